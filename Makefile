@@ -1,0 +1,59 @@
+# gpuscan: build, installation and the targets of the house.
+#
+#   make                      build build/pgNN/gpuscan.so for the PostgreSQL of PG_CONFIG (default: pg_config in PATH)
+#   make install              install it there; DESTDIR=... and PG_CONFIG=... work as usual
+#   make demo [KEEP=1]        packages, build, private server, Star Schema Benchmark at scale factor 1
+#   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
+#   make stress [SECONDS=600] the concurrency stress alone
+#   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
+#   make unit | bench-tools   only the unit test program | only the benchmark's generators
+#   make format | lint        rewrite by clang-format | formatter check and linters
+#
+# Settings: PG_CONFIG, PG (a major version: the cached build of that version, else the installed one), BUILD (default
+# build), ERROR_ON_WARNING=1, DEFINES="-D..." (compiled into everything), CHECK="unit regress ..." (groups of make check).
+#
+# Objects of the engine know neither PostgreSQL nor CUDA and are built once, in $(BUILD)/engine; objects that see server
+# headers are built per major version, in $(BUILD)/pgNN. Nothing is ever built beside a source file.
+
+BUILD ?= build
+unexport SECONDS
+
+# Targets that run before PostgreSQL's development files are there, because they install them.
+HOUSE = demo check stress setup pg-15-patched pg-17 pg-18 format lint clean distclean
+
+.PHONY: all install unit bench-tools fuzz $(HOUSE)
+all:
+
+ifneq ($(filter-out $(HOUSE),$(or $(MAKECMDGOALS),all)),)
+include script/build.mk
+else
+
+demo:
+	+@BUILD='$(BUILD)' KEEP='$(KEEP)' script/demo.sh
+
+check:
+	+@BUILD='$(BUILD)' PG='$(PG)' script/check.sh $(CHECK)
+
+# (SECONDS is a variable of the shell's own, so it goes under another name.)
+stress:
+	+@BUILD='$(BUILD)' PG='$(PG)' STRESS_SECONDS='$(or $(SECONDS),600)' script/check.sh stress
+
+setup:
+	script/setup.sh
+
+pg-17 pg-18:
+	script/build-postgres.sh $(@:pg-%=%)
+
+pg-15-patched:
+	script/build-postgres.sh 15 patched $(sort $(wildcard test/patches/*.patch))
+
+format:
+	script/lint.sh --fix
+
+lint:
+	script/lint.sh
+
+clean distclean:
+	rm -rf $(BUILD)
+
+endif

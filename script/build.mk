@@ -1,0 +1,134 @@
+# How gpuscan is compiled, linked and installed; included by the Makefile for every target that needs PostgreSQL's
+# development files. PGXS gives the compiler, the flags and the directories and installs the control and SQL files; the
+# rules for objects and for the library are our own, because one tree is built against several major versions.
+
+PG_CONFIG ?= $(if $(PG),$(shell script/pg-config.sh $(PG)),pg_config)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(wildcard $(PGXS)),)
+$(error PostgreSQL's development files not found by "$(PG_CONFIG)": run script/setup.sh, or say PG_CONFIG=/path/to/pg_config)
+endif
+
+EXTENSION = gpuscan
+DATA = $(wildcard sql/gpuscan--*.sql)
+EXTRA_CLEAN = $(BUILD)
+
+# Debian's PostgreSQL is built with LLVM; its rule for bitcode knows neither our objects' place nor C++17.
+override with_llvm = no
+include $(PGXS)
+
+ifeq ($(filter 15 16 17 18,$(MAJORVERSION)),)
+$(error gpuscan needs PostgreSQL 15, 16, 17 or 18, and $(PG_CONFIG) belongs to $(VERSION))
+endif
+
+# ---- sources -------------------------------------------------------------------------------------------------------
+
+sources_below = $(sort $(shell find $(wildcard $(1)) -name '*.cpp' 2>/dev/null </dev/null))
+
+PG_SOURCES     := $(wildcard src/gpuscan.cpp) $(if $(wildcard src/pg),$(call sources_below,src/pg))
+ENGINE_SOURCES := $(if $(wildcard src/engine),$(call sources_below,src/engine)) $(if $(wildcard src/cuda),$(call sources_below,src/cuda))
+UNIT_SOURCES   := $(wildcard test/unit/*.cpp)
+BENCH_SOURCES  := $(wildcard bench/*_gen.cpp)
+FUZZ_SOURCES   := $(wildcard test/fuzz/*_fuzz.cpp)
+EMBEDDED       := $(sort $(if $(wildcard src/cuda),$(shell find src/cuda -name '*.cuh')))
+
+PG_BUILD     := $(BUILD)/pg$(MAJORVERSION)
+ENGINE_BUILD := $(BUILD)/engine
+UNIT_BUILD   := $(BUILD)/unit
+
+PG_OBJECTS     := $(PG_SOURCES:src/%.cpp=$(PG_BUILD)/%.o)
+ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.cpp=$(ENGINE_BUILD)/%.o) $(ENGINE_BUILD)/embedded_sources.o
+UNIT_OBJECTS   := $(UNIT_SOURCES:test/unit/%.cpp=$(UNIT_BUILD)/%.o)
+
+# ---- flags ---------------------------------------------------------------------------------------------------------
+
+COMPILER := $(if $(shell command -v ccache 2>/dev/null),ccache )$(CXX)
+
+# The second line names what is a bug whenever it is warned of; ERROR_ON_WARNING=1 makes an error of every warning.
+WARNINGS := -Wall -Wextra -Wpointer-arith -Wformat-security -Wvla -Wnon-virtual-dtor -Woverloaded-virtual \
+	-Werror=return-type -Werror=format -Werror=vla -Werror=switch -Werror=uninitialized -Werror=delete-non-virtual-dtor \
+	$(if $(filter 1,$(ERROR_ON_WARNING)),-Werror)
+
+COMMON_FLAGS := -std=c++17 -g -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(DEFINES)
+
+# -fwrapv and -fno-strict-aliasing as in PostgreSQL itself: heap pages are read through casts. -ffp-contract=off: a fused
+# multiply-add would give another last bit than PostgreSQL's own arithmetic.
+ENGINE_FLAGS := $(COMMON_FLAGS) -O3 -ftree-vectorize -fno-strict-aliasing -fwrapv -ffp-contract=off \
+	-fvisibility=hidden -fvisibility-inlines-hidden
+
+# Server headers come by -isystem, after our own and without their warnings, and only here: the engine and the CUDA
+# device compile without a way to reach them.
+PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -O2 \
+	$(patsubst -I%,-isystem %,$(filter-out -I. -I./,$(filter -I%,$(CPPFLAGS))))
+
+# $(call recorded,FILE,TEXT): FILE, rewritten only when it does not hold TEXT. Objects depend on the record of their
+# command line and of the server's version, the library on the record of its objects (a deleted source must leave it).
+same = $(and $(findstring <$(1)>,<$(2)>),$(findstring <$(2)>,<$(1)>))
+recorded = $(if $(call same,$(strip $(file <$(1))),$(strip $(2))),,$(shell mkdir -p $(dir $(1)))$(file >$(1),$(strip $(2))))$(1)
+PG_RECORD      := $(call recorded,$(PG_BUILD)/flags,$(COMPILER) $(PG_FLAGS) $(VERSION))
+ENGINE_RECORD  := $(call recorded,$(ENGINE_BUILD)/flags,$(COMPILER) $(ENGINE_FLAGS))
+LIBRARY_RECORD := $(call recorded,$(PG_BUILD)/objects,$(PG_OBJECTS) $(ENGINE_OBJECTS))
+UNIT_RECORD    := $(call recorded,$(UNIT_BUILD)/objects,$(UNIT_OBJECTS) $(ENGINE_OBJECTS))
+
+# ---- the library ---------------------------------------------------------------------------------------------------
+
+LIBRARY := $(PG_BUILD)/gpuscan.so
+
+all: $(LIBRARY)
+
+$(LIBRARY): $(PG_OBJECTS) $(ENGINE_OBJECTS) $(LIBRARY_RECORD)
+	$(CXX) -shared -o $@ $(filter %.o,$^) $(LDFLAGS) $(LDFLAGS_SL) -pthread -lstdc++ -lpthread -ldl -lm
+
+$(PG_BUILD)/%.o: src/%.cpp $(PG_RECORD)
+	@mkdir -p $(@D)
+	$(COMPILER) $(PG_FLAGS) -c -o $@ $<
+
+$(ENGINE_BUILD)/%.o: src/%.cpp $(ENGINE_RECORD)
+	@mkdir -p $(@D)
+	$(COMPILER) $(ENGINE_FLAGS) -c -o $@ $<
+
+$(ENGINE_BUILD)/embedded_sources.o: $(ENGINE_BUILD)/embedded_sources.cpp $(ENGINE_RECORD)
+	$(COMPILER) $(ENGINE_FLAGS) -c -o $@ $<
+
+# The device headers, which NVRTC reads at run time, travel inside the library.
+$(ENGINE_BUILD)/embedded_sources.cpp: script/embed.sh $(EMBEDDED)
+	@mkdir -p $(@D)
+	script/embed.sh src $(EMBEDDED) > $@.new
+	mv $@.new $@
+
+install: install-library
+.PHONY: install-library uninstall-library
+install-library: $(LIBRARY)
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	$(INSTALL_SHLIB) $< '$(DESTDIR)$(pkglibdir)/gpuscan.so'
+
+uninstall: uninstall-library
+uninstall-library:
+	rm -f '$(DESTDIR)$(pkglibdir)/gpuscan.so'
+
+# ---- programs ------------------------------------------------------------------------------------------------------
+
+unit: $(UNIT_BUILD)/unit_tests
+
+$(UNIT_BUILD)/unit_tests: $(UNIT_OBJECTS) $(ENGINE_OBJECTS) $(UNIT_RECORD)
+	$(CXX) -o $@ $(filter %.o,$^) -lgtest -lgtest_main -pthread -ldl -lm
+
+$(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
+	@mkdir -p $(@D)
+	$(COMPILER) $(ENGINE_FLAGS) -O1 -c -o $@ $<
+
+bench-tools: $(BENCH_SOURCES:bench/%.cpp=$(BUILD)/bench/%)
+
+$(BUILD)/bench/%: bench/%.cpp $(ENGINE_RECORD)
+	@mkdir -p $(@D)
+	$(COMPILER) $(COMMON_FLAGS) -O2 -isystem $(shell $(PG_CONFIG) --includedir) -o $@ $< \
+		-L$(shell $(PG_CONFIG) --libdir) -lpq -pthread
+
+# libFuzzer comes with clang; script/setup.sh does not install it.
+fuzz: $(FUZZ_SOURCES:test/fuzz/%.cpp=$(BUILD)/fuzz/%)
+
+$(BUILD)/fuzz/%: test/fuzz/%.cpp $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sources.cpp
+	@mkdir -p $(@D)
+	clang++ -std=c++17 -g -O1 -Isrc -fwrapv -fno-strict-aliasing -fsanitize=fuzzer,address $(DEFINES) \
+		-o $@ $< $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sources.cpp -pthread -ldl -lm
+
+-include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(BENCH_SOURCES:bench/%.cpp=$(BUILD)/bench/%.d)

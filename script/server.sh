@@ -1,0 +1,199 @@
+#!/usr/bin/env bash
+# A private PostgreSQL server with gpuscan, below one temporary directory: a copy of the PostgreSQL installation (so that
+# nothing is written into the system's directories), the extension installed in that copy, the data, and the socket,
+# which is the only way in. Run by root, the server runs as the unprivileged user postgres, else as the caller.
+#
+# Usage: script/server.sh start [--demo] [--pg MAJOR] [--dir DIR] ['SETTING = VALUE'...]
+#            builds, installs, starts; prints shell assignments: PGHOST PGPORT PGUSER PGDATABASE PATH, SERVER (the
+#            directory), SERVER_BIN, SERVER_DATA, SERVER_LOG, AS_SERVER (prefix for commands to run as the server's user)
+#        eval "$(script/server.sh start)"           the usual call
+#        script/server.sh install DIR               install the extension again, from the present sources
+#        script/server.sh restart DIR ['SETTING = VALUE'...]     settings are added to the earlier ones
+#        script/server.sh stop DIR                  stops it and removes DIR
+#        script/server.sh env DIR                   prints the assignments again
+# Settings of the environment: PG (major version), PG_CONFIG, BUILD, and those of the Makefile.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+top=$(pwd)
+
+fail() {
+    echo "server.sh: $*" >&2
+    exit 1
+}
+
+# --- the server's user ---
+
+as_server() {
+    if [ "$(id -u)" = 0 ]; then
+        (cd / && setpriv --reuid=postgres --regid=postgres --init-groups env HOME="$dir" LC_ALL=C.UTF-8 "$@")
+    else
+        env LC_ALL=C.UTF-8 "$@"
+    fi
+}
+
+# --- the private installation ---
+
+# PostgreSQL finds its files relative to its own executable, so a copy of its directories works wherever it lies, as long
+# as bin, lib and share keep their places towards each other.
+copy_installation() {
+    local part source
+    for part in --bindir --pkglibdir --sharedir; do
+        source=$("$pg_config" "$part")
+        mkdir -p "$dir/root$(dirname "$source")"
+        [ -d "$dir/root$source" ] || cp -a --reflink=auto "$source" "$dir/root$(dirname "$source")/"
+    done
+    # JIT stays out: bitcode is large, and no test or benchmark uses it.
+    rm -rf "$dir/root$("$pg_config" --pkglibdir)"/{bitcode,llvmjit*}
+}
+
+install_extension() {
+    local log
+    log=$(mktemp)
+    if ! make -s -j"$(nproc)" BUILD="${BUILD:-build}" PG_CONFIG="$pg_config" DESTDIR="$dir/root" install >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        fail "the build failed"
+    fi
+    rm -f "$log"
+}
+
+# --- settings ---
+
+free_port() {
+    local port
+    while :; do
+        port=$((20000 + RANDOM % 30000))
+        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+            echo "$port"
+            return
+        fi
+    done
+}
+
+write_settings() {
+    local memory_mb shared_mb
+    memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
+    shared_mb=$((memory_mb / 4 < 2048 ? memory_mb / 4 : 2048))
+    cat <<CONF
+listen_addresses = ''
+unix_socket_directories = '$dir'
+port = $port
+logging_collector = off
+log_line_prefix = '%m [%p] %b '
+shared_preload_libraries = 'gpuscan'
+autovacuum = on
+jit = off
+fsync = off
+max_worker_processes = 32
+CONF
+    if [ "$preset" = demo ]; then
+        cat <<CONF
+shared_buffers = ${shared_mb}MB
+work_mem = 64MB
+max_parallel_workers_per_gather = 2
+max_wal_size = 8GB
+maintenance_work_mem = 256MB
+CONF
+    else
+        cat <<CONF
+shared_buffers = 256MB
+max_connections = 120
+max_prepared_transactions = 10
+max_wal_size = 4GB
+CONF
+    fi
+}
+
+# --- starting and stopping ---
+
+remember() {
+    cat >"$dir/server.env" <<ENV
+dir='$dir' pg_config='$pg_config' port='$port' preset='$preset'
+ENV
+}
+
+recall() {
+    dir=${1:?which directory?}
+    [ -f "$dir/server.env" ] || fail "$dir is not a server of this script"
+    # shellcheck disable=SC1091
+    . "$dir/server.env"
+    bin=$dir/root$("$pg_config" --bindir)
+}
+
+launch() {
+    if ! as_server "$bin/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 120 start >/dev/null 2>&1; then
+        tail -n 40 "$dir/server.log" >&2
+        fail "the server did not start; its log is above"
+    fi
+}
+
+halt() {
+    if [ -f "$dir/data/postmaster.pid" ]; then
+        as_server "$bin/pg_ctl" -D "$dir/data" -m fast -w -t 120 stop >/dev/null 2>&1 ||
+            as_server "$bin/pg_ctl" -D "$dir/data" -m immediate -w stop >/dev/null 2>&1 || true
+    fi
+}
+
+print_env() {
+    local prefix=env
+    [ "$(id -u)" != 0 ] || prefix="setpriv --reuid=postgres --regid=postgres --init-groups env HOME=$dir"
+    cat <<ENV
+export PGHOST='$dir' PGPORT='$port' PGUSER='postgres' PGDATABASE='postgres' PATH='$bin':"\$PATH"
+export SERVER='$dir' SERVER_BIN='$bin' SERVER_DATA='$dir/data' SERVER_LOG='$dir/server.log' AS_SERVER='$prefix'
+ENV
+}
+
+start() {
+    preset=test dir=
+    local major=${PG:-}
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --demo) preset=demo ;;
+            --pg) major=$2; shift ;;
+            --dir) dir=$2; shift ;;
+            *) break ;;
+        esac
+        shift
+    done
+    pg_config=$(script/pg-config.sh "$major")
+    if [ -n "$dir" ]; then
+        mkdir -p "$dir"
+    else
+        dir=$(mktemp -d "${TMPDIR:-/tmp}/gpuscan.XXXXXX")
+    fi
+    dir=$(cd "$dir" && pwd)
+    port=$(free_port)
+    bin=$dir/root$("$pg_config" --bindir)
+    trap 'halt; rm -rf "$dir"' EXIT
+    copy_installation
+    install_extension
+    mkdir "$dir/data"
+    chmod 755 "$dir"
+    [ "$(id -u)" != 0 ] || chown postgres: "$dir" "$dir/data"
+    chmod 700 "$dir/data"
+    [ "$(id -u)" = 0 ] || chmod 700 "$dir"
+    as_server "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync >"$dir/initdb.log" 2>&1 ||
+        { cat "$dir/initdb.log" >&2; fail "initdb failed"; }
+    { write_settings; printf '%s\n' "$@"; } >>"$dir/data/postgresql.conf"
+    remember
+    launch
+    trap - EXIT
+    print_env
+}
+
+command=${1:-}
+[ $# = 0 ] || shift
+case $command in
+    start) start "$@" ;;
+    env) recall "$@"; print_env ;;
+    install) recall "$@"; install_extension ;;
+    restart)
+        recall "$@"
+        shift
+        halt
+        [ $# = 0 ] || printf '%s\n' "$@" >>"$dir/data/postgresql.conf"
+        launch
+        ;;
+    stop) recall "$@"; halt; rm -rf "$dir" ;;
+    *) sed -n '2,/^set/{/^#/p}' "$top/script/server.sh" | cut -c3-; exit 2 ;;
+esac

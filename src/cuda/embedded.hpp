@@ -1,0 +1,16 @@
+// The device headers (src/cuda/**/*.cuh), carried inside the library so that NVRTC can include them at run time by the
+// names the host compiler knows them under, such as "cuda/hash.cuh". The build writes the definitions
+// (script/embed.sh).
+#pragma once
+
+namespace gpuscan {
+
+struct EmbeddedSource {
+    const char *name; // path from src/
+    const char *text;
+};
+
+extern const EmbeddedSource embedded_sources[]; // ends with a null name
+extern const unsigned embedded_source_count;
+
+} // namespace gpuscan
