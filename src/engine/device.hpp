@@ -1,0 +1,121 @@
+// The interface that every device implements: memory, decoding of heap pages, execution of programs.
+//
+// Two implementations: host/host_device.hpp (vectorized, multi-threaded CPU) and cuda/cuda_device.hpp (NVIDIA GPU).
+// All calls throw DeviceError (or a subclass) on failure; none of them is an error for the user: the session answers
+// the backend with the reason and the backend runs its CPU plan. Thread-safe: several sessions use one device at once.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/decode.hpp"
+#include "engine/program.hpp"
+
+namespace gpuscan {
+
+struct DeviceError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+struct OutOfDeviceMemory : DeviceError { // the caller may evict and try again
+    using DeviceError::DeviceError;
+};
+struct DeviceLost : DeviceError { // nothing will work any more; the device process must be restarted
+    using DeviceError::DeviceError;
+};
+struct Cancelled : DeviceError {
+    Cancelled() : DeviceError("cancelled") {}
+};
+// A row met an SQL error (overflow, division by zero): the CPU plan decides whether the user sees it.
+struct RowError : DeviceError {
+    using DeviceError::DeviceError;
+};
+
+// Memory of a device. `data` is an address of that device (host pointer, or CUdeviceptr as pointer).
+class Buffer {
+  public:
+    virtual ~Buffer() = default;
+    void *data = nullptr;
+    size_t size = 0; // bytes
+};
+using BufferRef = std::shared_ptr<Buffer>;
+
+// The values of one column for the rows of one chunk, in device memory.
+struct ColumnView {
+    Type type = Type::I32;
+    const void *values = nullptr;   // nrows values of type_width(type) bytes
+    const uint8_t *nulls = nullptr; // nrows bytes, 1 = NULL; nullptr: no NULLs
+    bool has_range = false;         // min and max below bound every value that is not NULL (integer types, Code)
+    int64_t min = 0, max = 0;
+};
+
+// The rows of one chunk. Views stay valid until the call they are passed to returns.
+struct ChunkView {
+    uint32_t nrows = 0;
+    const uint64_t *row_mask = nullptr; // HOST memory, bit r = row r takes part; nullptr: every row does
+    std::vector<ColumnView> columns;    // one per source column
+};
+
+// The groups that one pass produced, in host memory. Without GROUP BY there is exactly one group, always.
+struct GroupTable {
+    size_t ngroups = 0;
+    std::vector<ir::Value> keys;             // ngroups * nkeys
+    std::vector<uint8_t> key_nulls;          // ngroups * nkeys, 1 = NULL
+    std::vector<ir::AggregateState> states;  // ngroups * naggregates
+};
+
+// What an execution did, for EXPLAIN and the statistics.
+struct ExecutionStats {
+    uint64_t rows_in = 0;         // rows that entered pipelines
+    uint64_t rows_out = 0;        // rows that reached the main sink (0 where a device does not count them)
+    uint64_t compile_us = 0;      // kernels compiled for this execution (0: found in a cache)
+    uint64_t kernel_us = 0;       // time on the device
+    uint64_t link_bytes = 0;      // bytes over the link for this execution
+    std::string grouping;         // the strategy chosen: "none", "dense", "hash"
+    std::vector<std::string> joins; // per build pipeline: "dense 2556 entries, 10 kB", "hash ..."
+};
+
+// One execution of one program. Not thread-safe; used by one session thread.
+class Execution {
+  public:
+    virtual ~Execution() = default;
+    // Entries 0..n-1 and the NULL entry n (so n+1 values of the lookup's type) and their NULL flags, host memory.
+    // Must be called for every lookup before the first run of a pipeline that uses it; again when it has grown.
+    virtual void set_lookup(ir::Index lookup, const void *values, const uint8_t *nulls, size_t entries) = 0;
+    // Runs a pipeline over chunks. A Build pipeline collects rows (several calls add up); finish_build ends it.
+    // The Aggregate pipeline returns the groups of just these chunks; the session merges passes (group_merge.hpp).
+    virtual void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) = 0;
+    virtual void finish_build(ir::Index pipeline) = 0;
+    virtual GroupTable run_aggregate(const std::vector<ChunkView> &chunks) = 0;
+    virtual ExecutionStats stats() const = 0;
+};
+
+struct DeviceInfo {
+    std::string name;          // "host" or the GPU's name
+    std::string kind;          // "host" or "cuda"
+    size_t memory_total = 0;   // bytes
+    size_t memory_used = 0;    // bytes allocated through allocate()
+    size_t memory_limit = 0;   // bytes allocate() hands out at most
+};
+
+class Device {
+  public:
+    virtual ~Device() = default;
+    virtual DeviceInfo info() const = 0;
+    // Throws OutOfDeviceMemory beyond the limit. Contents are undefined.
+    virtual BufferRef allocate(size_t bytes) = 0;
+    virtual void set_memory_limit(size_t bytes) = 0;
+    virtual void upload(Buffer &to, size_t offset, const void *from, size_t bytes) = 0;
+    virtual void download(void *to, const Buffer &from, size_t offset, size_t bytes) = 0;
+    virtual void copy(Buffer &to, size_t to_offset, const Buffer &from, size_t from_offset, size_t bytes) = 0;
+    virtual void fill(Buffer &to, size_t offset, uint8_t byte, size_t bytes) = 0;
+    // Decodes heap pages into columns; see decode.hpp. Returns one status per page. `cancel` may be nullptr.
+    virtual void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) = 0;
+    // Prepares a program (compiles where needed). `cancel` becomes non-zero when nobody waits any more; an execution
+    // notices within 100 ms and throws Cancelled. Lives as long as the execution.
+    virtual std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) = 0;
+};
+
+} // namespace gpuscan

@@ -1,0 +1,151 @@
+// The intermediate representation of a query fragment: expressions, pipelines, and the program they form.
+//
+// A program is a list of pipelines in the order in which they run. Every pipeline but the last ends in a Build sink
+// (the hash table of one join); the last one ends in an Aggregate sink. A pipeline reads one source row by row:
+//
+//     scan source -> conjuncts -> { probe join k -> conjuncts }* -> sink
+//
+// Everything is plain old data in flat arrays that refer to each other by index, so that a backend can fill them in
+// palloc'ed memory and send them through shared memory as they are; ir_codec.hpp checks every index before use.
+//
+// Constants stand outside the expressions: the same program with other constants is the same generated kernel.
+// SQL semantics (three-valued logic, PostgreSQL's order of NaN, overflow) are those of cuda/semantics.cuh.
+#pragma once
+
+#include "engine/types.hpp"
+
+namespace gpuscan::ir {
+
+using Index = uint32_t;
+constexpr Index none = 0xffffffffu;
+
+// A slice of one of the program's arrays.
+struct Range {
+    Index first = 0;
+    Index count = 0;
+};
+
+enum class Op : uint8_t {
+    Column,    // a = step (0: the pipeline's source; k >= 1: the payload of the pipeline's join k-1), b = column
+    Const,     // a = index into constants
+    Add,       // a, b of the node's own type; overflow is a row error. I16..I128, F32, F64
+    Sub,       //
+    Mul,       //
+    Div,       // integers truncate toward zero; division by zero is a row error
+    Mod,       // integers only
+    Neg,       // a
+    Eq,        // a, b of one type (of any kind), result Bool; Code compares codes (equality only)
+    Ne,        //
+    Lt,        //
+    Le,        //
+    Gt,        //
+    Ge,        //
+    And,       // a, b Bool, SQL three-valued
+    Or,        //
+    Not,       // a Bool
+    IsNull,    // a, never NULL
+    IsNotNull, //
+    IsTrue,    // a Bool: true when a is true (not NULL), never NULL. NOT, IS FALSE, IS UNKNOWN follow from these
+    Case,      // a Bool condition, b when true, c otherwise (NULL and false); only the taken arm may raise
+    Coalesce,  // a, or b where a is NULL; b may raise only where it is taken
+    Cast,      // a to the node's type: widening integers; narrowing checks (row error); integer -> float as C does;
+               // float -> integer rounds half to even and checks, as PostgreSQL's rint does
+    Lookup,    // a of type Code, b = index into lookups: the table's entry, its NULL entry where a is NULL
+    Bounded,   // a F64: the value itself, a row error when it is finite and |a| > 1e140 (float8 avg's own overflow)
+};
+
+// One node; operands are indexes into the program's expressions and always smaller than the node's own index.
+struct Expr {
+    Op op;
+    Type type; // of the result
+    uint16_t unused = 0;
+    Index a = none;
+    Index b = none;
+    Index c = none;
+};
+
+// A typed constant; bits as in a column of that type (F64: its bit pattern in the low word).
+struct Constant {
+    Type type;
+    uint8_t null = 0;
+    uint8_t unused[14] = {};
+    uint64_t low = 0; // the value, sign-extended to 128 bits
+    int64_t high = 0;
+};
+
+// A table over the codes of one dictionary column, evaluated by PostgreSQL: entries 0..n-1 for the codes, n for NULL.
+struct Lookup {
+    Type type;           // of the entries: Bool, I32, I64, F64 (Code: maps to another code space, e.g. ranks)
+    uint8_t unused[3] = {};
+    Index source = none; // the dictionary of this source's ...
+    Index column = none; // ... column
+};
+
+// One relation or one CPU plan that feeds rows.
+struct Source {
+    Range columns; // into source_columns
+};
+
+struct SourceColumn {
+    Type type;
+    uint8_t nullable = 1; // 0: no NULL can occur
+    uint8_t unused[2] = {};
+};
+
+// A filter; runs as soon as its inputs exist.
+struct Conjunct {
+    Index expr = none;
+    Index after = 0; // 0: right after the scan; k: after join k-1
+};
+
+// An inner equi-join with the table built by an earlier pipeline.
+struct Join {
+    Index build = none; // index of the pipeline that builds the table
+    Range keys;         // into lists: probe expressions, one per key of the build, of the same types
+};
+
+enum class SinkKind : uint8_t { Build, Aggregate };
+
+enum class AggregateKind : uint8_t {
+    CountRows, // count(*)
+    Count,     // rows where the argument is not NULL
+    Sum,       // I16, I32, I64, I128: exact in 128 bits; F64: in double
+    Min,       // by the type's order; F64 with NaN above all
+    Max,
+};
+
+struct Aggregate {
+    AggregateKind kind;
+    uint8_t unused[3] = {};
+    Index arg = none; // into exprs; none for CountRows
+};
+
+struct Pipeline {
+    Index source = none;
+    SinkKind sink = SinkKind::Aggregate;
+    uint8_t unused[3] = {};
+    Range conjuncts;  // into conjuncts, in the order in which they should run
+    Range joins;      // into joins, in the order in which they should run
+    Range keys;       // into lists. Build: the join keys (integer, Bool or Code types). Aggregate: the group keys
+    Range payload;    // into lists. Build: what later steps read as Column{step, i}
+    Range aggregates; // into aggregates
+};
+
+// What a group key or the argument of Min/Max looks like in a result: NULL flag and 128-bit value.
+struct Value {
+    uint64_t low = 0;
+    int64_t high = 0;
+};
+
+// The state of one aggregate of one group. SQL NULL iff count == 0 (for Sum, Min, Max).
+struct AggregateState {
+    int64_t count = 0; // rows that were not NULL (CountRows: all)
+    uint64_t low = 0;  // Sum, Min, Max: 128-bit integer, or a double's bits in low
+    int64_t high = 0;
+};
+
+constexpr int max_group_keys = 16;
+constexpr int max_join_keys = 4;
+constexpr int max_joins = 16;
+
+} // namespace gpuscan::ir

@@ -1,0 +1,295 @@
+// The protocol between PostgreSQL backends and the device process: the shared area, its slots, and the messages.
+//
+// The area is an anonymous MAP_SHARED mapping of its own, made by the postmaster (so that the device process can
+// make PostgreSQL's whole shared memory read-only). A backend takes a free slot, writes one request into the slot's
+// input, bumps `request`, and waits on the futex `reply`; a thread of the device process that belongs to the slot
+// does the reverse. One request is outstanding per slot; a backend may prepare the next one elsewhere meanwhile.
+//
+// Life of a slot:   Free -> Taken (backend, CAS) -> Abandoned (backend, on abort, only when a request is
+// outstanding) -> Free (device process, after the request has ended)   or   Taken -> Free (backend, idle slot).
+// `generation` is the device process's number; a slot taken under another generation is dead: every wait returns
+// Lost, and its backend frees it. No pointer and no C++ object crosses; messages are plain old data and every count
+// in them is checked by the receiver.
+//
+// Course of one fragment, as seen by the backend (each line a request):
+//     Open            the program                                   -> device
+//     DefineSource    once per source
+//     per source, build pipelines first, per map page of the relation:
+//       Stage         map LSN, visible pages                        -> Ready{covered} | NeedLsns | NeedPages | Busy
+//       Stage         the same with the pages' LSNs                 -> Ready | NeedPages | Busy
+//       Decode*       windows of pinned pages                       -> status per page
+//       Publish       pages whose second check failed               -> Ready{covered}
+//       every page that is not in `covered` is read row by row by the backend:
+//       DecodeRows* / Batch*                                        -> transient rows
+//     ReadDictionary* / PutLookup*   for every lookup of the source that has grown
+//     Run             the pipeline over what was staged (several times when a reply said pass_full)
+//     Fetch*          groups
+//     Close
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/decode.hpp"
+#include "engine/ir.hpp"
+
+namespace gpuscan::protocol {
+
+constexpr uint32_t area_magic = 0x47505341; // "GPSA"
+constexpr uint32_t slot_buffer_size = 1u << 20; // bytes of input and of output per slot
+constexpr uint32_t max_window_pages = 1024;     // pages of one Decode request in place
+constexpr uint32_t max_copied_pages = 64;       // pages of one Decode request by copy (they lie in the input)
+constexpr uint32_t bitmap_bytes = (pages_per_chunk + 7) / 8;
+
+enum class ServiceState : uint32_t { Down = 0, Starting = 1, Ready = 2, Failed = 3 };
+enum class DeviceKind : uint32_t { None = 0, Host = 1, Cuda = 2 };
+enum class SlotState : uint32_t { Free = 0, Taken = 1, Abandoned = 2 };
+
+enum class Command : uint32_t {
+    None,
+    Open,
+    DefineSource,
+    Stage,
+    Decode,     // pages of the staged chunk that is being built
+    Publish,
+    DecodeRows, // pages with tuple masks, into the source's transient rows
+    Batch,      // rows that the backend decoded itself
+    ReadDictionary,
+    PutLookup,
+    Run,
+    Fetch,
+    Close,
+    Evict,
+    ListCache,
+    Test,       // test builds only: crash, stall, write to shared_buffers
+};
+
+enum class Status : uint32_t {
+    Ok = 0,
+    Fallback = 1,  // the device cannot; `message` says why. The backend runs the CPU plan
+    RowError = 2,  // a row met an SQL error: the CPU plan decides
+    Cancelled = 3,
+    Lost = 4,      // made up by the backend: the device process is gone
+    Invalid = 5,   // malformed request: a bug; also answered by the CPU plan
+};
+
+// What the views show about one device; written by the device process.
+struct DeviceEntry {
+    uint32_t kind; // DeviceKind
+    uint32_t state; // ServiceState
+    char name[96];
+    char note[160]; // e.g. why there is no GPU
+    std::atomic<uint64_t> memory_total, memory_limit, memory_used, cache_bytes;
+};
+
+// Counters since the service's first start (they survive restarts of the device process).
+struct Counters {
+    std::atomic<uint64_t> fragments, fallbacks, row_errors, cancelled;
+    std::atomic<uint64_t> pages_cached, pages_decoded, pages_by_row, rows_in, groups_out;
+    std::atomic<uint64_t> chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us, restarts;
+};
+
+struct Slot {
+    std::atomic<uint32_t> state;      // SlotState
+    std::atomic<uint32_t> generation; // of the device process it was taken under
+    std::atomic<uint32_t> request;    // futex; number of requests made
+    std::atomic<uint32_t> reply;      // futex; == request: idle
+    std::atomic<uint32_t> cancel;     // non-zero: stop what runs
+    int32_t backend_pid;
+    uint32_t command;                 // Command
+    uint32_t status;                  // Status
+    uint32_t input_offset;            // where in `input` the request starts
+    uint32_t input_size;
+    uint32_t output_size;
+    char message[256];                // reason of Fallback or Invalid
+    char pad[64];
+};
+
+// The head of the area. Slot i is at slots_offset + i * sizeof(Slot); its input at buffers_offset + 2 * i *
+// slot_buffer_size, its output one slot_buffer_size later.
+struct Area {
+    uint32_t magic;
+    uint32_t nslots;
+    uint64_t size, slots_offset, buffers_offset;
+    std::atomic<uint32_t> generation; // futex; of the device process, 0 before the first
+    std::atomic<uint32_t> state;      // ServiceState, futex
+    std::atomic<int32_t> device_pid;
+    std::atomic<uint32_t> config_version; // bumped by the supervisor after it changed the values below
+    std::atomic<uint64_t> cache_size;     // bytes of host memory for cached columns
+    std::atomic<uint32_t> device_share;   // per cent of the GPU's memory
+    std::atomic<uint32_t> host_threads;
+    std::atomic<uint32_t> wanted_devices; // bit 0: host, bit 1: cuda
+    DeviceEntry devices[2];               // [0] host, [1] cuda
+    Counters counters;
+
+    Slot *slot(uint32_t i) { return reinterpret_cast<Slot *>(reinterpret_cast<char *>(this) + slots_offset) + i; }
+    uint8_t *input(uint32_t i) {
+        return reinterpret_cast<uint8_t *>(this) + buffers_offset + 2 * size_t(i) * slot_buffer_size;
+    }
+    uint8_t *output(uint32_t i) { return input(i) + slot_buffer_size; }
+};
+
+// ---- messages; variable parts follow the struct, each 8-byte aligned, in the order of the comment --------------
+
+struct OpenRequest { // program bytes (program.hpp)
+    uint32_t device; // DeviceKind wanted; None: the best one
+    uint32_t program_size;
+};
+struct OpenReply {
+    uint32_t device; // DeviceKind
+    uint32_t unused;
+    char name[96];
+};
+
+struct Locator { // RelFileLocator
+    uint32_t tablespace, database, relation;
+};
+
+// A source: a relation's columns, or rows of a CPU plan (relation == 0: then no layouts, types come from the program).
+struct DefineSourceRequest { // ncolumns times: ColumnHead, attributes (AttributeLayout[]), missing_text, key bytes
+    uint32_t source;
+    uint32_t ncolumns;
+    Locator locator;
+    uint32_t unused;
+    char path[128]; // of the relation's main fork below the data directory (relpathperm); empty for rows
+};
+struct ColumnHead {
+    uint8_t codec, type, missing_null, unused;
+    int32_t scale;
+    uint32_t nattributes; // == attnum
+    uint32_t missing_text_size;
+    uint32_t key_size; // bytes that must be equal for a cached column to be this one (types, typmods, collation, ...)
+    uint32_t unused2;
+    uint64_t missing_low;
+    int64_t missing_high;
+};
+
+struct StageRequest { // visible bitmap (bitmap_bytes), then npages uint64 page LSNs if has_lsns
+    uint32_t source;
+    uint32_t chunk;  // number of the visibility map page
+    uint32_t npages; // pages of the chunk that exist: min(nblocks - chunk * pages_per_chunk, pages_per_chunk)
+    uint32_t has_lsns;
+    uint32_t accept_missing; // do not build: use what is valid (another backend repairs)
+    uint32_t prefer_build;   // 0: the map page has no LSN identity, only use or build for this session (never cache)
+    uint64_t map_lsn;
+};
+enum class StageState : uint32_t {
+    Ready = 0,     // the chunk is held by the session; `covered` says for which pages
+    NeedLsns = 1,  // the map's LSN moved: send the LSN of every visible page (others 0)
+    NeedPages = 2, // this session is now the chunk's builder: decode the pages in `missing`, then Publish
+    Busy = 3,      // another session builds it; `missing` as above. Wait and stage again, or accept_missing
+};
+struct StageReply { // also the reply to Publish. Followed by one bitmap (bitmap_bytes): covered (Ready) or missing
+    uint32_t state; // StageState
+    uint32_t pages; // bits set in the bitmap
+    uint32_t pass_full; // 1: run the pipeline before staging more
+    uint32_t unused;
+};
+
+// One page of a window.
+struct PageEntry {
+    uint16_t page;    // in the chunk (Decode); any number below 65536 (DecodeRows)
+    uint16_t ntuples; // LP_NORMAL line pointers counted under the lock, or bits of its mask
+    uint32_t buffer;  // in place: buffer number from 0; copied: index of the page image
+    uint64_t lsn;     // pd_lsn under the SHARE lock
+};
+struct DecodeRequest { // bad_pages uint16 (second check failed, of earlier windows); PageEntry[npages];
+                       // TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte aligned
+    uint32_t source;
+    uint32_t npages;
+    uint32_t nbad;
+    uint32_t copied;
+    uint32_t has_masks; // DecodeRows always, Decode never
+    uint32_t unused;
+};
+struct DecodeReply { // npages uint8 PageStatus
+    uint32_t npages;
+    uint32_t pass_full;
+};
+
+struct PublishRequest { // nbad uint16
+    uint32_t source;
+    uint32_t nbad;
+    uint32_t map_unchanged; // 1: the map page still has map_lsn and the bits; 0: publish without a map LSN
+    uint32_t unused;
+};
+
+// Rows decoded by the backend. Per column: nulls (nrows bytes), then values (nrows * width) or, for Code columns,
+// uint32 offsets[nrows + 1] and the bytes of the texts.
+struct BatchRequest {
+    uint32_t source;
+    uint32_t nrows;
+};
+struct BatchReply {
+    uint32_t pass_full;
+    uint32_t unused;
+};
+
+struct ReadDictionaryRequest {
+    uint32_t source, column;
+    uint32_t first; // code to begin with
+    uint32_t unused;
+};
+struct ReadDictionaryReply { // count times: uint32 length, bytes (each entry 4-byte aligned)
+    uint64_t id;
+    uint32_t size;  // entries of the dictionary now
+    uint32_t count; // entries in this reply, beginning with `first`
+};
+
+// Values first..first+count-1 of a lookup of `entries` codes (entry `entries` is NULL's). Sent in pieces.
+struct PutLookupRequest { // count * width values (8-byte aligned end), count nulls
+    uint32_t lookup;
+    uint32_t entries;
+    uint32_t first;
+    uint32_t count;
+};
+
+struct RunRequest {
+    uint32_t pipeline;
+    uint32_t last; // 1: no further pass of this pipeline follows (a build is finished, groups are merged)
+};
+struct RunReply { // joins: njoins times char[64]
+    uint64_t rows_in, kernel_us, compile_us, link_bytes, groups;
+    char grouping[32];
+    uint32_t njoins;
+    uint32_t unused;
+};
+
+struct FetchReply { // ngroups * nkeys ir::Value; ngroups * naggregates ir::AggregateState; ngroups * nkeys nulls
+    uint32_t ngroups; // 0: no more
+    uint32_t nkeys, naggregates;
+    uint32_t unused;
+};
+
+struct EvictRequest {
+    uint32_t all; // 1: everything, else the locator's relation
+    Locator locator;
+};
+struct EvictReply {
+    uint64_t bytes;
+};
+
+struct ListCacheRequest {
+    uint32_t first; // entry to begin with
+    uint32_t unused;
+};
+struct CacheEntry {
+    Locator locator;
+    uint32_t column; // attnum
+    uint32_t device; // DeviceKind
+    uint32_t chunks, pages;
+    uint32_t unused;
+    uint64_t bytes, hits;
+};
+struct ListCacheReply { // CacheEntry[count]
+    uint32_t count;
+    uint32_t more;
+};
+
+struct TestRequest {
+    uint32_t what; // 1: SIGSEGV, 2: stall until cancelled, 3: a device write into shared_buffers
+    uint32_t unused;
+};
+
+} // namespace gpuscan::protocol

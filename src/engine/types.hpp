@@ -1,0 +1,52 @@
+// What a value looks like inside the engine: the physical types, their widths and PostgreSQL's meaning of each.
+//
+// The engine knows no SQL type. The PostgreSQL side maps int2/4/8, date (I32), timestamp(tz) (I64), bool, float4/8
+// directly; numeric(p,s) becomes an integer scaled by 10^s (I64 up to 18 digits, else I128); text, varchar and
+// bpchar become codes into a dictionary. Rescaling is written out in the IR as multiplications.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpuscan {
+
+using int128 = __int128;
+using uint128 = unsigned __int128;
+
+enum class Type : uint8_t {
+    Bool = 0, // 1 byte, 0 or 1
+    I16 = 1,
+    I32 = 2,
+    I64 = 3,
+    I128 = 4,
+    F32 = 5,
+    F64 = 6,
+    Code = 7, // uint32_t, entry of the column's dictionary, consecutive from 0
+};
+constexpr int type_count = 8;
+
+// Bytes of one value in a column.
+constexpr size_t type_width(Type type) {
+    constexpr size_t width[type_count] = {1, 2, 4, 8, 16, 4, 8, 4};
+    return width[static_cast<int>(type)];
+}
+
+constexpr bool is_integer(Type type) {
+    return type == Type::I16 || type == Type::I32 || type == Type::I64 || type == Type::I128;
+}
+
+constexpr bool is_float(Type type) { return type == Type::F32 || type == Type::F64; }
+
+// How the bytes of a heap attribute become a value of Type.
+enum class Codec : uint8_t {
+    Bool = 0,    // -> Bool
+    Int16 = 1,   // -> I16
+    Int32 = 2,   // -> I32 (int4, date)
+    Int64 = 3,   // -> I64 (int8, timestamp, timestamptz)
+    Float4 = 4,  // -> F32
+    Float8 = 5,  // -> F64
+    Numeric = 6, // varlena, base-10000 digits -> I64 or I128, value * 10^scale
+    Text = 7,    // varlena -> Code, every byte counts
+};
+
+} // namespace gpuscan

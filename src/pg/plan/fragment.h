@@ -1,0 +1,131 @@
+// A bound fragment: what the executor needs to know about a planned GpuScan node.
+//
+// The planner (plan/) decides which part of a query becomes one fragment and stores it in a CustomScan:
+//   custom_scan_tlist  every Aggref and group key that the node delivers, every Var that the fragment reads, and per
+//                      source one Var of tableoid as an anchor (setrefs.c renumbers varno there, not in custom_private)
+//   custom_exprs       everything the device evaluates: quals, join clauses, group keys, aggregate arguments
+//   custom_private     plain integers that say how the lists hang together
+//   custom_plans       [0] the CPU plan of the same rows (the fallback); [1..] CPU plans that feed sources
+// fragment_bind() turns that back into this structure and into the engine's program, at executor start: the one
+// translator serves the planner's question "may a device run this" and this one. All memory is palloc'ed in the
+// current context; nothing here needs a destructor, so ereport may jump out at any point.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "engine/decode.hpp"
+#include "engine/ir.hpp"
+
+namespace gpuscan {
+
+// One column that a source delivers to the device.
+struct FragmentColumn {
+    AttrNumber attnum; // of the relation; of a CPU plan: its target list position (from 1)
+    Oid typid;
+    int32 typmod;
+    Oid collation;
+    Type type;
+    Codec codec;
+    int32 scale;   // numeric: digits after the point; else 0
+    bool nullable; // false: NOT NULL is declared (and no outer join nulls it)
+};
+
+struct FragmentSource {
+    bool is_relation;
+    Index rti;         // range table index (relation)
+    Oid relid;         // relation
+    int child;         // CPU plan: index into custom_plans / custom_ps; else -1
+    const char *alias; // for EXPLAIN
+    int ncolumns;
+    FragmentColumn *columns;
+    List *quals;       // EXPLAIN: filters of this source, in order
+    double rows;       // planner's estimate after the filters
+};
+
+// A join step of the main pipeline, for EXPLAIN; the engine's program says the same in IR.
+struct FragmentJoin {
+    int source;    // the build side
+    List *clauses; // EXPLAIN: the equi-join clauses
+    List *filters; // EXPLAIN: quals that run after this join
+};
+
+// A constant that is known only at execution: Params and stable expressions.
+struct FragmentConstant {
+    int index; // into the program's constants
+    Expr *expr;
+    Oid typid;
+    Type type;
+    int32 scale;
+};
+
+enum class LookupKind {
+    Function, // PostgreSQL evaluates `expr` once per entry and once for NULL
+    Rank,     // the entry's position in the order of `collation` (min/max, order comparisons)
+};
+
+// A table over a dictionary column's codes. `expr` reads the column as Var(1, 1) of ecxt_scantuple.
+struct FragmentLookup {
+    LookupKind kind;
+    int source, column; // whose dictionary
+    Expr *expr;         // Function
+    Oid typid;          // type of expr's result
+    Type type;          // of the entries (Bool, I32, I64, F64)
+    Oid collation;      // Rank
+    bool is_bpchar;     // Rank: compare as bpchar
+};
+
+enum class OutputKind {
+    GroupKey,  // key
+    Count,     // count of state `agg` as int8
+    SumInt8,   // sum(int2), sum(int4): state `agg` as int8
+    SumNumeric, // sum(int8), sum(numeric): state `agg` as numeric with `scale`
+    SumFloat8, // sum(float8)
+    AvgNumeric, // avg(int2/4/8), avg(numeric): numeric_div(sum as numeric with `scale`, count)
+    AvgFloat8, // avg(float4/8): sum / count
+    MinMax,    // state `agg` as a value of typid (see type and scale; Code: see rank_lookup)
+};
+
+// One column of the scan tuple that the node fills (others stay NULL: they are inputs only).
+struct FragmentOutput {
+    OutputKind kind;
+    AttrNumber attno;   // in the scan tuple (custom_scan_tlist), from 1
+    int key;            // GroupKey: which
+    int agg;            // state that holds sum, min, max or count
+    Oid typid;          // SQL type of the output
+    int32 typmod;
+    Type type;          // engine type of the key or state
+    int32 scale;
+    int source, column; // Code: whose dictionary
+    int rank_lookup;    // MinMax of text: the Rank lookup whose inverse gives the entry; else -1
+};
+
+struct Fragment {
+    int nsources;
+    FragmentSource *sources; // in the program's order
+    int main_source;
+    int njoins;
+    FragmentJoin *joins;     // of the main pipeline, in the program's order
+    int nconstants;
+    FragmentConstant *constants;
+    int nlookups;
+    FragmentLookup *lookups; // in the program's order
+    int noutputs;
+    FragmentOutput *outputs;
+    List *group_exprs;       // EXPLAIN
+    bool has_group_by;
+    int nkeys, naggregates;
+    // The engine's program in its wire format (engine/program.hpp): header and arrays; FragmentConstants are filled in
+    // by the executor directly in the copy it sends (program_constants points into `program`).
+    char *program;
+    Size program_size;
+    ir::Constant *program_constants;
+};
+
+// Rebuilds the fragment of a planned node. Never returns NULL; a node that cannot be bound (a bug, or a function
+// redefined between planning and execution) is an ereport(ERROR).
+Fragment *fragment_bind(const CustomScan *node, const List *range_table);
+
+// The methods with which plan/ makes the node; defined in exec/node.cpp.
+extern const CustomScanMethods gpuscan_scan_methods;
+
+} // namespace gpuscan
