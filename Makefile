@@ -6,7 +6,7 @@
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
 #   make stress [SECONDS=600] the concurrency stress alone
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
-#   make unit | bench-tools   only the unit test program | only the benchmark's generators
+#   make unit | bench-tools   only the unit test program | only the benchmarks' programs
 #   make format | lint        rewrite by clang-format | formatter check and linters
 #
 # Settings: PG_CONFIG, PG (a major version: the cached build of that version, else the installed one), BUILD (default

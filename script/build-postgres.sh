@@ -1,2 +1,126 @@
 #!/usr/bin/env bash
-case $1 in --prefix) echo /var/cache/gpuscan/pg-$2;; esac
+# Build PostgreSQL with assertions from Debian's source packages and install it into a cache. Does nothing when the very
+# same version, with the same patches, is there.
+#
+# Usage: script/build-postgres.sh MAJOR                       into the cache as MAJOR
+#        script/build-postgres.sh MAJOR patched PATCH...      with patches applied (patch -p1), as MAJOR-patched
+#        script/build-postgres.sh --prefix MAJOR[-patched]    print the directory in the cache
+# The cache is GPUSCAN_PG_CACHE, by default /var/cache/gpuscan for root (the server runs as the user postgres, who cannot
+# look into root's home) and ~/.cache/gpuscan for others.
+#
+# The source tarball comes from the Debian mirror that this machine's apt already uses, through apt with private lists:
+# apt checks the archive's signature and the tarball's SHA256, and the system's own lists stay as they are.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+if [ "$(id -u)" = 0 ]; then
+    cache=${GPUSCAN_PG_CACHE:-/var/cache/gpuscan}
+else
+    cache=${GPUSCAN_PG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpuscan}
+fi
+if [ "${1:-}" = --prefix ]; then
+    echo "$cache/pg-$2"
+    exit 0
+fi
+
+major=${1:?usage: build-postgres.sh MAJOR [patched PATCH...]}
+shift
+name=pg-$major
+if [ "${1:-}" = patched ]; then
+    name=pg-$major-patched
+    shift
+    [ $# -gt 0 ] || { echo "build-postgres.sh: no patches given" >&2; exit 1; }
+fi
+prefix=$cache/$name
+
+# What this build is made of: this script and the patches. The tarball's version is left out, so that a minor release of
+# PostgreSQL does not cost a rebuild; remove the directory to get one.
+recipe=$(cat "$here/build-postgres.sh" "$@" | sha256sum | cut -d' ' -f1)
+if [ "$(cat "$prefix/recipe" 2>/dev/null)" = "$recipe" ]; then
+    echo "PostgreSQL $("$prefix/bin/pg_config" --version | cut -d' ' -f2-) is in $prefix"
+    exit 0
+fi
+
+"$here/setup.sh" postgres-build
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpuscan-build.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+phase() {
+    echo "$(date +%H:%M:%S) $name: $*"
+}
+
+# --- the source ---
+
+# The mirrors of this machine's own Debian archive (security mirrors have another tree), in both formats of apt.
+mirrors() {
+    {
+        awk '$1 == "URIs:" { for (i = 2; i <= NF; i++) print $i }' /etc/apt/sources.list.d/*.sources
+        sed -nE 's/^deb(-src)? (\[[^]]*\] )?([^ ]+) .*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list
+    } 2>/dev/null | grep -vE 'security|apt\.postgresql\.org' | sort -u
+    return 0
+}
+
+private_apt() {
+    local tool=$1
+    shift
+    "$tool" -qq -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=- -o Dir::State="$work/state" \
+        -o Dir::State::status=/var/lib/dpkg/status -o Dir::Cache="$work/cache" -o APT::Sandbox::User="$(id -un)" \
+        -o Acquire::Languages=none -o Acquire::Retries=3 "$@"
+}
+
+# Debian 12 has 15, Debian 13 has 17, and 18 is in the suites after it.
+fetch_source() {
+    local suites suite mirror
+    case $major in
+        15) suites="bookworm" ;;
+        17) suites="trixie sid" ;;
+        *) suites="sid forky" ;;
+    esac
+    mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/source"
+    for suite in $suites; do
+        for mirror in $(mirrors); do
+            echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" >"$work/sources.list"
+            if private_apt apt-get update >"$work/apt.log" 2>&1 &&
+                (cd "$work/source" && private_apt apt-get source --download-only --tar-only "postgresql-$major") >>"$work/apt.log" 2>&1; then
+                return 0
+            fi
+            phase "postgresql-$major not found in $suite: $(tail -n 1 "$work/apt.log")"
+        done
+    done
+    echo "build-postgres.sh: cannot fetch the source of postgresql-$major" >&2
+    exit 1
+}
+
+phase "fetching the source"
+fetch_source
+tar -C "$work" -xf "$work"/source/postgresql-"$major"_*.orig.tar.*
+cd "$work"/postgresql-*/
+for patch in "$@"; do
+    patch -s -p1 <"$patch"
+done
+
+# --- the build ---
+
+run() {
+    "$@" >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; exit 1; }
+}
+
+compiler=gcc
+! command -v ccache >/dev/null || compiler="ccache gcc"
+phase "configuring $(sed -n "s/^PACKAGE_VERSION='\(.*\)'/\1/p" configure)"
+rm -rf "$prefix"
+run ./configure --prefix="$prefix" --enable-cassert --enable-debug --with-icu --without-readline --without-llvm \
+    CC="$compiler" CFLAGS="-O1 -fno-omit-frame-pointer" CXXFLAGS="-O1 -fno-omit-frame-pointer"
+phase "building"
+run make -s -j"$(nproc)" -C src all
+phase "installing"
+run make -s -C src install
+run make -s -C config install
+for extension in pageinspect pg_visibility pg_freespacemap pg_buffercache; do
+    run make -s -j"$(nproc)" -C "contrib/$extension" install
+done
+# pg_regress, pg_isolation_regress and isolationtester, and the PGXS that names them.
+run make -s -j"$(nproc)" -C src/test/regress all install
+run make -s -j"$(nproc)" -C src/test/isolation all install
+echo "$recipe" >"$prefix/recipe"
+phase "done: $("$prefix/bin/pg_config" --version) in $prefix"

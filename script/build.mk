@@ -27,7 +27,6 @@ sources_below = $(sort $(shell find $(wildcard $(1)) -name '*.cpp' 2>/dev/null <
 PG_SOURCES     := $(wildcard src/gpuscan.cpp) $(if $(wildcard src/pg),$(call sources_below,src/pg))
 ENGINE_SOURCES := $(if $(wildcard src/engine),$(call sources_below,src/engine)) $(if $(wildcard src/cuda),$(call sources_below,src/cuda))
 UNIT_SOURCES   := $(wildcard test/unit/*.cpp)
-BENCH_SOURCES  := $(wildcard bench/*_gen.cpp)
 FUZZ_SOURCES   := $(wildcard test/fuzz/*_fuzz.cpp)
 EMBEDDED       := $(sort $(if $(wildcard src/cuda),$(shell find src/cuda -name '*.cuh')))
 
@@ -68,6 +67,10 @@ PG_RECORD      := $(call recorded,$(PG_BUILD)/flags,$(COMPILER) $(PG_FLAGS) $(VE
 ENGINE_RECORD  := $(call recorded,$(ENGINE_BUILD)/flags,$(COMPILER) $(ENGINE_FLAGS))
 LIBRARY_RECORD := $(call recorded,$(PG_BUILD)/objects,$(PG_OBJECTS) $(ENGINE_OBJECTS))
 UNIT_RECORD    := $(call recorded,$(UNIT_BUILD)/objects,$(UNIT_OBJECTS) $(ENGINE_OBJECTS))
+
+# (only when "make clean all" has just removed them)
+$(sort $(PG_RECORD) $(ENGINE_RECORD) $(LIBRARY_RECORD) $(UNIT_RECORD)):
+	@mkdir -p $(@D) && touch $@
 
 # ---- the library ---------------------------------------------------------------------------------------------------
 
@@ -116,12 +119,8 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 	@mkdir -p $(@D)
 	$(COMPILER) $(ENGINE_FLAGS) -O1 -c -o $@ $<
 
-bench-tools: $(BENCH_SOURCES:bench/%.cpp=$(BUILD)/bench/%)
-
-$(BUILD)/bench/%: bench/%.cpp $(ENGINE_RECORD)
-	@mkdir -p $(@D)
-	$(COMPILER) $(COMMON_FLAGS) -O2 -isystem $(shell $(PG_CONFIG) --includedir) -o $@ $< \
-		-L$(shell $(PG_CONFIG) --libdir) -lpq -pthread
+bench-tools:
+	$(MAKE) -C bench PG_CONFIG='$(PG_CONFIG)'
 
 # libFuzzer comes with clang; script/setup.sh does not install it.
 fuzz: $(FUZZ_SOURCES:test/fuzz/%.cpp=$(BUILD)/fuzz/%)
@@ -131,4 +130,4 @@ $(BUILD)/fuzz/%: test/fuzz/%.cpp $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sour
 	clang++ -std=c++17 -g -O1 -Isrc -fwrapv -fno-strict-aliasing -fsanitize=fuzzer,address $(DEFINES) \
 		-o $@ $< $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sources.cpp -pthread -ldl -lm
 
--include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(BENCH_SOURCES:bench/%.cpp=$(BUILD)/bench/%.d)
+-include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d)

@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# Every test. Installs what is missing, builds, starts private servers, runs the groups of tests, leaves nothing running.
+# The last line is "N passed, N failed"; the exit status says whether all passed.
+#
+# Usage: script/check.sh [GROUP...]
+#   unit        test/unit/*.cpp: the engine and its devices, without PostgreSQL
+#   regress     test/sql/*.sql in the order of test/schedule, against expected/
+#   isolation   test/isolation/specs/*.spec, against test/isolation/expected/
+#   pgtap       test/pgtap/*.sql, each in a database of its own
+#   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0
+#   stress      test/stress/run.sh SECONDS
+# Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
+# Settings of the environment: PG, PG_CONFIG, BUILD (see the Makefile), STRESS_SECONDS (60).
+# What the tests wrote stays in $BUILD/check-MAJOR.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+unset PGOPTIONS PGSERVICE PGPASSFILE PGPASSWORD PSQLRC
+export BUILD=${BUILD:-build} PG=${PG:-}
+
+passed=0
+failed=0
+count() {
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+}
+
+phase() {
+    echo "$(date +%H:%M:%S) ---- $*"
+}
+
+# count_lines PATTERN FILE
+count_lines() {
+    grep -cE "$1" "$2" || true
+}
+
+# --- the groups ---
+
+run_unit() {
+    local log=$out/unit.log ok bad
+    compgen -G 'test/unit/*.cpp' >/dev/null || return 0
+    if ! make -s -j"$(nproc)" PG_CONFIG="$pg_config" unit >"$log" 2>&1; then
+        tail -n 60 "$log"
+        count 0 1
+        return
+    fi
+    "$BUILD/unit/unit_tests" >"$log" 2>&1 && status=0 || status=$?
+    ok=$(count_lines '^\[       OK \]' "$log")
+    bad=$(count_lines '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$log")
+    if [ "$status" != 0 ]; then
+        grep -vE '^\[( RUN      |       OK |-*)\]' "$log" | tail -n 80
+        [ "$bad" -gt 0 ] || bad=1
+    fi
+    echo "unit: $ok passed, $bad failed"
+    count "$ok" "$bad"
+}
+
+# A test file that no schedule names would never run.
+check_schedule() {
+    local name missing=0
+    for name in $(find test/sql -name '*.sql' -exec basename {} .sql \; | sort); do
+        if ! grep -qE "^test:(.* )?$name( |\$)" test/schedule; then
+            echo "test/sql/$name.sql is not in test/schedule"
+            missing=1
+        fi
+    done
+    count $((1 - missing)) $missing
+}
+
+# run_pg_regress NAME PROGRAM INPUTS EXPECTED ARGUMENT...
+run_pg_regress() {
+    local name=$1 program=$2 inputs=$3 expected=$4 log=$out/$1.log ok bad status options=()
+    shift 4
+    rm -rf "${out:?}/$name"
+    mkdir -p "$out/$name"
+    # Up to 15 the expected files are looked for below the output directory.
+    ln -s "$(realpath "$expected")" "$out/$name/expected"
+    [ "$major" -lt 16 ] || options+=(--expecteddir="$out/$name")
+    "$program" --bindir="$SERVER_BIN" --host="$PGHOST" --port="$PGPORT" --user="$PGUSER" --dbname="$name" \
+        --load-extension=gpuscan --inputdir="$inputs" --outputdir="$out/$name" "${options[@]}" "$@" >"$log" 2>&1 &&
+        status=0 || status=$?
+    ok=$(count_lines '^ok |\.\.\. ok' "$log")
+    bad=$(count_lines '^not ok |\.\.\. FAILED|\.\.\. failed' "$log")
+    if [ "$status" != 0 ]; then
+        [ "$bad" -gt 0 ] || bad=1
+        grep -E '^not ok |\.\.\. (FAILED|failed)' "$log" || tail -n 30 "$log"
+        [ ! -s "$out/$name/regression.diffs" ] || head -n 200 "$out/$name/regression.diffs"
+    fi
+    echo "$name: $ok passed, $bad failed"
+    count "$ok" "$bad"
+}
+
+run_regress() {
+    compgen -G 'test/sql/*.sql' >/dev/null || return 0
+    check_schedule
+    run_pg_regress regress "$pgxs_dir/src/test/regress/pg_regress" test expected --schedule=test/schedule
+}
+
+run_isolation() {
+    local specs
+    compgen -G 'test/isolation/specs/*.spec' >/dev/null || return 0
+    mapfile -t specs < <(find test/isolation/specs -name '*.spec' -exec basename {} .spec \; | sort)
+    run_pg_regress isolation "$pgxs_dir/src/test/isolation/pg_isolation_regress" test/isolation test/isolation/expected "${specs[@]}"
+}
+
+run_pgtap() {
+    local file name log plan ok bad status
+    for file in test/pgtap/*.sql; do
+        [ -e "$file" ] || continue
+        name=$(basename "$file" .sql)
+        log=$out/pgtap-$name.log
+        psql -Xqc "CREATE DATABASE \"pgtap_$name\""
+        PGOPTIONS='-c client_min_messages=warning' psql -Xq -d "pgtap_$name" -c 'CREATE EXTENSION pgtap' -c 'CREATE EXTENSION gpuscan'
+        (cd test/pgtap && psql -XAtq -v ON_ERROR_STOP=1 -d "pgtap_$name" -f "$name.sql") >"$log" 2>&1 && status=0 || status=$?
+        plan=$(sed -nE 's/^1\.\.([0-9]+).*/\1/p' "$log" | head -n 1)
+        ok=$(count_lines '^ok ' "$log")
+        bad=$(count_lines '^not ok ' "$log")
+        # A file that ends early, or never says how many tests it has, fails.
+        if [ "$status" != 0 ] || [ $((ok + bad)) != "${plan:-none}" ]; then
+            echo "pgtap $name: exit status $status, plan ${plan:-missing}"
+            bad=$((bad + 1))
+        fi
+        [ "$bad" = 0 ] || grep -vE '^ok ' "$log" | head -n 60
+        echo "pgtap $name: $ok passed, $bad failed"
+        count "$ok" "$bad"
+    done
+}
+
+# run_program NAME COMMAND...: one test
+run_program() {
+    local name=$1 log=$out/$1.log
+    shift
+    if timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null; then
+        echo "$name: passed"
+        count 1 0
+    else
+        tail -n 60 "$log"
+        echo "$name: failed"
+        count 0 1
+    fi
+}
+
+run_tap() {
+    local file limit=900
+    for file in test/tap/*.sh; do
+        [ ! -e "$file" ] || run_program "$(basename "$file" .sh)" bash "$file"
+    done
+}
+
+run_stress() {
+    local limit=$((${STRESS_SECONDS:-60} + 300))
+    [ ! -e test/stress/run.sh ] || run_program stress bash test/stress/run.sh "${STRESS_SECONDS:-60}"
+}
+
+# --- all together ---
+
+started=$SECONDS
+script/setup.sh build
+pg_config=$(script/pg-config.sh "$PG")
+export PG_CONFIG=$pg_config
+major=$("$pg_config" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
+pgxs_dir=$(dirname "$("$pg_config" --pgxs)")/../..
+mkdir -p "$BUILD/check-$major"
+out=$(realpath "$BUILD/check-$major")
+
+groups=("$@")
+if [ ${#groups[@]} = 0 ]; then
+    groups=(unit regress isolation)
+    [ ! -e "$("$pg_config" --sharedir)/extension/pgtap.control" ] || groups+=(pgtap tap stress)
+fi
+
+# The summary is the last word, however the script ends; ending early is a failure of its own.
+finish() {
+    local status=$?
+    trap - EXIT
+    if [ -n "${SERVER:-}" ]; then
+        cp "$SERVER_LOG" "$out/server.log" || true
+        script/server.sh stop "$SERVER" || true
+    fi
+    [ "$status" = 0 ] || count 0 1
+    phase "done in $((SECONDS - started)) s"
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ] && [ "$passed" -gt 0 ] || exit 1
+}
+trap finish EXIT
+
+phase "PostgreSQL $major: build and server"
+environment=$(script/server.sh start)
+eval "$environment"
+for group in "${groups[@]}"; do
+    phase "$group"
+    "run_$group"
+done

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Formatter check, linters and the rules of the house. Usage: script/lint.sh [--fix]
+#   --fix   rewrites the sources by clang-format instead
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# git knows which files are ours, tracked or about to be.
+ours() {
+    git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
+        [ ! -f "$file" ] || echo "$file"
+    done
+}
+mapfile -t sources < <(ours '*.cpp' '*.hpp' '*.h' '*.cuh' '*.cu')
+mapfile -t scripts < <(ours '*.sh' '.ci/run')
+
+if [ "${1:-}" = --fix ]; then
+    clang-format-14 -i "${sources[@]}"
+    exit 0
+fi
+
+failures=0
+# rule SENTENCE COMMAND...: fails when the command prints anything
+rule() {
+    local sentence=$1 output
+    shift
+    output=$("$@" 2>&1 || true)
+    if [ -n "$output" ]; then
+        printf '%s\n' "$output" | head -n 60
+        echo "lint: $sentence"
+        failures=$((failures + 1))
+    fi
+}
+
+formatted() {
+    [ ${#sources[@]} = 0 ] || clang-format-14 --dry-run -Werror "${sources[@]}"
+}
+
+scripts_are_sound() {
+    shellcheck -x "${scripts[@]}"
+}
+
+# Headers are not followed: what matters here lies inside functions, and the compiler's own warnings see the rest.
+cppcheck_finds_nothing() {
+    local files
+    mapfile -t files < <(ours 'src/*.cpp')
+    [ ${#files[@]} = 0 ] || cppcheck --quiet -j "$(nproc)" --std=c++17 --language=c++ --inline-suppr --enable=warning,portability \
+        --suppress=syntaxError --suppress=unknownMacro --suppress=internalAstError --template='{file}:{line}: {severity}: {message} [{id}]' \
+        -Isrc "${files[@]}"
+}
+
+# Own headers are included by their path below src/, so anything else in quotes is the server's.
+foreign_includes() {
+    local file name
+    ours 'src/*' | grep -E '\.(cpp|hpp|h|cuh)$' | grep -v '^src/pg/pg\.h$' | while read -r file; do
+        sed -nE 's/^#[[:space:]]*include "(.*)"/\1/p' "$file" | while read -r name; do
+            [ -e "src/$name" ] || echo "$file includes \"$name\""
+        done
+    done
+}
+
+version_tests() {
+    ours 'src/*' | grep -v '^src/pg/compat\.h$' | xargs -r grep -nE 'PG_VERSION_NUM|PG_MAJORVERSION'
+}
+
+server_below_the_engine() {
+    ours 'src/engine/*' 'src/cuda/*' | xargs -r grep -nE '#[[:space:]]*include [<"](pg/|postgres|cuda_runtime|libpq)'
+}
+
+# foo_1.out is an alternative for foo.sql.
+orphaned_results() {
+    local result name
+    for result in expected/*.out; do
+        name=$(basename "$result" .out)
+        [ ! -e "$result" ] || [ -e "test/sql/$name.sql" ] || [ -e "test/sql/${name%_[0-9]}.sql" ] || echo "$result"
+    done
+    for result in test/isolation/expected/*.out; do
+        name=$(basename "$result" .out)
+        [ ! -e "$result" ] || [ -e "test/isolation/specs/$name.spec" ] ||
+            [ -e "test/isolation/specs/${name%_[0-9]}.spec" ] || echo "$result"
+    done
+}
+
+rule "run \"make format\"" formatted
+rule "shellcheck" scripts_are_sound
+rule "cppcheck (a false alarm: // cppcheck-suppress with the reason)" cppcheck_finds_nothing
+rule "only src/pg/pg.h includes server headers; own headers are included by their path below src/" foreign_includes
+rule "only src/pg/compat.h tests PostgreSQL's version" version_tests
+rule "the engine and the CUDA device know neither PostgreSQL nor the CUDA runtime" server_below_the_engine
+rule "expected results without a test" orphaned_results
+
+[ "$failures" = 0 ] || exit 1
+echo "lint: clean"
