@@ -15,7 +15,6 @@ phase "build and server"
 environment=$(script/server.sh start --demo)
 eval "$environment"
 trap 'script/server.sh stop "$SERVER"' EXIT
-psql -Xq -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION gpuscan'
 
 phase "Star Schema Benchmark, scale factor 1"
 bench/ssb.sh 1 --load

@@ -4,8 +4,9 @@
 # which is the only way in. Run by root, the server runs as the unprivileged user postgres, else as the caller.
 #
 # Usage: script/server.sh start [--demo] [--pg MAJOR] [--dir DIR] ['SETTING = VALUE'...]
-#            builds, installs, starts; prints shell assignments: PGHOST PGPORT PGUSER PGDATABASE PATH, SERVER (the
-#            directory), SERVER_BIN, SERVER_DATA, SERVER_LOG, AS_SERVER (prefix for commands to run as the server's user)
+#            builds, installs, starts; prints shell assignments: PGHOST PGPORT PGUSER PGDATABASE PATH PG_CONFIG,
+#            SERVER (the directory), SERVER_BIN, SERVER_DATA, SERVER_LOG, AS_SERVER (the prefix for a command that
+#            shall run as the server's user)
 #        eval "$(script/server.sh start)"           the usual call
 #        script/server.sh install DIR               install the extension again, from the present sources
 #        script/server.sh restart DIR ['SETTING = VALUE'...]     settings are added to the earlier ones
@@ -42,8 +43,8 @@ copy_installation() {
         mkdir -p "$dir/root$(dirname "$source")"
         [ -d "$dir/root$source" ] || cp -a --reflink=auto "$source" "$dir/root$(dirname "$source")/"
     done
-    # JIT stays out: bitcode is large, and no test or benchmark uses it.
-    rm -rf "$dir/root$("$pg_config" --pkglibdir)"/{bitcode,llvmjit*}
+    # JIT stays out: bitcode is large, and no test or benchmark uses it. So does pg_config: no headers are copied.
+    rm -rf "$dir/root$("$pg_config" --pkglibdir)"/{bitcode,llvmjit*} "$dir/root$("$pg_config" --bindir)/pg_config"
 }
 
 install_extension() {
@@ -138,7 +139,7 @@ print_env() {
     local prefix=env
     [ "$(id -u)" != 0 ] || prefix="setpriv --reuid=postgres --regid=postgres --init-groups env HOME=$dir"
     cat <<ENV
-export PGHOST='$dir' PGPORT='$port' PGUSER='postgres' PGDATABASE='postgres' PATH='$bin':"\$PATH"
+export PGHOST='$dir' PGPORT='$port' PGUSER='postgres' PGDATABASE='postgres' PATH='$bin':"\$PATH" PG_CONFIG='$pg_config'
 export SERVER='$dir' SERVER_BIN='$bin' SERVER_DATA='$dir/data' SERVER_LOG='$dir/server.log' AS_SERVER='$prefix'
 ENV
 }
