@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# The Star Schema Benchmark (O'Neil, O'Neil, Chen, Revilak, TPCTC 2009): loads it if needed, runs its 13
+# queries with gpuscan off and on, prints one table and stores it in bench/results/ssb.csv.
+# Needs bash and libpq, and a C++ compiler unless the programs are built already.
+set -euo pipefail
+
+bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+usage() {
+    cat <<'EOF'
+Usage: bench/ssb.sh SF [OPTION]...
+
+Runs the Star Schema Benchmark at scale factor SF in the database that the PG* variables name.
+The tables are loaded first if they are missing.
+
+  --load            load the tables anew
+  --threads N       connections for loading (default: one for each core)
+  --reps N          hot runs of each query on each side; their median counts (default 3)
+  --cold            also time each query with gpuscan's cache empty (stored in ssb_cold.csv)
+  --device NAME     gpuscan.device: host or cuda
+  --offload MODE    gpuscan.offload: auto or force (default: the server's setting)
+  --workers N       parallel workers for PostgreSQL (default: the server's setting)
+  --schema NAME     schema of the tables (default public)
+  --csv FILE        where the table is stored (default bench/results/ssb.csv)
+  --no-extension    PostgreSQL alone
+  --selectivity     show the queries' selectivities beside the paper's instead of running them
+  --set NAME=VALUE, --only LIST, --dbname CONNINFO: see ssb-run --help
+  --help            this text
+
+Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 for any other error.
+EOF
+}
+
+fail() {
+    printf 'ssb.sh: %s\n' "$1" >&2
+    exit 2
+}
+
+# Builds the programs unless they are newer than their sources or this machine cannot.
+build() {
+    local source program stale=0
+    for program in gen run; do
+        for source in "$bench/ssb/$program.cpp" "$bench/ssb/pg.hpp"; do
+            [[ -x $bench/ssb/ssb-$program && ! $source -nt $bench/ssb/ssb-$program ]] || stale=1
+        done
+    done
+    ((stale)) || return 0
+    local pg_config=${PG_CONFIG:-pg_config}
+    if command -v make >/dev/null && command -v "${CXX:-g++}" >/dev/null &&
+        command -v "$pg_config" >/dev/null && [[ -f $("$pg_config" --includedir)/libpq-fe.h ]]; then
+        make -s -C "$bench" PG_CONFIG="$pg_config" >&2 || fail "cannot build the benchmark's programs"
+    elif [[ -x $bench/ssb/ssb-gen && -x $bench/ssb/ssb-run ]]; then
+        echo "ssb.sh: using the programs as they are (no compiler or libpq headers here)" >&2
+    else
+        fail "needs make, g++ and libpq's headers (Debian: make g++ libpq-dev), or built programs"
+    fi
+}
+
+sf='' load=0
+generate=() run=() csv=$bench/results/ssb.csv selectivity=0
+while (($#)); do
+    case $1 in
+        --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+    esac
+    case $1 in
+        --help) usage; exit 0 ;;
+        --load) load=1 ;;
+        --cold | --no-extension) run+=("$1") ;;
+        --selectivity) run+=("$1"); selectivity=1 ;;
+        --threads | --schema | --dbname | --reps | --device | --offload | --workers | --set | --only | --csv)
+            (($# >= 2)) || fail "$1 needs a value"
+            case $1 in
+                --threads) generate+=("$1" "$2") ;;
+                --schema | --dbname) generate+=("$1" "$2"); run+=("$1" "$2") ;;
+                --csv) csv=$2 ;;
+                *) run+=("$1" "$2") ;;
+            esac
+            shift
+            ;;
+        -*) fail "unknown option $1; see --help" ;;
+        *) [[ -z $sf ]] || fail "one scale factor only; see --help"; sf=$1 ;;
+    esac
+    shift
+done
+[[ -n $sf ]] || { usage >&2; exit 2; }
+
+build
+((load)) || generate+=(--if-missing)
+"$bench/ssb/ssb-gen" --sf "$sf" "${generate[@]}" || exit 2
+if ((!selectivity)); then
+    mkdir -p "$(dirname "$csv")"
+    run+=(--csv "$csv")
+fi
+exec "$bench/ssb/ssb-run" "${run[@]}"

@@ -1,0 +1,7 @@
+-- Star Schema Benchmark Q1.1 (O'Neil, O'Neil, Chen, Revilak); filter factor 1/7 * 1/2 * 3/11 = 1.9e-2
+select sum(lo_extendedprice*lo_discount) as revenue
+from lineorder, date
+where lo_orderdate = d_datekey
+  and d_year = 1993
+  and lo_discount between 1 and 3
+  and lo_quantity < 25;

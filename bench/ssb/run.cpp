@@ -1,0 +1,737 @@
+// ssb-run: measures the 13 queries of the Star Schema Benchmark (O'Neil, O'Neil, Chen, Revilak, TPCTC 2009)
+// with gpuscan off and on, compares the results exactly, and prints and stores one table.
+//
+// Times are the client's, in one session, from sending a query to having its whole result.  Each query runs
+// once uncounted and then --reps times; the median counts.  All runs of a query, on either side, have to give
+// the same rows, and the same order as far as the query's ORDER BY determines it.
+//
+// --selectivity shows instead which share of the line orders each query selects, beside the paper's.
+
+#include "pg.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <getopt.h>
+#include <iterator>
+#include <limits.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr const char *table_names[] = {"lineorder", "customer", "supplier", "part", "date"};
+
+// The paper's filter factors, and how each is spread over the dimensions (1 = not restricted): --selectivity
+// derives from these how far chance may take a measured value.
+struct QueryFacts {
+    const char *name;
+    double line_and_date, customer, supplier, part;
+
+    double factor() const { return line_and_date * customer * supplier * part; }
+};
+constexpr QueryFacts facts[] = {
+    {"q1.1", 1 / 7.0 * 0.5 * 3 / 11, 1, 1, 1},
+    {"q1.2", 1 / 84.0 * 0.2 * 3 / 11, 1, 1, 1},
+    {"q1.3", 1 / 364.0 * 0.1 * 3 / 11, 1, 1, 1},
+    {"q2.1", 1, 1, 1 / 5.0, 1 / 25.0},
+    {"q2.2", 1, 1, 1 / 5.0, 1 / 125.0},
+    {"q2.3", 1, 1, 1 / 5.0, 1 / 1000.0},
+    {"q3.1", 6 / 7.0, 1 / 5.0, 1 / 5.0, 1},
+    {"q3.2", 6 / 7.0, 1 / 25.0, 1 / 25.0, 1},
+    {"q3.3", 6 / 7.0, 1 / 125.0, 1 / 125.0, 1},
+    {"q3.4", 1 / 84.0, 1 / 125.0, 1 / 125.0, 1},
+    {"q4.1", 1, 1 / 5.0, 1 / 5.0, 2 / 5.0},
+    {"q4.2", 2 / 7.0, 1 / 5.0, 1 / 5.0, 2 / 5.0},
+    {"q4.3", 2 / 7.0, 1 / 5.0, 1 / 25.0, 1 / 25.0},
+};
+
+struct Options {
+    std::string dbname, schema, queries, csv, device, offload;
+    std::vector<std::string> only;
+    std::vector<std::pair<std::string, std::string>> settings;
+    int reps = 3;
+    int workers = -1;
+    bool cold = false;
+    bool extension = true;
+    bool selectivity = false;
+};
+
+std::string lower(std::string s) {
+    std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return std::tolower(c); });
+    return s;
+}
+
+std::vector<std::string> split(const std::string &text, char at) {
+    std::vector<std::string> parts;
+    size_t from = 0;
+    for (size_t i = 0; i <= text.size(); ++i)
+        if (i == text.size() || text[i] == at) {
+            parts.push_back(text.substr(from, i - from));
+            from = i + 1;
+        }
+    return parts;
+}
+
+// ---- queries ----------------------------------------------------------------------------------------------
+
+struct Query {
+    std::string name;
+    std::string sql; // without comments and the final semicolon
+
+    // The names in ORDER BY.
+    std::vector<std::string> order_columns() const {
+        const size_t at = lower(sql).rfind("order by");
+        std::vector<std::string> names;
+        if (at == std::string::npos)
+            return names;
+        for (const std::string &item : split(sql.substr(at + 8), ',')) {
+            const size_t from = item.find_first_not_of(" \n\t");
+            names.push_back(item.substr(from, item.find_first_of(" \n\t", from) - from));
+        }
+        return names;
+    }
+
+    // Counts the line orders that pass the filters and joins.
+    std::string count_sql() const {
+        const std::string s = lower(sql);
+        const size_t from = s.find("from");
+        return "select count(*) " + sql.substr(from, s.find("group by") - from);
+    }
+};
+
+std::string read_file(const std::string &path) {
+    std::ifstream in(path);
+    if (!in)
+        throw pg::Error("cannot read " + path);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::vector<Query> read_queries(const Options &options) {
+    std::vector<Query> queries;
+    for (const QueryFacts &f : facts) {
+        if (!options.only.empty() &&
+            std::find(options.only.begin(), options.only.end(), f.name) == options.only.end())
+            continue;
+        Query q;
+        q.name = f.name;
+        for (const std::string &line : split(read_file(options.queries + "/" + f.name + ".sql"), '\n'))
+            if (line.rfind("--", 0) != 0)
+                q.sql += line + "\n";
+        q.sql.erase(q.sql.find_last_not_of("; \n\t") + 1);
+        queries.push_back(std::move(q));
+    }
+    if (queries.size() < options.only.size())
+        throw pg::Error("--only takes a list of q1.1 to q4.3");
+    return queries;
+}
+
+// ---- results ----------------------------------------------------------------------------------------------
+
+// A result in a form that compares: all rows in a fixed order, and the ORDER BY columns as they came.
+struct Answer {
+    std::vector<std::string> rows;
+    std::vector<std::string> order;
+
+    bool operator==(const Answer &o) const { return rows == o.rows && order == o.order; }
+};
+
+void append_field(std::string &out, const pg::Result &r, int row, int column) {
+    out += r.is_null(row, column) ? '\1' : '\2';
+    out += r.get(row, column);
+    out += '\0';
+}
+
+Answer answer_of(const Query &q, const pg::Result &r) {
+    std::vector<int> order_columns;
+    for (const std::string &name : q.order_columns()) {
+        const int column = PQfnumber(r.raw(), name.c_str());
+        if (column < 0)
+            throw pg::Error(q.name + ": ORDER BY " + name + " is not in the result");
+        order_columns.push_back(column);
+    }
+    Answer a;
+    for (int row = 0; row < r.rows(); ++row) {
+        std::string all, key;
+        for (int c = 0; c < r.columns(); ++c)
+            append_field(all, r, row, c);
+        for (int c : order_columns)
+            append_field(key, r, row, c);
+        a.rows.push_back(std::move(all));
+        a.order.push_back(std::move(key));
+    }
+    std::sort(a.rows.begin(), a.rows.end());
+    return a;
+}
+
+// The string that is the value of the JSON key starting at `at`, as EXPLAIN writes it.
+std::string json_string_at(const std::string &json, size_t at) {
+    size_t i = json.find(':', at);
+    i = i == std::string::npos ? i : json.find('"', i);
+    std::string value;
+    if (i == std::string::npos)
+        return value;
+    for (++i; i < json.size() && json[i] != '"'; ++i) {
+        if (json[i] == '\\' && i + 1 < json.size())
+            ++i;
+        value += json[i];
+    }
+    return value;
+}
+
+struct Plan {
+    int nodes = 0;
+    std::string device = "-";
+};
+
+// Counts gpuscan's nodes in a plan in JSON and collects the devices they name.
+Plan plan_of(const std::string &json) {
+    static const std::string provider = "\"Custom Plan Provider\"", device = "\"Device\"";
+    Plan plan;
+    for (size_t at = json.find(provider); at != std::string::npos;) {
+        const size_t next = json.find(provider, at + 1);
+        if (json_string_at(json, at).rfind("Gpu", 0) == 0) {
+            ++plan.nodes;
+            const size_t named = json.find(device, at);
+            if (named < next && named != std::string::npos) {
+                const std::string name = json_string_at(json, named);
+                if (plan.device == "-")
+                    plan.device = name;
+                else if (plan.device.find(name) == std::string::npos)
+                    plan.device += " + " + name;
+            }
+        }
+        at = next;
+    }
+    return plan;
+}
+
+double median(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    const size_t n = v.size();
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+// One line of the table.
+struct Measured {
+    std::string query;
+    double postgres_ms = 0;
+    std::optional<double> gpuscan_ms, cold_ms;
+    bool equal = false;
+    std::string error;
+    Plan plan;
+};
+
+// ---- measuring --------------------------------------------------------------------------------------------
+
+class Runner {
+public:
+    explicit Runner(Options options) : options_(std::move(options)), queries_(read_queries(options_)) {
+        open();
+    }
+
+    ~Runner() {
+        try {
+            if (workers_set_)
+                connection_->exec("ALTER TABLE lineorder RESET (parallel_workers)");
+        } catch (const std::exception &e) {
+            std::fprintf(stderr, "ssb-run: %s\n", e.what());
+        }
+    }
+
+    int run() {
+        prepare_server();
+        print_header();
+        std::vector<Measured> table;
+        for (const Query &q : queries_) {
+            table.push_back(measure(q));
+            print_line(table.back());
+        }
+        const bool all_equal = print_sum(table);
+        if (!options_.csv.empty())
+            write_csv(table);
+        return all_equal ? 0 : 1;
+    }
+
+    int show_selectivity() {
+        connection_->exec("SET gpuscan.offload = off");
+        const double lines = rows_of("lineorder");
+        std::printf("%s\n%-6s %12s %12s %8s %10s  %s\n", data_set().c_str(), "query", "paper", "measured",
+                    "ratio", "rows", "within");
+        bool all_good = true;
+        for (const Query &q : queries_) {
+            const QueryFacts &f = *std::find_if(std::begin(facts), std::end(facts),
+                                                [&](const QueryFacts &x) { return q.name == x.name; });
+            const double count = std::stod(connection_->value(q.count_sql()));
+            const double measured = count / lines;
+            // The paper rounds 24/50 to 1/2 and counts seven full years, where orders end on 1998-08-02: 20
+            // %. Add four standard deviations of random dimensions and of the lines themselves.
+            const auto noise = [](double share, double rows) {
+                return share < 1 ? (1 - share) / (share * rows) : 0;
+            };
+            const double variance = noise(f.customer, rows_of("customer") * 2 / 3) +
+                                    noise(f.supplier, rows_of("supplier")) + noise(f.part, rows_of("part")) +
+                                    1 / (f.factor() * lines);
+            const double tolerance = 0.20 + 4 * std::sqrt(variance);
+            const double ratio = measured / f.factor();
+            const bool good = std::abs(ratio - 1) <= tolerance;
+            all_good = all_good && good;
+            std::printf("%-6s %12.3g %12.3g %8.3f %10.0f  %s (1 +- %.2f)\n", q.name.c_str(), f.factor(),
+                        measured, ratio, count, good ? "yes" : "NO", tolerance);
+        }
+        return all_good ? 0 : 1;
+    }
+
+private:
+    // Connects and sets everything that holds for both sides.
+    void open() {
+        connection_ = std::make_unique<pg::Connection>(options_.dbname, "ssb-run");
+        connection_->exec("SET client_min_messages = warning");
+        if (!options_.schema.empty())
+            connection_->exec("SET search_path = " + connection_->quote_identifier(options_.schema) +
+                              ", public");
+        if (options_.workers >= 0)
+            connection_->exec("SET max_parallel_workers_per_gather = " + std::to_string(options_.workers));
+        for (const auto &[name, value] : options_.settings)
+            connection_->exec("SELECT set_config($1, $2, false)", {name, value});
+        for (const char *name : table_names)
+            if (connection_->exec("SELECT to_regclass($1)", {name}).is_null(0, 0))
+                throw pg::Error(std::string("table ") + name +
+                                " is missing; create the data with ssb-gen"
+                                " (ssb.sh: --load)");
+        if (!options_.device.empty())
+            set_device();
+    }
+
+    void prepare_server() {
+        if (options_.extension) {
+            try {
+                connection_->exec("CREATE EXTENSION IF NOT EXISTS gpuscan");
+            } catch (const pg::Error &e) {
+                throw pg::Error(
+                    std::string("the server has no extension gpuscan: ") + e.what() +
+                    "\n  Install it (make install) or measure PostgreSQL alone with --no-extension.");
+            }
+        }
+        if (options_.workers > 0) {
+            connection_->exec(
+                "ALTER TABLE lineorder SET (parallel_workers = " + std::to_string(options_.workers) + ")");
+            workers_set_ = true;
+        }
+        if (options_.cold)
+            prewarm();
+    }
+
+    void set_device() {
+        try {
+            connection_->exec("SET gpuscan.device = " + connection_->quote_literal(options_.device));
+        } catch (const pg::Error &e) {
+            const std::string current = connection_->value("SELECT current_setting('gpuscan.device', true)");
+            if (current != options_.device)
+                throw pg::Error("gpuscan.device is '" + current + "' and this session cannot change it to '" +
+                                options_.device + "': " + e.what() +
+                                "\n  Set it in postgresql.conf and restart the server.");
+        }
+    }
+
+    // Cold means that gpuscan's cache is empty, not that the pages are on disk.
+    void prewarm() {
+        try {
+            connection_->exec("CREATE EXTENSION IF NOT EXISTS pg_prewarm");
+            for (const char *name : table_names)
+                connection_->exec("SELECT pg_prewarm($1::regclass)", {name});
+        } catch (const pg::Error &e) {
+            std::fprintf(stderr, "ssb-run: warning: tables not read into shared_buffers: %s\n", e.what());
+        }
+    }
+
+    void offload_off() { connection_->exec("SET gpuscan.offload = off"); }
+
+    void offload_on() {
+        connection_->exec(options_.offload.empty() ? "RESET gpuscan.offload"
+                                                   : "SET gpuscan.offload = " + options_.offload);
+    }
+
+    // Runs a query once; gives its time in ms and checks or sets the expected answer.
+    double time_once(const Query &q, std::optional<Answer> &expected, bool &equal) {
+        const auto start = std::chrono::steady_clock::now();
+        const pg::Result r = connection_->exec(q.sql);
+        const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+        Answer a = answer_of(q, r);
+        if (!expected)
+            expected = std::move(a);
+        else
+            equal = equal && a == *expected;
+        return elapsed.count();
+    }
+
+    double hot_median(const Query &q, std::optional<Answer> &expected, bool &equal) {
+        time_once(q, expected, equal);
+        std::vector<double> times;
+        for (int i = 0; i < options_.reps; ++i)
+            times.push_back(time_once(q, expected, equal));
+        return median(times);
+    }
+
+    Measured measure(const Query &q) {
+        Measured m;
+        m.query = q.name;
+        m.equal = true;
+        std::optional<Answer> expected;
+        offload_off();
+        if (plan_of(connection_->value("EXPLAIN (FORMAT json) " + q.sql)).nodes > 0)
+            throw pg::Error(q.name + ": gpuscan takes part in the plan although gpuscan.offload = off");
+        m.postgres_ms = hot_median(q, expected, m.equal);
+        if (!options_.extension)
+            return m;
+        try {
+            offload_on();
+            if (options_.cold) {
+                for (const char *name : table_names)
+                    connection_->exec("SELECT gpuscan_evict($1::regclass)", {name});
+                m.cold_ms = time_once(q, expected, m.equal);
+            }
+            m.gpuscan_ms = hot_median(q, expected, m.equal);
+            m.plan =
+                plan_of(connection_->value("EXPLAIN (ANALYZE, TIMING off, COSTS off, FORMAT json) " + q.sql));
+        } catch (const pg::Error &e) {
+            m.equal = false;
+            m.error = e.what();
+            m.error.erase(
+                std::min(m.error.find("\n  in: "), m.error.size())); // the query is known by its name
+            reopen_if_lost();
+        }
+        return m;
+    }
+
+    // A crashed server comes back within a while.
+    void reopen_if_lost() {
+        if (PQstatus(connection_->raw()) == CONNECTION_OK)
+            return;
+        for (int i = 0;; ++i) {
+            try {
+                open();
+                return;
+            } catch (const pg::Error &) {
+                if (i == 60)
+                    throw;
+                std::this_thread::sleep_for(std::chrono::milliseconds(500));
+            }
+        }
+    }
+
+    double rows_of(const std::string &table) {
+        return std::stod(
+            connection_->value("SELECT reltuples FROM pg_class WHERE oid = '" + table + "'::regclass"));
+    }
+
+    std::string data_set() {
+        const std::string mark =
+            connection_->value("SELECT obj_description('lineorder'::regclass, 'pg_class')");
+        return mark.empty() ? "tables of unknown origin" : mark;
+    }
+
+    // ---- output ----
+
+    void print_header() {
+        const auto setting = [&](const char *name) {
+            return connection_->value(std::string("SHOW ") + name);
+        };
+        std::printf(
+            "%s; PostgreSQL %s, %s parallel workers, jit %s, shared_buffers %s; %s; hot median of %d\n",
+            data_set().c_str(), split(setting("server_version"), ' ')[0].c_str(),
+            setting("max_parallel_workers_per_gather").c_str(), setting("jit").c_str(),
+            setting("shared_buffers").c_str(),
+            !options_.extension ? "without gpuscan"
+                                : ("gpuscan.offload " +
+                                   (options_.offload.empty() ? std::string("default") : options_.offload))
+                                      .c_str(),
+            options_.reps);
+        print_columns("query", "PostgreSQL ms", "gpuscan ms", "cold ms", "ratio", "equal?", "device",
+                      "nodes");
+    }
+
+    void print_columns(const std::string &query, const std::string &postgres, const std::string &gpuscan,
+                       const std::string &cold, const std::string &ratio, const std::string &equal,
+                       const std::string &device, const std::string &nodes) const {
+        std::printf("%-6s %14s %12s", query.c_str(), postgres.c_str(), gpuscan.c_str());
+        if (options_.cold)
+            std::printf(" %12s", cold.c_str());
+        std::printf(" %8s  %-6s  %-20s %5s\n", ratio.c_str(), equal.c_str(), device.c_str(), nodes.c_str());
+        std::fflush(stdout);
+    }
+
+    static std::string number(std::optional<double> v, const char *pattern, const char *none) {
+        char text[64];
+        if (!v)
+            return none;
+        std::snprintf(text, sizeof text, pattern, *v);
+        return text;
+    }
+
+    static std::optional<double> ratio_of(double postgres, std::optional<double> gpuscan) {
+        if (!gpuscan || *gpuscan <= 0)
+            return std::nullopt;
+        return postgres / *gpuscan;
+    }
+
+    void print_line(const Measured &m) const {
+        print_columns(m.query, number(m.postgres_ms, "%.1f", "-"), number(m.gpuscan_ms, "%.1f", "-"),
+                      number(m.cold_ms, "%.1f", "-"),
+                      number(ratio_of(m.postgres_ms, m.gpuscan_ms), "%.2f", "-"),
+                      !m.error.empty()                 ? "ERROR"
+                      : !options_.extension && m.equal ? "-"
+                      : m.equal                        ? "yes"
+                                                       : "NO",
+                      m.plan.device, options_.extension ? std::to_string(m.plan.nodes) : "-");
+        if (!m.error.empty())
+            std::fprintf(stderr, "ssb-run: %s with gpuscan: %s\n", m.query.c_str(), m.error.c_str());
+    }
+
+    // The sums run over the queries that have a time on both sides; returns whether every result was right.
+    bool print_sum(const std::vector<Measured> &table) const {
+        double postgres = 0, postgres_both = 0, gpuscan = 0, cold = 0;
+        int timed = 0, equal = 0, one_node = 0;
+        for (const Measured &m : table) {
+            postgres += m.postgres_ms;
+            equal += m.equal;
+            one_node += m.plan.nodes == 1;
+            if (m.gpuscan_ms) {
+                ++timed;
+                postgres_both += m.postgres_ms;
+                gpuscan += *m.gpuscan_ms;
+                cold += m.cold_ms.value_or(0);
+            }
+        }
+        const int count = static_cast<int>(table.size());
+        const auto of_all = [&](int n) { return std::to_string(n) + "/" + std::to_string(count); };
+        if (!options_.extension) {
+            print_columns("sum", number(postgres, "%.1f", ""), "-", "-", "-", "-", "-", "-");
+            if (equal < count)
+                std::printf("%d of %d queries gave different results in different runs\n", count - equal,
+                            count);
+            return equal == count;
+        }
+        print_columns("sum", number(postgres, "%.1f", ""), timed ? number(gpuscan, "%.1f", "") : "-",
+                      timed ? number(cold, "%.1f", "") : "-",
+                      number(timed ? ratio_of(postgres_both, gpuscan) : std::nullopt, "%.2f", "-"),
+                      of_all(equal), "", "");
+        std::printf("%s equal, %s with exactly one device node\n", of_all(equal).c_str(),
+                    of_all(one_node).c_str());
+        if (timed < count)
+            std::printf("%d of %d queries failed with gpuscan and are in neither its sum nor the ratio\n",
+                        count - timed, count);
+        return equal == count;
+    }
+
+    static std::string csv_field(const std::string &text) {
+        if (text.find_first_of(",\"\n") == std::string::npos)
+            return text;
+        std::string quoted = "\"";
+        for (char c : text)
+            quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+        return quoted + "\"";
+    }
+
+    void write_csv(const std::vector<Measured> &table) const {
+        write_csv_file(options_.csv, table, false);
+        if (options_.cold) {
+            const size_t dot = options_.csv.rfind(".csv");
+            write_csv_file(options_.csv.substr(0, dot) + "_cold.csv", table, true);
+        }
+    }
+
+    // Both files have the same columns; in the cold one gpuscan_ms is the time with an empty cache.
+    void write_csv_file(const std::string &path, const std::vector<Measured> &table, bool cold) const {
+        std::ofstream out(path);
+        out << "query,postgres_ms,gpuscan_ms,ratio,equal,device,nodes\n";
+        for (const Measured &m : table) {
+            const std::optional<double> &ms = cold ? m.cold_ms : m.gpuscan_ms;
+            out << m.query << ',' << number(m.postgres_ms, "%.3f", "") << ',' << number(ms, "%.3f", "") << ','
+                << number(ratio_of(m.postgres_ms, ms), "%.3f", "") << ',' << equal_for_csv(m) << ','
+                << csv_field(m.plan.device) << ',' << m.plan.nodes << '\n';
+        }
+        out.close();
+        if (!out)
+            throw pg::Error("cannot write " + path);
+        std::printf("written: %s\n", path.c_str());
+    }
+
+    const char *equal_for_csv(const Measured &m) const {
+        if (!options_.extension && m.equal)
+            return "";
+        return m.equal ? "true" : "false";
+    }
+
+    Options options_;
+    std::vector<Query> queries_;
+    std::unique_ptr<pg::Connection> connection_;
+    bool workers_set_ = false;
+};
+
+// ---- command line -----------------------------------------------------------------------------------------
+
+constexpr char help[] =
+    R"(ssb-run measures the 13 queries of the Star Schema Benchmark with gpuscan off and on.
+
+Usage: ssb-run [OPTION]...
+
+  --reps N          counted runs of each query on each side, after one that is not counted (default 3)
+  --cold            also time each query once with gpuscan's cache empty (pages in shared_buffers)
+  --device NAME     set gpuscan.device (host, cuda, ...)
+  --offload MODE    set gpuscan.offload (auto or force) for the runs with gpuscan (default: as it is)
+  --workers N       parallel workers for PostgreSQL: max_parallel_workers_per_gather, and parallel_workers of
+                    lineorder while the benchmark runs (default: leave both as they are)
+  --set NAME=VALUE  any other setting, for both sides; may be repeated
+  --only LIST       some of the queries, such as q1.1,q4.3
+  --csv FILE        write the table there (and with --cold a second one, FILE with _cold before .csv)
+  --no-extension    measure PostgreSQL alone
+  --selectivity     show which share of lineorder each query selects, beside the paper's value
+  --schema NAME     where the tables are (default: the search path)
+  --queries DIR     the query files (default: the directory 'queries' beside this program)
+  --dbname CONNINFO database, connection string or URI (default: the PG* variables)
+  --help            this text
+
+Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 for any other error.
+)";
+
+std::string default_queries() {
+    char path[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    const std::string self(path, n > 0 ? static_cast<size_t>(n) : 0);
+    return self.substr(0, self.rfind('/')) + "/queries";
+}
+
+[[noreturn]] void usage_error(const std::string &message) {
+    std::fprintf(stderr, "ssb-run: %s\nTry 'ssb-run --help'.\n", message.c_str());
+    std::exit(2);
+}
+
+int parse_int(const char *option, const char *text, int least, int most) {
+    char *end = nullptr;
+    const long v = std::strtol(text, &end, 10);
+    if (end == text || *end != '\0' || v < least || v > most)
+        usage_error(std::string("--") + option + " takes a whole number from " + std::to_string(least) +
+                    " to " + std::to_string(most) + ", not '" + text + "'");
+    return static_cast<int>(v);
+}
+
+Options parse(int argc, char **argv) {
+    enum {
+        reps = 1,
+        cold,
+        device,
+        offload,
+        workers,
+        set,
+        only,
+        csv,
+        no_extension,
+        selectivity,
+        schema,
+        queries,
+        dbname,
+        help_wanted
+    };
+    static const option known[] = {
+        {"reps", required_argument, nullptr, reps},
+        {"cold", no_argument, nullptr, cold},
+        {"device", required_argument, nullptr, device},
+        {"offload", required_argument, nullptr, offload},
+        {"workers", required_argument, nullptr, workers},
+        {"set", required_argument, nullptr, set},
+        {"only", required_argument, nullptr, only},
+        {"csv", required_argument, nullptr, csv},
+        {"no-extension", no_argument, nullptr, no_extension},
+        {"selectivity", no_argument, nullptr, selectivity},
+        {"schema", required_argument, nullptr, schema},
+        {"queries", required_argument, nullptr, queries},
+        {"dbname", required_argument, nullptr, dbname},
+        {"help", no_argument, nullptr, help_wanted},
+        {nullptr, 0, nullptr, 0},
+    };
+    Options o;
+    o.queries = default_queries();
+    for (int c; (c = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
+        switch (c) {
+        case reps:
+            o.reps = parse_int("reps", optarg, 1, 1000);
+            break;
+        case cold:
+            o.cold = true;
+            break;
+        case device:
+            o.device = optarg;
+            break;
+        case offload:
+            o.offload = optarg;
+            break;
+        case workers:
+            o.workers = parse_int("workers", optarg, 0, 1024);
+            break;
+        case set: {
+            const std::string text = optarg;
+            const size_t at = text.find('=');
+            if (at == std::string::npos || at == 0)
+                usage_error("--set takes NAME=VALUE, not '" + text + "'");
+            o.settings.emplace_back(text.substr(0, at), text.substr(at + 1));
+            break;
+        }
+        case only:
+            o.only = split(lower(optarg), ',');
+            break;
+        case csv:
+            o.csv = optarg;
+            break;
+        case no_extension:
+            o.extension = false;
+            break;
+        case selectivity:
+            o.selectivity = true;
+            break;
+        case schema:
+            o.schema = optarg;
+            break;
+        case queries:
+            o.queries = optarg;
+            break;
+        case dbname:
+            o.dbname = optarg;
+            break;
+        case help_wanted:
+            std::fputs(help, stdout);
+            std::exit(0);
+        default:
+            std::fputs("Try 'ssb-run --help'.\n", stderr);
+            std::exit(2);
+        }
+    }
+    if (optind < argc)
+        usage_error(std::string("what is '") + argv[optind] + "'?");
+    if (!o.offload.empty() && o.offload != "auto" && o.offload != "force")
+        usage_error("--offload takes auto or force, not '" + o.offload + "'");
+    if (!o.extension && (o.cold || !o.offload.empty() || !o.device.empty()))
+        usage_error("--no-extension goes with none of --cold, --offload and --device");
+    return o;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    try {
+        const Options options = parse(argc, argv);
+        Runner runner(options);
+        return options.selectivity ? runner.show_selectivity() : runner.run();
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "ssb-run: %s\n", e.what());
+        return 2;
+    }
+}
