@@ -1,0 +1,302 @@
+// What an operator means, written once: generated CUDA kernels and the host engine's vector loops call these functions.
+//
+// The meaning is PostgreSQL's: checked integers (int.c, int8.c), floats with overflow, underflow and division-by-zero
+// errors (utils/float.h), NaN equal to itself and above everything, -0.0 equal to 0.0, casts that round half to even
+// and check the range (float.c: FLOAT8_FITS_IN_INT32 and its kin).
+//
+// Nothing here throws. A function that may meet an SQL error takes `int &error` and sets it to 1; its result is then
+// some value that must not be used. No standard header is needed, so that NVRTC can compile the file; NULL is the
+// caller's business (an argument under a NULL may be anything, the error it sets must be ignored). Functions never trap.
+#pragma once
+
+#ifdef __CUDACC__
+#define GPUSCAN_HD __host__ __device__ inline __attribute__((always_inline))
+#else
+#define GPUSCAN_HD inline __attribute__((always_inline))
+#endif
+
+#ifdef __CUDACC_RTC__
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+#else
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#endif
+
+namespace gpuscan {
+namespace sem {
+
+typedef __int128 i128;
+typedef unsigned __int128 u128;
+
+template <class T> struct Limits;
+template <> struct Limits<int16_t> {
+    typedef uint16_t Unsigned;
+    static constexpr int16_t min = -32767 - 1, max = 32767;
+};
+template <> struct Limits<int32_t> {
+    typedef uint32_t Unsigned;
+    static constexpr int32_t min = -2147483647 - 1, max = 2147483647;
+};
+template <> struct Limits<int64_t> {
+    typedef uint64_t Unsigned;
+    static constexpr int64_t min = -9223372036854775807LL - 1, max = 9223372036854775807LL;
+};
+template <> struct Limits<i128> {
+    typedef u128 Unsigned;
+    static constexpr i128 max = (i128)((((u128)1) << 127) - 1);
+    static constexpr i128 min = -max - 1;
+};
+
+template <class T> struct IsFloat {
+    static constexpr bool value = false;
+};
+template <> struct IsFloat<float> {
+    static constexpr bool value = true;
+};
+template <> struct IsFloat<double> {
+    static constexpr bool value = true;
+};
+
+// ---- floats ----
+
+template <class F> GPUSCAN_HD bool is_nan(F a) { return a != a; }
+template <class F> GPUSCAN_HD bool is_inf(F a) { return a - a != a - a && a == a; }
+
+template <class F> GPUSCAN_HD F float_add(F a, F b, int &error) {
+    F r = a + b;
+    error |= is_inf(r) & !is_inf(a) & !is_inf(b);
+    return r;
+}
+template <class F> GPUSCAN_HD F float_sub(F a, F b, int &error) {
+    F r = a - b;
+    error |= is_inf(r) & !is_inf(a) & !is_inf(b);
+    return r;
+}
+template <class F> GPUSCAN_HD F float_mul(F a, F b, int &error) {
+    F r = a * b;
+    error |= (is_inf(r) & !is_inf(a) & !is_inf(b)) | ((r == 0) & (a != 0) & (b != 0));
+    return r;
+}
+template <class F> GPUSCAN_HD F float_div(F a, F b, int &error) {
+    F r = a / b;
+    error |= ((b == 0) & !is_nan(a)) | (is_inf(r) & !is_inf(a)) | ((r == 0) & (a != 0) & !is_inf(b));
+    return r;
+}
+
+// ---- arithmetic: Add, Sub, Mul, Div, Mod, Neg of one type ----
+
+GPUSCAN_HD int16_t add(int16_t a, int16_t b, int &error) {
+    int32_t r = (int32_t)a + b;
+    error |= r != (int16_t)r;
+    return (int16_t)r;
+}
+GPUSCAN_HD int16_t sub(int16_t a, int16_t b, int &error) {
+    int32_t r = (int32_t)a - b;
+    error |= r != (int16_t)r;
+    return (int16_t)r;
+}
+GPUSCAN_HD int16_t mul(int16_t a, int16_t b, int &error) {
+    int32_t r = (int32_t)a * b;
+    error |= r != (int16_t)r;
+    return (int16_t)r;
+}
+GPUSCAN_HD int32_t add(int32_t a, int32_t b, int &error) {
+    int32_t r = (int32_t)((uint32_t)a + (uint32_t)b);
+    error |= ((a ^ r) & (b ^ r)) < 0;
+    return r;
+}
+GPUSCAN_HD int32_t sub(int32_t a, int32_t b, int &error) {
+    int32_t r = (int32_t)((uint32_t)a - (uint32_t)b);
+    error |= ((a ^ b) & (a ^ r)) < 0;
+    return r;
+}
+GPUSCAN_HD int32_t mul(int32_t a, int32_t b, int &error) {
+    int64_t r = (int64_t)a * b;
+    error |= r != (int32_t)r;
+    return (int32_t)r;
+}
+GPUSCAN_HD int64_t add(int64_t a, int64_t b, int &error) {
+    int64_t r = (int64_t)((uint64_t)a + (uint64_t)b);
+    error |= ((a ^ r) & (b ^ r)) < 0;
+    return r;
+}
+GPUSCAN_HD int64_t sub(int64_t a, int64_t b, int &error) {
+    int64_t r = (int64_t)((uint64_t)a - (uint64_t)b);
+    error |= ((a ^ b) & (a ^ r)) < 0;
+    return r;
+}
+GPUSCAN_HD int64_t mul(int64_t a, int64_t b, int &error) {
+    i128 r = (i128)a * b;
+    error |= r != (int64_t)r;
+    return (int64_t)r;
+}
+GPUSCAN_HD i128 add(i128 a, i128 b, int &error) {
+    i128 r = (i128)((u128)a + (u128)b);
+    error |= ((a ^ r) & (b ^ r)) < 0;
+    return r;
+}
+GPUSCAN_HD i128 sub(i128 a, i128 b, int &error) {
+    i128 r = (i128)((u128)a - (u128)b);
+    error |= ((a ^ b) & (a ^ r)) < 0;
+    return r;
+}
+// |a| * |b| from 64-bit halves: at most one of the high halves may be non-zero, and then only as far as 128 bits go.
+GPUSCAN_HD i128 mul(i128 a, i128 b, int &error) {
+    if (a == (int64_t)a && b == (int64_t)b) // two 64-bit values always fit
+        return (i128)(int64_t)a * (int64_t)b;
+    bool negative = (a < 0) != (b < 0);
+    u128 x = a < 0 ? (u128)0 - (u128)a : (u128)a;
+    u128 y = b < 0 ? (u128)0 - (u128)b : (u128)b;
+    uint64_t xl = (uint64_t)x, xh = (uint64_t)(x >> 64), yl = (uint64_t)y, yh = (uint64_t)(y >> 64);
+    u128 cross = xh ? (u128)xh * yl : (u128)yh * xl;
+    u128 low = (u128)xl * yl;
+    u128 r = low + (cross << 64);
+    u128 bound = (((u128)1) << 127) - (negative ? 0 : 1);
+    error |= ((xh != 0) & (yh != 0)) | ((cross >> 64) != 0) | (r < low) | (r > bound);
+    return negative ? (i128)((u128)0 - r) : (i128)r;
+}
+
+template <class T> GPUSCAN_HD T div(T a, T b, int &error) {
+    bool bad = (b == 0) | ((b == (T)-1) & (a == Limits<T>::min));
+    error |= bad;
+    return bad ? (T)0 : (T)(a / b);
+}
+template <class T> GPUSCAN_HD T mod(T a, T b, int &error) {
+    error |= b == 0;
+    return (b == 0) | (b == (T)-1) ? (T)0 : (T)(a % b);
+}
+template <class T> GPUSCAN_HD T neg(T a, int &error) {
+    typedef typename Limits<T>::Unsigned U;
+    error |= a == Limits<T>::min;
+    return (T)((U)0 - (U)a);
+}
+
+GPUSCAN_HD float add(float a, float b, int &error) { return float_add(a, b, error); }
+GPUSCAN_HD float sub(float a, float b, int &error) { return float_sub(a, b, error); }
+GPUSCAN_HD float mul(float a, float b, int &error) { return float_mul(a, b, error); }
+GPUSCAN_HD float div(float a, float b, int &error) { return float_div(a, b, error); }
+GPUSCAN_HD float neg(float a, int &) { return -a; }
+GPUSCAN_HD double add(double a, double b, int &error) { return float_add(a, b, error); }
+GPUSCAN_HD double sub(double a, double b, int &error) { return float_sub(a, b, error); }
+GPUSCAN_HD double mul(double a, double b, int &error) { return float_mul(a, b, error); }
+GPUSCAN_HD double div(double a, double b, int &error) { return float_div(a, b, error); }
+GPUSCAN_HD double neg(double a, int &) { return -a; }
+
+// ---- comparisons: Eq, Ne, Lt, Le, Gt, Ge ----
+
+template <class T> GPUSCAN_HD bool eq(T a, T b) { return a == b; }
+template <class T> GPUSCAN_HD bool lt(T a, T b) { return a < b; }
+template <> GPUSCAN_HD bool eq(float a, float b) { return (a == b) | (is_nan(a) & is_nan(b)); }
+template <> GPUSCAN_HD bool eq(double a, double b) { return (a == b) | (is_nan(a) & is_nan(b)); }
+template <> GPUSCAN_HD bool lt(float a, float b) { return (a < b) | (is_nan(b) & !is_nan(a)); }
+template <> GPUSCAN_HD bool lt(double a, double b) { return (a < b) | (is_nan(b) & !is_nan(a)); }
+template <class T> GPUSCAN_HD bool ne(T a, T b) { return !eq(a, b); }
+template <class T> GPUSCAN_HD bool gt(T a, T b) { return lt(b, a); }
+template <class T> GPUSCAN_HD bool le(T a, T b) { return !lt(b, a); }
+template <class T> GPUSCAN_HD bool ge(T a, T b) { return !lt(a, b); }
+
+// ---- casts ----
+
+#ifdef __CUDACC__
+GPUSCAN_HD double round_even(double a) { return rint(a); }
+GPUSCAN_HD float round_even(float a) { return rintf(a); }
+#else
+GPUSCAN_HD double round_even(double a) { return __builtin_rint(a); }
+GPUSCAN_HD float round_even(float a) { return __builtin_rintf(a); }
+#endif
+
+// 2^(bits-1) of an integer type, exact as a double and as a float.
+template <class To> GPUSCAN_HD double integer_bound() {
+    return sizeof(To) == 2 ? 32768.0 : sizeof(To) == 4 ? 2147483648.0
+                           : sizeof(To) == 8 ? 9223372036854775808.0 : 170141183460469231731687303715884105728.0;
+}
+
+template <class To, class From> struct Cast { // integer to integer or float
+    static GPUSCAN_HD To apply(From a, int &error) {
+        To r = (To)a;
+        if (!IsFloat<To>::value && sizeof(To) < sizeof(From))
+            error |= (From)r != a;
+        return r;
+    }
+};
+template <class To, class From> struct CastRounded {
+    static GPUSCAN_HD To apply(From a, int &error) {
+        From r = round_even(a);
+        bool fits = (r >= (From)-integer_bound<To>()) & (r < (From)integer_bound<To>()); // false for NaN
+        error |= !fits;
+        return fits ? (To)r : (To)0;
+    }
+};
+template <class To> struct Cast<To, float> : CastRounded<To, float> {};
+template <class To> struct Cast<To, double> : CastRounded<To, double> {};
+template <> struct Cast<float, float> {
+    static GPUSCAN_HD float apply(float a, int &) { return a; }
+};
+template <> struct Cast<double, double> {
+    static GPUSCAN_HD double apply(double a, int &) { return a; }
+};
+template <> struct Cast<double, float> {
+    static GPUSCAN_HD double apply(float a, int &) { return a; }
+};
+template <> struct Cast<float, double> {
+    static GPUSCAN_HD float apply(double a, int &error) {
+        float r = (float)a;
+        error |= (is_inf(r) & !is_inf(a)) | ((r == 0) & (a != 0));
+        return r;
+    }
+};
+template <class To, class From> GPUSCAN_HD To cast(From a, int &error) { return Cast<To, From>::apply(a, error); }
+
+// float8 avg adds up squares too and so fails where one overflows; Bounded keeps such values away (ir.hpp).
+GPUSCAN_HD double bounded(double a, int &error) {
+    error |= (!is_inf(a)) & ((a > 1e140) | (a < -1e140));
+    return a;
+}
+
+// ---- three-valued logic: value and NULL flag, both 0 or 1; the value under a NULL is 0 ----
+
+struct Truth {
+    uint8_t value, null;
+};
+GPUSCAN_HD Truth truth_and(Truth a, Truth b) {
+    uint8_t is_false = (uint8_t)((!a.value & !a.null) | (!b.value & !b.null));
+    uint8_t null = (uint8_t)((a.null | b.null) & !is_false);
+    return {(uint8_t)(!is_false & !null), null};
+}
+GPUSCAN_HD Truth truth_or(Truth a, Truth b) {
+    uint8_t is_true = (uint8_t)((a.value & !a.null) | (b.value & !b.null));
+    return {is_true, (uint8_t)((a.null | b.null) & !is_true)};
+}
+GPUSCAN_HD Truth truth_not(Truth a) { return {(uint8_t)(!a.value & !a.null), a.null}; }
+
+// ---- keys: equal values have equal bits, and a hash of them ----
+
+GPUSCAN_HD double canonical(double a) {
+    return is_nan(a) ? __builtin_nan("") : a == 0 ? 0.0 : a;
+}
+GPUSCAN_HD float canonical(float a) {
+    return is_nan(a) ? __builtin_nanf("") : a == 0 ? 0.0f : a;
+}
+
+// MurmurHash3's 64-bit finalizer: every input bit reaches every output bit.
+GPUSCAN_HD uint64_t hash64(uint64_t x) {
+    x ^= x >> 33;
+    x *= 0xff51afd7ed558ccdULL;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53ULL;
+    return x ^ (x >> 33);
+}
+GPUSCAN_HD uint64_t hash_combine(uint64_t hash, uint64_t word) {
+    return hash64(word + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2)) ^ hash;
+}
+
+} // namespace sem
+} // namespace gpuscan
