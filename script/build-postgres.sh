@@ -101,6 +101,9 @@ done
 
 # --- the build ---
 
+# PostgreSQL makes its generated headers first only if it believes to be the outermost make.
+unset MAKELEVEL MAKEFLAGS MFLAGS
+
 run() {
     "$@" >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; exit 1; }
 }
@@ -112,10 +115,9 @@ rm -rf "$prefix"
 run ./configure --prefix="$prefix" --enable-cassert --enable-debug --with-icu --without-readline --without-llvm \
     CC="$compiler" CFLAGS="-O1 -fno-omit-frame-pointer" CXXFLAGS="-O1 -fno-omit-frame-pointer"
 phase "building"
-run make -s -j"$(nproc)" -C src all
+run make -s -j"$(nproc)" all
 phase "installing"
-run make -s -C src install
-run make -s -C config install
+run make -s install
 for extension in pageinspect pg_visibility pg_freespacemap pg_buffercache; do
     run make -s -j"$(nproc)" -C "contrib/$extension" install
 done

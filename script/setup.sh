@@ -7,7 +7,7 @@
 set -euo pipefail
 
 # The release's own PostgreSQL, unless another one is installed already.
-if command -v pg_config >/dev/null && [ -e "$(pg_config --pgxs)" ]; then
+if pgxs=$(pg_config --pgxs 2>/dev/null) && [ -e "$pgxs" ]; then
     major=$(pg_config --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
 else
     # shellcheck disable=SC1091
@@ -55,6 +55,7 @@ as_root apt-get -qq update </dev/null
 case " ${missing[*]} " in
     *" postgresql-$major "*)
         install_packages postgresql-common
+        as_root mkdir -p /etc/postgresql-common/createcluster.d
         printf '# no cluster for a server that was installed to develop gpuscan\ncreate_main_cluster = false\n' |
             as_root tee /etc/postgresql-common/createcluster.d/gpuscan.conf >/dev/null
         ;;
