@@ -91,6 +91,7 @@ extern "C" {
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
+#include "utils/varlena.h"
 }
 
 #undef Min
