@@ -5,11 +5,16 @@
 // input, bumps `request`, and waits on the futex `reply`; a thread of the device process that belongs to the slot
 // does the reverse. One request is outstanding per slot; a backend may prepare the next one elsewhere meanwhile.
 //
-// Life of a slot:   Free -> Taken (backend, CAS) -> Abandoned (backend, on abort, only when a request is
-// outstanding) -> Free (device process, after the request has ended)   or   Taken -> Free (backend, idle slot).
+// Life of a slot:   Free -> Taken (backend, CAS) -> Abandoned (backend, without waiting: on abort, or with a session
+// still open) -> Free (device process)   or   Taken -> Free (backend, idle slot whose last request was Close).
+// To abandon, the backend sets `cancel`, then the state, then the bit request_abandoned in `request`: one atomic step
+// that also changes the futex, so that the slot's thread can miss it neither before it sleeps nor while it ends a
+// request. The thread that finds the bit drops the slot's session, takes the bit away, makes reply equal to request
+// and the slot Free, in this order; it never frees a slot because of the state alone.
 // `generation` is the device process's number; a slot taken under another generation is dead: every wait returns
-// Lost, and its backend frees it. No pointer and no C++ object crosses; messages are plain old data and every count
-// in them is checked by the receiver.
+// Lost, and its backend frees it (an abandoned one: the supervisor). A new device process ignores what stands in such
+// slots: a thread's first `request` seen is the one that it finds at its start.
+// No pointer and no C++ object crosses; messages are plain old data and every count in them is checked by the receiver.
 //
 // Course of one fragment, as seen by the backend (each line a request):
 //     Open            the program                                   -> device
@@ -40,6 +45,7 @@ constexpr uint32_t area_magic = 0x47505341; // "GPSA"
 constexpr uint32_t slot_buffer_size = 1u << 20; // bytes of input and of output per slot
 constexpr uint32_t max_window_pages = 1024;     // pages of one Decode request in place
 constexpr uint32_t max_copied_pages = 64;       // pages of one Decode request by copy (they lie in the input)
+constexpr uint32_t request_abandoned = 1u << 31; // bit of Slot::request; the numbers count modulo this
 constexpr uint32_t bitmap_bytes = (pages_per_chunk + 7) / 8;
 
 enum class ServiceState : uint32_t { Down = 0, Starting = 1, Ready = 2, Failed = 3 };
@@ -93,7 +99,7 @@ struct Counters {
 struct Slot {
     std::atomic<uint32_t> state;      // SlotState
     std::atomic<uint32_t> generation; // of the device process it was taken under
-    std::atomic<uint32_t> request;    // futex; number of requests made
+    std::atomic<uint32_t> request;    // futex; number of requests made, and request_abandoned
     std::atomic<uint32_t> reply;      // futex; == request: idle
     std::atomic<uint32_t> cancel;     // non-zero: stop what runs
     int32_t backend_pid;
@@ -122,6 +128,7 @@ struct Area {
     std::atomic<uint32_t> wanted_devices; // bit 0: host, bit 1: cuda
     DeviceEntry devices[2];               // [0] host, [1] cuda
     Counters counters;
+    std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
 
     Slot *slot(uint32_t i) { return reinterpret_cast<Slot *>(reinterpret_cast<char *>(this) + slots_offset) + i; }
     uint8_t *input(uint32_t i) {
