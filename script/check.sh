@@ -11,7 +11,7 @@
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
 # Settings of the environment: PG, PG_CONFIG, BUILD (see the Makefile), STRESS_SECONDS (60).
-# What the tests wrote stays in $BUILD/check-MAJOR.
+# What the tests wrote stays in $BUILD/check-MAJOR, the server's log too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset PGOPTIONS PGSERVICE PGPASSFILE PGPASSWORD PSQLRC
@@ -159,8 +159,8 @@ pg_config=$(script/pg-config.sh "$PG")
 export PG_CONFIG=$pg_config
 major=$("$pg_config" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
 pgxs_dir=$(dirname "$("$pg_config" --pgxs)")/../..
-mkdir -p "$BUILD/check-$major"
-out=$(realpath "$BUILD/check-$major")
+mkdir -p "$BUILD/check-${PG:-$major}"
+out=$(realpath "$BUILD/check-${PG:-$major}")
 
 groups=("$@")
 if [ ${#groups[@]} = 0 ]; then
