@@ -67,7 +67,8 @@ enum class LookupKind {
 struct FragmentLookup {
     LookupKind kind;
     int source, column; // whose dictionary
-    Expr *expr;         // Function
+    Expr *expr;         // Function; may hold Params and stable expressions (has_params): then per execution only
+    bool has_params;
     Oid typid;          // type of expr's result
     Type type;          // of the entries (Bool, I32, I64, F64)
     Oid collation;      // Rank
@@ -111,6 +112,10 @@ struct Fragment {
     FragmentLookup *lookups; // in the program's order
     int noutputs;
     FragmentOutput *outputs;
+    // The fallback plan delivers scan tuples too, not the node's own target list: its column i (from 1) belongs into
+    // column fallback_attnos[i - 1] of the scan tuple. So the node's qual (HAVING) and projection serve both ways.
+    int nfallback;
+    AttrNumber *fallback_attnos;
     List *group_exprs;       // EXPLAIN
     bool has_group_by;
     int nkeys, naggregates;
@@ -121,6 +126,9 @@ struct Fragment {
     ir::Constant *program_constants;
 };
 
+// What every outer plan may rely on: with no GROUP BY the node delivers exactly one row, with it one per group; state
+// counts are those of ir::AggregateState, and a Count output may share the state of a Sum, Min or Max.
+//
 // Rebuilds the fragment of a planned node. Never returns NULL; a node that cannot be bound (a bug, or a function
 // redefined between planning and execution) is an ereport(ERROR).
 Fragment *fragment_bind(const CustomScan *node, const List *range_table);
