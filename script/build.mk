@@ -67,9 +67,10 @@ PG_RECORD      := $(call recorded,$(PG_BUILD)/flags,$(COMPILER) $(PG_FLAGS) $(VE
 ENGINE_RECORD  := $(call recorded,$(ENGINE_BUILD)/flags,$(COMPILER) $(ENGINE_FLAGS))
 LIBRARY_RECORD := $(call recorded,$(PG_BUILD)/objects,$(PG_OBJECTS) $(ENGINE_OBJECTS))
 UNIT_RECORD    := $(call recorded,$(UNIT_BUILD)/objects,$(UNIT_OBJECTS) $(ENGINE_OBJECTS))
+EMBED_RECORD   := $(call recorded,$(ENGINE_BUILD)/embedded,$(EMBEDDED))
 
 # (only when "make clean all" has just removed them)
-$(sort $(PG_RECORD) $(ENGINE_RECORD) $(LIBRARY_RECORD) $(UNIT_RECORD)):
+$(sort $(PG_RECORD) $(ENGINE_RECORD) $(LIBRARY_RECORD) $(UNIT_RECORD) $(EMBED_RECORD)):
 	@mkdir -p $(@D) && touch $@
 
 # ---- the library ---------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ $(ENGINE_BUILD)/embedded_sources.o: $(ENGINE_BUILD)/embedded_sources.cpp $(ENGIN
 	$(COMPILER) $(ENGINE_FLAGS) -c -o $@ $<
 
 # The device headers, which NVRTC reads at run time, travel inside the library.
-$(ENGINE_BUILD)/embedded_sources.cpp: script/embed.sh $(EMBEDDED)
+$(ENGINE_BUILD)/embedded_sources.cpp: script/embed.sh $(EMBEDDED) $(EMBED_RECORD)
 	@mkdir -p $(@D)
 	script/embed.sh src $(EMBEDDED) > $@.new
 	mv $@.new $@
@@ -122,7 +123,7 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 bench-tools:
 	$(MAKE) -C bench PG_CONFIG='$(PG_CONFIG)'
 
-# libFuzzer comes with clang; script/setup.sh does not install it.
+# libFuzzer comes with clang, which Debian's PostgreSQL headers bring with them.
 fuzz: $(FUZZ_SOURCES:test/fuzz/%.cpp=$(BUILD)/fuzz/%)
 
 $(BUILD)/fuzz/%: test/fuzz/%.cpp $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sources.cpp

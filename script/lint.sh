@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+script/setup.sh ci
+
 # git knows which files are ours, tracked or about to be.
 ours() {
     git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
