@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Build PostgreSQL with assertions from Debian's source packages and install it into a cache. Does nothing when the very
-# same version, with the same patches, is there.
+# Build PostgreSQL with assertions from Debian's source packages and install it into a cache. Does nothing when it is
+# there already, with the same patches.
 #
 # Usage: script/build-postgres.sh MAJOR                       into the cache as MAJOR
 #        script/build-postgres.sh MAJOR patched PATCH...      with patches applied (patch -p1), as MAJOR-patched
@@ -32,10 +32,14 @@ if [ "${1:-}" = patched ]; then
     [ $# -gt 0 ] || { echo "build-postgres.sh: no patches given" >&2; exit 1; }
 fi
 prefix=$cache/$name
+patches=()
+for patch in "$@"; do
+    patches+=("$(realpath "$patch")")
+done
 
-# What this build is made of: this script and the patches. The tarball's version is left out, so that a minor release of
-# PostgreSQL does not cost a rebuild; remove the directory to get one.
-recipe=$(cat "$here/build-postgres.sh" "$@" | sha256sum | cut -d' ' -f1)
+# What an installation was made of: the way of building (raise the number when it changes below) and the patches. The
+# tarball's version is left out, so that a minor release of PostgreSQL costs no rebuild; remove the directory to get one.
+recipe=$({ echo "build 1"; cat /dev/null "${patches[@]}"; } | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$prefix/recipe" 2>/dev/null)" = "$recipe" ]; then
     echo "PostgreSQL $("$prefix/bin/pg_config" --version | cut -d' ' -f2-) is in $prefix"
     exit 0
@@ -95,7 +99,7 @@ phase "fetching the source"
 fetch_source
 tar -C "$work" -xf "$work"/source/postgresql-"$major"_*.orig.tar.*
 cd "$work"/postgresql-*/
-for patch in "$@"; do
+for patch in "${patches[@]}"; do
     patch -s -p1 <"$patch"
 done
 
