@@ -1,6 +1,13 @@
 // The only place with tests of the server's version. Each difference names what changed.
 #pragma once
 
+// 16: the macros of variable-length values moved out of postgres.h (commit d952373a987).
+#if PG_VERSION_NUM >= 160000
+extern "C" {
+#include "varatt.h"
+}
+#endif
+
 // 16: RelFileNode became RelFileLocator, rd_node rd_locator, relNode relNumber (commit b0a55e43299).
 #if PG_VERSION_NUM < 160000
 using RelFileLocator = RelFileNode;
@@ -72,3 +79,33 @@ inline uint32 additional_pins() {
 #else
 inline uint32 additional_pins() { return NBuffers / (MaxBackends + NUM_AUXILIARY_PROCS); }
 #endif
+
+namespace gpuscan {
+
+// 17: the MAINTAIN privilege (commit ecb0fd33720). Before, maintenance is the owner's; 16 has one ownership check for
+// all classes of objects (commit afbfc02983f).
+#if PG_VERSION_NUM >= 170000
+inline bool may_maintain_relation(Oid relation) {
+    return pg_class_aclcheck(relation, GetUserId(), ACL_MAINTAIN) == ACLCHECK_OK;
+}
+#elif PG_VERSION_NUM >= 160000
+inline bool may_maintain_relation(Oid relation) {
+    return object_ownercheck(RelationRelationId, relation, GetUserId());
+}
+#else
+inline bool may_maintain_relation(Oid relation) { return pg_class_ownercheck(relation, GetUserId()); }
+#endif
+
+// 17: extensions name their wait events (commit c9af054653077). The first call may raise an error.
+#if PG_VERSION_NUM >= 170000
+inline uint32 wait_event_device() {
+    static uint32 event;
+    if (event == 0)
+        event = WaitEventExtensionNew("GpuscanDevice");
+    return event;
+}
+#else
+inline uint32 wait_event_device() { return PG_WAIT_EXTENSION; }
+#endif
+
+} // namespace gpuscan

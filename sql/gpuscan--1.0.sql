@@ -1,0 +1,75 @@
+\echo Use "CREATE EXTENSION gpuscan" to load this file. \quit
+
+-- The devices and the process that drives them. Works in any state of the server, to say what is missing.
+CREATE FUNCTION gpuscan_device_rows(
+    OUT kind text, OUT name text, OUT state text, OUT memory_total bigint, OUT memory_limit bigint,
+    OUT memory_used bigint, OUT cache_bytes bigint, OUT note text, OUT pid integer)
+RETURNS SETOF record LANGUAGE C STRICT VOLATILE PARALLEL SAFE ROWS 2
+AS 'MODULE_PATHNAME', 'gpuscan_device_rows';
+
+CREATE VIEW gpuscan_device AS
+SELECT kind, name, state, memory_total, memory_limit, memory_used, cache_bytes, note, pid
+FROM gpuscan_device_rows();
+
+COMMENT ON VIEW gpuscan_device IS 'devices of gpuscan, their state and memory';
+
+-- What has been done since the server's start (or since gpuscan_stat_reset), in all databases.
+CREATE FUNCTION gpuscan_stat_row(
+    OUT fragments bigint, OUT fallbacks bigint, OUT row_errors bigint, OUT cancelled bigint,
+    OUT pages_cached bigint, OUT pages_decoded bigint, OUT pages_by_row bigint, OUT rows_in bigint,
+    OUT groups_out bigint, OUT chunks_built bigint, OUT chunks_evicted bigint, OUT kernels_compiled bigint,
+    OUT link_bytes bigint, OUT device_us bigint, OUT restarts bigint)
+RETURNS record LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'gpuscan_stat_row';
+
+CREATE VIEW gpuscan_stat AS
+SELECT fragments, fallbacks, row_errors, cancelled, pages_cached, pages_decoded, pages_by_row, rows_in, groups_out,
+    chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us, restarts
+FROM gpuscan_stat_row();
+
+COMMENT ON VIEW gpuscan_stat IS 'counters of gpuscan since the start of the server';
+
+CREATE FUNCTION gpuscan_stat_reset()
+RETURNS void LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'gpuscan_stat_reset';
+
+REVOKE ALL ON FUNCTION gpuscan_stat_reset() FROM PUBLIC;
+
+-- The column cache, of all databases: it shows which tables others use, so it is for monitoring roles.
+CREATE FUNCTION gpuscan_cache_rows(
+    OUT tablespace oid, OUT database oid, OUT relfilenode oid, OUT attnum integer, OUT device text,
+    OUT chunks bigint, OUT pages bigint, OUT bytes bigint, OUT hits bigint)
+RETURNS SETOF record LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'gpuscan_cache_rows';
+
+-- Names are known for relations of this database only.
+CREATE VIEW gpuscan_cache AS
+SELECT relation, database, relfilenode, a.attname AS column_name, device, chunks, pages, bytes, hits
+FROM gpuscan_cache_rows() c
+CROSS JOIN LATERAL (
+    SELECT CASE
+        WHEN c.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
+        THEN pg_catalog.pg_filenode_relation(c.tablespace, c.relfilenode)
+    END AS relation) r
+LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = r.relation AND a.attnum = c.attnum;
+
+COMMENT ON VIEW gpuscan_cache IS 'columns in the cache of gpuscan';
+
+REVOKE ALL ON FUNCTION gpuscan_cache_rows() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION gpuscan_cache_rows() TO pg_monitor;
+
+GRANT SELECT ON gpuscan_device, gpuscan_stat TO PUBLIC;
+GRANT SELECT ON gpuscan_cache TO pg_monitor;
+
+-- Maintenance of the cache; each checks the caller's rights on the relation. Neither is ever necessary.
+CREATE FUNCTION gpuscan_evict(relation regclass DEFAULT NULL)
+RETURNS bigint LANGUAGE C VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'gpuscan_evict';
+
+COMMENT ON FUNCTION gpuscan_evict(regclass) IS 'drops a relation from the cache of gpuscan (NULL: all); returns bytes';
+
+CREATE FUNCTION gpuscan_prewarm(relation regclass)
+RETURNS bigint LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'gpuscan_prewarm';
+
+COMMENT ON FUNCTION gpuscan_prewarm(regclass) IS 'reads a relation into the cache of gpuscan; returns pages';

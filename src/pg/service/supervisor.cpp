@@ -1,0 +1,359 @@
+// The supervisor: a background worker that keeps one device process alive and does nothing else.
+//
+// The device process is its child and not the postmaster's, because a child of the postmaster that is attached to
+// shared memory and dies by a signal makes the postmaster restart all sessions. The supervisor itself touches no
+// driver, no lock and no database; what it does is short enough to be trusted.
+//
+// A life of the device process:
+//   1. generation + 1, state Starting, fork. The child takes over: it makes PostgreSQL's memory read-only, opens its
+//      devices and sets the state to Ready (engine/server).
+//   2. Its death arrives as SIGCHLD, which sets the latch. State Down, generation + 1: everyone who waits for a reply
+//      is woken, sees the new generation, and runs the CPU plan. Slots that were abandoned under the old generation
+//      are freed here, and only here.
+//   3. Again from 1: at once the first time, after a growing pause if it keeps dying within seconds, and without the
+//      GPU after several such deaths (until the configuration is read again).
+// gpuscan.device = none in the configuration file means that there is no child.
+//
+// Nobody is left behind: the child dies with the supervisor (PR_SET_PDEATHSIG; the parent is compared after that), the
+// supervisor with the postmaster (WL_EXIT_ON_PM_DEATH). Whenever the supervisor leaves in order it ends the child
+// first and waits for it; in the immediate shutdown too, in the signal handler, because the postmaster sets up new
+// shared memory as soon as its children are gone, and there may be no room for two (huge pages).
+//
+// The exit status is 1 and not 0: a worker that exits with 0 would not be started again before the next restart of
+// the server.
+#include "pg/service/supervisor.h"
+
+#include "pg/pg.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/server/device_process.hpp"
+#include "engine/server/futex.hpp"
+#include "pg/guc.h"
+#include "pg/service/area.h"
+
+// While the device process is not linked in (unit builds of the service alone) the supervisor says so and waits.
+namespace gpuscan {
+[[noreturn]] void device_process_main(const DeviceProcessOptions &options) __attribute__((weak));
+}
+
+extern "C" PGDLLEXPORT void gpuscan_supervisor_main(Datum argument);
+
+namespace gpuscan {
+
+using namespace protocol;
+
+constexpr char cache_directory[] = "gpuscan"; // below the data directory, which is the working directory
+constexpr int quick_death_milliseconds = 10000; // a process that lived no longer than this died quickly
+constexpr int quick_deaths_without_cuda = 5;    // after so many in a row the GPU is left alone
+constexpr int longest_pause_milliseconds = 10000;
+constexpr int term_milliseconds = 500;  // between SIGTERM and SIGKILL
+constexpr int kill_milliseconds = 4000; // after SIGKILL: freeing a GPU's registrations takes a second or so
+
+static volatile pid_t device_pid; // of the child, 0 if there is none
+static TimestampTz started_at;
+static TimestampTz next_start; // not before
+static int quick_deaths;       // in a row
+static uint32 running_devices; // what the child was started with
+
+static void set_state(Area *area, ServiceState state) {
+    area->state = uint32_t(state);
+    futex_wake(area->state);
+}
+
+// ---- signals -------------------------------------------------------------------------------------------------------
+
+static void handle_sigchld(int signal_number) {
+    (void)signal_number;
+    int saved_errno = errno;
+    SetLatch(MyLatch);
+    errno = saved_errno;
+}
+
+// Immediate shutdown, or another process crashed: shared memory may be in any state, so no callbacks.
+static void handle_sigquit(int signal_number) {
+    (void)signal_number;
+    if (device_pid > 0) {
+        kill(device_pid, SIGKILL);
+        (void)wait_until_gone(device_pid, kill_milliseconds);
+    }
+    _exit(2);
+}
+
+// ---- the child -----------------------------------------------------------------------------------------------------
+
+static uint32 wanted_devices(Area *area) {
+    // A session may choose any device later, so both are started unless the administrator says otherwise.
+    switch (guc_device) {
+        case DEVICE_NONE:
+            return 0;
+        case DEVICE_HOST:
+            return 1;
+        default:
+            return area->cuda_suspended ? 1 : 3;
+    }
+}
+
+static void close_descriptors_from(int first) {
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+        return;
+#endif
+    struct rlimit limit;
+    int end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? int(limit.rlim_cur) : 65536;
+    for (int fd = first; fd < end; fd++)
+        close(fd);
+}
+
+// Runs in the child, with all signals blocked, and never returns. No PostgreSQL code runs after it.
+[[noreturn]] static void run_child(const DeviceProcessOptions &options, pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(1);
+    // Even a stray exit() must not run PostgreSQL's callbacks.
+    on_exit_reset();
+    init_ps_display("gpuscan device process");
+    for (int i = 1; i < NSIG; i++)
+        signal(i, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    // A dump would hold all of shared_buffers.
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    close_descriptors_from(STDERR_FILENO + 1);
+    device_process_main(options);
+    _exit(1);
+}
+
+// Slots that their backends have left under an earlier generation. (The backends free the others themselves.)
+static void free_abandoned_slots(Area *area) {
+    uint32 generation = area->generation;
+    for (uint32 i = 0; i < area->nslots; i++) {
+        Slot *slot = area->slot(i);
+        if (slot->state == uint32_t(SlotState::Abandoned) && slot->generation != generation) {
+            slot->request &= ~request_abandoned;
+            slot->reply = slot->request.load();
+            slot->state = uint32_t(SlotState::Free);
+        }
+    }
+}
+
+static void wake_everybody(Area *area) {
+    futex_wake(area->generation);
+    for (uint32 i = 0; i < area->nslots; i++)
+        futex_wake(area->slot(i)->reply);
+}
+
+// After the end of the child, however it came.
+static void child_is_gone(Area *area) {
+    device_pid = 0;
+    area->device_pid = 0;
+    area->generation++;
+    for (DeviceEntry &entry : area->devices) {
+        entry.state = uint32_t(ServiceState::Down);
+        entry.memory_used = 0;
+        entry.cache_bytes = 0;
+    }
+    set_state(area, ServiceState::Down);
+    wake_everybody(area);
+    free_abandoned_slots(area);
+}
+
+static void start_child(Area *area) {
+    DeviceProcessOptions options = {};
+    options.area = area;
+    options.shared_buffers = BufferBlocks;
+    options.shared_buffers_size = size_t(NBuffers) * BLCKSZ;
+    options.protect[options.nprotect++] = BufferBlocks;
+    options.protect[options.nprotect++] = ProcGlobal;
+    // With shared_memory_type = mmap this small segment only tells a new postmaster that old processes are still
+    // attached, and the device process is none that it must wait for. With sysv it is the shared memory itself.
+    options.detach = shared_memory_type == SHMEM_TYPE_MMAP ? UsedShmemSegAddr : nullptr;
+    options.cache_dir = cache_directory;
+    if (mkdir(cache_directory, S_IRWXU) != 0 && errno != EEXIST)
+        ereport(LOG, (errcode_for_file_access(),
+                      errmsg("could not create directory \"%s\": %m", cache_directory)));
+
+    area->generation++;
+    free_abandoned_slots(area);
+    running_devices = wanted_devices(area);
+    area->wanted_devices = running_devices;
+    if (started_at != 0)
+        area->counters.restarts++;
+    started_at = GetCurrentTimestamp();
+    set_state(area, ServiceState::Starting);
+
+    pid_t parent = getpid();
+    sigset_t all, old;
+    fflush(nullptr);
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &old);
+    pid_t pid = fork();
+    if (pid == 0)
+        run_child(options, parent);
+    int fork_errno = errno;
+    device_pid = pid > 0 ? pid : 0;
+    area->device_pid = device_pid;
+    sigprocmask(SIG_SETMASK, &old, nullptr);
+    errno = fork_errno;
+    if (pid < 0) {
+        ereport(LOG, (errmsg("could not fork gpuscan device process: %m")));
+        set_state(area, ServiceState::Down);
+        next_start = started_at + longest_pause_milliseconds * INT64CONST(1000);
+    } else
+        ereport(LOG, (errmsg("gpuscan device process (PID %d) started", int(pid)),
+                      running_devices == 1 ? errdetail("It uses the CPU engine only.") : 0));
+}
+
+static void log_death(pid_t pid, int status) {
+    if (WIFSIGNALED(status))
+        ereport(LOG, (errmsg("gpuscan device process (PID %d) was terminated by signal %d: %s", int(pid),
+                             WTERMSIG(status), pg_strsignal(WTERMSIG(status)))));
+    else
+        ereport(LOG, (errmsg("gpuscan device process (PID %d) exited with exit code %d", int(pid),
+                             WEXITSTATUS(status))));
+}
+
+// The child died by itself: when may the next one start, and with which devices?
+static void plan_next_start(Area *area) {
+    TimestampTz now = GetCurrentTimestamp();
+    if (TimestampDifferenceExceeds(started_at, now, quick_death_milliseconds))
+        quick_deaths = 0;
+    else
+        quick_deaths++;
+    int64 pause = quick_deaths <= 1 ? 0 : (quick_deaths - 1) * INT64CONST(1000);
+    if (pause > longest_pause_milliseconds)
+        pause = longest_pause_milliseconds;
+    next_start = now + pause * 1000;
+    if (quick_deaths >= quick_deaths_without_cuda && (running_devices & 2) != 0) {
+        area->cuda_suspended = 1;
+        ereport(LOG, (errmsg("gpuscan device process ended %d times in a row soon after its start", quick_deaths),
+                      errdetail("It is started with the CPU engine only."),
+                      errhint("Reload the configuration to try the GPU again.")));
+    }
+}
+
+static void reap_child(Area *area) {
+    int status;
+    pid_t pid = device_pid;
+    if (pid == 0 || waitpid(pid, &status, WNOHANG) != pid)
+        return;
+    child_is_gone(area);
+    log_death(pid, status);
+    plan_next_start(area);
+}
+
+// Ends the child by our own will.
+static void stop_child(Area *area) {
+    if (device_pid == 0)
+        return;
+    set_state(area, ServiceState::Down);
+    kill(device_pid, SIGTERM);
+    if (!wait_until_gone(device_pid, term_milliseconds)) {
+        kill(device_pid, SIGKILL);
+        (void)wait_until_gone(device_pid, kill_milliseconds);
+    }
+    (void)waitpid(device_pid, nullptr, WNOHANG);
+    child_is_gone(area);
+    next_start = 0;
+}
+
+static void stop_child_at_exit(int code, Datum argument) {
+    (void)code;
+    (void)argument;
+    stop_child(service_area());
+}
+
+// ---- the worker ----------------------------------------------------------------------------------------------------
+
+static void reload_configuration(Area *area) {
+    ProcessConfigFile(PGC_SIGHUP);
+    quick_deaths = 0;
+    next_start = 0;
+    area->cuda_suspended = 0;
+    area_publish_settings(area);
+    area->config_version++;
+    futex_wake(area->config_version);
+    if (wanted_devices(area) != running_devices) {
+        stop_child(area);
+        area->wanted_devices = running_devices = wanted_devices(area);
+    }
+}
+
+static long milliseconds_to_sleep() {
+    if (device_pid != 0)
+        return 10000;
+    long pause = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next_start);
+    return pause < 10 ? 10 : pause;
+}
+
+static void supervise(Area *area) {
+    for (;;) {
+        if (ShutdownRequestPending)
+            proc_exit(1);
+        if (ConfigReloadPending) {
+            ConfigReloadPending = false;
+            reload_configuration(area);
+        }
+        reap_child(area);
+        bool wanted = wanted_devices(area) != 0;
+        if (device_pid == 0 && wanted && GetCurrentTimestamp() >= next_start)
+            start_child(area);
+        free_abandoned_slots(area);
+        (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (wanted ? WL_TIMEOUT : 0),
+                        milliseconds_to_sleep(), PG_WAIT_EXTENSION);
+        ResetLatch(MyLatch);
+    }
+}
+
+static void supervisor_run() {
+    Area *area = service_area();
+    pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+    pqsignal(SIGHUP, SignalHandlerForConfigReload);
+    pqsignal(SIGQUIT, handle_sigquit);
+    pqsignal(SIGCHLD, handle_sigchld);
+    BackgroundWorkerUnblockSignals();
+
+    // An earlier supervisor's child dies with its parent, but that may take a moment.
+    if (!wait_until_gone(area->device_pid, kill_milliseconds))
+        ereport(LOG, (errmsg("gpuscan device process %d has not ended yet", area->device_pid.load())));
+    bool first = area->generation == 0;
+    child_is_gone(area);
+    if (!first)
+        started_at = GetCurrentTimestamp(); // what starts now is a restart
+    area_publish_settings(area);
+    before_shmem_exit(stop_child_at_exit, Datum(0));
+
+    if (!device_process_main) {
+        ereport(LOG, (errmsg("gpuscan was built without a device process")));
+        proc_exit(0);
+    }
+    supervise(area);
+}
+
+void supervisor_register() {
+    BackgroundWorker worker = {};
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+    worker.bgw_start_time = BgWorkerStart_ConsistentState;
+    worker.bgw_restart_time = 1;
+    strlcpy(worker.bgw_library_name, "gpuscan", sizeof worker.bgw_library_name);
+    strlcpy(worker.bgw_function_name, "gpuscan_supervisor_main", sizeof worker.bgw_function_name);
+    strlcpy(worker.bgw_name, "gpuscan supervisor", sizeof worker.bgw_name);
+    strlcpy(worker.bgw_type, "gpuscan supervisor", sizeof worker.bgw_type);
+    RegisterBackgroundWorker(&worker);
+}
+
+} // namespace gpuscan
+
+extern "C" void gpuscan_supervisor_main(Datum argument) {
+    (void)argument;
+    gpuscan::supervisor_run();
+}

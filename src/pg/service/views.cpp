@@ -1,0 +1,360 @@
+// What users see of the service: the functions behind the views gpuscan_device, gpuscan_stat and gpuscan_cache, and
+// gpuscan_evict(). The views themselves, their column names and privileges are in sql/gpuscan--1.0.sql.
+//
+// The first two read the shared area, without a request, so that they answer whatever state the service is in. The
+// cache's contents are the device process's own: listing and evicting are requests.
+#include "pg/pg.h"
+
+#include <algorithm>
+
+#include "pg/guc.h"
+#include "pg/service/area.h"
+#include "pg/service/client.h"
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gpuscan_cache_rows);
+PG_FUNCTION_INFO_V1(gpuscan_device_rows);
+PG_FUNCTION_INFO_V1(gpuscan_evict);
+PG_FUNCTION_INFO_V1(gpuscan_stat_reset);
+PG_FUNCTION_INFO_V1(gpuscan_stat_row);
+PG_FUNCTION_INFO_V1(gpuscan_test_device);
+}
+
+namespace gpuscan {
+
+using namespace protocol;
+
+// ---- gpuscan_device ------------------------------------------------------------------------------------------------
+
+// The device process may be writing while we read: copy with a bound, and keep what a terminal can show.
+static Datum text_of(const char *source, size_t size) {
+    char copy[256];
+    size_t length = 0;
+    while (length < size && length < sizeof copy - 1 && source[length] != '\0') {
+        copy[length] = source[length] >= ' ' && source[length] <= '~' ? source[length] : '?';
+        length++;
+    }
+    copy[length] = '\0';
+    return CStringGetTextDatum(copy);
+}
+
+static const char *state_name(ServiceState state) {
+    switch (state) {
+        case ServiceState::Starting:
+            return "starting";
+        case ServiceState::Ready:
+            return "ready";
+        case ServiceState::Failed:
+            return "failed";
+        case ServiceState::Down:
+            break;
+    }
+    return "down";
+}
+
+// A device's state and, if the service knows better than the device, a note.
+static const char *device_state(Area *area, int device, const char **note) {
+    *note = nullptr;
+    if (!area) {
+        *note = "add gpuscan to shared_preload_libraries and restart";
+        return "not preloaded";
+    }
+    if (area->generation == 0)
+        return "starting";
+    uint32 wanted = area->wanted_devices;
+    if ((wanted & (1u << device)) == 0) {
+        *note = area->cuda_suspended ? "the device process ended too often; reload the configuration to try again"
+                : wanted == 0        ? "gpuscan.device is none in the configuration"
+                                     : "gpuscan.device is host in the configuration";
+        return "off";
+    }
+    ServiceState service = ServiceState(area->state.load());
+    if (service == ServiceState::Down)
+        *note = "the device process is not running; it is started again";
+    if (service == ServiceState::Down || service == ServiceState::Starting)
+        return state_name(service);
+    return state_name(ServiceState(area->devices[device].state));
+}
+
+static void put_device(ReturnSetInfo *result, Area *area, int device) {
+    Datum values[9] = {};
+    bool nulls[9] = {};
+    const char *note;
+    const char *state = device_state(area, device, &note);
+    const DeviceEntry *entry = area ? &area->devices[device] : nullptr;
+    bool known = entry && entry->kind != uint32(DeviceKind::None);
+
+    values[0] = CStringGetTextDatum(device == 0 ? "host" : "cuda");
+    nulls[1] = !known || entry->name[0] == '\0';
+    if (!nulls[1])
+        values[1] = text_of(entry->name, sizeof entry->name);
+    values[2] = CStringGetTextDatum(state);
+    nulls[3] = nulls[4] = nulls[5] = nulls[6] = !known;
+    if (known) {
+        values[3] = Int64GetDatum(int64(entry->memory_total.load()));
+        values[4] = Int64GetDatum(int64(entry->memory_limit.load()));
+        values[5] = Int64GetDatum(int64(entry->memory_used.load()));
+        values[6] = Int64GetDatum(int64(entry->cache_bytes.load()));
+    }
+    nulls[7] = !note && (!known || entry->note[0] == '\0');
+    if (!nulls[7])
+        values[7] = note ? CStringGetTextDatum(note) : text_of(entry->note, sizeof entry->note);
+    int32 pid = area ? area->device_pid.load() : 0;
+    nulls[8] = pid == 0;
+    values[8] = Int32GetDatum(pid);
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+static void device_rows(FunctionCallInfo fcinfo) {
+    InitMaterializedSRF(fcinfo, 0);
+    ReturnSetInfo *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+    for (int device = 0; device < 2; device++)
+        put_device(result, service_area(), device);
+}
+
+// ---- gpuscan_stat --------------------------------------------------------------------------------------------------
+
+// In the order of the view's columns.
+static constexpr std::atomic<uint64_t> Counters::*counters[] = {
+    &Counters::fragments,     &Counters::fallbacks,     &Counters::row_errors,       &Counters::cancelled,
+    &Counters::pages_cached,  &Counters::pages_decoded, &Counters::pages_by_row,     &Counters::rows_in,
+    &Counters::groups_out,    &Counters::chunks_built,  &Counters::chunks_evicted,   &Counters::kernels_compiled,
+    &Counters::link_bytes,    &Counters::device_us,     &Counters::restarts,
+};
+
+static Datum stat_row(FunctionCallInfo fcinfo) {
+    TupleDesc descriptor;
+    Datum values[lengthof(counters)];
+    bool nulls[lengthof(counters)] = {};
+    if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "return type must be a row type");
+    Area *area = service_area();
+    for (size_t i = 0; i < lengthof(counters); i++)
+        values[i] = Int64GetDatum(area ? int64((area->counters.*counters[i]).load()) : 0);
+    return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
+}
+
+static void stat_reset() {
+    Area *area = service_area();
+    for (size_t i = 0; area && i < lengthof(counters); i++)
+        area->counters.*counters[i] = 0;
+}
+
+// ---- requests ------------------------------------------------------------------------------------------------------
+
+// A connection for a request outside of a plan; NULL while there is no device process (and so nothing to ask for).
+static DeviceConnection *connect_or_null() {
+    const char *reason;
+    DeviceConnection *connection = device_connect(&reason);
+    Area *area = service_area();
+    if (!connection && area && area->state == uint32(ServiceState::Ready))
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+                        errmsg("could not reach the gpuscan device process: %s", reason)));
+    return connection;
+}
+
+// False: the device process is gone.
+static bool call_or_error(DeviceConnection *connection, Command command, uint32 size) {
+    Status status = device_call(connection, command, size);
+    if (status == Status::Lost)
+        return false;
+    if (status != Status::Ok)
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                        errmsg("the gpuscan device process refused a request: %s", device_message(connection))));
+    return true;
+}
+
+// ---- gpuscan_cache -------------------------------------------------------------------------------------------------
+
+static void put_cache_entry(ReturnSetInfo *result, const CacheEntry &entry) {
+    Datum values[9] = {
+        ObjectIdGetDatum(entry.locator.tablespace),
+        ObjectIdGetDatum(entry.locator.database),
+        ObjectIdGetDatum(entry.locator.relation),
+        Int32GetDatum(int32(entry.column)),
+        CStringGetTextDatum(entry.device == uint32(DeviceKind::Cuda) ? "cuda" : "host"),
+        Int64GetDatum(int64(entry.chunks)),
+        Int64GetDatum(int64(entry.pages)),
+        Int64GetDatum(int64(entry.bytes)),
+        Int64GetDatum(int64(entry.hits)),
+    };
+    bool nulls[9] = {};
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+// One reply's entries; returns the number of entries, 0 when there are no more.
+static uint32 put_cache_page(ReturnSetInfo *result, DeviceConnection *connection, uint32 first) {
+    ListCacheRequest request = {first, 0};
+    memcpy(device_input(connection), &request, sizeof request);
+    if (!call_or_error(connection, Command::ListCache, sizeof request))
+        return 0;
+    uint32 size;
+    const char *output = device_output(connection, &size);
+    ListCacheReply reply;
+    if (size < sizeof reply)
+        return 0;
+    memcpy(&reply, output, sizeof reply);
+    uint32 count = std::min(reply.count, uint32((size - sizeof reply) / sizeof(CacheEntry)));
+    for (uint32 i = 0; i < count; i++) {
+        CacheEntry entry;
+        memcpy(&entry, output + sizeof reply + i * sizeof entry, sizeof entry);
+        put_cache_entry(result, entry);
+    }
+    return reply.more ? count : 0;
+}
+
+static void cache_rows(FunctionCallInfo fcinfo) {
+    InitMaterializedSRF(fcinfo, 0);
+    ReturnSetInfo *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+    DeviceConnection *connection = connect_or_null();
+    if (!connection)
+        return;
+    uint32 first = 0;
+    while (uint32 count = put_cache_page(result, connection, first))
+        first += count;
+    device_disconnect(connection);
+}
+
+// ---- gpuscan_evict -------------------------------------------------------------------------------------------------
+
+// Bytes freed. A device process that is not there has nothing cached.
+static int64 evict(DeviceConnection *connection, bool all, Locator locator) {
+    EvictRequest request = {uint32(all), locator};
+    memcpy(device_input(connection), &request, sizeof request);
+    EvictReply reply = {0};
+    if (call_or_error(connection, Command::Evict, sizeof request)) {
+        uint32 size;
+        const char *output = device_output(connection, &size);
+        if (size >= sizeof reply)
+            memcpy(&reply, output, sizeof reply);
+    }
+    return int64(reply.bytes);
+}
+
+static int64 evict_relation(DeviceConnection *connection, Oid relid) {
+    int64 bytes = 0;
+    Relation relation = try_relation_open(relid, AccessShareLock);
+    if (!relation)
+        return 0;
+    if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind))
+        bytes = evict(connection, false,
+                      Locator{locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
+                              locator_relation(relation->rd_locator)});
+    relation_close(relation, AccessShareLock);
+    return bytes;
+}
+
+static void check_evictable(Oid relid) {
+    char relkind = get_rel_relkind(relid);
+    char *name = get_rel_name(relid);
+    if (!name)
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+    if (relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW && relkind != RELKIND_PARTITIONED_TABLE)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("\"%s\" is not a table, materialized view, or partitioned table", name)));
+    if (!may_maintain_relation(relid))
+        aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relkind), name);
+}
+
+static int64 evict_tree(Oid relid) {
+    check_evictable(relid);
+    DeviceConnection *connection = connect_or_null();
+    if (!connection)
+        return 0;
+    List *relations = list_make1_oid(relid);
+    if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+        relations = find_all_inheritors(relid, AccessShareLock, nullptr);
+    int64 bytes = 0;
+    ListCell *cell;
+    foreach (cell, relations)
+        bytes += evict_relation(connection, lfirst_oid(cell));
+    device_disconnect(connection);
+    return bytes;
+}
+
+static int64 evict_everything() {
+    if (!superuser())
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("must be superuser to evict every relation from gpuscan's cache")));
+    DeviceConnection *connection = connect_or_null();
+    if (!connection)
+        return 0;
+    int64 bytes = evict(connection, true, Locator{});
+    device_disconnect(connection);
+    return bytes;
+}
+
+// ---- test hook (declared by test/sql-support/gpuscan_test.sql only) --------------------------------------------------
+
+static const char *status_name(Status status) {
+    switch (status) {
+        case Status::Ok:
+            return "ok";
+        case Status::Fallback:
+            return "fallback";
+        case Status::RowError:
+            return "row error";
+        case Status::Cancelled:
+            return "cancelled";
+        case Status::Lost:
+            return "lost";
+        case Status::Invalid:
+            break;
+    }
+    return "invalid";
+}
+
+static const char *test_device(const char *what) {
+    if (!superuser())
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be superuser to test the device")));
+    static const char *const names[] = {"segv", "stall", "write"};
+    TestRequest request = {0, 0};
+    for (uint32 i = 0; i < lengthof(names); i++)
+        if (strcmp(what, names[i]) == 0)
+            request.what = i + 1;
+    if (request.what == 0)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown test \"%s\"", what)));
+    const char *reason;
+    DeviceConnection *connection = device_connect(&reason);
+    if (!connection)
+        return reason;
+    memcpy(device_input(connection), &request, sizeof request);
+    Status status = device_call(connection, Command::Test, sizeof request);
+    device_disconnect(connection);
+    return status_name(status);
+}
+
+} // namespace gpuscan
+
+// ---- the SQL functions ---------------------------------------------------------------------------------------------
+
+extern "C" {
+
+Datum gpuscan_cache_rows(PG_FUNCTION_ARGS) {
+    gpuscan::cache_rows(fcinfo);
+    return Datum(0);
+}
+
+Datum gpuscan_device_rows(PG_FUNCTION_ARGS) {
+    gpuscan::device_rows(fcinfo);
+    return Datum(0);
+}
+
+Datum gpuscan_evict(PG_FUNCTION_ARGS) {
+    PG_RETURN_INT64(PG_ARGISNULL(0) ? gpuscan::evict_everything() : gpuscan::evict_tree(PG_GETARG_OID(0)));
+}
+
+Datum gpuscan_stat_reset(PG_FUNCTION_ARGS) {
+    (void)fcinfo;
+    gpuscan::stat_reset();
+    PG_RETURN_VOID();
+}
+
+Datum gpuscan_stat_row(PG_FUNCTION_ARGS) {
+    return gpuscan::stat_row(fcinfo);
+}
+
+Datum gpuscan_test_device(PG_FUNCTION_ARGS) {
+    PG_RETURN_TEXT_P(cstring_to_text(gpuscan::test_device(text_to_cstring(PG_GETARG_TEXT_PP(0)))));
+}
+}
