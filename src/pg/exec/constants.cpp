@@ -1,0 +1,39 @@
+// The constants of one execution: parameters and stable expressions, evaluated once and written into the program.
+#include "pg/exec/encode.h"
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+
+char *program_with_constants(FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    char *program = static_cast<char *>(MemoryContextAlloc(run->context, fragment->program_size));
+    memcpy(program, fragment->program, fragment->program_size);
+    ir::Constant *constants = reinterpret_cast<ir::Constant *>(
+        program + (reinterpret_cast<char *>(fragment->program_constants) - fragment->program));
+
+    for (int i = 0; i < fragment->nconstants; ++i) {
+        const FragmentConstant *from = &fragment->constants[i];
+        ir::Constant *to = &constants[from->index];
+        ExprState *state = ExecInitExpr(from->expr, run->parent);
+        bool null;
+        Datum datum = ExecEvalExprSwitchContext(state, run->econtext, &null);
+
+        to->type = from->type;
+        to->null = null;
+        to->low = 0;
+        to->high = 0;
+        if (null)
+            continue;
+        ir::Value value;
+        const char *reason = nullptr;
+        if (!encode_value(datum, from->typid, from->type, from->scale, false, &value, &reason)) {
+            give_up(run, "a parameter cannot be used on the device: %s", reason);
+            return nullptr;
+        }
+        to->low = value.low;
+        to->high = value.high;
+    }
+    return program;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,144 @@
+// The groups of a finished run as tuples.
+//
+// Sums are exact 128-bit integers with a scale; the final steps (numeric division of avg) are PostgreSQL's functions.
+// What cannot be told from a state is left to the CPU plan, before anything was shown: an infinite float sum (did it
+// overflow, which is an error, or was infinity among the inputs?) and the sign of a zero that a float min or max
+// found (0 and -0 are equal, and PostgreSQL keeps the one it met first).
+#include "pg/exec/emit.h"
+
+#include "pg/exec/encode.h"
+
+#include <cmath>
+
+namespace gpuscan {
+namespace {
+
+const ir::AggregateState *state_of(const FragmentRun *run, uint64 group, int agg) {
+    return &run->states[group * run->fragment->naggregates + agg];
+}
+
+ir::Value value_of(const ir::AggregateState *state) {
+    ir::Value value;
+    value.low = state->low;
+    value.high = state->high;
+    return value;
+}
+
+double float_of(const ir::AggregateState *state) {
+    double number;
+    memcpy(&number, &state->low, sizeof number);
+    return number;
+}
+
+double float_of_type(const ir::AggregateState *state, Type type) {
+    if (type == Type::F64)
+        return float_of(state);
+    float number;
+    memcpy(&number, &state->low, sizeof number);
+    return number;
+}
+
+bool can_be_shown(FragmentRun *run, const FragmentOutput *output, uint64 group) {
+    if (output->kind == OutputKind::GroupKey)
+        return true;
+    const ir::AggregateState *state = state_of(run, group, output->agg);
+    ir::Value value = value_of(state);
+    if (state->count == 0)
+        return true;
+    switch (output->kind) {
+    case OutputKind::SumInt8:
+        return wide(&value) == static_cast<int64>(wide(&value)) || give_up(run, "a sum is out of bigint's range");
+    case OutputKind::SumFloat8:
+    case OutputKind::AvgFloat8:
+        return !std::isinf(float_of(state)) || give_up(run, "a sum of floats is infinite");
+    case OutputKind::MinMax:
+        return !is_float(output->type) || float_of_type(state, output->type) != 0 ||
+               give_up(run, "a minimum or maximum of floats is zero");
+    default:
+        return true;
+    }
+}
+
+Datum show_text(const FragmentRun *run, const FragmentOutput *output, uint32 code) {
+    struct varlena *entry = dictionary_entry(run, output->source, output->column, code);
+    if (!entry)
+        elog(ERROR, "gpuscan: code %u is not in its dictionary", code);
+    return PointerGetDatum(entry);
+}
+
+Datum show_key(const FragmentRun *run, const FragmentOutput *output, uint64 group, bool *null) {
+    uint64 at = group * run->fragment->nkeys + output->key;
+    *null = run->key_nulls[at];
+    if (*null)
+        return 0;
+    if (output->type == Type::Code)
+        return show_text(run, output, static_cast<uint32>(run->keys[at].low));
+    return make_value(output->typid, output->type, output->scale, &run->keys[at]);
+}
+
+Datum show_minmax(const FragmentRun *run, const FragmentOutput *output, const ir::AggregateState *state) {
+    ir::Value value = value_of(state);
+    if (output->rank_lookup < 0)
+        return make_value(output->typid, output->type, output->scale, &value);
+    const LookupRun *lookup = &run->lookups[output->rank_lookup];
+    if (value.low >= lookup->entries)
+        elog(ERROR, "gpuscan: rank " UINT64_FORMAT " is not in its dictionary", value.low);
+    return show_text(run, output, lookup->by_rank[value.low]);
+}
+
+Datum show_aggregate(const FragmentRun *run, const FragmentOutput *output, uint64 group, bool *null) {
+    const ir::AggregateState *state = state_of(run, group, output->agg);
+    ir::Value value = value_of(state);
+    *null = false;
+    if (output->kind == OutputKind::Count)
+        return Int64GetDatum(state->count);
+    *null = state->count == 0;
+    if (*null)
+        return 0;
+    switch (output->kind) {
+    case OutputKind::SumInt8:
+        return Int64GetDatum(static_cast<int64>(value.low));
+    case OutputKind::SumNumeric:
+        return make_numeric(wide(&value), output->scale);
+    case OutputKind::SumFloat8:
+        return Float8GetDatum(float_of(state));
+    case OutputKind::AvgNumeric:
+        return DirectFunctionCall2(numeric_div, make_numeric(wide(&value), output->scale),
+                                   NumericGetDatum(int64_to_numeric(state->count)));
+    case OutputKind::AvgFloat8:
+        return Float8GetDatum(float_of(state) / static_cast<double>(state->count));
+    default:
+        return show_minmax(run, output, state);
+    }
+}
+
+} // namespace
+
+bool groups_can_be_shown(FragmentRun *run) {
+    for (uint64 group = 0; group < run->ngroups; ++group) {
+        if (group % 1024 == 0)
+            CHECK_FOR_INTERRUPTS();
+        for (int i = 0; i < run->fragment->noutputs; ++i)
+            if (!can_be_shown(run, &run->fragment->outputs[i], group))
+                return false;
+    }
+    return true;
+}
+
+void show_group(const FragmentRun *run, uint64 group, TupleTableSlot *slot) {
+    int natts = slot->tts_tupleDescriptor->natts;
+    for (int i = 0; i < natts; ++i) {
+        slot->tts_values[i] = 0;
+        slot->tts_isnull[i] = true;
+    }
+    for (int i = 0; i < run->fragment->noutputs; ++i) {
+        const FragmentOutput *output = &run->fragment->outputs[i];
+        int at = output->attno - 1;
+        slot->tts_values[at] = output->kind == OutputKind::GroupKey
+                                   ? show_key(run, output, group, &slot->tts_isnull[at])
+                                   : show_aggregate(run, output, group, &slot->tts_isnull[at]);
+    }
+    ExecStoreVirtualTuple(slot);
+}
+
+} // namespace gpuscan

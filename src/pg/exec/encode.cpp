@@ -1,0 +1,251 @@
+// Datums to the engine's values and back.
+//
+// A numeric's digits are private to numeric.c, but they are a disk format (the device decodes them from heap pages as
+// well), so they are read here as they are stored: a 16-bit header with sign, display scale and weight (short form) or
+// header and weight (long form), then base-10000 digits. The way back goes through numeric_in, which is exact and
+// keeps the display scale that is written.
+#include "pg/exec/encode.h"
+
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+namespace {
+
+constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short = 0x8000, numeric_special = 0xC000;
+
+struct NumericParts {
+    bool negative;
+    int dscale, weight, ndigits;
+    const char *digits; // int16 each, not aligned
+};
+
+int digit_at(const NumericParts *parts, int i) {
+    int16 digit;
+    memcpy(&digit, parts->digits + i * sizeof(int16), sizeof digit);
+    return digit;
+}
+
+bool read_parts(const struct varlena *value, NumericParts *parts, const char **reason) {
+    const char *data = VARDATA_ANY(value);
+    int size = VARSIZE_ANY_EXHDR(value);
+    uint16 header;
+    if (size < static_cast<int>(sizeof header)) {
+        *reason = "a numeric value is damaged";
+        return false;
+    }
+    memcpy(&header, data, sizeof header);
+    int header_size = sizeof header;
+    if ((header & numeric_kind) == numeric_special) {
+        *reason = "a numeric value is NaN or infinite";
+        return false;
+    }
+    if ((header & numeric_kind) == numeric_short) {
+        parts->negative = (header & 0x2000) != 0;
+        parts->dscale = (header & 0x1F80) >> 7;
+        parts->weight = (header & 0x0040 ? ~0x3F : 0) | (header & 0x003F);
+    } else {
+        int16 weight;
+        parts->negative = (header & numeric_kind) == numeric_negative;
+        parts->dscale = header & 0x3FFF;
+        memcpy(&weight, data + sizeof header, sizeof weight);
+        parts->weight = weight;
+        header_size += sizeof weight;
+    }
+    parts->ndigits = (size - header_size) / static_cast<int>(sizeof(int16));
+    parts->digits = data + header_size;
+    return true;
+}
+
+bool multiply_add(int128 *value, int factor, int digit) {
+    return !__builtin_mul_overflow(*value, static_cast<int128>(factor), value) &&
+           !__builtin_add_overflow(*value, static_cast<int128>(digit), value);
+}
+
+// The digits' value times 10^scale, exactly.
+bool scale_digits(const NumericParts *parts, int32 scale, int128 *to) {
+    int128 value = 0;
+    int left = scale; // decimal places still to come after the digit last taken
+    for (int i = 0; i < parts->ndigits || parts->weight >= i; ++i) {
+        int digit = i < parts->ndigits ? digit_at(parts, i) : 0;
+        if (i <= parts->weight) {
+            if (!multiply_add(&value, 10000, digit))
+                return false;
+            continue;
+        }
+        // The first fractional digit may lie further right: -weight-1 groups of zeros come before it.
+        if (i == 0)
+            left -= 4 * (-parts->weight - 1);
+        if (left >= 4) {
+            if (!multiply_add(&value, 10000, digit))
+                return false;
+        } else {
+            static const int powers[] = {1, 10, 100, 1000};
+            int kept = left > 0 ? left : 0;
+            int cut = kept == 0 ? 10000 : powers[4 - kept];
+            if (digit % cut != 0) // more decimals than the target has
+                return false;
+            if (!multiply_add(&value, powers[kept], digit / cut))
+                return false;
+        }
+        left -= 4;
+    }
+    for (; left > 0 && value != 0; --left)
+        if (!multiply_add(&value, 10, 0))
+            return false;
+    *to = parts->negative ? -value : value;
+    return true;
+}
+
+} // namespace
+
+bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, const char **reason) {
+    struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
+    NumericParts parts;
+    bool encoded = read_parts(packed, &parts, reason);
+    if (encoded && exact_scale && parts.dscale != scale) {
+        *reason = "a numeric value has another scale than its column";
+        encoded = false;
+    }
+    if (encoded && !scale_digits(&parts, scale, to)) {
+        *reason = "a numeric value does not fit the device's type";
+        encoded = false;
+    }
+    if (reinterpret_cast<Pointer>(packed) != DatumGetPointer(value))
+        pfree(packed);
+    return encoded;
+}
+
+bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_scale, ir::Value *to,
+                  const char **reason) {
+    int128 integer = 0;
+    switch (typid) {
+    case BOOLOID:
+        integer = DatumGetBool(value) ? 1 : 0;
+        break;
+    case INT2OID:
+        integer = DatumGetInt16(value);
+        break;
+    case INT4OID:
+    case DATEOID:
+        integer = DatumGetInt32(value);
+        break;
+    case INT8OID:
+    case TIMESTAMPOID:
+    case TIMESTAMPTZOID:
+        integer = DatumGetInt64(value);
+        break;
+    case OIDOID:
+        integer = DatumGetObjectId(value);
+        break;
+    case FLOAT4OID:
+    case FLOAT8OID: {
+        uint64 bits = 0;
+        if (type == Type::F32) {
+            float4 number = typid == FLOAT4OID ? DatumGetFloat4(value) : static_cast<float4>(DatumGetFloat8(value));
+            memcpy(&bits, &number, sizeof number);
+        } else {
+            float8 number = typid == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value);
+            memcpy(&bits, &number, sizeof number);
+        }
+        to->low = bits;
+        to->high = 0;
+        return true;
+    }
+    case NUMERICOID:
+        if (!encode_numeric(value, scale, exact_scale, &integer, reason))
+            return false;
+        break;
+    default:
+        *reason = psprintf("values of type %s are unknown to the device", format_type_be(typid));
+        return false;
+    }
+    bool fits = true;
+    switch (type) {
+    case Type::Bool:
+    case Type::I128:
+        break;
+    case Type::I16:
+        fits = integer == static_cast<int16>(integer);
+        break;
+    case Type::I32:
+        fits = integer == static_cast<int32>(integer);
+        break;
+    case Type::I64:
+        fits = integer == static_cast<int64>(integer);
+        break;
+    default:
+        *reason = "a value has another type than the device expects";
+        return false;
+    }
+    if (!fits)
+        *reason = "a value does not fit the device's type";
+    set_wide(to, integer);
+    return fits;
+}
+
+void store_value(char *to, Type type, const ir::Value *value) {
+    if (type == Type::I128) {
+        memcpy(to, &value->low, sizeof value->low);
+        memcpy(to + sizeof value->low, &value->high, sizeof value->high);
+    } else {
+        memcpy(to, &value->low, type_width(type)); // little-endian
+    }
+}
+
+Datum make_numeric(int128 value, int32 scale) {
+    char text[160];
+    char *at = text + sizeof text;
+    bool negative = value < 0;
+    uint128 left = negative ? -static_cast<uint128>(value) : static_cast<uint128>(value);
+    if (scale == 0 && value == static_cast<int64>(value))
+        return NumericGetDatum(int64_to_numeric(static_cast<int64>(value)));
+    if (scale > 100)
+        elog(ERROR, "gpuscan: numeric scale %d is too large", scale);
+    *--at = '\0';
+    int written = 0;
+    do {
+        if (written == scale && scale > 0)
+            *--at = '.';
+        *--at = static_cast<char>('0' + static_cast<int>(left % 10));
+        left /= 10;
+        ++written;
+    } while (left > 0 || written <= scale);
+    if (negative)
+        *--at = '-';
+    return DirectFunctionCall3(numeric_in, CStringGetDatum(at), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+}
+
+Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value) {
+    switch (typid) {
+    case BOOLOID:
+        return BoolGetDatum(value->low != 0);
+    case INT2OID:
+        return Int16GetDatum(static_cast<int16>(value->low));
+    case INT4OID:
+    case DATEOID:
+        return Int32GetDatum(static_cast<int32>(value->low));
+    case INT8OID:
+    case TIMESTAMPOID:
+    case TIMESTAMPTZOID:
+        return Int64GetDatum(static_cast<int64>(value->low));
+    case OIDOID:
+        return ObjectIdGetDatum(static_cast<Oid>(value->low));
+    case FLOAT4OID: {
+        float4 number;
+        memcpy(&number, &value->low, sizeof number);
+        return Float4GetDatum(number);
+    }
+    case FLOAT8OID: {
+        float8 number;
+        memcpy(&number, &value->low, sizeof number);
+        return Float8GetDatum(number);
+    }
+    case NUMERICOID:
+        return make_numeric(wide(value), scale);
+    default:
+        elog(ERROR, "gpuscan: type %u of a result with engine type %d", typid, static_cast<int>(type));
+    }
+    return 0; // not reached
+}
+
+} // namespace gpuscan

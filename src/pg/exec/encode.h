@@ -1,0 +1,37 @@
+// Datums to the engine's values and back.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "engine/ir.hpp"
+#include "pg/plan/fragment.h"
+
+namespace gpuscan {
+
+// A value in the width of its type, sign-extended to 128 bits; floats as their bits in the low word.
+bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_scale, ir::Value *to,
+                  const char **reason);
+
+// Writes an encoded value as one element of a column.
+void store_value(char *to, Type type, const ir::Value *value);
+
+// A numeric as an integer scaled by 10^scale. exact_scale: its display scale must be `scale` (values that may be
+// shown); else only its value must fit. False with the reason.
+bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, const char **reason);
+
+// A numeric of exactly this value and display scale.
+Datum make_numeric(int128 value, int32 scale);
+
+// The engine's value as a Datum of a type that is not text.
+Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value);
+
+inline int128 wide(const ir::Value *value) {
+    return static_cast<int128>((static_cast<uint128>(static_cast<uint64>(value->high)) << 64) | value->low);
+}
+
+inline void set_wide(ir::Value *to, int128 value) {
+    to->low = static_cast<uint64>(value);
+    to->high = static_cast<int64>(value >> 64);
+}
+
+} // namespace gpuscan

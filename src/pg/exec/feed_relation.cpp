@@ -1,0 +1,473 @@
+// Feeding a table: the backend's half of the column cache. Whether an answer is right depends on this file.
+//
+// A chunk is what one page of the visibility map covers. The map says which heap pages every snapshot sees in full,
+// and setting one of its bits always moves the LSN of the map page. Per chunk:
+//
+//   read     LSN and bits of the map page in one hold of its SHARE lock (the bit is stored before the LSN, both under
+//            the EXCLUSIVE lock: without ours, a new bit could be seen with the old LSN)
+//   Stage    map LSN as recorded: the device has the chunk, for the pages whose bit is set. Moved: it asks for the
+//            heap pages' own LSNs (under their SHARE locks), and keeps those pages that did not change
+//   build    pages that are missing, in windows: pin; SHARE lock; note pd_lsn, require PD_ALL_VISIBLE; unlock; the
+//            device decodes under the pin; SHARE lock again: same pd_lsn, still PD_ALL_VISIBLE. The second lock is
+//            the barrier against a writer that has placed its tuple but has not yet cleared the bit (15 and 16 do
+//            the two in that order, in one hold of the page's EXCLUSIVE lock)
+//   Publish  after another look at the map page: a page whose bit went is not used; if the LSN moved, the chunk is
+//            published without one, so that the next reader goes by the heap pages' LSNs
+//   rows     every page that is not covered now is read row by row under the snapshot (feed_rows.cpp)
+//
+// A page image that was copied under its SHARE lock needs no second look: nothing was read outside of the lock.
+// PD_ALL_VISIBLE is required besides the map's bit, never instead of it (on a standby the page's flag proves nothing;
+// and a page whose flag is clear while its bit is set would not have the bit cleared by writers).
+//
+// nblocks is taken after the snapshot: pages that come later hold nothing that the snapshot sees.
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+namespace {
+
+constexpr Size bitmap_bytes_aligned = (protocol::bitmap_bytes + 7) / 8 * 8;
+constexpr uint32 map_bytes = BLCKSZ - MAXALIGN(SizeOfPageHeaderData);
+static_assert(map_bytes * 4 == pages_per_chunk, "a map page has two bits per heap page");
+constexpr uint32 accepted_missing = 256;  // so few pages are read row by row rather than waited for
+constexpr int longest_wait = 500;         // ms for another session's build, then the missing pages are read by row
+
+struct Window {
+    bool in_flight;
+    uint32 input_offset;
+    uint32 npages;
+    protocol::PageEntry *entries;
+    PageBuffer *buffers; // InvalidBuffer: copied
+};
+
+struct ChunkFeed {
+    FragmentRun *run;
+    Relation relation;
+    int source;
+    BufferAccessStrategy strategy;
+    bool cacheable;
+    PageBuffer map_buffer;
+    int window_pages; // 0: copy
+    Window windows[2];
+
+    uint32 chunk, npages;
+    BlockNumber first;
+    XLogRecPtr map_lsn;
+    uint8 visible[bitmap_bytes_aligned];
+    uint8 covered[bitmap_bytes_aligned];
+    uint8 missing[bitmap_bytes_aligned];
+    uint8 sent[bitmap_bytes_aligned]; // pages that this session decoded
+    uint16 *bad;           // pages whose second check failed
+    uint32 nbad;
+};
+
+bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
+void set_bit(uint8 *bitmap, uint32 i) { bitmap[i / 8] |= 1 << (i % 8); }
+
+// ---- what may be cached ----
+
+// Tables whose pages can change without a new page LSN, or be all-visible without being so for everyone, are not for
+// the cache: no WAL, in-place updates (catalogs), storage of this very transaction (COPY FREEZE).
+bool is_cacheable(Relation relation) {
+    char kind = relation->rd_rel->relkind;
+    return relation->rd_rel->relam == HEAP_TABLE_AM_OID && (kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) &&
+           !RelationUsesLocalBuffers(relation) && RelationNeedsWAL(relation) && !IsCatalogRelation(relation) &&
+           RelationGetRelid(relation) >= FirstNormalObjectId &&
+           relation->rd_createSubid == InvalidSubTransactionId &&
+           relation->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
+           relation->rd_firstRelfilelocatorSubid == InvalidSubTransactionId;
+}
+
+// ---- the visibility map ----
+
+// The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set.
+uint32 take_bits(uint8 *to, const uint8 *map, uint32 npages) {
+    memset(to, 0, bitmap_bytes_aligned);
+    for (uint32 i = 0; i * 4 < npages; ++i) {
+        uint8 pairs = map[i] & 0x55;
+        if (pairs == 0)
+            continue;
+        uint8 nibble = (pairs & 1) | ((pairs >> 1) & 2) | ((pairs >> 2) & 4) | ((pairs >> 3) & 8);
+        to[i / 2] |= nibble << (i % 2 * 4);
+    }
+    uint32 set = 0;
+    for (uint32 i = 0; i < npages; ++i)
+        set += bit(to, i);
+    for (uint32 i = npages; i < pages_per_chunk; ++i)
+        to[i / 8] &= ~(1 << (i % 8));
+    return set;
+}
+
+// LSN and bits in one hold of the lock; false: there is no such map page.
+bool read_map(ChunkFeed *feed, XLogRecPtr *lsn, uint8 *bits, uint32 *set) {
+    // Pins the map page, or finds that there is none; never extends the map as visibilitymap_pin would.
+    visibilitymap_get_status(feed->relation, feed->first, &feed->map_buffer);
+    if (!BufferIsValid(feed->map_buffer))
+        return false;
+    uint8 map[BLCKSZ];
+    LockBuffer(feed->map_buffer, BUFFER_LOCK_SHARE);
+    Page page = BufferGetPage(feed->map_buffer);
+    *lsn = PageGetLSN(page);
+    memcpy(map, PageGetContents(page), map_bytes);
+    LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
+    *set = take_bits(bits, map, feed->npages);
+    return true;
+}
+
+// A map page of a table that was loaded without WAL has LSN 0, which identifies nothing. Logging the page as it is
+// gives it an LSN. (Its contents lie where a standard page has its hole.)
+void stamp_map(ChunkFeed *feed) {
+    if (RecoveryInProgress() || !XLogInsertAllowed())
+        return;
+    LockBuffer(feed->map_buffer, BUFFER_LOCK_EXCLUSIVE);
+    if (PageGetLSN(BufferGetPage(feed->map_buffer)) == InvalidXLogRecPtr) {
+        START_CRIT_SECTION();
+        MarkBufferDirty(feed->map_buffer);
+        log_newpage_buffer(feed->map_buffer, false);
+        END_CRIT_SECTION();
+    }
+    LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
+}
+
+PageBuffer read_page(ChunkFeed *feed, uint32 page) {
+    CHECK_FOR_INTERRUPTS();
+    return ReadBufferExtended(feed->relation, MAIN_FORKNUM, feed->first + page, RBM_NORMAL, feed->strategy);
+}
+
+// ---- staging ----
+
+bool send_stage(ChunkFeed *feed, const uint64 *lsns, bool accept_missing) {
+    char *input = device_input(feed->run->connection);
+    protocol::StageRequest head = {};
+    head.source = feed->source;
+    head.chunk = feed->chunk;
+    head.npages = feed->npages;
+    head.has_lsns = lsns != nullptr;
+    head.accept_missing = accept_missing;
+    head.prefer_build = feed->map_lsn != InvalidXLogRecPtr;
+    head.map_lsn = feed->map_lsn;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, feed->visible, protocol::bitmap_bytes);
+    size += aligned(protocol::bitmap_bytes);
+    if (lsns) {
+        memcpy(input + size, lsns, feed->npages * sizeof *lsns);
+        size += feed->npages * sizeof *lsns;
+    }
+    return request(feed->run, protocol::Command::Stage, size, sizeof(protocol::StageReply));
+}
+
+bool reply_bitmap(ChunkFeed *feed, uint8 *to) {
+    uint32 size;
+    const char *output = device_output(feed->run->connection, &size);
+    if (size < aligned(sizeof(protocol::StageReply)) + protocol::bitmap_bytes)
+        return give_up(feed->run, "the device's reply is too short");
+    memcpy(to, output + aligned(sizeof(protocol::StageReply)), protocol::bitmap_bytes);
+    return true;
+}
+
+uint64 *collect_lsns(ChunkFeed *feed) {
+    uint64 *lsns = static_cast<uint64 *>(palloc0(feed->npages * sizeof(uint64)));
+    for (uint32 page = 0; page < feed->npages; ++page) {
+        if (!bit(feed->visible, page))
+            continue;
+        PageBuffer buffer = read_page(feed, page);
+        LockBuffer(buffer, BUFFER_LOCK_SHARE);
+        lsns[page] = PageGetLSN(BufferGetPage(buffer));
+        UnlockReleaseBuffer(buffer);
+    }
+    return lsns;
+}
+
+// ---- building ----
+
+// Normal line pointers of a page under its lock.
+uint32 count_tuples(Page page) {
+    uint32 count = 0;
+    OffsetNumber last = PageGetMaxOffsetNumber(page);
+    for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i)
+        count += ItemIdIsNormal(PageGetItemId(page, i));
+    return count;
+}
+
+Size copied_images_offset() {
+    return aligned(sizeof(protocol::DecodeRequest)) + copied_window_pages * sizeof(protocol::PageEntry);
+}
+
+// Fills a window with the next missing pages from *next on, first check included.
+void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
+    const bool copy = feed->window_pages == 0;
+    const uint32 limit = copy ? copied_window_pages : feed->window_pages;
+    char *images = device_input(feed->run->connection) + window->input_offset + copied_images_offset();
+    window->npages = 0;
+    for (; *next < feed->npages && window->npages < limit; ++*next) {
+        if (!bit(feed->missing, *next) || !bit(feed->visible, *next))
+            continue;
+        PageBuffer buffer = read_page(feed, *next);
+        LockBuffer(buffer, BUFFER_LOCK_SHARE);
+        Page page = BufferGetPage(buffer);
+        bool usable = !PageIsNew(page) && PageIsAllVisible(page);
+        protocol::PageEntry entry = {};
+        entry.page = *next;
+        entry.lsn = PageGetLSN(page);
+        entry.buffer = copy ? window->npages : buffer - 1;
+        if (usable) {
+            entry.ntuples = count_tuples(page);
+            usable = entry.ntuples <= max_tuples_per_page;
+        }
+        if (usable && copy)
+            memcpy(images + Size(window->npages) * BLCKSZ, page, BLCKSZ);
+        LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+        if (!usable || copy)
+            ReleaseBuffer(buffer);
+        if (!usable)
+            continue;
+        window->buffers[window->npages] = copy ? InvalidBuffer : buffer;
+        window->entries[window->npages++] = entry;
+    }
+}
+
+void post_window(ChunkFeed *feed, Window *window) {
+    const bool copy = feed->window_pages == 0;
+    char *input = device_input(feed->run->connection) + window->input_offset;
+    protocol::DecodeRequest head = {};
+    head.source = feed->source;
+    head.npages = window->npages;
+    head.copied = copy;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, window->entries, window->npages * sizeof *window->entries);
+    size += window->npages * sizeof *window->entries;
+    if (copy) {
+        if (size != copied_images_offset())
+            memmove(input + size, input + copied_images_offset(), Size(window->npages) * BLCKSZ);
+        size += Size(window->npages) * BLCKSZ;
+    }
+    device_post(feed->run->connection, protocol::Command::Decode, window->input_offset, size);
+    window->in_flight = true;
+}
+
+// The second check: the page did not change while it was decoded.
+bool page_is_unchanged(PageBuffer buffer, uint64 lsn) {
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    Page page = BufferGetPage(buffer);
+    bool unchanged = PageGetLSN(page) == lsn && PageIsAllVisible(page);
+    LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+    return unchanged;
+}
+
+// Waits for a window, checks its pages again and lets go of them.
+bool finish_window(ChunkFeed *feed, Window *window) {
+    FragmentRun *run = feed->run;
+    bool decoded = accept(run, device_wait(run->connection));
+    window->in_flight = false;
+    uint32 size = 0;
+    const char *output = device_output(run->connection, &size);
+    if (decoded && size < aligned(sizeof(protocol::DecodeReply)) + window->npages)
+        decoded = give_up(run, "the device's reply is too short");
+    const uint8 *status =
+        decoded ? reinterpret_cast<const uint8 *>(output) + aligned(sizeof(protocol::DecodeReply)) : nullptr;
+    for (uint32 i = 0; i < window->npages; ++i) {
+        PageBuffer buffer = window->buffers[i];
+        uint32 page = window->entries[i].page;
+        if (BufferIsValid(buffer)) {
+            if (!page_is_unchanged(buffer, window->entries[i].lsn))
+                feed->bad[feed->nbad++] = page;
+            else
+                set_bit(feed->sent, page);
+            ReleaseBuffer(buffer);
+        } else {
+            set_bit(feed->sent, page);
+        }
+        if (!decoded)
+            continue;
+        if (status[i] == static_cast<uint8>(PageStatus::Ok))
+            ++run->report.pages_decoded;
+        else if (status[i] == static_cast<uint8>(PageStatus::Unrepresentable))
+            decoded = give_up(run, "a value of %s does not fit the device's type",
+                              RelationGetRelationName(feed->relation));
+    }
+    window->npages = 0;
+    return decoded;
+}
+
+bool decode_missing(ChunkFeed *feed) {
+    uint32 next = 0;
+    int current = 0;
+    Window *flying = nullptr;
+    for (;;) {
+        Window *window = &feed->windows[current];
+        collect_window(feed, window, &next); // while the other one is being decoded
+        if (flying && !finish_window(feed, flying)) {
+            for (uint32 i = 0; i < window->npages; ++i)
+                if (BufferIsValid(window->buffers[i]))
+                    ReleaseBuffer(window->buffers[i]);
+            return false;
+        }
+        flying = nullptr;
+        if (window->npages == 0)
+            return true;
+        post_window(feed, window);
+        flying = window;
+        current = 1 - current;
+    }
+}
+
+bool publish(ChunkFeed *feed) {
+    XLogRecPtr lsn = InvalidXLogRecPtr;
+    uint8 now[bitmap_bytes_aligned];
+    uint32 set;
+    if (!read_map(feed, &lsn, now, &set))
+        memset(now, 0, sizeof now); // the table was truncated: nothing can be told from the map
+    bool unchanged = lsn == feed->map_lsn;
+    for (uint32 page = 0; page < feed->npages; ++page) {
+        if (!bit(feed->visible, page) || bit(now, page))
+            continue;
+        unchanged = false;
+        if (bit(feed->sent, page))
+            feed->bad[feed->nbad++] = page;
+    }
+    char *input = device_input(feed->run->connection);
+    protocol::PublishRequest head = {};
+    head.source = feed->source;
+    head.nbad = feed->nbad;
+    head.map_unchanged = unchanged;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, feed->bad, feed->nbad * sizeof *feed->bad);
+    size += feed->nbad * sizeof *feed->bad;
+    return request(feed->run, protocol::Command::Publish, size, sizeof(protocol::StageReply));
+}
+
+void prepare_windows(ChunkFeed *feed) {
+    memset(feed->sent, 0, sizeof feed->sent);
+    feed->nbad = 0;
+    feed->window_pages = window_pages(feed->relation, 2);
+    if (feed->bad)
+        return;
+    feed->bad = static_cast<uint16 *>(palloc(2 * pages_per_chunk * sizeof(uint16)));
+    for (Window &window : feed->windows) {
+        window.entries =
+            static_cast<protocol::PageEntry *>(palloc(protocol::max_window_pages * sizeof(protocol::PageEntry)));
+        window.buffers = static_cast<PageBuffer *>(palloc(protocol::max_window_pages * sizeof(PageBuffer)));
+    }
+    feed->windows[1].input_offset = protocol::slot_buffer_size / 2;
+}
+
+// ---- one chunk ----
+
+void pause(int milliseconds) {
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, milliseconds, PG_WAIT_EXTENSION);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+}
+
+// Brings the chunk into the session as far as possible; `covered` says for which pages.
+bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
+    FragmentRun *run = feed->run;
+    *pass_full = false;
+    memset(feed->covered, 0, sizeof feed->covered);
+    if (!feed->cacheable)
+        return true;
+
+    bool accept_missing = false, stamped = false;
+    int waited = 0, wait = 1;
+    for (;;) {
+        uint32 visible;
+        if (!read_map(feed, &feed->map_lsn, feed->visible, &visible) || visible == 0)
+            return true;
+        if (feed->map_lsn == InvalidXLogRecPtr && !stamped) {
+            stamp_map(feed);
+            stamped = true;
+            continue;
+        }
+        if (!send_stage(feed, nullptr, accept_missing))
+            return false;
+        uint32 built = 0;
+        const protocol::StageReply *reply = reply_of<protocol::StageReply>(run);
+        if (reply->state == static_cast<uint32>(protocol::StageState::NeedLsns)) {
+            uint64 *lsns = collect_lsns(feed);
+            bool sent = send_stage(feed, lsns, accept_missing);
+            pfree(lsns);
+            if (!sent)
+                return false;
+            reply = reply_of<protocol::StageReply>(run);
+        }
+        if (reply->state == static_cast<uint32>(protocol::StageState::NeedPages)) {
+            uint64 before = run->report.pages_decoded;
+            prepare_windows(feed);
+            if (!reply_bitmap(feed, feed->missing) || !decode_missing(feed) || !publish(feed))
+                return false;
+            built = run->report.pages_decoded - before;
+            reply = reply_of<protocol::StageReply>(run);
+        }
+        switch (static_cast<protocol::StageState>(reply->state)) {
+        case protocol::StageState::Ready: {
+            uint32 pages = reply->pages;
+            *pass_full = reply->pass_full != 0;
+            if (!reply_bitmap(feed, feed->covered))
+                return false;
+            run->report.pages_cached += pages > built ? pages - built : 0;
+            return true;
+        }
+        case protocol::StageState::Busy:
+            accept_missing = reply->pages <= accepted_missing || waited >= longest_wait;
+            if (accept_missing)
+                break;
+            pause(wait);
+            waited += wait;
+            wait = wait < 10 ? wait + 1 : 10;
+            break;
+        case protocol::StageState::NeedLsns: // the chunk changed between two requests
+            if (waited++ < longest_wait)
+                break;
+            return give_up(run, "the map of %s keeps changing", RelationGetRelationName(feed->relation));
+        default:
+            return give_up(run, "the device could not stage a part of %s", RelationGetRelationName(feed->relation));
+        }
+    }
+}
+
+} // namespace
+
+bool feed_relation(FragmentRun *run, int source) {
+    Relation relation = run->relations[source];
+    MemoryContext context = AllocSetContextCreate(run->context, "GpuScan feed", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(context);
+    ChunkFeed *feed = static_cast<ChunkFeed *>(palloc0(sizeof(ChunkFeed)));
+    BlockNumber nblocks = RelationGetNumberOfBlocks(relation);
+
+    feed->run = run;
+    feed->relation = relation;
+    feed->source = source;
+    feed->cacheable = is_cacheable(relation);
+    feed->map_buffer = InvalidBuffer;
+    // As a sequential scan does: a large table shall not wipe out shared_buffers.
+    if (!RelationUsesLocalBuffers(relation) && nblocks > static_cast<BlockNumber>(NBuffers / 4))
+        feed->strategy = GetAccessStrategy(BAS_BULKREAD);
+    pgstat_count_heap_scan(relation);
+    batch_begin(run, source);
+
+    bool fed = true;
+    for (uint32 chunk = 0; fed && Size(chunk) * pages_per_chunk < nblocks; ++chunk) {
+        bool pass_full;
+        feed->chunk = chunk;
+        feed->first = chunk * pages_per_chunk;
+        feed->npages = nblocks - feed->first < pages_per_chunk ? nblocks - feed->first : pages_per_chunk;
+        fed = stage_chunk(feed, &pass_full);
+        if (fed && pass_full)
+            fed = run_pipeline(run, false);
+        if (fed && !run->visible_only)
+            fed = feed_rows(run, source, feed->strategy, feed->first, feed->npages, feed->covered);
+    }
+    if (fed)
+        fed = batch_flush(run);
+    if (BufferIsValid(feed->map_buffer))
+        ReleaseBuffer(feed->map_buffer);
+    if (feed->strategy)
+        FreeAccessStrategy(feed->strategy);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return fed;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,218 @@
+// Feeding pages that are not all-visible: PostgreSQL decides per tuple, the device decodes what it was told.
+//
+// As in heapgetpage: under the page's SHARE lock every normal line pointer is tested against the snapshot (or all are
+// visible because the page says so, which counts only outside of recovery), and the tuples found stay where they are
+// as long as the page is pinned. So the device gets page and mask, and the pins go when it has replied. Where pins
+// are scarce, the page is copied under its lock instead. Pages with values that the device cannot read (toasted ones)
+// come back and are decoded here.
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+namespace {
+
+struct RowFeed {
+    FragmentRun *run;
+    Relation relation;
+    int source;
+    BufferAccessStrategy strategy;
+    bool copy;
+    uint32 limit, npages;
+    protocol::PageEntry *entries;
+    TupleMask *masks;
+    PageBuffer *buffers;
+    BlockNumber *blocks;
+    char *images; // copies; they survive until the next window
+    Datum *values;
+    bool *nulls;
+    Datum *row;
+    bool *row_nulls;
+    MemoryContext row_context;
+};
+
+void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
+bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
+
+// The visible tuples of a page under its lock.
+uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, TupleMask *mask) {
+    Snapshot snapshot = feed->run->snapshot;
+    Page page = BufferGetPage(buffer);
+    OffsetNumber last = PageGetMaxOffsetNumber(page);
+    bool all_visible = PageIsAllVisible(page) && !snapshot->takenDuringRecovery;
+    uint32 count = 0;
+    *mask = TupleMask();
+    for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i) {
+        ItemId item = PageGetItemId(page, i);
+        if (!ItemIdIsNormal(item))
+            continue;
+        HeapTupleData tuple;
+        tuple.t_tableOid = RelationGetRelid(feed->relation);
+        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        tuple.t_len = ItemIdGetLength(item);
+        ItemPointerSet(&tuple.t_self, block, i);
+        if (all_visible || HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer)) {
+            take_tuple(mask, i - 1);
+            ++count;
+        }
+    }
+    return count;
+}
+
+// Rows of a page that the device could not read. `page` is pinned or a copy; its visible tuples stay as they are.
+bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *mask) {
+    const FragmentSource *source = &feed->run->fragment->sources[feed->source];
+    TupleDesc desc = RelationGetDescr(feed->relation);
+    for (uint32 offset = 0; offset < max_tuples_per_page; ++offset) {
+        if (!has_tuple(mask, offset))
+            continue;
+        CHECK_FOR_INTERRUPTS();
+        ItemId item = PageGetItemId(page, offset + 1);
+        HeapTupleData tuple;
+        tuple.t_tableOid = RelationGetRelid(feed->relation);
+        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        tuple.t_len = ItemIdGetLength(item);
+        ItemPointerSet(&tuple.t_self, block, offset + 1);
+        heap_deform_tuple(&tuple, desc, feed->values, feed->nulls);
+        for (int i = 0; i < source->ncolumns; ++i) {
+            feed->row[i] = feed->values[source->columns[i].attnum - 1];
+            feed->row_nulls[i] = feed->nulls[source->columns[i].attnum - 1];
+        }
+        MemoryContext old = MemoryContextSwitchTo(feed->row_context);
+        bool added = batch_add(feed->run, feed->row, feed->row_nulls);
+        MemoryContextSwitchTo(old);
+        MemoryContextReset(feed->row_context);
+        if (!added)
+            return false;
+    }
+    return true;
+}
+
+void release_window(RowFeed *feed) {
+    for (uint32 i = 0; i < feed->npages; ++i)
+        if (BufferIsValid(feed->buffers[i]))
+            ReleaseBuffer(feed->buffers[i]);
+    feed->npages = 0;
+}
+
+bool post_window(RowFeed *feed) {
+    char *input = device_input(feed->run->connection);
+    protocol::DecodeRequest head = {};
+    head.source = feed->source;
+    head.npages = feed->npages;
+    head.copied = feed->copy;
+    head.has_masks = 1;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, feed->entries, feed->npages * sizeof *feed->entries);
+    size += feed->npages * sizeof *feed->entries;
+    memcpy(input + size, feed->masks, feed->npages * sizeof *feed->masks);
+    size += feed->npages * sizeof *feed->masks;
+    if (feed->copy) {
+        memcpy(input + size, feed->images, Size(feed->npages) * BLCKSZ);
+        size += Size(feed->npages) * BLCKSZ;
+    }
+    return request(feed->run, protocol::Command::DecodeRows, size,
+                   aligned(sizeof(protocol::DecodeReply)) + feed->npages);
+}
+
+bool send_window(RowFeed *feed) {
+    FragmentRun *run = feed->run;
+    uint8 status[protocol::max_window_pages];
+    bool pass_full = false;
+    if (feed->npages == 0)
+        return true;
+    bool sent = post_window(feed);
+    if (sent) {
+        uint32 size;
+        const char *output = device_output(run->connection, &size);
+        pass_full = reinterpret_cast<const protocol::DecodeReply *>(output)->pass_full != 0;
+        memcpy(status, output + aligned(sizeof(protocol::DecodeReply)), feed->npages);
+    }
+    for (uint32 i = 0; sent && i < feed->npages; ++i) {
+        switch (static_cast<PageStatus>(status[i])) {
+        case PageStatus::Ok:
+            break;
+        case PageStatus::Unrepresentable:
+            sent = give_up(run, "a value of %s does not fit the device's type",
+                           RelationGetRelationName(feed->relation));
+            break;
+        default:
+            sent = decode_here(feed,
+                               feed->copy ? feed->images + Size(i) * BLCKSZ : BufferGetPage(feed->buffers[i]),
+                               feed->blocks[i], &feed->masks[i]);
+        }
+    }
+    release_window(feed);
+    return sent && (!pass_full || run_pipeline(run, false));
+}
+
+void add_page(RowFeed *feed, BlockNumber block) {
+    CHECK_FOR_INTERRUPTS();
+    PageBuffer buffer = ReadBufferExtended(feed->relation, MAIN_FORKNUM, block, RBM_NORMAL, feed->strategy);
+    heap_page_prune_opt(feed->relation, buffer);
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    uint32 count = visible_tuples(feed, buffer, block, &feed->masks[feed->npages]);
+    if (count > 0 && feed->copy)
+        memcpy(feed->images + Size(feed->npages) * BLCKSZ, BufferGetPage(buffer), BLCKSZ);
+    LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+    ++feed->run->report.pages_by_row;
+    if (count == 0 || feed->copy)
+        ReleaseBuffer(buffer);
+    if (count == 0)
+        return;
+    protocol::PageEntry entry = {};
+    entry.page = feed->npages;
+    entry.ntuples = count;
+    entry.buffer = feed->copy ? feed->npages : buffer - 1;
+    feed->buffers[feed->npages] = feed->copy ? InvalidBuffer : buffer;
+    feed->blocks[feed->npages] = block;
+    feed->entries[feed->npages++] = entry;
+}
+
+void prepare(RowFeed *feed) {
+    int pages = window_pages(feed->relation, 1);
+    int natts = RelationGetDescr(feed->relation)->natts;
+    int ncolumns = feed->run->fragment->sources[feed->source].ncolumns;
+    feed->copy = pages == 0;
+    feed->limit = feed->copy ? copied_window_pages : pages;
+    feed->entries = static_cast<protocol::PageEntry *>(palloc(feed->limit * sizeof *feed->entries));
+    feed->masks = static_cast<TupleMask *>(palloc(feed->limit * sizeof *feed->masks));
+    feed->buffers = static_cast<PageBuffer *>(palloc(feed->limit * sizeof *feed->buffers));
+    feed->blocks = static_cast<BlockNumber *>(palloc(feed->limit * sizeof *feed->blocks));
+    if (feed->copy)
+        feed->images = static_cast<char *>(palloc(Size(feed->limit) * BLCKSZ));
+    feed->values = static_cast<Datum *>(palloc(natts * sizeof(Datum)));
+    feed->nulls = static_cast<bool *>(palloc(natts * sizeof(bool)));
+    feed->row = static_cast<Datum *>(palloc((ncolumns + 1) * sizeof(Datum)));
+    feed->row_nulls = static_cast<bool *>(palloc((ncolumns + 1) * sizeof(bool)));
+    feed->row_context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan row", ALLOCSET_DEFAULT_SIZES);
+}
+
+} // namespace
+
+bool feed_rows(FragmentRun *run, int source, BufferAccessStrategy strategy, BlockNumber first, uint32 npages,
+               const uint8 *covered) {
+    MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(context);
+    RowFeed feed = {};
+    feed.run = run;
+    feed.relation = run->relations[source];
+    feed.source = source;
+    feed.strategy = strategy;
+
+    bool fed = true;
+    for (uint32 page = 0; fed && page < npages; ++page) {
+        if ((covered[page / 8] >> (page % 8)) & 1)
+            continue;
+        if (feed.limit == 0)
+            prepare(&feed);
+        add_page(&feed, first + page);
+        if (feed.npages == feed.limit)
+            fed = send_window(&feed);
+    }
+    fed = fed && send_window(&feed);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return fed;
+}
+
+} // namespace gpuscan

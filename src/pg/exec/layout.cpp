@@ -1,0 +1,139 @@
+// How the device finds a relation's columns in its heap tuples: DefineSource.
+//
+// A cached column may be used only by someone who would decode it the same way, so its key is everything that decides
+// the decoding: the types and alignments of columns 1..k, and column k's collation and missing value (the value of
+// tuples that are older than the column). The bytes are compared, not hashed.
+#include "pg/exec/encode.h"
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+namespace {
+
+struct KeyAttribute {
+    uint32 typid;
+    int32 typmod;
+    int16 length;
+    char by_value, align, dropped, unused[3];
+};
+
+uint8 align_bytes(char align) {
+    switch (align) {
+    case TYPALIGN_CHAR:
+        return 1;
+    case TYPALIGN_SHORT:
+        return 2;
+    case TYPALIGN_INT:
+        return 4;
+    default:
+        return 8;
+    }
+}
+
+// The bytes of a missing value, for the key; a by-value Datum's own bytes.
+void append_missing(StringInfo key, Form_pg_attribute attribute, Datum value) {
+    if (attribute->attbyval)
+        appendBinaryStringInfo(key, reinterpret_cast<const char *>(&value), sizeof value);
+    else
+        appendBinaryStringInfo(key, DatumGetPointer(value),
+                               datumGetSize(value, attribute->attbyval, attribute->attlen));
+}
+
+void pad(StringInfo message) {
+    static const char zeros[8] = {};
+    appendBinaryStringInfo(message, zeros, aligned(message->len) - message->len);
+}
+
+bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, const FragmentColumn *column) {
+    protocol::ColumnHead head = {};
+    StringInfoData key;
+    initStringInfo(&key);
+    const char *text = nullptr;
+
+    for (int i = 0; i < column->attnum; ++i) {
+        Form_pg_attribute attribute = TupleDescAttr(desc, i);
+        KeyAttribute entry = {};
+        entry.typid = attribute->atttypid;
+        entry.typmod = attribute->atttypmod;
+        entry.length = attribute->attlen;
+        entry.by_value = attribute->attbyval;
+        entry.align = attribute->attalign;
+        entry.dropped = attribute->attisdropped;
+        appendBinaryStringInfo(&key, reinterpret_cast<const char *>(&entry), sizeof entry);
+    }
+    Form_pg_attribute attribute = TupleDescAttr(desc, column->attnum - 1);
+    appendBinaryStringInfo(&key, reinterpret_cast<const char *>(&attribute->attcollation), sizeof(Oid));
+
+    head.codec = static_cast<uint8>(column->codec);
+    head.type = static_cast<uint8>(column->type);
+    head.scale = column->scale;
+    head.nattributes = column->attnum;
+    head.missing_null = 1;
+    AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
+    if (attribute->atthasmissing && missing && missing[column->attnum - 1].am_present) {
+        Datum value = missing[column->attnum - 1].am_value;
+        append_missing(&key, attribute, value);
+        head.missing_null = 0;
+        if (column->codec == Codec::Text) {
+            struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
+            text = VARDATA_ANY(packed);
+            head.missing_text_size = VARSIZE_ANY_EXHDR(packed);
+        } else {
+            ir::Value encoded;
+            const char *reason = nullptr;
+            if (!encode_value(value, column->typid, column->type, column->scale, true, &encoded, &reason))
+                return give_up(run, "%s", reason);
+            head.missing_low = encoded.low;
+            head.missing_high = encoded.high;
+        }
+    }
+    head.key_size = key.len;
+
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
+    pad(message);
+    for (int i = 0; i < column->attnum; ++i) {
+        AttributeLayout layout = {};
+        layout.length = TupleDescAttr(desc, i)->attlen;
+        layout.align = align_bytes(TupleDescAttr(desc, i)->attalign);
+        appendBinaryStringInfo(message, reinterpret_cast<const char *>(&layout), sizeof layout);
+    }
+    pad(message);
+    if (text)
+        appendBinaryStringInfo(message, text, head.missing_text_size);
+    pad(message);
+    appendBinaryStringInfo(message, key.data, key.len);
+    pad(message);
+    pfree(key.data);
+    return true;
+}
+
+} // namespace
+
+bool define_source(FragmentRun *run, int source) {
+    const FragmentSource *from = &run->fragment->sources[source];
+    protocol::DefineSourceRequest head = {};
+    StringInfoData message;
+    initStringInfo(&message);
+
+    head.source = source;
+    if (from->is_relation) {
+        Relation relation = run->relations[source];
+        head.ncolumns = from->ncolumns;
+        head.locator.tablespace = locator_tablespace(relation->rd_locator);
+        head.locator.database = locator_database(relation->rd_locator);
+        head.locator.relation = locator_relation(relation->rd_locator);
+        relation_path(head.path, sizeof head.path, relation->rd_locator);
+    }
+    appendBinaryStringInfo(&message, reinterpret_cast<const char *>(&head), sizeof head);
+    pad(&message);
+    for (uint32 i = 0; i < head.ncolumns; ++i)
+        if (!append_column(run, &message, RelationGetDescr(run->relations[source]), &from->columns[i]))
+            return false;
+    if (message.len > static_cast<int>(protocol::slot_buffer_size))
+        return give_up(run, "the columns of %s take too long to describe", from->alias);
+    memcpy(device_input(run->connection), message.data, message.len);
+    Size size = message.len;
+    pfree(message.data);
+    return request(run, protocol::Command::DefineSource, size, 0);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,259 @@
+// Dictionaries and the tables over their codes: PostgreSQL's own functions and collations, once per entry.
+//
+// The device numbers the texts of a column; the backend reads the entries it does not know yet and evaluates an
+// expression for each of them, and for NULL, through ExecInitExpr: privileges, hooks and collations are PostgreSQL's.
+// For order (min, max, <) the table holds each entry's rank under the collation; its inverse turns the winning rank
+// into a text again. Dictionaries only grow, so a table is sent again only when there are more entries.
+#include "pg/exec/encode.h"
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+namespace {
+
+constexpr uint32 entries_between_checks = 256;
+
+DictionaryCopy *copy_of(const FragmentRun *run, int source, int column) { return &run->copies[source][column]; }
+
+struct varlena *entry_at(const DictionaryCopy *copy, uint32 code) {
+    return reinterpret_cast<struct varlena *>(copy->data + copy->offsets[code]);
+}
+
+void append_entry(FragmentRun *run, DictionaryCopy *copy, const char *text, uint32 length) {
+    Size size = aligned(VARHDRSZ + Size(length));
+    if (copy->size == copy->allocated) {
+        uint32 allocated = copy->allocated ? copy->allocated * 2 : 1024;
+        Size bytes = allocated * sizeof(Size);
+        copy->offsets = static_cast<Size *>(copy->offsets ? repalloc_huge(copy->offsets, bytes)
+                                                          : MemoryContextAllocHuge(run->context, bytes));
+        copy->allocated = allocated;
+    }
+    if (copy->data_used + size > copy->data_allocated) {
+        Size bytes = copy->data_allocated ? copy->data_allocated * 2 : 32 * 1024;
+        while (bytes < copy->data_used + size)
+            bytes *= 2;
+        copy->data = static_cast<char *>(copy->data ? repalloc_huge(copy->data, bytes)
+                                                    : MemoryContextAllocHuge(run->context, bytes));
+        copy->data_allocated = bytes;
+    }
+    struct varlena *entry = reinterpret_cast<struct varlena *>(copy->data + copy->data_used);
+    SET_VARSIZE(entry, VARHDRSZ + length);
+    memcpy(VARDATA(entry), text, length);
+    copy->offsets[copy->size++] = copy->data_used;
+    copy->data_used += size;
+}
+
+bool append_entries(FragmentRun *run, DictionaryCopy *copy, const char *at, const char *end, uint32 count) {
+    for (uint32 i = 0; i < count; ++i) {
+        uint32 length;
+        if (Size(end - at) < sizeof length)
+            return give_up(run, "the device's dictionary is cut short");
+        memcpy(&length, at, sizeof length);
+        at += sizeof length;
+        if (Size(end - at) < length)
+            return give_up(run, "the device's dictionary is cut short");
+        append_entry(run, copy, at, length);
+        Size step = (Size(length) + 3) & ~Size(3);
+        at += step < Size(end - at) ? step : Size(end - at);
+    }
+    return true;
+}
+
+// ---- the values of a lookup, entries 0..n-1 and n for NULL ----
+
+struct Table {
+    uint32 entries;
+    Type type;
+    char *values;
+    uint8 *nulls;
+};
+
+Table make_table(FragmentRun *run, uint32 entries, Type type) {
+    Table table;
+    table.entries = entries;
+    table.type = type;
+    table.values = static_cast<char *>(
+        MemoryContextAllocExtended(run->context, (Size(entries) + 1) * type_width(type), MCXT_ALLOC_HUGE));
+    table.nulls = static_cast<uint8 *>(MemoryContextAllocExtended(run->context, Size(entries) + 1, MCXT_ALLOC_HUGE));
+    return table;
+}
+
+void set_entry(Table *table, uint32 i, const ir::Value *value) {
+    static const ir::Value zero;
+    table->nulls[i] = value == nullptr;
+    store_value(table->values + i * type_width(table->type), table->type, value ? value : &zero);
+}
+
+TupleTableSlot *entry_slot(const FragmentColumn *column) {
+    TupleDesc desc = CreateTemplateTupleDesc(1);
+    TupleDescInitEntry(desc, 1, "entry", column->typid, column->typmod, 0);
+    TupleDescInitEntryCollation(desc, 1, column->collation);
+    return MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+}
+
+bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    LookupRun *state = &run->lookups[index];
+    ExprContext *econtext = run->econtext;
+    if (!state->expr)
+        state->expr = ExecInitExpr(lookup->expr, run->parent);
+    TupleTableSlot *slot = entry_slot(&run->fragment->sources[lookup->source].columns[lookup->column]);
+    TupleTableSlot *previous = econtext->ecxt_scantuple;
+    econtext->ecxt_scantuple = slot;
+    bool encoded = true;
+    for (uint32 i = 0; encoded && i <= copy->size; ++i) {
+        if (i % entries_between_checks == 0)
+            CHECK_FOR_INTERRUPTS();
+        bool null;
+        ExecClearTuple(slot);
+        slot->tts_isnull[0] = i == copy->size;
+        slot->tts_values[0] = i == copy->size ? Datum(0) : PointerGetDatum(entry_at(copy, i));
+        ExecStoreVirtualTuple(slot);
+        Datum result = ExecEvalExprSwitchContext(state->expr, econtext, &null);
+        ir::Value value;
+        const char *reason = nullptr;
+        if (!null)
+            encoded = encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason) ||
+                      give_up(run, "%s", reason);
+        if (encoded)
+            set_entry(table, i, null ? nullptr : &value);
+        ResetExprContext(econtext);
+    }
+    econtext->ecxt_scantuple = previous;
+    ExecDropSingleTupleTableSlot(slot);
+    return encoded;
+}
+
+struct Order {
+    const DictionaryCopy *copy;
+    Oid collation;
+    bool is_bpchar;
+};
+
+int compare_entries(const void *a, const void *b, void *argument) {
+    const Order *order = static_cast<const Order *>(argument);
+    struct varlena *x = entry_at(order->copy, *static_cast<const uint32 *>(a));
+    struct varlena *y = entry_at(order->copy, *static_cast<const uint32 *>(b));
+    int xlength = VARSIZE_ANY_EXHDR(x), ylength = VARSIZE_ANY_EXHDR(y);
+    CHECK_FOR_INTERRUPTS();
+    if (order->is_bpchar) {
+        xlength = bpchartruelen(VARDATA_ANY(x), xlength);
+        ylength = bpchartruelen(VARDATA_ANY(y), ylength);
+    }
+    return varstr_cmp(VARDATA_ANY(x), xlength, VARDATA_ANY(y), ylength, order->collation);
+}
+
+// Equal entries share a rank, that of the first of them.
+void rank_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    Order order = {copy, lookup->collation, lookup->is_bpchar};
+    uint32 *sorted = static_cast<uint32 *>(
+        MemoryContextAllocExtended(run->context, (Size(copy->size) + 1) * sizeof(uint32), MCXT_ALLOC_HUGE));
+    for (uint32 i = 0; i < copy->size; ++i)
+        sorted[i] = i;
+    qsort_arg(sorted, copy->size, sizeof *sorted, compare_entries, &order);
+    uint32 rank = 0;
+    for (uint32 i = 0; i < copy->size; ++i) {
+        if (i > 0 && compare_entries(&sorted[i - 1], &sorted[i], &order) != 0)
+            rank = i;
+        ir::Value value;
+        set_wide(&value, rank);
+        set_entry(table, sorted[i], &value);
+    }
+    set_entry(table, copy->size, nullptr);
+    if (run->lookups[index].by_rank)
+        pfree(run->lookups[index].by_rank);
+    run->lookups[index].by_rank = sorted;
+}
+
+bool put_table(FragmentRun *run, int index, const Table *table) {
+    const Size width = type_width(table->type);
+    const uint32 piece = (protocol::slot_buffer_size - 64) / (width + 1);
+    for (uint32 first = 0; first <= table->entries; first += piece) {
+        uint32 left = table->entries + 1 - first;
+        protocol::PutLookupRequest head = {};
+        head.lookup = index;
+        head.entries = table->entries;
+        head.first = first;
+        head.count = left < piece ? left : piece;
+        char *input = device_input(run->connection);
+        memcpy(input, &head, sizeof head);
+        Size size = aligned(sizeof head);
+        memcpy(input + size, table->values + first * width, head.count * width);
+        size += aligned(head.count * width);
+        memcpy(input + size, table->nulls + first, head.count);
+        if (!request(run, protocol::Command::PutLookup, size + head.count, 0))
+            return false;
+    }
+    return true;
+}
+
+bool send_lookup(FragmentRun *run, int index) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    LookupRun *state = &run->lookups[index];
+    if (!read_dictionary(run, lookup->source, lookup->column))
+        return false;
+    const DictionaryCopy *copy = copy_of(run, lookup->source, lookup->column);
+    if (state->sent && state->dictionary == copy->id && state->entries == copy->size)
+        return true;
+    Table table = make_table(run, copy->size, lookup->type);
+    if (lookup->kind == LookupKind::Rank)
+        rank_entries(run, index, copy, &table);
+    else if (!evaluate_entries(run, index, copy, &table))
+        return false;
+    if (!put_table(run, index, &table))
+        return false;
+    pfree(table.values);
+    pfree(table.nulls);
+    state->sent = true;
+    state->dictionary = copy->id;
+    state->entries = copy->size;
+    return true;
+}
+
+} // namespace
+
+bool read_dictionary(FragmentRun *run, int source, int column) {
+    DictionaryCopy *copy = copy_of(run, source, column);
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        protocol::ReadDictionaryRequest head = {};
+        head.source = source;
+        head.column = column;
+        head.first = copy->size;
+        memcpy(device_input(run->connection), &head, sizeof head);
+        if (!request(run, protocol::Command::ReadDictionary, sizeof head, sizeof(protocol::ReadDictionaryReply)))
+            return false;
+        uint32 size;
+        const char *output = device_output(run->connection, &size);
+        const protocol::ReadDictionaryReply *reply =
+            reinterpret_cast<const protocol::ReadDictionaryReply *>(output);
+        if (copy->known && reply->id != copy->id) { // another dictionary took its place: from the start
+            copy->size = 0;
+            copy->data_used = 0;
+            copy->known = false;
+            continue;
+        }
+        copy->known = true;
+        copy->id = reply->id;
+        if (reply->count == 0 && copy->size < reply->size)
+            return give_up(run, "the device's dictionary is cut short");
+        if (!append_entries(run, copy, output + aligned(sizeof *reply), output + size, reply->count))
+            return false;
+        if (copy->size >= reply->size)
+            return true;
+    }
+}
+
+bool send_lookups(FragmentRun *run, int source) {
+    for (int i = 0; i < run->fragment->nlookups; ++i)
+        if (run->fragment->lookups[i].source == source && !send_lookup(run, i))
+            return false;
+    return true;
+}
+
+struct varlena *dictionary_entry(const FragmentRun *run, int source, int column, uint32 code) {
+    const DictionaryCopy *copy = copy_of(run, source, column);
+    return code < copy->size ? entry_at(copy, code) : nullptr;
+}
+
+} // namespace gpuscan

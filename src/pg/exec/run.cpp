@@ -1,0 +1,246 @@
+// The course of one fragment, from Open to the last group.
+//
+// Pipelines run in the program's order, builds first. Each is fed by its source: chunks of cached columns, pages read
+// row by row, or rows of a CPU plan. When the device says that it holds enough (pass_full), the pipeline is run over
+// that much and feeding goes on; a build collects rows over its runs, the aggregate merges groups. The groups are
+// fetched to this backend's memory before the first is shown, so that everything up to that point can still be
+// answered by the CPU plan, and no slot of the device is held by a cursor that somebody left open.
+#include "pg/exec/run.h"
+
+#include "pg/guc.h"
+
+#include <cstdarg>
+
+namespace gpuscan {
+
+bool give_up(FragmentRun *run, const char *format, ...) {
+    if (run->failure)
+        return false;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    run->failure = MemoryContextStrdup(run->context, text);
+    return false;
+}
+
+bool accept(FragmentRun *run, protocol::Status status) {
+    const char *message = device_message(run->connection);
+    switch (status) {
+    case protocol::Status::Ok:
+        return true;
+    case protocol::Status::RowError:
+        device_count(&protocol::Counters::row_errors, 1);
+        return give_up(run, "a row met an error: %s", message);
+    case protocol::Status::Lost:
+        return give_up(run, "the device process is gone");
+    case protocol::Status::Cancelled:
+        return give_up(run, "the device cancelled the request");
+    default:
+        return give_up(run, "%s", message && message[0] ? message : "the device gave no reason");
+    }
+}
+
+bool request(FragmentRun *run, protocol::Command command, Size size, Size reply_size) {
+    if (!accept(run, device_call(run->connection, command, size)))
+        return false;
+    uint32 got = 0;
+    device_output(run->connection, &got);
+    if (got < reply_size)
+        return give_up(run, "the device's reply is too short");
+    return true;
+}
+
+namespace {
+
+ProgramArrays find_arrays(const Fragment *fragment) {
+    ProgramArrays arrays;
+    const ProgramHeader *header = reinterpret_cast<const ProgramHeader *>(fragment->program);
+    const char *at = fragment->program + aligned(sizeof(ProgramHeader));
+    auto skip = [&at](Size count, Size width) {
+        const char *start = at;
+        at += aligned(count * width);
+        return start;
+    };
+    arrays.header = header;
+    skip(header->exprs, sizeof(ir::Expr));
+    skip(header->constants, sizeof(ir::Constant));
+    arrays.lookups = reinterpret_cast<const ir::Lookup *>(skip(header->lookups, sizeof(ir::Lookup)));
+    skip(header->sources, sizeof(ir::Source));
+    skip(header->source_columns, sizeof(ir::SourceColumn));
+    skip(header->conjuncts, sizeof(ir::Conjunct));
+    skip(header->joins, sizeof(ir::Join));
+    skip(header->lists, sizeof(ir::Index));
+    skip(header->aggregates, sizeof(ir::Aggregate));
+    arrays.pipelines = reinterpret_cast<const ir::Pipeline *>(skip(header->pipelines, sizeof(ir::Pipeline)));
+    return arrays;
+}
+
+protocol::DeviceKind wanted_device() {
+    switch (guc_device) {
+    case DEVICE_CUDA:
+        return protocol::DeviceKind::Cuda;
+    case DEVICE_HOST:
+        return protocol::DeviceKind::Host;
+    default:
+        return protocol::DeviceKind::None;
+    }
+}
+
+bool open_fragment(FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    char *program = program_with_constants(run);
+    if (!program)
+        return false;
+    char *input = device_input(run->connection);
+    protocol::OpenRequest head = {};
+    Size offset = aligned(sizeof head);
+    if (offset + fragment->program_size > protocol::slot_buffer_size)
+        return give_up(run, "the fragment is too long");
+    head.device = static_cast<uint32>(wanted_device());
+    head.program_size = fragment->program_size;
+    memcpy(input, &head, sizeof head);
+    memcpy(input + offset, program, fragment->program_size);
+    if (!request(run, protocol::Command::Open, offset + fragment->program_size, sizeof(protocol::OpenReply)))
+        return false;
+    strlcpy(run->report.device, reply_of<protocol::OpenReply>(run)->name, sizeof run->report.device);
+    return true;
+}
+
+bool feed(FragmentRun *run, int source) {
+    return run->fragment->sources[source].is_relation ? feed_relation(run, source) : feed_plan(run, source);
+}
+
+// Room for `more` groups beyond those that are here.
+void reserve_groups(FragmentRun *run, uint64 more) {
+    uint64 needed = run->ngroups + more;
+    if (needed <= run->groups_allocated)
+        return;
+    uint64 size = run->groups_allocated * 2 > needed ? run->groups_allocated * 2 : needed;
+    const Fragment *fragment = run->fragment;
+    auto grow = [run](void *old, Size bytes) {
+        bytes = bytes ? bytes : 1;
+        return old ? repalloc_huge(old, bytes) : MemoryContextAllocHuge(run->context, bytes);
+    };
+    run->keys = static_cast<ir::Value *>(grow(run->keys, size * fragment->nkeys * sizeof(ir::Value)));
+    run->key_nulls = static_cast<bool *>(grow(run->key_nulls, size * fragment->nkeys));
+    run->states = static_cast<ir::AggregateState *>(
+        grow(run->states, size * fragment->naggregates * sizeof(ir::AggregateState)));
+    run->groups_allocated = size;
+}
+
+bool fetch_groups(FragmentRun *run) {
+    const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        if (!request(run, protocol::Command::Fetch, 0, sizeof(protocol::FetchReply)))
+            return false;
+        uint32 size;
+        const char *output = device_output(run->connection, &size);
+        const protocol::FetchReply *reply = reinterpret_cast<const protocol::FetchReply *>(output);
+        Size ngroups = reply->ngroups;
+        if (ngroups == 0)
+            return true;
+        Size keys = aligned(sizeof *reply);
+        Size states = keys + ngroups * nkeys * sizeof(ir::Value);
+        Size nulls = states + ngroups * naggregates * sizeof(ir::AggregateState);
+        if (reply->nkeys != nkeys || reply->naggregates != naggregates || nulls + ngroups * nkeys > size)
+            return give_up(run, "the device's groups have another form");
+        reserve_groups(run, ngroups);
+        memcpy(run->keys + run->ngroups * nkeys, output + keys, ngroups * nkeys * sizeof(ir::Value));
+        memcpy(run->states + run->ngroups * naggregates, output + states,
+               ngroups * naggregates * sizeof(ir::AggregateState));
+        for (Size i = 0; i < ngroups * nkeys; ++i)
+            run->key_nulls[run->ngroups * nkeys + i] = output[nulls + i] != 0;
+        run->ngroups += ngroups;
+    }
+}
+
+// Texts are shown from their dictionaries, which must be here before the connection goes.
+bool fetch_dictionaries(FragmentRun *run) {
+    for (int i = 0; i < run->fragment->noutputs; ++i) {
+        const FragmentOutput *output = &run->fragment->outputs[i];
+        if (output->type == Type::Code || output->rank_lookup >= 0)
+            if (!read_dictionary(run, output->source, output->column))
+                return false;
+    }
+    return true;
+}
+
+bool run_to_the_end(FragmentRun *run) {
+    if (!open_fragment(run))
+        return false;
+    for (int source = 0; source < run->fragment->nsources; ++source)
+        if (!define_source(run, source))
+            return false;
+    for (uint32 pipeline = 0; pipeline < run->program.header->pipelines; ++pipeline) {
+        run->pipeline = pipeline;
+        if (!feed(run, run->program.pipelines[pipeline].source) || !run_pipeline(run, true))
+            return false;
+    }
+    return fetch_dictionaries(run) && fetch_groups(run);
+}
+
+} // namespace
+
+bool run_pipeline(FragmentRun *run, bool last) {
+    if (!send_lookups(run, run->program.pipelines[run->pipeline].source))
+        return false;
+    protocol::RunRequest head = {};
+    head.pipeline = run->pipeline;
+    head.last = last;
+    memcpy(device_input(run->connection), &head, sizeof head);
+    if (!request(run, protocol::Command::Run, sizeof head, sizeof(protocol::RunReply)))
+        return false;
+
+    uint32 size;
+    const char *output = device_output(run->connection, &size);
+    const protocol::RunReply *reply = reinterpret_cast<const protocol::RunReply *>(output);
+    RunReport *report = &run->report;
+    // The device's figures are those of the whole execution so far.
+    report->rows_in = reply->rows_in;
+    report->kernel_us = reply->kernel_us;
+    report->compile_us = reply->compile_us;
+    report->link_bytes = reply->link_bytes;
+    report->groups = reply->groups;
+    memcpy(report->grouping, reply->grouping, sizeof reply->grouping);
+    report->grouping[sizeof reply->grouping] = '\0';
+    Size joins = aligned(sizeof *reply);
+    if (reply->njoins > 0 && joins + reply->njoins * Size(64) <= size) {
+        report->joins = static_cast<char(*)[64]>(MemoryContextAlloc(run->context, reply->njoins * Size(64)));
+        memcpy(report->joins, output + joins, reply->njoins * Size(64));
+        for (uint32 i = 0; i < reply->njoins; ++i)
+            report->joins[i][63] = '\0';
+        report->njoins = reply->njoins;
+    }
+    return true;
+}
+
+bool run_fragment(FragmentRun *run) {
+    if (guc_device == DEVICE_NONE)
+        return give_up(run, "gpuscan.device is none");
+    MemoryContext old = MemoryContextSwitchTo(run->context);
+    const Fragment *fragment = run->fragment;
+    run->program = find_arrays(fragment);
+    run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
+    for (int i = 0; i < fragment->nsources; ++i)
+        run->copies[i] =
+            static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
+    run->lookups = static_cast<LookupRun *>(palloc0(sizeof(LookupRun) * (fragment->nlookups + 1)));
+
+    const char *reason = nullptr;
+    bool finished = false;
+    run->connection = device_connect(&reason);
+    if (!run->connection) {
+        give_up(run, "%s", reason ? reason : "the device cannot be reached");
+    } else {
+        finished = run_to_the_end(run);
+        device_disconnect(run->connection);
+        run->connection = nullptr;
+    }
+    MemoryContextSwitchTo(old);
+    return finished;
+}
+
+} // namespace gpuscan

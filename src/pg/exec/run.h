@@ -1,0 +1,153 @@
+// One execution of a fragment on the device: what the steps of it (constants, feed, lookups, results) share.
+//
+// Everything here is plain data in `context`, so that ereport may jump out of any step; what lives outside of memory
+// contexts is the connection (released by its own transaction callbacks) and buffer pins (released by the resource
+// owner). Steps return false when the device cannot finish the fragment; `failure` then says why in words for
+// EXPLAIN, and the CPU plan takes over. Real errors (cancel, a corrupt page, an error of a child plan) are ereports.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "engine/program.hpp"
+#include "pg/plan/fragment.h"
+#include "pg/service/client.h"
+
+namespace gpuscan {
+
+using PageBuffer = ::Buffer; // PostgreSQL's; the engine has a Buffer of its own
+
+// Arrays of a program in its wire format.
+struct ProgramArrays {
+    const ProgramHeader *header;
+    const ir::Lookup *lookups;
+    const ir::Pipeline *pipelines;
+};
+
+// The entries of one dictionary as text datums, kept while the fragment runs.
+struct DictionaryCopy {
+    bool known; // id and size are those of the device
+    uint64 id;
+    uint32 size;        // entries that are here
+    uint32 allocated;   // of offsets
+    Size *offsets;      // of the entry's varlena in data
+    char *data;
+    Size data_used, data_allocated;
+};
+
+// What was last sent for a lookup.
+struct LookupRun {
+    bool sent;
+    uint64 dictionary;
+    uint32 entries;
+    ExprState *expr;    // Function; made once per node
+    uint32 *by_rank;    // Rank: the entry that has it
+};
+
+// What a run did, for EXPLAIN.
+struct RunReport {
+    char device[96];
+    uint64 pages_cached, pages_decoded, pages_by_row, rows_by_cpu;
+    uint64 rows_in, kernel_us, compile_us, link_bytes, groups;
+    char grouping[33];
+    uint32 njoins;
+    char (*joins)[64]; // one per join of the main pipeline, what its table looks like
+};
+
+struct BatchBuilder;
+
+struct FragmentRun {
+    const Fragment *fragment;
+    ProgramArrays program;
+    Snapshot snapshot;
+    MemoryContext context; // of this run and its results; reset by the next one
+    ExprContext *econtext; // for constants and lookups
+    PlanState *parent;     // whose expressions they are; NULL: none
+    Relation *relations;   // per source; NULL for CPU plans
+    PlanState **children;  // per source; NULL for relations
+    bool visible_only;     // leave out the pages that would be read row by row (prewarming)
+
+    DeviceConnection *connection;
+    int pipeline;             // the one that is being fed
+    DictionaryCopy **copies;  // per source, per column
+    LookupRun *lookups;
+    BatchBuilder *batch;      // of the source that is being fed
+    const char *failure;      // why the device cannot; NULL as long as it can
+    RunReport report;
+
+    uint64 ngroups, groups_allocated;
+    ir::Value *keys;            // ngroups * nkeys
+    bool *key_nulls;            // ngroups * nkeys
+    ir::AggregateState *states; // ngroups * naggregates
+};
+
+inline Size aligned(Size size) { return (size + 7) & ~Size(7); }
+
+// Notes why the device cannot finish the fragment (the first reason counts); returns false.
+bool give_up(FragmentRun *run, const char *format, ...) pg_attribute_printf(2, 3);
+
+// Turns a reply into true, or into false with the reason noted.
+bool accept(FragmentRun *run, protocol::Status status);
+
+// Makes a request that stands in the connection's input and waits for its reply; the reply is at least `reply_size`
+// bytes long.
+bool request(FragmentRun *run, protocol::Command command, Size size, Size reply_size);
+
+// The current reply.
+template <typename Reply> const Reply *reply_of(const FragmentRun *run) {
+    uint32 size;
+    return reinterpret_cast<const Reply *>(device_output(run->connection, &size));
+}
+
+// ---- run.cpp ----
+
+// Runs the fragment from its start to the groups in `run`. False: see failure. Does not raise errors of the device.
+bool run_fragment(FragmentRun *run);
+
+// Runs the pipeline that is being fed over what has been staged; `last`: nothing more follows.
+bool run_pipeline(FragmentRun *run, bool last);
+
+// ---- constants.cpp ----
+
+// The program to send, with the constants of this execution; NULL: see failure.
+char *program_with_constants(FragmentRun *run);
+
+// ---- layout.cpp ----
+
+// Sends DefineSource.
+bool define_source(FragmentRun *run, int source);
+
+// ---- feed_relation.cpp, feed_rows.cpp, feed_plan.cpp ----
+
+bool feed_relation(FragmentRun *run, int source);
+
+// The pages of a chunk whose bit in `covered` is not set, with visibility checked row by row.
+bool feed_rows(FragmentRun *run, int source, BufferAccessStrategy strategy, BlockNumber first, uint32 npages,
+               const uint8 *covered);
+
+bool feed_plan(FragmentRun *run, int source);
+
+// ---- batch.cpp: rows that are decoded here ----
+
+void batch_begin(FragmentRun *run, int source);
+// Adds a row: one value per column of the source.
+bool batch_add(FragmentRun *run, const Datum *values, const bool *nulls);
+// Sends what has been added.
+bool batch_flush(FragmentRun *run);
+
+// ---- lookup.cpp ----
+
+// Brings the copy of a dictionary up to date.
+bool read_dictionary(FragmentRun *run, int source, int column);
+// Sends the lookups over the dictionaries of `source` that have grown.
+bool send_lookups(FragmentRun *run, int source);
+// Entry `code` as a text datum; valid as long as the run. NULL when there is no such entry.
+struct varlena *dictionary_entry(const FragmentRun *run, int source, int column, uint32 code);
+
+// ---- pins.cpp ----
+
+constexpr int copied_window_pages = 60; // two windows of copied pages fit into a slot's input
+
+// Pages of one window; 0: buffers are too scarce (or not shared), copy the pages.
+int window_pages(Relation relation, int windows_in_flight);
+
+} // namespace gpuscan
