@@ -208,9 +208,13 @@ template <class T> GPUSCAN_HD bool ge(T a, T b) { return !lt(a, b); }
 #ifdef __CUDACC__
 GPUSCAN_HD double round_even(double a) { return rint(a); }
 GPUSCAN_HD float round_even(float a) { return rintf(a); }
+GPUSCAN_HD double quiet_nan() { return nan(""); }
+GPUSCAN_HD float quiet_nanf() { return nanf(""); }
 #else
 GPUSCAN_HD double round_even(double a) { return __builtin_rint(a); }
 GPUSCAN_HD float round_even(float a) { return __builtin_rintf(a); }
+GPUSCAN_HD double quiet_nan() { return __builtin_nan(""); }
+GPUSCAN_HD float quiet_nanf() { return __builtin_nanf(""); }
 #endif
 
 // 2^(bits-1) of an integer type, exact as a double and as a float.
@@ -280,10 +284,10 @@ GPUSCAN_HD Truth truth_not(Truth a) { return {(uint8_t)(!a.value & !a.null), a.n
 // ---- keys: equal values have equal bits, and a hash of them ----
 
 GPUSCAN_HD double canonical(double a) {
-    return is_nan(a) ? __builtin_nan("") : a == 0 ? 0.0 : a;
+    return is_nan(a) ? quiet_nan() : a == 0 ? 0.0 : a;
 }
 GPUSCAN_HD float canonical(float a) {
-    return is_nan(a) ? __builtin_nanf("") : a == 0 ? 0.0f : a;
+    return is_nan(a) ? quiet_nanf() : a == 0 ? 0.0f : a;
 }
 
 // MurmurHash3's 64-bit finalizer: every input bit reaches every output bit.

@@ -1,0 +1,292 @@
+// Compiling, remembering and loading kernels; see kernel_cache.hpp.
+#include "cuda/kernel_cache.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "cuda/embedded.hpp"
+#include "engine/device.hpp"
+#include "engine/types.hpp"
+
+namespace gpuscan::cuda {
+
+namespace {
+
+// FNV-1a with 128 bits: slow and simple, and a few kilobytes of text per query are nothing.
+class Hash128 {
+  public:
+    void add(const void *bytes, size_t size) {
+        const uint128 prime = (static_cast<uint128>(1) << 88) + 0x13b;
+        for (size_t i = 0; i < size; ++i)
+            state_ = (state_ ^ static_cast<const unsigned char *>(bytes)[i]) * prime;
+    }
+    void add(const std::string &text) {
+        const uint64_t size = text.size();
+        add(&size, sizeof(size));
+        add(text.data(), text.size());
+    }
+    uint64_t high() const { return static_cast<uint64_t>(state_ >> 64); }
+    uint64_t low() const { return static_cast<uint64_t>(state_); }
+
+  private:
+    uint128 state_ = (static_cast<uint128>(0x6c62272e07bb0142ULL) << 64) | 0x62b821756295c58dULL;
+};
+
+uint64_t checksum(const std::string &bytes) {
+    Hash128 hash;
+    hash.add(bytes);
+    return hash.low() ^ hash.high();
+}
+
+// -fmad=false: a fused multiply-add would give another last bit than PostgreSQL's own arithmetic.
+const char *const fixed_options[] = {"-std=c++17", "-device-int128", "-fmad=false", "-default-device",
+                                     "-diag-suppress=177,550,128,111", "-DGPUSCAN_DEVICE=1"};
+
+// What stands before the machine code in a file of the cache.
+struct FileHeader {
+    char magic[8] = {'G', 'P', 'U', 'S', 'C', 'A', 'N', '1'};
+    uint64_t key_low = 0;
+    uint64_t key_high = 0;
+    uint64_t size = 0;
+    uint64_t sum = 0;
+};
+
+constexpr size_t max_modules = 2000; // in memory; then those that nobody uses are dropped
+
+} // namespace
+
+// ---- compiler ----------------------------------------------------------------------------------------------------
+
+Compiler::Compiler(std::shared_ptr<Nvrtc> nvrtc) : nvrtc_(std::move(nvrtc)) {
+    Hash128 hash;
+    for (unsigned i = 0; i < embedded_source_count; ++i) {
+        hash.add(std::string(embedded_sources[i].name));
+        hash.add(std::string(embedded_sources[i].text));
+    }
+    for (const char *option : fixed_options)
+        hash.add(std::string(option));
+    hash.add(&nvrtc_->version, sizeof(nvrtc_->version));
+    headers_[0] = hash.low();
+    headers_[1] = hash.high();
+}
+
+KernelKey Compiler::key(const std::string &source, int architecture) const {
+    Hash128 hash;
+    hash.add(headers_, sizeof(headers_));
+    hash.add(&architecture, sizeof(architecture));
+    hash.add(source);
+    return {hash.low(), hash.high()};
+}
+
+// The newest target that both NVRTC and the GPU know; PTX, which the driver finishes, when that is not the GPU itself.
+std::string Compiler::target(int architecture, bool &ptx) const {
+    int best = 0;
+    for (int known : nvrtc_->architectures)
+        if (known <= architecture)
+            best = known;
+    ptx = best != architecture && !nvrtc_->architectures.empty();
+    if (nvrtc_->architectures.empty())
+        best = architecture;
+    if (best == 0)
+        throw DeviceError("NVRTC " + std::to_string(nvrtc_->version) + " cannot compile for compute capability " +
+                          std::to_string(architecture));
+    return std::string(ptx ? "-arch=compute_" : "-arch=sm_") + std::to_string(best);
+}
+
+std::string Compiler::compile(const std::string &source, int architecture) const {
+    bool ptx = false;
+    const std::string arch = target(architecture, ptx);
+    std::vector<const char *> options(std::begin(fixed_options), std::end(fixed_options));
+    options.push_back(arch.c_str());
+    std::vector<const char *> names;
+    std::vector<const char *> texts;
+    for (unsigned i = 0; i < embedded_source_count; ++i) {
+        names.push_back(embedded_sources[i].name);
+        texts.push_back(embedded_sources[i].text);
+    }
+    nvrtcProgram program = nullptr;
+    int result = nvrtc_->nvrtcCreateProgram(&program, source.c_str(), "gpuscan_kernel.cu",
+                                            static_cast<int>(names.size()), texts.data(), names.data());
+    if (result != 0)
+        throw DeviceError(std::string("NVRTC: ") + nvrtc_->nvrtcGetErrorString(result));
+    std::string image;
+    std::string log;
+    result = nvrtc_->nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data());
+    size_t size = 0;
+    if (result != 0) {
+        if (nvrtc_->nvrtcGetProgramLogSize(program, &size) == 0 && size > 0) {
+            log.resize(size);
+            nvrtc_->nvrtcGetProgramLog(program, &log[0]);
+        }
+    } else if (ptx) {
+        nvrtc_->nvrtcGetPTXSize(program, &size);
+        image.resize(size);
+        nvrtc_->nvrtcGetPTX(program, &image[0]);
+    } else {
+        nvrtc_->nvrtcGetCUBINSize(program, &size);
+        image.resize(size);
+        nvrtc_->nvrtcGetCUBIN(program, &image[0]);
+    }
+    nvrtc_->nvrtcDestroyProgram(&program);
+    if (result != 0)
+        throw DeviceError(std::string("a generated kernel does not compile (") + nvrtc_->nvrtcGetErrorString(result) +
+                          "): " + log.substr(0, 4000));
+    if (image.empty())
+        throw DeviceError("NVRTC returned no machine code");
+    return image;
+}
+
+void Compiler::warm_up(int architecture) const {
+    compile("#include \"cuda/semantics.cuh\"\nextern \"C\" __global__ void warm(int *p) { *p = 1; }\n", architecture);
+}
+
+// ---- modules -----------------------------------------------------------------------------------------------------
+
+Module::Module(std::shared_ptr<Driver> driver, CUcontext context, const std::string &image)
+    : driver_(std::move(driver)), context_(context) {
+    driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+    driver_->check(driver_->cuModuleLoadData(&module_, image.data()), "cuModuleLoadData");
+}
+
+Module::~Module() {
+    if (module_ && driver_->cuCtxSetCurrent(context_) == success)
+        driver_->cuModuleUnload(module_);
+}
+
+CUfunction Module::function(const char *name) const {
+    CUfunction function = nullptr;
+    driver_->check(driver_->cuModuleGetFunction(&function, module_, name), "cuModuleGetFunction");
+    return function;
+}
+
+// ---- cache -------------------------------------------------------------------------------------------------------
+
+KernelCache::KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<Compiler> compiler,
+                         int architecture, std::string directory)
+    : driver_(std::move(driver)), context_(context), compiler_(std::move(compiler)), architecture_(architecture),
+      directory_(std::move(directory)) {
+    if (!directory_.empty() && mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
+        directory_.clear();
+}
+
+KernelCache::~KernelCache() = default; // futures of std::async wait for their compilations
+
+std::string KernelCache::path(KernelKey key) const {
+    char name[80];
+    snprintf(name, sizeof(name), "/%016llx%016llx.cubin", static_cast<unsigned long long>(key.second),
+             static_cast<unsigned long long>(key.first));
+    return directory_ + name;
+}
+
+bool KernelCache::read_file(KernelKey key, std::string &image) const {
+    if (directory_.empty())
+        return false;
+    const int file = ::open(path(key).c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    FileHeader header;
+    const FileHeader expected;
+    struct stat status;
+    bool good = read(file, &header, sizeof(header)) == static_cast<ssize_t>(sizeof(header)) &&
+                memcmp(header.magic, expected.magic, sizeof(header.magic)) == 0 && header.key_low == key.first &&
+                header.key_high == key.second && fstat(file, &status) == 0 && header.size > 0 &&
+                status.st_size == static_cast<off_t>(sizeof(header) + header.size);
+    if (good) {
+        image.resize(header.size);
+        size_t done = 0;
+        while (good && done < image.size()) {
+            const ssize_t got = read(file, &image[done], image.size() - done);
+            good = got > 0;
+            done += good ? static_cast<size_t>(got) : 0;
+        }
+        good = good && checksum(image) == header.sum;
+    }
+    close(file);
+    return good;
+}
+
+void KernelCache::write_file(KernelKey key, const std::string &image) const {
+    if (directory_.empty())
+        return;
+    static std::atomic<unsigned> serial{0};
+    const std::string final_name = path(key);
+    const std::string temporary =
+        final_name + "." + std::to_string(getpid()) + "." + std::to_string(serial.fetch_add(1)) + ".tmp";
+    const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        return;
+    FileHeader header;
+    header.key_low = key.first;
+    header.key_high = key.second;
+    header.size = image.size();
+    header.sum = checksum(image);
+    std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
+    bytes += image;
+    const bool good = write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    close(file);
+    if (!good || rename(temporary.c_str(), final_name.c_str()) != 0)
+        unlink(temporary.c_str());
+}
+
+KernelCache::Built KernelCache::build(const std::string &source, KernelKey key) const {
+    Built built;
+    std::string image;
+    if (read_file(key, image)) {
+        try {
+            built.module = std::make_shared<Module>(driver_, context_, image);
+            return built;
+        } catch (const DeviceLost &) {
+            throw;
+        } catch (const DeviceError &) {
+            // Another driver's file: compile again.
+        }
+    }
+    const auto start = std::chrono::steady_clock::now();
+    image = compiler_->compile(source, architecture_);
+    built.compile_us = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count());
+    write_file(key, image);
+    built.module = std::make_shared<Module>(driver_, context_, image);
+    return built;
+}
+
+ModuleRef KernelCache::get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us) {
+    const KernelKey key = compiler_->key(source, architecture_);
+    std::shared_future<Built> future;
+    bool mine = false;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (modules_.size() >= max_modules)
+            for (auto it = modules_.begin(); it != modules_.end();)
+                it = it->second.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? modules_.erase(it)
+                                                                                                : std::next(it);
+        auto it = modules_.find(key);
+        if (it == modules_.end()) {
+            mine = true;
+            it = modules_
+                     .emplace(key, std::async(std::launch::async, [this, source, key] { return build(source, key); }))
+                     .first;
+        }
+        future = it->second;
+    }
+    while (future.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready)
+        if (cancel && cancel->load(std::memory_order_relaxed))
+            throw Cancelled();
+    try {
+        const Built &built = future.get();
+        if (mine && compile_us)
+            *compile_us += built.compile_us;
+        return built.module;
+    } catch (...) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        modules_.erase(key); // out of memory, say: the next one may try again
+        throw;
+    }
+}
+
+} // namespace gpuscan::cuda

@@ -1,0 +1,90 @@
+// From generated source to kernels that can be launched: NVRTC, a cache in memory and one on disk.
+//
+// A kernel is known by a 128-bit hash of everything that decides its machine code: source text, embedded headers,
+// architecture, options, NVRTC's version. The cache on disk holds one file per kernel, written under a temporary name
+// and then renamed, so that several processes may share a directory; a file whose header, key or checksum is not as
+// expected is ignored and written again. Compilations run in threads of their own: a session waits for one only as long
+// as somebody waits for the session, and two sessions that need one kernel compile it once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "cuda/driver.hpp"
+
+namespace gpuscan::cuda {
+
+using KernelKey = std::pair<uint64_t, uint64_t>;
+
+// NVRTC alone, without a device: source text to a cubin (or to PTX where NVRTC is older than the GPU).
+class Compiler {
+  public:
+    explicit Compiler(std::shared_ptr<Nvrtc> nvrtc);
+
+    // `architecture`: compute capability as 75, 80, 90. Throws DeviceError with NVRTC's log.
+    std::string compile(const std::string &source, int architecture) const;
+    KernelKey key(const std::string &source, int architecture) const;
+    // Compiles something tiny, so that the first query does not pay for NVRTC's own start (0.3 s).
+    void warm_up(int architecture) const;
+
+  private:
+    std::string target(int architecture, bool &ptx) const;
+
+    std::shared_ptr<Nvrtc> nvrtc_;
+    uint64_t headers_[2]; // hash of the embedded headers
+};
+
+// A loaded module; unloaded with the last reference.
+class Module {
+  public:
+    Module(std::shared_ptr<Driver> driver, CUcontext context, const std::string &image);
+    ~Module();
+    Module(const Module &) = delete;
+    Module &operator=(const Module &) = delete;
+
+    CUfunction function(const char *name) const;
+
+  private:
+    std::shared_ptr<Driver> driver_;
+    CUcontext context_;
+    CUmodule module_ = nullptr;
+};
+using ModuleRef = std::shared_ptr<const Module>;
+
+class KernelCache {
+  public:
+    // `directory` may be empty: no cache on disk.
+    KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<Compiler> compiler, int architecture,
+                std::string directory);
+    ~KernelCache();
+
+    // The module of `source`. Adds what compiling took to *compile_us. Throws Cancelled when `cancel` becomes non-zero
+    // while it waits; the compilation goes on and will be found by the next one who asks.
+    ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us);
+
+  private:
+    struct Built {
+        ModuleRef module;
+        uint64_t compile_us = 0; // 0: came from disk
+    };
+    Built build(const std::string &source, KernelKey key) const;
+    std::string path(KernelKey key) const;
+    bool read_file(KernelKey key, std::string &image) const;
+    void write_file(KernelKey key, const std::string &image) const;
+
+    std::shared_ptr<Driver> driver_;
+    CUcontext context_;
+    std::shared_ptr<Compiler> compiler_;
+    int architecture_;
+    std::string directory_;
+    std::mutex mutex_;
+    std::map<KernelKey, std::shared_future<Built>> modules_;
+};
+
+} // namespace gpuscan::cuda

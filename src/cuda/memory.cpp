@@ -1,0 +1,151 @@
+// Pools of device and pinned host memory; see memory.hpp.
+#include "cuda/memory.hpp"
+
+#include <algorithm>
+
+namespace gpuscan::cuda {
+
+namespace {
+
+constexpr size_t granule = 512; // what the driver's pool rounds to
+
+} // namespace
+
+// ---- device memory -----------------------------------------------------------------------------------------------
+
+DeviceMemory::DeviceMemory(std::shared_ptr<Driver> driver, CUcontext context, CUdevice device, size_t limit)
+    : driver_(std::move(driver)), context_(context), limit_(limit) {
+    int pools = 0;
+    driver_->cuDeviceGetAttribute(&pools, attribute_memory_pools, device);
+    driver_->check(driver_->cuStreamCreate(&stream_, stream_non_blocking), "cuStreamCreate");
+    if (pools) {
+        driver_->check(driver_->cuDeviceGetDefaultMemPool(&pool_, device), "cuDeviceGetDefaultMemPool");
+        uint64_t threshold = UINT64_MAX;
+        driver_->check(driver_->cuMemPoolSetAttribute(pool_, pool_attribute_release_threshold, &threshold),
+                       "cuMemPoolSetAttribute");
+    }
+}
+
+DeviceMemory::~DeviceMemory() {
+    if (driver_->cuCtxSetCurrent(context_) == success)
+        driver_->cuStreamDestroy(stream_);
+}
+
+void DeviceMemory::set_limit(size_t bytes) {
+    limit_.store(bytes);
+    if (pool_)
+        driver_->cuMemPoolTrimTo(pool_, bytes);
+}
+
+void DeviceMemory::warm_up(size_t bytes) {
+    CUdeviceptr address = take(bytes);
+    release(address, bytes);
+}
+
+// The address, usable by every stream when this returns.
+CUdeviceptr DeviceMemory::take(size_t bytes) {
+    driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+    CUdeviceptr address = 0;
+    if (!pool_) {
+        driver_->check(driver_->cuMemAlloc(&address, bytes), "cuMemAlloc");
+        return address;
+    }
+    CUresult result = driver_->cuMemAllocAsync(&address, bytes, stream_);
+    if (result == error_out_of_memory) { // what is free may lie in the pool in the wrong places
+        driver_->cuMemPoolTrimTo(pool_, 0);
+        result = driver_->cuMemAllocAsync(&address, bytes, stream_);
+    }
+    driver_->check(result, "cuMemAllocAsync");
+    driver_->check(driver_->cuStreamSynchronize(stream_), "cuStreamSynchronize");
+    return address;
+}
+
+void DeviceMemory::release(CUdeviceptr address, size_t) noexcept {
+    if (driver_->cuCtxSetCurrent(context_) != success)
+        return;
+    if (pool_)
+        driver_->cuMemFreeAsync(address, stream_);
+    else
+        driver_->cuMemFree(address);
+}
+
+std::shared_ptr<Buffer> DeviceMemory::allocate(size_t bytes) {
+    return std::make_shared<DeviceBuffer>(shared_from_this(), bytes);
+}
+
+DeviceBuffer::DeviceBuffer(std::shared_ptr<DeviceMemory> memory, size_t bytes) : memory_(std::move(memory)) {
+    const size_t rounded = (std::max<size_t>(bytes, 1) + granule - 1) / granule * granule;
+    if (rounded < bytes)
+        throw OutOfDeviceMemory("more device memory asked for than there can be");
+    size_t before = memory_->used_.load();
+    do {
+        if (before + rounded > memory_->limit_.load() || before + rounded < before)
+            throw OutOfDeviceMemory("device memory limit reached: " + std::to_string(before) + " bytes in use, " +
+                                    std::to_string(rounded) + " more wanted, limit " +
+                                    std::to_string(memory_->limit_.load()));
+    } while (!memory_->used_.compare_exchange_weak(before, before + rounded));
+    try {
+        data = reinterpret_cast<void *>(memory_->take(rounded));
+    } catch (...) {
+        memory_->used_.fetch_sub(rounded);
+        throw;
+    }
+    size = bytes;
+}
+
+DeviceBuffer::~DeviceBuffer() {
+    const size_t rounded = (std::max<size_t>(size, 1) + granule - 1) / granule * granule;
+    memory_->release(address(), rounded);
+    memory_->used_.fetch_sub(rounded);
+}
+
+// ---- pinned host memory ------------------------------------------------------------------------------------------
+
+PinnedMemory::PinnedMemory(std::shared_ptr<Driver> driver, CUcontext context)
+    : driver_(std::move(driver)), context_(context) {}
+
+PinnedMemory::~PinnedMemory() {
+    if (driver_->cuCtxSetCurrent(context_) != success)
+        return;
+    for (std::vector<void *> &pieces : free_)
+        for (void *piece : pieces)
+            driver_->cuMemFreeHost(piece);
+}
+
+std::unique_ptr<PinnedMemory::Piece> PinnedMemory::allocate(size_t bytes) {
+    unsigned power = 16; // 64 KB at least
+    while ((static_cast<size_t>(1) << power) < bytes)
+        ++power;
+    auto piece = std::make_unique<Piece>();
+    piece->size = static_cast<size_t>(1) << power;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!free_[power].empty()) {
+            piece->data = free_[power].back();
+            free_[power].pop_back();
+        }
+    }
+    if (!piece->data) {
+        driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+        driver_->check(driver_->cuMemHostAlloc(&piece->data, piece->size, host_alloc_portable), "cuMemHostAlloc");
+    }
+    piece->owner = shared_from_this();
+    return piece;
+}
+
+PinnedMemory::Piece::~Piece() {
+    if (!owner || !data)
+        return;
+    unsigned power = 0;
+    while ((static_cast<size_t>(1) << power) < size)
+        ++power;
+    if (power > 26) { // above 64 MB: give it back, page-locked memory is taken from everybody
+        if (owner->driver_->cuCtxSetCurrent(owner->context_) == success)
+            owner->driver_->cuMemFreeHost(data);
+        return;
+    }
+    std::lock_guard<std::mutex> lock(owner->mutex_);
+    owner->free_[power].push_back(data);
+}
+
+} // namespace gpuscan::cuda

@@ -1,0 +1,84 @@
+// Device memory and pinned host memory, without a slow allocation in the path of a query.
+//
+// Device memory comes from the driver's stream-ordered pool with the release threshold at its maximum: memory that was
+// once taken from the GPU stays in the pool (0.6 us for 64 MB then, against 150 us for cuMemAlloc and cuMemFree), and
+// the driver remaps pages, so that pieces of all sizes live side by side for weeks. Allocations and frees are queued in
+// one stream of their own; everybody frees only what no kernel uses any more, so that the order is always right.
+// What is handed out is counted and bounded by the limit. No managed memory is used.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda/driver.hpp"
+#include "engine/device.hpp"
+
+namespace gpuscan::cuda {
+
+class DeviceMemory : public std::enable_shared_from_this<DeviceMemory> {
+  public:
+    DeviceMemory(std::shared_ptr<Driver> driver, CUcontext context, CUdevice device, size_t limit);
+    ~DeviceMemory();
+    DeviceMemory(const DeviceMemory &) = delete;
+    DeviceMemory &operator=(const DeviceMemory &) = delete;
+
+    // Throws OutOfDeviceMemory beyond the limit or when the GPU has no more. At least 256-byte aligned.
+    std::shared_ptr<Buffer> allocate(size_t bytes);
+    void set_limit(size_t bytes);
+    size_t limit() const { return limit_.load(); }
+    size_t used() const { return used_.load(); }
+    // Takes `bytes` from the GPU into the pool now.
+    void warm_up(size_t bytes);
+
+  private:
+    friend class DeviceBuffer;
+    CUdeviceptr take(size_t bytes);
+    void release(CUdeviceptr address, size_t bytes) noexcept;
+
+    std::shared_ptr<Driver> driver_;
+    CUcontext context_;
+    CUmemoryPool pool_ = nullptr; // null: this GPU has no pools, cuMemAlloc is used
+    CUstream stream_ = nullptr;
+    std::atomic<size_t> limit_;
+    std::atomic<size_t> used_{0};
+};
+
+class DeviceBuffer : public Buffer {
+  public:
+    DeviceBuffer(std::shared_ptr<DeviceMemory> memory, size_t bytes);
+    ~DeviceBuffer() override;
+    CUdeviceptr address() const { return reinterpret_cast<CUdeviceptr>(data); }
+
+  private:
+    std::shared_ptr<DeviceMemory> memory_;
+};
+
+inline CUdeviceptr address_of(const Buffer &buffer) { return reinterpret_cast<CUdeviceptr>(buffer.data); }
+
+// Page-locked host memory: freed pieces are kept and used again.
+class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
+  public:
+    PinnedMemory(std::shared_ptr<Driver> driver, CUcontext context);
+    ~PinnedMemory();
+    PinnedMemory(const PinnedMemory &) = delete;
+    PinnedMemory &operator=(const PinnedMemory &) = delete;
+
+    struct Piece {
+        ~Piece();
+        std::shared_ptr<PinnedMemory> owner;
+        void *data = nullptr;
+        size_t size = 0;
+    };
+    // At least `bytes`, rounded up to a power of two.
+    std::unique_ptr<Piece> allocate(size_t bytes);
+
+  private:
+    std::shared_ptr<Driver> driver_;
+    CUcontext context_;
+    std::mutex mutex_;
+    std::vector<void *> free_[64]; // by the power of two
+};
+
+} // namespace gpuscan::cuda

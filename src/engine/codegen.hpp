@@ -1,0 +1,132 @@
+// From one pipeline of a program to the text of one CUDA kernel; plain text, so that it can be tested without a GPU.
+//
+// What decides the text: the pipeline, which columns and lookups can be NULL, the form of the join tables it probes and
+// of the group table it fills. What does not: constants, ranges, sizes and addresses. Those are 64-bit words of one
+// kernel argument; Kernel says which word is what. The next execution with other constants finds the kernel in a cache.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/program.hpp"
+
+namespace gpuscan::codegen {
+
+// Rows that one thread block takes at once: four per thread.
+constexpr uint32_t block_threads = 256;
+constexpr uint32_t tile_rows = 4 * block_threads;
+
+// ---- join tables (cuda/runtime.cuh) --------------------------------------------------------------------------------
+
+enum class TableKind : uint8_t { Packed, Rows, Hash };
+
+struct TableShape {
+    TableKind kind = TableKind::Hash;
+    bool unique = false;       // no two rows have equal keys (Packed: always)
+    uint8_t entry_bytes = 1;   // Packed: 1, 2, 4, 8
+    bool exact_tag = false;    // Hash: the tag in a slot is the whole key
+    std::vector<Type> keys;
+    std::vector<Type> payload;
+    std::vector<uint8_t> payload_nullable;
+};
+
+// The words that describe a table to a kernel, from the first of that join on.
+struct TableWords {
+    static constexpr unsigned entries = 0; // address: packed entries, heads, or slots
+    static constexpr unsigned next = 1;    // address of the chains
+    static constexpr unsigned extent = 2;  // Packed, Rows: entries of the table; Hash: slots - 1
+    // Three words per key: Packed, Rows: smallest value, stride, number of values; Hash: address of the keys by row.
+    static unsigned key(size_t i) { return 3 + 3 * static_cast<unsigned>(i); }
+    // Three words per payload column: Packed: shift, mask, bias; else: address of values, address of NULL flags.
+    static unsigned payload(size_t nkeys, size_t i) { return key(nkeys) + 3 * static_cast<unsigned>(i); }
+    static unsigned count(const TableShape &shape) {
+        return payload(shape.keys.size(), shape.payload.size());
+    }
+};
+
+// ---- group tables --------------------------------------------------------------------------------------------------
+
+enum class Grouping : uint8_t {
+    None,   // no keys: registers, then one atomic per block
+    Shared, // group number by arithmetic, table in shared memory, merged at the end
+    Dense,  // group number by arithmetic, table in device memory
+    Hash,   // table in device memory, found by the key in one word
+    Wide,   // the same with keys of several words
+};
+
+enum class SumKind : uint8_t {
+    Narrow, // 64 bits are enough for all rows
+    Halves, // a 64-bit value: its low half unsigned, its high half signed
+    Digits, // a 128-bit value: four 32-bit digits, the last one signed
+    Double,
+};
+
+struct GroupShape {
+    Grouping grouping = Grouping::None;
+    unsigned copies = 1;       // Shared: copies of the table, a power of two
+    std::vector<SumKind> sums; // one per aggregate of the pipeline (anything for those that are no sums)
+};
+
+// Where the parts of an aggregate stand in an entry of the group table, in 64-bit words. Word 0 counts the group's rows.
+struct Components {
+    unsigned count = 0; // rows where the argument was not NULL
+    unsigned value = 0; // Sum: 1, 2 or 4 words; Min, Max: one word, an order-preserving code
+};
+
+// ---- kernels -------------------------------------------------------------------------------------------------------
+
+struct Request {
+    const Program *program = nullptr;
+    ir::Index pipeline = 0;
+    std::vector<uint8_t> source_nullable;  // per column of the pipeline's source: some chunk has NULLs
+    std::vector<uint8_t> lookup_nullable;  // per lookup: some entry is NULL
+    std::vector<const TableShape *> tables; // per join of the pipeline
+    GroupShape group;
+};
+
+// The words of a chunk's description, an array in device memory.
+struct ChunkWords {
+    static constexpr unsigned tile_end = 0; // tiles are counted through all chunks
+    static constexpr unsigned tile_first = 1;
+    static constexpr unsigned nrows = 2;
+    static constexpr unsigned mask = 3; // address of the row mask or 0
+    static unsigned values(size_t column) { return 4 + 2 * static_cast<unsigned>(column); }
+    static unsigned nulls(size_t column) { return 5 + 2 * static_cast<unsigned>(column); }
+    static unsigned count(size_t columns) { return values(columns); }
+};
+
+struct Kernel {
+    static constexpr const char *name = "pipeline";
+    std::string source;
+    unsigned words = 0; // of the kernel's argument
+    // Words that every kernel has.
+    static constexpr unsigned chunks = 0, chunk_count = 1, tile_begin = 2, tile_end = 3, status = 4, cancel = 5;
+    std::vector<unsigned> constants; // per constant of the program: first of two words, 0: not used
+    std::vector<unsigned> lookups;   // per lookup: first of three words (values, NULL flags, entries), 0: not used
+    std::vector<unsigned> joins;     // per join: first word of its table
+    // Build: address of the counter, capacity, then per key its address, then per payload column values and NULL flags.
+    // Aggregate: address of the table; Hash, Wide: address of keys, of states, of the counter, mask, limit; then per key
+    // two words: bias and factor (not None, not Wide): group = sum of (value - bias) * factor, where bias is the
+    // smallest value, or one less if the key can be NULL (NULL counts as 0).
+    unsigned sink = 0;
+    std::vector<uint8_t> key_nullable;     // per key of the pipeline
+    std::vector<uint8_t> payload_nullable; // Build
+    std::vector<Components> components;    // Aggregate: per aggregate
+    unsigned entry_words = 1;              // Aggregate: words of a group's entry
+    unsigned key_words = 1;                // Wide: words of a key; the last holds the NULL flags if any key has them
+    bool loops = false;                    // a join with duplicates: time per row is not bounded
+};
+
+struct AggregateWords {
+    static constexpr unsigned table = 0, keys = 1, states = 2, counter = 3, mask = 4, limit = 5, extent = 6;
+    static unsigned key(size_t i) { return 7 + 2 * static_cast<unsigned>(i); }
+};
+
+// Throws std::runtime_error where a pipeline uses something the device cannot do.
+Kernel generate(const Request &request);
+
+// Can this expression be NULL at this place of the pipeline?
+bool nullable(const Request &request, ir::Index expr);
+
+} // namespace gpuscan::codegen
