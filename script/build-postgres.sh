@@ -60,7 +60,7 @@ mirrors() {
     {
         awk '$1 == "URIs:" { for (i = 2; i <= NF; i++) print $i }' /etc/apt/sources.list.d/*.sources
         sed -nE 's/^deb(-src)? (\[[^]]*\] )?([^ ]+) .*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list
-    } 2>/dev/null | grep -vE 'security|apt\.postgresql\.org' | sort -u
+    } 2>/dev/null | grep -v security | sort -u
     return 0
 }
 

@@ -129,7 +129,7 @@ run_pgtap() {
 run_program() {
     local name=$1 log=$out/$1.log
     shift
-    if timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null; then
+    if timeout --foreground -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null; then
         echo "$name: passed"
         count 1 0
     else
@@ -182,6 +182,7 @@ finish() {
     [ "$failed" = 0 ] && [ "$passed" -gt 0 ] || exit 1
 }
 trap finish EXIT
+trap "exit 130" INT TERM HUP
 
 phase "PostgreSQL $major: build and server"
 environment=$(script/server.sh start)

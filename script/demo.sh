@@ -15,6 +15,7 @@ phase "build and server"
 environment=$(script/server.sh start --demo)
 eval "$environment"
 trap 'script/server.sh stop "$SERVER"' EXIT
+trap 'exit 130' INT TERM HUP
 
 phase "Star Schema Benchmark, scale factor 1"
 bench/ssb.sh 1 --load
