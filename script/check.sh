@@ -47,7 +47,7 @@ run_unit() {
     ok=$(count_lines '^\[       OK \]' "$log")
     bad=$(count_lines '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$log")
     if [ "$status" != 0 ]; then
-        grep -vE '^\[( RUN      |       OK |-*)\]' "$log" | tail -n 80
+        grep -vE '^\[( RUN      |       OK |-*)\]' "$log" | tail -n 80 || true
         [ "$bad" -gt 0 ] || bad=1
     fi
     echo "unit: $ok passed, $bad failed"
@@ -119,7 +119,7 @@ run_pgtap() {
             echo "pgtap $name: exit status $status, plan ${plan:-missing}"
             bad=$((bad + 1))
         fi
-        [ "$bad" = 0 ] || grep -vE '^ok ' "$log" | head -n 60
+        [ "$bad" = 0 ] || sed '/^ok /d;60q' "$log"
         echo "pgtap $name: $ok passed, $bad failed"
         count "$ok" "$bad"
     done

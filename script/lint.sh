@@ -27,7 +27,7 @@ rule() {
     shift
     output=$("$@" 2>&1 || true)
     if [ -n "$output" ]; then
-        printf '%s\n' "$output" | head -n 60
+        head -n 60 <<<"$output"
         echo "lint: $sentence"
         failures=$((failures + 1))
     fi
