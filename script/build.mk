@@ -55,8 +55,8 @@ ENGINE_FLAGS := $(COMMON_FLAGS) -O3 -ftree-vectorize -fno-strict-aliasing -fwrap
 	-fvisibility=hidden -fvisibility-inlines-hidden
 
 # Server headers come by -isystem, after our own and without their warnings, and only here: the engine and the CUDA
-# device compile without a way to reach them.
-PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -O2 \
+# device compile without a way to reach them. gnu++17, because PostgreSQL's copyObject is made with typeof.
+PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -std=gnu++17 -O2 \
 	$(patsubst -I%,-isystem %,$(filter-out -I. -I./,$(filter -I%,$(CPPFLAGS))))
 
 # $(call recorded,FILE,TEXT): FILE, rewritten only when it does not hold TEXT. Objects depend on the record of their
