@@ -195,6 +195,9 @@ bool send_lookup(FragmentRun *run, int index) {
     const DictionaryCopy *copy = copy_of(run, lookup->source, lookup->column);
     if (state->sent && state->dictionary == copy->id && state->entries == copy->size)
         return true;
+    // Ranks move when texts come in between; what earlier passes found by the old ranks cannot be merged with new ones.
+    if (state->sent && lookup->kind == LookupKind::Rank)
+        return give_up(run, "new texts came up between two passes of an ordered column");
     Table table = make_table(run, copy->size, lookup->type);
     if (lookup->kind == LookupKind::Rank)
         rank_entries(run, index, copy, &table);

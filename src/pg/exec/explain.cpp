@@ -1,0 +1,249 @@
+// What EXPLAIN says about a GpuScan node, in every format.
+//
+// The steps of the fragment in the order in which the device runs them; with ANALYZE where the pages came from and what
+// the device did. Durations and bytes depend on the machine and come with TIMING only, so that the rest is stable in
+// tests. The fragment's expressions refer to the node's scan tuple (INDEX_VARs) and are deparsed with the node as
+// context; the tables behind it are not known to EXPLAIN by themselves (the planner gives nodes for upper relations no
+// relids), so their names are filled into EXPLAIN's own list first. The CPU plan is shown under VERBOSE, and when it has
+// answered.
+#include "pg/exec/state.h"
+#include "pg/guc.h"
+
+namespace gpuscan {
+namespace {
+
+struct Explainer {
+    GpuScanState *state;
+    ExplainState *es;
+    List *context; // for deparsing
+    bool prefix;   // columns with their table's name
+};
+
+bool is_text(const ExplainState *es) { return es->format == EXPLAIN_FORMAT_TEXT; }
+
+// ---- names and expressions ----
+
+void fill_table_names(const Fragment *fragment, ExplainState *es) {
+    Bitmapset *used = nullptr;
+    for (int i = 0; i < list_length(es->rtable_names); ++i)
+        if (list_nth(es->rtable_names, i))
+            used = bms_add_member(used, i + 1);
+    for (int i = 0; i < fragment->nsources; ++i)
+        if (fragment->sources[i].is_relation)
+            used = bms_add_member(used, fragment->sources[i].rti);
+    List *names = select_rtable_names_for_explain(es->rtable, used);
+    for (int i = 0; i < list_length(es->rtable_names) && i < list_length(names); ++i) {
+        ListCell *cell = list_nth_cell(es->rtable_names, i);
+        if (!lfirst(cell))
+            lfirst(cell) = list_nth(names, i);
+    }
+}
+
+char *deparse(const Explainer *explainer, Node *expr) {
+    return deparse_expression(expr, explainer->context, explainer->prefix, false);
+}
+
+// Implicitly ANDed conditions; NULL when there are none.
+char *deparse_conditions(const Explainer *explainer, List *conditions) {
+    if (conditions == NIL)
+        return nullptr;
+    return deparse(explainer, reinterpret_cast<Node *>(make_ands_explicit(list_copy(conditions))));
+}
+
+const char *column_name(const FragmentSource *source, PlanState *child, AttrNumber attnum) {
+    if (source->is_relation)
+        return get_attname(source->relid, attnum, true);
+    TargetEntry *entry = child ? get_tle_by_resno(child->plan->targetlist, attnum) : nullptr;
+    return entry ? entry->resname : nullptr;
+}
+
+List *column_names(const Explainer *explainer, int index) {
+    const FragmentSource *source = &explainer->state->fragment->sources[index];
+    List *names = NIL;
+    for (int i = 0; i < source->ncolumns; ++i) {
+        const char *name = column_name(source, explainer->state->run.children[index], source->columns[i].attnum);
+        names = lappend(names, name ? pstrdup(quote_identifier(name)) : psprintf("column %d", source->columns[i].attnum));
+    }
+    return names;
+}
+
+char *source_name(const Explainer *explainer, int index) {
+    const FragmentSource *source = &explainer->state->fragment->sources[index];
+    if (!source->is_relation)
+        return psprintf("rows of %s", source->alias ? source->alias : "a CPU plan");
+    const char *name = get_rel_name(source->relid);
+    const char *alias = source->alias ? source->alias : name;
+    if (!name || strcmp(name, alias) == 0)
+        return pstrdup(quote_identifier(alias));
+    return psprintf("%s %s", quote_identifier(name), quote_identifier(alias));
+}
+
+// ---- the steps ----
+
+char *text_of_source(const Explainer *explainer, int index) {
+    StringInfoData text;
+    initStringInfo(&text);
+    appendStringInfoString(&text, source_name(explainer, index));
+    List *names = column_names(explainer, index);
+    const char *separator = " (";
+    ListCell *cell;
+    foreach (cell, names) {
+        appendStringInfo(&text, "%s%s", separator, static_cast<char *>(lfirst(cell)));
+        separator = ", ";
+    }
+    if (names != NIL)
+        appendStringInfoChar(&text, ')');
+    return text.data;
+}
+
+void show_optional(const Explainer *explainer, const char *label, const char *text) {
+    if (text)
+        ExplainPropertyText(label, text, explainer->es);
+}
+
+void open_step(const Explainer *explainer, const char *step, int source) {
+    ExplainOpenGroup("Step", nullptr, true, explainer->es);
+    ExplainPropertyText("Step", step, explainer->es);
+    ExplainPropertyText("Source", source_name(explainer, source), explainer->es);
+    ExplainPropertyList("Columns", column_names(explainer, source), explainer->es);
+}
+
+void show_scan(const Explainer *explainer) {
+    const Fragment *fragment = explainer->state->fragment;
+    const FragmentSource *source = &fragment->sources[fragment->main_source];
+    char *filter = deparse_conditions(explainer, source->quals);
+    if (is_text(explainer->es)) {
+        ExplainPropertyText("Scan", text_of_source(explainer, fragment->main_source), explainer->es);
+        show_optional(explainer, "Scan Filter", filter);
+        return;
+    }
+    open_step(explainer, "Scan", fragment->main_source);
+    show_optional(explainer, "Filter", filter);
+    ExplainCloseGroup("Step", nullptr, true, explainer->es);
+}
+
+void show_join(const Explainer *explainer, int index) {
+    const FragmentJoin *join = &explainer->state->fragment->joins[index];
+    const FragmentSource *source = &explainer->state->fragment->sources[join->source];
+    const RunReport *report = &explainer->state->run.report;
+    char *condition = deparse_conditions(explainer, join->clauses);
+    char *build_filter = deparse_conditions(explainer, source->quals);
+    char *filter = deparse_conditions(explainer, join->filters);
+    const char *table =
+        explainer->es->analyze && static_cast<uint32>(index) < report->njoins ? report->joins[index] : nullptr;
+    if (is_text(explainer->es)) {
+        char *label = psprintf("Join %d", index + 1);
+        ExplainPropertyText(label, text_of_source(explainer, join->source), explainer->es);
+        show_optional(explainer, psprintf("%s Cond", label), condition);
+        show_optional(explainer, psprintf("%s Build Filter", label), build_filter);
+        show_optional(explainer, psprintf("%s Filter", label), filter);
+        if (table && explainer->es->timing)
+            ExplainPropertyText(psprintf("%s Table", label), table, explainer->es);
+        return;
+    }
+    open_step(explainer, "Join", join->source);
+    show_optional(explainer, "Join Cond", condition);
+    show_optional(explainer, "Build Filter", build_filter);
+    show_optional(explainer, "Filter", filter);
+    if (table && explainer->es->timing)
+        ExplainPropertyText("Table", table, explainer->es);
+    ExplainCloseGroup("Step", nullptr, true, explainer->es);
+}
+
+void show_steps(const Explainer *explainer) {
+    const Fragment *fragment = explainer->state->fragment;
+    ExplainState *es = explainer->es;
+    ExplainOpenGroup("Steps", "Steps", false, es);
+    show_scan(explainer);
+    for (int i = 0; i < fragment->njoins; ++i)
+        show_join(explainer, i);
+    ExplainCloseGroup("Steps", "Steps", false, es);
+
+    List *keys = NIL;
+    ListCell *cell;
+    foreach (cell, fragment->group_exprs)
+        keys = lappend(keys, deparse(explainer, static_cast<Node *>(lfirst(cell))));
+    if (keys != NIL)
+        ExplainPropertyList("Group Key", keys, es);
+}
+
+// ---- the device ----
+
+// The device that would be used now.
+const char *device_now() {
+    protocol::Area *area = device_area();
+    if (!area || guc_device == DEVICE_NONE ||
+        area->state.load() != static_cast<uint32>(protocol::ServiceState::Ready))
+        return "none";
+    const uint32 ready = static_cast<uint32>(protocol::ServiceState::Ready);
+    if (guc_device != DEVICE_HOST && area->devices[1].state == ready)
+        return area->devices[1].name;
+    if (guc_device != DEVICE_CUDA && area->devices[0].state == ready)
+        return area->devices[0].name;
+    return "none";
+}
+
+void show_durations(const Explainer *explainer, const RunReport *report) {
+    ExplainState *es = explainer->es;
+    if (!es->timing)
+        return;
+    if (is_text(es)) {
+        ExplainPropertyText("Device Work",
+                            psprintf("run=%.3f ms  compile=%.3f ms  link=" UINT64_FORMAT " bytes",
+                                     report->kernel_us / 1000.0, report->compile_us / 1000.0, report->link_bytes),
+                            es);
+        return;
+    }
+    ExplainPropertyFloat("Device Run Time", "ms", report->kernel_us / 1000.0, 3, es);
+    ExplainPropertyFloat("Device Compile Time", "ms", report->compile_us / 1000.0, 3, es);
+    ExplainPropertyUInteger("Link Bytes", nullptr, report->link_bytes, es);
+}
+
+void show_report(const Explainer *explainer) {
+    ExplainState *es = explainer->es;
+    const RunReport *report = &explainer->state->run.report;
+    if (explainer->state->phase == Phase::Fallback)
+        ExplainPropertyText("Fallback", explainer->state->fallback_reason, es);
+    if (explainer->state->phase != Phase::Groups)
+        return;
+    if (explainer->state->executions > 1)
+        ExplainPropertyUInteger("Device Executions", nullptr, explainer->state->executions, es);
+    if (is_text(es)) {
+        ExplainPropertyText("Pages",
+                            psprintf("cached=" UINT64_FORMAT "  decoded=" UINT64_FORMAT "  by row=" UINT64_FORMAT,
+                                     report->pages_cached, report->pages_decoded, report->pages_by_row),
+                            es);
+        if (report->rows_by_cpu > 0)
+            ExplainPropertyUInteger("Rows from CPU", nullptr, report->rows_by_cpu, es);
+    } else {
+        ExplainPropertyUInteger("Pages Cached", nullptr, report->pages_cached, es);
+        ExplainPropertyUInteger("Pages Decoded", nullptr, report->pages_decoded, es);
+        ExplainPropertyUInteger("Pages by Row", nullptr, report->pages_by_row, es);
+        ExplainPropertyUInteger("Rows from CPU", nullptr, report->rows_by_cpu, es);
+    }
+    ExplainPropertyUInteger("Rows In", nullptr, report->rows_in, es);
+    if (report->grouping[0])
+        ExplainPropertyText("Grouping", report->grouping, es);
+    show_durations(explainer, report);
+}
+
+} // namespace
+
+void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
+    fill_table_names(state->fragment, es);
+    Explainer explainer;
+    explainer.state = state;
+    explainer.es = es;
+    explainer.context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
+    explainer.prefix = list_length(es->rtable) > 1 || es->verbose;
+
+    bool ran = es->analyze && state->phase == Phase::Groups;
+    ExplainPropertyText("Device", ran ? state->run.report.device : device_now(), es);
+    show_steps(&explainer);
+    if (es->analyze)
+        show_report(&explainer);
+    if (es->verbose)
+        init_fallback(state, state->eflags | EXEC_FLAG_EXPLAIN_ONLY);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,259 @@
+// The executor node of a fragment.
+//
+// A node runs its fragment to the end on the first fetch, and then hands out groups: PostgreSQL applies HAVING and the
+// projection to the scan tuple (ExecScan). Until the first group is shown anything may go wrong on the device; then the
+// CPU plan that the node carries answers instead. Its rows have the form of the node's own result, HAVING applied. Once
+// it has been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
+//
+// The CPU plan is initialised only when needed (or to be shown by EXPLAIN VERBOSE): a node that has answered from the
+// device has cost nothing but its own work. A Gather in it works: the planner has marked the whole statement, and
+// Gather looks at the executor's es_use_parallel_mode when it starts.
+#include "pg/exec/node.h"
+
+#include "pg/exec/emit.h"
+#include "pg/exec/state.h"
+
+namespace gpuscan {
+namespace {
+
+GpuScanState *state_of(PlanState *node) { return reinterpret_cast<GpuScanState *>(node); }
+GpuScanState *state_of(CustomScanState *node) { return reinterpret_cast<GpuScanState *>(node); }
+const CustomScan *plan_of(GpuScanState *state) {
+    return reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan);
+}
+
+// ---- begin ----
+
+void open_sources(GpuScanState *state) {
+    const Fragment *fragment = state->fragment;
+    FragmentRun *run = &state->run;
+    EState *estate = state->css.ss.ps.state;
+    run->relations = static_cast<Relation *>(palloc0(sizeof(Relation) * (fragment->nsources + 1)));
+    run->children = static_cast<PlanState **>(palloc0(sizeof(PlanState *) * (fragment->nsources + 1)));
+    for (int i = 0; i < fragment->nsources; ++i) {
+        const FragmentSource *source = &fragment->sources[i];
+        if (!source->is_relation) {
+            Plan *plan = static_cast<Plan *>(list_nth(plan_of(state)->custom_plans, source->child));
+            run->children[i] = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+            state->css.custom_ps = lappend(state->css.custom_ps, run->children[i]);
+        } else if (!(state->eflags & EXEC_FLAG_EXPLAIN_ONLY)) {
+            run->relations[i] = executor_relation(estate, source->rti);
+        }
+    }
+}
+
+void begin(GpuScanState *state, EState *estate, int eflags) {
+    state->eflags = eflags;
+    state->fragment = fragment_bind(plan_of(state), estate->es_range_table);
+    state->phase = Phase::Fresh;
+    state->run.fragment = state->fragment;
+    state->run.parent = &state->css.ss.ps;
+    open_sources(state);
+    if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+        return;
+    state->run.econtext = CreateExprContext(estate);
+    state->run.context = AllocSetContextCreate(estate->es_query_cxt, "GpuScan run", ALLOCSET_DEFAULT_SIZES);
+}
+
+// ---- the CPU plan ----
+
+void fall_back(GpuScanState *state, const char *reason) {
+    state->phase = Phase::Fallback;
+    state->fallback_reason = MemoryContextStrdup(state->css.ss.ps.state->es_query_cxt, reason);
+    device_count(&protocol::Counters::fallbacks, 1);
+    elog(DEBUG1, "gpuscan: the CPU plan is used: %s", reason);
+    init_fallback(state, state->eflags);
+    MemoryContextReset(state->run.context);
+    state->run.report = RunReport();
+}
+
+// The node's own result slot holds the values, so that its kind of slot stays what the plan's expressions expect.
+TupleTableSlot *next_of_fallback(GpuScanState *state) {
+    TupleTableSlot *result = state->css.ss.ps.ps_ResultTupleSlot;
+    TupleTableSlot *slot = ExecProcNode(state->fallback);
+    ExecClearTuple(result);
+    if (TupIsNull(slot))
+        return result;
+    slot_getallattrs(slot);
+    int natts = result->tts_tupleDescriptor->natts;
+    memcpy(result->tts_values, slot->tts_values, natts * sizeof(Datum));
+    memcpy(result->tts_isnull, slot->tts_isnull, natts * sizeof(bool));
+    return ExecStoreVirtualTuple(result);
+}
+
+// ---- the device ----
+
+// Why the device must not be asked at all: NULL if it may.
+const char *reason_for_cpu(GpuScanState *state) {
+    EState *estate = state->css.ss.ps.state;
+    Snapshot snapshot = estate->es_snapshot;
+    if (estate->es_epq_active)
+        return "a row is being checked again after a concurrent update";
+    if (IsParallelWorker())
+        return "this is a parallel worker";
+    if (!snapshot || snapshot->snapshot_type != SNAPSHOT_MVCC)
+        return "the snapshot is not an MVCC snapshot";
+    if (snapshots_can_be_too_old())
+        return "old_snapshot_threshold is set";
+    // A serializable transaction must notice every conflicting writer, and nobody would look at cached pages' tuples.
+    if (IsolationIsSerializable())
+        for (int i = 0; i < state->fragment->nsources; ++i)
+            if (state->run.relations[i] && CheckForSerializableConflictOutNeeded(state->run.relations[i], snapshot))
+                return "the transaction is serializable";
+    return nullptr;
+}
+
+void reset_run(GpuScanState *state) {
+    FragmentRun *run = &state->run;
+    MemoryContextReset(run->context);
+    run->snapshot = state->css.ss.ps.state->es_snapshot;
+    run->connection = nullptr;
+    run->batch = nullptr;
+    run->failure = nullptr;
+    run->report = RunReport();
+    run->ngroups = 0;
+    run->groups_allocated = 0;
+    run->keys = nullptr;
+    run->key_nulls = nullptr;
+    run->states = nullptr;
+    state->next_group = 0;
+}
+
+void count_pages(const RunReport *report) {
+    device_count(&protocol::Counters::pages_cached, report->pages_cached);
+    device_count(&protocol::Counters::pages_decoded, report->pages_decoded);
+    device_count(&protocol::Counters::pages_by_row, report->pages_by_row);
+}
+
+void run_on_device(GpuScanState *state) {
+    const char *reason = reason_for_cpu(state);
+    if (reason) {
+        fall_back(state, reason);
+        return;
+    }
+    reset_run(state);
+    ++state->executions;
+    device_count(&protocol::Counters::fragments, 1);
+    bool answered = run_fragment(&state->run) && groups_can_be_shown(&state->run);
+    count_pages(&state->run.report);
+    if (answered)
+        state->phase = Phase::Groups;
+    else
+        fall_back(state, state->run.failure ? state->run.failure : "unknown");
+}
+
+TupleTableSlot *next_group(ScanState *node) {
+    GpuScanState *state = state_of(&node->ps);
+    TupleTableSlot *slot = node->ss_ScanTupleSlot;
+    ExecClearTuple(slot);
+    if (state->next_group == state->run.ngroups)
+        return slot;
+    // ExecScan resets this memory before it asks for the next tuple.
+    MemoryContext old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
+    show_group(&state->run, state->next_group++, slot);
+    MemoryContextSwitchTo(old);
+    return slot;
+}
+
+bool recheck(ScanState *, TupleTableSlot *) { return true; }
+
+TupleTableSlot *exec(GpuScanState *state) {
+    if (state->phase == Phase::Fresh)
+        run_on_device(state);
+    if (state->phase == Phase::Fallback)
+        return next_of_fallback(state);
+    return ExecScan(&state->css.ss, next_group, recheck);
+}
+
+// ---- rescan and end ----
+
+void rescan_child(PlanState *child, Bitmapset *changed) {
+    if (changed)
+        UpdateChangedParamSet(child, changed);
+    if (!child->chgParam) // else its next fetch does it
+        ExecReScan(child);
+}
+
+void rescan(GpuScanState *state) {
+    Bitmapset *changed = state->css.ss.ps.chgParam;
+    ExecScanReScan(&state->css.ss);
+    if (state->fallback)
+        rescan_child(state->fallback, changed);
+    if (state->phase == Phase::Fallback)
+        return;
+    if (state->phase == Phase::Groups && !changed) {
+        state->next_group = 0;
+        return;
+    }
+    for (int i = 0; i < state->fragment->nsources; ++i)
+        if (state->run.children[i])
+            rescan_child(state->run.children[i], changed);
+    state->phase = Phase::Fresh;
+}
+
+void end(GpuScanState *state) {
+    for (int i = 0; i < state->fragment->nsources; ++i)
+        if (state->run.children[i])
+            ExecEndNode(state->run.children[i]);
+    if (state->fallback)
+        ExecEndNode(state->fallback);
+}
+
+// ---- callbacks ----
+
+extern "C" {
+
+static void begin_gpuscan(CustomScanState *node, EState *estate, int eflags) { begin(state_of(node), estate, eflags); }
+static TupleTableSlot *exec_gpuscan(CustomScanState *node) { return exec(state_of(node)); }
+static void end_gpuscan(CustomScanState *node) { end(state_of(node)); }
+static void rescan_gpuscan(CustomScanState *node) { rescan(state_of(node)); }
+static void explain_gpuscan(CustomScanState *node, List *ancestors, ExplainState *es) {
+    explain_node(state_of(node), ancestors, es);
+}
+}
+
+CustomExecMethods make_exec_methods() {
+    CustomExecMethods methods = {};
+    methods.CustomName = "GpuScan";
+    methods.BeginCustomScan = begin_gpuscan;
+    methods.ExecCustomScan = exec_gpuscan;
+    methods.EndCustomScan = end_gpuscan;
+    methods.ReScanCustomScan = rescan_gpuscan;
+    methods.ExplainCustomScan = explain_gpuscan;
+    return methods;
+}
+
+const CustomExecMethods exec_methods = make_exec_methods();
+
+extern "C" {
+
+static Node *create_gpuscan_state(CustomScan *) {
+    GpuScanState *state = static_cast<GpuScanState *>(palloc0(sizeof(GpuScanState)));
+    NodeSetTag(state, T_CustomScanState);
+    state->css.methods = &exec_methods;
+    return reinterpret_cast<Node *>(state);
+}
+}
+
+} // namespace
+
+const CustomScanMethods gpuscan_scan_methods = {"GpuScan", create_gpuscan_state};
+
+PlanState *init_fallback(GpuScanState *state, int eflags) {
+    if (state->fallback)
+        return state->fallback;
+    EState *estate = state->css.ss.ps.state;
+    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+    Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
+    state->fallback = ExecInitNode(plan, estate, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+    state->css.custom_ps = lcons(state->fallback, state->css.custom_ps);
+    int wanted = state->css.ss.ps.ps_ResultTupleSlot->tts_tupleDescriptor->natts;
+    if (ExecGetResultType(state->fallback)->natts < wanted)
+        elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts, wanted);
+    MemoryContextSwitchTo(old);
+    return state->fallback;
+}
+
+void executor_init() { RegisterCustomScanMethods(&gpuscan_scan_methods); }
+
+} // namespace gpuscan

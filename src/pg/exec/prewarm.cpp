@@ -1,0 +1,182 @@
+// gpuscan_prewarm(regclass): brings a table's columns into the device's cache.
+//
+// It runs a fragment that counts the rows of the table's all-visible pages and asks for the columns on the way. All
+// columns of fixed width and numeric(p,s) go together; a text column goes alone, because one with too many different
+// texts cannot be cached and shall not keep the others out.
+#include "pg/exec/run.h"
+#include "pg/plan/sql_type.h"
+
+namespace gpuscan {
+namespace {
+
+// The device's form of a column; false when it has none.
+bool describe_column(Form_pg_attribute attribute, FragmentColumn *column) {
+    SqlKind kind = sql_kind(attribute->atttypid);
+    *column = FragmentColumn();
+    column->attnum = attribute->attnum;
+    column->typid = getBaseType(attribute->atttypid);
+    column->typmod = attribute->atttypmod;
+    column->collation = attribute->attcollation;
+    column->nullable = !attribute->attnotnull;
+    if (kind == SqlKind::None)
+        return false;
+    if (kind == SqlKind::Numeric) {
+        int precision, scale;
+        if (!numeric_typmod(attribute->atttypmod, &precision, &scale) || scale < 0 || precision > 38)
+            return false;
+        column->scale = scale;
+        column->type = numeric_type(precision);
+        column->codec = Codec::Numeric;
+        return true;
+    }
+    column->type = engine_type(kind);
+    switch (column->type) {
+    case Type::Bool:
+        column->codec = Codec::Bool;
+        return true;
+    case Type::I16:
+        column->codec = Codec::Int16;
+        return true;
+    case Type::I32:
+        column->codec = Codec::Int32;
+        return true;
+    case Type::I64:
+        column->codec = Codec::Int64;
+        return true;
+    case Type::F32:
+        column->codec = Codec::Float4;
+        return true;
+    case Type::F64:
+        column->codec = Codec::Float8;
+        return true;
+    case Type::Code:
+        column->codec = Codec::Text;
+        return true;
+    default:
+        return false;
+    }
+}
+
+// count(*) of one source that has these columns.
+Fragment *counting_fragment(Relation relation, FragmentColumn *columns, int ncolumns) {
+    struct Head {
+        ProgramHeader header;
+        ir::Source source;
+    };
+    Fragment *fragment = static_cast<Fragment *>(palloc0(sizeof(Fragment)));
+    FragmentSource *source = static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource)));
+    source->is_relation = true;
+    source->relid = RelationGetRelid(relation);
+    source->child = -1;
+    source->alias = RelationGetRelationName(relation);
+    source->ncolumns = ncolumns;
+    source->columns = columns;
+    fragment->nsources = 1;
+    fragment->sources = source;
+    fragment->naggregates = 1;
+
+    Head head;
+    head.header.sources = 1;
+    head.header.source_columns = ncolumns;
+    head.header.aggregates = 1;
+    head.header.pipelines = 1;
+    head.source.columns.count = ncolumns;
+    Size columns_at = aligned(sizeof(ProgramHeader)) + aligned(sizeof(ir::Source));
+    Size aggregate_at = columns_at + aligned(ncolumns * sizeof(ir::SourceColumn));
+    Size pipeline_at = aggregate_at + aligned(sizeof(ir::Aggregate));
+    fragment->program_size = pipeline_at + aligned(sizeof(ir::Pipeline));
+    fragment->program = static_cast<char *>(palloc0(fragment->program_size));
+    fragment->program_constants = reinterpret_cast<ir::Constant *>(fragment->program + aligned(sizeof(ProgramHeader)));
+    memcpy(fragment->program, &head.header, sizeof head.header);
+    memcpy(fragment->program + aligned(sizeof head.header), &head.source, sizeof head.source);
+    for (int i = 0; i < ncolumns; ++i) {
+        ir::SourceColumn column;
+        column.type = columns[i].type;
+        column.nullable = columns[i].nullable;
+        memcpy(fragment->program + columns_at + i * sizeof column, &column, sizeof column);
+    }
+    ir::Aggregate count = {};
+    count.kind = ir::AggregateKind::CountRows;
+    count.arg = ir::none;
+    memcpy(fragment->program + aggregate_at, &count, sizeof count);
+    ir::Pipeline pipeline;
+    pipeline.source = 0;
+    pipeline.sink = ir::SinkKind::Aggregate;
+    pipeline.aggregates.count = 1;
+    memcpy(fragment->program + pipeline_at, &pipeline, sizeof pipeline);
+    return fragment;
+}
+
+// Pages that are cached now; -1 with the reason when it did not work.
+int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, const char **reason) {
+    FragmentRun run = {};
+    run.fragment = counting_fragment(relation, columns, ncolumns);
+    run.context = CurrentMemoryContext;
+    run.snapshot = GetActiveSnapshot();
+    run.relations = &relation;
+    run.visible_only = true;
+    if (run_fragment(&run))
+        return run.report.pages_cached + run.report.pages_decoded;
+    *reason = run.failure;
+    return -1;
+}
+
+Relation open_table(Oid relid) {
+    Relation relation = table_open(relid, AccessShareLock);
+    char kind = relation->rd_rel->relkind;
+    if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("\"%s\" is not a table or materialized view", RelationGetRelationName(relation))));
+    AclResult result = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
+    if (result != ACLCHECK_OK)
+        aclcheck_error(result, get_relkind_objtype(kind), RelationGetRelationName(relation));
+    if (snapshots_can_be_too_old())
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("columns are not cached while old_snapshot_threshold is set")));
+    return relation;
+}
+
+int64 prewarm(Oid relid) {
+    Relation relation = open_table(relid);
+    TupleDesc desc = RelationGetDescr(relation);
+    FragmentColumn *fixed = static_cast<FragmentColumn *>(palloc0(sizeof(FragmentColumn) * (desc->natts + 1)));
+    int nfixed = 0;
+    int64 pages = 0;
+    const char *reason = nullptr;
+
+    for (int i = 0; i < desc->natts; ++i)
+        if (!TupleDescAttr(desc, i)->attisdropped && describe_column(TupleDescAttr(desc, i), &fixed[nfixed]) &&
+            fixed[nfixed].codec != Codec::Text)
+            ++nfixed;
+    pages = warm_columns(relation, fixed, nfixed, &reason);
+    if (pages < 0)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("could not cache columns of \"%s\" on a device", RelationGetRelationName(relation)),
+                        errdetail("The reason is: %s.", reason)));
+    for (int i = 0; i < desc->natts; ++i) {
+        FragmentColumn column;
+        if (TupleDescAttr(desc, i)->attisdropped || !describe_column(TupleDescAttr(desc, i), &column) ||
+            column.codec != Codec::Text)
+            continue;
+        int64 staged = warm_columns(relation, &column, 1, &reason);
+        if (staged < 0)
+            ereport(NOTICE, (errmsg("column \"%s\" is left out: %s", NameStr(TupleDescAttr(desc, i)->attname), reason)));
+        else if (staged > pages)
+            pages = staged;
+    }
+    table_close(relation, AccessShareLock);
+    return pages;
+}
+
+} // namespace
+} // namespace gpuscan
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(gpuscan_prewarm);
+PGDLLEXPORT Datum gpuscan_prewarm(PG_FUNCTION_ARGS);
+
+Datum gpuscan_prewarm(PG_FUNCTION_ARGS) {
+    PG_RETURN_INT64(gpuscan::prewarm(PG_GETARG_OID(0)));
+}
+}

@@ -1,0 +1,31 @@
+// The state of a GpuScan node.
+#pragma once
+
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+
+enum class Phase {
+    Fresh,    // nothing has been run (or parameters have changed since)
+    Groups,   // the device has answered: its groups are in `run`
+    Fallback, // the CPU plan answers, for the rest of the node's life
+};
+
+struct GpuScanState {
+    CustomScanState css; // first: what PostgreSQL sees
+    int eflags;
+    Fragment *fragment;
+    Phase phase;
+    FragmentRun run;
+    uint64 next_group;
+    PlanState *fallback; // NULL until it is needed
+    const char *fallback_reason;
+    uint64 executions;
+};
+
+// Makes the CPU plan's state if it is not there yet, and shows it to PostgreSQL as a child.
+PlanState *init_fallback(GpuScanState *state, int eflags);
+
+void explain_node(GpuScanState *state, List *ancestors, ExplainState *es);
+
+} // namespace gpuscan
