@@ -1,0 +1,466 @@
+// Groups and their aggregate states, as one thread builds them up (see aggregator.hpp).
+#include "engine/host/aggregator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "cuda/semantics.cuh"
+
+namespace gpuscan::host {
+
+using namespace ir;
+
+namespace {
+
+constexpr uint64_t max_dense_groups = 1u << 20;
+constexpr uint64_t always_dense_groups = 4096;
+constexpr uint64_t hash_half = 0xffffffff00000000u;
+constexpr uint64_t rows_between_carries = uint64_t(1) << 30;
+
+struct Bounds {
+    int64_t min = INT64_MAX, max = INT64_MIN;
+};
+
+Bounds hull(Bounds a, Bounds b) { return {std::min(a.min, b.min), std::max(a.max, b.max)}; }
+
+// Bounds of every value that is not NULL, where they are known without looking at the rows.
+std::optional<Bounds> bounds_of(const Context &context, const std::vector<ChunkView> &chunks, Index expr) {
+    const Program &p = context.program;
+    const Expr &e = p.exprs[expr];
+    if (is_float(e.type))
+        return std::nullopt;
+    switch (e.op) {
+    case Op::Column: {
+        Bounds all;
+        if (e.a > 0) {
+            const PayloadColumn &column = context.tables[p.joins[p.main().joins.first + e.a - 1].build].payload(e.b);
+            if (!column.has_range)
+                break;
+            return Bounds{column.min, column.max};
+        }
+        for (const ChunkView &chunk : chunks) {
+            if (chunk.nrows == 0)
+                continue;
+            const ColumnView &view = chunk.columns[e.b];
+            if (!view.has_range)
+                return e.type == Type::Bool ? std::optional<Bounds>(Bounds{0, 1}) : std::nullopt;
+            if (view.min <= view.max)
+                all = hull(all, {view.min, view.max});
+        }
+        return all;
+    }
+    case Op::Const: {
+        int128 v = context.constants[e.a];
+        if (p.constants[e.a].null)
+            return Bounds();
+        if (e.type != Type::Bool && e.type != Type::Code && v != static_cast<int64_t>(v))
+            return std::nullopt;
+        return Bounds{static_cast<int64_t>(v), static_cast<int64_t>(v)};
+    }
+    case Op::Lookup: {
+        const LookupTable &table = context.lookups[e.b];
+        if (!table.has_range)
+            break;
+        return Bounds{table.min, table.max};
+    }
+    case Op::Cast:
+        if (p.exprs[e.a].type == Type::Bool || is_integer(p.exprs[e.a].type))
+            return bounds_of(context, chunks, e.a);
+        break;
+    case Op::Coalesce:
+    case Op::Case: {
+        auto a = bounds_of(context, chunks, e.op == Op::Case ? e.c : e.a), b = bounds_of(context, chunks, e.b);
+        if (a && b)
+            return hull(*a, *b);
+        break;
+    }
+    default:
+        break;
+    }
+    return e.type == Type::Bool ? std::optional<Bounds>(Bounds{0, 1}) : std::nullopt;
+}
+
+} // namespace
+
+Grouping plan_grouping(const Context &context, const std::vector<ChunkView> &chunks) {
+    const Program &p = context.program;
+    Grouping grouping;
+    uint64_t rows = 0;
+    for (const ChunkView &chunk : chunks)
+        rows += chunk.nrows;
+    for (Index k = 0; k < p.main().keys.count; ++k) {
+        Index expr = p.lists[p.main().keys.first + k];
+        grouping.keys.push_back({expr, p.exprs[expr].type});
+    }
+    if (grouping.keys.empty())
+        return grouping;
+    grouping.form = Grouping::Form::Hash;
+    uint64_t domain = 1;
+    uint64_t limit = std::min(max_dense_groups, std::max(always_dense_groups, rows / 2));
+    for (size_t k = grouping.keys.size(); k-- > 0;) {
+        Grouping::Key &key = grouping.keys[k];
+        std::optional<Bounds> bounds = bounds_of(context, chunks, key.expr);
+        if (!bounds)
+            return grouping;
+        if (bounds->min > bounds->max)
+            *bounds = {0, -1};
+        key.min = bounds->min;
+        key.max = bounds->max;
+        key.stride = static_cast<uint32_t>(domain);
+        uint64_t span = static_cast<uint64_t>(bounds->max) - static_cast<uint64_t>(bounds->min);
+        if (bounds->max >= bounds->min && span >= limit)
+            return grouping;
+        domain *= span + 2; // values, and NULL
+        if (domain > limit)
+            return grouping;
+    }
+    grouping.form = Grouping::Form::Dense;
+    grouping.domain = static_cast<uint32_t>(domain);
+    return grouping;
+}
+
+Aggregator::Aggregator(const Context &context, const Grouping &grouping) : context_(context), grouping_(grouping) {
+    const Program &p = context.program;
+    for (Index a = 0; a < p.main().aggregates.count; ++a) {
+        const Aggregate &aggregate = p.aggregates[p.main().aggregates.first + a];
+        Type type = aggregate.arg == none ? Type::I64 : p.exprs[aggregate.arg].type;
+        accumulators_.push_back({aggregate.kind, aggregate.arg, type, {}, {}, {}, {}});
+    }
+    for (const Grouping::Key &key : grouping.keys)
+        words_ += words_of(key.type);
+    ++words_;
+    if (grouping.form != Grouping::Form::Hash)
+        resize(grouping.domain);
+    else
+        grow();
+}
+
+void Aggregator::resize(uint32_t groups) {
+    groups_ = groups;
+    if (groups <= capacity_)
+        return;
+    capacity_ = grouping_.form == Grouping::Form::Hash ? std::max<size_t>(groups, capacity_ * 2) : groups;
+    rows_.resize(capacity_, 0);
+    for (Accumulator &a : accumulators_)
+        resize(a, static_cast<uint32_t>(capacity_));
+}
+
+// New states of Min and Max hold the value that loses against every other.
+void Aggregator::resize(Accumulator &a, uint32_t groups) {
+    if (!a.nulls.empty())
+        a.nulls.resize(groups, 0);
+    bool min = a.kind == AggregateKind::Min;
+    switch (a.kind) {
+    case AggregateKind::CountRows:
+    case AggregateKind::Count:
+        return;
+    case AggregateKind::Sum:
+        if (a.type == Type::F64)
+            a.real.resize(groups, 0.0);
+        else
+            a.wide.resize(groups, 0);
+        if (a.type == Type::I16 || a.type == Type::I32)
+            a.narrow.resize(groups, 0);
+        return;
+    default:
+        if (is_float(a.type))
+            a.real.resize(groups, min ? std::numeric_limits<double>::quiet_NaN() : -INFINITY);
+        else if (a.type == Type::I128)
+            a.wide.resize(groups, min ? sem::Limits<int128>::max : sem::Limits<int128>::min);
+        else
+            a.narrow.resize(groups, min ? INT64_MAX : INT64_MIN);
+    }
+}
+
+void Aggregator::carry() {
+    since_carry_ = 0;
+    for (Accumulator &a : accumulators_) {
+        if (a.kind != AggregateKind::Sum || a.narrow.empty())
+            continue;
+        for (size_t g = 0; g < a.narrow.size(); ++g) {
+            a.wide[g] += a.narrow[g];
+            a.narrow[g] = 0;
+        }
+    }
+}
+
+// ---- group numbers ----
+
+const uint32_t *Aggregator::number_dense(const Batch &batch, Evaluator &evaluator) {
+    memset(ids_.data(), 0, batch.n * sizeof(uint32_t));
+    for (const Grouping::Key &key : grouping_.keys) {
+        Vec v = evaluator.evaluate_full(key.expr, batch);
+        uint32_t null_index = static_cast<uint32_t>(key.max - key.min + 1);
+        if (!k_.group_index(key.type, batch.n, v.values, v.nulls, key.min, key.max, null_index, key.stride, ids_.data()))
+            throw DeviceError("group key outside of the bounds of its column");
+    }
+    return ids_.data();
+}
+
+const uint32_t *Aggregator::number_hash(const Batch &batch, Evaluator &evaluator) {
+    uint32_t n = batch.n;
+    row_words_.resize((batch_rows + batch_slack) * words_);
+    columns_.resize(2 * (batch_rows + batch_slack));
+    uint64_t *low = columns_.data(), *high = low + batch_rows + batch_slack;
+    uint64_t *rows = row_words_.data();
+    size_t word = 0, flags = words_ - 1;
+    for (uint32_t i = 0; i < n; ++i)
+        rows[i * words_ + flags] = 0;
+    for (size_t k = 0; k < grouping_.keys.size(); ++k) {
+        const Grouping::Key &key = grouping_.keys[k];
+        Vec v = evaluator.evaluate_full(key.expr, batch);
+        key_words(key.type, n, v.values, low, high);
+        bool two = words_of(key.type) == 2;
+        for (uint32_t i = 0; i < n; ++i) {
+            bool null = v.nulls != nullptr && v.nulls[i];
+            rows[i * words_ + word] = null ? 0 : low[i];
+            if (two)
+                rows[i * words_ + word + 1] = null ? 0 : high[i];
+            rows[i * words_ + flags] |= static_cast<uint64_t>(null) << k;
+        }
+        word += words_of(key.type);
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        uint64_t hash = 0;
+        for (size_t w = 0; w < words_; ++w)
+            hash = sem::hash_combine(hash, rows[i * words_ + w]);
+        low[i] = hash;
+        __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        ids_[i] = find(rows + i * words_, low[i]);
+    return ids_.data();
+}
+
+uint32_t Aggregator::find(const uint64_t *words, uint64_t hash) {
+    size_t mask = slots_.size() - 1, at = hash & mask;
+    for (; slots_[at] != 0; at = (at + 1) & mask) {
+        if ((slots_[at] ^ hash) & hash_half)
+            continue;
+        uint32_t group = static_cast<uint32_t>(slots_[at]) - 1;
+        const uint64_t *own = &group_words_[group * words_];
+        bool same = true;
+        for (size_t w = 0; w < words_; ++w)
+            same &= own[w] == words[w];
+        if (same)
+            return group;
+    }
+    if (groups_ >= UINT32_MAX / 2)
+        throw OutOfDeviceMemory("too many groups");
+    uint32_t group = groups_;
+    slots_[at] = (hash & hash_half) | (group + 1);
+    group_words_.insert(group_words_.end(), words, words + words_);
+    resize(group + 1);
+    if (size_t(groups_) * 2 > slots_.size())
+        grow();
+    return group;
+}
+
+void Aggregator::grow() {
+    size_t size = slots_.empty() ? 1024 : slots_.size() * 2;
+    slots_.assign(size, 0);
+    for (uint32_t g = 0; g < groups_; ++g) {
+        uint64_t hash = 0;
+        for (size_t w = 0; w < words_; ++w)
+            hash = sem::hash_combine(hash, group_words_[g * words_ + w]);
+        size_t at = hash & (size - 1);
+        while (slots_[at] != 0)
+            at = (at + 1) & (size - 1);
+        slots_[at] = (hash & hash_half) | (g + 1);
+    }
+}
+
+// ---- states ----
+
+void Aggregator::consume(const Batch &batch, Evaluator &evaluator) {
+    uint32_t n = batch.n;
+    since_carry_ += n;
+    if (since_carry_ > rows_between_carries)
+        carry();
+    const uint32_t *ids = nullptr;
+    if (grouping_.form == Grouping::Form::Dense)
+        ids = number_dense(batch, evaluator);
+    else if (grouping_.form == Grouping::Form::Hash)
+        ids = number_hash(batch, evaluator);
+    if (ids == nullptr)
+        rows_[0] += n;
+    else
+        for (uint32_t i = 0; i < n; ++i)
+            ++rows_[ids[i]];
+    for (Accumulator &a : accumulators_) {
+        if (a.kind == AggregateKind::CountRows)
+            continue;
+        Vec v = evaluator.evaluate_full(a.arg, batch);
+        if (v.nulls != nullptr) {
+            if (a.nulls.empty())
+                a.nulls.resize(capacity_, 0);
+            if (ids == nullptr)
+                a.nulls[0] += static_cast<int64_t>(k_.count(n, v.nulls));
+            else
+                for (uint32_t i = 0; i < n; ++i)
+                    a.nulls[ids[i]] += v.nulls[i];
+        }
+        if (a.kind == AggregateKind::Count)
+            continue;
+        if (ids == nullptr)
+            update_one(a, v, n);
+        else
+            update_many(a, v, n, ids);
+    }
+}
+
+namespace {
+
+const uint32_t zero_ids[batch_rows] = {};
+
+template <class T, class F> void each(Vec v, uint32_t n, const uint32_t *ids, F f) {
+    const T *x = v.as<T>();
+    if (v.nulls == nullptr) {
+        for (uint32_t i = 0; i < n; ++i)
+            f(ids[i], x[i]);
+        return;
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        if (!v.nulls[i])
+            f(ids[i], x[i]);
+}
+
+// Min or Max of T, kept in S.
+template <class T, class S> void extreme(bool min, std::vector<S> &states, Vec v, uint32_t n, const uint32_t *ids) {
+    S *s = states.data();
+    if (min)
+        each<T>(v, n, ids, [=](uint32_t g, T x) { s[g] = sem::lt(static_cast<S>(x), s[g]) ? static_cast<S>(x) : s[g]; });
+    else
+        each<T>(v, n, ids, [=](uint32_t g, T x) { s[g] = sem::lt(s[g], static_cast<S>(x)) ? static_cast<S>(x) : s[g]; });
+}
+
+} // namespace
+
+void Aggregator::update_one(Accumulator &a, Vec v, uint32_t n) {
+    if (a.kind != AggregateKind::Sum || a.type == Type::I128) {
+        update_many(a, v, n, zero_ids);
+        return;
+    }
+    if (a.type != Type::F64) {
+        a.wide[0] += k_.sum(a.type, n, v.values, v.nulls);
+        return;
+    }
+    double sum = a.real[0] + k_.sum_double(n, v.as<double>(), v.nulls);
+    if (std::isfinite(sum))
+        a.real[0] = sum;
+    else // infinite input, or overflow? One by one, as PostgreSQL would
+        update_many(a, v, n, zero_ids);
+}
+
+void Aggregator::update_many(Accumulator &a, Vec v, uint32_t n, const uint32_t *ids) {
+    if (a.kind == AggregateKind::Sum) {
+        int error = 0;
+        int64_t *narrow = a.narrow.data();
+        int128 *wide = a.wide.data();
+        double *real = a.real.data();
+        switch (a.type) {
+        case Type::I16:
+            each<int16_t>(v, n, ids, [=](uint32_t g, int16_t x) { narrow[g] += x; });
+            break;
+        case Type::I32:
+            each<int32_t>(v, n, ids, [=](uint32_t g, int32_t x) { narrow[g] += x; });
+            break;
+        case Type::I64:
+            each<int64_t>(v, n, ids, [=](uint32_t g, int64_t x) { wide[g] += x; });
+            break;
+        case Type::I128:
+            each<int128>(v, n, ids, [=, &error](uint32_t g, int128 x) { wide[g] = sem::add(wide[g], x, error); });
+            break;
+        default:
+            each<double>(v, n, ids, [=, &error](uint32_t g, double x) { real[g] = sem::add(real[g], x, error); });
+        }
+        if (error)
+            raise_row_error();
+        return;
+    }
+    bool min = a.kind == AggregateKind::Min;
+    switch (a.type) {
+    case Type::Bool:
+        return extreme<uint8_t>(min, a.narrow, v, n, ids);
+    case Type::I16:
+        return extreme<int16_t>(min, a.narrow, v, n, ids);
+    case Type::I32:
+        return extreme<int32_t>(min, a.narrow, v, n, ids);
+    case Type::I64:
+        return extreme<int64_t>(min, a.narrow, v, n, ids);
+    case Type::I128:
+        return extreme<int128>(min, a.wide, v, n, ids);
+    case Type::F32:
+        return extreme<float>(min, a.real, v, n, ids);
+    case Type::F64:
+        return extreme<double>(min, a.real, v, n, ids);
+    case Type::Code:
+        return extreme<uint32_t>(min, a.narrow, v, n, ids);
+    }
+}
+
+AggregateState Aggregator::state(const Accumulator &a, uint32_t g) const {
+    AggregateState s;
+    s.count = rows_[g] - (a.nulls.empty() ? 0 : a.nulls[g]);
+    if (a.kind == AggregateKind::CountRows || a.kind == AggregateKind::Count || s.count == 0)
+        return s;
+    if (is_float(a.type)) {
+        if (a.type == Type::F64) {
+            memcpy(&s.low, &a.real[g], sizeof(double));
+        } else {
+            float v = static_cast<float>(a.real[g]);
+            memcpy(&s.low, &v, sizeof(v));
+        }
+        return s;
+    }
+    int128 v = a.kind == AggregateKind::Sum || a.type == Type::I128 ? a.wide[g] : a.narrow[g];
+    s.low = static_cast<uint64_t>(v);
+    s.high = static_cast<int64_t>(v >> 64);
+    return s;
+}
+
+void Aggregator::keys_of(uint32_t group, GroupTable &out) const {
+    size_t word = 0;
+    for (size_t k = 0; k < grouping_.keys.size(); ++k) {
+        const Grouping::Key &key = grouping_.keys[k];
+        Value value;
+        bool null;
+        if (grouping_.form == Grouping::Form::Dense) {
+            uint32_t span = static_cast<uint32_t>(key.max - key.min + 2);
+            uint32_t index = group / key.stride % span;
+            null = index == span - 1;
+            int64_t v = key.min + index;
+            value = {static_cast<uint64_t>(v), v < 0 ? -1 : 0};
+        } else {
+            const uint64_t *words = &group_words_[group * words_];
+            null = words[words_ - 1] >> k & 1;
+            value.low = words[word];
+            if (words_of(key.type) == 2)
+                value.high = static_cast<int64_t>(words[word + 1]);
+            else if (!is_float(key.type))
+                value.high = static_cast<int64_t>(value.low) < 0 ? -1 : 0;
+            word += words_of(key.type);
+        }
+        out.keys.push_back(null ? Value() : value);
+        out.key_nulls.push_back(null);
+    }
+}
+
+GroupTable Aggregator::finish() {
+    carry();
+    GroupTable out;
+    for (uint32_t g = 0; g < groups_; ++g) {
+        if (grouping_.form == Grouping::Form::Dense && rows_[g] == 0)
+            continue;
+        ++out.ngroups;
+        keys_of(g, out);
+        for (const Accumulator &a : accumulators_)
+            out.states.push_back(state(a, g));
+    }
+    return out;
+}
+
+} // namespace gpuscan::host

@@ -1,0 +1,84 @@
+// Groups and their aggregate states, as one thread builds them up.
+//
+// The grouping is chosen before the first row and is the same for all threads:
+//
+//   none   no GROUP BY: one state per aggregate, reduced batch by batch
+//   dense  every key comes from a known, small domain (bounds of a column, of a join's payload, of a lookup's entries):
+//          the group's number is computed from the keys, states lie in arrays
+//   hash   open addressing by the key words, states lie in arrays in the order in which groups appear
+//
+// Per group one count of rows is kept, and per aggregate only how many arguments were NULL, so that columns without
+// NULLs cost nothing to count. Small integers are added in 64 bits and carried over to 128 long before they could wrap.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/host/evaluator.hpp"
+
+namespace gpuscan::host {
+
+struct Grouping {
+    enum class Form { None, Dense, Hash };
+    struct Key {
+        ir::Index expr;
+        Type type;
+        int64_t min = 0, max = -1; // Dense
+        uint32_t stride = 0;       // Dense; NULL has the number max - min + 1
+    };
+    Form form = Form::None;
+    uint32_t domain = 1; // Dense: how many group numbers there are
+    std::vector<Key> keys;
+
+    const char *name() const { return form == Form::None ? "none" : form == Form::Dense ? "dense" : "hash"; }
+};
+
+Grouping plan_grouping(const Context &context, const std::vector<ChunkView> &chunks);
+
+class Aggregator {
+  public:
+    Aggregator(const Context &context, const Grouping &grouping);
+    void consume(const Batch &batch, Evaluator &evaluator);
+    GroupTable finish();
+
+  private:
+    struct Accumulator {
+        ir::AggregateKind kind;
+        ir::Index arg;
+        Type type;
+        std::vector<int64_t> nulls;   // per group, empty: no NULL so far
+        std::vector<int64_t> narrow;  // Sum of I16 and I32 since the last carry; Min and Max of up to 64 bits
+        std::vector<int128> wide;     // Sum; Min and Max of I128
+        std::vector<double> real;     // F64 and F32
+    };
+
+    void resize(uint32_t groups);
+    void resize(Accumulator &a, uint32_t groups);
+    void carry();
+    const uint32_t *number_dense(const Batch &batch, Evaluator &evaluator);
+    const uint32_t *number_hash(const Batch &batch, Evaluator &evaluator);
+    uint32_t find(const uint64_t *words, uint64_t hash);
+    void grow();
+    void update_one(Accumulator &a, Vec v, uint32_t n);
+    void update_many(Accumulator &a, Vec v, uint32_t n, const uint32_t *ids);
+    ir::AggregateState state(const Accumulator &a, uint32_t group) const;
+    void keys_of(uint32_t group, GroupTable &out) const;
+
+    const Context &context_;
+    const Grouping &grouping_;
+    const Kernels &k_ = kernels();
+    uint32_t groups_ = 0;
+    size_t capacity_ = 0;
+    std::vector<int64_t> rows_; // per group
+    std::vector<Accumulator> accumulators_;
+    std::vector<uint32_t> ids_ = std::vector<uint32_t>(batch_rows + batch_slack);
+    uint64_t since_carry_ = 0;
+
+    // Hash: a group's words are one or two per key and one of NULL flags.
+    size_t words_ = 0;
+    std::vector<uint64_t> group_words_;
+    std::vector<uint64_t> slots_; // upper half of the hash, group + 1; 0 = empty
+    std::vector<uint64_t> columns_, row_words_;
+};
+
+} // namespace gpuscan::host

@@ -1,0 +1,386 @@
+// What an expression is worth for the rows of a batch (see evaluator.hpp).
+#include "engine/host/evaluator.hpp"
+
+#include <cstring>
+
+namespace gpuscan::host {
+
+using namespace ir;
+
+namespace {
+
+alignas(16) const uint8_t zeros[16] = {};
+const uint8_t one_null[1] = {1};
+const uint8_t bool_values[2] = {0, 1};
+
+Vec null_vec() { return {zeros, one_null, true}; }
+Vec bool_vec(bool value) { return {&bool_values[value], nullptr, true}; }
+
+template <class T> void scatter_of(const void *from, bool constant, const uint32_t *at, uint32_t n, void *out) {
+    const T *x = static_cast<const T *>(from);
+    T *to = static_cast<T *>(out);
+    for (uint32_t i = 0; i < n; ++i)
+        to[at[i]] = x[constant ? 0 : i];
+}
+
+void scatter(size_t width, const void *from, bool constant, const uint32_t *at, uint32_t n, void *out) {
+    switch (width) {
+    case 1:
+        return scatter_of<uint8_t>(from, constant, at, n, out);
+    case 2:
+        return scatter_of<uint16_t>(from, constant, at, n, out);
+    case 4:
+        return scatter_of<uint32_t>(from, constant, at, n, out);
+    case 8:
+        return scatter_of<uint64_t>(from, constant, at, n, out);
+    default:
+        return scatter_of<uint128>(from, constant, at, n, out);
+    }
+}
+
+} // namespace
+
+void raise_row_error() { throw RowError("a row meets an error in an expression"); }
+
+uint64_t &Evaluator::next_epoch() {
+    static thread_local uint64_t epoch = 0;
+    return epoch;
+}
+
+void *Evaluator::buffer(std::unique_ptr<uint8_t[]> &memory, size_t width) {
+    if (!memory)
+        memory.reset(new uint8_t[(batch_rows + batch_slack) * width]); // operator new aligns to 16
+    return memory.get();
+}
+
+Evaluator::Level &Evaluator::level(size_t depth) {
+    while (levels_.size() <= depth) {
+        auto next = std::make_unique<Level>();
+        next->slots.resize(context_.program.exprs.size());
+        levels_.push_back(std::move(next));
+    }
+    return *levels_[depth];
+}
+
+void Evaluator::subset(const Batch &from, const uint32_t *positions, uint32_t n, BatchStorage &storage, Batch &to) {
+    const Kernels &k = kernels();
+    to.n = n;
+    to.identity = false;
+    to.rows = storage.rows.get();
+    if (from.identity)
+        for (uint32_t i = 0; i < n; ++i)
+            to.rows[i] = from.base + positions[i];
+    else
+        k.gather(4, n, from.rows, positions, to.rows);
+    for (uint32_t j = 0; j < max_joins; ++j) {
+        if (from.entries[j] == nullptr) {
+            to.entries[j] = nullptr;
+            continue;
+        }
+        to.entries[j] = storage.entries_of(j);
+        k.gather(4, n, from.entries[j], positions, to.entries[j]);
+    }
+    renew(to);
+}
+
+Vec Evaluator::evaluate(Index expr, const Batch &batch, size_t depth) {
+    expr = context_.canonical[expr];
+    if (context_.program.exprs[expr].op == Op::Const)
+        return compute(expr, batch, depth);
+    {
+        Slot &s = slot(expr, depth);
+        if (s.epoch == batch.epoch)
+            return s.vec;
+    }
+    Vec vec = compute(expr, batch, depth);
+    Slot &s = slot(expr, depth);
+    s.vec = vec;
+    s.epoch = batch.epoch;
+    return vec;
+}
+
+Vec Evaluator::compute(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    switch (e.op) {
+    case Op::Column:
+        return column(e, slot(expr, depth), batch);
+    case Op::Const: {
+        const Constant &c = context_.program.constants[e.a];
+        return {&context_.constants[e.a], c.null ? one_null : nullptr, true};
+    }
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Div:
+    case Op::Mod:
+    case Op::Eq:
+    case Op::Ne:
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+        return binary(expr, batch, depth);
+    case Op::Neg:
+    case Op::Cast:
+    case Op::Bounded:
+        return unary(expr, batch, depth);
+    case Op::And:
+    case Op::Or:
+        return logic(expr, batch, depth);
+    case Op::Not:
+    case Op::IsNull:
+    case Op::IsNotNull:
+    case Op::IsTrue:
+        return truth(expr, batch, depth);
+    case Op::Lookup:
+        return lookup(expr, batch, depth);
+    case Op::Case:
+        return conditional(expr, batch, depth);
+    case Op::Coalesce:
+        return coalesce(expr, batch, depth);
+    }
+    throw DeviceError("unknown operator");
+}
+
+Vec Evaluator::full(Index expr, Vec vec, const Batch &batch, size_t depth) {
+    if (!vec.constant)
+        return vec;
+    expr = context_.canonical[expr];
+    Slot &s = slot(expr, depth);
+    size_t width = type_width(context_.program.exprs[expr].type);
+    uint8_t *out = static_cast<uint8_t *>(buffer(s.broadcast, width));
+    bool null = vec.null_constant();
+    if (null)
+        memset(out, 0, batch.n * width);
+    else
+        for (uint32_t i = 0; i < batch.n; ++i)
+            memcpy(out + i * width, vec.values, width);
+    if (null)
+        memset(buffer(s.broadcast_nulls, 1), 1, batch.n);
+    return {out, null ? s.broadcast_nulls.get() : nullptr, false};
+}
+
+// The NULL flags of an operation that is NULL where an operand is; neither is a constant NULL.
+const uint8_t *Evaluator::either_null(Slot &to, Vec a, Vec b, size_t n) {
+    const uint8_t *x = a.constant ? nullptr : a.nulls, *y = b.constant ? nullptr : b.nulls;
+    if (x == nullptr || y == nullptr || x == y)
+        return x != nullptr ? x : y;
+    uint8_t *out = static_cast<uint8_t *>(buffer(to.nulls, 1));
+    k_.either(n, x, y, out);
+    return out;
+}
+
+Vec Evaluator::column(const Expr &e, Slot &to, const Batch &batch) {
+    size_t width = type_width(e.type);
+    if (e.a == 0) {
+        const ColumnView &view = chunk_->columns[e.b];
+        const uint8_t *values = static_cast<const uint8_t *>(view.values);
+        if (batch.identity)
+            return {values + batch.base * width, view.nulls ? view.nulls + batch.base : nullptr, false};
+        void *out = buffer(to.values, width);
+        k_.gather(width, batch.n, values, batch.rows, out);
+        if (view.nulls == nullptr)
+            return {out, nullptr, false};
+        void *nulls = buffer(to.nulls, 1);
+        k_.gather(1, batch.n, view.nulls, batch.rows, nulls);
+        return {out, static_cast<uint8_t *>(nulls), false};
+    }
+    const Join &join = context_.program.joins[pipeline_.joins.first + e.a - 1];
+    const PayloadColumn &payload = context_.tables[join.build].payload(e.b);
+    const uint32_t *entries = batch.entries[e.a - 1];
+    void *out = buffer(to.values, width);
+    k_.gather_narrow(width, payload.stored, batch.n, payload.values.data(), payload.low, entries, out);
+    if (payload.nulls.empty())
+        return {out, nullptr, false};
+    void *nulls = buffer(to.nulls, 1);
+    k_.gather(1, batch.n, payload.nulls.data(), entries, nulls);
+    return {out, static_cast<uint8_t *>(nulls), false};
+}
+
+Vec Evaluator::binary(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    Type operand = context_.program.exprs[e.a].type;
+    Vec a = evaluate(e.a, batch, depth), b = evaluate(e.b, batch, depth);
+    if (a.null_constant() || b.null_constant())
+        return null_vec();
+    Slot &to = slot(expr, depth);
+    bool constant = a.constant && b.constant;
+    size_t n = constant ? 1 : batch.n;
+    if (constant)
+        b.constant = false; // one value each: the loops run once
+    const uint8_t *nulls = constant ? nullptr : either_null(to, a, b, n);
+    void *out = buffer(to.values, type_width(e.type));
+    if (e.op >= Op::Eq && e.op <= Op::Ge)
+        k_.compare(e.op, operand, n, a, b, static_cast<uint8_t *>(out));
+    else if (k_.arithmetic(e.op, operand, n, a, b, nulls, out))
+        raise_row_error();
+    return {out, nulls, constant};
+}
+
+Vec Evaluator::unary(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    Type operand = context_.program.exprs[e.a].type;
+    Vec a = evaluate(e.a, batch, depth);
+    if (a.null_constant())
+        return null_vec();
+    if (e.op == Op::Cast && operand == e.type)
+        return a;
+    size_t n = a.constant ? 1 : batch.n;
+    if (e.op == Op::Bounded) {
+        if (k_.bounded(n, a.as<double>(), a.nulls))
+            raise_row_error();
+        return a;
+    }
+    void *out = buffer(slot(expr, depth).values, type_width(e.type));
+    int error = e.op == Op::Neg ? k_.negate(e.type, n, a.values, a.nulls, out)
+                                : k_.cast(operand, e.type, n, a.values, a.nulls, out);
+    if (error)
+        raise_row_error();
+    return {out, a.nulls, a.constant};
+}
+
+Vec Evaluator::logic(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    Vec a = full(e.a, evaluate(e.a, batch, depth), batch, depth);
+    Vec b = full(e.b, evaluate(e.b, batch, depth), batch, depth);
+    Slot &to = slot(expr, depth);
+    uint8_t *out = static_cast<uint8_t *>(buffer(to.values, 1));
+    uint8_t *nulls = nullptr;
+    if (a.nulls != nullptr || b.nulls != nullptr)
+        nulls = static_cast<uint8_t *>(buffer(to.nulls, 1));
+    k_.logic(e.op, batch.n, a, b, out, nulls);
+    return {out, nulls, false};
+}
+
+Vec Evaluator::truth(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    Vec a = evaluate(e.a, batch, depth);
+    if (a.constant) {
+        bool null = a.null_constant();
+        if (e.op == Op::IsNull || e.op == Op::IsNotNull)
+            return bool_vec(null == (e.op == Op::IsNull));
+        if (e.op == Op::IsTrue)
+            return bool_vec(!null && *a.as<uint8_t>());
+        return null ? null_vec() : bool_vec(!*a.as<uint8_t>());
+    }
+    if (a.nulls == nullptr && e.op == Op::IsTrue)
+        return a;
+    if (a.nulls == nullptr && e.op != Op::Not)
+        return bool_vec(e.op == Op::IsNotNull);
+    if (e.op == Op::IsNull)
+        return {a.nulls, nullptr, false};
+    uint8_t *out = static_cast<uint8_t *>(buffer(slot(expr, depth).values, 1));
+    if (e.op == Op::IsTrue)
+        k_.and_not(batch.n, a.as<uint8_t>(), a.nulls, out);
+    else
+        k_.invert(batch.n, e.op == Op::IsNotNull ? a.nulls : a.as<uint8_t>(), out);
+    return {out, e.op == Op::Not ? a.nulls : nullptr, false};
+}
+
+Vec Evaluator::lookup(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    const LookupTable &table = context_.lookups[e.b];
+    if (!table.set)
+        throw DeviceError("lookup table not set");
+    Vec a = full(e.a, evaluate(e.a, batch, depth), batch, depth);
+    Slot &to = slot(expr, depth);
+    size_t width = type_width(e.type);
+    const uint32_t *codes = a.as<uint32_t>();
+    uint32_t *index = static_cast<uint32_t *>(buffer(to.broadcast, 4 > width ? 4 : width));
+    const uint32_t entries = static_cast<uint32_t>(table.entries);
+    uint32_t beyond = 0;
+    for (uint32_t i = 0; i < batch.n; ++i) {
+        bool null = a.nulls != nullptr && a.nulls[i];
+        beyond |= (codes[i] >= entries) & !null;
+        index[i] = null || codes[i] >= entries ? entries : codes[i];
+    }
+    if (beyond)
+        throw DeviceError("code beyond its lookup table");
+    void *out = buffer(to.values, width);
+    k_.gather(width, batch.n, table.values.data(), index, out);
+    if (!table.any_null)
+        return {out, nullptr, false};
+    void *nulls = buffer(to.nulls, 1);
+    k_.gather(1, batch.n, table.nulls.data(), index, nulls);
+    return {out, static_cast<uint8_t *>(nulls), false};
+}
+
+// Evaluates `value` for some rows of a batch and puts the results in their places.
+void Evaluator::arm(Index value, Slot &to, size_t width, bool &any_null, const uint32_t *positions, uint32_t n,
+                    const Batch &batch, size_t depth) {
+    if (n == 0)
+        return;
+    Batch part;
+    subset(batch, positions, n, level(depth + 1).storage, part);
+    Vec v = evaluate(value, part, depth + 1);
+    if (v.nulls != nullptr) {
+        if (!any_null)
+            memset(buffer(to.nulls, 1), 0, batch.n);
+        any_null = true;
+        scatter(1, v.nulls, v.constant, positions, n, to.nulls.get());
+    } else if (any_null) {
+        for (uint32_t i = 0; i < n; ++i)
+            to.nulls[positions[i]] = 0;
+    }
+    scatter(width, v.values, v.constant, positions, n, to.values.get());
+}
+
+Vec Evaluator::conditional(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    Vec condition = evaluate(e.a, batch, depth);
+    if (condition.constant)
+        return evaluate(!condition.null_constant() && *condition.as<uint8_t>() ? e.b : e.c, batch, depth);
+    level(depth + 1); // so that no slot moves below
+    Level &own = level(depth);
+    if (!own.taken) {
+        own.taken.reset(new uint32_t[batch_rows + batch_slack]);
+        own.left.reset(new uint32_t[batch_rows + batch_slack]);
+    }
+    // Nested conditionals of the arms work one level deeper; a sibling at this level runs before or after, not within.
+    uint32_t *taken = own.taken.get(), *left = own.left.get();
+    uint32_t ntaken = 0, nleft = 0;
+    const uint8_t *truth = condition.as<uint8_t>();
+    for (uint32_t i = 0; i < batch.n; ++i) {
+        bool take = truth[i] && !(condition.nulls != nullptr && condition.nulls[i]);
+        taken[ntaken] = left[nleft] = i;
+        ntaken += take;
+        nleft += !take;
+    }
+    if (nleft == 0 || ntaken == 0)
+        return evaluate(nleft == 0 ? e.b : e.c, batch, depth);
+    Slot &to = slot(expr, depth);
+    size_t width = type_width(e.type);
+    buffer(to.values, width);
+    bool any_null = false;
+    arm(e.b, to, width, any_null, taken, ntaken, batch, depth);
+    arm(e.c, to, width, any_null, left, nleft, batch, depth);
+    return {to.values.get(), any_null ? to.nulls.get() : nullptr, false};
+}
+
+Vec Evaluator::coalesce(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    Vec a = evaluate(e.a, batch, depth);
+    if (a.constant)
+        return a.null_constant() ? evaluate(e.b, batch, depth) : a;
+    if (a.nulls == nullptr)
+        return a;
+    Level &own = level(depth);
+    if (!own.left) {
+        own.taken.reset(new uint32_t[batch_rows + batch_slack]);
+        own.left.reset(new uint32_t[batch_rows + batch_slack]);
+    }
+    uint32_t *left = own.left.get();
+    uint32_t nleft = k_.select(batch.n, a.nulls, nullptr, left);
+    if (nleft == 0)
+        return {a.values, nullptr, false};
+    if (nleft == batch.n)
+        return evaluate(e.b, batch, depth);
+    Slot &to = slot(expr, depth);
+    size_t width = type_width(e.type);
+    memcpy(buffer(to.values, width), a.values, batch.n * width);
+    bool any_null = false;
+    arm(e.b, to, width, any_null, left, nleft, batch, depth);
+    return {to.values.get(), any_null ? to.nulls.get() : nullptr, false};
+}
+
+} // namespace gpuscan::host

@@ -1,0 +1,263 @@
+// One program running on the host device (see execution.hpp).
+#include "engine/host/execution.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "engine/group_merge.hpp"
+#include "engine/host/pipeline.hpp"
+
+namespace gpuscan::host {
+
+using namespace ir;
+
+namespace {
+
+// Large enough that taking a morsel costs nothing, small enough that threads end together and the pool serves others.
+constexpr uint32_t morsel_rows = 64 * 1024;
+
+struct Morsel {
+    const ChunkView *chunk;
+    uint32_t begin, end;
+};
+
+class Stopwatch {
+  public:
+    explicit Stopwatch(uint64_t &total) : total_(total) {}
+    ~Stopwatch() {
+        auto spent = std::chrono::steady_clock::now() - start_;
+        total_ += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
+    }
+
+  private:
+    uint64_t &total_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// For each node the first node that says the same, operands being the same too.
+std::vector<Index> canonical_nodes(const Program &p) {
+    std::vector<Index> canonical(p.exprs.size());
+    for (Index i = 0; i < p.exprs.size(); ++i) {
+        canonical[i] = i;
+        Expr e = p.exprs[i];
+        for (Index j = 0; j < i && canonical[i] == i; ++j) {
+            const Expr &f = p.exprs[j];
+            if (canonical[j] != j || e.op != f.op || e.type != f.type)
+                continue;
+            auto same = [&](Index x, Index y) {
+                return x == y || (e.op != Op::Column && e.op != Op::Const && x != none && y != none &&
+                                  x < i && y < j && canonical[x] == canonical[y]);
+            };
+            if (e.op == Op::Lookup ? same(e.a, f.a) && e.b == f.b : same(e.a, f.a) && same(e.b, f.b) && same(e.c, f.c))
+                canonical[i] = j;
+        }
+    }
+    return canonical;
+}
+
+template <class T> void entry_range(LookupTable &table) {
+    const T *values = reinterpret_cast<const T *>(table.values.data());
+    table.min = INT64_MAX;
+    table.max = INT64_MIN;
+    for (size_t i = 0; i <= table.entries; ++i) {
+        if (table.nulls[i])
+            continue;
+        table.min = std::min(table.min, static_cast<int64_t>(values[i]));
+        table.max = std::max(table.max, static_cast<int64_t>(values[i]));
+    }
+    table.has_range = true;
+}
+
+} // namespace
+
+HostExecution::HostExecution(ThreadPool &pool, const Program &program, const std::atomic<uint32_t> *cancel)
+    : pool_(pool), cancel_(cancel), builds_(program.pipelines.size()), built_(program.pipelines.size(), 0) {
+    context_.program = program;
+    context_.canonical = canonical_nodes(program);
+    for (const Constant &c : program.constants)
+        context_.constants.push_back(
+            static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(c.high)) << 64 | c.low));
+    context_.lookups.resize(program.lookups.size());
+    context_.tables.resize(program.pipelines.size());
+    stats_.joins.resize(program.pipelines.size() - 1);
+}
+
+void HostExecution::set_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries) {
+    LookupTable &table = context_.lookups.at(lookup);
+    Type type = context_.program.lookups[lookup].type;
+    const uint8_t *bytes = static_cast<const uint8_t *>(values);
+    table.set = true;
+    table.entries = entries;
+    table.values.assign(bytes, bytes + (entries + 1) * type_width(type));
+    if (nulls != nullptr)
+        table.nulls.assign(nulls, nulls + entries + 1);
+    else
+        table.nulls.assign(entries + 1, 0);
+    table.any_null = std::find(table.nulls.begin(), table.nulls.end(), 1) != table.nulls.end();
+    table.has_range = false;
+    if (type == Type::Bool)
+        entry_range<uint8_t>(table);
+    else if (type == Type::I32)
+        entry_range<int32_t>(table);
+    else if (type == Type::I64)
+        entry_range<int64_t>(table);
+    else if (type == Type::Code)
+        entry_range<uint32_t>(table);
+}
+
+void HostExecution::check_chunks(Index pipeline, const std::vector<ChunkView> &chunks) const {
+    const Program &p = context_.program;
+    const Pipeline &own = p.pipelines[pipeline];
+    Range columns = p.sources[own.source].columns;
+    for (const ChunkView &chunk : chunks) {
+        if (chunk.columns.size() != columns.count)
+            throw DeviceError("chunk does not have the columns of its source");
+        for (Index c = 0; c < columns.count; ++c)
+            if (chunk.columns[c].type != p.source_columns[columns.first + c].type)
+                throw DeviceError("chunk column does not have the type of its source");
+    }
+    for (Index j = 0; j < own.joins.count; ++j)
+        if (!built_[p.joins[own.joins.first + j].build])
+            throw DeviceError("join table not finished");
+}
+
+// Runs a pipeline with one runner per worker; `sink(worker)` makes its sink. Answers the rows that reached the sink.
+template <class MakeSink>
+uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink) {
+    check_chunks(pipeline, chunks);
+    Stopwatch watch(stats_.kernel_us);
+    std::vector<Morsel> morsels;
+    for (const ChunkView &chunk : chunks)
+        for (uint32_t begin = 0; begin < chunk.nrows; begin += morsel_rows)
+            morsels.push_back({&chunk, begin, begin + std::min(morsel_rows, chunk.nrows - begin)});
+    std::vector<std::unique_ptr<PipelineRunner>> runners(pool_.workers());
+    pool_.run(morsels.size(), [&](size_t index, unsigned worker) {
+        auto &runner = runners[worker];
+        if (!runner)
+            runner = std::make_unique<PipelineRunner>(context_, pipeline, cancel_, sink(worker));
+        runner->run(*morsels[index].chunk, morsels[index].begin, morsels[index].end);
+    });
+    uint64_t rows_out = 0;
+    for (auto &runner : runners) {
+        if (!runner)
+            continue;
+        stats_.rows_in += runner->rows_in();
+        rows_out += runner->rows_out();
+    }
+    return rows_out;
+}
+
+namespace {
+
+// Collects the rows of a Build sink that have no NULL key.
+void collect(const Program &p, const Pipeline &pipeline, const Batch &batch, Evaluator &evaluator, BuildRows &rows,
+             BatchStorage &storage) {
+    auto make = [&](Range list, std::vector<BuildRows::Column> &columns) {
+        for (Index i = 0; i < list.count; ++i)
+            columns.push_back({p.exprs[p.lists[list.first + i]].type, {}, {}});
+    };
+    if (rows.keys.empty()) {
+        make(pipeline.keys, rows.keys);
+        make(pipeline.payload, rows.payload);
+    }
+    uint8_t absent[batch_rows];
+    bool any_absent = false;
+    for (Index k = 0; k < pipeline.keys.count; ++k) {
+        Vec v = evaluator.evaluate_full(p.lists[pipeline.keys.first + k], batch);
+        if (v.nulls == nullptr)
+            continue;
+        if (!any_absent)
+            memset(absent, 0, sizeof(absent));
+        any_absent = true;
+        kernels().either(batch.n, absent, v.nulls, absent);
+    }
+    Batch part;
+    const Batch *kept = &batch;
+    if (any_absent) {
+        uint32_t positions[batch_rows + batch_slack];
+        uint8_t present[batch_rows];
+        kernels().invert(batch.n, absent, present);
+        uint32_t n = kernels().select(batch.n, present, nullptr, positions);
+        if (n == 0)
+            return;
+        if (n < batch.n) {
+            Evaluator::subset(batch, positions, n, storage, part);
+            kept = &part;
+        }
+    }
+    for (Index k = 0; k < pipeline.keys.count; ++k) {
+        Vec v = evaluator.evaluate_full(p.lists[pipeline.keys.first + k], *kept);
+        v.nulls = nullptr;
+        rows.append(rows.keys[k], v, kept->n);
+    }
+    for (Index i = 0; i < pipeline.payload.count; ++i)
+        rows.append(rows.payload[i], evaluator.evaluate_full(p.lists[pipeline.payload.first + i], *kept), kept->n);
+    rows.n += kept->n;
+}
+
+} // namespace
+
+void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chunks) {
+    const Program &p = context_.program;
+    if (pipeline + 1 >= p.pipelines.size() || built_[pipeline])
+        throw DeviceError("not an open build pipeline");
+    std::vector<BuildRows> parts(pool_.workers());
+    std::vector<BatchStorage> storage(pool_.workers());
+    run(pipeline, chunks, [&](unsigned worker) {
+        return [&, worker](const Batch &batch, Evaluator &evaluator) {
+            collect(p, p.pipelines[pipeline], batch, evaluator, parts[worker], storage[worker]);
+        };
+    });
+    for (BuildRows &part : parts)
+        if (part.n > 0)
+            builds_[pipeline].push_back(std::move(part));
+}
+
+void HostExecution::finish_build(Index pipeline) {
+    const Program &p = context_.program;
+    if (pipeline + 1 >= p.pipelines.size() || built_[pipeline])
+        throw DeviceError("not an open build pipeline");
+    Stopwatch watch(stats_.kernel_us);
+    std::vector<BuildRows> &parts = builds_[pipeline];
+    if (parts.empty()) { // no rows: columns of the right types all the same
+        BuildRows none_collected;
+        const Pipeline &own = p.pipelines[pipeline];
+        for (Index i = 0; i < own.keys.count; ++i)
+            none_collected.keys.push_back({p.exprs[p.lists[own.keys.first + i]].type, {}, {}});
+        for (Index i = 0; i < own.payload.count; ++i)
+            none_collected.payload.push_back({p.exprs[p.lists[own.payload.first + i]].type, {}, {}});
+        parts.push_back(std::move(none_collected));
+    }
+    context_.tables[pipeline].build(parts, cancel_);
+    std::vector<BuildRows>().swap(parts);
+    built_[pipeline] = 1;
+    stats_.joins[pipeline] = context_.tables[pipeline].describe();
+}
+
+GroupTable HostExecution::run_aggregate(const std::vector<ChunkView> &chunks) {
+    Index pipeline = static_cast<Index>(context_.program.pipelines.size() - 1);
+    check_chunks(pipeline, chunks);
+    Grouping grouping = plan_grouping(context_, chunks);
+    stats_.grouping = grouping.name();
+    std::vector<std::unique_ptr<Aggregator>> aggregators(pool_.workers());
+    stats_.rows_out += run(pipeline, chunks, [&](unsigned worker) {
+        aggregators[worker] = std::make_unique<Aggregator>(context_, grouping);
+        return [&, worker](const Batch &batch, Evaluator &evaluator) {
+            aggregators[worker]->consume(batch, evaluator);
+        };
+    });
+    Stopwatch watch(stats_.kernel_us);
+    GroupMerger merger(context_.program);
+    std::vector<GroupTable> tables;
+    for (auto &aggregator : aggregators)
+        if (aggregator)
+            tables.push_back(aggregator->finish());
+    if (tables.size() == 1)
+        return std::move(tables[0]);
+    for (const GroupTable &table : tables)
+        merger.add(table);
+    return merger.finish();
+}
+
+} // namespace gpuscan::host

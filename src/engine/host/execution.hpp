@@ -1,0 +1,32 @@
+// One program running on the host device: pipelines over chunks, cut into morsels for the threads of the pool.
+#pragma once
+
+#include "engine/device.hpp"
+#include "engine/host/aggregator.hpp"
+#include "engine/host/thread_pool.hpp"
+
+namespace gpuscan::host {
+
+class HostExecution : public Execution {
+  public:
+    HostExecution(ThreadPool &pool, const Program &program, const std::atomic<uint32_t> *cancel);
+
+    void set_lookup(ir::Index lookup, const void *values, const uint8_t *nulls, size_t entries) override;
+    void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) override;
+    void finish_build(ir::Index pipeline) override;
+    GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
+    ExecutionStats stats() const override { return stats_; }
+
+  private:
+    void check_chunks(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
+    template <class MakeSink> uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink);
+
+    ThreadPool &pool_;
+    const std::atomic<uint32_t> *cancel_;
+    Context context_;
+    std::vector<std::vector<BuildRows>> builds_; // by pipeline: rows collected so far, per thread
+    std::vector<uint8_t> built_;                 // by pipeline
+    ExecutionStats stats_;
+};
+
+} // namespace gpuscan::host

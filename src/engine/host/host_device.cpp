@@ -1,0 +1,114 @@
+// The CPU as a device: memory with a limit, decoding, executions.
+//
+// Buffers are ordinary memory, aligned for vector loads and a little longer than asked for, so that a loop may read a
+// whole vector at the end. Freed memory goes back to the system at once (large blocks are mappings of their own).
+#include "engine/host/host_device.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/host/decode.hpp"
+#include "engine/host/execution.hpp"
+
+namespace gpuscan {
+namespace {
+
+constexpr size_t alignment = 64, overrun = 64;
+
+// Outlives the device where a buffer does.
+struct Account {
+    std::atomic<size_t> used{0};
+    std::atomic<size_t> limit{SIZE_MAX};
+};
+
+class HostBuffer : public Buffer {
+  public:
+    HostBuffer(std::shared_ptr<Account> account, size_t bytes) : account_(std::move(account)) {
+        size_t padded = (bytes + overrun + alignment - 1) / alignment * alignment;
+        data = padded < bytes ? nullptr : aligned_alloc(alignment, padded);
+        if (data == nullptr) {
+            account_->used -= bytes;
+            throw OutOfDeviceMemory("out of memory");
+        }
+        size = bytes;
+    }
+    ~HostBuffer() override {
+        free(data);
+        account_->used -= size;
+    }
+
+  private:
+    std::shared_ptr<Account> account_;
+};
+
+uint8_t *place(const Buffer &buffer, size_t offset, size_t bytes) {
+    if (offset > buffer.size || bytes > buffer.size - offset)
+        throw DeviceError("access outside of a buffer");
+    return static_cast<uint8_t *>(buffer.data) + offset;
+}
+
+class HostDevice : public Device {
+  public:
+    explicit HostDevice(unsigned threads) : pool_(std::max(1u, threads)) {}
+
+    DeviceInfo info() const override {
+        DeviceInfo info;
+        info.name = "host";
+        info.kind = "host";
+        long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+        info.memory_total = pages > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page_bytes) : 0;
+        info.memory_used = account_->used;
+        info.memory_limit = std::min<size_t>(account_->limit, info.memory_total);
+        return info;
+    }
+
+    BufferRef allocate(size_t bytes) override {
+        size_t used = account_->used.load();
+        do {
+            size_t limit = account_->limit.load();
+            if (used > limit || bytes > limit - used)
+                throw OutOfDeviceMemory("device memory limit reached");
+        } while (!account_->used.compare_exchange_weak(used, used + bytes));
+        return std::make_shared<HostBuffer>(account_, bytes);
+    }
+
+    void set_memory_limit(size_t bytes) override { account_->limit = bytes; }
+
+    void upload(Buffer &to, size_t offset, const void *from, size_t bytes) override {
+        if (bytes > 0)
+            memcpy(place(to, offset, bytes), from, bytes);
+    }
+    void download(void *to, const Buffer &from, size_t offset, size_t bytes) override {
+        if (bytes > 0)
+            memcpy(to, place(from, offset, bytes), bytes);
+    }
+    void copy(Buffer &to, size_t to_offset, const Buffer &from, size_t from_offset, size_t bytes) override {
+        if (bytes > 0)
+            memmove(place(to, to_offset, bytes), place(from, from_offset, bytes), bytes);
+    }
+    void fill(Buffer &to, size_t offset, uint8_t byte, size_t bytes) override {
+        if (bytes > 0)
+            memset(place(to, offset, bytes), byte, bytes);
+    }
+
+    void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) override {
+        decode_pages(pool_, job, result, cancel);
+    }
+
+    std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {
+        return std::make_unique<host::HostExecution>(pool_, program, cancel);
+    }
+
+  private:
+    std::shared_ptr<Account> account_ = std::make_shared<Account>();
+    ThreadPool pool_;
+};
+
+} // namespace
+
+std::unique_ptr<Device> make_host_device(unsigned threads) { return std::make_unique<HostDevice>(threads); }
+
+} // namespace gpuscan

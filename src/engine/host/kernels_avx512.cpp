@@ -1,0 +1,14 @@
+// The inner loops for machines with AVX-512.
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#include "cuda/semantics.cuh"
+#include "engine/host/kernels.hpp"
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi,bmi2,popcnt")
+#define GPUSCAN_KERNELS avx512
+#define GPUSCAN_KERNELS_NAME "avx512"
+#include "engine/host/kernels_body.hpp"
+#pragma GCC pop_options
+#endif

@@ -1,0 +1,533 @@
+// The inner loops themselves; see kernels.hpp. Included by one file per instruction set, inside its target pragma, with
+// GPUSCAN_KERNELS naming the namespace. Everything here is static, so that no function compiled for one instruction set
+// can stand in for that of another; the standard headers were included before the pragma for the same reason.
+
+namespace gpuscan::host::GPUSCAN_KERNELS {
+namespace {
+
+using ir::Op;
+
+// Calls f with a value of the C++ type of `type`.
+template <class F> auto with_integer(Type type, F f) {
+    switch (type) {
+    case Type::Bool:
+        return f(uint8_t());
+    case Type::I16:
+        return f(int16_t());
+    case Type::I32:
+        return f(int32_t());
+    case Type::I128:
+        return f(int128());
+    case Type::Code:
+        return f(uint32_t());
+    default:
+        return f(int64_t());
+    }
+}
+template <class F> auto with_number(Type type, F f) {
+    switch (type) {
+    case Type::I16:
+        return f(int16_t());
+    case Type::I32:
+        return f(int32_t());
+    case Type::I128:
+        return f(int128());
+    case Type::F32:
+        return f(float());
+    case Type::F64:
+        return f(double());
+    default:
+        return f(int64_t());
+    }
+}
+
+struct Add {
+    template <class T> static inline T apply(T a, T b, int &e) { return sem::add(a, b, e); }
+};
+struct Sub {
+    template <class T> static inline T apply(T a, T b, int &e) { return sem::sub(a, b, e); }
+};
+struct Mul {
+    template <class T> static inline T apply(T a, T b, int &e) { return sem::mul(a, b, e); }
+};
+struct Div {
+    template <class T> static inline T apply(T a, T b, int &e) { return sem::div(a, b, e); }
+};
+struct Mod {
+    template <class T> static inline T apply(T a, T b, int &e) { return sem::mod(a, b, e); }
+    static inline float apply(float a, float, int &) { return a; }
+    static inline double apply(double a, double, int &) { return a; }
+};
+
+template <class F, class T, class A, class B>
+int arithmetic_loop(size_t n, A a, B b, const uint8_t *nulls, T *__restrict out) {
+    int error = 0;
+    if (nulls == nullptr) {
+        for (size_t i = 0; i < n; ++i)
+            out[i] = F::template apply<T>(a(i), b(i), error);
+        return error;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        int e = 0;
+        out[i] = F::template apply<T>(a(i), b(i), e);
+        error |= e & !nulls[i];
+    }
+    return error;
+}
+
+template <class F, class T> int arithmetic_of(size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
+    const T *x = a.as<T>(), *y = b.as<T>();
+    T *to = static_cast<T *>(out);
+    if (a.constant) {
+        T c = x[0];
+        return arithmetic_loop<F, T>(n, [=](size_t) { return c; }, [=](size_t i) { return y[i]; }, nulls, to);
+    }
+    if (b.constant) {
+        T c = y[0];
+        return arithmetic_loop<F, T>(n, [=](size_t i) { return x[i]; }, [=](size_t) { return c; }, nulls, to);
+    }
+    return arithmetic_loop<F, T>(n, [=](size_t i) { return x[i]; }, [=](size_t i) { return y[i]; }, nulls, to);
+}
+
+int arithmetic(Op op, Type type, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
+    return with_number(type, [&](auto t) {
+        using T = decltype(t);
+        switch (op) {
+        case Op::Add:
+            return arithmetic_of<Add, T>(n, a, b, nulls, out);
+        case Op::Sub:
+            return arithmetic_of<Sub, T>(n, a, b, nulls, out);
+        case Op::Mul:
+            return arithmetic_of<Mul, T>(n, a, b, nulls, out);
+        case Op::Div:
+            return arithmetic_of<Div, T>(n, a, b, nulls, out);
+        default:
+            if constexpr (sem::IsFloat<T>::value)
+                return 0;
+            else
+                return arithmetic_of<Mod, T>(n, a, b, nulls, out);
+        }
+    });
+}
+
+int negate(Type type, size_t n, const void *a, const uint8_t *nulls, void *out) {
+    return with_number(type, [&](auto t) {
+        using T = decltype(t);
+        const T *x = static_cast<const T *>(a);
+        T *to = static_cast<T *>(out);
+        int error = 0;
+        for (size_t i = 0; i < n; ++i) {
+            int e = 0;
+            to[i] = sem::neg(x[i], e);
+            error |= nulls == nullptr ? e : e & !nulls[i];
+        }
+        return error;
+    });
+}
+
+template <class To, class From> int cast_loop(size_t n, const From *x, const uint8_t *nulls, To *__restrict to) {
+    int error = 0;
+    if (nulls == nullptr) {
+        for (size_t i = 0; i < n; ++i)
+            to[i] = sem::cast<To, From>(x[i], error);
+        return error;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        int e = 0;
+        to[i] = sem::cast<To, From>(x[i], e);
+        error |= e & !nulls[i];
+    }
+    return error;
+}
+
+int cast(Type from, Type to, size_t n, const void *a, const uint8_t *nulls, void *out) {
+    return with_number(to, [&](auto t) {
+        using To = decltype(t);
+        To *o = static_cast<To *>(out);
+        if (from == Type::Bool)
+            return cast_loop<To, uint8_t>(n, static_cast<const uint8_t *>(a), nulls, o);
+        return with_number(from, [&](auto f) {
+            using From = decltype(f);
+            return cast_loop<To, From>(n, static_cast<const From *>(a), nulls, o);
+        });
+    });
+}
+
+int bounded(size_t n, const double *a, const uint8_t *nulls) {
+    int error = 0;
+    for (size_t i = 0; i < n; ++i) {
+        int e = 0;
+        sem::bounded(a[i], e);
+        error |= nulls == nullptr ? e : e & !nulls[i];
+    }
+    return error;
+}
+
+// ---- comparisons ----
+
+struct CmpEq {
+    template <class T> static inline bool apply(T a, T b) { return sem::eq(a, b); }
+};
+struct CmpNe {
+    template <class T> static inline bool apply(T a, T b) { return sem::ne(a, b); }
+};
+struct CmpLt {
+    template <class T> static inline bool apply(T a, T b) { return sem::lt(a, b); }
+};
+struct CmpLe {
+    template <class T> static inline bool apply(T a, T b) { return sem::le(a, b); }
+};
+struct CmpGt {
+    template <class T> static inline bool apply(T a, T b) { return sem::gt(a, b); }
+};
+struct CmpGe {
+    template <class T> static inline bool apply(T a, T b) { return sem::ge(a, b); }
+};
+
+template <class F, class T> void compare_of(size_t n, Vec a, Vec b, uint8_t *__restrict out) {
+    const T *x = a.as<T>(), *y = b.as<T>();
+    if (a.constant) {
+        T c = x[0];
+        for (size_t i = 0; i < n; ++i)
+            out[i] = F::apply(c, y[i]);
+    } else if (b.constant) {
+        T c = y[0];
+        for (size_t i = 0; i < n; ++i)
+            out[i] = F::apply(x[i], c);
+    } else {
+        for (size_t i = 0; i < n; ++i)
+            out[i] = F::apply(x[i], y[i]);
+    }
+}
+
+template <class T> void compare_type(Op op, size_t n, Vec a, Vec b, uint8_t *out) {
+    switch (op) {
+    case Op::Eq:
+        return compare_of<CmpEq, T>(n, a, b, out);
+    case Op::Ne:
+        return compare_of<CmpNe, T>(n, a, b, out);
+    case Op::Lt:
+        return compare_of<CmpLt, T>(n, a, b, out);
+    case Op::Le:
+        return compare_of<CmpLe, T>(n, a, b, out);
+    case Op::Gt:
+        return compare_of<CmpGt, T>(n, a, b, out);
+    default:
+        return compare_of<CmpGe, T>(n, a, b, out);
+    }
+}
+
+void compare(Op op, Type type, size_t n, Vec a, Vec b, uint8_t *out) {
+    if (type == Type::Bool)
+        return compare_type<uint8_t>(op, n, a, b, out);
+    if (type == Type::Code)
+        return compare_type<uint32_t>(op, n, a, b, out);
+    with_number(type, [&](auto t) { compare_type<decltype(t)>(op, n, a, b, out); });
+}
+
+// ---- three-valued logic ----
+
+void logic(Op op, size_t n, Vec a, Vec b, uint8_t *__restrict out, uint8_t *__restrict out_nulls) {
+    const uint8_t *x = a.as<uint8_t>(), *y = b.as<uint8_t>();
+    if (a.nulls == nullptr && b.nulls == nullptr) {
+        if (op == Op::And)
+            for (size_t i = 0; i < n; ++i)
+                out[i] = x[i] & y[i];
+        else
+            for (size_t i = 0; i < n; ++i)
+                out[i] = x[i] | y[i];
+        return;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        sem::Truth s{x[i], a.nulls ? a.nulls[i] : uint8_t(0)}, t{y[i], b.nulls ? b.nulls[i] : uint8_t(0)};
+        sem::Truth r = op == Op::And ? sem::truth_and(s, t) : sem::truth_or(s, t);
+        out[i] = r.value;
+        out_nulls[i] = r.null;
+    }
+}
+
+void either(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    for (size_t i = 0; i < n; ++i)
+        out[i] = a[i] | b[i];
+}
+
+void and_not(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    for (size_t i = 0; i < n; ++i)
+        out[i] = a[i] & !b[i];
+}
+
+void invert(size_t n, const uint8_t *a, uint8_t *out) {
+    for (size_t i = 0; i < n; ++i)
+        out[i] = !a[i];
+}
+
+// ---- selection and gathering ----
+
+uint32_t select(uint32_t n, const uint8_t *truth, const uint8_t *nulls, uint32_t *positions) {
+    uint32_t k = 0, i = 0;
+#ifdef __AVX512BW__
+    const __m512i step = _mm512_set1_epi32(16);
+    __m512i index = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    for (; i + 16 <= n; i += 16) {
+        __m128i flags = _mm_loadu_si128(reinterpret_cast<const __m128i *>(truth + i));
+        __mmask16 mask = _mm_test_epi8_mask(flags, flags);
+        if (nulls != nullptr) {
+            __m128i absent = _mm_loadu_si128(reinterpret_cast<const __m128i *>(nulls + i));
+            mask = static_cast<__mmask16>(mask & _mm_testn_epi8_mask(absent, absent));
+        }
+        _mm512_storeu_si512(positions + k, _mm512_maskz_compress_epi32(mask, index));
+        k += static_cast<uint32_t>(__builtin_popcount(mask));
+        index = _mm512_add_epi32(index, step);
+    }
+#endif
+    if (nulls == nullptr) {
+        for (; i < n; ++i) {
+            positions[k] = i;
+            k += truth[i];
+        }
+        return k;
+    }
+    for (; i < n; ++i) {
+        positions[k] = i;
+        k += truth[i] & !nulls[i];
+    }
+    return k;
+}
+
+template <class T> void gather_of(size_t n, const void *from, const uint32_t *at, void *out) {
+    const T *x = static_cast<const T *>(from);
+    T *to = static_cast<T *>(out);
+    size_t i = 0;
+#ifdef __AVX512BW__
+    if constexpr (sizeof(T) == 4) {
+        for (; i + 16 <= n; i += 16) {
+            __m512i index = _mm512_loadu_si512(at + i);
+            // Signed 32-bit index times 4 reaches 8 GB each way; a batch whose rows lie beyond 2^31 is not made.
+            _mm512_storeu_si512(to + i, _mm512_i32gather_epi32(index, x, 4));
+        }
+    }
+#endif
+    for (; i < n; ++i)
+        to[i] = x[at[i]];
+}
+
+void gather(size_t width, size_t n, const void *from, const uint32_t *at, void *out) {
+    switch (width) {
+    case 1:
+        return gather_of<uint8_t>(n, from, at, out);
+    case 2:
+        return gather_of<uint16_t>(n, from, at, out);
+    case 4:
+        return gather_of<uint32_t>(n, from, at, out);
+    case 8:
+        return gather_of<uint64_t>(n, from, at, out);
+    default:
+        return gather_of<uint128>(n, from, at, out);
+    }
+}
+
+template <class T, class S>
+void gather_narrow_of(size_t n, const void *from, int64_t low, const uint32_t *at, void *out) {
+    const S *x = static_cast<const S *>(from);
+    T *__restrict to = static_cast<T *>(out);
+    const T add = static_cast<T>(static_cast<int128>(low));
+    for (size_t i = 0; i < n; ++i)
+        to[i] = static_cast<T>(add + static_cast<T>(x[at[i]]));
+}
+
+template <class T>
+void gather_narrow_to(size_t stored, size_t n, const void *from, int64_t low, const uint32_t *at, void *out) {
+    switch (stored) {
+    case 1:
+        return gather_narrow_of<T, uint8_t>(n, from, low, at, out);
+    case 2:
+        return gather_narrow_of<T, uint16_t>(n, from, low, at, out);
+    case 4:
+        return gather_narrow_of<T, uint32_t>(n, from, low, at, out);
+    case 8:
+        return gather_narrow_of<T, uint64_t>(n, from, low, at, out);
+    default:
+        return gather_narrow_of<T, uint128>(n, from, low, at, out);
+    }
+}
+
+void gather_narrow(size_t width, size_t stored, size_t n, const void *from, int64_t low, const uint32_t *at,
+                   void *out) {
+    if (low == 0 && stored == width)
+        return gather(width, n, from, at, out);
+    switch (width) {
+    case 1:
+        return gather_narrow_to<uint8_t>(stored, n, from, low, at, out);
+    case 2:
+        return gather_narrow_to<uint16_t>(stored, n, from, low, at, out);
+    case 4:
+        return gather_narrow_to<uint32_t>(stored, n, from, low, at, out);
+    case 8:
+        return gather_narrow_to<uint64_t>(stored, n, from, low, at, out);
+    default:
+        return gather_narrow_to<uint128>(stored, n, from, low, at, out);
+    }
+}
+
+// ---- keys ----
+
+uint32_t probe_bitmap(Type type, uint32_t n, const void *keys, const uint8_t *nulls, int64_t min, uint64_t domain,
+                      const uint32_t *bitmap, uint32_t *positions, uint32_t *slots) {
+    uint32_t k = 0, begin = 0;
+#ifdef __AVX512BW__
+    if (type == Type::I32 && min >= INT32_MIN && min <= INT32_MAX && domain <= INT32_MAX) {
+        const int32_t *x = static_cast<const int32_t *>(keys);
+        const __m512i low = _mm512_set1_epi32(static_cast<int32_t>(min));
+        const __m512i size = _mm512_set1_epi32(static_cast<int32_t>(domain));
+        const __m512i step = _mm512_set1_epi32(16), low5 = _mm512_set1_epi32(31), one = _mm512_set1_epi32(1);
+        __m512i index = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+        for (; begin + 16 <= n; begin += 16) {
+            // The difference wraps: a key below min becomes a large unsigned number. It may wrap into the domain only if
+            // min + domain exceeds the 32-bit range, which the caller's min and max of I32 keys rule out.
+            __m512i slot = _mm512_sub_epi32(_mm512_loadu_si512(x + begin), low);
+            __mmask16 inside = _mm512_cmplt_epu32_mask(slot, size);
+            if (nulls != nullptr) {
+                __m128i absent = _mm_loadu_si128(reinterpret_cast<const __m128i *>(nulls + begin));
+                inside = static_cast<__mmask16>(inside & _mm_testn_epi8_mask(absent, absent));
+            }
+            __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), inside, _mm512_srli_epi32(slot, 5),
+                                                        bitmap, 4);
+            __m512i bits = _mm512_sllv_epi32(one, _mm512_and_si512(slot, low5));
+            __mmask16 hit = _mm512_mask_test_epi32_mask(inside, words, bits);
+            _mm512_storeu_si512(positions + k, _mm512_maskz_compress_epi32(hit, index));
+            _mm512_storeu_si512(slots + k, _mm512_maskz_compress_epi32(hit, slot));
+            k += static_cast<uint32_t>(__builtin_popcount(hit));
+            index = _mm512_add_epi32(index, step);
+        }
+    }
+#endif
+    return with_integer(type, [&](auto t) {
+        using T = decltype(t);
+        const T *x = static_cast<const T *>(keys);
+        for (uint32_t i = begin; i < n; ++i) {
+            uint64_t slot = static_cast<uint64_t>(x[i]) - static_cast<uint64_t>(min);
+            bool inside = slot < domain && (nulls == nullptr || !nulls[i]);
+            if constexpr (sizeof(T) == 16)
+                inside = inside && x[i] == static_cast<int64_t>(x[i]);
+            uint64_t at = inside ? slot : 0;
+            positions[k] = i;
+            slots[k] = static_cast<uint32_t>(at);
+            k += inside & (bitmap[at >> 5] >> (at & 31) & 1);
+        }
+        return k;
+    });
+}
+
+void pack_key(Type type, size_t n, const void *keys, const uint8_t *nulls, int64_t min, int64_t max, uint64_t stride,
+              uint64_t *__restrict packed, uint8_t *__restrict invalid) {
+    with_integer(type, [&](auto t) {
+        using T = decltype(t);
+        const T *x = static_cast<const T *>(keys);
+        for (size_t i = 0; i < n; ++i) {
+            bool outside;
+            if constexpr (sizeof(T) == 16)
+                outside = x[i] < static_cast<int128>(min) || x[i] > static_cast<int128>(max);
+            else
+                outside = static_cast<int64_t>(x[i]) < min || static_cast<int64_t>(x[i]) > max;
+            packed[i] += (static_cast<uint64_t>(x[i]) - static_cast<uint64_t>(min)) * stride;
+            invalid[i] |= outside;
+        }
+        if (nulls != nullptr)
+            for (size_t i = 0; i < n; ++i)
+                invalid[i] |= nulls[i];
+    });
+}
+
+bool group_index(Type type, size_t n, const void *keys, const uint8_t *nulls, int64_t min, int64_t max,
+                 uint32_t null_index, uint32_t stride, uint32_t *__restrict ids) {
+    return with_integer(type, [&](auto t) {
+        using T = decltype(t);
+        const T *x = static_cast<const T *>(keys);
+        bool outside = false;
+        for (size_t i = 0; i < n; ++i) {
+            uint32_t index = static_cast<uint32_t>(static_cast<uint64_t>(x[i]) - static_cast<uint64_t>(min));
+            bool wrong;
+            if constexpr (sizeof(T) == 16)
+                wrong = x[i] < static_cast<int128>(min) || x[i] > static_cast<int128>(max);
+            else
+                wrong = static_cast<int64_t>(x[i]) < min || static_cast<int64_t>(x[i]) > max;
+            if (nulls != nullptr && nulls[i]) {
+                index = null_index;
+                wrong = false;
+            }
+            outside |= wrong;
+            ids[i] += index * stride;
+        }
+        return !outside;
+    });
+}
+
+// ---- sums ----
+
+// 64-bit values are added as two 32-bit halves, so that 2048 of them fit in 64-bit accumulators and the loop vectorizes.
+int128 sum64(size_t n, const int64_t *x, const uint8_t *nulls) {
+    int64_t high = 0;
+    uint64_t low = 0;
+    if (nulls == nullptr) {
+        for (size_t i = 0; i < n; ++i) {
+            high += x[i] >> 32;
+            low += static_cast<uint32_t>(x[i]);
+        }
+    } else {
+        for (size_t i = 0; i < n; ++i) {
+            int64_t v = nulls[i] ? 0 : x[i];
+            high += v >> 32;
+            low += static_cast<uint32_t>(v);
+        }
+    }
+    return (static_cast<int128>(high) << 32) + static_cast<int128>(low);
+}
+
+template <class T> int128 sum_small(size_t n, const void *values, const uint8_t *nulls) {
+    const T *x = static_cast<const T *>(values);
+    int64_t sum = 0;
+    if (nulls == nullptr)
+        for (size_t i = 0; i < n; ++i)
+            sum += x[i];
+    else
+        for (size_t i = 0; i < n; ++i)
+            sum += nulls[i] ? 0 : x[i];
+    return sum;
+}
+
+int128 sum(Type type, size_t n, const void *values, const uint8_t *nulls) {
+    if (type == Type::I16)
+        return sum_small<int16_t>(n, values, nulls);
+    if (type == Type::I32)
+        return sum_small<int32_t>(n, values, nulls);
+    return sum64(n, static_cast<const int64_t *>(values), nulls);
+}
+
+// Eight running sums: the order of float additions is free (DESIGN: the one permitted difference).
+double sum_double(size_t n, const double *x, const uint8_t *nulls) {
+    double part[8] = {};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t j = 0; j < 8; ++j)
+            part[j] += nulls != nullptr && nulls[i + j] ? 0.0 : x[i + j];
+    for (; i < n; ++i)
+        part[0] += nulls != nullptr && nulls[i] ? 0.0 : x[i];
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+size_t count(size_t n, const uint8_t *flags) {
+    size_t sum = 0;
+    for (size_t i = 0; i < n; ++i)
+        sum += flags[i];
+    return sum;
+}
+
+} // namespace
+
+extern const Kernels table;
+const Kernels table = {GPUSCAN_KERNELS_NAME, arithmetic, negate,       cast,          bounded,      compare,
+                       logic,                either,     and_not,      invert,        select,       gather,
+                       gather_narrow,        probe_bitmap, pack_key,   group_index,   sum,          sum_double,
+                       count};
+
+} // namespace gpuscan::host::GPUSCAN_KERNELS

@@ -1,0 +1,173 @@
+// One pipeline as one thread runs it (see pipeline.hpp).
+#include "engine/host/pipeline.hpp"
+
+#include <algorithm>
+
+namespace gpuscan::host {
+
+using namespace ir;
+
+namespace {
+
+// The joins whose payload `root` reads are used at `step`.
+void note_uses(const Program &p, Index root, size_t step, std::vector<size_t> &last_use) {
+    std::vector<Index> open{root};
+    while (!open.empty()) {
+        const Expr e = p.exprs[open.back()];
+        open.pop_back();
+        if (e.op == Op::Const)
+            continue;
+        if (e.op == Op::Column) {
+            if (e.a > 0)
+                last_use[e.a - 1] = std::max(last_use[e.a - 1], step);
+            continue;
+        }
+        open.push_back(e.a);
+        if (e.op != Op::Lookup && e.b != none && e.op != Op::Cast)
+            open.push_back(e.b);
+        if (e.op == Op::Case)
+            open.push_back(e.c);
+    }
+}
+
+} // namespace
+
+PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std::atomic<uint32_t> *cancel, Sink sink)
+    : context_(context), pipeline_(context.program.pipelines[pipeline]), cancel_(cancel), sink_(std::move(sink)),
+      evaluator_(context, pipeline_), steps_(pipeline_.joins.count + 1), last_use_(pipeline_.joins.count, 0) {
+    const Program &p = context.program;
+    for (Index c = 0; c < pipeline_.conjuncts.count; ++c) {
+        const Conjunct &conjunct = p.conjuncts[pipeline_.conjuncts.first + c];
+        steps_[conjunct.after].filters.push_back(conjunct.expr);
+        note_uses(p, conjunct.expr, conjunct.after, last_use_);
+    }
+    for (Index j = 0; j < pipeline_.joins.count; ++j) {
+        const Join &join = p.joins[pipeline_.joins.first + j];
+        for (Index k = 0; k < join.keys.count; ++k)
+            note_uses(p, p.lists[join.keys.first + k], j, last_use_);
+        for (auto *buffer : {&steps_[j].positions, &steps_[j].entries, &steps_[j].counts})
+            buffer->reset(new uint32_t[batch_rows + batch_slack]);
+    }
+    size_t sink_step = pipeline_.joins.count;
+    for (Range list : {pipeline_.keys, pipeline_.payload})
+        for (Index i = 0; i < list.count; ++i)
+            note_uses(p, p.lists[list.first + i], sink_step, last_use_);
+    for (Index a = 0; a < pipeline_.aggregates.count; ++a)
+        if (p.aggregates[pipeline_.aggregates.first + a].arg != none)
+            note_uses(p, p.aggregates[pipeline_.aggregates.first + a].arg, sink_step, last_use_);
+}
+
+void PipelineRunner::run(const ChunkView &chunk, uint32_t begin, uint32_t end) {
+    evaluator_.set_chunk(&chunk);
+    for (uint32_t at = begin; at < end; at += batch_rows) {
+        check_cancel();
+        fill(chunk, at, std::min(end, at + batch_rows));
+        rows_in_ += steps_[0].batch.n;
+        if (steps_[0].batch.n > 0)
+            proceed(0);
+    }
+}
+
+void PipelineRunner::check_cancel() const {
+    if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed) != 0)
+        throw Cancelled();
+}
+
+// The rows of [begin, end) that take part.
+void PipelineRunner::fill(const ChunkView &chunk, uint32_t begin, uint32_t end) {
+    Batch &batch = steps_[0].batch;
+    batch.base = begin;
+    batch.n = end - begin;
+    batch.identity = true;
+    if (chunk.row_mask != nullptr) {
+        batch.rows = steps_[0].storage.rows.get();
+        uint32_t n = 0;
+        for (uint32_t word = begin / 64; word * 64 < end; ++word) { // begin is a multiple of 64
+            uint64_t bits = chunk.row_mask[word];
+            if (end - word * 64 < 64)
+                bits &= (uint64_t(1) << (end - word * 64)) - 1;
+            for (; bits != 0; bits &= bits - 1)
+                batch.rows[n++] = word * 64 + static_cast<uint32_t>(__builtin_ctzll(bits));
+        }
+        batch.identity = n == batch.n;
+        batch.n = n;
+    }
+    Evaluator::renew(batch);
+}
+
+// Filters the batch of a step and sends what is left on.
+void PipelineRunner::proceed(size_t step) {
+    if (!filter(steps_[step]))
+        return;
+    if (step + 1 < steps_.size()) {
+        probe(step);
+        return;
+    }
+    rows_out_ += steps_[step].batch.n;
+    sink_(steps_[step].batch, evaluator_);
+}
+
+bool PipelineRunner::filter(Step &step) {
+    Batch &batch = step.batch;
+    for (Index expr : step.filters) {
+        Vec v = evaluator_.evaluate(expr, batch);
+        if (v.constant) {
+            if (v.null_constant() || !*v.as<uint8_t>())
+                return false;
+            continue;
+        }
+        uint32_t n = k_.select(batch.n, v.as<uint8_t>(), v.nulls, selected_.get());
+        if (n == 0)
+            return false;
+        if (n < batch.n)
+            Evaluator::subset(Batch(batch), selected_.get(), n, step.storage, batch);
+    }
+    return true;
+}
+
+void PipelineRunner::probe(size_t at) {
+    Step &step = steps_[at];
+    const Join &join = context_.program.joins[pipeline_.joins.first + at];
+    const JoinTable &table = context_.tables[join.build];
+    Vec keys[max_join_keys];
+    for (Index k = 0; k < join.keys.count; ++k)
+        keys[k] = evaluator_.evaluate_full(context_.program.lists[join.keys.first + k], step.batch);
+    uint32_t *positions = step.positions.get(), *entries = step.entries.get(), *counts = step.counts.get();
+    uint32_t matched = table.probe(keys, step.batch.n, scratch_, positions, entries, counts);
+    if (matched == 0)
+        return;
+    if (table.unique()) {
+        hand_on(at, positions, entries, matched);
+        return;
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < matched; ++i) {
+        for (uint32_t c = 0; c < counts[i]; ++c) {
+            expanded_positions_[n] = positions[i];
+            expanded_entries_[n] = entries[i] + c;
+            if (++n == batch_rows) {
+                hand_on(at, expanded_positions_.get(), expanded_entries_.get(), n);
+                check_cancel();
+                n = 0;
+            }
+        }
+    }
+    if (n > 0)
+        hand_on(at, expanded_positions_.get(), expanded_entries_.get(), n);
+}
+
+void PipelineRunner::hand_on(size_t at, const uint32_t *positions, const uint32_t *entries, uint32_t n) {
+    Batch from = steps_[at].batch;
+    Step &next = steps_[at + 1];
+    for (size_t j = 0; j < at; ++j)
+        if (last_use_[j] <= at)
+            from.entries[j] = nullptr;
+    Evaluator::subset(from, positions, n, next.storage, next.batch);
+    if (last_use_[at] > at) {
+        next.batch.entries[at] = next.storage.entries_of(static_cast<uint32_t>(at));
+        std::copy_n(entries, n, next.batch.entries[at]);
+    }
+    proceed(at + 1);
+}
+
+} // namespace gpuscan::host

@@ -1,0 +1,59 @@
+// One pipeline as one thread runs it: scan, filters, probes, sink, batch by batch.
+//
+// After every filter the batch holds only the rows that passed; after every probe only those that met a partner, with
+// the partner's entry. A row with several partners is repeated; where that would overflow the batch, the steps behind
+// the probe run several times. Entries of a table are carried along only as far as somebody reads its payload.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "engine/host/evaluator.hpp"
+
+namespace gpuscan::host {
+
+class PipelineRunner {
+  public:
+    using Sink = std::function<void(const Batch &, Evaluator &)>;
+
+    PipelineRunner(const Context &context, ir::Index pipeline, const std::atomic<uint32_t> *cancel, Sink sink);
+
+    // Rows [begin, end) of a chunk.
+    void run(const ChunkView &chunk, uint32_t begin, uint32_t end);
+
+    uint64_t rows_in() const { return rows_in_; }
+    uint64_t rows_out() const { return rows_out_; }
+
+  private:
+    // What happens from one join to the next.
+    struct Step {
+        std::vector<ir::Index> filters; // right after the step's join (step 0: after the scan)
+        Batch batch;
+        BatchStorage storage;
+        // The probe of the join that follows, kept while its matches are handed on.
+        std::unique_ptr<uint32_t[]> positions, entries, counts;
+    };
+
+    void fill(const ChunkView &chunk, uint32_t begin, uint32_t end);
+    void proceed(size_t step);
+    bool filter(Step &step);
+    void probe(size_t step);
+    void hand_on(size_t step, const uint32_t *positions, const uint32_t *entries, uint32_t n);
+    void check_cancel() const;
+
+    const Context &context_;
+    const ir::Pipeline &pipeline_;
+    const std::atomic<uint32_t> *cancel_;
+    Sink sink_;
+    Evaluator evaluator_;
+    const Kernels &k_ = kernels();
+    std::vector<Step> steps_;
+    std::vector<size_t> last_use_; // of each join's payload: the last step that reads it, 0 = none
+    std::unique_ptr<uint32_t[]> selected_{new uint32_t[batch_rows + batch_slack]};
+    std::unique_ptr<uint32_t[]> expanded_positions_{new uint32_t[batch_rows + batch_slack]};
+    std::unique_ptr<uint32_t[]> expanded_entries_{new uint32_t[batch_rows + batch_slack]};
+    ProbeScratch scratch_;
+    uint64_t rows_in_ = 0, rows_out_ = 0;
+};
+
+} // namespace gpuscan::host

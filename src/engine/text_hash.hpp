@@ -1,0 +1,30 @@
+// A 64-bit hash of a byte string: 8 bytes a step through a 64x64 -> 128 bit multiplication, in the manner of wyhash.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace gpuscan {
+
+inline uint64_t fold_multiply(uint64_t a, uint64_t b) {
+    unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+inline uint64_t text_hash(const char *data, size_t length) {
+    constexpr uint64_t k0 = 0xa0761d6478bd642full, k1 = 0xe7037ed1a0b428dbull;
+    uint64_t hash = length * k1 ^ k0;
+    while (length >= 8) {
+        uint64_t word;
+        memcpy(&word, data, 8);
+        hash = fold_multiply(hash ^ word, k0);
+        data += 8;
+        length -= 8;
+    }
+    uint64_t tail = 0;
+    if (length > 0)
+        memcpy(&tail, data, length);
+    return fold_multiply(hash ^ tail, k1) ^ hash;
+}
+
+} // namespace gpuscan
