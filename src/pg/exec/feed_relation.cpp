@@ -55,8 +55,8 @@ struct ChunkFeed {
     uint8 visible[bitmap_bytes_aligned];
     uint8 covered[bitmap_bytes_aligned];
     uint8 missing[bitmap_bytes_aligned];
-    uint8 sent[bitmap_bytes_aligned]; // pages that this session decoded
-    uint16 *bad;           // pages whose second check failed
+    uint8 sent[bitmap_bytes_aligned]; // pages that the device decoded for this session
+    uint16 *bad;                      // decoded pages that must not be used: their second check failed
     uint32 nbad;
 };
 
@@ -267,24 +267,19 @@ bool finish_window(ChunkFeed *feed, Window *window) {
     const uint8 *status =
         decoded ? reinterpret_cast<const uint8 *>(output) + aligned(sizeof(protocol::DecodeReply)) : nullptr;
     for (uint32 i = 0; i < window->npages; ++i) {
+        const protocol::PageEntry *entry = &window->entries[i];
         PageBuffer buffer = window->buffers[i];
-        uint32 page = window->entries[i].page;
-        if (BufferIsValid(buffer)) {
-            if (!page_is_unchanged(buffer, window->entries[i].lsn))
-                feed->bad[feed->nbad++] = page;
-            else
-                set_bit(feed->sent, page);
+        bool unchanged = !BufferIsValid(buffer) || page_is_unchanged(buffer, entry->lsn);
+        if (BufferIsValid(buffer))
             ReleaseBuffer(buffer);
-        } else {
-            set_bit(feed->sent, page);
-        }
-        if (!decoded)
-            continue;
-        if (status[i] == static_cast<uint8>(PageStatus::Ok))
+        if (!decoded || status[i] != static_cast<uint8>(PageStatus::Ok))
+            continue; // the device does not count it either: read row by row
+        if (unchanged) {
+            set_bit(feed->sent, entry->page);
             ++run->report.pages_decoded;
-        else if (status[i] == static_cast<uint8>(PageStatus::Unrepresentable))
-            decoded = give_up(run, "a value of %s does not fit the device's type",
-                              RelationGetRelationName(feed->relation));
+        } else {
+            feed->bad[feed->nbad++] = entry->page;
+        }
     }
     window->npages = 0;
     return decoded;

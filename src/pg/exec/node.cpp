@@ -119,12 +119,6 @@ void reset_run(GpuScanState *state) {
     state->next_group = 0;
 }
 
-void count_pages(const RunReport *report) {
-    device_count(&protocol::Counters::pages_cached, report->pages_cached);
-    device_count(&protocol::Counters::pages_decoded, report->pages_decoded);
-    device_count(&protocol::Counters::pages_by_row, report->pages_by_row);
-}
-
 void run_on_device(GpuScanState *state) {
     const char *reason = reason_for_cpu(state);
     if (reason) {
@@ -135,7 +129,7 @@ void run_on_device(GpuScanState *state) {
     ++state->executions;
     device_count(&protocol::Counters::fragments, 1);
     bool answered = run_fragment(&state->run) && groups_can_be_shown(&state->run);
-    count_pages(&state->run.report);
+    device_count(&protocol::Counters::pages_by_row, state->run.report.pages_by_row); // the others: the device
     if (answered)
         state->phase = Phase::Groups;
     else
