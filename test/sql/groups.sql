@@ -1,0 +1,33 @@
+-- GROUP BY: one group, none, very many; expressions as keys; HAVING, FILTER, DISTINCT, ORDER BY, LIMIT; sets of groupings.
+CREATE SCHEMA groups;
+SET search_path = groups, public;
+CREATE TABLE t (id int, a int, b int2, c int8, n numeric(10,2), s text, d date);
+INSERT INTO t SELECT i, i % 1000, nullif(i % 3, 1), i * 7919 % 100000 * 1000000007::int8, i % 500 / 4.0, 's' || i % 40, date '2022-01-01' + i % 400 FROM generate_series(1, 110000) i;
+CREATE TABLE few AS SELECT * FROM t WHERE id <= 2000;
+CREATE TABLE hollow (LIKE t);
+VACUUM (FREEZE, ANALYZE) t;
+VACUUM (FREEZE, ANALYZE) few;
+
+-- 100,000 groups, dense and sparse keys
+SELECT check_matrix('SELECT %1$s, count(*), sum(n), min(id), max(s) FROM t GROUP BY %1$s', '{id,c}');
+SELECT check_query('SELECT a, b, s, count(*), sum(c) FROM t GROUP BY a, b, s');
+SELECT check_query('SELECT count(*), sum(id), sum(c), avg(n), min(s), max(d) FROM t');
+-- none and one
+SELECT check_matrix('SELECT %s', ARRAY['a, count(*) FROM hollow GROUP BY a', 'count(*), sum(a), avg(n), min(s) FROM hollow', 'a, count(*) FROM few WHERE id < 0 GROUP BY a', 'count(*), sum(a) FROM few WHERE id < 0', 'a, count(*) FROM few WHERE a = 5 GROUP BY a', 'b, count(*), sum(id) FROM few WHERE b IS NULL GROUP BY b', 'count(*) FROM hollow']);
+SELECT check_query('SELECT count(*) FROM few HAVING count(*) > 5000', 'any');
+SELECT check_query('SELECT count(*), sum(a) FROM few GROUP BY ()', 'any');
+-- HAVING and expressions over aggregates are PostgreSQL's
+SELECT check_matrix('SELECT %s', ARRAY['a, count(*) FROM few GROUP BY a HAVING count(*) > 1', 'b, sum(n) FROM few GROUP BY b HAVING b = 2 OR sum(n) > 10', 's, sum(n) / count(*), round(avg(n), 3), max(id) - min(id) FROM few GROUP BY s', 's || ''!'', upper(min(s)), sum(n) + 1 FROM few GROUP BY s',
+    's FROM few GROUP BY s HAVING min(d) > ''2022-01-05'' AND max(s) < ''s30''', 'sum(n) * 2, count(*) + 1, coalesce(max(a), 0) FROM few', 'b, count(*) FROM few GROUP BY b ORDER BY count(*) DESC, b LIMIT 2', 's, sum(id) FROM few GROUP BY s ORDER BY s LIMIT 5 OFFSET 3']);
+-- expressions as keys
+SELECT check_matrix('SELECT %1$s, count(*), sum(id) FROM few GROUP BY %1$s', ARRAY['a % 10', 'a + b', 'id / 100', 'a > 500', 'coalesce(b, -1)', 'CASE WHEN a < 10 THEN 1 WHEN a < 100 THEN 2 END', 'd + 1', 'n * 2', 'a % 10, b, s', '-c']);
+SELECT check_matrix('SELECT %1$s, count(*), sum(id) FROM few GROUP BY %1$s', ARRAY['s || ''x''', 'extract(month from d)', 'n / 3', 'a::text', 'length(s)', 'd::timestamp', 'a::float8', 'round(n)'], expect => 'any');
+-- keys without aggregates, the same aggregate twice, keys that are not shown
+SELECT check_matrix('SELECT %s', ARRAY['count(*), count(*), sum(a), sum(a) FROM few GROUP BY b', 'max(id) FROM few GROUP BY a, b', 'b, b, count(*) FROM few GROUP BY b', 'count(b), count(*), count(1) FROM few']);
+SELECT check_matrix('SELECT %s', ARRAY['b FROM few GROUP BY b', 'DISTINCT b, s FROM few', 'DISTINCT count(*) FROM few GROUP BY a', '1 FROM few GROUP BY b', 'count(*) FROM (SELECT DISTINCT a, b FROM few) x', 's, count(*) FROM (SELECT s, a FROM few GROUP BY s, a) x GROUP BY s'], expect => 'any');
+-- FILTER, DISTINCT, ordered and other aggregates
+SELECT check_matrix('SELECT b, %s FROM few GROUP BY b', ARRAY['count(*) FILTER (WHERE a > 100)', 'sum(n) FILTER (WHERE s LIKE ''s1%''), count(*)', 'count(DISTINCT a)', 'sum(DISTINCT a)', 'string_agg(s, '','' ORDER BY id)', 'array_agg(a ORDER BY id)', 'stddev(a)', 'var_pop(n)', 'percentile_cont(0.5) WITHIN GROUP (ORDER BY a)',
+    'bit_or(a)', 'corr(a, id)', 'min(n) FILTER (WHERE n > 1000)', 'mode() WITHIN GROUP (ORDER BY a)', 'regr_count(a, id)'], expect => 'any');
+SELECT check_matrix('SELECT a %% 5, b, count(*), sum(n) FROM few GROUP BY %s', ARRAY['ROLLUP (a % 5, b)', 'CUBE (a % 5, b)', 'GROUPING SETS ((a % 5), (b), ())'], expect => 'any');
+SELECT check_matrix('SELECT %s', ARRAY['a, count(*), rank() OVER (ORDER BY count(*), a) FROM few GROUP BY a', 'sum(x.c) FROM (SELECT count(*) AS c FROM few GROUP BY s) x', 'x.s, x.c, y.m FROM (SELECT s, count(*) AS c FROM few GROUP BY s) x JOIN (SELECT s, max(id) AS m FROM few GROUP BY s) y USING (s)',
+    'count(*) FROM few UNION ALL SELECT sum(a) FROM few', '(SELECT sum(a) FROM few), (SELECT max(s) FROM few)'], expect => 'any');

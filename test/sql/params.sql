@@ -1,0 +1,130 @@
+-- Prepared statements with custom and generic plans, NULL parameters, cursors, rescans, plpgsql, and what transactions
+-- and settings do to plans that exist already.
+CREATE SCHEMA params;
+SET search_path = params, public;
+CREATE TABLE t (id int, g int, v int8, n numeric(8,2), f float8, s text COLLATE "C", d date);
+INSERT INTO t SELECT i, i % 10, i * 3, i / 4.0, i / 8.0, 's' || i % 25, date '2023-01-01' + i % 90 FROM generate_series(1, 1500) i;
+CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 4 AS name FROM generate_series(0, 8) i;
+VACUUM (FREEZE, ANALYZE) t;
+VACUUM (FREEZE, ANALYZE) dim;
+
+SELECT check_prepared('SELECT count(*), sum(v) FROM t WHERE g = $1', '(int)', '(3)', '(0)', '(99)', '(NULL)');
+SELECT check_prepared('SELECT g, count(*), sum(v) FROM t WHERE id BETWEEN $1 AND $2 GROUP BY g', '(int, int8)', '(3, 50)', '(1, 100000000000)', '(NULL, 7)', '(70, 60)');
+SELECT check_prepared('SELECT sum(n * $1), min(n) FROM t WHERE n > $2', '(numeric(4,2), numeric(10,4))', '(1.5, 3.1234)', '(NULL, 0)', '(-0.25, 99999)');
+SELECT check_prepared('SELECT count(*), approx(sum(f * $1)) FROM t WHERE f < $2', '(float8, float8)', '(1, 10)', '(0.5, ''NaN'')', '(2, ''Infinity'')', '(NULL, NULL)');
+SELECT check_prepared('SELECT count(*), sum(id), max(s) FROM t WHERE s = $1', '(text)', '(''s3'')', '('''')', '(NULL)', '(''nowhere'')');
+SELECT check_prepared('SELECT s, count(*) FROM t WHERE s LIKE $1 AND d >= $2 GROUP BY s', '(text, date)', '(''s1%'', ''2023-01-15'')', '(''%'', ''-infinity'')', '(NULL, ''2023-01-01'')');
+SELECT check_prepared('SELECT name, sum(v + $1) FROM t JOIN dim ON g = k WHERE name <> $2 GROUP BY name', '(int, text)', '(1, ''name 1'')', '(0, ''x'')', '(NULL, ''name 2'')');
+SELECT check_prepared('SELECT g + $1, count(*) FROM t GROUP BY g + $1', '(int)', '(1)', '(0)', '(NULL)');
+SELECT check_prepared('SELECT sum(CASE WHEN $1 THEN v ELSE id END) FROM t', '(bool)', '(true)', '(false)', '(NULL)');
+-- errors that only some parameters raise
+SELECT check_prepared('SELECT sum(v / $1) FROM t', '(int)', '(3)', '(-1)');
+PREPARE divide(int) AS SELECT sum(v / $1) FROM t;
+SET plan_cache_mode = force_generic_plan;
+SET gpuscan.offload = force;
+EXECUTE divide(2);
+EXECUTE divide(0);
+EXECUTE divide(3);
+RESET plan_cache_mode;
+
+-- a prepared plan outlives DDL that it depends on
+PREPARE sums AS SELECT g, sum(id) FROM t WHERE s < 's3' GROUP BY g ORDER BY g LIMIT 2;
+EXECUTE sums;
+ALTER TABLE t ADD extra int DEFAULT 1;
+EXECUTE sums;
+ALTER TABLE t ALTER s TYPE text COLLATE "und-x-icu";
+EXECUTE sums;
+INSERT INTO t (id, g, s) VALUES (1000000, 0, 's0');
+EXECUTE sums;
+DELETE FROM t WHERE id = 1000000;
+-- the service switched off between planning and execution
+SET gpuscan.device = none;
+EXECUTE sums;
+RESET gpuscan.device;
+EXECUTE sums;
+
+-- cursors: rows in pieces, backwards, held over commit, two at once, writes in between
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT g, count(*), sum(v) FROM t GROUP BY g ORDER BY g;
+FETCH 2 FROM c;
+MOVE 3 IN c;
+FETCH BACKWARD 2 FROM c;
+DECLARE e CURSOR FOR SELECT count(*), max(s) FROM t WHERE g = 3;
+FETCH e;
+FETCH FIRST FROM c;
+FETCH LAST FROM c;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR WITH HOLD FOR SELECT g, count(*) FROM t GROUP BY g ORDER BY g;
+FETCH 1 FROM c;
+COMMIT;
+DELETE FROM t WHERE g = 9;
+FETCH 2 FROM c;
+FETCH LAST FROM c;
+CLOSE c;
+BEGIN;
+DECLARE c CURSOR FOR SELECT g, count(*) FROM t GROUP BY g ORDER BY g;
+INSERT INTO t (id, g) VALUES (-1, 77);
+FETCH ALL FROM c;
+ROLLBACK;
+-- a cursor that is closed before its end, a transaction that dies with one open
+BEGIN;
+DECLARE c CURSOR FOR SELECT s, count(*) FROM t GROUP BY s;
+MOVE 1 IN c;
+CLOSE c;
+DECLARE c CURSOR FOR SELECT s, count(*) FROM t GROUP BY s;
+MOVE 1 IN c;
+SELECT 1 / 0;
+ROLLBACK;
+RESET gpuscan.offload;
+
+-- rescans: subplans that depend on an outer row
+SELECT check_matrix('SELECT %s', ARRAY['k, (SELECT sum(v) FROM t WHERE t.g = dim.k) FROM dim', 'k, (SELECT count(*) FROM t WHERE t.g = dim.k AND s LIKE ''%1%'') FROM dim', 'k, x.c, x.m FROM dim, LATERAL (SELECT count(*) AS c, max(n) AS m FROM t WHERE t.id % 9 = dim.k) x',
+    'k FROM dim WHERE EXISTS (SELECT 1 FROM t WHERE g = k GROUP BY s HAVING count(*) > 5)', 'k, ARRAY(SELECT count(*) FROM t WHERE g <= k GROUP BY g ORDER BY g) FROM dim', 'count(*) FROM t WHERE v > (SELECT avg(v) FROM t)', 'g, (SELECT max(name) FROM dim) FROM t GROUP BY g',
+    'x.i, y.c FROM generate_series(1, 3) x(i) LEFT JOIN LATERAL (SELECT g, count(*) AS c FROM t GROUP BY g OFFSET 0) y ON y.g = x.i', 'a.g, b.c FROM (SELECT DISTINCT g FROM t) a, (SELECT g, count(*) AS c FROM t GROUP BY g) b WHERE a.g = b.g', 'k, (SELECT sum(t.v) FROM t JOIN dim d ON t.g = d.k WHERE d.name = dim.name) FROM dim'], expect => 'any');
+
+-- plpgsql: a statement in a loop goes from custom to generic plans
+CREATE FUNCTION by_loop() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    total numeric := 0;
+    one numeric;
+    r record;
+BEGIN
+    FOR i IN 0..9 LOOP
+        SELECT sum(v) INTO one FROM t WHERE g = i;
+        total := total + coalesce(one, 0);
+    END LOOP;
+    FOR r IN SELECT g, count(*) AS c FROM t GROUP BY g ORDER BY g LOOP
+        total := total * 2 + r.c;
+        BEGIN
+            PERFORM sum(v / (g - 2)) FROM t WHERE g = r.g;
+        EXCEPTION WHEN division_by_zero THEN
+            total := total + 1000000;
+        END;
+    END LOOP;
+    RETURN total;
+END $$;
+SET gpuscan.offload = off;
+SELECT by_loop() AS plain \gset
+SET gpuscan.offload = force;
+SELECT by_loop() = :'plain' AS equal;
+RESET gpuscan.offload;
+
+-- serializable transactions read row by row or not at all on the device; read only deferrable ones may do as they like
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT check_query('SELECT g, count(*) FROM t GROUP BY g', 'any');
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE;
+SELECT check_query('SELECT g, count(*) FROM t GROUP BY g', 'any');
+COMMIT;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT check_query('SELECT g, count(*) FROM t GROUP BY g');
+COMMIT;
+-- parallel plans beside and below the device's
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT check_matrix('SELECT %s', ARRAY['g, count(*), sum(v), min(s) FROM t GROUP BY g', 'count(*) FROM t JOIN (SELECT g AS k, count(*) AS c FROM t GROUP BY g) x ON t.g = x.k', 'name, count(*) FROM t JOIN dim ON g = k GROUP BY name', 'count(*) FROM t a JOIN t b USING (id) LEFT JOIN dim ON b.g = k'], expect => 'any');
+SET gpuscan.device = none;
+SELECT check_query('SELECT g, count(*), sum(v), min(s) FROM t GROUP BY g', 'any');
+RESET gpuscan.device;
