@@ -6,9 +6,9 @@
 // found (0 and -0 are equal, and PostgreSQL keeps the one it met first).
 #include "pg/exec/emit.h"
 
-#include "pg/exec/encode.h"
-
 #include <cmath>
+
+#include "pg/exec/encode.h"
 
 namespace gpuscan {
 namespace {
@@ -24,18 +24,10 @@ ir::Value value_of(const ir::AggregateState *state) {
     return value;
 }
 
+// A sum of floats.
 double float_of(const ir::AggregateState *state) {
-    double number;
-    memcpy(&number, &state->low, sizeof number);
-    return number;
-}
-
-double float_of_type(const ir::AggregateState *state, Type type) {
-    if (type == Type::F64)
-        return float_of(state);
-    float number;
-    memcpy(&number, &state->low, sizeof number);
-    return number;
+    ir::Value value = value_of(state);
+    return float_of_value(Type::F64, &value);
 }
 
 bool can_be_shown(FragmentRun *run, const FragmentOutput *output, uint64 group) {
@@ -47,12 +39,13 @@ bool can_be_shown(FragmentRun *run, const FragmentOutput *output, uint64 group) 
         return true;
     switch (output->kind) {
     case OutputKind::SumInt8:
-        return wide(&value) == static_cast<int64>(wide(&value)) || give_up(run, "a sum is out of bigint's range");
+        return wide(&value) == static_cast<int64>(wide(&value)) ||
+               give_up(run, "a sum is out of bigint's range");
     case OutputKind::SumFloat8:
     case OutputKind::AvgFloat8:
         return !std::isinf(float_of(state)) || give_up(run, "a sum of floats is infinite");
     case OutputKind::MinMax:
-        return !is_float(output->type) || float_of_type(state, output->type) != 0 ||
+        return !is_float(output->type) || float_of_value(output->type, &value) != 0 ||
                give_up(run, "a minimum or maximum of floats is zero");
     default:
         return true;

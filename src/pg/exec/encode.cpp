@@ -11,7 +11,8 @@
 namespace gpuscan {
 namespace {
 
-constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short = 0x8000, numeric_special = 0xC000;
+constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short = 0x8000,
+                 numeric_special = 0xC000;
 
 struct NumericParts {
     bool negative;
@@ -141,7 +142,8 @@ bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_sca
     case FLOAT8OID: {
         uint64 bits = 0;
         if (type == Type::F32) {
-            float4 number = typid == FLOAT4OID ? DatumGetFloat4(value) : static_cast<float4>(DatumGetFloat8(value));
+            float4 number =
+                typid == FLOAT4OID ? DatumGetFloat4(value) : static_cast<float4>(DatumGetFloat8(value));
             memcpy(&bits, &number, sizeof number);
         } else {
             float8 number = typid == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value);
@@ -212,7 +214,19 @@ Datum make_numeric(int128 value, int32 scale) {
     } while (left > 0 || written <= scale);
     if (negative)
         *--at = '-';
-    return DirectFunctionCall3(numeric_in, CStringGetDatum(at), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+    return DirectFunctionCall3(numeric_in, CStringGetDatum(at), ObjectIdGetDatum(InvalidOid),
+                               Int32GetDatum(-1));
+}
+
+double float_of_value(Type type, const ir::Value *value) {
+    float8 wide_number;
+    float4 number;
+    if (type == Type::F64) {
+        memcpy(&wide_number, &value->low, sizeof wide_number);
+        return wide_number;
+    }
+    memcpy(&number, &value->low, sizeof number);
+    return number;
 }
 
 Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value) {
@@ -230,16 +244,10 @@ Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value) {
         return Int64GetDatum(static_cast<int64>(value->low));
     case OIDOID:
         return ObjectIdGetDatum(static_cast<Oid>(value->low));
-    case FLOAT4OID: {
-        float4 number;
-        memcpy(&number, &value->low, sizeof number);
-        return Float4GetDatum(number);
-    }
-    case FLOAT8OID: {
-        float8 number;
-        memcpy(&number, &value->low, sizeof number);
-        return Float8GetDatum(number);
-    }
+    case FLOAT4OID:
+        return Float4GetDatum(static_cast<float4>(float_of_value(type, value)));
+    case FLOAT8OID:
+        return Float8GetDatum(float_of_value(type, value));
     case NUMERICOID:
         return make_numeric(wide(value), scale);
     default:

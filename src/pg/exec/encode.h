@@ -22,6 +22,9 @@ bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, cons
 // A numeric of exactly this value and display scale.
 Datum make_numeric(int128 value, int32 scale);
 
+// A value of type F32 or F64.
+double float_of_value(Type type, const ir::Value *value);
+
 // The engine's value as a Datum of a type that is not text.
 Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value);
 

@@ -29,8 +29,12 @@ struct RowFeed {
     MemoryContext row_context;
 };
 
-void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
-bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
+void take_tuple(TupleMask *mask, uint32 offset) {
+    mask->bits[offset / 64] |= uint64(1) << (offset % 64);
+}
+bool has_tuple(const TupleMask *mask, uint32 offset) {
+    return (mask->bits[offset / 64] >> (offset % 64)) & 1;
+}
 
 // The visible tuples of a page under its lock.
 uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, TupleMask *mask) {
@@ -191,7 +195,8 @@ void prepare(RowFeed *feed) {
 
 bool feed_rows(FragmentRun *run, int source, BufferAccessStrategy strategy, BlockNumber first, uint32 npages,
                const uint8 *covered) {
-    MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
     MemoryContext old = MemoryContextSwitchTo(context);
     RowFeed feed = {};
     feed.run = run;

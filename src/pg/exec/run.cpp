@@ -7,9 +7,9 @@
 // answered by the CPU plan, and no slot of the device is held by a cursor that somebody left open.
 #include "pg/exec/run.h"
 
-#include "pg/guc.h"
-
 #include <cstdarg>
+
+#include "pg/guc.h"
 
 namespace gpuscan {
 
@@ -223,10 +223,11 @@ bool run_fragment(FragmentRun *run) {
     MemoryContext old = MemoryContextSwitchTo(run->context);
     const Fragment *fragment = run->fragment;
     run->program = find_arrays(fragment);
-    run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
+    run->copies =
+        static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
-        run->copies[i] =
-            static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
+        run->copies[i] = static_cast<DictionaryCopy *>(
+            palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
     run->lookups = static_cast<LookupRun *>(palloc0(sizeof(LookupRun) * (fragment->nlookups + 1)));
 
     const char *reason = nullptr;

@@ -27,9 +27,9 @@ struct ProgramArrays {
 struct DictionaryCopy {
     bool known; // id and size are those of the device
     uint64 id;
-    uint32 size;        // entries that are here
-    uint32 allocated;   // of offsets
-    Size *offsets;      // of the entry's varlena in data
+    uint32 size;      // entries that are here
+    uint32 allocated; // of offsets
+    Size *offsets;    // of the entry's varlena in data
     char *data;
     Size data_used, data_allocated;
 };
@@ -39,8 +39,8 @@ struct LookupRun {
     bool sent;
     uint64 dictionary;
     uint32 entries;
-    ExprState *expr;    // Function; made once per node
-    uint32 *by_rank;    // Rank: the entry that has it
+    ExprState *expr; // Function; made once per node
+    uint32 *by_rank; // Rank: the entry that has it
 };
 
 // What a run did, for EXPLAIN.
@@ -67,11 +67,11 @@ struct FragmentRun {
     bool visible_only;     // leave out the pages that would be read row by row (prewarming)
 
     DeviceConnection *connection;
-    int pipeline;             // the one that is being fed
-    DictionaryCopy **copies;  // per source, per column
+    int pipeline;            // the one that is being fed
+    DictionaryCopy **copies; // per source, per column
     LookupRun *lookups;
-    BatchBuilder *batch;      // of the source that is being fed
-    const char *failure;      // why the device cannot; NULL as long as it can
+    BatchBuilder *batch; // of the source that is being fed
+    const char *failure; // why the device cannot; NULL as long as it can
     RunReport report;
 
     uint64 ngroups, groups_allocated;
@@ -80,7 +80,9 @@ struct FragmentRun {
     ir::AggregateState *states; // ngroups * naggregates
 };
 
-inline Size aligned(Size size) { return (size + 7) & ~Size(7); }
+inline Size aligned(Size size) {
+    return (size + 7) & ~Size(7);
+}
 
 // Notes why the device cannot finish the fragment (the first reason counts); returns false.
 bool give_up(FragmentRun *run, const char *format, ...) pg_attribute_printf(2, 3);
@@ -93,7 +95,8 @@ bool accept(FragmentRun *run, protocol::Status status);
 bool request(FragmentRun *run, protocol::Command command, Size size, Size reply_size);
 
 // The current reply.
-template <typename Reply> const Reply *reply_of(const FragmentRun *run) {
+template <typename Reply>
+const Reply *reply_of(const FragmentRun *run) {
     uint32 size;
     return reinterpret_cast<const Reply *>(device_output(run->connection, &size));
 }
