@@ -109,3 +109,40 @@ inline uint32 wait_event_device() { return PG_WAIT_EXTENSION; }
 #endif
 
 } // namespace gpuscan
+
+// 16: the checks of privileges on one kind of object became one function (commit c727f511bd7).
+#if PG_VERSION_NUM < 160000
+inline AclResult function_aclcheck(Oid funcid, Oid role) { return pg_proc_aclcheck(funcid, role, ACL_EXECUTE); }
+#else
+inline AclResult function_aclcheck(Oid funcid, Oid role) {
+    return object_aclcheck(ProcedureRelationId, funcid, role, ACL_EXECUTE);
+}
+#endif
+
+// 18: a NOT NULL constraint may be NOT VALID, which attnotnull does not tell (commit a379061a22a).
+#if PG_VERSION_NUM >= 180000
+inline bool attribute_is_not_null(TupleDesc descriptor, int i) {
+    return TupleDescCompactAttr(descriptor, i)->attnullability == ATTNULLABLE_VALID;
+}
+#else
+inline bool attribute_is_not_null(TupleDesc descriptor, int i) { return TupleDescAttr(descriptor, i)->attnotnull; }
+#endif
+
+// 16: tree walkers take callbacks with a prototype (commit 1c27d16e6e5).
+using TreeWalker = bool (*)(Node *, void *);
+using TreeMutator = Node *(*)(Node *, void *);
+#if PG_VERSION_NUM < 160000
+inline bool walk_expression(Node *node, TreeWalker walker, void *context) {
+    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(walker), context);
+}
+inline Node *mutate_expression(Node *node, TreeMutator mutator, void *context) {
+    return expression_tree_mutator(node, reinterpret_cast<Node *(*)()>(mutator), context);
+}
+#else
+inline bool walk_expression(Node *node, TreeWalker walker, void *context) {
+    return expression_tree_walker(node, walker, context);
+}
+inline Node *mutate_expression(Node *node, TreeMutator mutator, void *context) {
+    return expression_tree_mutator(node, mutator, context);
+}
+#endif

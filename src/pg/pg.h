@@ -89,6 +89,7 @@ extern "C" {
 #include "utils/numeric.h"
 #include "utils/pg_locale.h"
 #include "utils/ps_status.h"
+#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/ruleutils.h"
