@@ -158,6 +158,8 @@ bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_sca
             return false;
         break;
     default:
+        if (getBaseType(typid) != typid) // a domain
+            return encode_value(value, getBaseType(typid), type, scale, exact_scale, to, reason);
         *reason = psprintf("values of type %s are unknown to the device", format_type_be(typid));
         return false;
     }
@@ -251,6 +253,8 @@ Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value) {
     case NUMERICOID:
         return make_numeric(wide(value), scale);
     default:
+        if (getBaseType(typid) != typid) // a domain
+            return make_value(getBaseType(typid), type, scale, value);
         elog(ERROR, "gpuscan: type %u of a result with engine type %d", typid, static_cast<int>(type));
     }
     return 0; // not reached

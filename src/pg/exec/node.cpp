@@ -2,8 +2,8 @@
 //
 // A node runs its fragment to the end on the first fetch, and then hands out groups: PostgreSQL applies HAVING and the
 // projection to the scan tuple (ExecScan). Until the first group is shown anything may go wrong on the device; then the
-// CPU plan that the node carries answers instead. Its rows have the form of the node's own result, HAVING applied. Once
-// it has been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
+// CPU plan that the node carries answers instead, with rows of the same form (Fragment::fallback_attnos). Once it has
+// been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
 //
 // The CPU plan is initialised only when needed (or to be shown by EXPLAIN VERBOSE): a node that has answered from the
 // device has cost nothing but its own work. A Gather in it works: the planner has marked the whole statement, and
@@ -72,18 +72,20 @@ void fall_back(GpuScanState *state, const char *reason) {
     state->run.report = RunReport();
 }
 
-// The node's own result slot holds the values, so that its kind of slot stays what the plan's expressions expect.
-TupleTableSlot *next_of_fallback(GpuScanState *state) {
-    TupleTableSlot *result = state->css.ss.ps.ps_ResultTupleSlot;
-    TupleTableSlot *slot = ExecProcNode(state->fallback);
-    ExecClearTuple(result);
-    if (TupIsNull(slot))
-        return result;
-    slot_getallattrs(slot);
-    int natts = result->tts_tupleDescriptor->natts;
-    memcpy(result->tts_values, slot->tts_values, natts * sizeof(Datum));
-    memcpy(result->tts_isnull, slot->tts_isnull, natts * sizeof(bool));
-    return ExecStoreVirtualTuple(result);
+// The next row of the CPU plan as a scan tuple. Its values live until the plan is asked for another row.
+void next_of_fallback(GpuScanState *state, TupleTableSlot *to) {
+    TupleTableSlot *from = ExecProcNode(state->fallback);
+    if (TupIsNull(from))
+        return;
+    const Fragment *fragment = state->fragment;
+    slot_getsomeattrs(from, fragment->nfallback);
+    memset(to->tts_isnull, true, to->tts_tupleDescriptor->natts * sizeof(bool));
+    for (int i = 0; i < fragment->nfallback; ++i) {
+        int at = fragment->fallback_attnos[i] - 1;
+        to->tts_values[at] = from->tts_values[i];
+        to->tts_isnull[at] = from->tts_isnull[i];
+    }
+    ExecStoreVirtualTuple(to);
 }
 
 // ---- the device ----
@@ -142,16 +144,18 @@ void run_on_device(GpuScanState *state) {
         fall_back(state, state->run.failure ? state->run.failure : "unknown");
 }
 
-TupleTableSlot *next_group(ScanState *node) {
+TupleTableSlot *next_row(ScanState *node) {
     GpuScanState *state = state_of(&node->ps);
     TupleTableSlot *slot = node->ss_ScanTupleSlot;
     ExecClearTuple(slot);
-    if (state->next_group == state->run.ngroups)
-        return slot;
-    // ExecScan resets this memory before it asks for the next tuple.
-    MemoryContext old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
-    show_group(&state->run, state->next_group++, slot);
-    MemoryContextSwitchTo(old);
+    if (state->phase == Phase::Fallback) {
+        next_of_fallback(state, slot);
+    } else if (state->next_group < state->run.ngroups) {
+        // ExecScan resets this memory before it asks for the next row.
+        MemoryContext old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
+        show_group(&state->run, state->next_group++, slot);
+        MemoryContextSwitchTo(old);
+    }
     return slot;
 }
 
@@ -162,9 +166,7 @@ bool recheck(ScanState *, TupleTableSlot *) {
 TupleTableSlot *exec(GpuScanState *state) {
     if (state->phase == Phase::Fresh)
         run_on_device(state);
-    if (state->phase == Phase::Fallback)
-        return next_of_fallback(state);
-    return ExecScan(&state->css.ss, next_group, recheck);
+    return ExecScan(&state->css.ss, next_row, recheck);
 }
 
 // ---- rescan and end ----
@@ -257,10 +259,9 @@ PlanState *init_fallback(GpuScanState *state, int eflags) {
     Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
     state->fallback = ExecInitNode(plan, estate, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
     state->css.custom_ps = lcons(state->fallback, state->css.custom_ps);
-    int wanted = state->css.ss.ps.ps_ResultTupleSlot->tts_tupleDescriptor->natts;
-    if (ExecGetResultType(state->fallback)->natts < wanted)
+    if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
         elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
-             wanted);
+             state->fragment->nfallback);
     MemoryContextSwitchTo(old);
     return state->fallback;
 }

@@ -31,7 +31,6 @@ bool accept(FragmentRun *run, protocol::Status status) {
     case protocol::Status::Ok:
         return true;
     case protocol::Status::RowError:
-        device_count(&protocol::Counters::row_errors, 1);
         return give_up(run, "a row met an error: %s", message);
     case protocol::Status::Lost:
         return give_up(run, "the device process is gone");
