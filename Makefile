@@ -13,7 +13,7 @@
 # build), ERROR_ON_WARNING=1, DEFINES="-D..." (compiled into everything), CHECK="unit regress ..." (groups of make check).
 #
 # Objects of the engine know neither PostgreSQL nor CUDA and are built once, in $(BUILD)/engine; objects that see server
-# headers are built per major version, in $(BUILD)/pgNN. Nothing is ever built beside a source file.
+# headers are built per major version, in $(BUILD)/pgNN. Nothing of the extension is built beside its sources.
 
 BUILD ?= build
 unexport SECONDS
@@ -55,5 +55,6 @@ lint:
 
 clean distclean:
 	rm -rf $(BUILD)
+	$(if $(wildcard bench/Makefile),-@$(MAKE) -s -C bench clean)
 
 endif

@@ -169,10 +169,9 @@ start() {
     copy_installation
     install_extension
     mkdir "$dir/data"
-    chmod 755 "$dir"
+    # Nobody else may reach the socket: whoever does is a superuser.
+    chmod 700 "$dir" "$dir/data"
     [ "$(id -u)" != 0 ] || chown postgres: "$dir" "$dir/data"
-    chmod 700 "$dir/data"
-    [ "$(id -u)" = 0 ] || chmod 700 "$dir"
     as_server "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync >"$dir/initdb.log" 2>&1 ||
         { cat "$dir/initdb.log" >&2; fail "initdb failed"; }
     { write_settings; printf '%s\n' "$@"; } >>"$dir/data/postgresql.conf"
