@@ -1,0 +1,95 @@
+// A cached chunk: the decoded rows of the heap pages that one page of the visibility map covers, and which of them a
+// query may use.
+//
+// A chunk exists in versions. A version is immutable once published; the next one is a copy of it that shares the column
+// buffers, because rows are only ever appended: a page that changed gets new rows at the end, its old rows become
+// garbage. So readers keep what they hold without a lock, and a repair touches no row that anybody reads.
+//
+// All columns of a chunk share one layout (page -> rows), and the layout carries the LSN at which the page was decoded.
+// A column that is decoded later, from a page with that same LSN, fills the same rows.
+//
+// Which pages a query may use (DESIGN decision 3): the visibility map says by its LSN that nothing became visible since,
+// or page by page the heap page's LSN says that it is still the one decoded. LSN 0 says nothing, neither of a map page
+// nor of a heap page: files loaded without WAL have it, and so has whatever reuses their name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "engine/device.hpp"
+#include "engine/page_bits.hpp"
+
+namespace gpuscan {
+
+// Where the rows of one heap page are.
+struct PageRows {
+    uint64_t lsn = 0;       // of the heap page when it was decoded
+    uint32_t row_start = 0;
+    uint16_t nrows = 0;
+    uint16_t known = 0;     // 0: nothing is known of the page, the other fields mean nothing
+};
+
+// One column's values for the rows of a chunk. Rows that no page in `have` stands for hold zeros or garbage.
+struct ColumnData {
+    Type type = Type::I32;
+    BufferRef values;
+    BufferRef nulls;        // empty: no row is NULL
+    uint32_t capacity = 0;  // rows that the buffers hold
+    PageBits have;          // pages whose rows are decoded
+    ColumnStats stats;      // bounds of every value ever decoded into the buffers
+
+    size_t bytes() const { return (values ? values->size : 0) + (nulls ? nulls->size : 0); }
+};
+
+// Pages of which the device could not decode these columns together (toasted or compressed values).
+struct CpuPages {
+    std::vector<uint32_t> columns; // sorted
+    PageBits pages;
+};
+
+struct ChunkVersion {
+    uint32_t nrows = 0;                   // rows given away, garbage included
+    std::vector<PageRows> pages;          // by page; pages beyond its end are unknown
+    std::map<uint32_t, ColumnData> columns; // by the column's number in its relation
+    std::vector<CpuPages> cpu_pages;
+
+    bool known(uint32_t page) const { return page < pages.size() && pages[page].known != 0; }
+    // Pages that are known and decoded in all of the columns.
+    PageBits have(const std::vector<uint32_t> &columns) const;
+    // Pages that are known to be beyond the device when these columns are wanted.
+    PageBits cpu_only(const std::vector<uint32_t> &columns) const;
+    uint32_t garbage_rows() const;
+    void forget_page(uint32_t page);
+};
+using ChunkRef = std::shared_ptr<const ChunkVersion>;
+
+// A query's question about one chunk.
+struct ChunkQuestion {
+    PageBits visible;              // the map's bits
+    uint64_t map_lsn = 0;          // read together with the bits
+    const uint64_t *lsns = nullptr; // of the heap pages (nullptr: not sent)
+    uint32_t npages = 0;
+    std::vector<uint32_t> columns;
+};
+
+struct ChunkAnswer {
+    bool need_lsns = false;    // cannot be answered without the pages' LSNs
+    bool confirms_map = false; // every visible page that is known is verified: the version is right at this map LSN
+    PageBits verified;         // known pages whose rows are right for this query
+    PageBits covered;          // visible, verified, and decoded in every column
+    PageBits missing;          // visible, to be decoded
+};
+
+// `version` may be nullptr; `version_map_lsn` is the map LSN at which all its pages are known to be right (0: none).
+ChunkAnswer check_chunk(const ChunkVersion *version, uint64_t version_map_lsn, const ChunkQuestion &question);
+
+// What a pipeline reads of a version: the rows of the covered pages.
+struct ChunkRows {
+    uint32_t nrows = 0;             // rows from the first on that must be looked at
+    uint32_t participating = 0;     // rows of covered pages
+    std::vector<uint64_t> row_mask; // empty: all nrows take part
+};
+ChunkRows covered_rows(const ChunkVersion &version, const PageBits &covered);
+
+} // namespace gpuscan

@@ -1,0 +1,138 @@
+// The device process: its own protection, its devices, its threads, and the housekeeping of its main thread.
+//
+// Order matters. First the ties to the server: die with the parent, no core dump (it would hold all of shared_buffers),
+// PostgreSQL's memory read-only before any code that could go wrong has run. Then the devices and the slots' threads,
+// with every signal blocked, so that all of them are started blocked and signals reach the main thread only. Then the
+// main thread lets signals in, says that the service is ready, and looks after things four times a second.
+//
+// The process has no state worth saving: its end, wherever it comes, is _exit. Its messages go to stderr, which is the
+// server's log.
+#include "engine/server/device_process.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "engine/server/device_setup.hpp"
+#include "engine/server/futex.hpp"
+#include "engine/server/memory_guard.hpp"
+#include "engine/server/slot_server.hpp"
+
+namespace gpuscan {
+
+using namespace protocol;
+
+namespace {
+
+constexpr int housekeeping_milliseconds = 250;
+constexpr int spin_microseconds = 50;
+constexpr unsigned fewest_cores_to_spin = 3;
+constexpr char oom_score_adj[] = "300"; // the kernel should rather take this process than the server
+
+void end_process(int) {
+    _exit(0);
+}
+
+void block_all_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, nullptr);
+}
+
+// In the main thread, when all others exist.
+void let_signals_in() {
+    for (int number = 1; number < NSIG; ++number)
+        signal(number, SIG_DFL);
+    for (int number : {SIGHUP, SIGINT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGURG, SIGCHLD})
+        signal(number, SIG_IGN);
+    signal(SIGTERM, end_process);
+    signal(SIGQUIT, end_process);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// The supervisor has compared the parent already; this is for those who call without one (tests).
+pid_t tie_to_parent() {
+    const pid_t parent = getppid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    return parent;
+}
+
+void be_a_modest_process() {
+    const struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (write(fd, oom_score_adj, strlen(oom_score_adj)) < 0) {
+        // A container may forbid it; nothing depends on it.
+    }
+    close(fd);
+}
+
+void set_state(Area &area, ServiceState state) {
+    area.state.store(static_cast<uint32_t>(state));
+    futex_wake(area.state);
+}
+
+[[noreturn]] void keep_house(Area &area, DeviceSetup &setup, SlotServer &server, pid_t parent) {
+    uint32_t config = area.config_version.load();
+    for (;;) {
+        futex_wait(area.config_version, config, housekeeping_milliseconds);
+        if (getppid() != parent)
+            _exit(1);
+        if (area.config_version.load() != config) {
+            config = area.config_version.load();
+            setup.configure();
+        }
+        server.cancel_abandoned();
+        setup.evict_gone();
+        setup.update_entries();
+    }
+}
+
+[[noreturn]] void serve(const DeviceProcessOptions &options, pid_t parent) {
+    Area &area = *options.area;
+    // Never destroyed: threads use them to the end.
+    auto *devices = new Devices;
+    auto *setup = new DeviceSetup(options, *devices);
+    const BufferPool pool = {static_cast<const uint8_t *>(options.shared_buffers), options.shared_buffers_size};
+    const int spin = std::thread::hardware_concurrency() >= fewest_cores_to_spin ? spin_microseconds : 0;
+    auto *server = new SlotServer{&area, area.generation.load(), devices, pool, spin};
+    const bool usable = setup->start();
+    if (usable)
+        server->start();
+    let_signals_in();
+    set_state(area, usable ? ServiceState::Ready : ServiceState::Failed);
+    keep_house(area, *setup, *server, parent);
+}
+
+} // namespace
+
+void device_process_main(const DeviceProcessOptions &options) {
+    block_all_signals();
+    const pid_t parent = tie_to_parent();
+    be_a_modest_process();
+    if (!guard_memory(options))
+        _exit(4);
+    try {
+        serve(options, parent);
+    } catch (const std::exception &error) {
+        fprintf(stderr, "gpuscan: the device process ends: %s\n", error.what());
+    } catch (...) {
+        fprintf(stderr, "gpuscan: the device process ends for an unknown reason\n");
+    }
+    _exit(2);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,157 @@
+// Which devices this process has; see device_setup.hpp.
+//
+// Memory. The host device's columns may take gpuscan.cache_size; what executions need beside them (hash tables, rows in
+// transit) comes on top and is bounded too. The GPU's share is one number for both, of which the cache takes four fifths.
+//
+// The GPU is opened before the service says that it is ready, because a session that wants the best device should not
+// get the host's for the first second and another one after it; but a driver that hangs is waited for only so long.
+#include "engine/server/device_setup.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <thread>
+
+#include "cuda/cuda_device.hpp"
+#include "engine/host/host_device.hpp"
+
+namespace gpuscan {
+
+using namespace protocol;
+
+namespace {
+
+constexpr size_t least_host_work = size_t(256) << 20; // memory for executions beside a small cache
+constexpr size_t cuda_cache_percent = 80;             // of the GPU's share
+constexpr std::chrono::seconds cuda_patience{60};
+
+unsigned thread_count(uint32_t setting) {
+    return setting != 0 ? setting : std::max(1u, std::thread::hardware_concurrency());
+}
+
+// The CUDA device while it is being opened. Shared with the thread that opens it, which may be given up.
+struct Opening {
+    std::mutex lock;
+    std::condition_variable finished;
+    bool done = false;
+    std::unique_ptr<Device> device;
+    std::string error = "the driver does not answer";
+};
+
+void open_cuda(const std::shared_ptr<Opening> &opening, const CudaOptions &options) {
+    std::unique_ptr<Device> device;
+    std::string error = "no GPU";
+    try {
+        device = make_cuda_device(options);
+    } catch (const std::exception &e) {
+        error = e.what();
+    }
+    std::lock_guard<std::mutex> guard(opening->lock);
+    opening->device = std::move(device);
+    opening->error = error;
+    opening->done = true;
+    opening->finished.notify_all();
+}
+
+} // namespace
+
+bool DeviceSetup::start() {
+    const uint32_t wanted = options_.area->wanted_devices.load();
+    if (wanted & 1)
+        start_host();
+    if (wanted & 2)
+        start_cuda();
+    configure();
+    update_entries();
+    return !devices_.all().empty();
+}
+
+void DeviceSetup::start_host() {
+    host_threads_ = thread_count(options_.area->host_threads.load());
+    try {
+        devices_.set(std::make_shared<ServedDevice>(DeviceKind::Host, make_host_device(host_threads_),
+                                                    options_.area->cache_size.load()));
+        note(DeviceKind::Host, ServiceState::Ready, "host", "");
+    } catch (const std::exception &e) {
+        note(DeviceKind::Host, ServiceState::Failed, "host", e.what());
+    }
+}
+
+void DeviceSetup::start_cuda() {
+    CudaOptions options = {};
+    options.ordinal = 0;
+    options.cache_dir = options_.cache_dir != nullptr ? options_.cache_dir : "";
+    options.pool = options_.shared_buffers;
+    options.pool_bytes = options_.shared_buffers_size;
+    auto opening = std::make_shared<Opening>();
+    std::thread(open_cuda, opening, options).detach();
+    std::unique_lock<std::mutex> guard(opening->lock);
+    opening->finished.wait_for(guard, cuda_patience, [&] { return opening->done; });
+    if (!opening->device) {
+        note(DeviceKind::Cuda, ServiceState::Failed, "", opening->error.c_str());
+        if (!(options_.area->wanted_devices.load() & 1))
+            fprintf(stderr, "gpuscan: the GPU cannot be used: %s\n", opening->error.c_str());
+        return;
+    }
+    const std::string name = opening->device->info().name;
+    devices_.set(std::make_shared<ServedDevice>(DeviceKind::Cuda, std::move(opening->device), 0));
+    note(DeviceKind::Cuda, ServiceState::Ready, name.c_str(), "");
+}
+
+void DeviceSetup::note(DeviceKind kind, ServiceState state, const char *name, const char *text) {
+    DeviceEntry &entry = options_.area->devices[kind == DeviceKind::Cuda];
+    entry.kind = static_cast<uint32_t>(kind);
+    snprintf(entry.name, sizeof entry.name, "%s", name);
+    snprintf(entry.note, sizeof entry.note, "%s", text);
+    entry.state = static_cast<uint32_t>(state);
+}
+
+void DeviceSetup::configure() {
+    const Area &area = *options_.area;
+    const unsigned threads = thread_count(area.host_threads.load());
+    if (host_threads_ != 0 && threads != host_threads_)
+        start_host(); // running sessions keep the old device to their end
+    for (const ServedDeviceRef &device : devices_.all())
+        apply_limits(*device);
+}
+
+void DeviceSetup::apply_limits(ServedDevice &served) {
+    if (served.kind == DeviceKind::Host) {
+        const size_t cache = options_.area->cache_size.load();
+        served.device->set_memory_limit(cache + std::max(cache / 2, least_host_work));
+        served.cache.set_budget(cache);
+        return;
+    }
+    const size_t share = std::min<uint32_t>(options_.area->device_share.load(), 100);
+    const size_t limit = served.device->info().memory_total / 100 * share;
+    served.device->set_memory_limit(limit);
+    served.cache.set_budget(limit / 100 * cuda_cache_percent);
+}
+
+void DeviceSetup::update_entries() {
+    for (const ServedDeviceRef &served : devices_.all()) {
+        const size_t index = served->kind == DeviceKind::Cuda;
+        DeviceEntry &entry = options_.area->devices[index];
+        const DeviceInfo info = served->device->info();
+        entry.memory_total.store(info.memory_total);
+        entry.memory_limit.store(info.memory_limit);
+        entry.memory_used.store(info.memory_used);
+        entry.cache_bytes.store(served->cache.bytes());
+        const uint64_t evictions = served->cache.evictions();
+        if (evictions > evictions_[index]) // (a replaced device begins at 0)
+            options_.area->counters.chunks_evicted.fetch_add(evictions - evictions_[index]);
+        evictions_[index] = evictions;
+    }
+}
+
+void DeviceSetup::evict_gone() {
+    for (const ServedDeviceRef &served : devices_.all())
+        served->cache.evict_gone([](const std::string &path) {
+            struct stat file;
+            return stat(path.c_str(), &file) == 0 && file.st_size > 0;
+        });
+}
+
+} // namespace gpuscan

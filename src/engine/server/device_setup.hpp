@@ -1,0 +1,35 @@
+// Which devices this process has, how much memory each may use, and what the views show of them.
+#pragma once
+
+#include "engine/server/device_process.hpp"
+#include "engine/server/devices.hpp"
+
+namespace gpuscan {
+
+class DeviceSetup {
+  public:
+    DeviceSetup(const DeviceProcessOptions &options, Devices &devices) : options_(options), devices_(devices) {}
+
+    // Makes the devices that area->wanted_devices asks for, with all signals blocked (drivers start threads). Returns
+    // whether there is any; why one is missing stands in its entry's note.
+    bool start();
+    // Obeys settings that have changed.
+    void configure();
+    // Brings the entries' numbers and the eviction counter up to date.
+    void update_entries();
+    // Evicts what belongs to files that are gone.
+    void evict_gone();
+
+  private:
+    void start_host();
+    void start_cuda();
+    void apply_limits(ServedDevice &device);
+    void note(protocol::DeviceKind kind, protocol::ServiceState state, const char *name, const char *text);
+
+    const DeviceProcessOptions &options_;
+    Devices &devices_;
+    unsigned host_threads_ = 0;
+    uint64_t evictions_[2] = {};
+};
+
+} // namespace gpuscan

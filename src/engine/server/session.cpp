@@ -1,0 +1,489 @@
+// One fragment of one backend; see session.hpp. In this file: every message but those that touch the cache's insides.
+#include "engine/server/session.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "engine/server/column_message.hpp"
+
+namespace gpuscan {
+
+using namespace protocol;
+
+namespace {
+
+constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
+
+void check(bool good, const char *what) {
+    if (!good)
+        throw InvalidMessage(what);
+}
+
+void copy_text(char *to, size_t size, const std::string &from) {
+    size_t n = std::min(size - 1, from.size());
+    memcpy(to, from.data(), n);
+    memset(to + n, 0, size - n);
+}
+
+} // namespace
+
+// ---- the frame ----------------------------------------------------------------------------------------------------
+
+SessionReply Session::handle(const SessionRequest &request) {
+    SessionReply reply;
+    MessageReader in(request.input, request.input_size);
+    MessageWriter out(request.output, slot_buffer_size);
+    try {
+        try {
+            dispatch(request, in, out);
+            reply.output_size = out.size();
+            return reply;
+        } catch (const InvalidMessage &error) {
+            reply.status = Status::Invalid;
+            reply.message = error.what();
+        } catch (const Cancelled &) {
+            reply.status = Status::Cancelled;
+            counters_.cancelled.fetch_add(1, std::memory_order_relaxed);
+        } catch (const RowError &error) {
+            reply.status = Status::RowError;
+            reply.message = error.what();
+            counters_.row_errors.fetch_add(1, std::memory_order_relaxed);
+        } catch (const DeviceLost &error) {
+            reply.status = Status::Fallback;
+            reply.message = error.what();
+            reply.device_lost = true;
+        } catch (const std::bad_alloc &) {
+            reply.status = Status::Fallback;
+            reply.message = "the device process is out of memory";
+        } catch (const std::exception &error) {
+            reply.status = Status::Fallback;
+            reply.message = error.what();
+        }
+    } catch (...) { // while copying a reason
+        reply.status = Status::Fallback;
+    }
+    reset();
+    return reply;
+}
+
+void Session::reset() {
+    groups_ = GroupTable();
+    merger_.reset();
+    feeds_.clear();
+    execution_.reset();
+    lookups_.clear();
+    program_ = Program();
+    pipeline_ = 0;
+    any_pass_ = false;
+    fetched_ = 0;
+    counted_ = ExecutionStats();
+    device_.reset();
+}
+
+void Session::dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out) {
+    switch (request.command) {
+    case Command::Open:
+        return open(in, out, request.cancel);
+    case Command::Close:
+        return reset();
+    case Command::Evict:
+        return evict(in, out);
+    case Command::ListCache:
+        return list_cache(in, out);
+    case Command::Test:
+        return test(in, request.cancel);
+    default:
+        break;
+    }
+    check(is_open(), "no program is open");
+    if (request.cancel != nullptr && request.cancel->load(std::memory_order_relaxed) != 0)
+        throw Cancelled();
+    switch (request.command) {
+    case Command::DefineSource:
+        return define_source(in);
+    case Command::Stage:
+        return stage(in, out);
+    case Command::Decode:
+        return decode(in, out, request.cancel);
+    case Command::Publish:
+        return publish(in, out);
+    case Command::DecodeRows:
+        return decode_rows(in, out, request.cancel);
+    case Command::Batch:
+        return batch(in, out);
+    case Command::ReadDictionary:
+        return read_dictionary(in, out);
+    case Command::PutLookup:
+        return put_lookup(in);
+    case Command::Run:
+        return run(in, out);
+    case Command::Fetch:
+        return fetch(out);
+    default:
+        throw InvalidMessage("unknown command");
+    }
+}
+
+// ---- program and sources ------------------------------------------------------------------------------------------
+
+void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
+    reset();
+    const OpenRequest request = in.head<OpenRequest>();
+    check(request.device <= static_cast<uint32_t>(DeviceKind::Cuda), "unknown device");
+    const std::string bytes = in.text(request.program_size);
+    Program program;
+    try {
+        program = parse_program(bytes.data(), bytes.size());
+    } catch (const std::runtime_error &error) {
+        throw InvalidMessage(error.what());
+    }
+    check(!program.pipelines.empty() && !program.sources.empty(), "empty program");
+    ServedDeviceRef device = devices_.find(static_cast<DeviceKind>(request.device));
+    if (!device)
+        throw DeviceError("the device is not available");
+    device_ = std::move(device);
+    began_ = device_->cache.tick();
+    program_ = std::move(program);
+    execution_ = device_->device->prepare(program_, cancel);
+    merger_ = std::make_unique<GroupMerger>(program_);
+    feeds_.resize(program_.sources.size());
+    lookups_.resize(program_.lookups.size());
+    OpenReply reply = {};
+    reply.device = static_cast<uint32_t>(device_->kind);
+    copy_text(reply.name, sizeof reply.name, device_->device->info().name);
+    out.put(reply);
+}
+
+void Session::define_source(MessageReader &in) {
+    const DefineSourceRequest request = in.head<DefineSourceRequest>();
+    check(request.source < feeds_.size(), "unknown source");
+    check(feeds_[request.source] == nullptr, "the source is defined already");
+    const ir::Range range = program_.sources[request.source].columns;
+    std::vector<Type> types;
+    for (ir::Index i = 0; i < range.count; ++i)
+        types.push_back(program_.source_columns[range.first + i].type);
+    if (request.locator.relation == 0) {
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, types);
+        return;
+    }
+    check(request.ncolumns == types.size(), "columns do not match the program");
+    std::vector<std::pair<std::string, ColumnLayout>> columns;
+    for (Type type : types) {
+        columns.push_back(read_column(in));
+        check(columns.back().second.type == type, "a column's type does not match the program");
+    }
+    const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
+    const std::string path(request.path, strnlen(request.path, sizeof request.path));
+    feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, file, path, columns);
+}
+
+SourceFeed &Session::feed(uint32_t source) {
+    check(source < feeds_.size() && feeds_[source] != nullptr, "the source is not defined");
+    return *feeds_[source];
+}
+
+// ---- staging ------------------------------------------------------------------------------------------------------
+
+void Session::stage(MessageReader &in, MessageWriter &out) {
+    const StageRequest request = in.head<StageRequest>();
+    SourceFeed &source = feed(request.source);
+    check(request.npages <= pages_per_chunk, "too many pages");
+    PageBits visible;
+    visible.read(in.part(bitmap_bytes), request.npages);
+    std::vector<uint64_t> lsns;
+    if (request.has_lsns)
+        lsns = in.array<uint64_t>(request.npages);
+    put_staged(out, source.stage(request, visible, request.has_lsns ? lsns.data() : nullptr), source);
+}
+
+void Session::publish(MessageReader &in, MessageWriter &out) {
+    const PublishRequest request = in.head<PublishRequest>();
+    SourceFeed &source = feed(request.source);
+    const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
+    put_staged(out, source.publish(bad, request.map_unchanged != 0), source);
+}
+
+void Session::put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &source) const {
+    StageReply reply = {};
+    reply.state = static_cast<uint32_t>(staged.state);
+    reply.pages = staged.pages.count();
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+    staged.pages.write(out.part(bitmap_bytes));
+}
+
+// The pages of a request, with addresses that lie where they must.
+std::vector<WindowPage> Session::window(const DecodeRequest &request, const std::vector<PageEntry> &entries,
+                                        MessageReader &in) const {
+    const uint8_t *copies = request.copied ? in.part(request.npages, page_size) : nullptr;
+    std::vector<WindowPage> pages;
+    pages.reserve(entries.size());
+    for (const PageEntry &entry : entries) {
+        check(entry.ntuples <= max_tuples_per_page, "too many tuples");
+        const size_t offset = size_t(entry.buffer) * page_size;
+        if (request.copied)
+            check(entry.buffer < request.npages, "no such page image");
+        else
+            check(pool_.size >= page_size && offset <= pool_.size - page_size, "no such buffer");
+        WindowPage page;
+        page.page = entry.page;
+        page.ntuples = entry.ntuples;
+        page.in_place = !request.copied;
+        page.lsn = entry.lsn;
+        page.data = (request.copied ? copies : pool_.pages) + offset;
+        pages.push_back(page);
+    }
+    return pages;
+}
+
+void Session::decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
+    const DecodeRequest request = in.head<DecodeRequest>();
+    SourceFeed &source = feed(request.source);
+    check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
+    check(!request.has_masks, "masks belong to DecodeRows");
+    const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
+    const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
+    put_statuses(out, source.decode(window(request, entries, in), bad, cancel), source);
+}
+
+void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
+    const DecodeRequest request = in.head<DecodeRequest>();
+    SourceFeed &source = feed(request.source);
+    check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
+    check(request.has_masks && request.nbad == 0, "DecodeRows needs masks and nothing else");
+    const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
+    const std::vector<TupleMask> masks = in.array<TupleMask>(request.npages);
+    for (size_t i = 0; i < masks.size(); ++i) {
+        int tuples = 0;
+        for (uint64_t word : masks[i].bits)
+            tuples += __builtin_popcountll(word);
+        check(tuples == entries[i].ntuples, "a mask does not have its tuples");
+    }
+    put_statuses(out, source.decode_rows(window(request, entries, in), masks, cancel), source);
+}
+
+void Session::put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses,
+                           const SourceFeed &source) const {
+    DecodeReply reply = {};
+    reply.npages = static_cast<uint32_t>(statuses.size());
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+    uint8_t *to = out.part(statuses.size());
+    for (PageStatus status : statuses)
+        *to++ = static_cast<uint8_t>(status);
+}
+
+void Session::batch(MessageReader &in, MessageWriter &out) {
+    const BatchRequest request = in.head<BatchRequest>();
+    SourceFeed &source = feed(request.source);
+    source.batch(in, request.nrows);
+    BatchReply reply = {};
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+}
+
+// ---- dictionaries and lookups -------------------------------------------------------------------------------------
+
+void Session::read_dictionary(MessageReader &in, MessageWriter &out) {
+    const ReadDictionaryRequest request = in.head<ReadDictionaryRequest>();
+    const Dictionary *dictionary = feed(request.source).dictionary(request.column);
+    check(dictionary != nullptr, "the column has no dictionary");
+    ReadDictionaryReply reply = {};
+    reply.id = dictionary->id();
+    reply.size = dictionary->size();
+    uint8_t *head = out.part(sizeof reply);
+    size_t left = out.left();
+    for (uint32_t code = request.first; code < reply.size; ++code) {
+        const std::string_view entry = dictionary->entry(code);
+        const uint32_t length = static_cast<uint32_t>(entry.size());
+        const size_t bytes = sizeof length + ((entry.size() + 3) & ~size_t(3));
+        if (bytes > left)
+            break;
+        left -= bytes;
+        ++reply.count;
+        uint8_t *to = out.part_unaligned(bytes);
+        memcpy(to, &length, sizeof length);
+        memcpy(to + sizeof length, entry.data(), entry.size());
+    }
+    if (reply.count == 0 && request.first < reply.size)
+        throw DeviceError("a text is too long for the device");
+    memcpy(head, &reply, sizeof reply);
+}
+
+void Session::put_lookup(MessageReader &in) {
+    const PutLookupRequest request = in.head<PutLookupRequest>();
+    check(request.lookup < lookups_.size(), "unknown lookup");
+    const ir::Lookup &lookup = program_.lookups[request.lookup];
+    LookupTable &table = lookups_[request.lookup];
+    const Dictionary *dictionary = feed(lookup.source).dictionary(lookup.column);
+    check(dictionary != nullptr && request.entries <= dictionary->size(), "the lookup is longer than its dictionary");
+    if (request.first == 0) {
+        table = LookupTable();
+        table.entries = request.entries;
+    }
+    check(request.entries == table.entries && request.first == table.filled && !table.set &&
+              request.count <= table.entries + 1 - table.filled,
+          "pieces of a lookup are out of order");
+    const size_t width = type_width(lookup.type);
+    const uint8_t *values = in.part(request.count, width);
+    table.values.insert(table.values.end(), values, values + request.count * width);
+    for (uint8_t null : in.array<uint8_t>(request.count))
+        table.nulls.push_back(null != 0);
+    if (lookup.type == Type::Bool)
+        for (size_t i = table.filled; i < table.values.size(); ++i)
+            table.values[i] = table.values[i] != 0;
+    table.filled += request.count;
+    if (table.filled < table.entries + 1)
+        return;
+    execution_->set_lookup(request.lookup, table.values.data(), table.nulls.data(), table.entries);
+    table.set = true;
+}
+
+// Every code that a pipeline may meet must be in the tables it is looked up in.
+void Session::check_lookups(uint32_t pipeline) const {
+    const bool main = pipeline + 1 == program_.pipelines.size();
+    for (size_t i = 0; i < lookups_.size(); ++i) {
+        const ir::Lookup &lookup = program_.lookups[i];
+        if (!main && lookup.source != program_.pipelines[pipeline].source)
+            continue;
+        const SourceFeed *source = lookup.source < feeds_.size() ? feeds_[lookup.source].get() : nullptr;
+        check(source != nullptr && lookups_[i].set && int64_t(lookups_[i].entries) > source->max_code(lookup.column),
+              "a lookup does not cover its dictionary");
+    }
+}
+
+// ---- running ------------------------------------------------------------------------------------------------------
+
+void Session::run(MessageReader &in, MessageWriter &out) {
+    const RunRequest request = in.head<RunRequest>();
+    check(request.pipeline == pipeline_ && pipeline_ < program_.pipelines.size(), "pipelines run in their order");
+    SourceFeed &source = feed(program_.pipelines[pipeline_].source);
+    check_lookups(pipeline_);
+    PassInput input;
+    source.add_to(input);
+    if (pipeline_ + 1 < program_.pipelines.size())
+        run_build(pipeline_, input, request.last != 0);
+    else
+        run_main(input, request.last != 0);
+    source.release(request.last != 0);
+    pipeline_ += request.last != 0;
+
+    const ExecutionStats stats = execution_->stats();
+    count(stats);
+    RunReply reply = {};
+    reply.rows_in = stats.rows_in;
+    reply.kernel_us = stats.kernel_us;
+    reply.compile_us = stats.compile_us;
+    reply.link_bytes = stats.link_bytes;
+    reply.groups = groups_.ngroups;
+    copy_text(reply.grouping, sizeof reply.grouping, stats.grouping);
+    reply.njoins = static_cast<uint32_t>(std::min<size_t>(stats.joins.size(), ir::max_joins));
+    out.put(reply);
+    for (uint32_t i = 0; i < reply.njoins; ++i)
+        copy_text(reinterpret_cast<char *>(out.part(64)), 64, stats.joins[i]);
+}
+
+void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
+    // A build cannot be repeated when it fails half-way, so the room for its table is made before.
+    const ir::Pipeline &p = program_.pipelines[pipeline];
+    size_t width = 16;
+    for (const ir::Range &list : {p.keys, p.payload})
+        for (ir::Index i = 0; i < list.count; ++i)
+            width += type_width(program_.exprs[program_.lists[list.first + i]].type) + 1;
+    device_->cache.make_room(2 * width * input.rows);
+    if (!input.chunks.empty())
+        execution_->run_build(pipeline, input.chunks);
+    if (last)
+        execution_->finish_build(pipeline);
+}
+
+void Session::run_main(const PassInput &input, bool last) {
+    // Without any row there is still the one group of a query without GROUP BY.
+    if (!input.chunks.empty() || (last && !any_pass_)) {
+        any_pass_ = true;
+        for (int attempt = 1;; ++attempt) {
+            try {
+                merger_->add(execution_->run_aggregate(input.chunks));
+                break;
+            } catch (const OutOfDeviceMemory &) {
+                if (attempt == run_attempts)
+                    throw;
+                const DeviceInfo info = device_->device->info();
+                device_->cache.make_room(info.memory_limit / 4 * size_t(attempt));
+            }
+        }
+    }
+    if (!last)
+        return;
+    groups_ = merger_->finish();
+    counters_.groups_out.fetch_add(groups_.ngroups, std::memory_order_relaxed);
+}
+
+void Session::count(const ExecutionStats &stats) {
+    counters_.rows_in.fetch_add(stats.rows_in - counted_.rows_in, std::memory_order_relaxed);
+    counters_.link_bytes.fetch_add(stats.link_bytes - counted_.link_bytes, std::memory_order_relaxed);
+    counters_.device_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
+    if (stats.compile_us > counted_.compile_us)
+        counters_.kernels_compiled.fetch_add(1, std::memory_order_relaxed);
+    counted_ = stats;
+}
+
+void Session::fetch(MessageWriter &out) {
+    check(pipeline_ == program_.pipelines.size(), "the main pipeline has not ended");
+    const size_t nkeys = program_.main().keys.count, naggregates = program_.main().aggregates.count;
+    const size_t group = nkeys * (sizeof(ir::Value) + 1) + naggregates * sizeof(ir::AggregateState);
+    const size_t fit = group == 0 ? SIZE_MAX : (slot_buffer_size - sizeof(FetchReply) - 64) / group;
+    const size_t n = std::min({groups_.ngroups - fetched_, fit, size_t(UINT32_MAX)});
+    FetchReply reply = {};
+    reply.ngroups = static_cast<uint32_t>(n);
+    reply.nkeys = static_cast<uint32_t>(nkeys);
+    reply.naggregates = static_cast<uint32_t>(naggregates);
+    out.put(reply);
+    auto put = [&](const void *from, size_t first, size_t width, size_t count) {
+        uint8_t *to = out.part(count * width);
+        if (count * width != 0)
+            memcpy(to, static_cast<const uint8_t *>(from) + first * width, count * width);
+    };
+    put(groups_.keys.data(), fetched_ * nkeys, sizeof(ir::Value), n * nkeys);
+    put(groups_.states.data(), fetched_ * naggregates, sizeof(ir::AggregateState), n * naggregates);
+    put(groups_.key_nulls.data(), fetched_ * nkeys, 1, n * nkeys);
+    fetched_ += n;
+}
+
+// ---- the cache from outside ---------------------------------------------------------------------------------------
+
+void Session::evict(MessageReader &in, MessageWriter &out) {
+    const EvictRequest request = in.head<EvictRequest>();
+    const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
+    EvictReply reply = {};
+    for (const ServedDeviceRef &device : devices_.all())
+        reply.bytes += request.all ? device->cache.evict_all() : device->cache.evict(file);
+    out.put(reply);
+}
+
+void Session::list_cache(MessageReader &in, MessageWriter &out) {
+    const ListCacheRequest request = in.head<ListCacheRequest>();
+    std::vector<CacheEntry> entries;
+    for (const ServedDeviceRef &device : devices_.all())
+        for (const Cache::Entry &entry : device->cache.list()) {
+            CacheEntry e = {};
+            e.locator = {entry.file.tablespace, entry.file.database, entry.file.relation};
+            e.column = entry.attnum;
+            e.device = static_cast<uint32_t>(device->kind);
+            e.chunks = entry.chunks;
+            e.pages = entry.pages;
+            e.bytes = entry.bytes;
+            e.hits = entry.hits;
+            entries.push_back(e);
+        }
+    const size_t first = std::min<size_t>(request.first, entries.size());
+    const size_t fit = (slot_buffer_size - sizeof(ListCacheReply) - 8) / sizeof(CacheEntry);
+    ListCacheReply reply = {};
+    reply.count = static_cast<uint32_t>(std::min(entries.size() - first, fit));
+    reply.more = first + reply.count < entries.size();
+    out.put(reply);
+    for (size_t i = 0; i < reply.count; ++i)
+        out.put(entries[first + i]);
+}
+
+} // namespace gpuscan

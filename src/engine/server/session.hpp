@@ -1,0 +1,99 @@
+// One fragment of one backend, from Open to Close, as a state machine over the protocol's messages.
+//
+// handle() answers one request and never throws: what the device cannot do is Fallback with the reason, what the sender
+// must not send is Invalid. Any answer but Ok ends the session, so that its memory is free before the backend has begun
+// with its CPU plan. Ending it, for whatever reason, gives the builder's token back and publishes nothing unfinished.
+//
+// The order that is enforced: Open; DefineSource for each source; per pipeline, in the program's order, staging of its
+// source and Run (until one says last); Fetch when the main pipeline's last Run is done. A chunk is staged at most once
+// per scan, and a lookup must cover every code that was staged: wrong orders cannot become wrong results.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/group_merge.hpp"
+#include "engine/program.hpp"
+#include "engine/server/source_feed.hpp"
+
+namespace gpuscan {
+
+struct SessionRequest {
+    protocol::Command command = protocol::Command::None;
+    const uint8_t *input = nullptr;
+    size_t input_size = 0;
+    uint8_t *output = nullptr; // protocol::slot_buffer_size bytes
+    const std::atomic<uint32_t> *cancel = nullptr; // the same for all requests of a session
+};
+
+struct SessionReply {
+    protocol::Status status = protocol::Status::Ok;
+    size_t output_size = 0;
+    std::string message;
+    bool device_lost = false; // the process must be restarted once the reply is sent
+};
+
+class Session {
+  public:
+    Session(Devices &devices, protocol::Counters &counters, BufferPool pool)
+        : devices_(devices), counters_(counters), pool_(pool) {}
+
+    SessionReply handle(const SessionRequest &request);
+    void reset(); // as Close
+    bool is_open() const { return device_ != nullptr; }
+
+  private:
+    struct LookupTable {
+        std::vector<uint8_t> values, nulls;
+        uint32_t entries = 0;
+        uint32_t filled = 0; // of entries + 1
+        bool set = false;
+    };
+
+    void dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out);
+    void open(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
+    void define_source(MessageReader &in);
+    void stage(MessageReader &in, MessageWriter &out);
+    void decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
+    void decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
+    void publish(MessageReader &in, MessageWriter &out);
+    void batch(MessageReader &in, MessageWriter &out);
+    void read_dictionary(MessageReader &in, MessageWriter &out);
+    void put_lookup(MessageReader &in);
+    void run(MessageReader &in, MessageWriter &out);
+    void fetch(MessageWriter &out);
+    void evict(MessageReader &in, MessageWriter &out);
+    void list_cache(MessageReader &in, MessageWriter &out);
+    void test(MessageReader &in, const std::atomic<uint32_t> *cancel);
+
+    SourceFeed &feed(uint32_t source);
+    std::vector<WindowPage> window(const protocol::DecodeRequest &request,
+                                   const std::vector<protocol::PageEntry> &entries, MessageReader &in) const;
+    void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &feed) const;
+    void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
+    void check_lookups(uint32_t pipeline) const;
+    void run_build(uint32_t pipeline, const PassInput &input, bool last);
+    void run_main(const PassInput &input, bool last);
+    void count(const ExecutionStats &stats);
+
+    Devices &devices_;
+    protocol::Counters &counters_;
+    const BufferPool pool_;
+
+    // Of the open fragment; the device is declared first because everything else is its.
+    ServedDeviceRef device_;
+    uint64_t began_ = 0;
+    Program program_;
+    std::unique_ptr<Execution> execution_;
+    std::vector<std::unique_ptr<SourceFeed>> feeds_;
+    std::vector<LookupTable> lookups_;
+    uint32_t pipeline_ = 0; // the one that runs next
+    std::unique_ptr<GroupMerger> merger_;
+    bool any_pass_ = false; // of the main pipeline
+    GroupTable groups_;
+    size_t fetched_ = 0;
+    ExecutionStats counted_; // what the counters already have
+};
+
+} // namespace gpuscan

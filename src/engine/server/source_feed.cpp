@@ -1,0 +1,281 @@
+// The rows that a session has staged of one source; see source_feed.hpp.
+#include "engine/server/source_feed.hpp"
+
+#include <algorithm>
+
+namespace gpuscan {
+
+using namespace protocol;
+
+namespace {
+
+// A pass is full when the session keeps this part of the cache from being evicted, or this part of it is its own.
+constexpr size_t held_part = 2, private_part = 8;
+
+void check(bool good, const char *what) {
+    if (!good)
+        throw InvalidMessage(what);
+}
+
+} // namespace
+
+SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const std::vector<Type> &types)
+    : device_(device), cache_(device.cache), counters_(counters), began_(began), max_code_(types.size(), -1) {
+    for (Type type : types) {
+        TransientColumn column;
+        column.type = type;
+        if (type == Type::Code) {
+            own_dictionaries_.push_back(
+                std::make_unique<Dictionary>(dictionary_max_entries, dictionary_max_bytes));
+            column.dictionary = own_dictionaries_.back().get();
+        }
+        columns_.push_back(column);
+    }
+    batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
+}
+
+SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const RelationFile &file,
+                       const std::string &path, const std::vector<std::pair<std::string, ColumnLayout>> &columns)
+    : device_(device), cache_(device.cache), counters_(counters), began_(began),
+      relation_(cache_.relation(file, path)), max_code_(columns.size(), -1) {
+    for (const auto &wanted : columns) {
+        ColumnRef cached = cache_.column(relation_, wanted.first, wanted.second);
+        std::string refusal = cache_.refusal(relation_, *cached);
+        if (!refusal.empty())
+            throw DeviceError(refusal);
+        columns_.push_back({cached->layout.type, &cached->layout, cached->dictionary.get()});
+        ids_.push_back(cached->id);
+        cached_.push_back(std::move(cached));
+    }
+    decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
+    batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
+}
+
+ChunkBuilder::Allocate SourceFeed::cache_allocator(bool *squeezed) {
+    return [this, squeezed](size_t bytes) { return cache_.allocate(bytes, began_, squeezed); };
+}
+
+ChunkBuilder::Allocate SourceFeed::work_allocator() {
+    return [this](size_t bytes) { return cache_.allocate_work(bytes); };
+}
+
+// ---- staging ------------------------------------------------------------------------------------------------------
+
+SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits &visible, const uint64_t *lsns) {
+    check(relation_ != nullptr, "the source is not a relation");
+    check(staged_.count(request.chunk) == 0, "the chunk is staged already");
+    build_.reset();
+    const bool identity = request.map_lsn != 0;
+    ChunkQuestion question;
+    question.visible = visible;
+    question.map_lsn = request.map_lsn;
+    question.lsns = lsns;
+    question.npages = request.npages;
+    question.columns = ids_;
+    Cache::Token token;
+    for (;;) {
+        Cache::Snapshot now = identity ? cache_.chunk(relation_, request.chunk) : Cache::Snapshot();
+        ChunkAnswer answer = check_chunk(now.version.get(), now.map_lsn, question);
+        if (answer.need_lsns)
+            return {StageState::NeedLsns, visible};
+        if (answer.confirms_map && !token)
+            cache_.confirm(relation_, request.chunk, now.version, request.map_lsn);
+        if (!answer.missing.any() || request.accept_missing)
+            return ready(request.chunk, now.version, answer.covered);
+        if (token || !identity || !request.prefer_build)
+            return start_build(request, visible, now.version, answer, std::move(token));
+        token = cache_.take_token(relation_, request.chunk);
+        if (!token)
+            return {StageState::Busy, answer.missing};
+        // Somebody may have published between our look and the token: look again.
+    }
+}
+
+SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered) {
+    staged_.insert(chunk);
+    if (covered.any()) {
+        cache_.touch(relation_, chunk, cached_);
+        hold(*version, covered);
+        counters_.pages_cached.fetch_add(covered.count(), std::memory_order_relaxed);
+    }
+    return {StageState::Ready, covered};
+}
+
+SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const PageBits &visible,
+                                           const ChunkRef &base, const ChunkAnswer &answer, Cache::Token token) {
+    auto build = std::make_unique<Build>();
+    build->chunk = request.chunk;
+    build->is_private = !token;
+    build->map_lsn = request.map_lsn;
+    build->visible = visible;
+    build->covered = answer.covered;
+    build->token = std::move(token);
+    std::vector<BuildColumn> columns;
+    for (const ColumnRef &column : cached_)
+        columns.push_back({column->id, &column->layout, column->dictionary.get()});
+    ChunkAnswer todo = answer;
+    if (build->is_private) {
+        build->base = base;
+        todo.covered = todo.verified = PageBits();
+    } else {
+        cache_.touch(relation_, request.chunk, cached_);
+    }
+    build->builder = std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
+                                                    build->is_private ? nullptr : base, todo, request.npages,
+                                                    std::move(columns));
+    build_ = std::move(build);
+    return {StageState::NeedPages, answer.missing};
+}
+
+std::vector<PageStatus> SourceFeed::decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
+                                           const std::atomic<uint32_t> *cancel) {
+    check(build_ != nullptr, "no chunk is being built");
+    PageBits twice;
+    for (const WindowPage &page : window) {
+        check(page.page < pages_per_chunk && build_->builder->wanted(page.page) && !twice.test(page.page),
+              "the page is not missing");
+        twice.set(page.page);
+    }
+    drop_bad_pages(bad);
+    try {
+        return build_->builder->decode(window, cancel);
+    } catch (const Undecodable &reason) {
+        build_.reset();
+        give_up(reason);
+    }
+}
+
+void SourceFeed::drop_bad_pages(const std::vector<uint16_t> &bad) {
+    for (uint16_t page : bad) {
+        check(page < pages_per_chunk && build_->builder->was_decoded(page), "the page was not decoded");
+        build_->builder->drop_page(page);
+    }
+}
+
+SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad, bool map_unchanged) {
+    check(build_ != nullptr, "no chunk is being built");
+    drop_bad_pages(bad);
+    std::unique_ptr<Build> build = std::move(build_);
+    const bool identity = map_unchanged && !build->is_private;
+    std::shared_ptr<ChunkVersion> version = build->builder->finish(identity, build->visible);
+    PageBits usable = build->builder->covered();
+    const size_t held_before = held_bytes_;
+    hold(*version, usable);
+    if (build->is_private) {
+        private_bytes_ += held_bytes_ - held_before;
+        if (build->covered.any())
+            hold(*build->base, build->covered);
+    } else {
+        cache_.publish(build->token, std::move(version), identity ? build->map_lsn : 0, build->squeezed);
+        counters_.chunks_built.fetch_add(1, std::memory_order_relaxed);
+    }
+    staged_.insert(build->chunk);
+    counters_.pages_decoded.fetch_add(build->builder->decoded_pages(), std::memory_order_relaxed);
+    counters_.pages_cached.fetch_add(build->covered.count(), std::memory_order_relaxed);
+    return {StageState::Ready, usable | build->covered};
+}
+
+void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered) {
+    Held held;
+    held.rows = covered_rows(version, covered);
+    if (held.rows.participating == 0)
+        return;
+    for (size_t c = 0; c < ids_.size(); ++c) {
+        held.columns.push_back(version.columns.at(ids_[c]));
+        held_bytes_ += held.columns.back().bytes();
+        note_codes(c, held.columns.back().stats.max);
+    }
+    held_.push_back(std::move(held));
+}
+
+// ---- transient rows -----------------------------------------------------------------------------------------------
+
+std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &window,
+                                                const std::vector<TupleMask> &masks,
+                                                const std::atomic<uint32_t> *cancel) {
+    check(relation_ != nullptr, "the source is not a relation");
+    check(decoded_->bytes() <= 2 * transient_limit, "the pass is full");
+    try {
+        std::vector<PageStatus> statuses = decoded_->decode(window, masks, cancel);
+        for (size_t c = 0; c < columns_.size(); ++c)
+            note_codes(c, decoded_->max_code(c));
+        return statuses;
+    } catch (const Undecodable &reason) {
+        give_up(reason);
+    }
+}
+
+void SourceFeed::batch(MessageReader &message, uint32_t nrows) {
+    check(nrows <= slot_buffer_size, "too many rows");
+    check(batched_->bytes() <= 2 * transient_limit, "the pass is full");
+    size_t full = 0;
+    if (!batched_->add(message, nrows, &full))
+        give_up(Undecodable("too many distinct values", {full}));
+    for (size_t c = 0; c < columns_.size(); ++c)
+        note_codes(c, batched_->max_code(c));
+}
+
+// The fragment ends here; what is known for sure to be wrong with a column saves the next query the way to here.
+void SourceFeed::give_up(const Undecodable &reason) {
+    std::string message = reason.what();
+    std::vector<size_t> guilty;
+    for (size_t c : reason.columns) {
+        const Dictionary *dictionary = columns_[c].dictionary;
+        if (dictionary == nullptr || reason.columns.size() == 1 || dictionary->size() >= dictionary_max_entries ||
+            dictionary->bytes() >= dictionary_max_bytes)
+            guilty.push_back(c);
+    }
+    if (guilty.empty())
+        guilty = reason.columns;
+    for (size_t i = 0; i < guilty.size() && relation_; ++i)
+        message += (i == 0 ? " in column " : " or ") + std::to_string(cached_[guilty[i]]->attnum);
+    if (guilty.size() == 1 && relation_)
+        cache_.refuse(relation_, *cached_[guilty[0]], message, columns_[guilty[0]].dictionary != nullptr);
+    throw DeviceError(message);
+}
+
+// ---- handing over -------------------------------------------------------------------------------------------------
+
+bool SourceFeed::pass_full() const {
+    size_t transient = batched_->bytes() + (decoded_ ? decoded_->bytes() : 0);
+    return transient > transient_limit || held_bytes_ > cache_.budget() / held_part ||
+           private_bytes_ > cache_.budget() / private_part;
+}
+
+void SourceFeed::add_to(PassInput &input) {
+    build_.reset();
+    for (const Held &held : held_) {
+        ChunkView view;
+        view.nrows = held.rows.nrows;
+        view.row_mask = held.rows.row_mask.empty() ? nullptr : held.rows.row_mask.data();
+        for (const ColumnData &column : held.columns)
+            view.columns.push_back(column_view(column.type, *column.values, column.nulls.get(), column.stats));
+        input.chunks.push_back(std::move(view));
+        input.rows += held.rows.participating;
+    }
+    if (decoded_)
+        decoded_->add_to(input);
+    batched_->add_to(input);
+}
+
+void SourceFeed::release(bool last) {
+    build_.reset();
+    held_.clear();
+    held_bytes_ = private_bytes_ = 0;
+    if (decoded_)
+        decoded_->clear();
+    batched_->clear();
+    if (last)
+        staged_.clear();
+}
+
+void SourceFeed::note_codes(size_t column, int64_t code) {
+    if (columns_[column].type == Type::Code)
+        max_code_[column] = std::max(max_code_[column], code);
+}
+
+int64_t SourceFeed::max_code(uint32_t column) const {
+    return column < max_code_.size() ? max_code_[column] : -1;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,99 @@
+// The rows that a session has staged of one source: chunks of the cache, chunks of its own, and transient rows.
+//
+// Per map page of a relation: stage() says what the cache has, decode() and publish() bring the rest, decode_rows() and
+// batch() bring what no cache may hold. add_to() hands everything to a pipeline; release() lets go of it.
+//
+// A session holds column buffers, never a whole version, so that columns which it does not use can be evicted meanwhile.
+#pragma once
+
+#include <set>
+
+#include "engine/server/devices.hpp"
+#include "engine/server/transient.hpp"
+
+namespace gpuscan {
+
+// PostgreSQL's shared_buffers as this process sees it.
+struct BufferPool {
+    const uint8_t *pages = nullptr;
+    size_t size = 0; // bytes
+};
+
+class SourceFeed {
+  public:
+    // Rows of a CPU plan.
+    SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const std::vector<Type> &types);
+    // Columns of a relation; throws DeviceError when one of them is refused.
+    SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const RelationFile &file,
+               const std::string &path, const std::vector<std::pair<std::string, ColumnLayout>> &columns);
+
+    struct Staged {
+        protocol::StageState state = protocol::StageState::Ready;
+        PageBits pages; // covered or missing
+    };
+    Staged stage(const protocol::StageRequest &request, const PageBits &visible, const uint64_t *lsns);
+    std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
+                                   const std::atomic<uint32_t> *cancel);
+    Staged publish(const std::vector<uint16_t> &bad, bool map_unchanged);
+
+    std::vector<PageStatus> decode_rows(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
+                                        const std::atomic<uint32_t> *cancel);
+    void batch(MessageReader &message, uint32_t nrows);
+
+    bool pass_full() const;
+    void add_to(PassInput &input);
+    void release(bool last); // last: the pipeline has read all; chunks may be staged again
+    bool is_relation() const { return relation_ != nullptr; }
+
+    Dictionary *dictionary(uint32_t column) const {
+        return column < columns_.size() ? columns_[column].dictionary : nullptr;
+    }
+    int64_t max_code(uint32_t column) const; // largest code staged so far, -1: none
+
+  private:
+    struct Held { // what is staged of one chunk
+        std::vector<ColumnData> columns;
+        ChunkRows rows;
+    };
+    struct Build {
+        uint32_t chunk = 0;
+        bool is_private = false;
+        uint64_t map_lsn = 0;
+        PageBits visible;
+        ChunkRef base;    // of a private build: what the cache had
+        PageBits covered; // of the base
+        bool squeezed = false;
+        Cache::Token token;
+        std::unique_ptr<ChunkBuilder> builder;
+    };
+
+    ChunkBuilder::Allocate cache_allocator(bool *squeezed);
+    ChunkBuilder::Allocate work_allocator();
+    Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);
+    Staged start_build(const protocol::StageRequest &request, const PageBits &visible, const ChunkRef &base,
+                       const ChunkAnswer &answer, Cache::Token token);
+    void drop_bad_pages(const std::vector<uint16_t> &bad);
+    void hold(const ChunkVersion &version, const PageBits &covered);
+    void note_codes(size_t column, int64_t code);
+    [[noreturn]] void give_up(const Undecodable &reason);
+
+    ServedDevice &device_;
+    Cache &cache_;
+    protocol::Counters &counters_;
+    const uint64_t began_; // the cache's clock at the session's start
+    RelationRef relation_;
+    std::vector<ColumnRef> cached_;  // relation
+    std::vector<uint32_t> ids_;      // relation
+    std::vector<std::unique_ptr<Dictionary>> own_dictionaries_;
+    std::vector<TransientColumn> columns_;
+    std::vector<int64_t> max_code_;
+
+    std::unique_ptr<Build> build_;
+    std::vector<Held> held_;
+    size_t held_bytes_ = 0, private_bytes_ = 0;
+    std::set<uint32_t> staged_; // chunks whose rows are or were in this scan
+    std::unique_ptr<DecodedRows> decoded_;
+    std::unique_ptr<BatchRows> batched_;
+};
+
+} // namespace gpuscan
