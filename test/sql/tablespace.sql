@@ -1,0 +1,56 @@
+-- Storage that moves: other tablespaces, other files, other persistence; what is cached never answers for what it was.
+SET client_min_messages = error;
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE regress_gpuscan_one LOCATION '';
+CREATE TABLESPACE regress_gpuscan_two LOCATION '';
+CREATE SCHEMA tablespace;
+SET search_path = tablespace, public;
+CREATE TABLE t (id int PRIMARY KEY, g int, s text);
+CREATE TABLE u (id int PRIMARY KEY, g int, s text) TABLESPACE regress_gpuscan_one;
+INSERT INTO t SELECT i, i % 6, 's' || i % 11 FROM generate_series(1, 1000) i;
+INSERT INTO u SELECT i, i % 5, 'u' || i % 13 FROM generate_series(1, 800) i;
+VACUUM (FREEZE, ANALYZE) t;
+VACUUM (FREEZE, ANALYZE) u;
+CREATE FUNCTION both_tables() RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT check_query(format('SELECT %1$s, count(*), sum(id), min(s) FROM %2$s GROUP BY %1$s', g, r)) FROM unnest('{t,u}'::text[]) r, unnest('{g,s}'::text[]) g
+$$;
+SELECT both_tables();
+ALTER TABLE t SET TABLESPACE regress_gpuscan_two;
+SELECT both_tables();
+ALTER TABLE u SET TABLESPACE regress_gpuscan_two;
+SELECT both_tables();
+UPDATE t SET s = 'changed' WHERE id % 9 = 0;
+ALTER TABLE t SET TABLESPACE regress_gpuscan_one;
+SELECT both_tables();
+VACUUM t;
+SELECT both_tables();
+BEGIN;
+ALTER TABLE t SET TABLESPACE pg_default;
+DELETE FROM t WHERE id > 500;
+SELECT both_tables();
+ROLLBACK;
+SELECT both_tables();
+CLUSTER t USING t_pkey;
+SELECT both_tables();
+ALTER TABLE t SET UNLOGGED;
+SELECT both_tables();
+INSERT INTO t SELECT i, 7, 'unlogged' FROM generate_series(2001, 2100) i;
+VACUUM t;
+SELECT both_tables();
+ALTER TABLE t SET LOGGED;
+SELECT both_tables();
+VACUUM (FREEZE) t;
+SELECT both_tables();
+-- two tables that change names
+BEGIN;
+ALTER TABLE t RENAME TO x;
+ALTER TABLE u RENAME TO t;
+ALTER TABLE x RENAME TO u;
+SELECT both_tables();
+COMMIT;
+SELECT both_tables();
+TRUNCATE t;
+SELECT both_tables();
+DROP TABLE t, u;
+DROP TABLESPACE regress_gpuscan_one;
+DROP TABLESPACE regress_gpuscan_two;

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# A hot standby answers from its device while the primary writes and vacuums: the answers are PostgreSQL's under the
+# same snapshot, and go on to be after promotion.
+. "$(dirname "$0")/common.bash"
+
+start_server 'gpuscan.device = host' 'wal_level = replica' 'max_wal_senders = 4' 'hot_standby = on'
+psql -Xq -v ON_ERROR_STOP=1 -f test/stress/setup.sql 2>"$tap_files/setup.log" || { cat "$tap_files/setup.log"; exit 1; }
+primary_port=$PGPORT
+standby_port=$((PGPORT + 1))
+standby=$SERVER/standby
+# shellcheck disable=SC2086
+$AS_SERVER "$SERVER_BIN/pg_basebackup" -h "$PGHOST" -p "$primary_port" -U postgres -D "$standby" -R -X stream -c fast --no-sync || exit 1
+$AS_SERVER bash -c "printf '%s\n' 'port = $standby_port' 'hot_standby_feedback = on' 'max_standby_streaming_delay = 5s' >>'$standby/postgresql.conf'"
+at_exit+=("\$AS_SERVER '$SERVER_BIN/pg_ctl' -D '$standby' -m immediate -w stop >/dev/null 2>&1")
+$AS_SERVER "$SERVER_BIN/pg_ctl" -D "$standby" -l "$SERVER/standby.log" -w -t 60 start >/dev/null || { tail "$SERVER/standby.log"; exit 1; }
+on_standby() {
+    PGPORT=$standby_port "$@"
+}
+on_standby wait_until 30 "SELECT bool_or(state = 'ready') FROM gpuscan_device"
+result $? 'the standby has a device'
+is 'it is a standby' "$(on_standby sql 'SELECT pg_is_in_recovery()')" t
+fact='SELECT t, count(*), sum(v), sum(n), min(d) FROM fact GROUP BY t'
+is 'it answers from the device' "$(on_standby sql "SELECT check_query('$fact')")" 'ok (20 rows)'
+is 'and from the cache' "$(on_standby sql "SET gpuscan.offload = force; EXPLAIN (ANALYZE, COSTS OFF, FORMAT JSON) $fact" | grep -E 'Pages (Decoded|by Row)' | tr -d ' ,\n')" '"PagesDecoded":0"PagesbyRow":0'
+
+fragments=$(on_standby sql 'SELECT fragments FROM gpuscan_stat')
+pgbench -n -f test/stress/writer.sql -c 2 -j 1 -T 30 --max-tries=100 >"$tap_files/writer.log" 2>&1 &
+crowd=($!)
+pgbench -n -f test/stress/vacuum.sql -c 1 -j 1 -T 30 >"$tap_files/vacuum.log" 2>&1 &
+crowd+=($!)
+on_standby pgbench -n -f test/stress/reader.sql -c 3 -j 1 -T 30 --max-tries=1000 >"$tap_files/reader.log" 2>&1 &
+crowd+=($!)
+for pid in "${crowd[@]}"; do
+    wait "$pid"
+    result $? 'a crowd of sessions ended well'
+done
+! grep -hE 'answers differ|aborted|FATAL|no unpinned' "$tap_files"/*.log | sort | uniq -c | head -n 5 | grep .
+result $? 'no answer on the standby differed'
+note "$(grep 'actually processed' "$tap_files/reader.log") by readers"
+ok 'the standby used its device' test "$(on_standby sql 'SELECT fragments FROM gpuscan_stat')" -gt $((fragments + 50))
+lsn=$(sql 'SELECT pg_current_wal_lsn()')
+PGPORT=$standby_port wait_until 60 "SELECT pg_last_wal_replay_lsn() >= '$lsn'"
+result $? 'the standby has caught up'
+both="SELECT md5(string_agg(x::text, ' ' ORDER BY x::text)) FROM ($fact) x"
+is 'primary and standby agree' "$(on_standby sql "SET gpuscan.offload = force; $both")" "$(sql "SET gpuscan.offload = off; $both")"
+on_standby sql 'SELECT pg_promote()' >/dev/null
+is 'promoted' "$(on_standby sql 'SELECT pg_is_in_recovery()')" f
+on_standby sql "UPDATE fact SET v = v + 1 WHERE id % 1000 = 0; DELETE FROM fact WHERE id % 777 = 0; VACUUM fact"
+is 'right answers after promotion' "$(on_standby sql "SELECT check_query('SELECT count(*), sum(v), sum(n), min(t), max(d) FROM fact')")" 'ok (1 rows)'
+! grep -E 'PANIC|TRAP|leak|was terminated' "$SERVER/standby.log" | grep .
+result $? 'nothing bad in the log of the standby'
+nothing_in_log 'PANIC|TRAP|leak|was terminated' 'nor in that of the primary'
