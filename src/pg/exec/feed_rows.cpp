@@ -191,6 +191,18 @@ void prepare(RowFeed *feed) {
     feed->row_context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan row", ALLOCSET_DEFAULT_SIZES);
 }
 
+// How many pages from `page` on are covered, as far as whole words go; most chunks are covered entirely.
+uint32 covered_words(const uint8 *covered, uint32 page, uint32 npages) {
+    uint32 skipped = 0;
+    for (; page + skipped + 64 <= npages; skipped += 64) {
+        uint64 word;
+        memcpy(&word, covered + (page + skipped) / 8, sizeof word);
+        if (word != ~UINT64CONST(0))
+            break;
+    }
+    return skipped;
+}
+
 } // namespace
 
 bool feed_rows(FragmentRun *run, int source, BufferAccessStrategy strategy, BlockNumber first, uint32 npages,
@@ -206,7 +218,9 @@ bool feed_rows(FragmentRun *run, int source, BufferAccessStrategy strategy, Bloc
 
     bool fed = true;
     for (uint32 page = 0; fed && page < npages; ++page) {
-        if ((covered[page / 8] >> (page % 8)) & 1)
+        if (page % 64 == 0)
+            page += covered_words(covered, page, npages);
+        if (page >= npages || (covered[page / 8] >> (page % 8)) & 1)
             continue;
         if (feed.limit == 0)
             prepare(&feed);
