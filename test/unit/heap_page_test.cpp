@@ -1,0 +1,298 @@
+// Heap pages to columns: every codec, NULLs, short varlenas, numerics, missing and dropped columns, and broken pages.
+#include "cuda/heap_page.cuh"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+
+#include "engine/device.hpp"
+#include "engine/dictionary.hpp"
+#include "engine/host/host_device.hpp"
+#include "page_builder.hpp"
+
+namespace gpuscan {
+namespace {
+
+using namespace pages;
+
+const AttributeLayout bool_layout{1, 1}, int2_layout{2, 2}, int4_layout{4, 4}, int8_layout{8, 8}, text_layout{-1, 4},
+    cstring_layout{-2, 1};
+
+ColumnLayout column(const std::vector<AttributeLayout> &all, size_t attnum, Codec codec, Type type, int scale = 0) {
+    ColumnLayout c;
+    c.attributes.assign(all.begin(), all.begin() + static_cast<long>(attnum));
+    c.codec = codec;
+    c.type = type;
+    c.scale = scale;
+    return c;
+}
+
+// A decode of some pages with its buffers.
+struct Decoded {
+    std::unique_ptr<Device> device = make_host_device(2);
+    std::vector<ColumnLayout> layouts;
+    std::vector<std::unique_ptr<Dictionary>> dictionaries;
+    std::vector<BufferRef> values, nulls;
+    DecodeResult result;
+
+    void run(const std::vector<const Page *> &pages, const std::vector<const TupleMask *> &masks = {}) {
+        DecodeJob job;
+        uint32_t row = 0;
+        for (size_t i = 0; i < pages.size(); ++i) {
+            const TupleMask *mask = masks.empty() ? nullptr : masks[i];
+            uint16_t n = pages[i]->tuples;
+            if (mask != nullptr) {
+                n = 0;
+                for (uint64_t bits : mask->bits)
+                    n = static_cast<uint16_t>(n + __builtin_popcountll(bits));
+            }
+            job.pages.push_back({pages[i]->bytes, row, n, 0, mask});
+            row += n;
+        }
+        for (const ColumnLayout &layout : layouts) {
+            values.push_back(device->allocate(row * type_width(layout.type)));
+            nulls.push_back(device->allocate(row));
+            dictionaries.push_back(std::make_unique<Dictionary>(100000, 1 << 20));
+            job.columns.push_back({&layout, values.back().get(), nulls.back().get(),
+                                   layout.codec == Codec::Text ? dictionaries.back().get() : nullptr});
+        }
+        device->decode(job, result, nullptr);
+    }
+    template <class T> T value(size_t c, size_t row) const { return static_cast<const T *>(values[c]->data)[row]; }
+    bool null(size_t c, size_t row) const { return static_cast<const uint8_t *>(nulls[c]->data)[row]; }
+    std::string_view text(size_t c, size_t row) const { return dictionaries[c]->entry(value<uint32_t>(c, row)); }
+};
+
+TEST(HeapPage, EveryCodec) {
+    std::vector<AttributeLayout> layout{bool_layout, int2_layout, int4_layout, int8_layout, int4_layout,
+                                        int8_layout, text_layout, text_layout, int4_layout};
+    Page page;
+    ASSERT_TRUE(page.add(layout, {fixed<uint8_t>(1), fixed<int16_t>(-2), fixed<int32_t>(3), fixed<int64_t>(-4),
+                                  fixed(1.5f), fixed(2.5), short_text("hello"),
+                                  short_text(numeric_body(-12345, 2)), fixed<int32_t>(77)}));
+    ASSERT_TRUE(page.add(layout, {fixed<uint8_t>(0), null_value(), fixed<int32_t>(30), null_value(), null_value(),
+                                  null_value(), long_text("hello"), null_value(), fixed<int32_t>(78)}));
+    Decoded d;
+    d.layouts = {column(layout, 1, Codec::Bool, Type::Bool),      column(layout, 2, Codec::Int16, Type::I16),
+                 column(layout, 3, Codec::Int32, Type::I32),      column(layout, 4, Codec::Int64, Type::I64),
+                 column(layout, 5, Codec::Float4, Type::F32),     column(layout, 6, Codec::Float8, Type::F64),
+                 column(layout, 7, Codec::Text, Type::Code),      column(layout, 8, Codec::Numeric, Type::I64, 2),
+                 column(layout, 8, Codec::Numeric, Type::I128, 2), column(layout, 9, Codec::Int32, Type::I32)};
+    d.run({&page});
+    ASSERT_EQ(PageStatus::Ok, d.result.pages[0]);
+    EXPECT_EQ(1, d.value<uint8_t>(0, 0));
+    EXPECT_EQ(-2, d.value<int16_t>(1, 0));
+    EXPECT_EQ(3, d.value<int32_t>(2, 0));
+    EXPECT_EQ(-4, d.value<int64_t>(3, 0));
+    EXPECT_EQ(1.5f, d.value<float>(4, 0));
+    EXPECT_EQ(2.5, d.value<double>(5, 0));
+    EXPECT_EQ("hello", d.text(6, 0));
+    EXPECT_EQ(-12345, d.value<int64_t>(7, 0));
+    EXPECT_TRUE(d.value<int128>(8, 0) == -12345);
+    EXPECT_EQ(77, d.value<int32_t>(9, 0));
+    EXPECT_EQ(30, d.value<int32_t>(2, 1));
+    EXPECT_EQ(78, d.value<int32_t>(9, 1));
+    EXPECT_EQ(0u, d.value<uint32_t>(6, 1));
+    for (size_t c : {1, 3, 4, 5, 7, 8})
+        EXPECT_TRUE(d.null(c, 1) && !d.null(c, 0)) << c;
+    EXPECT_EQ(3, d.result.columns[2].min);
+    EXPECT_EQ(30, d.result.columns[2].max);
+    EXPECT_TRUE(d.result.columns[1].any_null);
+    EXPECT_FALSE(d.result.columns[2].any_null);
+}
+
+TEST(HeapPage, MissingAndDroppedColumns) {
+    // column 2 was dropped (its values stay, or NULL), columns 4 and 5 came later
+    std::vector<AttributeLayout> layout{int4_layout, text_layout, int8_layout, int4_layout, text_layout};
+    Page page;
+    ASSERT_TRUE(page.add(layout, {fixed<int32_t>(1), short_text("gone"), fixed<int64_t>(10)}));
+    ASSERT_TRUE(page.add(layout, {fixed<int32_t>(2), null_value(), fixed<int64_t>(20), fixed<int32_t>(5)}));
+    ASSERT_TRUE(page.add(layout, {fixed<int32_t>(3), null_value(), fixed<int64_t>(30), null_value(), short_text("e")}));
+    Decoded d;
+    d.layouts = {column(layout, 3, Codec::Int64, Type::I64), column(layout, 4, Codec::Int32, Type::I32),
+                 column(layout, 5, Codec::Text, Type::Code)};
+    d.layouts[1].missing_null = false;
+    d.layouts[1].missing_low = static_cast<uint64_t>(-9);
+    d.layouts[1].missing_high = -1;
+    d.layouts[2].missing_null = false;
+    d.layouts[2].missing_text = "later";
+    d.run({&page});
+    ASSERT_EQ(PageStatus::Ok, d.result.pages[0]);
+    for (size_t r = 0; r < 3; ++r)
+        EXPECT_EQ(10 * static_cast<int64_t>(r + 1), d.value<int64_t>(0, r));
+    EXPECT_EQ(-9, d.value<int32_t>(1, 0));
+    EXPECT_EQ(5, d.value<int32_t>(1, 1));
+    EXPECT_TRUE(d.null(1, 2));
+    EXPECT_EQ("later", d.text(2, 0));
+    EXPECT_EQ("later", d.text(2, 1));
+    EXPECT_EQ("e", d.text(2, 2));
+    EXPECT_EQ(-9, d.result.columns[1].min);
+}
+
+TEST(HeapPage, CstringsAndAlignment) {
+    std::vector<AttributeLayout> layout{bool_layout, text_layout, cstring_layout, int8_layout, bool_layout, int2_layout};
+    Page page;
+    for (size_t n = 0; n < 9; ++n)
+        ASSERT_TRUE(page.add(layout, {fixed<uint8_t>(1), n % 2 ? short_text(std::string(n, 'x')) : long_text(std::string(n, 'y')),
+                                      {false, std::string(n, 'c') + '\0'}, fixed<int64_t>(static_cast<int64_t>(n)),
+                                      fixed<uint8_t>(0), fixed<int16_t>(static_cast<int16_t>(n * 3))}));
+    Decoded d;
+    d.layouts = {column(layout, 2, Codec::Text, Type::Code), column(layout, 4, Codec::Int64, Type::I64),
+                 column(layout, 6, Codec::Int16, Type::I16)};
+    d.run({&page});
+    ASSERT_EQ(PageStatus::Ok, d.result.pages[0]);
+    for (size_t n = 0; n < 9; ++n) {
+        EXPECT_EQ(std::string(n, n % 2 ? 'x' : 'y'), d.text(0, n));
+        EXPECT_EQ(static_cast<int64_t>(n), d.value<int64_t>(1, n));
+        EXPECT_EQ(static_cast<int16_t>(n * 3), d.value<int16_t>(2, n));
+    }
+}
+
+TEST(HeapPage, Statuses) {
+    std::vector<AttributeLayout> layout{int4_layout, text_layout};
+    auto status = [&](const Value &v, Codec codec, int scale = 0) {
+        Page page;
+        EXPECT_TRUE(page.add(layout, {fixed<int32_t>(1), v}));
+        Decoded d;
+        d.layouts = {column(layout, 2, codec, codec == Codec::Text ? Type::Code : Type::I64, scale)};
+        d.run({&page});
+        EXPECT_TRUE(d.result.pages[0] == PageStatus::Ok || d.null(0, 0));
+        return d.result.pages[0];
+    };
+    EXPECT_EQ(PageStatus::NeedsCpu, status(compressed_text(), Codec::Text));
+    EXPECT_EQ(PageStatus::NeedsCpu, status(toast_pointer(), Codec::Text));
+    EXPECT_EQ(PageStatus::NeedsCpu, status(toast_pointer(), Codec::Numeric));
+    EXPECT_EQ(PageStatus::Ok, status(short_text(numeric_body(5, 1)), Codec::Numeric, 1));
+    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(numeric_body(5, 1)), Codec::Numeric, 2));
+    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(std::string("\x00\xc0", 2)), Codec::Numeric)); // NaN
+    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(std::string("\x00\xd0", 2)), Codec::Numeric)); // inf
+    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(numeric_body(static_cast<int128>(INT64_MAX) + 1, 0)), Codec::Numeric));
+    EXPECT_EQ(PageStatus::Ok, status(short_text(numeric_body(INT64_MIN, 0)), Codec::Numeric));
+}
+
+TEST(HeapPage, LinePointersAndMasks) {
+    std::vector<AttributeLayout> layout{int4_layout};
+    Page page;
+    for (int32_t i = 0; i < 100; ++i) {
+        if (i % 3 == 0)
+            page.add_pointer(1, 2, 0); // redirected
+        ASSERT_TRUE(page.add(layout, {fixed<int32_t>(i)}));
+    }
+    Decoded all;
+    all.layouts = {column(layout, 1, Codec::Int32, Type::I32)};
+    all.run({&page});
+    ASSERT_EQ(PageStatus::Ok, all.result.pages[0]);
+    for (int32_t i = 0; i < 100; ++i)
+        ASSERT_EQ(i, all.value<int32_t>(0, static_cast<size_t>(i)));
+    TupleMask some, redirected, beyond; // line pointers 1 and 70 are the tuples 0 and 51
+    some.bits[0] = 2;
+    some.bits[1] = uint64_t(1) << 6;
+    redirected.bits[0] = 1;
+    beyond.bits[3] = 1;
+    Decoded masked;
+    masked.layouts = all.layouts;
+    masked.run({&page, &page, &page}, {&some, &redirected, &beyond});
+    EXPECT_EQ(PageStatus::Ok, masked.result.pages[0]);
+    EXPECT_EQ(0, masked.value<int32_t>(0, 0));
+    EXPECT_EQ(52, masked.value<int32_t>(0, 1));
+    EXPECT_EQ(PageStatus::Broken, masked.result.pages[1]);
+    EXPECT_EQ(PageStatus::Broken, masked.result.pages[2]);
+    page.tuples = 99; // fewer, and more, than are there
+    Decoded fewer;
+    fewer.layouts = all.layouts;
+    fewer.run({&page});
+    EXPECT_EQ(PageStatus::Broken, fewer.result.pages[0]);
+    page.tuples = 101;
+    Decoded more;
+    more.layouts = all.layouts;
+    more.run({&page});
+    EXPECT_EQ(PageStatus::Broken, more.result.pages[0]);
+}
+
+TEST(HeapPage, Numerics) {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 200000; ++i) {
+        int128 v = static_cast<int128>(static_cast<uint128>(random()) << 64 | random()) >> (random() % 128);
+        const int128 room = static_cast<int128>(1) << 120;
+        if (random() % 4 == 0) // trailing zeros, which are not stored
+            for (uint64_t zeros = random() % 12; zeros > 0 && v < room && v > -room; --zeros)
+                v *= 10;
+        int scale = static_cast<int>(random() % 30);
+        std::string body = numeric_body(v, scale, random() % 3 == 0);
+        int128 got;
+        ASSERT_TRUE(heap::decode_numeric(reinterpret_cast<const uint8_t *>(body.data()), 0,
+                                         static_cast<uint32_t>(body.size()), scale, got))
+            << i;
+        ASSERT_TRUE(got == v) << i;
+        ASSERT_FALSE(heap::decode_numeric(reinterpret_cast<const uint8_t *>(body.data()), 0,
+                                          static_cast<uint32_t>(body.size()), scale + 1, got));
+    }
+}
+
+// A page of a mixed table, some columns random.
+std::vector<AttributeLayout> mixed_layout() {
+    return {int4_layout, text_layout, bool_layout, int8_layout, text_layout, cstring_layout, int2_layout};
+}
+
+Page mixed_page(std::mt19937 &random) {
+    Page page;
+    auto layout = mixed_layout();
+    for (;;) {
+        std::vector<Value> values{fixed<int32_t>(static_cast<int32_t>(random())),
+                                  short_text(std::string(random() % 20, static_cast<char>('a' + random() % 3))),
+                                  fixed<uint8_t>(random() % 2),
+                                  fixed<int64_t>(random()),
+                                  short_text(numeric_body(static_cast<int>(random() % 100000), 2)),
+                                  {false, std::string(random() % 5, 'c') + '\0'},
+                                  fixed<int16_t>(static_cast<int16_t>(random()))};
+        for (Value &v : values)
+            if (random() % 8 == 0)
+                v = null_value();
+        values.resize(1 + random() % values.size());
+        if (!page.add(layout, values))
+            return page;
+    }
+}
+
+// Run under AddressSanitizer this shows that no byte outside of page and rows is touched.
+TEST(HeapPage, BrokenPages) {
+    auto device = make_host_device(1);
+    auto layout = mixed_layout();
+    std::vector<ColumnLayout> layouts{column(layout, 1, Codec::Int32, Type::I32), column(layout, 2, Codec::Text, Type::Code),
+                                      column(layout, 4, Codec::Int64, Type::I64), column(layout, 5, Codec::Numeric, Type::I128, 2),
+                                      column(layout, 7, Codec::Int16, Type::I16)};
+    Dictionary dictionary(1 << 20, 64 << 20);
+    std::vector<BufferRef> buffers;
+    DecodeJob job;
+    for (const ColumnLayout &l : layouts) {
+        BufferRef values = device->allocate(320 * type_width(l.type)), nulls = device->allocate(320);
+        job.columns.push_back({&l, values.get(), nulls.get(), l.codec == Codec::Text ? &dictionary : nullptr});
+        buffers.push_back(values);
+        buffers.push_back(nulls);
+    }
+    std::mt19937 random(1);
+    size_t ok = 0;
+    for (int round = 0; round < 100000; ++round) {
+        static Page base = mixed_page(random);
+        if (round % 1000 == 0)
+            base = mixed_page(random);
+        auto page = std::make_unique<Page>(base); // on the heap: a sanitizer watches its ends
+        if (round % 10 == 0)
+            for (uint8_t &byte : page->bytes)
+                byte = static_cast<uint8_t>(random());
+        for (int flips = static_cast<int>(random() % 20); flips > 0; --flips)
+            page->bytes[random() % (random() % 2 ? 400 : page_size)] = static_cast<uint8_t>(random());
+        TupleMask mask;
+        for (uint64_t &bits : mask.bits)
+            bits = random() & random() & random() & random();
+        job.pages = {{page->bytes, static_cast<uint32_t>(random() % 8), page->tuples, 0, round % 5 ? nullptr : &mask}};
+        DecodeResult result;
+        device->decode(job, result, nullptr);
+        ok += result.pages[0] == PageStatus::Ok;
+    }
+    EXPECT_GT(ok, 10u);
+}
+
+} // namespace
+} // namespace gpuscan

@@ -1,0 +1,137 @@
+// Programs on the wire: what is written is read back, and nothing that is broken gets through.
+#include "engine/program.hpp"
+
+#include <stdexcept>
+
+#include "reference.hpp"
+
+namespace gpuscan {
+namespace {
+
+using namespace reference;
+
+template <class T> bool same_bytes(const std::vector<T> &a, const std::vector<T> &b) {
+    return a.size() == b.size() && (a.empty() || memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+TEST(Program, RoundTrip) {
+    for (uint64_t seed = 1; seed < 200; ++seed) {
+        Program p = random_case(seed).program;
+        std::string wire = serialize_program(p);
+        Program q = parse_program(wire.data(), wire.size());
+        EXPECT_TRUE(same_bytes(p.exprs, q.exprs));
+        EXPECT_TRUE(same_bytes(p.constants, q.constants));
+        EXPECT_TRUE(same_bytes(p.lists, q.lists));
+        EXPECT_EQ(p.pipelines.size(), q.pipelines.size());
+        EXPECT_EQ(wire, serialize_program(q));
+    }
+}
+
+TEST(Program, TruncatedEverywhere) {
+    std::string wire = serialize_program(random_case(7).program);
+    for (size_t n = 0; n + 8 < wire.size(); ++n) {
+        std::string part = wire.substr(0, n); // its own allocation, so that a sanitizer sees reads beyond
+        EXPECT_THROW(parse_program(part.data(), part.size()), std::runtime_error) << n;
+    }
+}
+
+// Whatever bytes change, the answer is a program that can run or an exception.
+TEST(Program, FlippedBytes) {
+    std::mt19937 random(1);
+    size_t refused = 0;
+    for (int round = 0; round < 20000; ++round) {
+        std::string wire = serialize_program(random_case(1 + static_cast<uint64_t>(round) % 50).program);
+        for (int flips = 1 + static_cast<int>(random() % 3); flips > 0; --flips)
+            wire[random() % wire.size()] = static_cast<char>(random() % 3 ? random() % 8 : random());
+        try {
+            parse_program(wire.data(), wire.size());
+        } catch (const std::runtime_error &) {
+            ++refused;
+        }
+    }
+    EXPECT_GT(refused, 5000u);
+}
+
+// select sum(a + b) from t join u on t.a = u.a where a < 3
+Builder small() {
+    Builder b;
+    Index u = b.source({Type::I32, Type::F64}), t = b.source({Type::I32, Type::I32, Type::Code});
+    Pipeline build, main;
+    build.source = u;
+    build.sink = SinkKind::Build;
+    build.keys = b.list({b.column(Type::I32, 0, 0)});
+    build.payload = b.list({b.column(Type::F64, 0, 1)});
+    Index a = b.column(Type::I32, 0, 0);
+    main.source = t;
+    main.conjuncts = b.conjuncts({{b.binary(Op::Lt, a, b.constant(Type::I32, 3)), 0}});
+    main.joins = b.joins({{0, b.list({a})}});
+    main.aggregates = b.aggregates({aggregate(AggregateKind::Sum, b.binary(Op::Add, a, b.column(Type::I32, 0, 1)))});
+    b.p.pipelines = {build, main};
+    return b;
+}
+
+bool accepted(const Builder &b) {
+    std::string wire = serialize_program(b.p);
+    try {
+        parse_program(wire.data(), wire.size());
+        return true;
+    } catch (const std::runtime_error &) {
+        return false;
+    }
+}
+
+TEST(Program, Accepted) { EXPECT_TRUE(accepted(small())); }
+
+TEST(Program, Refused) {
+    auto refused = [](auto change) {
+        Builder b = small();
+        change(b);
+        return !accepted(b);
+    };
+    auto lookup = [](Builder &b, Index column, Type type) {
+        Lookup l;
+        l.type = type;
+        l.source = 1;
+        l.column = column;
+        b.p.lookups.push_back(l);
+    };
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines.clear(); }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[0].sink = SinkKind::Aggregate; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[1].sink = SinkKind::Build; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[1].source = 2; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[0].keys.count = 0; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[0].keys.first = 0xfffffff0; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[1].aggregates.count = 2; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.joins[0].build = 1; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.joins[0].keys.count = 2; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.conjuncts[0].after = 2; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.conjuncts[0].expr = b.p.joins[0].keys.first; })); // not Bool
+    EXPECT_TRUE(refused([](Builder &b) { b.p.exprs.back().a = static_cast<Index>(b.p.exprs.size() - 1); }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.exprs.back().type = Type::I64; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.exprs.back().op = static_cast<Op>(200); }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.exprs[0].type = static_cast<Type>(8); }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.source_columns[0].type = Type::I64; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.constants[0].type = Type::I64; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.aggregates[0].kind = static_cast<AggregateKind>(9); }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.aggregates[0].arg = none; }));
+    // a column of the join's payload before the join
+    EXPECT_TRUE(refused([](Builder &b) {
+        Index c = b.unary(Op::IsNull, Type::Bool, b.column(Type::F64, 1, 0));
+        b.p.conjuncts[0].expr = c;
+    }));
+    EXPECT_FALSE(refused([](Builder &b) {
+        b.p.conjuncts[0] = {b.unary(Op::IsNull, Type::Bool, b.column(Type::F64, 1, 0)), 1};
+    }));
+    // codes have no order, lookups read coded columns only
+    EXPECT_TRUE(refused([](Builder &b) {
+        Index c = b.column(Type::Code, 0, 2);
+        b.p.conjuncts[0].expr = b.binary(Op::Lt, c, c);
+    }));
+    EXPECT_TRUE(refused([&](Builder &b) { lookup(b, 0, Type::Bool); }));
+    EXPECT_TRUE(refused([&](Builder &b) { lookup(b, 3, Type::Bool); }));
+    EXPECT_TRUE(refused([&](Builder &b) { lookup(b, 2, Type::I128); }));
+    EXPECT_FALSE(refused([&](Builder &b) { lookup(b, 2, Type::Bool); }));
+}
+
+} // namespace
+} // namespace gpuscan

@@ -1,0 +1,943 @@
+// A reference for every device: random programs and data, and an interpreter that runs them row by row.
+//
+// The interpreter is as naive as it can be: one row, one expression node, one 128-bit integer or double at a time,
+// nested loops for joins, a std::map for groups. It shares only ir.hpp and, for float errors, nothing: overflow is found
+// in wider arithmetic or by looking at the result, in its own words.
+//
+//     Case c = random_case(seed);                   // program, sources, lookups
+//     Expected e = interpret(c);                    // groups, or "a row meets an error"
+//     GroupTable t = run_on(device, c);             // may throw RowError
+//     expect_same(c.program, e, t);              // or all of it: check(device, c)
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/device.hpp"
+#include "engine/group_merge.hpp"
+#include "engine/program.hpp"
+
+namespace gpuscan::reference {
+
+using namespace ir;
+
+struct Datum {
+    bool null = false;
+    int128 i = 0;  // integers, Bool, Code
+    double d = 0;  // floats
+};
+
+struct SqlError {};
+
+// ---- data ----
+
+struct Chunk {
+    uint32_t nrows = 0;
+    std::vector<std::vector<Datum>> columns;
+    std::vector<bool> mask;       // empty: every row
+    std::vector<uint8_t> ranged;  // per column: tell min and max
+};
+
+struct LookupData {
+    std::vector<Datum> entries; // the last one is NULL's
+};
+
+struct Case {
+    Program program;
+    std::vector<std::vector<Chunk>> sources; // per source
+    std::vector<LookupData> lookups;
+    size_t passes = 1; // run the main pipeline over its chunks in that many calls
+};
+
+using Key = std::vector<std::pair<bool, std::pair<uint64_t, uint64_t>>>; // NULL flag, bits
+
+struct State {
+    int64_t count = 0;
+    int128 i = 0;
+    double d = 0;
+};
+
+struct Expected {
+    bool error = false;
+    bool sum_error = false; // a sum overflowed in this order of its rows; in another it might not: either is right
+    std::map<Key, std::vector<State>> groups;
+};
+
+// ---- values and bytes ----
+
+inline void put_bytes(Type type, const Datum &v, uint8_t *to) {
+    if (type == Type::F32) {
+        float f = static_cast<float>(v.d);
+        memcpy(to, &f, 4);
+    } else if (type == Type::F64) {
+        memcpy(to, &v.d, 8);
+    } else {
+        memcpy(to, &v.i, type_width(type)); // little-endian
+    }
+}
+
+inline std::pair<uint64_t, uint64_t> bits(Type type, const Datum &v) {
+    if (type == Type::F64) {
+        double d = std::isnan(v.d) ? std::nan("") : v.d == 0 ? 0.0 : v.d;
+        uint64_t b;
+        memcpy(&b, &d, 8);
+        return {b, 0};
+    }
+    if (type == Type::F32) {
+        float f = std::isnan(v.d) ? std::nanf("") : v.d == 0 ? 0.0f : static_cast<float>(v.d);
+        uint32_t b;
+        memcpy(&b, &f, 4);
+        return {b, 0};
+    }
+    return {static_cast<uint64_t>(v.i), static_cast<uint64_t>(static_cast<uint128>(v.i) >> 64)};
+}
+
+// ---- the interpreter ----
+
+inline int compare(Type type, const Datum &a, const Datum &b) {
+    if (!is_float(type))
+        return a.i < b.i ? -1 : a.i > b.i;
+    bool na = std::isnan(a.d), nb = std::isnan(b.d);
+    if (na || nb)
+        return na && nb ? 0 : na ? 1 : -1;
+    return a.d < b.d ? -1 : a.d > b.d;
+}
+
+inline int128 check_range(Type type, int128 v) {
+    if (type != Type::I128) {
+        int bits = static_cast<int>(type_width(type)) * 8;
+        int128 bound = static_cast<int128>(1) << (bits - 1);
+        if (v < -bound || v >= bound)
+            throw SqlError();
+    }
+    return v;
+}
+
+inline double check_float(Type type, double result, bool inf_input, bool zero_allowed) {
+    if (type == Type::F32)
+        result = static_cast<float>(result);
+    if ((std::isinf(result) && !inf_input) || (result == 0 && !zero_allowed))
+        throw SqlError();
+    return result;
+}
+
+inline Datum arithmetic(Op op, Type type, const Datum &a, const Datum &b) {
+    Datum r;
+    if (is_float(type)) {
+        bool inf = std::isinf(a.d) || std::isinf(b.d);
+        float x = static_cast<float>(a.d), y = static_cast<float>(b.d);
+        bool f32 = type == Type::F32;
+        switch (op) {
+        case Op::Add:
+            r.d = check_float(type, f32 ? x + y : a.d + b.d, inf, true);
+            break;
+        case Op::Sub:
+            r.d = check_float(type, f32 ? x - y : a.d - b.d, inf, true);
+            break;
+        case Op::Mul:
+            r.d = check_float(type, f32 ? x * y : a.d * b.d, inf, a.d == 0 || b.d == 0);
+            break;
+        default:
+            if (b.d == 0 && !std::isnan(a.d))
+                throw SqlError();
+            r.d = check_float(type, f32 ? x / y : a.d / b.d, std::isinf(a.d), a.d == 0 || std::isinf(b.d));
+        }
+        return r;
+    }
+    switch (op) {
+    case Op::Add:
+        if (__builtin_add_overflow(a.i, b.i, &r.i))
+            throw SqlError();
+        break;
+    case Op::Sub:
+        if (__builtin_sub_overflow(a.i, b.i, &r.i))
+            throw SqlError();
+        break;
+    case Op::Mul:
+        if (__builtin_mul_overflow(a.i, b.i, &r.i))
+            throw SqlError();
+        break;
+    default:
+        if (b.i == 0)
+            throw SqlError();
+        if (b.i == -1) {
+            int128 zero = 0;
+            if (op == Op::Div && __builtin_sub_overflow(zero, a.i, &r.i))
+                throw SqlError();
+        } else {
+            r.i = op == Op::Div ? a.i / b.i : a.i % b.i;
+        }
+    }
+    check_range(type, r.i);
+    return r;
+}
+
+inline Datum cast(Type from, Type to, const Datum &a) {
+    Datum r;
+    if (is_float(to)) {
+        if (is_float(from)) {
+            r.d = a.d;
+            if (from == Type::F64 && to == Type::F32)
+                r.d = check_float(Type::F32, a.d, std::isinf(a.d), a.d == 0);
+            return r;
+        }
+        r.d = to == Type::F32 ? static_cast<double>(static_cast<float>(a.i)) : static_cast<double>(a.i);
+        return r;
+    }
+    if (is_float(from)) {
+        double v = std::nearbyint(a.d);
+        double bound = std::ldexp(1.0, static_cast<int>(type_width(to)) * 8 - 1);
+        if (!(v >= -bound && v < bound))
+            throw SqlError();
+        r.i = static_cast<int128>(v);
+        return r;
+    }
+    r.i = check_range(to, a.i);
+    return r;
+}
+
+// A row of a pipeline: per step, the values of its columns.
+using Row = std::vector<std::vector<Datum>>;
+
+class Interpreter {
+  public:
+    explicit Interpreter(const Case &c) : c_(c), p_(c.program) {}
+
+    Expected run() {
+        Expected out;
+        try {
+            tables_.resize(p_.pipelines.size());
+            for (Index i = 0; i < p_.pipelines.size(); ++i)
+                run_pipeline(i, out);
+        } catch (SqlError &) {
+            out.error = true;
+        }
+        out.sum_error = sum_error_;
+        if (p_.main().keys.count == 0 && out.groups.empty())
+            out.groups[Key()].resize(p_.main().aggregates.count);
+        return out;
+    }
+
+  private:
+    struct BuildRow {
+        std::vector<Datum> keys, payload;
+    };
+
+    const Case &c_;
+    const Program &p_;
+    std::vector<std::vector<BuildRow>> tables_;
+    bool sum_error_ = false;
+
+    void run_pipeline(Index index, Expected &out) {
+        const Pipeline &pipeline = p_.pipelines[index];
+        for (const Chunk &chunk : c_.sources[pipeline.source])
+            for (uint32_t r = 0; r < chunk.nrows; ++r) {
+                if (!chunk.mask.empty() && !chunk.mask[r])
+                    continue;
+                Row row(1);
+                for (const auto &column : chunk.columns)
+                    row[0].push_back(column[r]);
+                advance(index, row, out);
+            }
+    }
+
+    // `row` has passed row.size() - 1 joins and none of the conjuncts behind the last.
+    void advance(Index index, Row &row, Expected &out) {
+        const Pipeline &pipeline = p_.pipelines[index];
+        Index step = static_cast<Index>(row.size()) - 1;
+        for (Index i = 0; i < pipeline.conjuncts.count; ++i) {
+            const Conjunct &conjunct = p_.conjuncts[pipeline.conjuncts.first + i];
+            if (conjunct.after != step)
+                continue;
+            Datum v = value(conjunct.expr, row);
+            if (v.null || !v.i)
+                return;
+        }
+        if (step == pipeline.joins.count) {
+            sink(index, row, out);
+            return;
+        }
+        const Join &join = p_.joins[pipeline.joins.first + step];
+        std::vector<Datum> keys;
+        for (Index k = 0; k < join.keys.count; ++k)
+            keys.push_back(value(p_.lists[join.keys.first + k], row));
+        for (const BuildRow &build : tables_[join.build]) {
+            bool match = true;
+            for (size_t k = 0; k < keys.size(); ++k)
+                match = match && !keys[k].null && keys[k].i == build.keys[k].i;
+            if (!match)
+                continue;
+            row.push_back(build.payload);
+            advance(index, row, out);
+            row.pop_back();
+        }
+    }
+
+    void sink(Index index, const Row &row, Expected &out) {
+        const Pipeline &pipeline = p_.pipelines[index];
+        std::vector<Datum> keys;
+        for (Index k = 0; k < pipeline.keys.count; ++k)
+            keys.push_back(value(p_.lists[pipeline.keys.first + k], row));
+        if (pipeline.sink == SinkKind::Build) {
+            for (const Datum &key : keys)
+                if (key.null)
+                    return;
+            BuildRow build{keys, {}};
+            for (Index i = 0; i < pipeline.payload.count; ++i)
+                build.payload.push_back(value(p_.lists[pipeline.payload.first + i], row));
+            tables_[index].push_back(build);
+            return;
+        }
+        Key key;
+        for (Index k = 0; k < pipeline.keys.count; ++k) {
+            Type type = p_.exprs[p_.lists[pipeline.keys.first + k]].type;
+            key.push_back({keys[k].null, keys[k].null ? std::pair<uint64_t, uint64_t>() : bits(type, keys[k])});
+        }
+        std::vector<State> &states = out.groups[key];
+        states.resize(pipeline.aggregates.count);
+        for (Index a = 0; a < pipeline.aggregates.count; ++a)
+            accumulate(p_.aggregates[pipeline.aggregates.first + a], row, states[a]);
+    }
+
+    void accumulate(const Aggregate &aggregate, const Row &row, State &s) {
+        if (aggregate.kind == AggregateKind::CountRows) {
+            ++s.count;
+            return;
+        }
+        Datum v = value(aggregate.arg, row);
+        Type type = p_.exprs[aggregate.arg].type;
+        if (v.null)
+            return;
+        bool first = s.count++ == 0;
+        switch (aggregate.kind) {
+        case AggregateKind::Sum:
+            if (type == Type::F64) {
+                bool inf = std::isinf(s.d) || std::isinf(v.d);
+                s.d += v.d;
+                sum_error_ |= std::isinf(s.d) && !inf;
+            } else {
+                sum_error_ |= __builtin_add_overflow(s.i, v.i, &s.i);
+            }
+            break;
+        case AggregateKind::Min:
+        case AggregateKind::Max: {
+            Datum old{false, s.i, s.d};
+            int order = compare(type, v, old);
+            if (first || (aggregate.kind == AggregateKind::Min ? order < 0 : order > 0)) {
+                s.i = v.i;
+                s.d = v.d;
+            }
+            break;
+        }
+        default:
+            break;
+        }
+    }
+
+    Datum value(Index index, const Row &row) {
+        const Expr &e = p_.exprs[index];
+        switch (e.op) {
+        case Op::Column:
+            return row[e.a][e.b];
+        case Op::Const: {
+            const Constant &c = p_.constants[e.a];
+            Datum v;
+            v.null = c.null;
+            v.i = static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(c.high)) << 64 | c.low);
+            if (c.type == Type::F64)
+                memcpy(&v.d, &c.low, 8);
+            if (c.type == Type::F32) {
+                float f;
+                memcpy(&f, &c.low, 4);
+                v.d = f;
+            }
+            return v;
+        }
+        case Op::Case: {
+            Datum condition = value(e.a, row);
+            return value(!condition.null && condition.i ? e.b : e.c, row);
+        }
+        case Op::Coalesce: {
+            Datum a = value(e.a, row);
+            return a.null ? value(e.b, row) : a;
+        }
+        case Op::Lookup: {
+            Datum a = value(e.a, row);
+            const auto &entries = c_.lookups[e.b].entries;
+            return a.null ? entries.back() : entries[static_cast<size_t>(a.i)];
+        }
+        default:
+            break;
+        }
+        Datum a = value(e.a, row), r;
+        Type type = p_.exprs[e.a].type;
+        switch (e.op) {
+        case Op::IsNull:
+            r.i = a.null;
+            return r;
+        case Op::IsNotNull:
+            r.i = !a.null;
+            return r;
+        case Op::IsTrue:
+            r.i = !a.null && a.i;
+            return r;
+        case Op::Not:
+            r.null = a.null;
+            r.i = !a.i;
+            return r;
+        case Op::Neg:
+            r.null = a.null;
+            if (a.null)
+                return r;
+            if (is_float(e.type))
+                r.d = -a.d;
+            else if (__builtin_sub_overflow(static_cast<int128>(0), a.i, &r.i))
+                throw SqlError();
+            check_range(is_float(e.type) ? Type::I128 : e.type, r.i);
+            return r;
+        case Op::Cast:
+            if (a.null)
+                return a;
+            return type == e.type ? a : cast(type, e.type, a);
+        case Op::Bounded:
+            if (!a.null && std::isfinite(a.d) && std::fabs(a.d) > 1e140)
+                throw SqlError();
+            return a;
+        default:
+            break;
+        }
+        Datum b = value(e.b, row);
+        if (e.op == Op::And || e.op == Op::Or) {
+            bool absorbing = e.op == Op::Or; // the value that decides alone
+            if ((!a.null && (a.i != 0) == absorbing) || (!b.null && (b.i != 0) == absorbing)) {
+                r.i = absorbing;
+                return r;
+            }
+            r.null = a.null || b.null;
+            r.i = !absorbing;
+            return r;
+        }
+        r.null = a.null || b.null;
+        if (r.null)
+            return r;
+        if (e.op >= Op::Eq && e.op <= Op::Ge) {
+            int order = compare(type, a, b);
+            r.i = e.op == Op::Eq   ? order == 0
+                  : e.op == Op::Ne ? order != 0
+                  : e.op == Op::Lt ? order < 0
+                  : e.op == Op::Le ? order <= 0
+                  : e.op == Op::Gt ? order > 0
+                                   : order >= 0;
+            return r;
+        }
+        return arithmetic(e.op, e.type, a, b);
+    }
+};
+
+inline Expected interpret(const Case &c) { return Interpreter(c).run(); }
+
+// ---- running a case on a device ----
+
+// The chunks of a source in device memory.
+struct Loaded {
+    std::vector<ChunkView> views;
+    std::vector<BufferRef> buffers;
+    std::vector<std::vector<uint64_t>> masks;
+};
+
+inline Loaded load(Device &device, const Program &program, Index source, const std::vector<Chunk> &chunks) {
+    Loaded out;
+    Range columns = program.sources[source].columns;
+    for (const Chunk &chunk : chunks) {
+        ChunkView view;
+        view.nrows = chunk.nrows;
+        if (!chunk.mask.empty()) {
+            out.masks.emplace_back((chunk.nrows + 63) / 64, 0);
+            for (uint32_t r = 0; r < chunk.nrows; ++r)
+                if (chunk.mask[r])
+                    out.masks.back()[r / 64] |= uint64_t(1) << (r % 64);
+            view.row_mask = out.masks.back().data();
+        }
+        for (Index c = 0; c < columns.count; ++c) {
+            ColumnView column;
+            column.type = program.source_columns[columns.first + c].type;
+            size_t width = type_width(column.type);
+            std::vector<uint8_t> bytes(chunk.nrows * width + 16), nulls(chunk.nrows + 1);
+            bool any_null = false;
+            column.min = INT64_MAX;
+            column.max = INT64_MIN;
+            for (uint32_t r = 0; r < chunk.nrows; ++r) {
+                const Datum &v = chunk.columns[c][r]; // bytes under a NULL are whatever the generator left there
+                put_bytes(column.type, v, &bytes[r * width]);
+                nulls[r] = v.null;
+                any_null |= v.null;
+                if (!v.null && !is_float(column.type) && column.type != Type::I128) {
+                    column.min = std::min(column.min, static_cast<int64_t>(v.i));
+                    column.max = std::max(column.max, static_cast<int64_t>(v.i));
+                }
+            }
+            column.has_range = chunk.ranged[c] && !is_float(column.type) && column.type != Type::I128;
+            BufferRef values = device.allocate(bytes.size());
+            device.upload(*values, 0, bytes.data(), bytes.size());
+            column.values = values->data;
+            out.buffers.push_back(values);
+            if (any_null) {
+                BufferRef flags = device.allocate(nulls.size());
+                device.upload(*flags, 0, nulls.data(), nulls.size());
+                column.nulls = static_cast<const uint8_t *>(flags->data);
+                out.buffers.push_back(flags);
+            }
+            view.columns.push_back(column);
+        }
+        out.views.push_back(view);
+    }
+    return out;
+}
+
+inline GroupTable run_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel = nullptr,
+                         ExecutionStats *stats = nullptr) {
+    Program program = parse_program(serialize_program(c.program).data(), serialize_program(c.program).size());
+    auto execution = device.prepare(program, cancel);
+    for (Index l = 0; l < c.lookups.size(); ++l) {
+        Type type = program.lookups[l].type;
+        const auto &entries = c.lookups[l].entries;
+        std::vector<uint8_t> bytes(entries.size() * type_width(type)), nulls(entries.size());
+        for (size_t i = 0; i < entries.size(); ++i) {
+            put_bytes(type, entries[i], &bytes[i * type_width(type)]);
+            nulls[i] = entries[i].null;
+        }
+        execution->set_lookup(l, bytes.data(), nulls.data(), entries.size() - 1);
+    }
+    for (Index i = 0; i + 1 < program.pipelines.size(); ++i) {
+        Index source = program.pipelines[i].source;
+        Loaded data = load(device, program, source, c.sources[source]);
+        execution->run_build(i, data.views);
+        execution->finish_build(i);
+    }
+    GroupMerger merger(program);
+    const auto &chunks = c.sources[program.main().source];
+    for (size_t pass = 0; pass < c.passes; ++pass) {
+        size_t from = chunks.size() * pass / c.passes, to = chunks.size() * (pass + 1) / c.passes;
+        std::vector<Chunk> part(chunks.begin() + static_cast<long>(from), chunks.begin() + static_cast<long>(to));
+        Loaded data = load(device, program, program.main().source, part);
+        merger.add(execution->run_aggregate(data.views));
+    }
+    if (stats != nullptr)
+        *stats = execution->stats();
+    return merger.finish();
+}
+
+// ---- comparing ----
+
+inline int128 wide(uint64_t low, int64_t high) {
+    return static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(high)) << 64 | low);
+}
+
+inline std::string text(int128 v) {
+    return std::to_string(static_cast<int64_t>(v >> 64)) + ":" + std::to_string(static_cast<uint64_t>(v));
+}
+
+// "" when the states agree. Sums of doubles may differ by their order of addition.
+inline std::string difference(const Aggregate &aggregate, Type type, const State &want, const AggregateState &got) {
+    if (want.count != got.count)
+        return "count " + std::to_string(got.count) + ", expected " + std::to_string(want.count);
+    if (want.count == 0 || aggregate.kind == AggregateKind::CountRows || aggregate.kind == AggregateKind::Count)
+        return "";
+    if (!is_float(type)) {
+        int128 v = wide(got.low, got.high);
+        return v == want.i ? "" : text(v) + ", expected " + text(want.i);
+    }
+    double v;
+    memcpy(&v, &got.low, 8);
+    if (type == Type::F32) {
+        float f;
+        memcpy(&f, &got.low, 4);
+        v = f;
+    }
+    double tolerance = aggregate.kind == AggregateKind::Sum ? 1e-9 * std::fabs(want.d) + 1e-6 : 0;
+    if ((std::isnan(v) && std::isnan(want.d)) || v == want.d || std::fabs(v - want.d) <= tolerance)
+        return "";
+    return std::to_string(v) + ", expected " + std::to_string(want.d);
+}
+
+inline void expect_same(const Program &p, const Expected &want, const GroupTable &got) {
+    size_t nkeys = p.main().keys.count, naggregates = p.main().aggregates.count;
+    EXPECT_EQ(want.groups.size(), got.ngroups);
+    ASSERT_EQ(got.keys.size(), got.ngroups * nkeys);
+    ASSERT_EQ(got.key_nulls.size(), got.ngroups * nkeys);
+    ASSERT_EQ(got.states.size(), got.ngroups * naggregates);
+    for (size_t g = 0; g < got.ngroups; ++g) {
+        Key key;
+        for (size_t k = 0; k < nkeys; ++k) {
+            const Value &v = got.keys[g * nkeys + k];
+            bool null = got.key_nulls[g * nkeys + k];
+            key.push_back({null, null ? std::pair<uint64_t, uint64_t>()
+                                      : std::pair<uint64_t, uint64_t>(v.low, static_cast<uint64_t>(v.high))});
+        }
+        auto found = want.groups.find(key);
+        ASSERT_TRUE(found != want.groups.end()) << "unexpected group " << g;
+        for (size_t a = 0; a < naggregates; ++a) {
+            const Aggregate &aggregate = p.aggregates[p.main().aggregates.first + a];
+            Type type = aggregate.arg == none ? Type::I64 : p.exprs[aggregate.arg].type;
+            EXPECT_EQ("", difference(aggregate, type, found->second[a], got.states[g * naggregates + a]))
+                << "group " << g << ", aggregate " << a;
+        }
+    }
+}
+
+// Runs a case on a device and compares; answers whether a row met an error.
+inline bool check(Device &device, const Case &c) {
+    Expected want = interpret(c);
+    try {
+        GroupTable got = run_on(device, c);
+        EXPECT_FALSE(want.error) << "no error raised";
+        if (!want.error && !want.sum_error)
+            expect_same(c.program, want, got);
+        return false;
+    } catch (const RowError &) {
+        EXPECT_TRUE(want.error || want.sum_error) << "unexpected error raised";
+        return true;
+    }
+}
+
+// ---- building programs by hand ----
+
+struct Builder {
+    Program p;
+
+    Index add(Expr e) {
+        p.exprs.push_back(e);
+        return static_cast<Index>(p.exprs.size() - 1);
+    }
+    Type type(Index e) const { return p.exprs[e].type; }
+    Index column(Type type, Index step, Index column) { return add({Op::Column, type, 0, step, column, none}); }
+    Index constant(Type type, const Datum &v) {
+        Constant c;
+        c.type = type;
+        c.null = v.null;
+        if (!v.null) {
+            auto words = bits(type, v);
+            if (type == Type::F64)
+                memcpy(&words.first, &v.d, 8); // -0.0 stays itself
+            c.low = words.first;
+            c.high = static_cast<int64_t>(words.second);
+        }
+        p.constants.push_back(c);
+        return add({Op::Const, type, 0, static_cast<Index>(p.constants.size() - 1), none, none});
+    }
+    Index constant(Type type, int64_t v) {
+        Datum d;
+        d.i = v;
+        d.d = static_cast<double>(v);
+        return constant(type, d);
+    }
+    Index binary(Op op, Index a, Index b) {
+        bool comparison = op >= Op::Eq && op <= Op::Or;
+        return add({op, comparison ? Type::Bool : type(a), 0, a, b, none});
+    }
+    Index unary(Op op, Type type, Index a) { return add({op, type, 0, a, none, none}); }
+    Index source(const std::vector<Type> &types) {
+        Source s;
+        s.columns = {static_cast<Index>(p.source_columns.size()), static_cast<Index>(types.size())};
+        for (Type t : types)
+            p.source_columns.push_back({t});
+        p.sources.push_back(s);
+        return static_cast<Index>(p.sources.size() - 1);
+    }
+    Range list(const std::vector<Index> &items) {
+        Range r{static_cast<Index>(p.lists.size()), static_cast<Index>(items.size())};
+        p.lists.insert(p.lists.end(), items.begin(), items.end());
+        return r;
+    }
+    Range conjuncts(const std::vector<Conjunct> &items) {
+        Range r{static_cast<Index>(p.conjuncts.size()), static_cast<Index>(items.size())};
+        p.conjuncts.insert(p.conjuncts.end(), items.begin(), items.end());
+        return r;
+    }
+    Range joins(const std::vector<Join> &items) {
+        Range r{static_cast<Index>(p.joins.size()), static_cast<Index>(items.size())};
+        p.joins.insert(p.joins.end(), items.begin(), items.end());
+        return r;
+    }
+    Range aggregates(const std::vector<Aggregate> &items) {
+        Range r{static_cast<Index>(p.aggregates.size()), static_cast<Index>(items.size())};
+        p.aggregates.insert(p.aggregates.end(), items.begin(), items.end());
+        return r;
+    }
+};
+
+inline Aggregate aggregate(AggregateKind kind, Index arg = none) {
+    Aggregate a;
+    a.kind = kind;
+    a.arg = arg;
+    return a;
+}
+
+// ---- random programs and data ----
+
+class Generator {
+  public:
+    // `wild`: values near the limits of their types too, so that most programs meet an error.
+    Generator(uint64_t seed, bool wild) : random_(seed), wild_(wild) {}
+
+    Case make() {
+        size_t njoins = pick(4);
+        for (size_t j = 0; j < njoins; ++j)
+            make_build(j);
+        make_main(njoins);
+        c_.program = b_.p;
+        make_lookups();
+        c_.passes = 1 + pick(2);
+        return c_;
+    }
+
+  private:
+    static constexpr int codes = 7; // entries of every dictionary
+
+    std::mt19937_64 random_;
+    bool wild_;
+    Builder b_;
+    Case c_;
+    std::vector<Index> builds_; // pipelines
+
+    size_t pick(size_t n) { return random_() % n; }
+    bool chance(unsigned percent) { return pick(100) < percent; }
+
+    Type any_type() { return static_cast<Type>(pick(type_count)); }
+    Type key_type() {
+        if (chance(60))
+            return Type::I32;
+        static const Type types[] = {Type::I32, Type::I32, Type::I64, Type::I16, Type::I128, Type::Bool, Type::Code};
+        return types[pick(7)];
+    }
+
+    Datum random_value(Type type, bool may_be_null) {
+        Datum v;
+        v.null = may_be_null && chance(10);
+        if (type == Type::Bool)
+            v.i = static_cast<int>(pick(2));
+        else if (type == Type::Code)
+            v.i = static_cast<int>(pick(codes));
+        else if (is_float(type))
+            v.d = random_float(type);
+        else
+            v.i = random_integer(type);
+        return v;
+    }
+
+    int128 random_integer(Type type) {
+        int128 small = static_cast<int128>(pick(21)) - 10;
+        if (!wild_ || !chance(5))
+            return small;
+        size_t width = type_width(type) * 8;
+        int128 top = static_cast<int128>((static_cast<uint128>(1) << (width - 1)) - 1);
+        return small < 0 ? -top - 1 + (small + 10) / 3 : top - small / 3;
+    }
+
+    double random_float(Type type) {
+        if (chance(wild_ ? 10 : 3)) {
+            static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e300, 1e-300, 2.5, 3.5, -0.5};
+            double v = special[pick(wild_ ? 10 : 5)];
+            return type == Type::F32 ? static_cast<double>(static_cast<float>(v)) : v;
+        }
+        return (static_cast<double>(pick(81)) - 40) / 4;
+    }
+
+    std::vector<Type> random_types(size_t n) {
+        std::vector<Type> types(n);
+        for (Type &t : types)
+            t = chance(50) ? key_type() : any_type();
+        types[0] = Type::I32; // so that joins find partners
+        return types;
+    }
+
+    std::vector<Chunk> random_chunks(const std::vector<Type> &types, bool large) {
+        static const uint32_t sizes[] = {0, 1, 31, 32, 33, 64, 100};
+        static const uint32_t large_sizes[] = {1, 31, 32, 33, 1023, 1024, 1025, 2047, 2049};
+        std::vector<Chunk> chunks(chance(6) ? 0 : 1 + pick(3));
+        for (Chunk &chunk : chunks) {
+            chunk.nrows = large ? large_sizes[pick(9)] : sizes[pick(7)];
+            for (Type t : types) {
+                bool nulls = chance(60);
+                chunk.columns.emplace_back();
+                for (uint32_t r = 0; r < chunk.nrows; ++r)
+                    chunk.columns.back().push_back(random_value(t, nulls));
+                chunk.ranged.push_back(chance(70));
+            }
+            if (chance(30))
+                for (uint32_t r = 0; r < chunk.nrows; ++r)
+                    chunk.mask.push_back(chance(80));
+        }
+        return chunks;
+    }
+
+    // Types of the columns that exist at each step of the pipeline under construction.
+    std::vector<std::vector<Type>> steps_;
+    Index source_ = none;
+
+    Index expression(Type type, size_t depth) {
+        if (depth == 0 || chance(25))
+            return leaf(type);
+        if (chance(8))
+            return b_.add({Op::Case, type, 0, expression(Type::Bool, depth - 1), expression(type, depth - 1),
+                           expression(type, depth - 1)});
+        if (chance(6))
+            return b_.add({Op::Coalesce, type, 0, expression(type, depth - 1), expression(type, depth - 1), none});
+        if (type == Type::Bool)
+            return condition(depth);
+        if (type == Type::Code)
+            return leaf(type);
+        if (type == Type::F64 && chance(10))
+            return b_.unary(Op::Bounded, type, expression(type, depth - 1));
+        if (chance(25)) {
+            static const Type from[] = {Type::I16, Type::I32, Type::I64, Type::I128, Type::F64, Type::F32, Type::Bool};
+            Type t = from[pick(is_integer(type) ? 7 : 6)];
+            return b_.unary(Op::Cast, type, expression(t, depth - 1));
+        }
+        if (chance(10))
+            return b_.unary(Op::Neg, type, expression(type, depth - 1));
+        static const Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Mod};
+        size_t op = pick(is_integer(type) ? 5 : 4);
+        Index a = expression(type, depth - 1);
+        // Division by a value that may be zero would make almost every program fail.
+        Index b = op >= 3 && !wild_ ? b_.constant(type, 1 + static_cast<int64_t>(pick(5))) : expression(type, depth - 1);
+        return b_.binary(ops[op], a, b);
+    }
+
+    Index condition(size_t depth) {
+        switch (pick(8)) {
+        case 0:
+            return b_.binary(Op::And, expression(Type::Bool, depth - 1), expression(Type::Bool, depth - 1));
+        case 1:
+            return b_.binary(Op::Or, expression(Type::Bool, depth - 1), expression(Type::Bool, depth - 1));
+        case 2:
+            return b_.unary(Op::Not, Type::Bool, expression(Type::Bool, depth - 1));
+        case 3:
+            return b_.unary(Op::IsTrue, Type::Bool, expression(Type::Bool, depth - 1));
+        case 4:
+            return b_.unary(chance(50) ? Op::IsNull : Op::IsNotNull, Type::Bool, expression(any_type(), depth - 1));
+        default: {
+            Type t = any_type();
+            Op op = static_cast<Op>(static_cast<int>(Op::Eq) + static_cast<int>(pick(t == Type::Code ? 2 : 6)));
+            Index a = expression(t, depth - 1);
+            return b_.binary(op, a, expression(t, depth - 1));
+        }
+        }
+    }
+
+    Index leaf(Type type) {
+        std::vector<std::pair<Index, Index>> columns;
+        std::vector<Index> code_columns;
+        for (Index s = 0; s < steps_.size(); ++s)
+            for (Index c = 0; c < steps_[s].size(); ++c) {
+                if (steps_[s][c] == type)
+                    columns.push_back({s, c});
+                if (s == 0 && steps_[s][c] == Type::Code)
+                    code_columns.push_back(c);
+            }
+        bool looked_up = type == Type::Bool || type == Type::I32 || type == Type::I64 || type == Type::F64;
+        if (looked_up && !code_columns.empty() && chance(30)) {
+            Index column = code_columns[pick(code_columns.size())];
+            Lookup l;
+            l.type = type;
+            l.source = source_;
+            l.column = column;
+            b_.p.lookups.push_back(l);
+            return b_.add({Op::Lookup, type, 0, b_.column(Type::Code, 0, column),
+                           static_cast<Index>(b_.p.lookups.size() - 1), none});
+        }
+        if (!columns.empty() && chance(85)) {
+            auto at = columns[pick(columns.size())];
+            return b_.column(type, at.first, at.second);
+        }
+        return b_.constant(type, random_value(type, chance(20)));
+    }
+
+    void make_lookups() {
+        for (const Lookup &l : c_.program.lookups) {
+            LookupData data;
+            bool nulls = chance(50);
+            for (int i = 0; i <= codes; ++i)
+                data.entries.push_back(random_value(l.type, nulls));
+            c_.lookups.push_back(data);
+        }
+    }
+
+    // Joins with tables already built, and conjuncts between them. A list of expressions may repeat itself.
+    void make_steps(Pipeline &pipeline, size_t njoins) {
+        std::vector<Conjunct> conjuncts;
+        std::vector<Join> joins;
+        for (size_t j = 0;; ++j) {
+            for (size_t i = chance(25) ? 1 + pick(2) : 0; i > 0; --i)
+                conjuncts.push_back({expression(Type::Bool, 3), static_cast<Index>(j)});
+            if (j == njoins || builds_.empty())
+                break;
+            Index build = builds_[pick(builds_.size())];
+            const Pipeline table = b_.p.pipelines[build];
+            std::vector<Index> keys;
+            for (Index k = 0; k < table.keys.count; ++k)
+                keys.push_back(expression(b_.type(b_.p.lists[table.keys.first + k]), chance(80) ? 0 : 2));
+            joins.push_back({build, b_.list(keys)});
+            steps_.emplace_back();
+            for (Index i = 0; i < table.payload.count; ++i)
+                steps_.back().push_back(b_.type(b_.p.lists[table.payload.first + i]));
+        }
+        pipeline.conjuncts = b_.conjuncts(conjuncts);
+        pipeline.joins = b_.joins(joins);
+    }
+
+    void start(Pipeline &pipeline, bool large) {
+        std::vector<Type> types = random_types(1 + pick(5));
+        pipeline.source = source_ = b_.source(types);
+        c_.sources.push_back(random_chunks(types, large));
+        steps_.assign(1, types);
+    }
+
+    void make_build(size_t) {
+        Pipeline pipeline;
+        pipeline.sink = SinkKind::Build;
+        start(pipeline, false);
+        make_steps(pipeline, pick(3) == 0 ? 1 : 0);
+        std::vector<Index> keys, payload;
+        for (size_t i = 1 + (chance(30) ? pick(3) : 0); i > 0; --i)
+            keys.push_back(expression(key_type(), chance(80) ? 0 : 2));
+        for (size_t i = pick(4); i > 0; --i)
+            payload.push_back(expression(any_type(), chance(80) ? 0 : 2));
+        pipeline.keys = b_.list(keys);
+        pipeline.payload = b_.list(payload);
+        builds_.push_back(static_cast<Index>(b_.p.pipelines.size()));
+        b_.p.pipelines.push_back(pipeline);
+    }
+
+    void make_main(size_t njoins) {
+        Pipeline pipeline;
+        start(pipeline, njoins < 2);
+        make_steps(pipeline, njoins < 2 ? njoins : 1 + pick(2));
+        std::vector<Index> keys;
+        for (size_t i = pick(4); i > 0; --i)
+            keys.push_back(expression(any_type(), chance(80) ? 0 : 2));
+        std::vector<Aggregate> aggregates;
+        for (size_t i = 1 + pick(5); i > 0; --i) {
+            AggregateKind kind = static_cast<AggregateKind>(pick(5));
+            Type type = any_type();
+            while (kind == AggregateKind::Sum && !is_integer(type) && type != Type::F64)
+                type = any_type();
+            aggregates.push_back(
+                aggregate(kind, kind == AggregateKind::CountRows ? none : expression(type, pick(4))));
+        }
+        pipeline.keys = b_.list(keys);
+        pipeline.aggregates = b_.aggregates(aggregates);
+        b_.p.pipelines.push_back(pipeline);
+    }
+};
+
+inline Case random_case(uint64_t seed, bool wild = false) { return Generator(seed, wild).make(); }
+
+} // namespace gpuscan::reference

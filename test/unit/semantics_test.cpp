@@ -1,0 +1,176 @@
+// The scalar semantics: limits, errors, NaN, rounding, three-valued logic.
+#include "cuda/semantics.cuh"
+
+#include <gtest/gtest.h>
+
+#include <cfloat>
+#include <random>
+
+namespace gpuscan {
+namespace {
+
+using namespace sem;
+
+template <class T> using L = Limits<T>;
+
+template <class T> void check_limits() {
+    int e = 0;
+    EXPECT_EQ(L<T>::max, add(L<T>::max, T(0), e));
+    EXPECT_EQ(L<T>::min, sub(L<T>::min, T(0), e));
+    EXPECT_EQ(T(-1), add(L<T>::max, L<T>::min, e));
+    EXPECT_EQ(L<T>::min, mul(L<T>::min, T(1), e));
+    EXPECT_EQ(T(-3), div(T(-7), T(2), e));
+    EXPECT_EQ(T(-1), mod(T(-7), T(2), e));
+    EXPECT_EQ(T(0), mod(L<T>::min, T(-1), e));
+    EXPECT_EQ(L<T>::min + 1, neg(L<T>::max, e));
+    EXPECT_EQ(0, e);
+    auto fails = [](auto f) {
+        int error = 0;
+        f(error);
+        return error == 1;
+    };
+    EXPECT_TRUE(fails([](int &x) { add(L<T>::max, T(1), x); }));
+    EXPECT_TRUE(fails([](int &x) { add(L<T>::min, T(-1), x); }));
+    EXPECT_TRUE(fails([](int &x) { sub(L<T>::min, T(1), x); }));
+    EXPECT_TRUE(fails([](int &x) { sub(T(0), L<T>::min, x); }));
+    EXPECT_TRUE(fails([](int &x) { mul(L<T>::min, T(-1), x); }));
+    EXPECT_TRUE(fails([](int &x) { mul(L<T>::max, T(2), x); }));
+    EXPECT_TRUE(fails([](int &x) { mul(L<T>::min, L<T>::min, x); }));
+    EXPECT_TRUE(fails([](int &x) { div(T(1), T(0), x); }));
+    EXPECT_TRUE(fails([](int &x) { div(L<T>::min, T(-1), x); }));
+    EXPECT_TRUE(fails([](int &x) { mod(T(1), T(0), x); }));
+    EXPECT_TRUE(fails([](int &x) { neg(L<T>::min, x); }));
+}
+
+TEST(Semantics, IntegerLimits) {
+    check_limits<int16_t>();
+    check_limits<int32_t>();
+    check_limits<int64_t>();
+    check_limits<i128>();
+}
+
+// Every operation against the compiler's checked arithmetic, operands of all sizes.
+template <class T> void check_random() {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 200000; ++i) {
+        auto any = [&] {
+            i128 v = static_cast<i128>(static_cast<u128>(random()) << 64 | random());
+            return static_cast<T>(v >> (random() % 128));
+        };
+        T a = any(), b = any(), r;
+        int e = 0;
+        T got = add(a, b, e);
+        ASSERT_EQ(__builtin_add_overflow(a, b, &r), e == 1);
+        ASSERT_TRUE(e || got == r);
+        e = 0;
+        got = sub(a, b, e);
+        ASSERT_EQ(__builtin_sub_overflow(a, b, &r), e == 1);
+        ASSERT_TRUE(e || got == r);
+        e = 0;
+        got = mul(a, b, e);
+        ASSERT_EQ(__builtin_mul_overflow(a, b, &r), e == 1);
+        ASSERT_TRUE(e || got == r);
+    }
+}
+
+TEST(Semantics, IntegersAgainstTheCompiler) {
+    check_random<int16_t>();
+    check_random<int32_t>();
+    check_random<int64_t>();
+    check_random<i128>();
+}
+
+int float_error(double (*f)(double, double, int &), double a, double b) {
+    int e = 0;
+    f(a, b, e);
+    return e;
+}
+
+TEST(Semantics, FloatErrors) {
+    auto add8 = [](double a, double b, int &e) { return add(a, b, e); };
+    auto mul8 = [](double a, double b, int &e) { return mul(a, b, e); };
+    auto div8 = [](double a, double b, int &e) { return div(a, b, e); };
+    EXPECT_EQ(1, float_error(add8, DBL_MAX, DBL_MAX));
+    EXPECT_EQ(0, float_error(add8, INFINITY, 1));
+    EXPECT_EQ(0, float_error(add8, INFINITY, -INFINITY));
+    EXPECT_EQ(1, float_error(mul8, 1e200, 1e200));
+    EXPECT_EQ(1, float_error(mul8, 1e-200, 1e-200));
+    EXPECT_EQ(0, float_error(mul8, 0, 1e-200));
+    EXPECT_EQ(0, float_error(mul8, INFINITY, 0));
+    EXPECT_EQ(1, float_error(div8, 1, 0));
+    EXPECT_EQ(1, float_error(div8, INFINITY, 0));
+    EXPECT_EQ(0, float_error(div8, NAN, 0));
+    EXPECT_EQ(0, float_error(div8, 1, INFINITY));
+    EXPECT_EQ(1, float_error(div8, 1e-200, 1e200));
+    EXPECT_EQ(1, float_error(div8, 1e200, 1e-200));
+    int e = 0;
+    mul(1e30f, 1e30f, e);
+    EXPECT_EQ(1, e);
+}
+
+TEST(Semantics, FloatOrder) {
+    double nan = NAN;
+    EXPECT_TRUE(eq(nan, nan));
+    EXPECT_TRUE(lt((double)INFINITY, nan));
+    EXPECT_FALSE(lt(nan, nan));
+    EXPECT_FALSE(lt(nan, 1.0));
+    EXPECT_TRUE(gt(nan, 1.0));
+    EXPECT_TRUE(ge(nan, nan));
+    EXPECT_TRUE(le(nan, nan));
+    EXPECT_TRUE(ne(nan, 1.0));
+    EXPECT_TRUE(eq(-0.0, 0.0));
+    EXPECT_FALSE(lt(-0.0, 0.0));
+    EXPECT_TRUE(eq(NAN, NAN)); // float
+}
+
+template <class To, class From> bool casts(From from, To want) {
+    int e = 0;
+    To got = cast<To, From>(from, e);
+    return !e && got == want;
+}
+template <class To, class From> bool refuses(From from) {
+    int e = 0;
+    cast<To, From>(from, e);
+    return e == 1;
+}
+
+TEST(Semantics, Casts) {
+    EXPECT_TRUE((casts<int32_t, double>(2.5, 2)));
+    EXPECT_TRUE((casts<int32_t, double>(3.5, 4)));
+    EXPECT_TRUE((casts<int32_t, double>(-2.5, -2)));
+    EXPECT_TRUE((casts<int32_t, double>(2147483647.4, 2147483647)));
+    EXPECT_TRUE((refuses<int32_t, double>(2147483647.5)));
+    EXPECT_TRUE((casts<int32_t, double>(-2147483648.5, INT32_MIN)));
+    EXPECT_TRUE((refuses<int32_t, double>(-2147483649.0)));
+    EXPECT_TRUE((refuses<int64_t, double>(9223372036854775808.0)));
+    EXPECT_TRUE((casts<int64_t, double>(-9223372036854775808.0, INT64_MIN)));
+    EXPECT_TRUE((refuses<int16_t, float>(32767.5f)));
+    EXPECT_TRUE((refuses<int64_t, double>(NAN)));
+    EXPECT_TRUE((refuses<int64_t, float>(INFINITY)));
+    EXPECT_TRUE((refuses<int16_t, int32_t>(32768)));
+    EXPECT_TRUE((casts<int16_t, int64_t>(-32768, -32768)));
+    EXPECT_TRUE((refuses<int64_t, i128>(static_cast<i128>(1) << 64)));
+    EXPECT_TRUE((casts<i128, int32_t>(-5, -5)));
+    EXPECT_TRUE((casts<double, int64_t>(INT64_MAX, 9223372036854775808.0)));
+    EXPECT_TRUE((refuses<float, double>(1e300)));
+    EXPECT_TRUE((refuses<float, double>(1e-300)));
+    EXPECT_TRUE((casts<float, double>(INFINITY, INFINITY)));
+    EXPECT_TRUE((casts<int32_t, uint8_t>(1, 1)));
+    int e = 0;
+    bounded(1e140, e), bounded(INFINITY, e), bounded(NAN, e);
+    EXPECT_EQ(0, e);
+    bounded(-1.1e140, e);
+    EXPECT_EQ(1, e);
+}
+
+TEST(Semantics, ThreeValuedLogic) {
+    const Truth t{1, 0}, f{0, 0}, n{0, 1}, garbage{1, 1};
+    auto is = [](Truth a, Truth b) { return a.value == b.value && a.null == b.null; };
+    EXPECT_TRUE(is(truth_and(t, t), t) && is(truth_and(t, f), f) && is(truth_and(f, n), f) && is(truth_and(n, t), n));
+    EXPECT_TRUE(is(truth_or(f, f), f) && is(truth_or(t, n), t) && is(truth_or(n, f), n) && is(truth_or(n, n), n));
+    EXPECT_TRUE(is(truth_not(t), f) && is(truth_not(f), t) && is(truth_not(n), n));
+    EXPECT_TRUE(is(truth_and(garbage, t), n) && is(truth_or(garbage, f), n) && is(truth_not(garbage), n));
+}
+
+} // namespace
+} // namespace gpuscan
