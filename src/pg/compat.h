@@ -133,10 +133,10 @@ using TreeWalker = bool (*)(Node *, void *);
 using TreeMutator = Node *(*)(Node *, void *);
 #if PG_VERSION_NUM < 160000
 inline bool walk_expression(Node *node, TreeWalker walker, void *context) {
-    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(walker), context);
+    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), context);
 }
 inline Node *mutate_expression(Node *node, TreeMutator mutator, void *context) {
-    return expression_tree_mutator(node, reinterpret_cast<Node *(*)()>(mutator), context);
+    return expression_tree_mutator(node, reinterpret_cast<Node *(*)()>(reinterpret_cast<void (*)()>(mutator)), context);
 }
 #else
 inline bool walk_expression(Node *node, TreeWalker walker, void *context) {

@@ -38,8 +38,8 @@ struct FragmentSource {
     const char *alias; // for EXPLAIN
     int ncolumns;
     FragmentColumn *columns;
-    List *quals;       // EXPLAIN: filters of this source, in order
-    double rows;       // planner's estimate after the filters
+    List *quals; // EXPLAIN: filters of this source, in order
+    double rows; // planner's estimate after the filters
 };
 
 // A join step of the main pipeline, for EXPLAIN; the engine's program says the same in IR.
@@ -67,34 +67,34 @@ enum class LookupKind {
 struct FragmentLookup {
     LookupKind kind;
     int source, column; // whose dictionary
-    Expr *expr;         // Function; may hold Params and stable expressions (has_params): then per execution only
+    Expr *expr; // Function; may hold Params and stable expressions (has_params): then per execution only
     bool has_params;
-    Oid typid;          // type of expr's result
-    Type type;          // of the entries (Bool, I32, I64, F64)
-    Oid collation;      // Rank
-    bool is_bpchar;     // Rank: compare as bpchar
+    Oid typid;      // type of expr's result
+    Type type;      // of the entries (Bool, I32, I64, F64)
+    Oid collation;  // Rank
+    bool is_bpchar; // Rank: compare as bpchar
 };
 
 enum class OutputKind {
-    GroupKey,  // key
-    Count,     // count of state `agg` as int8
-    SumInt8,   // sum(int2), sum(int4): state `agg` as int8
+    GroupKey,   // key
+    Count,      // count of state `agg` as int8
+    SumInt8,    // sum(int2), sum(int4): state `agg` as int8
     SumNumeric, // sum(int8), sum(numeric): state `agg` as numeric with `scale`
-    SumFloat8, // sum(float8)
+    SumFloat8,  // sum(float8)
     AvgNumeric, // avg(int2/4/8), avg(numeric): numeric_div(sum as numeric with `scale`, count)
-    AvgFloat8, // avg(float4/8): sum / count
-    MinMax,    // state `agg` as a value of typid (see type and scale; Code: see rank_lookup)
+    AvgFloat8,  // avg(float4/8): sum / count
+    MinMax,     // state `agg` as a value of typid (see type and scale; Code: see rank_lookup)
 };
 
 // One column of the scan tuple that the node fills (others stay NULL: they are inputs only).
 struct FragmentOutput {
     OutputKind kind;
-    AttrNumber attno;   // in the scan tuple (custom_scan_tlist), from 1
-    int key;            // GroupKey: which
-    int agg;            // state that holds sum, min, max or count
-    Oid typid;          // SQL type of the output
+    AttrNumber attno; // in the scan tuple (custom_scan_tlist), from 1
+    int key;          // GroupKey: which
+    int agg;          // state that holds sum, min, max or count
+    Oid typid;        // SQL type of the output
     int32 typmod;
-    Type type;          // engine type of the key or state
+    Type type; // engine type of the key or state
     int32 scale;
     int source, column; // Code: whose dictionary
     int rank_lookup;    // MinMax of text: the Rank lookup whose inverse gives the entry; else -1
@@ -105,7 +105,7 @@ struct Fragment {
     FragmentSource *sources; // in the program's order
     int main_source;
     int njoins;
-    FragmentJoin *joins;     // of the main pipeline, in the program's order
+    FragmentJoin *joins; // of the main pipeline, in the program's order
     int nconstants;
     FragmentConstant *constants;
     int nlookups;
@@ -116,7 +116,7 @@ struct Fragment {
     // column fallback_attnos[i - 1] of the scan tuple. So the node's qual (HAVING) and projection serve both ways.
     int nfallback;
     AttrNumber *fallback_attnos;
-    List *group_exprs;       // EXPLAIN
+    List *group_exprs; // EXPLAIN
     bool has_group_by;
     int nkeys, naggregates;
     // The engine's program in its wire format (engine/program.hpp): header and arrays; FragmentConstants are filled in

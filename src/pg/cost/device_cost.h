@@ -1,0 +1,26 @@
+// What a fragment costs on a device, in the planner's units. The one place that knows rates.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+// Reading one source: a relation's pages into columns, or a CPU plan's rows.
+struct SourceWork {
+    bool is_relation;
+    double pages;         // relation
+    double visible_share; // of the pages that are all-visible
+    double rows;          // before the filters
+    double columns;       // that are looked at
+    double conjuncts;
+    double child_cost; // CPU plan: what PostgreSQL says it costs
+    double child_rows;
+};
+
+Cost device_source_cost(const SourceWork *work);
+Cost device_build_cost(double rows);                 // rows put into a hash table
+Cost device_probe_cost(double rows, double entries); // rows looked up in a table of so many entries
+Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates);
+Cost device_setup_cost(int nsources, int nlookups);
+
+} // namespace gpuscan

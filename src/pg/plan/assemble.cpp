@@ -1,0 +1,376 @@
+// Blueprint -> program. Puts translated expressions into pipelines and writes the engine's wire format.
+//
+// Order of the program: the pipelines that build hash tables, source 1 first, then the main one. Source numbers in the
+// program are those of the Blueprint; the main source is 0, and source i is probed in step i of the main pipeline, so
+// "Column{i, k}" is the k-th payload column of source i.
+//
+// The main pipeline is translated before the build sides are written down, because its translation decides which columns
+// they must carry as payload.
+#include "pg/pg.h"
+
+#include <algorithm>
+
+#include "engine/program.hpp"
+#include "pg/plan/blueprint.h"
+#include "pg/plan/refusal.h"
+#include "pg/plan/translate.h"
+
+namespace gpuscan {
+
+struct Assembly {
+    const Blueprint *blueprint;
+    Translation t;
+    Array<ir::Conjunct> *conjuncts; // per pipeline: 0 the main one, i the build of source i
+    Array<ir::Index> *build_keys;   // per source
+    Array<ir::Index> *probe_keys;   // per source
+    Array<ir::Index> group_keys;
+    AggregateStates states;
+    Array<FragmentOutput> outputs;
+};
+
+// ---- the parts ----
+
+static Bitmapset *not_null_attributes(Oid relid) {
+    Bitmapset *result = nullptr;
+    Relation relation = RelationIdGetRelation(relid);
+    if (!RelationIsValid(relation))
+        return nullptr;
+    TupleDesc descriptor = RelationGetDescr(relation);
+    for (int i = 0; i < descriptor->natts; ++i)
+        if (attribute_is_not_null(descriptor, i))
+            result = bms_add_member(result, i + 1);
+    RelationClose(relation);
+    return result;
+}
+
+static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
+    *a = Assembly{};
+    a->blueprint = blueprint;
+    a->t.binding = binding;
+    a->t.nsources = blueprint->nsources;
+    Size n = static_cast<Size>(blueprint->nsources);
+    a->t.sources = static_cast<TranslatedSource *>(palloc0(sizeof(TranslatedSource) * n));
+    a->conjuncts = static_cast<Array<ir::Conjunct> *>(palloc0(sizeof(Array<ir::Conjunct>) * n));
+    a->build_keys = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
+    a->probe_keys = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
+    for (int i = 0; i < blueprint->nsources; ++i) {
+        const BlueprintSource *from = &blueprint->sources[i];
+        TranslatedSource *to = &a->t.sources[i];
+        to->is_relation = from->is_relation;
+        to->rti = from->rti;
+        to->relid = from->relid;
+        to->child_attnos = from->child_attnos;
+        to->not_null = from->is_relation ? not_null_attributes(from->relid) : nullptr;
+    }
+}
+
+static bool add_conjuncts(Assembly *a, int pipeline, List *quals, int after) {
+    a->t.pipeline = pipeline;
+    ListCell *cell;
+    foreach (cell, quals) {
+        ir::Conjunct conjunct{};
+        if (!translate_condition(&a->t, static_cast<Expr *>(lfirst(cell)), &conjunct.expr))
+            return false;
+        conjunct.after = static_cast<ir::Index>(after);
+        append(&a->conjuncts[pipeline], conjunct);
+    }
+    return true;
+}
+
+static bool needs_only(Node *node, Index rti) {
+    List *vars = pull_var_clause(node, PVC_RECURSE_PLACEHOLDERS);
+    ListCell *cell;
+    foreach (cell, vars)
+        if (static_cast<Index>(static_cast<Var *>(lfirst(cell))->varno) != rti)
+            return false;
+    return vars != NIL;
+}
+
+// One equality: the side over the new source is the build key, the other one the probe key, both of one type.
+static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
+    Index rti = a->blueprint->sources[source].rti;
+    Expr *probe = static_cast<Expr *>(linitial(clause->args)),
+         *build = static_cast<Expr *>(lsecond(clause->args));
+    if (!needs_only(reinterpret_cast<Node *>(build), rti))
+        std::swap(probe, build);
+    Oid funcid = OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno);
+    if (!is_hashable_equality(funcid))
+        return refuse("a join by %s", format_procedure(funcid));
+    if (!may_execute(&a->t, funcid))
+        return false;
+
+    Value left, right;
+    a->t.pipeline = 0;
+    if (!translate(&a->t, probe, &left))
+        return false;
+    a->t.pipeline = source;
+    if (!translate(&a->t, build, &right))
+        return false;
+    if (left.kind != right.kind && !(is_integer_kind(left.kind) && is_integer_kind(right.kind)))
+        return refuse("a join of different types");
+    int32 scale = std::max(left.scale, right.scale);
+    Type type = static_cast<int>(left.type) > static_cast<int>(right.type) ? left.type : right.type;
+    if (left.kind == SqlKind::Numeric) {
+        int digits = std::max(left.precision - left.scale, right.precision - right.scale) + scale;
+        type = numeric_type(digits);
+    }
+    if (type != Type::Bool && type != Type::I16 && type != Type::I32 && type != Type::I64)
+        return refuse("a join by values that are not integers of up to 64 bits");
+    ir::Index probe_node, build_node;
+    if (!as_node(&a->t, left, type, scale, &probe_node) || !as_node(&a->t, right, type, scale, &build_node))
+        return false;
+    append(&a->probe_keys[source], probe_node);
+    append(&a->build_keys[source], build_node);
+    return true;
+}
+
+static bool add_join(Assembly *a, int source) {
+    const BlueprintJoin *join = &a->blueprint->joins[source - 1];
+    List *filters = NIL;
+    ListCell *cell;
+    foreach (cell, join->clauses) {
+        if (a->probe_keys[source].count == ir::max_join_keys)
+            filters = lappend(filters, lfirst(cell));
+        else if (!add_join_key(a, source, static_cast<OpExpr *>(lfirst(cell))))
+            return false;
+    }
+    return add_conjuncts(a, source, a->blueprint->sources[source].quals, 0) &&
+           add_conjuncts(a, 0, filters, source) && add_conjuncts(a, 0, join->filters, source);
+}
+
+static bool add_outputs(Assembly *a) {
+    const Blueprint *b = a->blueprint;
+    if (list_length(b->keys) > ir::max_group_keys)
+        return refuse("more than %d group keys", ir::max_group_keys);
+    a->t.pipeline = 0;
+    ListCell *cell;
+    foreach (cell, b->keys) {
+        FragmentOutput output;
+        ir::Index node;
+        if (!translate_group_key(&a->t, static_cast<Expr *>(lfirst(cell)), &node, &output))
+            return false;
+        output.key = append(&a->group_keys, node);
+        output.attno = static_cast<AttrNumber>(a->outputs.count + 1);
+        append(&a->outputs, output);
+    }
+    foreach (cell, b->aggrefs) {
+        FragmentOutput output;
+        if (!translate_aggregate(&a->t, static_cast<Aggref *>(lfirst(cell)), &a->states, &output))
+            return false;
+        output.attno = static_cast<AttrNumber>(a->outputs.count + 1);
+        append(&a->outputs, output);
+    }
+    return true;
+}
+
+static bool translate_all(Assembly *a) {
+    const Blueprint *b = a->blueprint;
+    if (b->nsources > ir::max_joins + 1)
+        return refuse("more than %d joins", ir::max_joins);
+    if (!add_conjuncts(a, 0, b->sources[0].quals, 0))
+        return false;
+    for (int i = 1; i < b->nsources; ++i)
+        if (!add_join(a, i))
+            return false;
+    return add_outputs(a);
+}
+
+// ---- the wire format ----
+
+struct Writer {
+    Array<ir::Conjunct> conjuncts;
+    Array<ir::Join> joins;
+    Array<ir::Index> lists;
+    Array<ir::Pipeline> pipelines;
+    Array<ir::Source> sources;
+    Array<ir::SourceColumn> columns;
+    Array<ir::Lookup> lookups;
+};
+
+static ir::Range add_list(Writer *w, const Array<ir::Index> &items) {
+    ir::Range range{static_cast<ir::Index>(w->lists.count), static_cast<ir::Index>(items.count)};
+    for (int i = 0; i < items.count; ++i)
+        append(&w->lists, items[i]);
+    return range;
+}
+
+static ir::Range add_pipeline_conjuncts(Writer *w, const Array<ir::Conjunct> &items) {
+    ir::Range range{static_cast<ir::Index>(w->conjuncts.count), static_cast<ir::Index>(items.count)};
+    for (int i = 0; i < items.count; ++i)
+        append(&w->conjuncts, items[i]);
+    return range;
+}
+
+static void write_build(Assembly *a, Writer *w, int source) {
+    TranslatedSource *s = &a->t.sources[source];
+    Array<ir::Index> payload{};
+    for (int i = 0; i < s->payload.count; ++i)
+        append(&payload, add_expr(&a->t, ir::Op::Column, s->columns[s->payload[i]].type, 0,
+                                  static_cast<ir::Index>(s->payload[i])));
+    ir::Pipeline pipeline{};
+    pipeline.source = static_cast<ir::Index>(source);
+    pipeline.sink = ir::SinkKind::Build;
+    pipeline.conjuncts = add_pipeline_conjuncts(w, a->conjuncts[source]);
+    pipeline.keys = add_list(w, a->build_keys[source]);
+    pipeline.payload = add_list(w, payload);
+    append(&w->pipelines, pipeline);
+}
+
+static void write_main(Assembly *a, Writer *w) {
+    ir::Pipeline pipeline{};
+    pipeline.source = 0;
+    pipeline.sink = ir::SinkKind::Aggregate;
+    pipeline.conjuncts = add_pipeline_conjuncts(w, a->conjuncts[0]);
+    pipeline.joins.first = static_cast<ir::Index>(w->joins.count);
+    for (int i = 1; i < a->t.nsources; ++i) {
+        ir::Join join{};
+        join.build = static_cast<ir::Index>(i - 1);
+        join.keys = add_list(w, a->probe_keys[i]);
+        append(&w->joins, join);
+    }
+    pipeline.joins.count = static_cast<ir::Index>(w->joins.count) - pipeline.joins.first;
+    pipeline.keys = add_list(w, a->group_keys);
+    pipeline.aggregates.first = 0;
+    pipeline.aggregates.count = static_cast<ir::Index>(a->states.states.count);
+    append(&w->pipelines, pipeline);
+}
+
+static void write_sources(Assembly *a, Writer *w) {
+    for (int i = 0; i < a->t.nsources; ++i) {
+        const TranslatedSource &s = a->t.sources[i];
+        ir::Source source{};
+        source.columns.first = static_cast<ir::Index>(w->columns.count);
+        source.columns.count = static_cast<ir::Index>(s.columns.count);
+        for (int k = 0; k < s.columns.count; ++k) {
+            ir::SourceColumn column{};
+            column.type = s.columns[k].type;
+            column.nullable = s.columns[k].nullable ? 1 : 0;
+            append(&w->columns, column);
+        }
+        append(&w->sources, source);
+    }
+    for (int i = 0; i < a->t.lookups.count; ++i) {
+        const FragmentLookup &from = a->t.lookups[i];
+        ir::Lookup lookup{};
+        lookup.type = from.type;
+        lookup.source = static_cast<ir::Index>(from.source);
+        lookup.column = static_cast<ir::Index>(from.column);
+        append(&w->lookups, lookup);
+    }
+}
+
+template <class T>
+static char *put(char *to, const Array<T> &array) {
+    Size bytes = sizeof(T) * static_cast<Size>(array.count);
+    if (bytes > 0)
+        memcpy(to, array.at, bytes);
+    return to + ((bytes + 7) & ~static_cast<Size>(7));
+}
+
+template <class T>
+static Size room(const Array<T> &array) {
+    return (sizeof(T) * static_cast<Size>(array.count) + 7) & ~static_cast<Size>(7);
+}
+
+static void write_program(Assembly *a, Fragment *out) {
+    Writer w{};
+    write_sources(a, &w);
+    for (int i = 1; i < a->t.nsources; ++i)
+        write_build(a, &w, i);
+    write_main(a, &w);
+
+    const Translation &t = a->t;
+    ProgramHeader header{};
+    header.exprs = static_cast<uint32_t>(t.exprs.count);
+    header.constants = static_cast<uint32_t>(t.constants.count);
+    header.lookups = static_cast<uint32_t>(w.lookups.count);
+    header.sources = static_cast<uint32_t>(w.sources.count);
+    header.source_columns = static_cast<uint32_t>(w.columns.count);
+    header.conjuncts = static_cast<uint32_t>(w.conjuncts.count);
+    header.joins = static_cast<uint32_t>(w.joins.count);
+    header.lists = static_cast<uint32_t>(w.lists.count);
+    header.aggregates = static_cast<uint32_t>(a->states.states.count);
+    header.pipelines = static_cast<uint32_t>(w.pipelines.count);
+
+    static_assert(sizeof header % 8 == 0, "arrays follow the header at once");
+    out->program_size = sizeof header + room(t.exprs) + room(t.constants) + room(w.lookups) +
+                        room(w.sources) + room(w.columns) + room(w.conjuncts) + room(w.joins) +
+                        room(w.lists) + room(a->states.states) + room(w.pipelines);
+    out->program = static_cast<char *>(palloc0(out->program_size));
+    char *at = out->program;
+    memcpy(at, &header, sizeof header);
+    at = put(at + sizeof header, t.exprs);
+    out->program_constants = reinterpret_cast<ir::Constant *>(at);
+    at = put(at, t.constants);
+    at = put(at, w.lookups);
+    at = put(at, w.sources);
+    at = put(at, w.columns);
+    at = put(at, w.conjuncts);
+    at = put(at, w.joins);
+    at = put(at, w.lists);
+    at = put(at, a->states.states);
+    put(at, w.pipelines);
+}
+
+// ---- the description ----
+
+static void describe(Assembly *a, Fragment *out) {
+    const Blueprint *b = a->blueprint;
+    out->nsources = b->nsources;
+    out->sources =
+        static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource) * static_cast<Size>(b->nsources)));
+    for (int i = 0; i < b->nsources; ++i) {
+        const BlueprintSource *from = &b->sources[i];
+        FragmentSource *to = &out->sources[i];
+        to->is_relation = from->is_relation;
+        to->rti = from->rti;
+        to->relid = from->relid;
+        to->child = from->child;
+        to->alias = from->alias;
+        to->ncolumns = a->t.sources[i].columns.count;
+        to->columns = a->t.sources[i].columns.at;
+        to->quals = from->quals;
+        to->rows = from->rows;
+    }
+    out->main_source = 0;
+    out->njoins = b->nsources - 1;
+    out->joins = static_cast<FragmentJoin *>(palloc0(sizeof(FragmentJoin) * static_cast<Size>(b->nsources)));
+    for (int i = 0; i < out->njoins; ++i) {
+        out->joins[i].source = i + 1;
+        out->joins[i].clauses = b->joins[i].clauses;
+        out->joins[i].filters = b->joins[i].filters;
+    }
+    out->nconstants = a->t.late_constants.count;
+    out->constants = a->t.late_constants.at;
+    out->nlookups = a->t.lookups.count;
+    out->lookups = a->t.lookups.at;
+    out->noutputs = a->outputs.count;
+    out->outputs = a->outputs.at;
+    out->nfallback = a->outputs.count;
+    out->fallback_attnos =
+        static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * static_cast<Size>(out->nfallback + 1)));
+    for (int i = 0; i < out->nfallback; ++i)
+        out->fallback_attnos[i] = static_cast<AttrNumber>(i + 1);
+    out->group_exprs = b->keys;
+    out->has_group_by = b->has_group_by;
+    out->nkeys = a->group_keys.count;
+    out->naggregates = a->states.states.count;
+}
+
+Fragment *assemble(const Blueprint *blueprint, bool binding) {
+    Assembly a;
+    begin(&a, blueprint, binding);
+    if (!translate_all(&a)) {
+        if (binding)
+            ereport(ERROR,
+                    (errcode(ERRCODE_INTERNAL_ERROR), errmsg("a GpuScan node cannot be bound to the device"),
+                     errdetail("A function or type that the plan uses has changed since it was made.")));
+        return nullptr;
+    }
+    Fragment *fragment = static_cast<Fragment *>(palloc0(sizeof(Fragment)));
+    write_program(&a, fragment);
+    describe(&a, fragment);
+    return fragment;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,50 @@
+// A fragment as the planner thinks of it: which relations, which expressions, in which order.
+//
+// The hooks make a Blueprint out of candidates (fragments.h); path.cpp stores it in a CustomScan; bind.cpp reads it back
+// at executor start. assemble() turns a Blueprint into the engine's program, for the planner as a rehearsal and for the
+// executor in earnest, so the two cannot disagree about what a device may run.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "pg/plan/fragment.h"
+
+namespace gpuscan {
+
+struct BlueprintSource {
+    bool is_relation;
+    Index rti;
+    Oid relid; // InvalidOid for a CPU plan
+    const char *alias;
+    int child; // CPU plan: index into the custom plans (from 1); else -1
+    List *
+        child_attnos; // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)
+    List *quals;      // implicitly ANDed expressions, in the order in which they should run
+    double rows;      // after the quals
+};
+
+// Source i (from 1) is joined in step i - 1.
+struct BlueprintJoin {
+    List *clauses; // equalities between expressions of source i and of earlier sources
+    List *filters; // what else must hold once source i is there
+};
+
+struct Blueprint {
+    int nsources;
+    BlueprintSource *sources; // [0] is the main one
+    BlueprintJoin *joins;     // [nsources - 1]
+    List *keys;               // group key expressions
+    List *aggrefs;
+    bool has_group_by;
+};
+
+// The scan tuple's first columns are the outputs: keys, then aggregates; the fallback plan delivers just these.
+inline int output_count(const Blueprint *b) {
+    return list_length(b->keys) + list_length(b->aggrefs);
+}
+
+// Builds program and description. Planner (binding = false): NULL where a device may not run it, the reason has been
+// told. Binding: never NULL.
+Fragment *assemble(const Blueprint *blueprint, bool binding);
+
+} // namespace gpuscan

@@ -1,0 +1,323 @@
+// Candidates: a main relation, filtered, and the relations that are joined to it by hash tables, one after the other.
+//
+// Bottom up, as PostgreSQL plans: a base relation is a candidate without joins. A join relation is one if one side is a
+// candidate, the other side a single base relation, the join is an inner one, and at least one clause is an equality
+// that the engine can hash. The cheapest candidate of each set of relations is kept; in a star schema that makes the
+// large table the main one, whatever order PostgreSQL tries.
+//
+// A base relation that the device cannot read (a view's subquery, a function, a temporary table, a qual that is not
+// shippable) is still a source: PostgreSQL's own plan for it feeds the device.
+#include "pg/pg.h"
+
+#include "pg/plan/fragments.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/plan/refusal.h"
+#include "pg/plan/translate.h"
+
+namespace gpuscan {
+
+struct CandidateTable {
+    MemoryContext context;
+    HTAB *by_relids;
+};
+
+struct CandidateEntry {
+    Relids relids; // the hash key: a pointer that bitmap_hash looks through
+    Candidate *candidate;
+};
+
+CandidateTable *candidates_create(PlannerInfo *root) {
+    CandidateTable *table =
+        static_cast<CandidateTable *>(MemoryContextAllocZero(root->planner_cxt, sizeof(CandidateTable)));
+    HASHCTL control{};
+    control.keysize = sizeof(Relids);
+    control.entrysize = sizeof(CandidateEntry);
+    control.hash = bitmap_hash;
+    control.match = bitmap_match;
+    control.hcxt = root->planner_cxt;
+    table->context = root->planner_cxt;
+    table->by_relids = hash_create("gpuscan candidates", 64, &control,
+                                   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+    return table;
+}
+
+const Candidate *candidates_find(CandidateTable *table, Relids relids) {
+    CandidateEntry *entry =
+        static_cast<CandidateEntry *>(hash_search(table->by_relids, &relids, HASH_FIND, nullptr));
+    return entry != nullptr ? entry->candidate : nullptr;
+}
+
+static void keep(CandidateTable *table, Candidate *candidate) {
+    bool found;
+    CandidateEntry *entry =
+        static_cast<CandidateEntry *>(hash_search(table->by_relids, &candidate->relids, HASH_ENTER, &found));
+    if (!found || candidate->cost < entry->candidate->cost)
+        entry->candidate = candidate;
+}
+
+// ---- base relations ----
+
+static bool is_cacheable_table(Oid relid, const char *name) {
+    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    Form_pg_class form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+    bool plain = form->relkind == RELKIND_RELATION || form->relkind == RELKIND_MATVIEW;
+    bool heap = form->relam == HEAP_TABLE_AM_OID;
+    bool permanent = form->relpersistence == RELPERSISTENCE_PERMANENT;
+    ReleaseSysCache(tuple);
+    if (relid < FirstNormalObjectId)
+        return refuse("%s is a system catalog", name);
+    if (!plain || !heap)
+        return refuse("%s is not a heap table", name);
+    if (!permanent)
+        return refuse("%s is temporary or unlogged", name);
+    return true;
+}
+
+static bool device_can_read(const RelOptInfo *rel, const RangeTblEntry *rte) {
+    const char *name = rte->eref->aliasname;
+    if (rte->rtekind != RTE_RELATION)
+        return false;
+    if (rte->inh)
+        return refuse("%s has partitions or children", name);
+    if (rte->tablesample != nullptr)
+        return refuse("%s is sampled (TABLESAMPLE)", name);
+    if (!is_cacheable_table(rte->relid, name))
+        return false;
+    ListCell *cell;
+    foreach (cell, rel->baserestrictinfo) {
+        Translation probe{};
+        TranslatedSource any{};
+        ir::Index node;
+        probe.probing = true;
+        probe.sources = &any;
+        probe.nsources = 1;
+        if (!translate_condition(&probe, static_cast<RestrictInfo *>(lfirst(cell))->clause, &node))
+            return false;
+    }
+    return true;
+}
+
+struct RankedQual {
+    Expr *expr;
+    double rank;
+};
+
+// Filters in the order of the classical rank (selectivity - 1) / cost, cost in nodes of the expression.
+static List *ordered_quals(PlannerInfo *root, const RelOptInfo *rel) {
+    int count = list_length(rel->baserestrictinfo);
+    RankedQual *quals = static_cast<RankedQual *>(palloc(sizeof(RankedQual) * static_cast<Size>(count + 1)));
+    for (int i = 0; i < count; ++i) {
+        RestrictInfo *info = static_cast<RestrictInfo *>(list_nth(rel->baserestrictinfo, i));
+        Selectivity selectivity =
+            clause_selectivity(root, reinterpret_cast<Node *>(info), 0, JOIN_INNER, nullptr);
+        QualCost cost;
+        cost_qual_eval_node(&cost, reinterpret_cast<Node *>(info->clause), root);
+        quals[i].expr = info->clause;
+        quals[i].rank = (selectivity - 1) / (cost.per_tuple + cpu_operator_cost);
+        for (int k = i; k > 0 && quals[k].rank < quals[k - 1].rank; --k) {
+            RankedQual swapped = quals[k];
+            quals[k] = quals[k - 1];
+            quals[k - 1] = swapped;
+        }
+    }
+    List *result = NIL;
+    for (int i = 0; i < count; ++i)
+        result = lappend(result, quals[i].expr);
+    return result;
+}
+
+static Cost source_cost(const CandidateSource *source) {
+    const RelOptInfo *rel = source->rel;
+    SourceWork work{};
+    work.is_relation = source->is_relation;
+    work.pages = rel->pages;
+    work.visible_share = rel->allvisfrac;
+    work.rows = rel->tuples;
+    work.columns = list_length(rel->reltarget->exprs);
+    work.conjuncts = list_length(source->quals);
+    if (!source->is_relation && rel->cheapest_total_path != nullptr) {
+        work.child_cost = rel->cheapest_total_path->total_cost;
+        work.child_rows = rel->cheapest_total_path->rows;
+    }
+    return device_source_cost(&work);
+}
+
+void add_base_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte) {
+    if (!bms_is_empty(rel->lateral_relids)) {
+        refuse("%s is lateral", rte->eref->aliasname);
+        return;
+    }
+    bool readable = device_can_read(rel, rte);
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
+    source->rel = rel;
+    source->is_relation = readable;
+    source->relid = readable ? rte->relid : InvalidOid;
+    source->quals = readable ? ordered_quals(root, rel) : NIL;
+    Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
+    candidate->relids = bms_copy(rel->relids);
+    candidate->main = source;
+    candidate->rows = rel->rows;
+    candidate->cost = readable ? source_cost(source) : 0; // a CPU plan is not chosen yet
+    keep(table, candidate);
+    MemoryContextSwitchTo(before);
+}
+
+// ---- joins ----
+
+static const char *join_name(JoinType type) {
+    switch (type) {
+    case JOIN_LEFT:
+    case JOIN_RIGHT:
+        return "outer joins";
+    case JOIN_FULL:
+        return "full joins";
+    case JOIN_ANTI:
+        return "anti joins (NOT EXISTS and the like)";
+    default:
+        return "semi joins (EXISTS, IN and the like)";
+    }
+}
+
+// An equality with one side over the inner relation alone and the other one over outer relations alone.
+static bool is_equi_join(const RestrictInfo *info, Relids outer, Relids inner) {
+    if (!IsA(info->clause, OpExpr) || info->pseudoconstant)
+        return false;
+    OpExpr *clause = reinterpret_cast<OpExpr *>(info->clause);
+    if (list_length(clause->args) != 2)
+        return false;
+    bool sides = (bms_is_subset(info->left_relids, outer) && bms_is_subset(info->right_relids, inner)) ||
+                 (bms_is_subset(info->right_relids, outer) && bms_is_subset(info->left_relids, inner));
+    if (!sides || bms_is_empty(info->left_relids) || bms_is_empty(info->right_relids))
+        return false;
+    return is_hashable_equality(OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno));
+}
+
+static bool split_clauses(List *restrictlist, Relids outer, Relids inner, CandidateJoin *join) {
+    ListCell *cell;
+    foreach (cell, restrictlist) {
+        RestrictInfo *info = static_cast<RestrictInfo *>(lfirst(cell));
+        if (is_equi_join(info, outer, inner))
+            join->clauses = lappend(join->clauses, info->clause);
+        else
+            join->filters = lappend(join->filters, info->clause);
+        join->needs = bms_add_members(join->needs, info->clause_relids);
+    }
+    join->needs = bms_difference(join->needs, inner);
+    return join->clauses != NIL || refuse("a join without an equality of integers, dates or the like");
+}
+
+static Cost join_cost(const Candidate *outer, const CandidateSource *inner) {
+    return outer->cost + source_cost(inner) + device_build_cost(inner->rel->rows) +
+           device_probe_cost(outer->rows, inner->rel->rows);
+}
+
+void add_join_candidate(CandidateTable *table, PlannerInfo *, RelOptInfo *joinrel, RelOptInfo *outer,
+                        RelOptInfo *inner, JoinType type, List *restrictlist) {
+    const Candidate *left = candidates_find(table, outer->relids);
+    const Candidate *right = candidates_find(table, inner->relids);
+    if (left == nullptr || right == nullptr || right->joins != NIL)
+        return;
+    if (type != JOIN_INNER) {
+        refuse("%s are not supported", join_name(type));
+        return;
+    }
+    if (!right->main->is_relation && inner->cheapest_total_path->param_info != nullptr)
+        return;
+    Cost cost = join_cost(left, right->main);
+    if (left->joins == NIL && !left->main->is_relation)
+        cost += source_cost(left->main);
+    const Candidate *best = candidates_find(table, joinrel->relids);
+    if (best != nullptr && best->cost <= cost)
+        return;
+
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
+    join->source = right->main;
+    join->ratio = joinrel->rows / (left->rows > 1 ? left->rows : 1);
+    if (split_clauses(restrictlist, outer->relids, inner->relids, join)) {
+        Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
+        candidate->relids = bms_copy(joinrel->relids);
+        candidate->main = left->main;
+        candidate->joins = lappend(list_copy(left->joins), join);
+        candidate->rows = joinrel->rows;
+        candidate->cost = cost;
+        keep(table, candidate);
+    }
+    MemoryContextSwitchTo(before);
+}
+
+// ---- the result ----
+
+// The most selective join first whose other relations are there already.
+static List *ordered_joins(const Candidate *candidate) {
+    List *left = list_copy(candidate->joins), *result = NIL;
+    Relids there = bms_copy(candidate->main->rel->relids);
+    while (left != NIL) {
+        CandidateJoin *best = nullptr;
+        ListCell *cell;
+        foreach (cell, left) {
+            CandidateJoin *join = static_cast<CandidateJoin *>(lfirst(cell));
+            if (bms_is_subset(join->needs, there) && (best == nullptr || join->ratio < best->ratio))
+                best = join;
+        }
+        if (best == nullptr) // cannot happen: the order in which they were found is a valid one
+            return candidate->joins;
+        result = lappend(result, best);
+        left = list_delete_ptr(left, best);
+        there = bms_add_members(there, best->source->rel->relids);
+    }
+    return result;
+}
+
+static void describe_source(PlannerInfo *root, const CandidateSource *from, List **child_paths,
+                            BlueprintSource *to) {
+    const RangeTblEntry *rte = planner_rt_fetch(from->rel->relid, root);
+    to->is_relation = from->is_relation;
+    to->rti = from->rel->relid;
+    to->relid = from->relid;
+    to->alias = rte->eref->aliasname;
+    to->child = -1;
+    to->quals = from->quals;
+    to->rows = from->rel->rows;
+    if (!from->is_relation) {
+        *child_paths = lappend(*child_paths, from->rel->cheapest_total_path);
+        to->child = list_length(*child_paths);
+    }
+}
+
+Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, List **child_paths) {
+    List *joins = ordered_joins(candidate);
+    Size n = static_cast<Size>(list_length(joins) + 1);
+    Blueprint *blueprint = static_cast<Blueprint *>(palloc0(sizeof(Blueprint)));
+    blueprint->nsources = static_cast<int>(n);
+    blueprint->sources = static_cast<BlueprintSource *>(palloc0(sizeof(BlueprintSource) * n));
+    blueprint->joins = static_cast<BlueprintJoin *>(palloc0(sizeof(BlueprintJoin) * n));
+    describe_source(root, candidate->main, child_paths, &blueprint->sources[0]);
+    for (int i = 0; i < list_length(joins); ++i) {
+        const CandidateJoin *join = static_cast<const CandidateJoin *>(list_nth(joins, i));
+        describe_source(root, join->source, child_paths, &blueprint->sources[i + 1]);
+        blueprint->joins[i].clauses = join->clauses;
+        blueprint->joins[i].filters = join->filters;
+    }
+    return blueprint;
+}
+
+// The scans, builds and probes in the order in which they will run.
+Cost candidate_cost(const Candidate *candidate) {
+    Cost cost = source_cost(candidate->main);
+    double rows = candidate->main->rel->rows;
+    ListCell *cell;
+    foreach (cell, ordered_joins(candidate)) {
+        const CandidateJoin *join = static_cast<const CandidateJoin *>(lfirst(cell));
+        double entries = join->source->rel->rows;
+        cost += source_cost(join->source) + device_build_cost(entries) + device_probe_cost(rows, entries);
+        rows *= join->ratio;
+    }
+    return cost;
+}
+
+} // namespace gpuscan

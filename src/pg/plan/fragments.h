@@ -1,0 +1,51 @@
+// Which sets of base relations a device could join, while PostgreSQL plans the same joins.
+//
+// A candidate belongs to the relids of a RelOptInfo and never to the RelOptInfo itself or to a Path: add_path frees what
+// it displaces, and GEQO frees join relations after every tour. Everything here lives in the PlannerInfo's own context.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "pg/plan/blueprint.h"
+
+namespace gpuscan {
+
+struct CandidateSource {
+    RelOptInfo *rel;  // a base relation: lives as long as its PlannerInfo
+    bool is_relation; // read by the device; else its cheapest path feeds the device
+    Oid relid;
+    List *quals; // is_relation: expressions, cheap and selective ones first
+};
+
+struct CandidateJoin {
+    const CandidateSource *source;
+    List *clauses;
+    List *filters;
+    Relids needs; // what the clauses and filters read besides the source
+    double ratio; // rows after the join / rows before
+};
+
+struct Candidate {
+    Relids relids;
+    const CandidateSource *main;
+    List *joins; // of CandidateJoin *
+    double rows;
+    Cost cost; // for the choice among candidates of the same relids
+};
+
+struct CandidateTable; // of one PlannerInfo
+
+CandidateTable *candidates_create(PlannerInfo *root);
+const Candidate *candidates_find(CandidateTable *table, Relids relids);
+
+void add_base_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte);
+void add_join_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
+                        RelOptInfo *inner, JoinType type, List *restrictlist);
+
+// The candidate's relations and joins as a Blueprint without outputs: joins in the order in which they should run.
+// child_paths gets the paths of the sources that CPU plans feed.
+Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, List **child_paths);
+
+Cost candidate_cost(const Candidate *candidate);
+
+} // namespace gpuscan

@@ -1,0 +1,354 @@
+// Expressions over one text column: PostgreSQL evaluates them once per dictionary entry, the device looks the result up.
+//
+// The whole dictionary is evaluated, entries of rows that the query would never see included. So only functions are
+// admitted that cannot fail for a single entry and show their argument to nobody: built-in ones from the list below,
+// whose other arguments are constants or parameters, and whose errors (a pattern that ends in an escape, a negative
+// length, a malformed regular expression) are ruled out by looking at the constants. Everything else on text is refused.
+//
+// The largest subtree over one text column becomes one lookup, so a chain of OR over a column costs one table access.
+#include "pg/pg.h"
+
+#include "pg/plan/refusal.h"
+#include "pg/plan/translate.h"
+
+namespace gpuscan {
+
+enum class Rule : uint8_t { Any, LikePattern, RegexPattern, Length };
+
+struct DictionaryFunction {
+    Oid funcid;
+    Rule rule;
+};
+
+static const DictionaryFunction dictionary_functions[] = {
+    {F_TEXTEQ, Rule::Any},
+    {F_TEXTNE, Rule::Any},
+    {F_TEXT_LT, Rule::Any},
+    {F_TEXT_LE, Rule::Any},
+    {F_TEXT_GT, Rule::Any},
+    {F_TEXT_GE, Rule::Any},
+    {F_BPCHAREQ, Rule::Any},
+    {F_BPCHARNE, Rule::Any},
+    {F_BPCHARLT, Rule::Any},
+    {F_BPCHARLE, Rule::Any},
+    {F_BPCHARGT, Rule::Any},
+    {F_BPCHARGE, Rule::Any},
+    {F_TEXT_PATTERN_LT, Rule::Any},
+    {F_TEXT_PATTERN_LE, Rule::Any},
+    {F_TEXT_PATTERN_GT, Rule::Any},
+    {F_TEXT_PATTERN_GE, Rule::Any},
+    {F_TEXTLIKE, Rule::LikePattern},
+    {F_TEXTNLIKE, Rule::LikePattern},
+    {F_LIKE_TEXT_TEXT, Rule::LikePattern},
+    {F_NOTLIKE_TEXT_TEXT, Rule::LikePattern},
+    {F_BPCHARLIKE, Rule::LikePattern},
+    {F_BPCHARNLIKE, Rule::LikePattern},
+    {F_TEXTICLIKE, Rule::LikePattern},
+    {F_TEXTICNLIKE, Rule::LikePattern},
+    {F_BPCHARICLIKE, Rule::LikePattern},
+    {F_BPCHARICNLIKE, Rule::LikePattern},
+    {F_TEXTREGEXEQ, Rule::RegexPattern},
+    {F_TEXTREGEXNE, Rule::RegexPattern},
+    {F_BPCHARREGEXEQ, Rule::RegexPattern},
+    {F_BPCHARREGEXNE, Rule::RegexPattern},
+    {F_TEXTICREGEXEQ, Rule::RegexPattern},
+    {F_TEXTICREGEXNE, Rule::RegexPattern},
+    {F_BPCHARICREGEXEQ, Rule::RegexPattern},
+    {F_BPCHARICREGEXNE, Rule::RegexPattern},
+    {F_UPPER_TEXT, Rule::Any},
+    {F_LOWER_TEXT, Rule::Any},
+    {F_INITCAP, Rule::Any},
+    {F_LENGTH_TEXT, Rule::Any},
+    {F_LENGTH_BPCHAR, Rule::Any},
+    {F_CHAR_LENGTH_TEXT, Rule::Any},
+    {F_CHAR_LENGTH_BPCHAR, Rule::Any},
+    {F_CHARACTER_LENGTH_TEXT, Rule::Any},
+    {F_CHARACTER_LENGTH_BPCHAR, Rule::Any},
+    {F_OCTET_LENGTH_TEXT, Rule::Any},
+    {F_OCTET_LENGTH_BPCHAR, Rule::Any},
+    {F_SUBSTR_TEXT_INT4, Rule::Any},
+    {F_SUBSTRING_TEXT_INT4, Rule::Any},
+    {F_SUBSTR_TEXT_INT4_INT4, Rule::Length},
+    {F_SUBSTRING_TEXT_INT4_INT4, Rule::Length},
+    {F_LEFT, Rule::Any},
+    {F_RIGHT, Rule::Any},
+    {F_LTRIM_TEXT, Rule::Any},
+    {F_LTRIM_TEXT_TEXT, Rule::Any},
+    {F_RTRIM_TEXT, Rule::Any},
+    {F_RTRIM_TEXT_TEXT, Rule::Any},
+    {F_BTRIM_TEXT, Rule::Any},
+    {F_BTRIM_TEXT_TEXT, Rule::Any},
+    {F_TEXTCAT, Rule::Any},
+    {F_STARTS_WITH, Rule::Any},
+    {F_STRPOS, Rule::Any},
+    {F_POSITION_TEXT_TEXT, Rule::Any},
+    {F_TEXT_BPCHAR, Rule::Any},
+};
+
+// A pattern that ends in a lone escape is an error in PostgreSQL for the entries that get that far.
+static bool like_pattern_is_sound(const char *pattern) {
+    for (; *pattern != '\0'; ++pattern)
+        if (*pattern == '\\' && *++pattern == '\0')
+            return false;
+    return true;
+}
+
+// Letters, digits, blanks and a little punctuation, '.', each with at most one of * + ?, branches by '|', anchors:
+// enough for everyday patterns, and certainly well formed.
+static bool regex_is_simple(const char *pattern) {
+    bool atom = false;
+    for (const char *c = pattern; *c != '\0'; ++c) {
+        if (*c == '^' && (c == pattern || c[-1] == '|'))
+            atom = false;
+        else if (*c == '$' && (c[1] == '\0' || c[1] == '|'))
+            atom = false;
+        else if (*c == '|') {
+            if (c == pattern || c[1] == '\0' || c[-1] == '|' || c[-1] == '^')
+                return false;
+            atom = false;
+        } else if (*c == '*' || *c == '+' || *c == '?') {
+            if (!atom)
+                return false;
+            atom = false;
+        } else if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+                   strchr(" _-,:/#@.", *c) != nullptr)
+            atom = true;
+        else
+            return false;
+    }
+    return true;
+}
+
+static const Const *constant_argument(List *args, int position) {
+    if (list_length(args) <= position)
+        return nullptr;
+    Expr *argument = strip_relabels(static_cast<Expr *>(list_nth(args, position)));
+    return IsA(argument, Const) ? reinterpret_cast<const Const *>(argument) : nullptr;
+}
+
+static bool arguments_are_sound(Rule rule, List *args) {
+    if (rule == Rule::Any)
+        return true;
+    const Const *constant = constant_argument(args, rule == Rule::Length ? 2 : 1);
+    if (constant == nullptr)
+        return false;
+    if (constant->constisnull)
+        return true;
+    if (rule == Rule::Length)
+        return DatumGetInt32(constant->constvalue) >= 0;
+    char *pattern = TextDatumGetCString(constant->constvalue);
+    bool sound = rule == Rule::LikePattern ? like_pattern_is_sound(pattern) : regex_is_simple(pattern);
+    pfree(pattern);
+    return sound;
+}
+
+// ---- the walk ----
+
+struct DictionaryWalk {
+    const Var *column; // the one text column
+    int functions;     // on text
+    bool has_params;
+    int case_depth; // inside so many CASEs with an argument
+};
+
+static bool unsound_walker(Node *node, DictionaryWalk *walk);
+
+static bool unsound_in(void *node, DictionaryWalk *walk) {
+    return unsound_walker(static_cast<Node *>(node), walk);
+}
+
+static bool unsound_function(Oid funcid, Oid collation, List *args, DictionaryWalk *walk) {
+    ir::Op op;
+    if (comparison_operator(funcid, &op)) // of numbers and the like: cannot fail
+        return unsound_in(args, walk);
+    if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+        return true;
+    for (const DictionaryFunction &function : dictionary_functions)
+        if (function.funcid == funcid) {
+            if (!OidIsValid(collation) && type_is_collatable(exprType(static_cast<Node *>(linitial(args)))))
+                return true;
+            ++walk->functions;
+            return !arguments_are_sound(function.rule, args) || unsound_in(args, walk);
+        }
+    return true;
+}
+
+// True as soon as something is found that may not be evaluated over a whole dictionary.
+static bool unsound_walker(Node *node, DictionaryWalk *walk) {
+    if (node == nullptr)
+        return false;
+    switch (nodeTag(node)) {
+    case T_List: {
+        ListCell *cell;
+        foreach (cell, reinterpret_cast<List *>(node))
+            if (unsound_in(lfirst(cell), walk))
+                return true;
+        return false;
+    }
+    case T_Var: {
+        const Var *var = reinterpret_cast<const Var *>(node);
+        if (var->varlevelsup != 0 || var->varattno <= 0 || !is_text_kind(sql_kind(var->vartype)))
+            return true;
+        if (walk->column != nullptr &&
+            (walk->column->varno != var->varno || walk->column->varattno != var->varattno))
+            return true;
+        walk->column = var;
+        return false;
+    }
+    case T_Const:
+        return false;
+    case T_Param:
+        walk->has_params = true;
+        return reinterpret_cast<Param *>(node)->paramkind != PARAM_EXTERN &&
+               reinterpret_cast<Param *>(node)->paramkind != PARAM_EXEC;
+    case T_RelabelType:
+        return unsound_in(reinterpret_cast<RelabelType *>(node)->arg, walk);
+    case T_FuncExpr: {
+        FuncExpr *call = reinterpret_cast<FuncExpr *>(node);
+        return call->funcretset || unsound_function(call->funcid, call->inputcollid, call->args, walk);
+    }
+    case T_OpExpr:
+    case T_DistinctExpr:
+    case T_NullIfExpr: {
+        OpExpr *call = reinterpret_cast<OpExpr *>(node);
+        Oid funcid = OidIsValid(call->opfuncid) ? call->opfuncid : get_opcode(call->opno);
+        return unsound_function(funcid, call->inputcollid, call->args, walk);
+    }
+    case T_ScalarArrayOpExpr: {
+        ScalarArrayOpExpr *call = reinterpret_cast<ScalarArrayOpExpr *>(node);
+        Oid funcid = OidIsValid(call->opfuncid) ? call->opfuncid : get_opcode(call->opno);
+        // The array's elements are arguments like others, but none of the rules above would see them.
+        for (const DictionaryFunction &function : dictionary_functions)
+            if (function.funcid == funcid && function.rule != Rule::Any)
+                return true;
+        Node *array = static_cast<Node *>(lsecond(call->args));
+        return !IsA(strip_relabels(reinterpret_cast<Expr *>(array)), Const) ||
+               unsound_function(funcid, call->inputcollid, call->args, walk);
+    }
+    case T_BoolExpr:
+        return unsound_in(reinterpret_cast<BoolExpr *>(node)->args, walk);
+    case T_NullTest:
+        return reinterpret_cast<NullTest *>(node)->argisrow ||
+               unsound_in(reinterpret_cast<NullTest *>(node)->arg, walk);
+    case T_BooleanTest:
+        return unsound_in(reinterpret_cast<BooleanTest *>(node)->arg, walk);
+    case T_CoalesceExpr:
+        return unsound_in(reinterpret_cast<CoalesceExpr *>(node)->args, walk);
+    case T_CaseExpr: {
+        CaseExpr *expr = reinterpret_cast<CaseExpr *>(node);
+        if (unsound_in(expr->arg, walk))
+            return true;
+        walk->case_depth += expr->arg != nullptr ? 1 : 0;
+        bool unsound = unsound_in(expr->args, walk) || unsound_in(expr->defresult, walk);
+        walk->case_depth -= expr->arg != nullptr ? 1 : 0;
+        return unsound;
+    }
+    case T_CaseWhen:
+        return unsound_in(reinterpret_cast<CaseWhen *>(node)->expr, walk) ||
+               unsound_in(reinterpret_cast<CaseWhen *>(node)->result, walk);
+    case T_CaseTestExpr:
+        return walk->case_depth == 0;
+    default:
+        return true;
+    }
+}
+
+static bool lookup_type(Expr *expr, Type *type) {
+    switch (sql_kind(exprType(reinterpret_cast<Node *>(expr)))) {
+    case SqlKind::Bool:
+        *type = Type::Bool;
+        return true;
+    case SqlKind::Int4:
+    case SqlKind::Date:
+        *type = Type::I32;
+        return true;
+    case SqlKind::Int8:
+    case SqlKind::Timestamp:
+    case SqlKind::Timestamptz:
+        *type = Type::I64;
+        return true;
+    case SqlKind::Float8:
+        *type = Type::F64;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool is_dictionary_expression(const Translation *, Expr *expr) {
+    Type type;
+    DictionaryWalk walk{};
+    return !unsound_walker(reinterpret_cast<Node *>(expr), &walk) && walk.column != nullptr &&
+           walk.functions > 0 && lookup_type(expr, &type);
+}
+
+// The column becomes Var(1, 1), which is how the executor hands an entry to the expression.
+static Node *read_entry(Node *node, void *context) {
+    if (node == nullptr)
+        return nullptr;
+    if (IsA(node, Var)) {
+        Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
+        var->varno = 1;
+        var->varattno = 1;
+        return reinterpret_cast<Node *>(var);
+    }
+    return mutate_expression(node, read_entry, context);
+}
+
+static int find_lookup(const Translation *t, const FragmentLookup &wanted) {
+    for (int i = 0; i < t->lookups.count; ++i) {
+        const FragmentLookup &lookup = t->lookups[i];
+        if (lookup.kind == wanted.kind && lookup.source == wanted.source && lookup.column == wanted.column &&
+            lookup.collation == wanted.collation && equal(lookup.expr, wanted.expr))
+            return i;
+    }
+    return -1;
+}
+
+static int add_lookup(Translation *t, const FragmentLookup &lookup, const Value &column, SqlKind kind,
+                      Value *out) {
+    int index = find_lookup(t, lookup);
+    if (index < 0)
+        index = append(&t->lookups, lookup);
+    *out = Value{};
+    out->kind = kind;
+    out->type = lookup.type;
+    out->expr = add_expr(t, ir::Op::Lookup, lookup.type, column.expr, static_cast<ir::Index>(index));
+    out->nullable = true;
+    if (is_integer_kind(kind))
+        out->precision = integer_digits(kind);
+    return index;
+}
+
+bool translate_lookup(Translation *t, Expr *expr, Value *out) {
+    DictionaryWalk walk{};
+    unsound_walker(reinterpret_cast<Node *>(expr), &walk);
+    Value column;
+    if (!translate_column(t, const_cast<Var *>(walk.column), &column))
+        return false;
+    FragmentLookup lookup{};
+    lookup.kind = LookupKind::Function;
+    lookup.source = column.source;
+    lookup.column = column.column;
+    lookup.expr = reinterpret_cast<Expr *>(read_entry(reinterpret_cast<Node *>(expr), nullptr));
+    lookup.has_params = walk.has_params;
+    lookup.typid = exprType(reinterpret_cast<Node *>(expr));
+    lookup_type(expr, &lookup.type);
+    add_lookup(t, lookup, column, sql_kind(lookup.typid), out);
+    return true;
+}
+
+bool translate_rank(Translation *t, const Value &column, Oid collation, int *index, Value *out) {
+    FragmentLookup lookup{};
+    lookup.kind = LookupKind::Rank;
+    lookup.source = column.source;
+    lookup.column = column.column;
+    lookup.typid = INT4OID;
+    lookup.type = Type::I32;
+    lookup.collation = collation;
+    lookup.is_bpchar = column.kind == SqlKind::Bpchar;
+    *index = add_lookup(t, lookup, column, SqlKind::Int4, out);
+    return true;
+}
+
+} // namespace gpuscan

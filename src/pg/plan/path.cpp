@@ -1,0 +1,205 @@
+// The path: a candidate plus what the query aggregates, and the plan node that comes of it.
+//
+// The node delivers scan tuples (group keys and finished aggregates); PostgreSQL's own qual and projection on the node
+// evaluate HAVING and everything above the aggregates. Its first child is the fallback: PostgreSQL's cheapest aggregation
+// of the same input, copied and told to deliver just the same scan tuples, without HAVING, which the node tests.
+#include "pg/pg.h"
+
+#include "pg/plan/path.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/guc.h"
+#include "pg/plan/payload.h"
+#include "pg/plan/refusal.h"
+
+namespace gpuscan {
+
+struct GpuScanPath {
+    CustomPath custom;
+    Blueprint *blueprint;
+    List *having;
+};
+
+// ---- outputs ----
+
+struct OutputWalk {
+    Blueprint *blueprint;
+    bool impossible;
+};
+
+// Collects Aggrefs, and Vars outside of them that are no group keys: those depend functionally on the keys (PostgreSQL
+// has checked that), so grouping by them too changes nothing.
+static bool collect_outputs(Node *node, void *context) {
+    OutputWalk *walk = static_cast<OutputWalk *>(context);
+    Blueprint *b = walk->blueprint;
+    if (node == nullptr || list_member(b->keys, node))
+        return false;
+    switch (nodeTag(node)) {
+    case T_Aggref:
+        b->aggrefs = list_append_unique(b->aggrefs, node);
+        return false;
+    case T_Var:
+        b->keys = lappend(b->keys, node);
+        return false;
+    case T_GroupingFunc:
+    case T_PlaceHolderVar:
+        refuse("GROUPING() or a value that an outer join computes");
+        return walk->impossible = true;
+    default:
+        return walk_expression(node, collect_outputs, context);
+    }
+}
+
+static bool add_outputs(PlannerInfo *root, const RelOptInfo *output, const GroupPathExtraData *extra,
+                        Blueprint *b) {
+    ListCell *cell;
+    foreach (cell, root->parse->groupClause) {
+        const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
+        Expr *key =
+            get_sortgroupclause_tle(const_cast<SortGroupClause *>(clause), root->processed_tlist)->expr;
+        b->keys = list_append_unique(b->keys, key);
+    }
+    b->has_group_by = root->parse->groupClause != NIL;
+    OutputWalk walk{b, false};
+    collect_outputs(reinterpret_cast<Node *>(output->reltarget->exprs), &walk);
+    collect_outputs(static_cast<Node *>(extra->havingQual), &walk);
+    return !walk.impossible;
+}
+
+// ---- the fallback ----
+
+static PathTarget *output_target(PlannerInfo *root, const Blueprint *b) {
+    PathTarget *target = create_empty_pathtarget();
+    ListCell *cell;
+    foreach (cell, b->keys) {
+        Index sortgroupref = 0;
+        ListCell *entry;
+        foreach (entry, root->processed_tlist) {
+            const TargetEntry *tle = static_cast<const TargetEntry *>(lfirst(entry));
+            if (tle->ressortgroupref != 0 && equal(tle->expr, lfirst(cell)) &&
+                get_sortgroupref_clause_noerr(tle->ressortgroupref, root->parse->groupClause) != nullptr)
+                sortgroupref = tle->ressortgroupref;
+        }
+        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), sortgroupref);
+    }
+    foreach (cell, b->aggrefs)
+        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
+    set_pathtarget_cost_width(root, target);
+    return target;
+}
+
+static Path *plain_aggregate_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output,
+                                  PathTarget *target) {
+    if (root->parse->groupClause != NIL || input->cheapest_total_path->param_info != nullptr)
+        return nullptr;
+    AggClauseCosts costs{};
+    get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+    return reinterpret_cast<Path *>(create_agg_path(root, output, input->cheapest_total_path, target,
+                                                    AGG_PLAIN, AGGSPLIT_SIMPLE, NIL, NIL, &costs, 1));
+}
+
+template <class T>
+static T *copy_path(const Path *path) {
+    T *copy = static_cast<T *>(palloc(sizeof(T)));
+    memcpy(copy, path, sizeof(T));
+    return copy;
+}
+
+// add_path frees the nodes that it displaces, so the fallback's top node must be ours.
+static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output,
+                           PathTarget *target) {
+    const Path *best = nullptr;
+    ListCell *cell;
+    foreach (cell, output->pathlist) {
+        const Path *path = static_cast<const Path *>(lfirst(cell));
+        if ((IsA(path, AggPath) || IsA(path, GroupPath)) && path->param_info == nullptr &&
+            (best == nullptr || path->total_cost < best->total_cost))
+            best = path;
+    }
+    if (best == nullptr) // min and max by an index, or partition-wise aggregation
+        return plain_aggregate_path(root, input, output, target);
+    if (IsA(best, AggPath)) {
+        AggPath *copy = copy_path<AggPath>(best);
+        copy->path.pathtarget = target;
+        copy->qual = NIL;
+        return &copy->path;
+    }
+    GroupPath *copy = copy_path<GroupPath>(best);
+    copy->path.pathtarget = target;
+    copy->qual = NIL;
+    return &copy->path;
+}
+
+// ---- path and plan ----
+
+extern "C" {
+static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+                          List *custom_plans);
+}
+
+static const CustomPathMethods gpuscan_path_methods = {"GpuScan", plan_gpuscan, nullptr};
+
+void add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
+                        const GroupPathExtraData *extra) {
+    if (candidate->joins == NIL && !candidate->main->is_relation)
+        return;
+    if (expression_returns_set(reinterpret_cast<Node *>(output->reltarget->exprs))) {
+        refuse("a set-returning function");
+        return;
+    }
+    List *children = NIL;
+    Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
+    if (!add_outputs(root, output, extra, blueprint))
+        return;
+    if (output_count(blueprint) == 0) {
+        refuse("neither a group key nor an aggregate");
+        return;
+    }
+    const Fragment *rehearsal = assemble(blueprint, false);
+    if (rehearsal == nullptr)
+        return;
+    PathTarget *target = output_target(root, blueprint);
+    Path *fallback = fallback_path(root, input, output, target);
+    if (fallback == nullptr) {
+        refuse("no aggregation plan of PostgreSQL's that could take over");
+        return;
+    }
+
+    GpuScanPath *path = static_cast<GpuScanPath *>(palloc0(sizeof(GpuScanPath)));
+    CustomPath *custom = &path->custom;
+    custom->path.type = T_CustomPath;
+    custom->path.pathtype = T_CustomScan;
+    custom->path.parent = output;
+    custom->path.pathtarget = output->reltarget;
+    custom->path.parallel_safe = false;
+    custom->path.rows = fallback->rows;
+    custom->path.total_cost =
+        device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + candidate_cost(candidate) +
+        device_aggregate_cost(candidate->rows, fallback->rows, rehearsal->nkeys, rehearsal->naggregates) +
+        fallback->rows * (cpu_tuple_cost + output->reltarget->cost.per_tuple);
+    custom->path.startup_cost = custom->path.total_cost;
+    custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    custom->custom_paths = lcons(fallback, children);
+    custom->methods = &gpuscan_path_methods;
+    path->blueprint = blueprint;
+    path->having = reinterpret_cast<List *>(extra->havingQual);
+    if (guc_offload == OFFLOAD_FORCE)
+        output->pathlist = NIL; // whatever it costs
+    add_path(output, &custom->path);
+}
+
+static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *,
+                          List *custom_plans) {
+    const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
+    CustomScan *node = makeNode(CustomScan);
+    node->scan.plan.targetlist = tlist;
+    node->scan.plan.qual = static_cast<List *>(copyObject(ours->having));
+    node->scan.scanrelid = 0;
+    node->flags = path->flags;
+    node->custom_plans = custom_plans;
+    node->methods = &gpuscan_scan_methods;
+    blueprint_to_node(ours->blueprint, custom_plans, node);
+    return &node->scan.plan;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,149 @@
+// Blueprint <-> CustomScan.
+//
+//   custom_scan_tlist  outputs (group keys, then Aggrefs), every other Var that is read, then one Var of tableoid per
+//                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
+//   custom_exprs       (filters per source) (per join: (clauses filters)) (aggregates' arguments and filters)
+//   custom_private     (version, sources, outputs, has_group_by) (per source: is_relation, child, rows, attnos...)
+//
+// setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
+// reading back replaces them by what they point to, so the translator sees plain Vars with final range table indexes.
+#include "pg/pg.h"
+
+#include "pg/plan/payload.h"
+
+namespace gpuscan {
+
+constexpr int payload_version = 1;
+
+static void add_column(List **tlist, Expr *expr) {
+    AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
+    *tlist = lappend(*tlist, makeTargetEntry(static_cast<Expr *>(copyObject(expr)), resno, nullptr, false));
+}
+
+static List *aggregate_inputs(List *aggrefs) {
+    List *result = NIL;
+    ListCell *cell;
+    foreach (cell, aggrefs) {
+        const Aggref *aggref = static_cast<const Aggref *>(lfirst(cell));
+        ListCell *argument;
+        foreach (argument, aggref->args)
+            result = lappend(result, static_cast<TargetEntry *>(lfirst(argument))->expr);
+        if (aggref->aggfilter != nullptr)
+            result = lappend(result, aggref->aggfilter);
+    }
+    return result;
+}
+
+static List *attnos_of(const Plan *plan, Index rti) {
+    List *result = NIL;
+    ListCell *cell;
+    foreach (cell, plan->targetlist) {
+        const Var *var = reinterpret_cast<const Var *>(static_cast<TargetEntry *>(lfirst(cell))->expr);
+        bool ours = IsA(var, Var) && static_cast<Index>(var->varno) == rti;
+        result = lappend_int(result, ours ? var->varattno : 0);
+    }
+    return result;
+}
+
+static int clamped(double rows) {
+    return rows < 2e9 ? static_cast<int>(rows) : 2000000000;
+}
+
+void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
+    List *filters = NIL, *joins = NIL, *sources = NIL, *tlist = NIL;
+    ListCell *cell;
+    for (int i = 0; i < b->nsources; ++i) {
+        const BlueprintSource *s = &b->sources[i];
+        filters = lappend(filters, s->quals);
+        List *description = list_make3_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows));
+        if (!s->is_relation)
+            description =
+                list_concat(description, attnos_of(static_cast<Plan *>(list_nth(plans, s->child)), s->rti));
+        sources = lappend(sources, description);
+        if (i > 0)
+            joins = lappend(joins, list_make2(b->joins[i - 1].clauses, b->joins[i - 1].filters));
+    }
+    node->custom_exprs = list_make3(filters, joins, aggregate_inputs(b->aggrefs));
+    node->custom_exprs = static_cast<List *>(copyObject(node->custom_exprs));
+
+    foreach (cell, b->keys)
+        add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
+    foreach (cell, b->aggrefs)
+        add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
+    List *read = list_make2(node->custom_exprs, b->keys);
+    foreach (cell, pull_var_clause(reinterpret_cast<Node *>(read), PVC_RECURSE_PLACEHOLDERS))
+        if (tlist_member(static_cast<Expr *>(lfirst(cell)), tlist) == nullptr)
+            add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
+    for (int i = 0; i < b->nsources; ++i)
+        add_column(&tlist,
+                   reinterpret_cast<Expr *>(makeVar(static_cast<int>(b->sources[i].rti),
+                                                    TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
+    node->custom_scan_tlist = tlist;
+    node->custom_private = list_make2(
+        list_make4_int(payload_version, b->nsources, list_length(b->keys), list_length(b->aggrefs)), sources);
+    linitial(node->custom_private) =
+        lappend_int(static_cast<List *>(linitial(node->custom_private)), b->has_group_by ? 1 : 0);
+}
+
+static Node *look_through(Node *node, void *context) {
+    if (node == nullptr)
+        return nullptr;
+    if (IsA(node, Var) && reinterpret_cast<Var *>(node)->varno == INDEX_VAR) {
+        List *tlist = static_cast<List *>(context);
+        return static_cast<Node *>(copyObjectImpl(
+            static_cast<TargetEntry *>(list_nth(tlist, reinterpret_cast<Var *>(node)->varattno - 1))->expr));
+    }
+    return mutate_expression(node, look_through, context);
+}
+
+static List *restored(const CustomScan *node, void *list) {
+    return reinterpret_cast<List *>(look_through(static_cast<Node *>(list), node->custom_scan_tlist));
+}
+
+static Expr *column(const CustomScan *node, int position) {
+    return static_cast<TargetEntry *>(list_nth(node->custom_scan_tlist, position))->expr;
+}
+
+Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
+    List *header = static_cast<List *>(linitial(node->custom_private));
+    List *sources = static_cast<List *>(lsecond(node->custom_private));
+    if (linitial_int(header) != payload_version)
+        elog(ERROR, "gpuscan: plan of another version");
+    List *filters = restored(node, linitial(node->custom_exprs));
+    List *joins = restored(node, lsecond(node->custom_exprs));
+
+    Blueprint *b = static_cast<Blueprint *>(palloc0(sizeof(Blueprint)));
+    b->nsources = lsecond_int(header);
+    Size n = static_cast<Size>(b->nsources);
+    b->sources = static_cast<BlueprintSource *>(palloc0(sizeof(BlueprintSource) * n));
+    b->joins = static_cast<BlueprintJoin *>(palloc0(sizeof(BlueprintJoin) * n));
+    int first_anchor = list_length(node->custom_scan_tlist) - b->nsources;
+    for (int i = 0; i < b->nsources; ++i) {
+        BlueprintSource *s = &b->sources[i];
+        List *description = static_cast<List *>(list_nth(sources, i));
+        s->is_relation = linitial_int(description) != 0;
+        s->child = lsecond_int(description);
+        s->rows = lthird_int(description);
+        s->child_attnos = s->is_relation ? NIL : list_copy_tail(description, 3);
+        s->rti = static_cast<Index>(reinterpret_cast<Var *>(column(node, first_anchor + i))->varno);
+        const RangeTblEntry *rte =
+            static_cast<const RangeTblEntry *>(list_nth(range_table, static_cast<int>(s->rti) - 1));
+        s->relid = s->is_relation ? rte->relid : InvalidOid;
+        s->alias = rte->eref->aliasname;
+        s->quals = static_cast<List *>(list_nth(filters, i));
+        if (i > 0) {
+            List *join = static_cast<List *>(list_nth(joins, i - 1));
+            b->joins[i - 1].clauses = static_cast<List *>(linitial(join));
+            b->joins[i - 1].filters = static_cast<List *>(lsecond(join));
+        }
+    }
+    int keys = lthird_int(header), aggrefs = lfourth_int(header);
+    for (int i = 0; i < keys; ++i)
+        b->keys = lappend(b->keys, column(node, i));
+    for (int i = 0; i < aggrefs; ++i)
+        b->aggrefs = lappend(b->aggrefs, column(node, keys + i));
+    b->has_group_by = llast_int(header) != 0;
+    return b;
+}
+
+} // namespace gpuscan

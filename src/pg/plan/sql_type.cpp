@@ -1,0 +1,96 @@
+// SQL types as the device sees them. Everything here is decided by the type's OID; domains count as their base types.
+#include "pg/pg.h"
+
+#include "pg/plan/sql_type.h"
+
+namespace gpuscan {
+
+static SqlKind builtin_kind(Oid typid) {
+    switch (typid) {
+    case BOOLOID:
+        return SqlKind::Bool;
+    case INT2OID:
+        return SqlKind::Int2;
+    case INT4OID:
+        return SqlKind::Int4;
+    case INT8OID:
+        return SqlKind::Int8;
+    case FLOAT4OID:
+        return SqlKind::Float4;
+    case FLOAT8OID:
+        return SqlKind::Float8;
+    case NUMERICOID:
+        return SqlKind::Numeric;
+    case DATEOID:
+        return SqlKind::Date;
+    case TIMESTAMPOID:
+        return SqlKind::Timestamp;
+    case TIMESTAMPTZOID:
+        return SqlKind::Timestamptz;
+    case TEXTOID:
+    case VARCHAROID:
+        return SqlKind::Text;
+    case BPCHAROID:
+        return SqlKind::Bpchar;
+    default:
+        return SqlKind::None;
+    }
+}
+
+SqlKind sql_kind(Oid typid) {
+    SqlKind kind = builtin_kind(typid);
+    if (kind != SqlKind::None || typid < FirstNormalObjectId)
+        return kind;
+    return builtin_kind(getBaseType(typid));
+}
+
+Type engine_type(SqlKind kind) {
+    switch (kind) {
+    case SqlKind::Bool:
+        return Type::Bool;
+    case SqlKind::Int2:
+        return Type::I16;
+    case SqlKind::Int4:
+    case SqlKind::Date:
+        return Type::I32;
+    case SqlKind::Int8:
+    case SqlKind::Timestamp:
+    case SqlKind::Timestamptz:
+        return Type::I64;
+    case SqlKind::Float4:
+        return Type::F32;
+    case SqlKind::Float8:
+        return Type::F64;
+    case SqlKind::Text:
+    case SqlKind::Bpchar:
+        return Type::Code;
+    case SqlKind::Numeric:
+    case SqlKind::None:
+        break;
+    }
+    elog(ERROR, "gpuscan: kind %d has no engine type of its own", static_cast<int>(kind));
+    pg_unreachable();
+}
+
+int integer_digits(SqlKind kind) {
+    switch (kind) {
+    case SqlKind::Int2:
+        return 5;
+    case SqlKind::Int4:
+        return 10;
+    default:
+        return 19;
+    }
+}
+
+// As numeric.c packs them: precision in the upper half, scale in the lower 11 bits, biased by VARHDRSZ.
+bool numeric_typmod(int32 typmod, int *precision, int *scale) {
+    if (typmod < static_cast<int32>(VARHDRSZ))
+        return false;
+    int32 packed = typmod - static_cast<int32>(VARHDRSZ);
+    *precision = (packed >> 16) & 0xffff;
+    *scale = ((packed & 0x7ff) ^ 1024) - 1024;
+    return true;
+}
+
+} // namespace gpuscan

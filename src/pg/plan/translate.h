@@ -1,0 +1,109 @@
+// PostgreSQL expressions -> IR. The one place that decides what a device may evaluate.
+//
+// translate() walks an expression tree and appends nodes to the program under construction. It serves three callers:
+// a hook that asks whether a qual is shippable (`probing`: any base relation's column will do), assemble() as a rehearsal
+// at plan time, and assemble() at executor start (`binding`: a failure there is an error, and privileges are enforced).
+//
+// Integers and numerics that are constants stay literals until their consumer says in which type and scale it wants them.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "engine/ir.hpp"
+#include "pg/plan/array.h"
+#include "pg/plan/blueprint.h"
+#include "pg/plan/fragment.h"
+#include "pg/plan/sql_type.h"
+
+namespace gpuscan {
+
+// A source as the translator fills it: columns in the order in which they are first needed.
+struct TranslatedSource {
+    bool is_relation;
+    Index rti;
+    Oid relid;
+    List *child_attnos;
+    Bitmapset *not_null; // attributes declared NOT NULL
+    Array<FragmentColumn> columns;
+    Array<AttrNumber> varattnos; // per column: the attribute number in Vars
+    Array<int> payload;          // build sides: columns that later steps read
+};
+
+struct Translation {
+    bool probing;
+    bool binding;
+    int nsources;
+    TranslatedSource *sources;
+    int pipeline; // whose rows are looked at: 0 the main pipeline, i the one that builds source i
+    Array<ir::Expr> exprs;
+    Array<ir::Constant> constants;
+    Array<FragmentConstant> late_constants;
+    Array<FragmentLookup> lookups;
+};
+
+struct Value {
+    ir::Index expr; // none for a literal
+    Type type;
+    SqlKind kind;
+    int32 scale;      // Numeric: digits after the point of the representation
+    int precision;    // Numeric, integers: decimal digits at most
+    bool mixed_scale; // Numeric: not every value is shown with `scale` digits in PostgreSQL
+    bool nullable;
+    bool literal;
+    bool literal_null;
+    int128 literal_value;
+    int source, column; // Code: whose dictionary
+};
+
+bool translate(Translation *t, Expr *expr, Value *out);
+
+// translate() to a boolean that is a node (for conjuncts).
+bool translate_condition(Translation *t, Expr *expr, ir::Index *out);
+
+// Makes a node of a value, of type `type` and, for numerics, with `scale`; widening only.
+bool as_node(Translation *t, const Value &value, Type type, int32 scale, ir::Index *out);
+
+// The value in its own type and scale.
+bool as_own_node(Translation *t, const Value &value, ir::Index *out);
+
+ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none,
+                   ir::Index c = ir::none);
+ir::Index add_constant(Translation *t, Type type, int128 value, bool null);
+
+// a <op> b for any two values of comparable kinds.
+bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);
+
+// Calls of built-in functions that the device evaluates itself (translate_function.cpp). False with a reason.
+bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Value *out);
+
+bool is_device_function(Oid funcid);
+
+// Comparisons by one of the built-in functions; false without a reason for any other function.
+bool comparison_operator(Oid funcid, ir::Op *op);
+
+// Equality whose both sides the engine can hash as integers.
+bool is_hashable_equality(Oid funcid);
+
+// The dictionary side (lookup.cpp): expressions over one text column and constants.
+bool is_dictionary_expression(const Translation *t, Expr *expr);
+bool translate_lookup(Translation *t, Expr *expr, Value *out);
+bool translate_rank(Translation *t, const Value &column, Oid collation, int *lookup, Value *out);
+
+// Aggregates (translate_aggregate.cpp).
+struct AggregateStates {
+    Array<ir::Aggregate> states;
+    Array<Aggref *>
+        owners; // per state: the first aggregate that asked for it; arguments and filter decide sharing
+};
+bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out);
+bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOutput *out);
+
+// The column that a Var means; also adds it to the source (and to the payload where needed).
+bool translate_column(Translation *t, Var *var, Value *out);
+
+// May the current user call it? At plan time a refusal, at execution PostgreSQL's error.
+bool may_execute(const Translation *t, Oid funcid);
+
+Expr *strip_relabels(Expr *expr);
+
+} // namespace gpuscan
