@@ -5,36 +5,24 @@
 // planner hooks: everything is plain PostgreSQL.
 #include "pg/pg.h"
 
+#include "pg/exec/node.h"
 #include "pg/guc.h"
 #include "pg/service/area.h"
 #include "pg/service/supervisor.h"
 
-// Weak while planner and executor are not linked in.
+// Weak while the planner is not linked in.
 namespace gpuscan {
 void planner_init() __attribute__((weak));
-void executor_init() __attribute__((weak));
 } // namespace gpuscan
 
 extern "C" {
 PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init();
-Datum gpuscan_prewarm(PG_FUNCTION_ARGS) __attribute__((weak));
-PGDLLEXPORT const Pg_finfo_record *pg_finfo_gpuscan_prewarm() __attribute__((weak));
-}
-
-Datum gpuscan_prewarm(PG_FUNCTION_ARGS) {
-    (void)fcinfo;
-    PG_RETURN_INT64(0);
-}
-const Pg_finfo_record *pg_finfo_gpuscan_prewarm() {
-    static const Pg_finfo_record record = {1};
-    return &record;
-}
+PGDLLEXPORT }
 
 void _PG_init() {
     gpuscan::guc_init();
-    if (gpuscan::executor_init)
-        gpuscan::executor_init();
+    gpuscan::executor_init();
     if (!process_shared_preload_libraries_in_progress)
         return;
     gpuscan::area_init();
