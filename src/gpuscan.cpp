@@ -7,18 +7,14 @@
 
 #include "pg/exec/node.h"
 #include "pg/guc.h"
+#include "pg/plan/hooks.h"
 #include "pg/service/area.h"
 #include "pg/service/supervisor.h"
-
-// Weak while the planner is not linked in.
-namespace gpuscan {
-void planner_init() __attribute__((weak));
-} // namespace gpuscan
 
 extern "C" {
 PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init();
-PGDLLEXPORT }
+}
 
 void _PG_init() {
     gpuscan::guc_init();
@@ -27,6 +23,5 @@ void _PG_init() {
         return;
     gpuscan::area_init();
     gpuscan::supervisor_register();
-    if (gpuscan::planner_init)
-        gpuscan::planner_init();
+    gpuscan::planner_init();
 }

@@ -24,9 +24,10 @@ namespace gpuscan {
 using namespace protocol;
 
 constexpr int slice_milliseconds = 10; // the longest sleep between two tests for interrupts
-constexpr int spin_microseconds = 50;                // a futex round trip costs 5 to 10 us; short requests are common
+constexpr int spin_microseconds = 50;  // a futex round trip costs 5 to 10 us; short requests are common
 constexpr long fewest_cpus_to_spin = 3;
-constexpr int abandoned_milliseconds = 20; // how long a new connection waits for slots that are about to become free
+constexpr int abandoned_milliseconds =
+    20; // how long a new connection waits for slots that are about to become free
 
 struct DeviceConnection {
     DeviceConnection *next;
@@ -108,17 +109,17 @@ static bool owner_is_below(ResourceOwner owner, ResourceOwner ancestor) {
 static void at_transaction_event(XactEvent event, void *argument) {
     (void)argument;
     switch (event) {
-        case XACT_EVENT_COMMIT:
-        case XACT_EVENT_PARALLEL_COMMIT:
-        case XACT_EVENT_ABORT:
-        case XACT_EVENT_PARALLEL_ABORT:
-        case XACT_EVENT_PREPARE:
-            release_everything();
-            break;
-        case XACT_EVENT_PRE_COMMIT:
-        case XACT_EVENT_PARALLEL_PRE_COMMIT:
-        case XACT_EVENT_PRE_PREPARE:
-            break;
+    case XACT_EVENT_COMMIT:
+    case XACT_EVENT_PARALLEL_COMMIT:
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_PARALLEL_ABORT:
+    case XACT_EVENT_PREPARE:
+        release_everything();
+        break;
+    case XACT_EVENT_PRE_COMMIT:
+    case XACT_EVENT_PARALLEL_PRE_COMMIT:
+    case XACT_EVENT_PRE_PREPARE:
+        break;
     }
 }
 
@@ -155,14 +156,14 @@ static void register_callbacks() {
 
 static const char *why_not_ready(Area *area) {
     switch (ServiceState(area->state.load())) {
-        case ServiceState::Ready:
-            return nullptr;
-        case ServiceState::Starting:
-            return "the device process is starting";
-        case ServiceState::Failed:
-            return "the device process has no working device";
-        case ServiceState::Down:
-            break;
+    case ServiceState::Ready:
+        return nullptr;
+    case ServiceState::Starting:
+        return "the device process is starting";
+    case ServiceState::Failed:
+        return "the device process has no working device";
+    case ServiceState::Down:
+        break;
     }
     return "the device process is not running";
 }
@@ -263,7 +264,8 @@ static bool replied(const DeviceConnection *connection) {
 }
 
 bool device_done(const DeviceConnection *connection) {
-    return connection->lost || !connection->outstanding || replied(connection) || generation_is_over(connection);
+    return connection->lost || !connection->outstanding || replied(connection) ||
+           generation_is_over(connection);
 }
 
 static void spin_until_done(const DeviceConnection *connection) {

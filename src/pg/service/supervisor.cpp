@@ -21,9 +21,9 @@
 //
 // The exit status is 1 and not 0: a worker that exits with 0 would not be started again before the next restart of
 // the server.
-#include "pg/service/supervisor.h"
-
 #include "pg/pg.h"
+
+#include "pg/service/supervisor.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -40,21 +40,16 @@
 #include "pg/guc.h"
 #include "pg/service/area.h"
 
-// While the device process is not linked in (unit builds of the service alone) the supervisor says so and waits.
-namespace gpuscan {
-[[noreturn]] void device_process_main(const DeviceProcessOptions &options) __attribute__((weak));
-}
-
 extern "C" PGDLLEXPORT void gpuscan_supervisor_main(Datum argument);
 
 namespace gpuscan {
 
 using namespace protocol;
 
-constexpr char cache_directory[] = "gpuscan"; // below the data directory, which is the working directory
-constexpr int quick_death_milliseconds = 10000; // a process that lived no longer than this died quickly
-constexpr int quick_deaths_without_cuda = 5;    // after so many in a row the GPU is left alone
-constexpr int longest_pause_milliseconds = 10000;
+constexpr char cache_directory[] = "gpuscan";  // below the data directory, which is the working directory
+constexpr int quick_death_milliseconds = 5000; // a process that lived no longer than this died quickly
+constexpr int quick_deaths_without_cuda = 5;   // after so many in a row the GPU is left alone
+constexpr int longest_pause_milliseconds = 5000;
 constexpr int term_milliseconds = 500;  // between SIGTERM and SIGKILL
 constexpr int kill_milliseconds = 4000; // after SIGKILL: freeing a GPU's registrations takes a second or so
 
@@ -62,6 +57,7 @@ static volatile pid_t device_pid; // of the child, 0 if there is none
 static TimestampTz started_at;
 static TimestampTz next_start; // not before
 static int quick_deaths;       // in a row
+static int deaths_of_its_own;  // those of them that nobody outside caused
 static uint32 running_devices; // what the child was started with
 
 static void set_state(Area *area, ServiceState state) {
@@ -93,12 +89,12 @@ static void handle_sigquit(int signal_number) {
 static uint32 wanted_devices(Area *area) {
     // A session may choose any device later, so both are started unless the administrator says otherwise.
     switch (guc_device) {
-        case DEVICE_NONE:
-            return 0;
-        case DEVICE_HOST:
-            return 1;
-        default:
-            return area->cuda_suspended ? 1 : 3;
+    case DEVICE_NONE:
+        return 0;
+    case DEVICE_HOST:
+        return 1;
+    default:
+        return area->cuda_suspended ? 1 : 3;
     }
 }
 
@@ -223,19 +219,24 @@ static void log_death(pid_t pid, int status) {
 }
 
 // The child died by itself: when may the next one start, and with which devices?
-static void plan_next_start(Area *area) {
+static void plan_next_start(Area *area, int status) {
     TimestampTz now = GetCurrentTimestamp();
     if (TimestampDifferenceExceeds(started_at, now, quick_death_milliseconds))
-        quick_deaths = 0;
-    else
+        quick_deaths = deaths_of_its_own = 0;
+    else {
         quick_deaths++;
+        // (kill -9 and the kernel's lack of memory say nothing about the GPU)
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+            deaths_of_its_own++;
+    }
     int64 pause = quick_deaths <= 1 ? 0 : (quick_deaths - 1) * INT64CONST(1000);
     if (pause > longest_pause_milliseconds)
         pause = longest_pause_milliseconds;
     next_start = now + pause * 1000;
-    if (quick_deaths >= quick_deaths_without_cuda && (running_devices & 2) != 0) {
+    if (deaths_of_its_own >= quick_deaths_without_cuda && (running_devices & 2) != 0) {
         area->cuda_suspended = 1;
-        ereport(LOG, (errmsg("gpuscan device process ended %d times in a row soon after its start", quick_deaths),
+        ereport(LOG, (errmsg("gpuscan device process ended %d times in a row soon after its start",
+                             deaths_of_its_own),
                       errdetail("It is started with the CPU engine only."),
                       errhint("Reload the configuration to try the GPU again.")));
     }
@@ -248,7 +249,7 @@ static void reap_child(Area *area) {
         return;
     child_is_gone(area);
     log_death(pid, status);
-    plan_next_start(area);
+    plan_next_start(area, status);
 }
 
 // Ends the child by our own will.
@@ -276,7 +277,7 @@ static void stop_child_at_exit(int code, Datum argument) {
 
 static void reload_configuration(Area *area) {
     ProcessConfigFile(PGC_SIGHUP);
-    quick_deaths = 0;
+    quick_deaths = deaths_of_its_own = 0;
     next_start = 0;
     area->cuda_suspended = 0;
     area_publish_settings(area);
@@ -332,10 +333,6 @@ static void supervisor_run() {
     area_publish_settings(area);
     before_shmem_exit(stop_child_at_exit, Datum(0));
 
-    if (!device_process_main) {
-        ereport(LOG, (errmsg("gpuscan was built without a device process")));
-        proc_exit(0);
-    }
     supervise(area);
 }
 

@@ -40,14 +40,14 @@ static Datum text_of(const char *source, size_t size) {
 
 static const char *state_name(ServiceState state) {
     switch (state) {
-        case ServiceState::Starting:
-            return "starting";
-        case ServiceState::Ready:
-            return "ready";
-        case ServiceState::Failed:
-            return "failed";
-        case ServiceState::Down:
-            break;
+    case ServiceState::Starting:
+        return "starting";
+    case ServiceState::Ready:
+        return "ready";
+    case ServiceState::Failed:
+        return "failed";
+    case ServiceState::Down:
+        break;
     }
     return "down";
 }
@@ -63,9 +63,10 @@ static const char *device_state(Area *area, int device, const char **note) {
         return "starting";
     uint32 wanted = area->wanted_devices;
     if ((wanted & (1u << device)) == 0) {
-        *note = area->cuda_suspended ? "the device process ended too often; reload the configuration to try again"
-                : wanted == 0        ? "gpuscan.device is none in the configuration"
-                                     : "gpuscan.device is host in the configuration";
+        *note = area->cuda_suspended
+                    ? "the device process ended too often; reload the configuration to try again"
+                : wanted == 0 ? "gpuscan.device is none in the configuration"
+                              : "gpuscan.device is host in the configuration";
         return "off";
     }
     ServiceState service = ServiceState(area->state.load());
@@ -116,10 +117,10 @@ static void device_rows(FunctionCallInfo fcinfo) {
 
 // In the order of the view's columns.
 static constexpr std::atomic<uint64_t> Counters::*counters[] = {
-    &Counters::fragments,     &Counters::fallbacks,     &Counters::row_errors,       &Counters::cancelled,
-    &Counters::pages_cached,  &Counters::pages_decoded, &Counters::pages_by_row,     &Counters::rows_in,
-    &Counters::groups_out,    &Counters::chunks_built,  &Counters::chunks_evicted,   &Counters::kernels_compiled,
-    &Counters::link_bytes,    &Counters::device_us,     &Counters::restarts,
+    &Counters::fragments,    &Counters::fallbacks,     &Counters::row_errors,     &Counters::cancelled,
+    &Counters::pages_cached, &Counters::pages_decoded, &Counters::pages_by_row,   &Counters::rows_in,
+    &Counters::groups_out,   &Counters::chunks_built,  &Counters::chunks_evicted, &Counters::kernels_compiled,
+    &Counters::link_bytes,   &Counters::device_us,     &Counters::restarts,
 };
 
 static Datum stat_row(FunctionCallInfo fcinfo) {
@@ -159,8 +160,9 @@ static bool call_or_error(DeviceConnection *connection, Command command, uint32 
     if (status == Status::Lost)
         return false;
     if (status != Status::Ok)
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
-                        errmsg("the gpuscan device process refused a request: %s", device_message(connection))));
+        ereport(ERROR,
+                (errcode(ERRCODE_INTERNAL_ERROR),
+                 errmsg("the gpuscan device process refused a request: %s", device_message(connection))));
     return true;
 }
 
@@ -237,9 +239,10 @@ static int64 evict_relation(DeviceConnection *connection, Oid relid) {
     if (!relation)
         return 0;
     if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind))
-        bytes = evict(connection, false,
-                      Locator{locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
-                              locator_relation(relation->rd_locator)});
+        bytes =
+            evict(connection, false,
+                  Locator{locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
+                          locator_relation(relation->rd_locator)});
     relation_close(relation, AccessShareLock);
     return bytes;
 }
@@ -248,12 +251,13 @@ static void check_evictable(Oid relid) {
     char relkind = get_rel_relkind(relid);
     char *name = get_rel_name(relid);
     if (!name)
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+        ereport(ERROR,
+                (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
     if (relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW && relkind != RELKIND_PARTITIONED_TABLE)
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                         errmsg("\"%s\" is not a table, materialized view, or partitioned table", name)));
     if (!may_maintain_relation(relid))
-        aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relkind), name);
+        aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(relkind), name);
 }
 
 static int64 evict_tree(Oid relid) {
@@ -288,25 +292,26 @@ static int64 evict_everything() {
 
 static const char *status_name(Status status) {
     switch (status) {
-        case Status::Ok:
-            return "ok";
-        case Status::Fallback:
-            return "fallback";
-        case Status::RowError:
-            return "row error";
-        case Status::Cancelled:
-            return "cancelled";
-        case Status::Lost:
-            return "lost";
-        case Status::Invalid:
-            break;
+    case Status::Ok:
+        return "ok";
+    case Status::Fallback:
+        return "fallback";
+    case Status::RowError:
+        return "row error";
+    case Status::Cancelled:
+        return "cancelled";
+    case Status::Lost:
+        return "lost";
+    case Status::Invalid:
+        break;
     }
     return "invalid";
 }
 
 static const char *test_device(const char *what) {
     if (!superuser())
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be superuser to test the device")));
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be superuser to test the device")));
     static const char *const names[] = {"segv", "stall", "write"};
     TestRequest request = {0, 0};
     for (uint32 i = 0; i < lengthof(names); i++)
