@@ -37,20 +37,21 @@ struct Opening {
     std::condition_variable finished;
     bool done = false;
     std::unique_ptr<Device> device;
-    std::string error = "the driver does not answer";
+    std::string note = "the driver does not answer";
 };
 
 void open_cuda(const std::shared_ptr<Opening> &opening, const CudaOptions &options) {
-    std::unique_ptr<Device> device;
-    std::string error = "no GPU";
+    std::unique_ptr<CudaDevice> device;
+    std::string note;
     try {
         device = make_cuda_device(options);
+        note = device->register_note;
     } catch (const std::exception &e) {
-        error = e.what();
+        note = e.what();
     }
     std::lock_guard<std::mutex> guard(opening->lock);
     opening->device = std::move(device);
-    opening->error = error;
+    opening->note = note;
     opening->done = true;
     opening->finished.notify_all();
 }
@@ -90,14 +91,14 @@ void DeviceSetup::start_cuda() {
     std::unique_lock<std::mutex> guard(opening->lock);
     opening->finished.wait_for(guard, cuda_patience, [&] { return opening->done; });
     if (!opening->device) {
-        note(DeviceKind::Cuda, ServiceState::Failed, "", opening->error.c_str());
+        note(DeviceKind::Cuda, ServiceState::Failed, "", opening->note.c_str());
         if (!(options_.area->wanted_devices.load() & 1))
-            fprintf(stderr, "gpuscan: the GPU cannot be used: %s\n", opening->error.c_str());
+            fprintf(stderr, "gpuscan: the GPU cannot be used: %s\n", opening->note.c_str());
         return;
     }
     const std::string name = opening->device->info().name;
     devices_.set(std::make_shared<ServedDevice>(DeviceKind::Cuda, std::move(opening->device), 0));
-    note(DeviceKind::Cuda, ServiceState::Ready, name.c_str(), "");
+    note(DeviceKind::Cuda, ServiceState::Ready, name.c_str(), opening->note.c_str());
 }
 
 void DeviceSetup::note(DeviceKind kind, ServiceState state, const char *name, const char *text) {

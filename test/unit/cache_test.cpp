@@ -1,0 +1,431 @@
+// The column cache: versions, repair, LSN rules, tokens, memory. Pages are real heap pages, decoded by the host device.
+#include "engine/cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/chunk_build.hpp"
+#include "engine/host/host_device.hpp"
+#include "page_builder.hpp"
+
+namespace gpuscan {
+namespace {
+
+constexpr size_t megabyte = size_t(1) << 20;
+
+// A table (int4 a, int8 b, text t) in memory, and a query's way through the cache, as a session goes it.
+class Table {
+  public:
+    explicit Table(uint32_t npages, uint32_t rows_per_page = 10) : npages_(npages), lsn_(npages) {
+        for (uint32_t p = 0; p < npages; ++p)
+            write(p, static_cast<int32_t>(p) * 100, rows_per_page, 1000 + p);
+    }
+
+    void write(uint32_t page, int32_t first, uint32_t rows, uint64_t lsn, bool toast = false) {
+        const std::vector<AttributeLayout> layout = Table::layout(3).attributes;
+        pages::Page builder;
+        for (uint32_t i = 0; i < rows; ++i)
+            builder.add(layout, {pages::fixed(first + static_cast<int32_t>(i)), pages::fixed(int64_t(first) * 2),
+                                 toast ? pages::toast_pointer() : pages::short_text("x")});
+        if (images_.size() < npages_)
+            images_.resize(npages_);
+        images_[page].assign(builder.bytes, builder.bytes + page_size);
+        rows_.resize(npages_);
+        rows_[page] = builder.tuples;
+        lsn_[page] = lsn;
+    }
+
+    WindowPage window_page(uint32_t page) const {
+        WindowPage w;
+        w.page = static_cast<uint16_t>(page);
+        w.ntuples = static_cast<uint16_t>(rows_[page]);
+        w.lsn = lsn_[page];
+        w.data = images_[page].data();
+        return w;
+    }
+    const uint64_t *lsns() const { return lsn_.data(); }
+    uint32_t npages() const { return npages_; }
+
+    static ColumnLayout layout(int attnum) {
+        const AttributeLayout all[] = {{4, 4, 0}, {8, 8, 0}, {-1, 4, 0}};
+        ColumnLayout layout;
+        layout.attributes.assign(all, all + attnum);
+        layout.codec = attnum == 1 ? Codec::Int32 : attnum == 2 ? Codec::Int64 : Codec::Text;
+        layout.type = attnum == 1 ? Type::I32 : attnum == 2 ? Type::I64 : Type::Code;
+        return layout;
+    }
+
+  private:
+    uint32_t npages_;
+    std::vector<std::vector<uint8_t>> images_;
+    std::vector<uint32_t> rows_;
+    std::vector<uint64_t> lsn_;
+};
+
+PageBits all_pages(uint32_t n) {
+    PageBits bits;
+    for (uint32_t p = 0; p < n; ++p)
+        bits.set(p);
+    return bits;
+}
+
+class CacheTest : public ::testing::Test {
+  protected:
+    std::unique_ptr<Device> device = make_host_device(1);
+    Cache cache{*device, 64 * megabyte};
+    const RelationFile file{1663, 5, 16384};
+    RelationRef relation = cache.relation(file, "base/5/16384");
+
+    CacheTest() { device->set_memory_limit(256 * megabyte); }
+
+    ColumnRef column(int attnum) {
+        return cache.column(relation, "key" + std::to_string(attnum), Table::layout(attnum));
+    }
+
+    ChunkQuestion question(const Table &table, uint64_t map_lsn, const std::vector<ColumnRef> &columns,
+                           bool lsns = false) {
+        ChunkQuestion q;
+        q.visible = all_pages(table.npages());
+        q.map_lsn = map_lsn;
+        q.npages = table.npages();
+        q.lsns = lsns ? table.lsns() : nullptr;
+        for (const ColumnRef &c : columns)
+            q.columns.push_back(c->id);
+        return q;
+    }
+
+    ChunkAnswer ask(const ChunkQuestion &q) {
+        const Cache::Snapshot now = cache.chunk(relation, 0);
+        return check_chunk(now.version.get(), now.map_lsn, q);
+    }
+
+    // Decodes what is missing and publishes it. Returns the number of pages decoded.
+    uint32_t build(const Table &table, const ChunkQuestion &q, bool map_unchanged = true,
+                   const std::vector<uint32_t> &bad = {}, uint64_t began = UINT64_MAX, uint32_t number = 0) {
+        const Cache::Snapshot now = cache.chunk(relation, number);
+        const ChunkAnswer answer = check_chunk(now.version.get(), now.map_lsn, q);
+        EXPECT_FALSE(answer.need_lsns);
+        Cache::Token token = cache.take_token(relation, number);
+        EXPECT_TRUE(token);
+        bool squeezed = false;
+        std::vector<BuildColumn> columns;
+        for (int attnum = 1; attnum <= 3; ++attnum)
+            for (uint32_t id : q.columns)
+                if (column(attnum)->id == id)
+                    columns.push_back({id, &column(attnum)->layout, column(attnum)->dictionary.get()});
+        ChunkBuilder builder(*device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version,
+                             answer, q.npages, columns);
+        std::vector<WindowPage> window;
+        answer.missing.for_each([&](uint32_t page) { window.push_back(table.window_page(page)); });
+        statuses = builder.decode(window, nullptr);
+        full = builder.full();
+        for (uint32_t page : bad)
+            builder.drop_page(page);
+        std::shared_ptr<ChunkVersion> version = builder.finish(map_unchanged, q.visible);
+        covered = builder.covered();
+        cache.publish(token, version, map_unchanged ? q.map_lsn : 0, squeezed);
+        return builder.decoded_pages();
+    }
+
+    // Column a of every row of the covered pages.
+    std::vector<int32_t> values(const PageBits &pages, const ColumnRef &a) {
+        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const ChunkRows rows = covered_rows(*now.version, pages);
+        const int32_t *data = static_cast<const int32_t *>(now.version->columns.at(a->id).values->data);
+        std::vector<int32_t> out;
+        for (uint32_t r = 0; r < rows.nrows; ++r)
+            if (rows.row_mask.empty() || (rows.row_mask[r / 64] >> (r % 64) & 1))
+                out.push_back(data[r]);
+        EXPECT_EQ(out.size(), rows.participating);
+        std::sort(out.begin(), out.end());
+        return out;
+    }
+
+    std::vector<PageStatus> statuses;
+    PageBits covered;
+    bool full = false;
+};
+
+TEST_F(CacheTest, BuildsThenServesByMapLsn) {
+    Table table(200);
+    const ColumnRef a = column(1);
+    const ChunkQuestion q = question(table, 77, {a});
+    EXPECT_EQ(ask(q).missing.count(), 200u);
+    EXPECT_EQ(build(table, q), 200u);
+    const ChunkAnswer answer = ask(q);
+    EXPECT_FALSE(answer.missing.any());
+    EXPECT_EQ(answer.covered.count(), 200u);
+    EXPECT_EQ(values(answer.covered, a).size(), 2000u);
+    const Cache::Snapshot now = cache.chunk(relation, 0);
+    EXPECT_TRUE(covered_rows(*now.version, answer.covered).row_mask.empty());
+    EXPECT_EQ(now.version->columns.at(a->id).nulls, nullptr);
+    EXPECT_EQ(now.version->columns.at(a->id).stats.max, 19909);
+}
+
+TEST_F(CacheTest, ClearBitMasksPage) {
+    Table table(10);
+    const ColumnRef a = column(1);
+    build(table, question(table, 77, {a}));
+    ChunkQuestion q = question(table, 77, {a});
+    q.visible.reset(3);
+    const ChunkAnswer answer = ask(q);
+    EXPECT_FALSE(answer.missing.any());
+    EXPECT_EQ(answer.covered.count(), 9u);
+    const std::vector<int32_t> v = values(answer.covered, a);
+    EXPECT_EQ(v.size(), 90u);
+    EXPECT_EQ(std::count_if(v.begin(), v.end(), [](int32_t x) { return x / 100 == 3; }), 0);
+}
+
+TEST_F(CacheTest, MovedMapLsnAsksForPageLsnsAndRepairsOnlyChangedPages) {
+    Table table(50);
+    const ColumnRef a = column(1);
+    build(table, question(table, 77, {a}));
+    const Cache::Snapshot before = cache.chunk(relation, 0);
+    const std::vector<int32_t> old = values(all_pages(50), a);
+
+    table.write(7, 100000, 12, 9000);
+    EXPECT_TRUE(ask(question(table, 78, {a})).need_lsns);
+    const ChunkAnswer answer = ask(question(table, 78, {a}, true));
+    EXPECT_EQ(answer.missing.count(), 1u);
+    EXPECT_TRUE(answer.missing.test(7));
+    EXPECT_FALSE(answer.confirms_map);
+    EXPECT_EQ(build(table, question(table, 78, {a}, true)), 1u);
+    const std::vector<int32_t> now = values(all_pages(50), a);
+    EXPECT_EQ(now.size(), 502u);
+    EXPECT_EQ(now.back(), 100011);
+    EXPECT_EQ(ask(question(table, 78, {a})).covered.count(), 50u);
+
+    // A reader of the old version still sees the old rows.
+    const ChunkRows rows = covered_rows(*before.version, all_pages(50));
+    const int32_t *data = static_cast<const int32_t *>(before.version->columns.at(a->id).values->data);
+    EXPECT_EQ(std::accumulate(data, data + rows.nrows, int64_t(0)),
+              std::accumulate(old.begin(), old.end(), int64_t(0)));
+}
+
+TEST_F(CacheTest, UnmovedPagesConfirmTheMap) {
+    Table table(20);
+    const ColumnRef a = column(1);
+    build(table, question(table, 77, {a}));
+    const ChunkAnswer answer = ask(question(table, 99, {a}, true));
+    EXPECT_TRUE(answer.confirms_map);
+    EXPECT_FALSE(answer.missing.any());
+    cache.confirm(relation, 0, cache.chunk(relation, 0).version, 99);
+    EXPECT_EQ(ask(question(table, 99, {a})).covered.count(), 20u);
+    // A version that is no longer current confirms nothing.
+    cache.confirm(relation, 0, std::make_shared<ChunkVersion>(), 100);
+    EXPECT_EQ(cache.chunk(relation, 0).map_lsn, 99u);
+}
+
+TEST_F(CacheTest, LsnZeroIsNoIdentity) {
+    Table table(5);
+    table.write(2, 500, 3, 0); // loaded without WAL
+    const ColumnRef a = column(1);
+    build(table, question(table, 77, {a}));
+    EXPECT_EQ(ask(question(table, 77, {a})).covered.count(), 5u);
+    const ChunkAnswer moved = ask(question(table, 78, {a}, true));
+    EXPECT_EQ(moved.missing.count(), 1u);
+    EXPECT_TRUE(moved.missing.test(2));
+    EXPECT_EQ(ask(question(table, 0, {a}, true)).missing.count(), 5u);
+    EXPECT_FALSE(ask(question(table, 0, {a}, true)).covered.any());
+}
+
+TEST_F(CacheTest, PublishedWithoutMapLsnNeedsPageLsns) {
+    Table table(5);
+    const ColumnRef a = column(1);
+    build(table, question(table, 77, {a}), false);
+    EXPECT_TRUE(ask(question(table, 77, {a})).need_lsns);
+    EXPECT_EQ(ask(question(table, 77, {a}, true)).covered.count(), 5u);
+}
+
+TEST_F(CacheTest, OtherColumnLaterFillsTheSameRows) {
+    Table table(30);
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 77, {a}));
+    const uint32_t rows = cache.chunk(relation, 0).version->nrows;
+    EXPECT_EQ(ask(question(table, 77, {a, b})).missing.count(), 30u);
+    build(table, question(table, 77, {b}));
+    EXPECT_EQ(cache.chunk(relation, 0).version->nrows, rows);
+    EXPECT_EQ(ask(question(table, 77, {a, b})).covered.count(), 30u);
+}
+
+TEST_F(CacheTest, PageWithAnotherLsnTakesTheOtherColumnsAway) {
+    Table table(30);
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 77, {a, b}));
+    table.write(4, 7000, 10, 9000);
+    build(table, question(table, 78, {b}, true));
+    const ChunkAnswer answer = ask(question(table, 78, {a}));
+    EXPECT_EQ(answer.missing.count(), 1u);
+    EXPECT_TRUE(answer.missing.test(4));
+    build(table, question(table, 78, {a, b}));
+    EXPECT_EQ(ask(question(table, 78, {a, b})).covered.count(), 30u);
+    EXPECT_EQ(cache.chunk(relation, 0).version->garbage_rows(), 10u);
+    EXPECT_EQ(values(all_pages(30), a).back(), 7009);
+}
+
+TEST_F(CacheTest, BuildAtNewMapLsnForgetsWhatItDidNotVerify) {
+    Table table(10);
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 77, {a}));
+    // Column b is built at another map LSN without page LSNs, and one page's second check fails.
+    build(table, question(table, 78, {b}), true, {6});
+    EXPECT_EQ(covered.count(), 9u);
+    const ChunkAnswer answer = ask(question(table, 78, {a}));
+    EXPECT_EQ(answer.covered.count(), 9u);
+    EXPECT_TRUE(answer.missing.test(6));
+}
+
+TEST_F(CacheTest, ToastedPagesAreRememberedUntilTheyChange) {
+    Table table(10);
+    table.write(5, 500, 10, 2000, true);
+    const ColumnRef a = column(1), t = column(3);
+    EXPECT_EQ(build(table, question(table, 77, {a, t})), 9u);
+    EXPECT_EQ(statuses[5], PageStatus::NeedsCpu);
+    ChunkAnswer answer = ask(question(table, 77, {a, t}));
+    EXPECT_FALSE(answer.missing.any());
+    EXPECT_EQ(answer.covered.count(), 9u);
+    EXPECT_TRUE(ask(question(table, 77, {a})).missing.test(5)); // the other column alone can be decoded
+    EXPECT_FALSE(ask(question(table, 78, {a, t}, true)).missing.any());
+    table.write(5, 500, 10, 3000);
+    EXPECT_TRUE(ask(question(table, 79, {a, t}, true)).missing.test(5));
+}
+
+TEST_F(CacheTest, GarbageIsCompacted) {
+    Table table(100, 100);
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 1, {a, b}));
+    uint64_t lsn = 5000, map = 2;
+    for (int round = 0; round < 8; ++round, ++map) {
+        for (uint32_t page = static_cast<uint32_t>(round); page < 100; page += 10)
+            table.write(page, static_cast<int32_t>(page) * 1000, 100, ++lsn);
+        EXPECT_EQ(build(table, question(table, map, {a}, true)), 10u);
+    }
+    const Cache::Snapshot now = cache.chunk(relation, 0);
+    EXPECT_LE(now.version->nrows, 10000u * 4 / 3 + 1000);
+    std::vector<int32_t> expected;
+    for (uint32_t page = 0; page < 100; ++page)
+        for (int i = 0; i < 100; ++i)
+            expected.push_back(static_cast<int32_t>(page) * (page % 10 < 8 ? 1000 : 100) + i);
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(values(all_pages(100), a), expected);
+    const ChunkAnswer other = ask(question(table, map - 1, {a, b}));
+    EXPECT_EQ(other.covered.count(), 20u); // b has lost the pages that changed
+    const int64_t *bs = static_cast<const int64_t *>(now.version->columns.at(b->id).values->data);
+    other.covered.for_each([&](uint32_t page) {
+        EXPECT_EQ(bs[now.version->pages[page].row_start], int64_t(page) * 200) << page;
+    });
+}
+
+TEST_F(CacheTest, OneBuilderPerChunk) {
+    Cache::Token first = cache.take_token(relation, 0);
+    EXPECT_TRUE(first);
+    EXPECT_FALSE(cache.take_token(relation, 0));
+    EXPECT_TRUE(cache.take_token(relation, 1));
+    Cache::Token moved = std::move(first);
+    EXPECT_FALSE(cache.take_token(relation, 0));
+    moved.release();
+    EXPECT_TRUE(cache.take_token(relation, 0));
+}
+
+TEST_F(CacheTest, DroppedBuildPublishesNothing) {
+    Table table(10);
+    const ColumnRef a = column(1);
+    build(table, question(table, 77, {a}));
+    const Cache::Snapshot before = cache.chunk(relation, 0);
+    table.write(1, 4000, 10, 9000);
+    {
+        const ChunkQuestion q = question(table, 78, {a}, true);
+        Cache::Token token = cache.take_token(relation, 0);
+        ChunkBuilder builder(*device, [&](size_t n) { return cache.allocate(n, 0); }, before.version, ask(q), 10,
+                             {{a->id, &a->layout, nullptr}});
+        builder.decode({table.window_page(1)}, nullptr);
+    }
+    EXPECT_EQ(cache.chunk(relation, 0).version, before.version);
+    EXPECT_EQ(values(all_pages(10), a)[10], 100);
+    EXPECT_EQ(build(table, question(table, 78, {a}, true)), 1u);
+}
+
+TEST_F(CacheTest, EvictsLeastRecentlyUsedAndNeverWhatIsHeld) {
+    Table table(100, 100); // 10000 rows: 40 kB of a and some headroom
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 77, {a}));
+    build(table, question(table, 77, {b}));
+    cache.touch(relation, 0, {a});
+    const size_t both = cache.bytes();
+    const BufferRef held = cache.chunk(relation, 0).version->columns.at(a->id).values;
+    cache.set_budget(both - 1000); // less than both, b was used before a
+    EXPECT_EQ(cache.evictions(), 1u);
+    EXPECT_EQ(cache.chunk(relation, 0).version->columns.count(b->id), 0u);
+    EXPECT_EQ(cache.chunk(relation, 0).version->columns.count(a->id), 1u);
+    cache.set_budget(1000);
+    EXPECT_EQ(cache.chunk(relation, 0).version->columns.count(a->id), 1u);
+    EXPECT_GE(cache.bytes(), held->size);
+}
+
+TEST_F(CacheTest, BuildBeyondTheMemoryLimitEndsFullAndPublishesTheRest) {
+    cache.set_budget(100 * 1000);
+    Table table(100, 200); // 20000 rows need 80 kB and as much again while they are moved
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 77, {a, b}));
+    EXPECT_TRUE(full);
+    EXPECT_LE(cache.bytes(), 100u * 1000);
+    for (PageStatus status : statuses)
+        EXPECT_EQ(status, PageStatus::Broken);
+    EXPECT_FALSE(covered.any());
+    EXPECT_EQ(cache.bytes(), 0u);
+}
+
+TEST_F(CacheTest, ScanLargerThanTheCacheKeepsItsFirstPart) {
+    cache.set_budget(1000 * 1000);
+    Table table(100, 100);
+    const ColumnRef a = column(1);
+    const uint64_t began = cache.tick();
+    for (uint32_t chunk = 0; chunk < 40; ++chunk)
+        build(table, question(table, 77, {a}), true, {}, began, chunk);
+    EXPECT_LE(cache.bytes(), 1000u * 1000);
+    EXPECT_NE(cache.chunk(relation, 0).version, nullptr);
+    uint32_t kept = 0;
+    for (uint32_t chunk = 0; chunk < 40; ++chunk)
+        kept += cache.chunk(relation, chunk).version != nullptr;
+    EXPECT_GT(kept, 10u);
+    EXPECT_LT(kept, 40u);
+}
+
+TEST_F(CacheTest, FilesThatAreGoneGiveMemoryBack) {
+    Table table(10);
+    build(table, question(table, 77, {column(1), column(3)}));
+    EXPECT_GT(cache.bytes(), 0u);
+    EXPECT_EQ(cache.list().size(), 2u);
+    EXPECT_EQ(cache.evict_gone([](const std::string &) { return true; }), 0u);
+    EXPECT_GT(cache.evict_gone([](const std::string &path) { return path != "base/5/16384"; }), 0u);
+    EXPECT_EQ(cache.list().size(), 0u);
+    relation.reset(); // a session that still uses it
+    EXPECT_EQ(cache.bytes(), 0u);
+}
+
+TEST_F(CacheTest, ColumnsAreComparedInFullAndRefusalsEndWithThem) {
+    EXPECT_EQ(column(1), column(1));
+    EXPECT_NE(column(1), cache.column(relation, "other", Table::layout(1)));
+    const ColumnRef t = column(3);
+    cache.refuse(relation, *t, "too many distinct values in column 3", true);
+    EXPECT_EQ(cache.refusal(relation, *column(3)), "too many distinct values in column 3");
+    cache.evict(file);
+    relation = cache.relation(file, "base/5/16384");
+    EXPECT_EQ(cache.refusal(relation, *column(3)), "");
+}
+
+TEST_F(CacheTest, BitmapsDropPagesBeyondTheEnd) {
+    uint8_t wire[PageBits::bytes + 8];
+    memset(wire, 0xff, sizeof wire);
+    for (uint32_t n : {0u, 1u, 63u, 64u, 65u, 1000u, pages_per_chunk}) {
+        PageBits bits;
+        bits.read(wire, n);
+        EXPECT_EQ(bits.count(), n);
+        EXPECT_TRUE(bits == all_pages(n));
+    }
+}
+
+} // namespace
+} // namespace gpuscan
