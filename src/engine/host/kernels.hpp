@@ -22,6 +22,7 @@ struct Kernels {
     // Three-valued And, Or over vectors that are not constant.
     void (*logic)(ir::Op op, size_t n, Vec a, Vec b, uint8_t *out, uint8_t *out_nulls);
     void (*either)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);     // a | b
+    void (*both)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);       // a & b
     void (*and_not)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);    // a & ~b (0 or 1 each)
     void (*invert)(size_t n, const uint8_t *a, uint8_t *out);                       // !a
     // The positions i with truth[i] and not nulls[i] (may be nullptr), in order.

@@ -251,6 +251,11 @@ void either(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out) {
         out[i] = a[i] | b[i];
 }
 
+void both(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    for (size_t i = 0; i < n; ++i)
+        out[i] = a[i] & b[i];
+}
+
 void and_not(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out) {
     for (size_t i = 0; i < n; ++i)
         out[i] = a[i] & !b[i];
@@ -525,9 +530,8 @@ size_t count(size_t n, const uint8_t *flags) {
 } // namespace
 
 extern const Kernels table;
-const Kernels table = {GPUSCAN_KERNELS_NAME, arithmetic, negate,       cast,          bounded,      compare,
-                       logic,                either,     and_not,      invert,        select,       gather,
-                       gather_narrow,        probe_bitmap, pack_key,   group_index,   sum,          sum_double,
-                       count};
+const Kernels table = {GPUSCAN_KERNELS_NAME, arithmetic, negate,       cast,     bounded,     compare, logic,
+                       either,               both,       and_not,      invert,   select,      gather,  gather_narrow,
+                       probe_bitmap,         pack_key,   group_index,  sum,      sum_double,  count};
 
 } // namespace gpuscan::host::GPUSCAN_KERNELS

@@ -9,6 +9,36 @@ using namespace ir;
 
 namespace {
 
+// Filters are combined while at least one row of so many is left; below, gathering few rows is cheaper.
+constexpr size_t combine_fraction = 4;
+
+bool cannot_fail(const Program &p, Index expr) {
+    const Expr &e = p.exprs[expr];
+    switch (e.op) {
+    case Op::Column:
+    case Op::Const:
+        return true;
+    case Op::Eq:
+    case Op::Ne:
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::And:
+    case Op::Or:
+    case Op::Coalesce:
+        return cannot_fail(p, e.a) && cannot_fail(p, e.b);
+    case Op::Not:
+    case Op::IsNull:
+    case Op::IsNotNull:
+    case Op::IsTrue:
+    case Op::Lookup:
+        return cannot_fail(p, e.a);
+    default:
+        return false;
+    }
+}
+
 // The joins whose payload `root` reads are used at `step`.
 void note_uses(const Program &p, Index root, size_t step, std::vector<size_t> &last_use) {
     std::vector<Index> open{root};
@@ -38,7 +68,7 @@ PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std
     const Program &p = context.program;
     for (Index c = 0; c < pipeline_.conjuncts.count; ++c) {
         const Conjunct &conjunct = p.conjuncts[pipeline_.conjuncts.first + c];
-        steps_[conjunct.after].filters.push_back(conjunct.expr);
+        steps_[conjunct.after].filters.push_back({conjunct.expr, cannot_fail(p, conjunct.expr)});
         note_uses(p, conjunct.expr, conjunct.after, last_use_);
     }
     for (Index j = 0; j < pipeline_.joins.count; ++j) {
@@ -109,20 +139,44 @@ void PipelineRunner::proceed(size_t step) {
 
 bool PipelineRunner::filter(Step &step) {
     Batch &batch = step.batch;
-    for (Index expr : step.filters) {
-        Vec v = evaluator_.evaluate(expr, batch);
+    bool pending = false; // pending_ holds what the filters since the last shrinking say
+    for (size_t f = 0; f < step.filters.size(); ++f) {
+        Vec v = evaluator_.evaluate(step.filters[f].expr, batch);
+        bool last = f + 1 == step.filters.size();
         if (v.constant) {
             if (v.null_constant() || !*v.as<uint8_t>())
                 return false;
+            if (!last || !pending)
+                continue;
+        } else if (!pending && (last || !step.filters[f + 1].safe)) {
+            if (!shrink(step, v.as<uint8_t>(), v.nulls))
+                return false;
             continue;
+        } else {
+            uint8_t *passed = pending_.get();
+            if (pending)
+                k_.both(batch.n, passed, v.as<uint8_t>(), passed);
+            else
+                std::copy_n(v.as<uint8_t>(), batch.n, passed);
+            if (v.nulls != nullptr)
+                k_.and_not(batch.n, passed, v.nulls, passed);
+            pending = true;
+            if (!last && step.filters[f + 1].safe && k_.count(batch.n, passed) * combine_fraction >= batch.n)
+                continue;
         }
-        uint32_t n = k_.select(batch.n, v.as<uint8_t>(), v.nulls, selected_.get());
-        if (n == 0)
+        pending = false;
+        if (!shrink(step, pending_.get(), nullptr))
             return false;
-        if (n < batch.n)
-            Evaluator::subset(Batch(batch), selected_.get(), n, step.storage, batch);
     }
-    return true;
+    return !pending || shrink(step, pending_.get(), nullptr);
+}
+
+// Keeps the rows with truth and without NULL; false when none is left.
+bool PipelineRunner::shrink(Step &step, const uint8_t *truth, const uint8_t *nulls) {
+    uint32_t n = k_.select(step.batch.n, truth, nulls, selected_.get());
+    if (n > 0 && n < step.batch.n)
+        Evaluator::subset(Batch(step.batch), selected_.get(), n, step.storage, step.batch);
+    return n > 0;
 }
 
 void PipelineRunner::probe(size_t at) {

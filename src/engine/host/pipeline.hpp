@@ -2,7 +2,8 @@
 //
 // After every filter the batch holds only the rows that passed; after every probe only those that met a partner, with
 // the partner's entry. A row with several partners is repeated; where that would overflow the batch, the steps behind
-// the probe run several times. Entries of a table are carried along only as far as somebody reads its payload.
+// the probe run several times. A filter that most rows pass does not shrink the batch by itself: its result is kept and
+// combined with that of the next, which reads whole columns instead of gathering the rows that are left. Entries of a table are carried along only as far as somebody reads its payload.
 #pragma once
 
 #include <atomic>
@@ -25,9 +26,13 @@ class PipelineRunner {
     uint64_t rows_out() const { return rows_out_; }
 
   private:
+    struct Filter {
+        ir::Index expr;
+        bool safe; // cannot raise an error, so it may look at rows that an earlier filter drops
+    };
     // What happens from one join to the next.
     struct Step {
-        std::vector<ir::Index> filters; // right after the step's join (step 0: after the scan)
+        std::vector<Filter> filters; // right after the step's join (step 0: after the scan)
         Batch batch;
         BatchStorage storage;
         // The probe of the join that follows, kept while its matches are handed on.
@@ -37,6 +42,7 @@ class PipelineRunner {
     void fill(const ChunkView &chunk, uint32_t begin, uint32_t end);
     void proceed(size_t step);
     bool filter(Step &step);
+    bool shrink(Step &step, const uint8_t *truth, const uint8_t *nulls);
     void probe(size_t step);
     void hand_on(size_t step, const uint32_t *positions, const uint32_t *entries, uint32_t n);
     void check_cancel() const;
@@ -52,6 +58,7 @@ class PipelineRunner {
     std::unique_ptr<uint32_t[]> selected_{new uint32_t[batch_rows + batch_slack]};
     std::unique_ptr<uint32_t[]> expanded_positions_{new uint32_t[batch_rows + batch_slack]};
     std::unique_ptr<uint32_t[]> expanded_entries_{new uint32_t[batch_rows + batch_slack]};
+    std::unique_ptr<uint8_t[]> pending_{new uint8_t[batch_rows + batch_slack]};
     ProbeScratch scratch_;
     uint64_t rows_in_ = 0, rows_out_ = 0;
 };
