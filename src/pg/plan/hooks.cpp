@@ -51,6 +51,7 @@ static bool level_is_ours(const PlannerInfo *root) {
 }
 
 static CandidateTable *candidates_of(PlannerInfo *root) {
+    refusals_level(root);
     ListCell *cell;
     foreach (cell, current->levels) {
         const LevelState *level = static_cast<const LevelState *>(lfirst(cell));
@@ -122,13 +123,12 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
     if (stage != UPPERREL_GROUP_AGG || output->reloptkind != RELOPT_UPPER_REL || !enabled())
         return;
     CandidateTable *candidates = candidates_of(root);
-    if (candidates == nullptr)
-        return;
-    const Candidate *candidate = candidates_find(candidates, input->relids);
-    if (candidate != nullptr)
-        add_aggregate_path(root, candidate, input, output, static_cast<const GroupPathExtraData *>(extra));
-    else if (refusals_count() == 0)
-        refuse("its relations cannot be joined in one pipeline");
+    const Candidate *candidate = candidates != nullptr ? candidates_find(candidates, input->relids) : nullptr;
+    if (candidate != nullptr &&
+        add_aggregate_path(root, candidate, input, output, static_cast<const GroupPathExtraData *>(extra)))
+        refusals_forget();
+    else
+        refusals_tell("no table that a device could read");
 }
 
 } // extern "C"

@@ -66,6 +66,13 @@ static bool add_outputs(PlannerInfo *root, const RelOptInfo *output, const Group
     return !walk.impossible;
 }
 
+static bool blueprint_reads_relation(const Blueprint *b) {
+    for (int i = 0; i < b->nsources; ++i)
+        if (b->sources[i].is_relation)
+            return true;
+    return false;
+}
+
 // ---- the fallback ----
 
 static PathTarget *output_target(PlannerInfo *root, const Blueprint *b) {
@@ -139,31 +146,27 @@ static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, 
 
 static const CustomPathMethods gpuscan_path_methods = {"GpuScan", plan_gpuscan, nullptr};
 
-void add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
+bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         const GroupPathExtraData *extra) {
     if (candidate->joins == NIL && !candidate->main->is_relation)
-        return;
-    if (expression_returns_set(reinterpret_cast<Node *>(output->reltarget->exprs))) {
-        refuse("a set-returning function");
-        return;
-    }
+        return false;
+    if (expression_returns_set(reinterpret_cast<Node *>(output->reltarget->exprs)))
+        return refuse("a set-returning function");
     List *children = NIL;
     Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
     if (!add_outputs(root, output, extra, blueprint))
-        return;
-    if (output_count(blueprint) == 0) {
-        refuse("neither a group key nor an aggregate");
-        return;
-    }
+        return false;
+    if (output_count(blueprint) == 0)
+        return refuse("neither a group key nor an aggregate");
+    if (!blueprint_reads_relation(blueprint))
+        return refuse("no table that a device could read");
     const Fragment *rehearsal = assemble(blueprint, false);
     if (rehearsal == nullptr)
-        return;
+        return false;
     PathTarget *target = output_target(root, blueprint);
     Path *fallback = fallback_path(root, input, output, target);
-    if (fallback == nullptr) {
-        refuse("no aggregation plan of PostgreSQL's that could take over");
-        return;
-    }
+    if (fallback == nullptr)
+        return refuse("no aggregation plan of PostgreSQL's that could take over");
 
     GpuScanPath *path = static_cast<GpuScanPath *>(palloc0(sizeof(GpuScanPath)));
     CustomPath *custom = &path->custom;
@@ -186,6 +189,7 @@ void add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (guc_offload == OFFLOAD_FORCE)
         output->pathlist = NIL; // whatever it costs
     add_path(output, &custom->path);
+    return true;
 }
 
 static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *,

@@ -7,8 +7,8 @@
 
 namespace gpuscan {
 
-// Adds a GpuScan path to the grouping relation where the candidate, aggregated, is shippable.
-void add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
+// Adds a GpuScan path to the grouping relation where the candidate, aggregated, is shippable; else refuses.
+bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         const GroupPathExtraData *extra);
 
 } // namespace gpuscan

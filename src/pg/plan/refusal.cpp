@@ -1,7 +1,9 @@
-// Refusals: collects why a query stays on PostgreSQL, and tells each reason once per planned query.
+// Refusals: why a query level stays on PostgreSQL.
 //
-// Reasons live in a list that hooks.cpp starts anew for every call of the planner (nested calls have lists of their own,
-// see refusals_begin). Formatting costs more than planning some queries, so it is skipped when nobody would see it.
+// While a level is planned many things are tried, and most of what is refused on the way (a join in the wrong order)
+// does not matter in the end. So reasons are noted per query level, told when the level is finished without a device
+// path, and forgotten when there is one. Formatting costs more than planning some queries, so nothing is noted when
+// nobody would see it. The lists belong to one call of the planner; nested calls have their own (see refusals_begin).
 #include "pg/pg.h"
 
 #include "pg/plan/refusal.h"
@@ -11,12 +13,18 @@
 
 namespace gpuscan {
 
+struct Refusal {
+    const void *level;
+    const char *reason;
+    bool told;
+};
+
 static RefusalState *current = nullptr;
 
 RefusalState *refusals_begin(RefusalState *state) {
     RefusalState *outer = current;
-    state->reasons = NIL;
-    state->count = 0;
+    state->refusals = NIL;
+    state->level = nullptr;
     state->context = CurrentMemoryContext;
     current = state;
     return outer;
@@ -26,17 +34,14 @@ void refusals_end(RefusalState *outer) {
     current = outer;
 }
 
-int refusals_count() {
-    return current != nullptr ? current->count : 0;
+void refusals_level(const void *level) {
+    if (current != nullptr)
+        current->level = level;
 }
 
 bool refuse(const char *format, ...) {
-    if (current == nullptr)
+    if (current == nullptr || (!guc_explain_refusals && !message_level_is_interesting(DEBUG2)))
         return false;
-    ++current->count;
-    if (!guc_explain_refusals && !message_level_is_interesting(DEBUG2))
-        return false;
-
     char reason[512];
     va_list arguments;
     va_start(arguments, format);
@@ -44,14 +49,47 @@ bool refuse(const char *format, ...) {
     va_end(arguments);
 
     ListCell *cell;
-    foreach (cell, current->reasons)
-        if (strcmp(static_cast<const char *>(lfirst(cell)), reason) == 0)
+    foreach (cell, current->refusals) {
+        const Refusal *noted = static_cast<const Refusal *>(lfirst(cell));
+        if (strcmp(noted->reason, reason) == 0 && (noted->told || noted->level == current->level))
             return false;
+    }
     MemoryContext before = MemoryContextSwitchTo(current->context);
-    current->reasons = lappend(current->reasons, pstrdup(reason));
+    Refusal *refusal = static_cast<Refusal *>(palloc(sizeof(Refusal)));
+    refusal->level = current->level;
+    refusal->reason = pstrdup(reason);
+    refusal->told = false;
+    current->refusals = lappend(current->refusals, refusal);
     MemoryContextSwitchTo(before);
-    ereport(guc_explain_refusals ? NOTICE : DEBUG2, (errmsg("gpuscan: %s", reason)));
     return false;
+}
+
+void refusals_tell(const char *otherwise) {
+    if (current == nullptr)
+        return;
+    int count = 0;
+    ListCell *cell;
+    foreach (cell, current->refusals)
+        count += static_cast<const Refusal *>(lfirst(cell))->level == current->level ? 1 : 0;
+    if (count == 0)
+        refuse("%s", otherwise);
+    foreach (cell, current->refusals) {
+        Refusal *refusal = static_cast<Refusal *>(lfirst(cell));
+        if (refusal->level != current->level || refusal->told)
+            continue;
+        refusal->told = true;
+        ereport(guc_explain_refusals ? NOTICE : DEBUG2,
+                (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
+    }
+}
+
+void refusals_forget() {
+    if (current == nullptr)
+        return;
+    ListCell *cell;
+    foreach (cell, current->refusals)
+        if (static_cast<const Refusal *>(lfirst(cell))->level == current->level)
+            current->refusals = foreach_delete_current(current->refusals, cell);
 }
 
 } // namespace gpuscan

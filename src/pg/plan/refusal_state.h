@@ -1,4 +1,4 @@
-// The list of reasons of one call of the planner; only hooks.cpp begins and ends one.
+// The reasons of one call of the planner; only hooks.cpp begins and ends one.
 #pragma once
 
 #include "pg/pg.h"
@@ -6,8 +6,8 @@
 namespace gpuscan {
 
 struct RefusalState {
-    List *reasons; // of char *
-    int count;     // refusals, told or not
+    List *refusals; // of Refusal *
+    const void *level;
     MemoryContext context;
 };
 
@@ -15,7 +15,13 @@ struct RefusalState {
 RefusalState *refusals_begin(RefusalState *state);
 void refusals_end(RefusalState *outer);
 
-// How many refusals there were since refusals_begin.
-int refusals_count();
+// The query level (a PlannerInfo) that the following refusals belong to.
+void refusals_level(const void *level);
+
+// The level has no device path: tells its reasons, or `otherwise` if there is none.
+void refusals_tell(const char *otherwise);
+
+// The level has one.
+void refusals_forget();
 
 } // namespace gpuscan
