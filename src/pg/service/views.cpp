@@ -90,8 +90,10 @@ static void put_device(ReturnSetInfo *result, Area *area, int device) {
     if (!nulls[1])
         values[1] = text_of(entry->name, sizeof entry->name);
     values[2] = CStringGetTextDatum(state);
-    nulls[3] = nulls[4] = nulls[5] = nulls[6] = !known;
-    if (known) {
+    // (A device that could not be opened has no memory to tell of.)
+    bool opened = known && entry->memory_total != 0;
+    nulls[3] = nulls[4] = nulls[5] = nulls[6] = !opened;
+    if (opened) {
         values[3] = Int64GetDatum(int64(entry->memory_total.load()));
         values[4] = Int64GetDatum(int64(entry->memory_limit.load()));
         values[5] = Int64GetDatum(int64(entry->memory_used.load()));
