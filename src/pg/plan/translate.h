@@ -41,6 +41,9 @@ struct Translation {
     Array<FragmentLookup> lookups;
 };
 
+// 128 bits that palloc can hold: it aligns to 8 bytes only, as PostgreSQL does with its own int128.
+using AlignedInt128 [[gnu::aligned(8)]] = int128;
+
 struct Value {
     ir::Index expr; // none for a literal
     Type type;
@@ -51,7 +54,7 @@ struct Value {
     bool nullable;
     bool literal;
     bool literal_null;
-    int128 literal_value;
+    AlignedInt128 literal_value;
     int source, column; // Code: whose dictionary
 };
 
