@@ -290,6 +290,7 @@ static Node *read_entry(Node *node, void *context) {
         Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
         var->varno = 1;
         var->varattno = 1;
+        var->vartype = getBaseTypeAndTypmod(var->vartype, &var->vartypmod); // as the entries' slot has it
         return reinterpret_cast<Node *>(var);
     }
     return mutate_expression(node, read_entry, context);

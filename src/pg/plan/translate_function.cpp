@@ -315,7 +315,7 @@ static bool date_to_timestamp(Translation *t, const Value &a, Value *out) {
 bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Value *out) {
     const Builtin *builtin = find_builtin(funcid);
     if (builtin == nullptr)
-        return refuse("function %s", format_procedure(funcid));
+        return refuse("function %s with these arguments", format_procedure(funcid));
     if (!may_execute(t, funcid))
         return false;
     SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(node)));
