@@ -17,7 +17,7 @@ int guc_host_threads = 0;
 int guc_max_requests = 64;
 int guc_offload = OFFLOAD_AUTO;
 
-// The spellings without "auto" and friends, which psql need not complete, are hidden.
+// Hidden spellings are accepted and not offered.
 static const config_enum_entry device_options[] = {
     {"auto", DEVICE_AUTO, false}, {"cuda", DEVICE_CUDA, false}, {"gpu", DEVICE_CUDA, true},
     {"host", DEVICE_HOST, false}, {"cpu", DEVICE_HOST, true},   {"none", DEVICE_NONE, false},
