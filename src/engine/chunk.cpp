@@ -6,10 +6,7 @@
 namespace gpuscan {
 
 PageBits ChunkVersion::have(const std::vector<uint32_t> &wanted) const {
-    PageBits bits;
-    for (uint32_t page = 0; page < pages.size(); ++page)
-        if (pages[page].known)
-            bits.set(page);
+    PageBits bits = known_pages;
     for (uint32_t column : wanted) {
         auto data = columns.find(column);
         if (data == columns.end())
@@ -29,16 +26,18 @@ PageBits ChunkVersion::cpu_only(const std::vector<uint32_t> &wanted) const {
     return bits;
 }
 
-uint32_t ChunkVersion::garbage_rows() const {
-    uint32_t live = 0;
-    for (const PageRows &page : pages)
-        live += page.known ? page.nrows : 0;
-    return nrows - live;
+void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
+    pages[page] = {lsn, nrows, rows};
+    known_pages.set(page);
+    nrows += rows;
+    live_rows += rows;
 }
 
 void ChunkVersion::forget_page(uint32_t page) {
-    if (page < pages.size())
-        pages[page] = PageRows();
+    if (!known(page))
+        return;
+    known_pages.reset(page);
+    live_rows -= pages[page].nrows;
     for (auto &column : columns)
         column.second.have.reset(page);
     for (CpuPages &cpu : cpu_pages)
@@ -53,7 +52,7 @@ ChunkAnswer check_chunk(const ChunkVersion *version, uint64_t version_map_lsn, c
     }
     PageBits have = version->have(question.columns) & question.visible;
     PageBits cpu_only = version->cpu_only(question.columns) & question.visible;
-    PageBits known = version->have({}) & question.visible;
+    PageBits known = version->known_pages & question.visible;
     if (question.map_lsn == version_map_lsn) {
         answer.verified = known;
     } else if (question.lsns != nullptr) {
@@ -74,6 +73,10 @@ ChunkAnswer check_chunk(const ChunkVersion *version, uint64_t version_map_lsn, c
 
 ChunkRows covered_rows(const ChunkVersion &version, const PageBits &covered) {
     ChunkRows rows;
+    if (version.garbage_rows() == 0 && covered == version.known_pages) {
+        rows.nrows = rows.participating = version.nrows;
+        return rows;
+    }
     covered.for_each([&](uint32_t page) {
         const PageRows &p = version.pages[page];
         rows.nrows = std::max(rows.nrows, p.row_start + p.nrows);

@@ -24,10 +24,9 @@ namespace gpuscan {
 
 // Where the rows of one heap page are.
 struct PageRows {
-    uint64_t lsn = 0;       // of the heap page when it was decoded
+    uint64_t lsn = 0; // of the heap page when it was decoded
     uint32_t row_start = 0;
-    uint16_t nrows = 0;
-    uint16_t known = 0;     // 0: nothing is known of the page, the other fields mean nothing
+    uint32_t nrows = 0;
 };
 
 // One column's values for the rows of a chunk. Rows that no page in `have` stands for hold zeros or garbage.
@@ -50,16 +49,20 @@ struct CpuPages {
 
 struct ChunkVersion {
     uint32_t nrows = 0;                   // rows given away, garbage included
-    std::vector<PageRows> pages;          // by page; pages beyond its end are unknown
+    uint32_t live_rows = 0;               // of known pages
+    PageBits known_pages;                 // those that have rows
+    std::vector<PageRows> pages;          // by page; means something for known pages only
     std::map<uint32_t, ColumnData> columns; // by the column's number in its relation
     std::vector<CpuPages> cpu_pages;
 
-    bool known(uint32_t page) const { return page < pages.size() && pages[page].known != 0; }
+    bool known(uint32_t page) const { return known_pages.test(page); }
     // Pages that are known and decoded in all of the columns.
     PageBits have(const std::vector<uint32_t> &columns) const;
     // Pages that are known to be beyond the device when these columns are wanted.
     PageBits cpu_only(const std::vector<uint32_t> &columns) const;
-    uint32_t garbage_rows() const;
+    uint32_t garbage_rows() const { return nrows - live_rows; }
+    // Gives an unknown page new rows at the end.
+    void place_page(uint32_t page, uint64_t lsn, uint16_t nrows);
     void forget_page(uint32_t page);
 };
 using ChunkRef = std::shared_ptr<const ChunkVersion>;

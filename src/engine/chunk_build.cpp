@@ -47,9 +47,7 @@ ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, con
 // is: garbage is only waste.
 void ChunkBuilder::compact() {
     std::vector<uint32_t> order;
-    for (uint32_t page = 0; page < work_->pages.size(); ++page)
-        if (work_->pages[page].known)
-            order.push_back(page);
+    work_->known_pages.for_each([&](uint32_t page) { order.push_back(page); });
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
         return work_->pages[a].row_start < work_->pages[b].row_start;
     });
@@ -99,25 +97,15 @@ void ChunkBuilder::compact() {
 // Gives the page its rows: those it has if they are the same page's, else new ones at the end.
 void ChunkBuilder::place(const WindowPage &page) {
     const PageRows &old = work_->pages[page.page];
-    if (old.known && page.lsn != 0 && old.lsn == page.lsn && old.nrows == page.ntuples)
+    if (work_->known(page.page) && page.lsn != 0 && old.lsn == page.lsn && old.nrows == page.ntuples)
         return;
     work_->forget_page(page.page);
-    PageRows rows;
-    rows.lsn = page.lsn;
-    rows.row_start = work_->nrows;
-    rows.nrows = page.ntuples;
-    rows.known = 1;
-    work_->pages[page.page] = rows;
-    work_->nrows += page.ntuples;
+    work_->place_page(page.page, page.lsn, page.ntuples);
 }
 
 // Rows that the chunk will have when the build is over, by the rows per page so far.
 uint32_t ChunkBuilder::wanted_rows() const {
-    uint64_t known = 0, live = 0;
-    for (const PageRows &page : work_->pages) {
-        known += page.known;
-        live += page.known ? page.nrows : 0;
-    }
+    const uint64_t known = work_->known_pages.count(), live = work_->live_rows;
     uint64_t rest = known == 0 ? 0 : (live * to_come_ + known - 1) / known;
     uint64_t rows = work_->nrows + rest + rest / 32 + row_headroom;
     return static_cast<uint32_t>(std::min<uint64_t>(rows, UINT32_MAX));
