@@ -173,11 +173,12 @@ TEST(HostDevice, Cancel) {
         asked = std::chrono::steady_clock::now();
         cancel = 1;
     });
-    std::vector<Datum> many(400000); // 8e9 pairs
+    std::vector<Datum> many(100000); // 2e9 pairs
     Case long_case = join_case({chunk_of({many, many})}, {chunk_of({ones, ones})}, Type::I32);
     EXPECT_THROW(run_on(*device, long_case, &cancel), Cancelled);
     canceller.join();
-    EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::milliseconds(100));
+    // A batch takes microseconds; the bound leaves room for a busy machine.
+    EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::milliseconds(500));
 }
 
 TEST(HostDevice, SessionsAtOnce) {

@@ -2,9 +2,9 @@
 //
 // Each page is first copied (it may change while it is read; what was checked must be what is used), then its tuples are
 // walked once: one pass over the attributes up to the last one needed, dropping off each wanted column on the way. The
-// columns of a job belong to one table, so their layouts are prefixes of one another; where they are not (or
-// one attribute is wanted twice), a column gets a walk of its own. As long as a tuple has met neither NULL nor varlena, attribute offsets are constants
-// worked out once per job.
+// columns of a job belong to one table, so their layouts are prefixes of one another; where they are not (or one
+// attribute is wanted twice), a column gets a walk of its own. Attributes before the first varlena have constant offsets
+// in tuples without NULLs, worked out once per job.
 //
 // Text goes through a small direct-mapped cache per thread before it asks the shared dictionary: columns worth coding
 // repeat few values, and a hit costs one hash and one compare.

@@ -1,7 +1,7 @@
 // The CPU as a device: memory with a limit, decoding, executions.
 //
-// Buffers are ordinary memory, aligned for vector loads and a little longer than asked for, so that a loop may read a
-// whole vector at the end. Freed memory goes back to the system at once (large blocks are mappings of their own).
+// Buffers are ordinary memory, aligned for vector loads and exactly as long as asked for (the loops never read a vector
+// across the end). Freed memory goes back to the system at once (large blocks are mappings of their own).
 #include "engine/host/host_device.hpp"
 
 #include <unistd.h>
@@ -16,7 +16,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr size_t alignment = 64, overrun = 64;
+constexpr size_t alignment = 64;
 
 // Outlives the device where a buffer does.
 struct Account {
@@ -27,9 +27,7 @@ struct Account {
 class HostBuffer : public Buffer {
   public:
     HostBuffer(std::shared_ptr<Account> account, size_t bytes) : account_(std::move(account)) {
-        size_t padded = (bytes + overrun + alignment - 1) / alignment * alignment;
-        data = padded < bytes ? nullptr : aligned_alloc(alignment, padded);
-        if (data == nullptr) {
+        if (posix_memalign(&data, alignment, std::max<size_t>(bytes, 1)) != 0) {
             account_->used -= bytes;
             throw OutOfDeviceMemory("out of memory");
         }

@@ -302,17 +302,7 @@ uint32_t select(uint32_t n, const uint8_t *truth, const uint8_t *nulls, uint32_t
 template <class T> void gather_of(size_t n, const void *from, const uint32_t *at, void *out) {
     const T *x = static_cast<const T *>(from);
     T *to = static_cast<T *>(out);
-    size_t i = 0;
-#ifdef __AVX512BW__
-    if constexpr (sizeof(T) == 4) {
-        for (; i + 16 <= n; i += 16) {
-            __m512i index = _mm512_loadu_si512(at + i);
-            // Signed 32-bit index times 4 reaches 8 GB each way; a batch whose rows lie beyond 2^31 is not made.
-            _mm512_storeu_si512(to + i, _mm512_i32gather_epi32(index, x, 4));
-        }
-    }
-#endif
-    for (; i < n; ++i)
+    for (size_t i = 0; i < n; ++i) // hardware gathers showed no gain here (within noise)
         to[i] = x[at[i]];
 }
 
