@@ -8,17 +8,17 @@ CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 4 AS name FROM generate_series
 VACUUM (FREEZE, ANALYZE) t;
 VACUUM (FREEZE, ANALYZE) dim;
 
-SELECT check_prepared('SELECT count(*), sum(v) FROM t WHERE g = $1', '(int)', '(3)', '(0)', '(99)', '(NULL)');
-SELECT check_prepared('SELECT g, count(*), sum(v) FROM t WHERE id BETWEEN $1 AND $2 GROUP BY g', '(int, int8)', '(3, 50)', '(1, 100000000000)', '(NULL, 7)', '(70, 60)');
-SELECT check_prepared('SELECT sum(n * $1), min(n) FROM t WHERE n > $2', '(numeric(4,2), numeric(10,4))', '(1.5, 3.1234)', '(NULL, 0)', '(-0.25, 99999)');
-SELECT check_prepared('SELECT count(*), approx(sum(f * $1)) FROM t WHERE f < $2', '(float8, float8)', '(1, 10)', '(0.5, ''NaN'')', '(2, ''Infinity'')', '(NULL, NULL)');
-SELECT check_prepared('SELECT count(*), sum(id), max(s) FROM t WHERE s = $1', '(text)', '(''s3'')', '('''')', '(NULL)', '(''nowhere'')');
-SELECT check_prepared('SELECT s, count(*) FROM t WHERE s LIKE $1 AND d >= $2 GROUP BY s', '(text, date)', '(''s1%'', ''2023-01-15'')', '(''%'', ''-infinity'')', '(NULL, ''2023-01-01'')');
-SELECT check_prepared('SELECT name, sum(v + $1) FROM t JOIN dim ON g = k WHERE name <> $2 GROUP BY name', '(int, text)', '(1, ''name 1'')', '(0, ''x'')', '(NULL, ''name 2'')');
-SELECT check_prepared('SELECT g + $1, count(*) FROM t GROUP BY g + $1', '(int)', '(1)', '(0)', '(NULL)');
-SELECT check_prepared('SELECT sum(CASE WHEN $1 THEN v ELSE id END) FROM t', '(bool)', '(true)', '(false)', '(NULL)');
+SELECT check_prepared('device', 'SELECT count(*), sum(v) FROM t WHERE g = $1', '(int)', '(3)', '(0)', '(99)', '(NULL)');
+SELECT check_prepared('device', 'SELECT g, count(*), sum(v) FROM t WHERE id BETWEEN $1 AND $2 GROUP BY g', '(int, int8)', '(3, 50)', '(1, 100000000000)', '(NULL, 7)', '(70, 60)');
+SELECT check_prepared('custom', 'SELECT sum(n * $1), min(n) FROM t WHERE n > $2', '(numeric(4,2), numeric(10,4))', '(1.5, 3.1234)', '(NULL, 0)', '(-0.25, 99999)');
+SELECT check_prepared('device', 'SELECT count(*), approx(sum(f * $1)) FROM t WHERE f < $2', '(float8, float8)', '(1, 10)', '(0.5, ''NaN'')', '(2, ''Infinity'')', '(NULL, NULL)');
+SELECT check_prepared('device', 'SELECT count(*), sum(id), max(s) FROM t WHERE s = $1', '(text)', '(''s3'')', '('''')', '(NULL)', '(''nowhere'')');
+SELECT check_prepared('custom', 'SELECT s, count(*) FROM t WHERE s LIKE $1 AND d >= $2 GROUP BY s', '(text, date)', '(''s1%'', ''2023-01-15'')', '(''%'', ''-infinity'')', '(NULL, ''2023-01-01'')');
+SELECT check_prepared('device', 'SELECT name, sum(v + $1) FROM t JOIN dim ON g = k WHERE name <> $2 GROUP BY name', '(int, text)', '(1, ''name 1'')', '(0, ''x'')', '(NULL, ''name 2'')');
+SELECT check_prepared('device', 'SELECT g + $1, count(*) FROM t GROUP BY g + $1', '(int)', '(1)', '(0)', '(NULL)');
+SELECT check_prepared('device', 'SELECT sum(CASE WHEN $1 THEN v ELSE id END) FROM t', '(bool)', '(true)', '(false)', '(NULL)');
 -- errors that only some parameters raise
-SELECT check_prepared('SELECT sum(v / $1) FROM t', '(int)', '(3)', '(-1)');
+SELECT check_prepared('device', 'SELECT sum(v / $1) FROM t', '(int)', '(3)', '(-1)');
 PREPARE divide(int) AS SELECT sum(v / $1) FROM t;
 SET plan_cache_mode = force_generic_plan;
 SET gpuscan.offload = force;

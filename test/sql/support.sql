@@ -102,7 +102,8 @@ BEGIN
 END $$;
 
 -- A prepared statement with each of the argument lists: custom plans and a generic plan, without and with the device.
-CREATE OR REPLACE FUNCTION check_prepared(query text, types text, VARIADIC arguments text[]) RETURNS SETOF text
+-- `expect`: device, or custom where a generic plan cannot use it.
+CREATE OR REPLACE FUNCTION check_prepared(expect text, query text, types text, VARIADIC arguments text[]) RETURNS SETOF text
 LANGUAGE plpgsql AS $$
 DECLARE
     mode text;
@@ -124,7 +125,7 @@ BEGIN
                     answers := answers || (argument || ': ' || r::text);
                 END LOOP;
                 IF offload = 'force' AND current_setting('check.reference', true) IS DISTINCT FROM 'on' THEN
-                    plans := plans || plan_of('EXECUTE checked' || argument);
+                    plans := plans || (mode || ': ' || plan_of('EXECUTE checked' || argument));
                 END IF;
             END LOOP;
             DEALLOCATE checked;
@@ -137,7 +138,8 @@ BEGIN
             RETURN NEXT format(E'DIFFERENT with %s\n  PostgreSQL: %s\n  device:     %s', mode, plain, answers);
         END IF;
     END LOOP;
-    RETURN QUERY SELECT 'PLAN is ' || p FROM unnest(plans) p WHERE p <> 'device';
+    RETURN QUERY SELECT 'PLAN with ' || p FROM unnest(plans) p
+        WHERE p <> ALL (ARRAY['force_custom_plan: device', 'force_generic_plan: ' || CASE expect WHEN 'custom' THEN 'cpu' ELSE expect END]);
     RETURN NEXT format('%s executions, %s rows each', 2 * array_length(arguments, 1), array_length(plain, 1));
 END $$;
 

@@ -2,6 +2,7 @@
 # A fragment that runs for long ends soon after pg_cancel_backend, statement_timeout and pg_terminate_backend, in
 # whatever step it is; the session goes on, no buffer stays pinned, no request slot and no memory is lost.
 # The bar is 200 ms on an idle machine; the figures are printed, the test fails at a second.
+# shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
 # Few slots: one that is lost is missed soon.

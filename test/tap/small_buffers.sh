@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # 16 MB of shared_buffers, a table several times as large, fifty sessions at once, some of them writing: nobody ever
 # runs out of buffers to pin, and every answer is right.
+# shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
 start_server 'shared_buffers = 16MB' 'max_connections = 120' 'gpuscan.device = host' 'gpuscan.cache_size = 8MB'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A hot standby answers from its device while the primary writes and vacuums: the answers are PostgreSQL's under the
 # same snapshot, and go on to be after promotion.
+# shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
 start_server 'gpuscan.device = host' 'wal_level = replica' 'max_wal_senders = 4' 'hot_standby = on'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The cache stays useful while others write: with 200 scattered single-row updates a second on a table of a million
 # rows, and with as many foreign-key locks, a query decodes fewer than 5 % of its pages again.
+# shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
 start_server 'shared_buffers = 512MB' 'gpuscan.device = host' 'autovacuum = off'
