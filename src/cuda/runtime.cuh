@@ -19,6 +19,7 @@
 #pragma once
 
 #include "cuda/semantics.cuh"
+#include "cuda/status.cuh"
 
 namespace gpuscan {
 namespace rt {
@@ -27,12 +28,6 @@ typedef sem::i128 i128;
 typedef sem::u128 u128;
 
 constexpr uint32_t no_match = 0xffffffffu;
-
-// Bits of the status word that a kernel sets and the host reads.
-constexpr uint32_t status_row_error = 1;    // a row met an SQL error
-constexpr uint32_t status_bad_lookup = 2;   // a code beyond its lookup table
-constexpr uint32_t status_table_full = 4;   // a group table has to grow
-constexpr uint32_t status_duplicates = 8;   // a key occurs twice in a join table
 
 // ---- loads -------------------------------------------------------------------------------------------------------
 
@@ -104,10 +99,15 @@ __device__ __forceinline__ uint64_t key_word(int16_t v) { return (uint64_t)(int6
 __device__ __forceinline__ uint64_t key_word(int32_t v) { return (uint64_t)(int64_t)v; }
 __device__ __forceinline__ uint64_t key_word(int64_t v) { return (uint64_t)v; }
 __device__ __forceinline__ uint64_t key_word(uint32_t v) { return v; }
-__device__ __forceinline__ uint64_t key_word(float v) { return __float_as_uint(sem::canonical(v)); }
-__device__ __forceinline__ uint64_t key_word(double v) { return (uint64_t)__double_as_longlong(sem::canonical(v)); }
+// Of floats the bits, where -0.0 is 0.0 and there is one NaN, the positive quiet one.
+__device__ __forceinline__ uint64_t key_word(float v) {
+    return sem::is_nan(v) ? 0x7fc00000u : v == 0 ? 0u : __float_as_uint(v);
+}
+__device__ __forceinline__ uint64_t key_word(double v) {
+    return sem::is_nan(v) ? 0x7ff8000000000000ULL : v == 0 ? 0ULL : (uint64_t)__double_as_longlong(v);
+}
 
-// Order-preserving 64-bit codes for min and max; all are above 0, so that 0 can stand for "no value yet".
+// Order-preserving unsigned codes for min and max; 0 is the smallest, with which every group starts.
 __device__ __forceinline__ uint64_t order_word(bool v) { return v; }
 __device__ __forceinline__ uint64_t order_word(uint32_t v) { return v; }
 __device__ __forceinline__ uint64_t order_word(int64_t v) { return (uint64_t)v ^ 0x8000000000000000ULL; }
@@ -118,6 +118,9 @@ __device__ __forceinline__ uint64_t order_word(double v) {
     return bits >> 63 ? ~bits : bits | 0x8000000000000000ULL;
 }
 __device__ __forceinline__ uint64_t order_word(float v) { return order_word((double)v); }
+__device__ __forceinline__ u128 order_word(i128 v) { return (u128)v ^ ((u128)1 << 127); }
+
+__device__ __forceinline__ bool is_finite(double v) { return v - v == 0; }
 
 // ---- join: build -------------------------------------------------------------------------------------------------
 
@@ -163,7 +166,26 @@ __device__ __forceinline__ void global_max(uint64_t *at, uint64_t v) {
         atomicMax((unsigned long long *)at, (unsigned long long)v);
 }
 
-// A double kept as two 32-bit words in shared memory.
+// 128 bits: a lock word, the high and the low half. The high half only grows, so most values are refused unlocked. The
+// waiting is for a thread that holds the lock and goes on independently (sm_70 and later).
+__device__ __forceinline__ void global_max_wide(uint64_t *at, u128 v) {
+    volatile uint64_t *const halves = (volatile uint64_t *)at;
+    if (halves[1] > (uint64_t)(v >> 64))
+        return;
+    for (bool done = false; !done;) {
+        if (atomicCAS((unsigned long long *)at, 0ULL, 1ULL) != 0)
+            continue;
+        __threadfence();
+        if ((((u128)halves[1] << 64) | halves[2]) < v) {
+            halves[1] = (uint64_t)(v >> 64);
+            halves[2] = (uint64_t)v;
+        }
+        __threadfence();
+        atomicExch((unsigned long long *)at, 0ULL);
+        done = true;
+    }
+}
+
 __device__ __forceinline__ void shared_add_double(double *at, double v) { atomicAdd(at, v); }
 __device__ __forceinline__ void shared_max(uint64_t *at, uint64_t v) {
     if (*(volatile uint64_t *)at < v)
@@ -277,6 +299,17 @@ template <class Operation, class T> __device__ __forceinline__ T block_reduce(T 
     }
     return v;
 }
+
+// An exact sum of 128-bit values: four 32-bit digits in 64 bits each, the last one signed.
+struct Digits {
+    uint64_t digit[4] = {0, 0, 0, 0};
+    __device__ __forceinline__ void add(i128 v) {
+        digit[0] += (uint32_t)v;
+        digit[1] += (uint32_t)(v >> 32);
+        digit[2] += (uint32_t)(v >> 64);
+        digit[3] += (uint64_t)(int64_t)(v >> 96);
+    }
+};
 
 // A 128-bit sum as four 64-bit counters of 32-bit digits, the last one signed (ir.hpp: sums are exact in 128 bits).
 __device__ __forceinline__ void add_digits(uint64_t *at, i128 v) {

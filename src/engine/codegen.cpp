@@ -8,8 +8,8 @@
 // join, a `for` along the chain of a join with duplicates.
 //
 // Expressions become one variable each, in the innermost scope, remembered until the scope ends; an operand that may
-// raise an SQL error and need not be evaluated (the arms of Case, the second operand of And, Or and Coalesce) stands in
-// a scope of its own. Bool values are false where they are NULL, so that IsTrue costs nothing.
+// raise an SQL error and need not be evaluated (the arms of Case, the second operand of Coalesce) stands in a scope of
+// its own. Bool values are false where they are NULL, so that IsTrue costs nothing.
 //
 // Fusing the pipeline this way is what Yuan et al., "The Yin and Yang of Processing Data Warehousing Queries on GPU
 // Devices", ask for in sections 5 and 6: a kernel per operator spends its time on intermediate results.
@@ -453,41 +453,21 @@ Value Generator::lookup(const Expr &e) {
     return r;
 }
 
-// a AND b: false if one is false, else NULL if one is NULL. OR is its mirror image.
+// a AND b: false if one is false, else NULL if one is NULL; OR is its mirror image. Both operands are always evaluated:
+// what PostgreSQL would not have evaluated is at worst a row error, and then the CPU plan decides.
 Value Generator::logical(const Expr &e) {
     const bool is_and = e.op == Op::And;
     const Value a = eval(e.a);
-    const string decided = is_and ? (a.n.empty() ? "!" + a.v : "(!" + a.v + " & !" + a.n + ")") : a.v;
-    const bool null = nullable(e.a) || nullable(e.b);
-    Value r{fresh("v"), null ? fresh("n") : ""};
-    auto combine = [&](const Value &b) {
-        string value = "(" + a.v + (is_and ? " & " : " | ") + b.v + ")";
-        string flag;
-        if (null) {
-            const string any = either(a.n, b.n);
-            const string other = is_and ? (b.n.empty() ? "!" + b.v : "(!" + b.v + " & !" + b.n + ")") : b.v;
-            flag = any.empty() ? "false" : any + " & !(" + decided + " | " + other + ")";
-        }
-        return Value{value, flag};
-    };
-    if (!may_raise(e.b)) {
-        const Value both = combine(eval(e.b));
-        line("const bool " + r.v + " = " + both.v + ";");
-        if (null)
-            line("const bool " + r.n + " = " + both.n + ";");
-        return r;
+    const Value b = eval(e.b);
+    const string any = either(a.n, b.n);
+    Value r{fresh("v"), any.empty() ? "" : fresh("n")};
+    line("const bool " + r.v + " = " + a.v + (is_and ? " & " : " | ") + b.v + ";");
+    if (!any.empty()) {
+        auto decides = [is_and](const Value &x) {
+            return !is_and ? x.v : x.n.empty() ? "!" + x.v : "(!" + x.v + " & !" + x.n + ")";
+        };
+        line("const bool " + r.n + " = " + any + " & !(" + decides(a) + " | " + decides(b) + ");");
     }
-    line("bool " + r.v + " = " + (is_and ? "false" : "true") + ";");
-    if (null)
-        line("bool " + r.n + " = false;");
-    const std::map<Index, Value> outer = values_;
-    open("if (!" + decided + ")");
-    const Value both = combine(eval(e.b));
-    line(r.v + " = " + both.v + ";");
-    if (null)
-        line(r.n + " = " + both.n + ";");
-    close();
-    values_ = outer;
     return r;
 }
 
@@ -916,12 +896,11 @@ void Generator::aggregate_plan() {
             parts.value = next;
             const SumKind kind = request_.group.sums[i];
             next += kind == SumKind::Digits || (kind == SumKind::Halves && request_.group.grouping == Grouping::None) ? 4
-                    : kind == SumKind::Halves                                                                       ? 2
-                                                                                                                    : 1;
+                    : kind == SumKind::Narrow                                                                       ? 1
+                                                                                                                    : 2;
         } else if (aggregate.kind == AggregateKind::Min || aggregate.kind == AggregateKind::Max) {
-            if (program_.exprs[aggregate.arg].type == Type::I128)
-                throw std::runtime_error("min and max of 128-bit values do not run on the GPU");
-            parts.value = next++;
+            parts.value = next;
+            next += program_.exprs[aggregate.arg].type == Type::I128 ? 3 : 1;
         }
         kernel_.components.push_back(parts);
     }
@@ -947,11 +926,13 @@ void Generator::aggregate_start() {
             if (kernel_.components[i].count != 0)
                 line("uint64_t count" + n + " = 0;");
             if (aggregate.kind == AggregateKind::Sum) {
+                static const char *const types[] = {"int64_t", "i128", "Digits", "double"};
                 const SumKind kind = request_.group.sums[i];
-                line(string(kind == SumKind::Narrow ? "int64_t" : kind == SumKind::Double ? "double" : "i128") + " sum" + n +
-                     " = 0;");
+                line(string(types[static_cast<int>(kind)]) + " sum" + n + (kind == SumKind::Digits ? ";" : " = 0;"));
+                if (kind == SumKind::Double)
+                    line("uint64_t odd" + n + " = 0;");
             } else if (kernel_.components[i].value != 0) {
-                line("uint64_t best" + n + " = 0;");
+                line(string(program_.exprs[aggregate.arg].type == Type::I128 ? "u128" : "uint64_t") + " best" + n + " = 0;");
             }
         }
         return;
@@ -987,7 +968,7 @@ void Generator::update(Index i, const string &entry) {
         else
             line("global_add(" + at + ", " + v + ");");
     };
-    if (aggregate.kind == AggregateKind::Count && parts.count == 0)
+    if (aggregate.kind == AggregateKind::Count && parts.count == 0 && !may_raise(aggregate.arg))
         return; // as many as rows
     const Value v = eval(aggregate.arg);
     const bool guard = !v.n.empty();
@@ -1003,8 +984,16 @@ void Generator::update(Index i, const string &entry) {
     if (aggregate.kind == AggregateKind::Sum) {
         const SumKind kind = request_.group.sums[i];
         if (grouping == Grouping::None) {
-            line("sum" + n + " += " + v.v + ";");
+            if (kind == SumKind::Digits)
+                line("sum" + n + ".add(" + v.v + ");");
+            else
+                line("sum" + n + " += " + v.v + ";");
+            if (kind == SumKind::Double)
+                line("odd" + n + " += !is_finite(" + v.v + ");");
         } else if (kind == SumKind::Double) {
+            open("if (!is_finite(" + v.v + "))");
+            add(parts.value + 1, "1");
+            close();
             if (shared)
                 line("shared_add_double((double *)" + component(entry, parts.value) + ", (double)" + v.v + ");");
             else
@@ -1023,9 +1012,13 @@ void Generator::update(Index i, const string &entry) {
             add(parts.value + 3, "(uint64_t)(int64_t)(" + wide + " >> 96)");
         }
     } else if (parts.value != 0) {
+        const bool wide = program_.exprs[aggregate.arg].type == Type::I128;
         const string code = string(aggregate.kind == AggregateKind::Min ? "~" : "") + "order_word(" + v.v + ")";
         if (grouping == Grouping::None)
-            line("best" + n + " = Largest::apply(best" + n + ", (uint64_t)" + code + ");");
+            line("best" + n + " = Largest::apply(best" + n + (wide ? ", (u128)" : ", (uint64_t)") + code + ");");
+        else if (wide)
+            line("global_max_wide(table + (uint64_t)group * " + to_string(kernel_.entry_words) + " + " +
+                 to_string(parts.value) + ", " + code + ");");
         else
             line(type + "_max(" + component(entry, parts.value) + ", " + code + ");");
     }
@@ -1178,19 +1171,35 @@ void Generator::aggregate_end() {
             continue;
         const string at = "entry + " + to_string(parts.value);
         if (aggregate.kind != AggregateKind::Sum) {
+            const bool wide = program_.exprs[aggregate.arg].type == Type::I128;
             if (grouping == Grouping::Shared) {
+                if (wide) // stands in device memory only
+                    continue;
                 merge(parts.value, "uint64_t", "Largest::apply", "global_max");
             } else {
                 line("best" + n + " = block_reduce<Largest>(best" + n + ", scratch);");
-                line("if (threadIdx.x == 0) global_max(" + at + ", best" + n + ");");
+                line(string("if (threadIdx.x == 0) ") + (wide ? "global_max_wide(" : "global_max(") + at + ", best" + n +
+                     ");");
             }
         } else if (grouping == Grouping::Shared) {
             const unsigned words = kind == SumKind::Digits ? 4 : kind == SumKind::Halves ? 2 : 1;
+            if (kind == SumKind::Double)
+                merge(parts.value + 1, "uint64_t", "Plus::apply", "global_add");
             for (unsigned w = 0; w < words; ++w)
                 merge(parts.value + w, kind == SumKind::Double ? "double" : "uint64_t", "Plus::apply",
                       kind == SumKind::Double ? "global_add_double" : "global_add");
+        } else if (kind == SumKind::Digits) {
+            for (int d = 0; d < 4; ++d) {
+                const string digit = "sum" + n + ".digit[" + to_string(d) + "]";
+                line(digit + " = block_reduce<Plus>(" + digit + ", scratch);");
+                line("if (threadIdx.x == 0) global_add(" + at + " + " + to_string(d) + ", " + digit + ");");
+            }
         } else {
             line("sum" + n + " = block_reduce<Plus>(sum" + n + ", scratch);");
+            if (kind == SumKind::Double) {
+                line("odd" + n + " = block_reduce<Plus>(odd" + n + ", scratch);");
+                line("if (threadIdx.x == 0 && odd" + n + ") global_add(" + at + " + 1, odd" + n + ");");
+            }
             if (kind == SumKind::Double)
                 line("if (threadIdx.x == 0) global_add_double(" + at + ", sum" + n + ");");
             else if (kind == SumKind::Narrow)

@@ -59,7 +59,7 @@ enum class SumKind : uint8_t {
     Narrow, // 64 bits are enough for all rows
     Halves, // a 64-bit value: its low half unsigned, its high half signed
     Digits, // a 128-bit value: four 32-bit digits, the last one signed
-    Double,
+    Double, // and beside it the number of values that were not finite: an infinite sum of finite values is an overflow
 };
 
 struct GroupShape {
@@ -71,7 +71,7 @@ struct GroupShape {
 // Where the parts of an aggregate stand in an entry of the group table, in 64-bit words. Word 0 counts the group's rows.
 struct Components {
     unsigned count = 0; // rows where the argument was not NULL
-    unsigned value = 0; // Sum: 1, 2 or 4 words; Min, Max: one word, an order-preserving code
+    unsigned value = 0; // Sum: 1, 2 or 4 words; Min, Max: an order-preserving code, 128 bits of it behind a lock word
 };
 
 // ---- kernels -------------------------------------------------------------------------------------------------------

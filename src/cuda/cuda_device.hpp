@@ -1,0 +1,28 @@
+// The device interface on an NVIDIA GPU. Made in the device process only: nothing here may run before its fork.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/device.hpp"
+
+namespace gpuscan {
+
+struct CudaOptions {
+    int ordinal = 0;
+    std::string cache_dir;      // compiled kernels; empty: not kept on disk
+    const void *pool = nullptr; // shared_buffers, to be read in place; null: none
+    size_t pool_bytes = 0;
+};
+
+class CudaDevice : public Device {
+  public:
+    // Empty: pages are read in place. Else why they are copied through pinned memory instead.
+    std::string register_note;
+};
+
+// Throws DeviceError with a text for people where there is no driver, no GPU or no NVRTC.
+std::unique_ptr<CudaDevice> make_cuda_device(const CudaOptions &options);
+
+} // namespace gpuscan

@@ -1,0 +1,473 @@
+// The host's half of decoding on the GPU: describing the job, mirroring dictionaries, adding texts that are new.
+//
+// A job is uploaded in two copies (descriptions; pages that are not in the registered pool) and runs in slices of pages.
+// Pages with texts that a mirror does not have come back as missed; the host adds the texts to the dictionaries, brings
+// the mirrors up to date and decodes those pages again. After the first windows of a column everything is found at once.
+// A page may change meanwhile, so the number of rounds is bounded: what is still missed then is Broken.
+#include "cuda/decode.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "cuda/decode.cuh"
+#include "engine/device.hpp"
+#include "engine/dictionary.hpp"
+
+namespace gpuscan::cuda {
+
+namespace {
+
+constexpr uint32_t miss_room = 1u << 18;
+constexpr int max_idle_rounds = 4;          // rounds in which no dictionary grew
+constexpr uint32_t first_slice = 1u << 15;  // pages per launch: 256 MB, 5 ms over the link
+
+// ---- mirrors -----------------------------------------------------------------------------------------------------
+
+// The dictionary's entries in device memory. Buffers are replaced when they are full, never shrunk; a decode that runs
+// keeps the ones it was started with. Everything is appended, so that a kernel that reads while a newer state is written
+// sees the old entries or more.
+class Mirror : public Dictionary::DeviceMirror {
+  public:
+    struct View {
+        BufferRef slots, places, bytes;
+        uint64_t mask = 0;
+    };
+
+    // Brings the mirror up to the dictionary's present size; the copies are queued in `lane`, and waited for.
+    View update(Lane &lane, const Dictionary &dictionary) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        const uint32_t size = dictionary.size();
+        if (view_.slots && size == mirrored_)
+            return view_;
+        const uint64_t slots = slots_for(size);
+        if (!view_.slots || slots > view_.mask + 1) {
+            host_slots_.assign(slots, 0);
+            view_.slots = lane.memory().allocate(slots * sizeof(uint64_t));
+            view_.mask = slots - 1;
+            for (uint32_t code = 0; code < mirrored_; ++code)
+                insert(hashes_[code], code);
+        }
+        std::vector<uint64_t> places;
+        std::vector<uint8_t> text;
+        for (uint32_t code = mirrored_; code < size; ++code) {
+            const std::string_view entry = dictionary.entry(code);
+            places.push_back((bytes_ + text.size()) | static_cast<uint64_t>(entry.size())
+                                                          << decoding::place_offset_bits);
+            text.insert(text.end(), entry.begin(), entry.end());
+            hashes_.push_back(decoding::text_hash(reinterpret_cast<const uint8_t *>(entry.data()), 0,
+                                                  static_cast<uint32_t>(entry.size())));
+            insert(hashes_.back(), code);
+        }
+        append(lane, view_.places, static_cast<size_t>(mirrored_) * 8, places.data(), places.size() * 8);
+        append(lane, view_.bytes, bytes_, text.data(), text.size());
+        lane.copy_in(address_of(*view_.slots),
+                     memcpy(lane.stage(host_slots_.size() * 8).data, host_slots_.data(), host_slots_.size() * 8),
+                     host_slots_.size() * 8);
+        lane.wait(nullptr);
+        bytes_ += text.size();
+        mirrored_ = size;
+        return view_;
+    }
+
+  private:
+    static uint64_t slots_for(uint64_t entries) {
+        uint64_t slots = 256;
+        while (slots < 2 * entries)
+            slots *= 2;
+        return slots;
+    }
+
+    void insert(uint64_t hash, uint32_t code) {
+        uint64_t slot = hash & view_.mask;
+        while (host_slots_[slot] != 0)
+            slot = (slot + 1) & view_.mask;
+        host_slots_[slot] = (hash & 0xffffffff00000000ULL) | (code + 1);
+    }
+
+    static void append(Lane &lane, BufferRef &buffer, size_t used, const void *data, size_t size) {
+        if (!buffer || used + size > buffer->size) {
+            BufferRef larger = lane.memory().allocate(std::max<size_t>(65536, 2 * (used + size)));
+            if (buffer && used > 0) {
+                lane.copy_inside(address_of(*larger), address_of(*buffer), used);
+                lane.wait(nullptr);
+            }
+            buffer = larger;
+        }
+        if (size > 0)
+            lane.copy_in(address_of(*buffer) + used, memcpy(lane.stage(size).data, data, size), size);
+    }
+
+    std::mutex mutex_;
+    View view_;
+    uint32_t mirrored_ = 0;
+    size_t bytes_ = 0;
+    std::vector<uint64_t> hashes_;
+    std::vector<uint64_t> host_slots_;
+};
+
+std::shared_ptr<Mirror> mirror_of(Dictionary &dictionary) {
+    static std::mutex mutex; // two sessions may ask for one dictionary's first mirror
+    std::lock_guard<std::mutex> lock(mutex);
+    std::shared_ptr<Mirror> mirror = std::dynamic_pointer_cast<Mirror>(dictionary.mirror());
+    if (!mirror) {
+        mirror = std::make_shared<Mirror>();
+        dictionary.set_mirror(mirror);
+    }
+    return mirror;
+}
+
+// ---- the job -----------------------------------------------------------------------------------------------------
+
+bool same(const AttributeLayout &a, const AttributeLayout &b) { return a.length == b.length && a.align == b.align; }
+
+bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<AttributeLayout> &whole) {
+    return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin(), same);
+}
+
+// What the codec needs must be what the attribute has, or the kernel's reads would not be checked.
+void check_column(const ColumnTarget &target, uint64_t rows) {
+    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1};
+    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32, Type::I64, Type::F32, Type::F64, Type::I64,
+                                    Type::Code};
+    const ColumnLayout &layout = *target.layout;
+    const size_t codec = static_cast<size_t>(layout.codec);
+    if (codec >= 8 || layout.attributes.empty() || layout.attributes.back().length != length[codec])
+        throw DeviceError("column layout does not match its codec");
+    if (layout.type != type[codec] && !(layout.codec == Codec::Numeric && layout.type == Type::I128))
+        throw DeviceError("column type does not match its codec");
+    if (layout.codec == Codec::Text && target.dictionary == nullptr)
+        throw DeviceError("text column without a dictionary");
+    for (const AttributeLayout &a : layout.attributes) {
+        const bool align = a.align == 1 || a.align == 2 || a.align == 4 || a.align == 8;
+        if (!align || a.length == 0 || a.length < -2)
+            throw DeviceError("invalid attribute layout");
+    }
+    const size_t width = type_width(layout.type);
+    if (target.values->size / width < rows || target.nulls->size < rows)
+        throw DeviceError("column buffer too small");
+    if (reinterpret_cast<uintptr_t>(target.values->data) % width != 0)
+        throw DeviceError("column buffer is not aligned");
+}
+
+class Job {
+  public:
+    Job(SharedState &state, const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel)
+        : state_(state), job_(job), result_(result), cancel_(cancel), lane_(state.lanes->borrow()) {}
+
+    void run() {
+        uint64_t rows = 0;
+        for (const PageRef &page : job_.pages)
+            rows = std::max<uint64_t>(rows, static_cast<uint64_t>(page.row_start) + page.ntuples);
+        for (const ColumnTarget &target : job_.columns)
+            check_column(target, rows);
+        result_.pages.assign(job_.pages.size(), PageStatus::Broken);
+        result_.columns.assign(job_.columns.size(), ColumnStats());
+        result_.dictionary_full = false;
+        if (job_.pages.empty())
+            return;
+        try {
+            work();
+        } catch (...) {
+            lane_->drain();
+            throw;
+        }
+    }
+
+  private:
+    void work() {
+        module_ = state_.kernels->get(decode_source, cancel_, nullptr);
+        function_ = module_->function("decode_pages");
+        describe_columns();
+        describe_pages();
+        std::vector<decoding::Page> todo = pages_;
+        for (int idle = 0; !todo.empty();) {
+            update_mirrors();
+            decode(todo);
+            const bool grew = intern_misses();
+            idle = grew ? 0 : idle + 1;
+            todo.clear();
+            for (const decoding::Page &page : pages_) {
+                uint8_t &status = status_[page.number];
+                if (status != decoding::status_missed)
+                    continue;
+                if (idle >= max_idle_rounds)
+                    give_up(page, decoding::status_broken);
+                else
+                    todo.push_back(page);
+            }
+        }
+        if (!cleared_.empty())
+            launch(cleared_);
+        finish();
+    }
+
+    // Groups the columns into walks over one list of attributes each, longest first.
+    void describe_columns() {
+        std::vector<size_t> order(job_.columns.size());
+        for (size_t i = 0; i < order.size(); ++i)
+            order[i] = i;
+        auto length = [&](size_t i) { return job_.columns[i].layout->attributes.size(); };
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
+        std::vector<std::vector<size_t>> groups;
+        for (size_t i : order) {
+            auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<size_t> &g) {
+                return length(g.back()) != length(i) &&
+                       is_prefix(job_.columns[i].layout->attributes, job_.columns[g.front()].layout->attributes);
+            });
+            if (group == groups.end())
+                group = groups.insert(groups.end(), std::vector<size_t>());
+            group->push_back(i);
+        }
+        for (std::vector<size_t> &group : groups) {
+            decoding::Walk walk{};
+            walk.attributes = static_cast<uint32_t>(attributes_.size());
+            walk.first_column = static_cast<uint32_t>(columns_.size());
+            walk.ncolumns = static_cast<uint32_t>(group.size());
+            add_attributes(job_.columns[group.front()].layout->attributes);
+            for (auto i = group.rbegin(); i != group.rend(); ++i)
+                columns_.push_back(describe(*i));
+            walks_.push_back(walk);
+        }
+    }
+
+    void add_attributes(const std::vector<AttributeLayout> &layout) {
+        uint32_t offset = 0;
+        for (const AttributeLayout &a : layout) {
+            decoding::Attribute attribute{a.length, a.align, 0, decoding::unknown_offset};
+            if (offset != decoding::unknown_offset && a.length > 0) {
+                offset = heap::align_up(offset, a.align);
+                attribute.fixed = offset;
+                offset += static_cast<uint32_t>(a.length);
+            } else {
+                offset = decoding::unknown_offset;
+            }
+            attributes_.push_back(attribute);
+        }
+    }
+
+    decoding::Column describe(size_t index) {
+        const ColumnTarget &target = job_.columns[index];
+        const ColumnLayout &layout = *target.layout;
+        decoding::Column c{};
+        c.values = static_cast<uint8_t *>(target.values->data);
+        c.nulls = static_cast<uint8_t *>(target.nulls->data);
+        c.codec = static_cast<uint8_t>(layout.codec);
+        c.type = static_cast<uint8_t>(layout.type);
+        c.width = static_cast<uint8_t>(type_width(layout.type));
+        c.missing_null = layout.missing_null;
+        c.scale = layout.scale;
+        c.attribute = static_cast<uint32_t>(layout.attributes.size()) - 1;
+        c.index = static_cast<uint32_t>(index);
+        c.missing[0] = layout.missing_low;
+        c.missing[1] = static_cast<uint64_t>(layout.missing_high);
+        if (layout.codec == Codec::Text && !layout.missing_null) {
+            const uint32_t code = target.dictionary->intern(layout.missing_text);
+            result_.dictionary_full |= code == Dictionary::full;
+            c.missing[0] = code == Dictionary::full ? 0 : code;
+        }
+        return c;
+    }
+
+    // Pages inside the registered pool are read where they are; the others are copied to the device first.
+    void describe_pages() {
+        std::vector<const uint8_t *> copies;
+        for (size_t i = 0; i < job_.pages.size(); ++i) {
+            const PageRef &ref = job_.pages[i];
+            decoding::Page page{};
+            page.row_start = ref.row_start;
+            page.ntuples = ref.ntuples;
+            page.number = static_cast<uint32_t>(i);
+            page.mask = decoding::no_mask;
+            if (ref.mask) {
+                page.mask = static_cast<uint32_t>(masks_.size());
+                decoding::Mask mask;
+                memcpy(mask.bits, ref.mask->bits, sizeof(mask.bits));
+                masks_.push_back(mask);
+            }
+            const uintptr_t at = reinterpret_cast<uintptr_t>(ref.page);
+            const uintptr_t pool = reinterpret_cast<uintptr_t>(state_.pool);
+            if (state_.pool && at >= pool && at - pool + page_size <= state_.pool_bytes && at % 16 == 0) {
+                page.bytes = reinterpret_cast<const uint8_t *>(state_.pool_address + (at - pool));
+            } else {
+                page.bytes = nullptr;
+                copies.push_back(ref.page);
+            }
+            pages_.push_back(page);
+        }
+        status_.assign(pages_.size(), decoding::status_broken);
+        if (copies.empty())
+            return;
+        copied_ = state_.memory->allocate(copies.size() * page_size);
+        constexpr size_t batch = 1024; // 8 MB
+        for (size_t start = 0; start < copies.size(); start += batch) {
+            const size_t count = std::min(batch, copies.size() - start);
+            PinnedMemory::Piece &piece = lane_->stage(count * page_size);
+            for (size_t i = 0; i < count; ++i)
+                memcpy(static_cast<uint8_t *>(piece.data) + i * page_size, copies[start + i], page_size);
+            lane_->copy_in(address_of(*copied_) + start * page_size, piece.data, count * page_size);
+            if (start / batch % 4 == 3)
+                lane_->wait(cancel_); // gives the pinned pieces back
+        }
+        size_t copy = 0;
+        for (decoding::Page &page : pages_)
+            if (!page.bytes)
+                page.bytes = static_cast<const uint8_t *>(copied_->data) + copy++ * page_size;
+    }
+
+    void update_mirrors() {
+        views_.clear();
+        for (decoding::Column &column : columns_) {
+            Dictionary *const dictionary = job_.columns[column.index].dictionary;
+            if (static_cast<Codec>(column.codec) != Codec::Text)
+                continue;
+            const Mirror::View view = mirror_of(*dictionary)->update(*lane_, *dictionary);
+            column.mirror.slots = static_cast<const uint64_t *>(view.slots->data);
+            column.mirror.places = static_cast<const uint64_t *>(view.places->data);
+            column.mirror.bytes = static_cast<const uint8_t *>(view.bytes->data);
+            column.mirror.mask = view.mask;
+            views_.push_back(view);
+        }
+    }
+
+    // Decodes these pages; statuses, statistics and misses are on the host afterwards.
+    void decode(const std::vector<decoding::Page> &pages) {
+        if (!misses_) {
+            bool text = false;
+            for (const decoding::Column &column : columns_)
+                text = text || static_cast<Codec>(column.codec) == Codec::Text;
+            miss_room_ = text ? miss_room : 0;
+            misses_ = state_.memory->allocate(miss_room_ * sizeof(decoding::Miss));
+            std::vector<decoding::Stats> stats(std::max<size_t>(job_.columns.size(), 1),
+                                               decoding::Stats{0, 0, INT64_MAX, INT64_MIN});
+            stats_ = lane_->send(stats.data(), stats.size() * sizeof(decoding::Stats));
+            status_buffer_ = lane_->send(status_.data(), status_.size());
+        }
+        lane_->reset_control();
+        launch(pages);
+        PinnedMemory::Piece &status = result_piece(status_piece_, status_.size());
+        lane_->copy_out(status.data, address_of(*status_buffer_), status_.size());
+        lane_->fetch_control();
+        lane_->wait(cancel_);
+        memcpy(status_.data(), status.data, status_.size());
+    }
+
+    void launch(const std::vector<decoding::Page> &pages) {
+        const BufferRef page_words = lane_->send(pages.data(), pages.size() * sizeof(decoding::Page));
+        const BufferRef masks = lane_->send(masks_.data(), masks_.size() * sizeof(decoding::Mask));
+        const BufferRef walks = lane_->send(walks_.data(), walks_.size() * sizeof(decoding::Walk));
+        const BufferRef columns = lane_->send(columns_.data(), columns_.size() * sizeof(decoding::Column));
+        const BufferRef attributes = lane_->send(attributes_.data(), attributes_.size() * sizeof(decoding::Attribute));
+        decoding::Argument a{};
+        a.masks = static_cast<const decoding::Mask *>(masks->data);
+        a.walks = static_cast<const decoding::Walk *>(walks->data);
+        a.columns = static_cast<const decoding::Column *>(columns->data);
+        a.attributes = static_cast<const decoding::Attribute *>(attributes->data);
+        a.stats = static_cast<decoding::Stats *>(stats_->data);
+        a.status = static_cast<uint8_t *>(status_buffer_->data);
+        a.misses = static_cast<decoding::Miss *>(misses_->data);
+        a.nmisses = reinterpret_cast<uint32_t *>(lane_->counter_word());
+        a.cancel = reinterpret_cast<const uint32_t *>(lane_->cancel_word());
+        a.nwalks = static_cast<uint32_t>(walks_.size());
+        a.ncolumns = static_cast<uint32_t>(job_.columns.size());
+        a.miss_room = miss_room_;
+        const size_t shared = decoding::shared_bytes + a.ncolumns * sizeof(decoding::Stats);
+        if (shared > 48 * 1024)
+            throw DeviceError("too many columns in one job");
+        const unsigned grid = state_.full_grid(function_, decoding::threads, shared);
+        for (size_t start = 0; start < pages.size(); start += first_slice) {
+            const size_t count = std::min<size_t>(first_slice, pages.size() - start);
+            a.pages = static_cast<const decoding::Page *>(page_words->data) + start;
+            a.npages = static_cast<uint32_t>(count);
+            lane_->launch(function_, static_cast<unsigned>(std::min<size_t>(grid, count)), decoding::threads,
+                          shared, &a);
+        }
+        // Descriptions live until the next wait: the lane keeps them.
+    }
+
+    PinnedMemory::Piece &result_piece(std::unique_ptr<PinnedMemory::Piece> &piece, size_t bytes) {
+        if (!piece || piece->size < bytes)
+            piece = state_.pinned->allocate(bytes);
+        return *piece;
+    }
+
+    // Adds the listed texts to the dictionaries. True when one of them grew.
+    bool intern_misses() {
+        const uint64_t count = std::min<uint64_t>(lane_->fetched().counter & 0xffffffffu, miss_room_);
+        if (count == 0)
+            return false;
+        PinnedMemory::Piece &piece = result_piece(miss_piece_, miss_room_ * sizeof(decoding::Miss));
+        lane_->copy_out(piece.data, address_of(*misses_), count * sizeof(decoding::Miss));
+        lane_->wait(cancel_);
+        const decoding::Miss *const misses = static_cast<const decoding::Miss *>(piece.data);
+        bool grew = false;
+        for (uint64_t i = 0; i < count; ++i) {
+            const decoding::Miss &miss = misses[i];
+            if (miss.page >= job_.pages.size() || miss.column >= job_.columns.size() ||
+                static_cast<uint32_t>(miss.offset) + miss.length > page_size)
+                continue;
+            if ((i & 4095) == 0 && cancel_ && cancel_->load(std::memory_order_relaxed))
+                throw Cancelled();
+            Dictionary &dictionary = *job_.columns[miss.column].dictionary;
+            const uint32_t before = dictionary.size();
+            const uint32_t code = dictionary.intern(
+                {reinterpret_cast<const char *>(job_.pages[miss.page].page) + miss.offset, miss.length});
+            if (code == Dictionary::full) {
+                result_.dictionary_full = true;
+                if (status_[miss.page] == decoding::status_missed)
+                    give_up(pages_[miss.page], decoding::status_unrepresentable);
+                continue;
+            }
+            grew = grew || code >= before;
+        }
+        return grew;
+    }
+
+    void give_up(decoding::Page page, uint8_t status) {
+        status_[page.number] = status;
+        page.clear = 1;
+        cleared_.push_back(page);
+    }
+
+    void finish() {
+        PinnedMemory::Piece &piece = result_piece(stats_piece_, stats_->size);
+        lane_->copy_out(piece.data, address_of(*stats_), stats_->size);
+        lane_->wait(cancel_);
+        const decoding::Stats *const stats = static_cast<const decoding::Stats *>(piece.data);
+        for (size_t c = 0; c < job_.columns.size(); ++c) {
+            const decoding::Stats &s = stats[c];
+            result_.columns[c].any_value = s.any_value != 0;
+            result_.columns[c].any_null = s.any_null != 0;
+            result_.columns[c].min = s.min;
+            result_.columns[c].max = s.max;
+        }
+        for (size_t i = 0; i < status_.size(); ++i)
+            result_.pages[i] = static_cast<PageStatus>(status_[i]);
+    }
+
+    SharedState &state_;
+    const DecodeJob &job_;
+    DecodeResult &result_;
+    const std::atomic<uint32_t> *cancel_;
+    std::vector<decoding::Page> pages_, cleared_;
+    std::vector<decoding::Mask> masks_;
+    std::vector<decoding::Walk> walks_;
+    std::vector<decoding::Column> columns_;
+    std::vector<decoding::Attribute> attributes_;
+    std::vector<uint8_t> status_;
+    std::vector<Mirror::View> views_; // keeps the buffers that the kernel reads
+    BufferRef copied_, misses_, stats_, status_buffer_;
+    std::unique_ptr<PinnedMemory::Piece> status_piece_, miss_piece_, stats_piece_;
+    uint32_t miss_room_ = 0;
+    ModuleRef module_;
+    CUfunction function_ = nullptr;
+    std::shared_ptr<Lane> lane_; // last: drained before anything it uses goes
+};
+
+} // namespace
+
+void decode_pages(SharedState &state, const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) {
+    Job(state, job, result, cancel).run();
+}
+
+} // namespace gpuscan::cuda

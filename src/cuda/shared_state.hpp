@@ -1,0 +1,49 @@
+// What the parts of the CUDA device have in common.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cuda/driver.hpp"
+#include "cuda/kernel_cache.hpp"
+#include "cuda/lane.hpp"
+#include "cuda/memory.hpp"
+
+namespace gpuscan::cuda {
+
+struct SharedState {
+    std::shared_ptr<Driver> driver;
+    CUdevice device = 0;
+    CUcontext context = nullptr;
+    std::string name;
+    int architecture = 0;
+    unsigned multiprocessors = 1;
+    size_t shared_per_block = 49152; // with opting in
+    size_t memory_total = 0;
+
+    std::shared_ptr<DeviceMemory> memory;
+    std::shared_ptr<PinnedMemory> pinned;
+    std::shared_ptr<LanePool> lanes;
+    std::shared_ptr<KernelCache> kernels;
+
+    // shared_buffers as the GPU sees it; nullptr: not registered.
+    const uint8_t *pool = nullptr;
+    size_t pool_bytes = 0;
+    CUdeviceptr pool_address = 0;
+
+    // Blocks that fill the GPU; the occupancy of `function` with this much shared memory.
+    unsigned full_grid(CUfunction function, unsigned threads, size_t shared) const {
+        int blocks = 1;
+        if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, static_cast<int>(threads), shared) !=
+                success ||
+            blocks < 1)
+            blocks = 1;
+        return multiprocessors * static_cast<unsigned>(blocks);
+    }
+};
+
+// The text of the kernels that no query changes.
+inline const char *const tables_source = "#include \"cuda/tables.cuh\"\n";
+inline const char *const decode_source = "#include \"cuda/decode.cuh\"\n";
+
+} // namespace gpuscan::cuda

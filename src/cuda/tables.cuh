@@ -1,0 +1,232 @@
+// Kernels that do not depend on a query: ranges of collected columns, building join tables, gathering groups.
+//
+// The rows of a build were collected into one array per key and payload column. A table is built in one pass over them
+// (Kaldewey et al., "GPU Join Processing Revisited", section 4.1: latch-free inserts with atomics); rows of equal keys
+// are chained through `next`. What the tables look like: cuda/runtime.cuh.
+//
+// The structures are filled by the host (cuda/execution.cpp includes this file too); all of them are kernel arguments.
+#pragma once
+
+#include "cuda/semantics.cuh"
+#include "cuda/status.cuh"
+
+namespace gpuscan {
+namespace tables {
+
+// A collected column; `type` is engine/types.hpp's Type.
+struct Column {
+    const void *values;
+    const uint8_t *nulls; // null pointer: no NULLs
+    uint32_t type;
+    uint32_t unused;
+};
+
+struct ColumnRange {
+    int64_t min, max; // of the values that are not NULL; min > max: there is none
+};
+
+struct RangesArgument {
+    const uint64_t *count; // rows collected so far
+    uint64_t first;        // the first of them to look at
+    uint64_t capacity;     // rows there is room for
+    const Column *columns;
+    ColumnRange *ranges; // one per column, set before
+    uint32_t ncolumns;
+};
+
+constexpr uint32_t max_keys = 4;
+constexpr uint32_t max_packed = 16;
+
+struct BuildArgument {
+    uint64_t rows;
+    Column keys[max_keys];
+    uint32_t nkeys;
+    uint32_t kind;        // codegen::TableKind
+    uint64_t min[max_keys], stride[max_keys]; // Packed, Rows
+    void *entries;        // entries, heads or slots
+    uint32_t *next;       // Rows, Hash
+    uint32_t *status;
+    uint64_t mask;        // Hash: slots - 1
+    uint32_t exact_tag;   // Hash
+    uint32_t entry_bytes; // Packed
+    uint32_t npayload;    // Packed
+    uint32_t unused;
+    Column payload[max_packed];
+    uint64_t shift[max_packed], bias[max_packed]; // field = value - bias, 0 = NULL where the column can be NULL
+};
+
+struct GatherArgument {
+    const uint64_t *table;
+    const uint64_t *keys; // null pointer: none
+    uint64_t entries;
+    uint64_t *counter;
+    uint64_t *out;        // null pointer: only count
+    uint64_t room;        // groups that fit
+    uint32_t entry_words, key_words;
+};
+
+#ifdef __CUDACC__
+
+template <class T> __device__ __forceinline__ T value_at(const Column &column, uint64_t row) {
+    return ((const T *)column.values)[row];
+}
+
+// A value of at most 64 bits, sign-extended. Codes and Bool are unsigned.
+__device__ __forceinline__ int64_t integer_at(const Column &column, uint64_t row) {
+    switch (column.type) {
+    case 0:
+        return value_at<uint8_t>(column, row);
+    case 1:
+        return value_at<int16_t>(column, row);
+    case 2:
+        return value_at<int32_t>(column, row);
+    case 3:
+        return value_at<int64_t>(column, row);
+    default:
+        return value_at<uint32_t>(column, row);
+    }
+}
+
+// As generated kernels hash a key: I128 is two words.
+__device__ __forceinline__ uint64_t hash_row(const BuildArgument &a, uint64_t row) {
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < a.nkeys; ++i) {
+        if (a.keys[i].type == 4) {
+            const sem::i128 v = value_at<sem::i128>(a.keys[i], row);
+            hash = sem::hash_combine(hash, (uint64_t)v);
+            hash = sem::hash_combine(hash, (uint64_t)(v >> 64));
+        } else {
+            hash = sem::hash_combine(hash, (uint64_t)integer_at(a.keys[i], row));
+        }
+    }
+    return hash;
+}
+
+__device__ __forceinline__ bool same_keys(const BuildArgument &a, uint64_t left, uint64_t right) {
+    bool same = true;
+    for (uint32_t i = 0; i < a.nkeys; ++i)
+        same &= a.keys[i].type == 4
+                    ? value_at<sem::i128>(a.keys[i], left) == value_at<sem::i128>(a.keys[i], right)
+                    : integer_at(a.keys[i], left) == integer_at(a.keys[i], right);
+    return same;
+}
+
+__device__ __forceinline__ uint64_t packed_payload(const BuildArgument &a, uint64_t row) {
+    uint64_t packed = 0;
+    for (uint32_t i = 0; i < a.npayload; ++i) {
+        const bool null = a.payload[i].nulls && a.payload[i].nulls[row];
+        const uint64_t field = null ? 0 : (uint64_t)integer_at(a.payload[i], row) - a.bias[i];
+        packed |= field << a.shift[i];
+    }
+    return packed + 1;
+}
+
+__device__ __forceinline__ bool store_packed(const BuildArgument &a, uint64_t index, uint64_t entry) {
+    if (a.entry_bytes == 8)
+        return atomicCAS((unsigned long long *)a.entries + index, 0ULL, (unsigned long long)entry) == 0;
+    const uint32_t per_word = 4 / a.entry_bytes;
+    const uint32_t bits = 8 * a.entry_bytes;
+    const uint32_t shift = (uint32_t)(index % per_word) * bits;
+    const uint32_t field = bits == 32 ? 0xffffffffu : ((1u << bits) - 1) << shift;
+    return (atomicOr((uint32_t *)a.entries + index / per_word, (uint32_t)entry << shift) & field) == 0;
+}
+
+__device__ __forceinline__ bool store_hash(const BuildArgument &a, uint64_t row) {
+    const uint64_t hash = hash_row(a, row);
+    const uint32_t tag = a.exact_tag ? (uint32_t)integer_at(a.keys[0], row) : (uint32_t)hash;
+    const unsigned long long mine = (unsigned long long)tag << 32 | (uint32_t)(row + 1);
+    unsigned long long *const slots = (unsigned long long *)a.entries;
+    uint64_t slot = (hash >> 32) & a.mask;
+    for (uint64_t probes = 0; probes <= a.mask;) {
+        unsigned long long found = *(volatile unsigned long long *)(slots + slot);
+        if (found == 0) {
+            found = atomicCAS(slots + slot, 0ULL, mine);
+            if (found == 0)
+                return true;
+        }
+        if ((uint32_t)(found >> 32) == tag && (a.exact_tag || same_keys(a, (uint32_t)found - 1, row))) {
+            a.next[row] = (uint32_t)found;
+            if (atomicCAS(slots + slot, found, mine) == found)
+                return false;
+            continue; // somebody else came before us: look again
+        }
+        ++probes;
+        slot = (slot + 1) & a.mask;
+    }
+    return false;
+}
+
+extern "C" __global__ void column_ranges(const RangesArgument a) {
+    uint64_t rows = *a.count;
+    if (rows > a.capacity)
+        rows = a.capacity;
+    for (uint32_t c = 0; c < a.ncolumns; ++c) {
+        const Column column = a.columns[c];
+        if (column.type > 3 && column.type != 7)
+            continue;
+        int64_t low = 0x7fffffffffffffffLL;
+        int64_t high = -0x7fffffffffffffffLL - 1;
+        for (uint64_t row = a.first + blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += gridDim.x * blockDim.x) {
+            if (column.nulls && column.nulls[row])
+                continue;
+            const int64_t v = integer_at(column, row);
+            low = v < low ? v : low;
+            high = v > high ? v : high;
+        }
+        for (int by = 16; by > 0; by /= 2) {
+            const int64_t l = __shfl_down_sync(0xffffffffu, low, by);
+            const int64_t h = __shfl_down_sync(0xffffffffu, high, by);
+            low = l < low ? l : low;
+            high = h > high ? h : high;
+        }
+        if ((threadIdx.x & 31) == 0 && low <= high) {
+            atomicMin((long long *)&a.ranges[c].min, (long long)low);
+            atomicMax((long long *)&a.ranges[c].max, (long long)high);
+        }
+    }
+}
+
+extern "C" __global__ void build_table(const BuildArgument a) {
+    bool fresh = true;
+    for (uint64_t row = blockIdx.x * blockDim.x + threadIdx.x; row < a.rows; row += gridDim.x * blockDim.x) {
+        if (a.kind == 2) {
+            fresh &= store_hash(a, row);
+            continue;
+        }
+        uint64_t index = 0;
+        for (uint32_t i = 0; i < a.nkeys; ++i)
+            index += ((uint64_t)integer_at(a.keys[i], row) - a.min[i]) * a.stride[i];
+        if (a.kind == 0) {
+            fresh &= store_packed(a, index, packed_payload(a, row));
+        } else {
+            const uint32_t before = atomicExch((uint32_t *)a.entries + index, (uint32_t)row + 1);
+            a.next[row] = before;
+            fresh &= before == 0;
+        }
+    }
+    if (!fresh)
+        atomicOr(a.status, status_duplicates);
+}
+
+// Groups with rows, one record each: the entry, the key's words, the number of the entry.
+extern "C" __global__ void gather_groups(const GatherArgument a) {
+    for (uint64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.entries; i += gridDim.x * blockDim.x) {
+        const uint64_t *const entry = a.table + i * a.entry_words;
+        if (entry[0] == 0)
+            continue;
+        const uint64_t at = atomicAdd((unsigned long long *)a.counter, 1ULL);
+        if (!a.out || at >= a.room)
+            continue;
+        uint64_t *const out = a.out + at * (a.entry_words + a.key_words + 1);
+        for (uint32_t w = 0; w < a.entry_words; ++w)
+            out[w] = entry[w];
+        for (uint32_t w = 0; w < a.key_words; ++w)
+            out[a.entry_words + w] = a.keys[i * a.key_words + w];
+        out[a.entry_words + a.key_words] = i;
+    }
+}
+
+#endif
+
+} // namespace tables
+} // namespace gpuscan

@@ -1,0 +1,124 @@
+// Interval arithmetic over expressions; see value_range.hpp.
+#include "engine/value_range.hpp"
+
+#include <algorithm>
+
+namespace gpuscan {
+namespace {
+
+using namespace ir;
+
+constexpr int128 limit = static_cast<int128>(1) << 100; // beyond, nobody asks: sums and products cannot overflow below
+
+ValueRange of_type(Type type) {
+    switch (type) {
+    case Type::Bool:
+        return ValueRange::of(0, 1);
+    case Type::I16:
+        return ValueRange::of(INT16_MIN, INT16_MAX);
+    case Type::I32:
+        return ValueRange::of(INT32_MIN, INT32_MAX);
+    case Type::I64:
+        return ValueRange::of(INT64_MIN, INT64_MAX);
+    case Type::Code:
+        return ValueRange::of(0, UINT32_MAX);
+    default:
+        return {};
+    }
+}
+
+ValueRange bounded(ValueRange r) { return r.known && r.min >= -limit && r.max <= limit ? r : ValueRange{}; }
+
+// Values that do not fit the type are row errors.
+ValueRange clip(ValueRange r, Type type) {
+    const ValueRange all = of_type(type);
+    r = bounded(r);
+    if (!all.known)
+        return r;
+    if (!r.known)
+        return all;
+    r.min = std::max(r.min, all.min);
+    r.max = std::min(r.max, all.max);
+    return r.min <= r.max ? r : all;
+}
+
+ValueRange hull(const ValueRange &a, const ValueRange &b) {
+    return a.known && b.known ? ValueRange::of(std::min(a.min, b.min), std::max(a.max, b.max)) : ValueRange{};
+}
+
+ValueRange corners(int128 a, int128 b, int128 c, int128 d) {
+    return ValueRange::of(std::min({a, b, c, d}), std::max({a, b, c, d}));
+}
+
+bool small(const ValueRange &r) {
+    const int128 half = static_cast<int128>(1) << 62;
+    return r.min >= -half && r.max <= half;
+}
+
+} // namespace
+
+ValueRange value_range(const Program &program, Index index, const RangeSources &sources) {
+    const Expr &e = program.exprs[index];
+    auto operand = [&](Index i) { return value_range(program, i, sources); };
+    if (is_float(e.type))
+        return {};
+    switch (e.op) {
+    case Op::Column:
+        return clip(sources.column(e.a, e.b), e.type);
+    case Op::Const: {
+        const Constant &c = program.constants[e.a];
+        if (c.null)
+            return ValueRange::of(0, 0);
+        int128 v = static_cast<int128>((static_cast<uint128>(static_cast<uint64_t>(c.high)) << 64) | c.low);
+        if (e.type != Type::I128)
+            v = e.type == Type::Code ? static_cast<int128>(static_cast<uint32_t>(c.low))
+                                     : static_cast<int128>(static_cast<int64_t>(c.low));
+        return clip(ValueRange::of(v, v), e.type);
+    }
+    case Op::Lookup:
+        return clip(sources.lookup(e.b), e.type);
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul: {
+        const ValueRange a = operand(e.a);
+        const ValueRange b = operand(e.b);
+        if (!a.known || !b.known)
+            return of_type(e.type);
+        if (e.op == Op::Add)
+            return clip(ValueRange::of(a.min + b.min, a.max + b.max), e.type);
+        if (e.op == Op::Sub)
+            return clip(ValueRange::of(a.min - b.max, a.max - b.min), e.type);
+        if (!small(a) || !small(b))
+            return of_type(e.type);
+        return clip(corners(a.min * b.min, a.min * b.max, a.max * b.min, a.max * b.max), e.type);
+    }
+    case Op::Div: {
+        const ValueRange a = operand(e.a);
+        const ValueRange b = operand(e.b);
+        if (!a.known || !b.known || b.min <= 0)
+            return of_type(e.type);
+        return clip(corners(a.min / b.min, a.min / b.max, a.max / b.min, a.max / b.max), e.type);
+    }
+    case Op::Mod: {
+        const ValueRange a = operand(e.a);
+        const ValueRange b = operand(e.b);
+        if (!a.known || !b.known || b.min <= 0)
+            return of_type(e.type);
+        return clip(ValueRange::of(a.min < 0 ? -(b.max - 1) : 0, a.max > 0 ? b.max - 1 : 0), e.type);
+    }
+    case Op::Neg: {
+        const ValueRange a = operand(e.a);
+        return a.known ? clip(ValueRange::of(-a.max, -a.min), e.type) : of_type(e.type);
+    }
+    case Op::Case:
+        return clip(hull(operand(e.b), operand(e.c)), e.type);
+    case Op::Coalesce:
+        return clip(hull(operand(e.a), operand(e.b)), e.type);
+    case Op::Cast:
+        return is_float(program.exprs[e.a].type) ? of_type(e.type) : clip(operand(e.a), e.type);
+    default:
+        return of_type(e.type);
+    }
+}
+
+} // namespace gpuscan

@@ -1,0 +1,592 @@
+// The CUDA device against the reference interpreter and the host decoder; skipped where there is no GPU.
+//
+// GPUSCAN_TEST_SEEDS sets how many random programs are run (each costs a few compilations), GPUSCAN_TEST_CACHE a
+// directory for compiled kernels.
+#include "cuda/cuda_device.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "cuda/kernel_cache.hpp"
+#include "engine/dictionary.hpp"
+#include "engine/host/host_device.hpp"
+#include "page_builder.hpp"
+#include "reference.hpp"
+
+namespace gpuscan {
+namespace {
+
+using namespace reference;
+
+size_t seeds() {
+    const char *wish = getenv("GPUSCAN_TEST_SEEDS");
+    return wish ? static_cast<size_t>(atoll(wish)) : 200;
+}
+
+// Shared by all tests: starting a device costs half a second.
+struct Shared {
+    static constexpr size_t pool_pages = 4096;
+    std::unique_ptr<CudaDevice> device;
+    uint8_t *pool = nullptr;
+    std::string reason;
+};
+
+Shared &shared() {
+    static Shared *instance = [] {
+        auto *s = new Shared; // never freed: the driver may be gone before static destructors
+        void *memory = mmap(nullptr, Shared::pool_pages * page_size, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        memset(memory, 0, Shared::pool_pages * page_size);
+        s->pool = static_cast<uint8_t *>(memory);
+        CudaOptions options;
+        const char *cache = getenv("GPUSCAN_TEST_CACHE");
+        options.cache_dir = cache ? cache : "";
+        options.pool = s->pool;
+        options.pool_bytes = Shared::pool_pages * page_size;
+        try {
+            s->device = make_cuda_device(options);
+        } catch (const DeviceError &error) {
+            s->reason = error.what();
+        }
+        return s;
+    }();
+    return *instance;
+}
+
+class CudaDeviceTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        if (getenv("GPUSCAN_FAULT_FILE"))
+            GTEST_SKIP() << "this process is the child of the fault test";
+        if (!shared().device)
+            GTEST_SKIP() << shared().reason;
+    }
+    static Device &device() { return *shared().device; }
+
+    // Seeds spread over threads: compiling takes most of the time, and sessions at once are a test too.
+    static size_t run_seeds(uint64_t first, size_t count, bool wild) {
+        std::atomic<uint64_t> next{first};
+        std::atomic<size_t> errors{0};
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < std::max(2u, std::min(16u, std::thread::hardware_concurrency())); ++t)
+            threads.emplace_back([&] {
+                for (uint64_t seed; (seed = next.fetch_add(1)) < first + count && !HasFailure();) {
+                    SCOPED_TRACE("seed " + std::to_string(seed) + (wild ? " wild" : ""));
+                    try {
+                        errors += check(device(), random_case(seed, wild));
+                    } catch (const std::exception &error) {
+                        ADD_FAILURE() << error.what();
+                    }
+                }
+            });
+        for (std::thread &thread : threads)
+            thread.join();
+        return errors;
+    }
+};
+
+TEST_F(CudaDeviceTest, Info) {
+    const DeviceInfo info = device().info();
+    EXPECT_EQ("cuda", info.kind);
+    EXPECT_GT(info.memory_total, 0u);
+    EXPECT_EQ("", shared().device->register_note);
+}
+
+TEST_F(CudaDeviceTest, RandomPrograms) {
+    const size_t used = device().info().memory_used;
+    EXPECT_LT(run_seeds(1, seeds(), false), seeds() / 2 + 1);
+    EXPECT_LE(device().info().memory_used, used + (1 << 20)); // control blocks of new lanes stay
+}
+
+TEST_F(CudaDeviceTest, RandomProgramsNearTheLimits) { run_seeds(1, seeds(), true); }
+
+Chunk chunk_of(const std::vector<std::vector<Datum>> &columns) {
+    Chunk c;
+    c.nrows = static_cast<uint32_t>(columns[0].size());
+    c.columns = columns;
+    c.ranged.assign(columns.size(), 1);
+    return c;
+}
+
+std::vector<Datum> numbers(uint32_t n, int64_t step, int64_t modulo) {
+    std::vector<Datum> out(n);
+    for (uint32_t i = 0; i < n; ++i)
+        out[i].i = i * step % modulo;
+    return out;
+}
+
+// select k, count(*), sum(v), sum(w) from t join u on t.k = u.k group by t.k
+Case join_case(std::vector<Chunk> probe, std::vector<Chunk> build, Type key_type, Type payload_type = Type::I32) {
+    Builder b;
+    Index u = b.source({key_type, payload_type}), t = b.source({key_type, Type::I64});
+    Pipeline build_pipeline, main;
+    build_pipeline.source = u;
+    build_pipeline.sink = SinkKind::Build;
+    build_pipeline.keys = b.list({b.column(key_type, 0, 0)});
+    build_pipeline.payload = b.list({b.column(payload_type, 0, 1)});
+    main.source = t;
+    main.joins = b.joins({{0, b.list({b.column(key_type, 0, 0)})}});
+    main.keys = b.list({b.column(key_type, 0, 0)});
+    main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows),
+                                    aggregate(AggregateKind::Sum, b.column(Type::I64, 0, 1)),
+                                    aggregate(AggregateKind::Sum, b.column(payload_type, 1, 0)),
+                                    aggregate(AggregateKind::Min, b.column(payload_type, 1, 0)),
+                                    aggregate(AggregateKind::Max, b.column(payload_type, 1, 0))});
+    b.p.pipelines = {build_pipeline, main};
+    Case c;
+    c.program = b.p;
+    c.sources = {std::move(build), std::move(probe)};
+    return c;
+}
+
+TEST_F(CudaDeviceTest, JoinForms) {
+    auto form = [&](const Case &c) {
+        ExecutionStats stats;
+        expect_same(c.program, interpret(c), run_on(device(), c, nullptr, &stats));
+        return stats.joins.at(0).substr(0, 5);
+    };
+    auto spread = [](Chunk c, int128 factor) {
+        for (Datum &d : c.columns[0])
+            d.i = (d.i - 20) * factor;
+        return c;
+    };
+    const Chunk probe = chunk_of({numbers(5000, 7, 97), numbers(5000, 1, 1000)});
+    const Chunk unique = chunk_of({numbers(60, 1, 97), numbers(60, 3, 50)});
+    const Chunk repeated = chunk_of({numbers(200, 1, 50), numbers(200, 3, 50)});
+    for (Type payload : {Type::I32, Type::I64, Type::I128}) { // packed, packed, by row
+        EXPECT_EQ("dense", form(join_case({probe}, {unique}, Type::I32, payload)));
+        EXPECT_EQ("dense", form(join_case({probe}, {repeated}, Type::I64, payload)));
+        EXPECT_EQ("hash ", form(join_case({spread(probe, 10000003)}, {spread(unique, 10000003)}, Type::I32, payload)));
+        EXPECT_EQ("hash ", form(join_case({spread(probe, 10000003)}, {spread(repeated, 10000003)}, Type::I64, payload)));
+        const int128 far = static_cast<int128>(1) << 90;
+        EXPECT_EQ("hash ", form(join_case({spread(probe, far)}, {spread(repeated, far)}, Type::I128, payload)));
+        EXPECT_EQ("empty", form(join_case({probe}, {}, Type::I32, payload)));
+    }
+    for (uint32_t rows : {1u, 31u, 32u, 33u, 255u, 256u, 1023u, 1024u, 1025u})
+        form(join_case({chunk_of({numbers(rows, 7, 97), numbers(rows, 1, 1000)})}, {unique}, Type::I32));
+}
+
+TEST_F(CudaDeviceTest, ManyMatchesPerRow) {
+    std::vector<Datum> ones(5000);
+    Case c = join_case({chunk_of({ones, numbers(5000, 1, 10)})}, {chunk_of({ones, numbers(5000, 1, 7)})}, Type::I32);
+    GroupTable got = run_on(device(), c);
+    ASSERT_EQ(1u, got.ngroups);
+    EXPECT_EQ(25000000, got.states[0].count);
+    EXPECT_EQ(5000u * 22500u, got.states[1].low);
+}
+
+// Tables that start too small: groups in one word and in several.
+TEST_F(CudaDeviceTest, ManyGroups) {
+    for (bool wide : {false, true}) {
+        Builder b;
+        Index t = b.source({Type::I32, Type::I64});
+        Pipeline main;
+        main.source = t;
+        main.keys = b.list({b.column(wide ? Type::I64 : Type::I32, 0, wide ? 1 : 0)});
+        main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows),
+                                        aggregate(AggregateKind::Max, b.column(Type::I64, 0, 1))});
+        b.p.pipelines = {main};
+        Case c;
+        c.program = b.p;
+        const uint32_t groups = 1500000;
+        std::vector<Datum> narrow(2 * groups), far(2 * groups);
+        for (uint32_t i = 0; i < 2 * groups; ++i) {
+            narrow[i].i = static_cast<int32_t>(static_cast<uint32_t>(i % groups) * 2654435761u);
+            far[i].i = static_cast<int64_t>(i % groups) * 1000000000007;
+        }
+        Chunk chunk = chunk_of({narrow, far});
+        chunk.ranged.assign(2, 0);
+        c.sources = {{chunk}};
+        ExecutionStats stats;
+        GroupTable got = run_on(device(), c, nullptr, &stats);
+        EXPECT_EQ("hash", stats.grouping);
+        ASSERT_EQ(groups, got.ngroups);
+        for (size_t g = 0; g < got.ngroups; ++g)
+            ASSERT_EQ(2, got.states[2 * g].count);
+        EXPECT_EQ(2u * groups, stats.rows_out);
+    }
+}
+
+TEST_F(CudaDeviceTest, FloatSums) { // infinities are values, overflow is an error
+    Builder b;
+    Index t = b.source({Type::F64});
+    Pipeline main;
+    main.source = t;
+    main.aggregates = b.aggregates({aggregate(AggregateKind::Sum, b.column(Type::F64, 0, 0))});
+    b.p.pipelines = {main};
+    Case c;
+    c.program = b.p;
+    std::vector<Datum> v(100);
+    v[50].d = INFINITY;
+    c.sources = {{chunk_of({v})}};
+    expect_same(c.program, interpret(c), run_on(device(), c));
+    v[50].d = v[51].d = 1.7e308;
+    c.sources = {{chunk_of({v})}};
+    EXPECT_THROW(run_on(device(), c), RowError);
+}
+
+TEST_F(CudaDeviceTest, Cancel) {
+    std::vector<Datum> ones(20000);
+    Case c = join_case({chunk_of({ones, ones})}, {chunk_of({ones, ones})}, Type::I32);
+    std::atomic<uint32_t> cancel{1};
+    EXPECT_THROW(run_on(device(), c, &cancel), Cancelled);
+    cancel = 0;
+    std::vector<Datum> many(4000000); // 8e10 pairs
+    Case long_case = join_case({chunk_of({many, many})}, {chunk_of({ones, ones})}, Type::I32);
+    run_on(device(), c); // compiled now
+    std::chrono::steady_clock::time_point asked;
+    std::thread canceller([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        asked = std::chrono::steady_clock::now();
+        cancel = 1;
+    });
+    EXPECT_THROW(run_on(device(), long_case, &cancel), Cancelled);
+    const auto noticed = std::chrono::steady_clock::now();
+    canceller.join();
+    EXPECT_LT(noticed - asked, std::chrono::milliseconds(100));
+    expect_same(c.program, interpret(join_case({}, {}, Type::I32)), run_on(device(), join_case({}, {}, Type::I32)));
+}
+
+TEST_F(CudaDeviceTest, MemoryLimit) {
+    const DeviceInfo before = device().info();
+    device().set_memory_limit(before.memory_used + (1 << 20));
+    EXPECT_THROW(device().allocate(2 << 20), OutOfDeviceMemory);
+    {
+        BufferRef a = device().allocate(1 << 19);
+        EXPECT_EQ(before.memory_used + (1 << 19), device().info().memory_used);
+    }
+    std::vector<Datum> v(1000000);
+    EXPECT_THROW(run_on(device(), join_case({chunk_of({v, v})}, {}, Type::I32)), OutOfDeviceMemory);
+    device().set_memory_limit(before.memory_total);
+    EXPECT_EQ(before.memory_used, device().info().memory_used);
+    EXPECT_THROW(device().allocate(before.memory_total + 1), OutOfDeviceMemory);
+    run_on(device(), join_case({chunk_of({numbers(10, 1, 10), numbers(10, 1, 10)})}, {}, Type::I32));
+}
+
+TEST_F(CudaDeviceTest, Copies) {
+    std::vector<uint8_t> bytes(40 << 20);
+    std::mt19937 random(3);
+    for (uint8_t &b : bytes)
+        b = static_cast<uint8_t>(random());
+    BufferRef a = device().allocate(bytes.size());
+    BufferRef b = device().allocate(bytes.size());
+    device().upload(*a, 0, bytes.data(), bytes.size());
+    device().copy(*b, 100, *a, 0, bytes.size() - 100);
+    device().fill(*b, 0, 7, 100);
+    std::vector<uint8_t> got(bytes.size());
+    device().download(got.data(), *b, 0, got.size());
+    EXPECT_EQ(std::vector<uint8_t>(100, 7), std::vector<uint8_t>(got.begin(), got.begin() + 100));
+    EXPECT_EQ(0, memcmp(got.data() + 100, bytes.data(), bytes.size() - 100));
+    EXPECT_THROW(device().upload(*a, bytes.size() - 1, bytes.data(), 2), DeviceError);
+}
+
+// ---- decoding: the host decoder is the reference -------------------------------------------------------------------
+
+struct Decoded {
+    DecodeResult result;
+    std::vector<std::vector<uint8_t>> values, nulls;
+};
+
+struct DecodeCase {
+    std::vector<ColumnLayout> layouts;
+    std::vector<pages::Page> pages;
+    std::vector<TupleMask> masks; // one per page; all zero: none
+    std::vector<PageRef> refs;
+    uint32_t rows = 0;
+
+    // `base`: where the pages stand (host address); in the pool or anywhere.
+    void place(uint8_t *base, bool in_place) {
+        refs.clear();
+        rows = 0;
+        for (size_t i = 0; i < pages.size(); ++i) {
+            memcpy(base + i * page_size, pages[i].bytes, page_size);
+            PageRef ref{};
+            ref.page = base + i * page_size;
+            ref.row_start = rows;
+            ref.in_place = in_place;
+            ref.ntuples = pages[i].tuples;
+            if (masks[i].bits[0] | masks[i].bits[1]) {
+                ref.mask = &masks[i];
+                ref.ntuples = 0;
+                for (uint64_t bits : masks[i].bits)
+                    ref.ntuples = static_cast<uint16_t>(ref.ntuples + __builtin_popcountll(bits));
+            }
+            rows += ref.ntuples;
+            refs.push_back(ref);
+        }
+    }
+};
+
+Decoded decode_on(Device &device, const DecodeCase &c, std::vector<std::unique_ptr<Dictionary>> &dictionaries) {
+    DecodeJob job;
+    job.pages = c.refs;
+    std::vector<BufferRef> buffers;
+    for (size_t i = 0; i < c.layouts.size(); ++i) {
+        buffers.push_back(device.allocate(c.rows * type_width(c.layouts[i].type) + 16));
+        buffers.push_back(device.allocate(c.rows + 1));
+        job.columns.push_back(
+            {&c.layouts[i], buffers[2 * i].get(), buffers[2 * i + 1].get(), dictionaries[i].get()});
+    }
+    Decoded out;
+    device.decode(job, out.result, nullptr);
+    for (size_t i = 0; i < c.layouts.size(); ++i) {
+        out.values.emplace_back(c.rows * type_width(c.layouts[i].type));
+        out.nulls.emplace_back(c.rows);
+        device.download(out.values[i].data(), *buffers[2 * i], 0, out.values[i].size());
+        device.download(out.nulls[i].data(), *buffers[2 * i + 1], 0, out.nulls[i].size());
+    }
+    return out;
+}
+
+std::vector<std::unique_ptr<Dictionary>> dictionaries(const DecodeCase &c, uint32_t limit) {
+    std::vector<std::unique_ptr<Dictionary>> out;
+    for (const ColumnLayout &layout : c.layouts)
+        out.push_back(layout.codec == Codec::Text ? std::make_unique<Dictionary>(limit, size_t(1) << 30) : nullptr);
+    return out;
+}
+
+DecodeCase random_pages(std::mt19937 &random, size_t npages, unsigned broken_percent) {
+    DecodeCase c;
+    const std::vector<AttributeLayout> all = {{4, 4}, {-1, 4}, {2, 2}, {-1, 4}, {8, 8}, {1, 1},
+                                              {-1, 4}, {8, 8}, {4, 4}, {-2, 1}, {-1, 4}};
+    const std::vector<std::pair<size_t, Codec>> wanted = {{0, Codec::Int32},  {1, Codec::Text},   {2, Codec::Int16},
+                                                          {3, Codec::Numeric}, {4, Codec::Int64}, {5, Codec::Bool},
+                                                          {6, Codec::Numeric}, {7, Codec::Float8}, {8, Codec::Float4},
+                                                          {10, Codec::Text}};
+    for (const auto &[attribute, codec] : wanted) {
+        static const Type types[] = {Type::Bool, Type::I16, Type::I32, Type::I64, Type::F32, Type::F64, Type::I64,
+                                     Type::Code};
+        ColumnLayout layout;
+        layout.attributes.assign(all.begin(), all.begin() + static_cast<long>(attribute) + 1);
+        layout.codec = codec;
+        layout.type = types[static_cast<int>(codec)];
+        if (codec == Codec::Numeric) {
+            layout.scale = 2;
+            if (attribute == 6)
+                layout.type = Type::I128;
+        }
+        if (attribute == 10) {
+            layout.missing_null = false;
+            layout.missing_text = "default";
+        }
+        c.layouts.push_back(layout);
+    }
+    for (size_t p = 0; p < npages; ++p) {
+        pages::Page page;
+        for (;;) {
+            std::vector<pages::Value> values;
+            auto null = [&] { return random() % 5 == 0; };
+            auto text = [&] {
+                std::string s = "text " + std::to_string(random() % 300);
+                if (random() % 10 == 0)
+                    s += std::string(random() % 200, 'x');
+                return random() % 2 && s.size() < 120 ? pages::short_text(s) : pages::long_text(s);
+            };
+            auto numeric = [&] {
+                int128 v = static_cast<int64_t>(random()) - 2000000000;
+                if (random() % 20 == 0)
+                    v *= v;
+                const std::string body = pages::numeric_body(v, 2, random() % 3 == 0);
+                return random() % 2 ? pages::short_text(body) : pages::long_text(body);
+            };
+            values.push_back(null() ? pages::null_value() : pages::fixed<int32_t>(static_cast<int32_t>(random())));
+            values.push_back(null() ? pages::null_value() : text());
+            values.push_back(null() ? pages::null_value() : pages::fixed<int16_t>(static_cast<int16_t>(random())));
+            values.push_back(null() ? pages::null_value() : numeric());
+            values.push_back(null() ? pages::null_value() : pages::fixed<int64_t>(static_cast<int64_t>(random()) << 20));
+            values.push_back(null() ? pages::null_value() : pages::fixed<uint8_t>(random() % 2));
+            values.push_back(null() ? pages::null_value() : numeric());
+            values.push_back(null() ? pages::null_value() : pages::fixed<double>(static_cast<double>(random()) / 7));
+            values.push_back(null() ? pages::null_value() : pages::fixed<float>(static_cast<float>(random())));
+            values.push_back({false, "cstring" + std::string(1, '\0')});
+            if (random() % 8 != 0)
+                values.push_back(null() ? pages::null_value() : text());
+            if (random() % 2000 == 0)
+                values[1] = random() % 2 ? pages::toast_pointer() : pages::compressed_text();
+            if (!page.add(all, values))
+                break;
+            if (random() % 12 == 0)
+                page.add_pointer(0, random() % 2 ? 3 : 0, 0);
+        }
+        c.pages.push_back(page);
+        TupleMask mask;
+        if (random() % 4 == 0) { // some of the line pointers that hold tuples
+            const uint32_t count = (page.get16(12) - 24u) / 4;
+            for (uint32_t i = 0; i < count; ++i) {
+                uint32_t bits;
+                memcpy(&bits, page.bytes + 24 + 4 * i, 4);
+                if ((bits >> 15 & 3) == 1 && random() % 3 != 0)
+                    mask.bits[i / 64] |= uint64_t(1) << (i % 64);
+            }
+        }
+        c.masks.push_back(mask);
+        if (random() % 100 < broken_percent) {
+            pages::Page &victim = c.pages.back();
+            for (unsigned n = 1 + random() % 20; n > 0; --n) {
+                const size_t at = random() % 3 == 0 ? random() % 600 : random() % page_size;
+                victim.bytes[at] = static_cast<uint8_t>(random() % 4 == 0 ? 0xff : random());
+            }
+        }
+    }
+    return c;
+}
+
+// The same statuses, NULLs, values and bounds; text compared as text, because codes follow the order of arrival.
+void expect_equal(const DecodeCase &c, const Decoded &want, const Decoded &got,
+                  const std::vector<std::unique_ptr<Dictionary>> &want_texts,
+                  const std::vector<std::unique_ptr<Dictionary>> &got_texts) {
+    for (size_t p = 0; p < c.refs.size(); ++p)
+        ASSERT_EQ(static_cast<int>(want.result.pages[p]), static_cast<int>(got.result.pages[p])) << "page " << p;
+    for (size_t i = 0; i < c.layouts.size(); ++i) {
+        const size_t width = type_width(c.layouts[i].type);
+        ASSERT_EQ(want.nulls[i], got.nulls[i]) << "column " << i;
+        if (c.layouts[i].codec != Codec::Text) {
+            ASSERT_EQ(want.values[i], got.values[i]) << "column " << i;
+            for (uint32_t r = 0; r < c.rows && width <= 8 && !is_float(c.layouts[i].type); ++r) {
+                int64_t v = 0;
+                memcpy(&v, &got.values[i][r * width], width);
+                v = width == 2 ? static_cast<int16_t>(v) : width == 4 ? static_cast<int32_t>(v) : v;
+                if (!got.nulls[i][r]) {
+                    ASSERT_LE(got.result.columns[i].min, v);
+                    ASSERT_GE(got.result.columns[i].max, v);
+                }
+            }
+            continue;
+        }
+        for (uint32_t r = 0; r < c.rows; ++r) {
+            if (want.nulls[i][r])
+                continue;
+            uint32_t a, b;
+            memcpy(&a, &want.values[i][4 * r], 4);
+            memcpy(&b, &got.values[i][4 * r], 4);
+            ASSERT_LT(b, got_texts[i]->size());
+            ASSERT_EQ(want_texts[i]->entry(a), got_texts[i]->entry(b)) << "row " << r;
+        }
+    }
+}
+
+TEST_F(CudaDeviceTest, DecodesLikeTheHost) {
+    auto host = make_host_device(2);
+    std::mt19937 random(11);
+    for (unsigned broken : {0u, 0u, 30u, 90u}) {
+        for (bool in_place : {true, false}) {
+            DecodeCase c = random_pages(random, 500, broken);
+            std::vector<uint8_t> window(c.pages.size() * page_size);
+            c.place(in_place ? shared().pool : window.data(), in_place);
+            auto host_texts = dictionaries(c, 1 << 20);
+            auto cuda_texts = dictionaries(c, 1 << 20);
+            const Decoded want = decode_on(*host, c, host_texts);
+            for (int again = 0; again < 2; ++again) { // the second time every text is known
+                const Decoded got = decode_on(device(), c, cuda_texts);
+                expect_equal(c, want, got, host_texts, cuda_texts);
+                if (HasFatalFailure())
+                    return;
+            }
+        }
+    }
+}
+
+TEST_F(CudaDeviceTest, DictionaryLimit) {
+    std::mt19937 random(5);
+    DecodeCase c = random_pages(random, 50, 0);
+    c.place(shared().pool, true);
+    auto texts = dictionaries(c, 20);
+    const Decoded got = decode_on(device(), c, texts);
+    EXPECT_TRUE(got.result.dictionary_full);
+    for (size_t p = 0; p < c.refs.size(); ++p)
+        for (uint32_t r = 0; r < c.refs[p].ntuples && got.result.pages[p] != PageStatus::Ok; ++r)
+            ASSERT_EQ(1, got.nulls[0][c.refs[p].row_start + r]);
+}
+
+TEST_F(CudaDeviceTest, PagesOfNoise) { // never outside, always ends
+    std::mt19937 random(17);
+    DecodeCase c = random_pages(random, 300, 0);
+    for (pages::Page &page : c.pages)
+        for (size_t i = 0; i < page_size; i += 4) {
+            const uint32_t noise = static_cast<uint32_t>(random());
+            memcpy(page.bytes + i, &noise, 4);
+        }
+    for (size_t p = 0; p < c.pages.size(); p += 2) // plausible headers
+        c.pages[p].set16(12, static_cast<uint16_t>(24 + 4 * (random() % 292)));
+    auto host = make_host_device(2);
+    c.place(shared().pool, true);
+    auto host_texts = dictionaries(c, 1 << 20);
+    auto cuda_texts = dictionaries(c, 1 << 20);
+    const Decoded want = decode_on(*host, c, host_texts);
+    const Decoded got = decode_on(device(), c, cuda_texts);
+    expect_equal(c, want, got, host_texts, cuda_texts);
+}
+
+// ---- the pool is read-only for the GPU -----------------------------------------------------------------------------
+
+constexpr size_t fault_bytes = 1 << 20;
+
+uint8_t *map_fault_file(const char *path) {
+    const int file = open(path, O_RDWR | O_CREAT, 0600);
+    if (file < 0 || ftruncate(file, fault_bytes) != 0)
+        return nullptr;
+    void *memory = mmap(nullptr, fault_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    return memory == MAP_FAILED ? nullptr : static_cast<uint8_t *>(memory);
+}
+
+// Runs in a process of its own (a context that met a fault is lost): writes to the registered pool.
+TEST(CudaFault, Child) {
+    const char *path = getenv("GPUSCAN_FAULT_FILE");
+    if (!path)
+        GTEST_SKIP() << "started by PoolIsReadOnly";
+    uint8_t *const pool = map_fault_file(path);
+    ASSERT_NE(nullptr, pool);
+    CudaOptions options;
+    options.pool = pool;
+    options.pool_bytes = fault_bytes;
+    auto device = make_cuda_device(options);
+    ASSERT_EQ("", device->register_note);
+    BufferRef buffer = device->allocate(16); // makes the context current
+    auto driver = cuda::Driver::open();
+    cuda::CUdeviceptr address = 0;
+    driver->check(driver->cuMemHostGetDevicePointer(&address, pool, 0), "cuMemHostGetDevicePointer");
+    cuda::Compiler compiler(cuda::Nvrtc::open());
+    int major = 0, minor = 0;
+    driver->cuDeviceGetAttribute(&major, cuda::attribute_compute_major, 0);
+    driver->cuDeviceGetAttribute(&minor, cuda::attribute_compute_minor, 0);
+    const std::string image = compiler.compile(
+        "extern \"C\" __global__ void poke(unsigned long long a) { ((volatile int *)a)[threadIdx.x] = 42; }\n",
+        major * 10 + minor);
+    cuda::CUmodule module = nullptr;
+    cuda::CUfunction function = nullptr;
+    driver->check(driver->cuModuleLoadData(&module, image.data()), "cuModuleLoadData");
+    driver->check(driver->cuModuleGetFunction(&function, module, "poke"), "cuModuleGetFunction");
+    void *arguments[] = {&address};
+    driver->check(driver->cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr), "launch");
+    EXPECT_THROW(driver->check(driver->cuStreamSynchronize(nullptr), "sync"), DeviceLost);
+    uint8_t bytes[16];
+    EXPECT_THROW(device->download(bytes, *buffer, 0, 16), DeviceLost);
+    _exit(HasFailure() ? 1 : 42); // nothing of this context can be torn down
+}
+
+TEST_F(CudaDeviceTest, PoolIsReadOnly) {
+    const std::string path = "/dev/shm/gpuscan-fault-" + std::to_string(getpid());
+    uint8_t *const pool = map_fault_file(path.c_str());
+    ASSERT_NE(nullptr, pool);
+    memset(pool, 0x5a, fault_bytes);
+    const std::string command = "GPUSCAN_FAULT_FILE=" + path + " /proc/" + std::to_string(getpid()) +
+                                "/exe --gtest_filter=CudaFault.Child";
+    const int status = system(command.c_str());
+    unlink(path.c_str());
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(42, WEXITSTATUS(status));
+    for (size_t i = 0; i < fault_bytes; ++i)
+        ASSERT_EQ(0x5a, pool[i]);
+    munmap(pool, fault_bytes);
+}
+
+} // namespace
+} // namespace gpuscan
