@@ -76,6 +76,20 @@ static bool is_cacheable_table(Oid relid, const char *name) {
     return true;
 }
 
+// Translates a qual of one relation as if every column were there; can it raise an error?
+static bool probe_qual(Expr *qual, bool *raises) {
+    Translation probe{};
+    TranslatedSource any{};
+    ir::Index node;
+    probe.probing = true;
+    probe.sources = &any;
+    probe.nsources = 1;
+    if (!translate_condition(&probe, qual, &node))
+        return false;
+    *raises = may_raise(&probe, node);
+    return true;
+}
+
 static bool device_can_read(const RelOptInfo *rel, const RangeTblEntry *rte) {
     const char *name = rte->eref->aliasname;
     if (rte->rtekind != RTE_RELATION)
@@ -88,13 +102,8 @@ static bool device_can_read(const RelOptInfo *rel, const RangeTblEntry *rte) {
         return false;
     ListCell *cell;
     foreach (cell, rel->baserestrictinfo) {
-        Translation probe{};
-        TranslatedSource any{};
-        ir::Index node;
-        probe.probing = true;
-        probe.sources = &any;
-        probe.nsources = 1;
-        if (!translate_condition(&probe, static_cast<RestrictInfo *>(lfirst(cell))->clause, &node))
+        bool raises;
+        if (!probe_qual(static_cast<RestrictInfo *>(lfirst(cell))->clause, &raises))
             return false;
     }
     return true;
@@ -102,10 +111,32 @@ static bool device_can_read(const RelOptInfo *rel, const RangeTblEntry *rte) {
 
 struct RankedQual {
     Expr *expr;
-    double rank;
+    Index security_level;
+    Cost cost;
+    double rank; // (selectivity - 1) / cost
+    bool raises;
 };
 
-// Filters in the order of the classical rank (selectivity - 1) / cost, cost in nodes of the expression.
+static bool before_in_postgres(const RankedQual &a, const RankedQual &b) {
+    return a.security_level != b.security_level ? a.security_level < b.security_level : a.cost < b.cost;
+}
+
+static bool better_before(const RankedQual &a, const RankedQual &b) {
+    return !a.raises && !b.raises && a.rank < b.rank;
+}
+
+// Insertion sort by a strict order of neighbours: stable, and a qual never passes one that it may not pass.
+static void sort_quals(RankedQual *quals, int count, bool (*before)(const RankedQual &, const RankedQual &)) {
+    for (int i = 1; i < count; ++i)
+        for (int k = i; k > 0 && before(quals[k], quals[k - 1]); --k) {
+            RankedQual swapped = quals[k];
+            quals[k] = quals[k - 1];
+            quals[k - 1] = swapped;
+        }
+}
+
+// Filters in PostgreSQL's order, and between those that can raise an error by the classical rank. So a qual that can
+// raise an error meets the very rows that it meets in a sequential scan of PostgreSQL's.
 static List *ordered_quals(PlannerInfo *root, const RelOptInfo *rel) {
     int count = list_length(rel->baserestrictinfo);
     RankedQual *quals = static_cast<RankedQual *>(palloc(sizeof(RankedQual) * static_cast<Size>(count + 1)));
@@ -114,15 +145,15 @@ static List *ordered_quals(PlannerInfo *root, const RelOptInfo *rel) {
         Selectivity selectivity =
             clause_selectivity(root, reinterpret_cast<Node *>(info), 0, JOIN_INNER, nullptr);
         QualCost cost;
-        cost_qual_eval_node(&cost, reinterpret_cast<Node *>(info->clause), root);
+        cost_qual_eval_node(&cost, reinterpret_cast<Node *>(info), root);
         quals[i].expr = info->clause;
+        quals[i].security_level = info->security_level;
+        quals[i].cost = cost.per_tuple;
         quals[i].rank = (selectivity - 1) / (cost.per_tuple + cpu_operator_cost);
-        for (int k = i; k > 0 && quals[k].rank < quals[k - 1].rank; --k) {
-            RankedQual swapped = quals[k];
-            quals[k] = quals[k - 1];
-            quals[k - 1] = swapped;
-        }
+        probe_qual(info->clause, &quals[i].raises);
     }
+    sort_quals(quals, count, before_in_postgres);
+    sort_quals(quals, count, better_before);
     List *result = NIL;
     for (int i = 0; i < count; ++i)
         result = lappend(result, quals[i].expr);

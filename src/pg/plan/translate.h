@@ -73,6 +73,9 @@ ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index 
                    ir::Index c = ir::none);
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null);
 
+// Could evaluating the node be a row error?
+bool may_raise(const Translation *t, ir::Index node);
+
 // a <op> b for any two values of comparable kinds.
 bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);
 

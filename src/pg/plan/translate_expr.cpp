@@ -388,6 +388,48 @@ bool may_execute(const Translation *t, Oid funcid) {
 
 // ---- logic ----
 
+static bool is_widening(Type from, Type to) {
+    if (is_integer(to))
+        return from == Type::Bool || (is_integer(from) && type_width(from) <= type_width(to));
+    return is_integer(from) || (from == Type::F32 && to == Type::F64);
+}
+
+bool may_raise(const Translation *t, ir::Index node) {
+    const ir::Expr &e = t->exprs[static_cast<int>(node)];
+    switch (e.op) {
+    case ir::Op::Column:
+    case ir::Op::Const:
+        return false;
+    case ir::Op::Add:
+    case ir::Op::Sub:
+    case ir::Op::Mul:
+    case ir::Op::Div:
+    case ir::Op::Mod:
+    case ir::Op::Neg:
+    case ir::Op::Bounded:
+        return true;
+    case ir::Op::Cast:
+        return !is_widening(t->exprs[static_cast<int>(e.a)].type, e.type) || may_raise(t, e.a);
+    case ir::Op::Lookup: // b is no node
+        return may_raise(t, e.a);
+    default:
+        return may_raise(t, e.a) || (e.b != ir::none && may_raise(t, e.b)) ||
+               (e.c != ir::none && may_raise(t, e.c));
+    }
+}
+
+// a AND b, a OR b: PostgreSQL does not evaluate b where a decides. That shows if b can raise an error, and only then a
+// CASE, whose arms are evaluated only where they are taken, stands around the plain operator.
+static ir::Index connect(Translation *t, BoolExprType type, ir::Index a, ir::Index b) {
+    bool conjunction = type == AND_EXPR;
+    ir::Index both = add_expr(t, conjunction ? ir::Op::And : ir::Op::Or, Type::Bool, a, b);
+    if (!may_raise(t, b))
+        return both;
+    ir::Index decided = conjunction ? add_expr(t, ir::Op::Not, Type::Bool, a) : a;
+    return add_expr(t, ir::Op::Case, Type::Bool, decided,
+                    add_constant(t, Type::Bool, conjunction ? 0 : 1, false), both);
+}
+
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {
     Value value;
     if (!translate(t, expr, &value))
