@@ -454,8 +454,7 @@ static bool translate_bool(Translation *t, const BoolExpr *expr, Value *out) {
         else if (result == ir::none)
             result = node;
         else
-            result =
-                add_expr(t, expr->boolop == AND_EXPR ? ir::Op::And : ir::Op::Or, Type::Bool, result, node);
+            result = connect(t, expr->boolop, result, node);
     }
     bool_value(out, result, nullable);
     return true;
