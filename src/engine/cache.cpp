@@ -1,6 +1,7 @@
 // The column cache of one device; see cache.hpp.
 //
-// Nothing here calls the device while it holds the mutex, except by letting go of a buffer.
+// Nothing here calls the device while it holds the mutex; buffers are let go outside of it too, because freeing device
+// memory may wait for what runs there.
 #include "engine/cache.hpp"
 
 #include <algorithm>
@@ -128,10 +129,8 @@ void Cache::touch(const RelationRef &relation, uint32_t number, const std::vecto
     uint64_t now = tick();
     std::lock_guard<std::mutex> guard(lock_);
     Chunk &chunk = relation->chunks[number];
-    for (const ColumnRef &column : columns) {
+    for (const ColumnRef &column : columns)
         chunk.last_use[column->id] = now;
-        column->hits.fetch_add(1, std::memory_order_relaxed);
-    }
 }
 
 void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, uint64_t map_lsn) {
@@ -205,7 +204,6 @@ BufferRef Cache::allocate_work(size_t bytes) {
         try {
             return device_.allocate(bytes);
         } catch (const OutOfDeviceMemory &) {
-            std::lock_guard<std::mutex> guard(lock_);
             if (!evict_one(UINT64_MAX))
                 throw;
         }
@@ -214,10 +212,9 @@ BufferRef Cache::allocate_work(size_t bytes) {
 
 // Brings the cache down to where `bytes` more fit its budget. False: it cannot.
 bool Cache::make_room_for(size_t bytes, uint64_t began, bool *squeezed) {
-    size_t budget = budget_.load(std::memory_order_relaxed);
+    const size_t budget = budget_.load(std::memory_order_relaxed);
     if (bytes > budget)
         return false;
-    std::lock_guard<std::mutex> guard(lock_);
     while (this->bytes() + bytes > budget / 100 * settled_percent)
         if (!evict_one(began)) {
             if (squeezed != nullptr)
@@ -232,17 +229,16 @@ bool Cache::make_room_for(size_t bytes, uint64_t began, bool *squeezed) {
 
 void Cache::make_room(size_t bytes) {
     for (;;) {
-        DeviceInfo info = device_.info();
-        if (info.memory_limit - std::min(info.memory_used, info.memory_limit) >= bytes)
-            return;
-        std::lock_guard<std::mutex> guard(lock_);
-        if (!evict_one(UINT64_MAX))
+        const DeviceInfo info = device_.info();
+        if (info.memory_limit - std::min(info.memory_used, info.memory_limit) >= bytes || !evict_one(UINT64_MAX))
             return;
     }
 }
 
 // Evicts the column chunk that was used longest ago, among those used before `before` and by nobody now.
 bool Cache::evict_one(uint64_t before) {
+    ChunkRef old; // let go outside the lock
+    std::lock_guard<std::mutex> guard(lock_);
     CachedRelation *relation = nullptr;
     Chunk *victim = nullptr;
     uint32_t column = 0;
@@ -253,7 +249,7 @@ bool Cache::evict_one(uint64_t before) {
             if (!chunk.version || chunk.building || chunk.version.use_count() != 1)
                 continue;
             for (const auto &data : chunk.version->columns) {
-                uint64_t used = chunk.last_use[data.first];
+                const uint64_t used = chunk.last_use[data.first];
                 if (used < oldest && data.second.values.use_count() == 1) {
                     oldest = used;
                     relation = r.second.get();
@@ -264,6 +260,7 @@ bool Cache::evict_one(uint64_t before) {
         }
     if (victim == nullptr)
         return false;
+    old = victim->version;
     erase_column(*victim, column);
     relation->forget_unused_columns();
     evictions_.fetch_add(1, std::memory_order_relaxed);
@@ -290,30 +287,36 @@ void Cache::set_budget(size_t bytes) {
     make_room_for(0, UINT64_MAX, nullptr);
 }
 
-size_t Cache::drop(std::map<RelationFile, RelationRef>::iterator relation) {
-    size_t bytes = 0;
-    for (const auto &chunk : relation->second->chunks)
+// Takes the relation out of the cache; its memory goes with its last user, at the earliest with the caller's reference.
+RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes) {
+    RelationRef relation = std::move(found->second);
+    relations_.erase(found);
+    for (const auto &chunk : relation->chunks)
         if (chunk.second.version)
             for (const auto &column : chunk.second.version->columns) {
-                bytes += column.second.bytes();
+                *bytes += column.second.bytes();
                 evictions_.fetch_add(1, std::memory_order_relaxed);
             }
-    relations_.erase(relation);
-    return bytes;
+    return relation;
 }
 
 size_t Cache::evict_all() {
+    std::vector<RelationRef> dropped; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
     size_t bytes = 0;
     while (!relations_.empty())
-        bytes += drop(relations_.begin());
+        dropped.push_back(drop(relations_.begin(), &bytes));
     return bytes;
 }
 
 size_t Cache::evict(const RelationFile &file) {
+    RelationRef dropped; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
-    auto relation = relations_.find(file);
-    return relation == relations_.end() ? 0 : drop(relation);
+    size_t bytes = 0;
+    auto found = relations_.find(file);
+    if (found != relations_.end())
+        dropped = drop(found, &bytes);
+    return bytes;
 }
 
 size_t Cache::evict_gone(const std::function<bool(const std::string &path)> &exists) {

@@ -129,7 +129,7 @@ class Cache {
     struct Chunk;
     bool make_room_for(size_t bytes, uint64_t began, bool *squeezed);
     bool evict_one(uint64_t before);
-    size_t drop(std::map<RelationFile, RelationRef>::iterator relation);
+    RelationRef drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes);
     static void erase_column(Chunk &chunk, uint32_t column);
 
     Device &device_;

@@ -12,6 +12,7 @@ using namespace protocol;
 
 namespace {
 
+constexpr size_t build_part = 4; // room is made for a hash table up to this part of the device's memory
 constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
 
 void check(bool good, const char *what) {
@@ -390,7 +391,8 @@ void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
     for (const ir::Range &list : {p.keys, p.payload})
         for (ir::Index i = 0; i < list.count; ++i)
             width += type_width(program_.exprs[program_.lists[list.first + i]].type) + 1;
-    device_->cache.make_room(2 * width * input.rows);
+    const size_t wanted = 2 * width * input.rows;
+    device_->cache.make_room(std::min(wanted, device_->device->info().memory_limit / build_part));
     if (!input.chunks.empty())
         execution_->run_build(pipeline, input.chunks);
     if (last)

@@ -52,7 +52,7 @@ class SlotThread {
                 for (int i = 0; i < 64; ++i) {
                     if (slot_.request.load(std::memory_order_relaxed) != seen)
                         return;
-                    __builtin_ia32_pause();
+                    std::atomic_signal_fence(std::memory_order_seq_cst);
                 }
             } while (Clock::now() < end);
         }

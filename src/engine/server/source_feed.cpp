@@ -96,7 +96,7 @@ SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, co
     if (covered.any()) {
         cache_.touch(relation_, chunk, cached_);
         hold(*version, covered);
-        counters_.pages_cached.fetch_add(covered.count(), std::memory_order_relaxed);
+        count_hits(covered);
     }
     return {StageState::Ready, covered};
 }
@@ -171,8 +171,16 @@ SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad, bool ma
     }
     staged_.insert(build->chunk);
     counters_.pages_decoded.fetch_add(build->builder->decoded_pages(), std::memory_order_relaxed);
-    counters_.pages_cached.fetch_add(build->covered.count(), std::memory_order_relaxed);
+    count_hits(build->covered);
     return {StageState::Ready, usable | build->covered};
+}
+
+void SourceFeed::count_hits(const PageBits &covered) {
+    if (!covered.any())
+        return;
+    counters_.pages_cached.fetch_add(covered.count(), std::memory_order_relaxed);
+    for (const ColumnRef &column : cached_)
+        column->hits.fetch_add(1, std::memory_order_relaxed);
 }
 
 void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered) {

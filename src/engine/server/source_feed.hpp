@@ -74,6 +74,7 @@ class SourceFeed {
                        const ChunkAnswer &answer, Cache::Token token);
     void drop_bad_pages(const std::vector<uint16_t> &bad);
     void hold(const ChunkVersion &version, const PageBits &covered);
+    void count_hits(const PageBits &covered);
     void note_codes(size_t column, int64_t code);
     [[noreturn]] void give_up(const Undecodable &reason);
 
