@@ -40,10 +40,11 @@ PGOPTIONS='-c gpuscan.offload=force' pgbench -n -f "$tap_files/verify.sql" -c 4 
 sessions=$!
 
 kills=0
+pid=0
 end=$((SECONDS + 42))
 while [ "$SECONDS" -lt "$end" ]; do
     for signal in KILL SEGV 'STOP KILL'; do
-        wait_until 20 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'" || break 2
+        wait_until 20 "SELECT state = 'ready' AND pid <> $pid FROM gpuscan_device WHERE kind = 'host'" || break 2
         sleep "0.$((RANDOM % 10))"
         pid=$(sql "SELECT pid FROM gpuscan_device WHERE kind = 'host'")
         for one in $signal; do
