@@ -13,6 +13,7 @@ trap 'rm -rf "$out"' EXIT
 psql=(psql -X -q -v ON_ERROR_STOP=1)
 
 "${psql[@]}" -f "$here/setup.sql" >"$out/setup.log" 2>&1 || { cat "$out/setup.log"; exit 1; }
+"${psql[@]}" -c 'SELECT gpuscan_evict(NULL)' >/dev/null || exit 1
 before=$("${psql[@]}" -Atc "SELECT fragments || ' ' || fallbacks FROM gpuscan_stat") || exit 1
 
 # Name, script and number of clients of each crowd; deadlocks and serialization failures are tried again.
