@@ -227,12 +227,24 @@ static bool is_equi_join(const RestrictInfo *info, Relids outer, Relids inner) {
     return is_hashable_equality(OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno));
 }
 
+// The equality with the outer relations' side first, as EXPLAIN shows it.
+static Expr *outer_side_first(const RestrictInfo *info, Relids inner) {
+    if (bms_is_subset(info->right_relids, inner))
+        return info->clause;
+    OpExpr *clause = static_cast<OpExpr *>(copyObject(reinterpret_cast<OpExpr *>(info->clause)));
+    if (OidIsValid(get_commutator(clause->opno))) {
+        CommuteOpExpr(clause);
+        set_opfuncid(clause);
+    }
+    return reinterpret_cast<Expr *>(clause);
+}
+
 static bool split_clauses(List *restrictlist, Relids outer, Relids inner, CandidateJoin *join) {
     ListCell *cell;
     foreach (cell, restrictlist) {
         RestrictInfo *info = static_cast<RestrictInfo *>(lfirst(cell));
         if (is_equi_join(info, outer, inner))
-            join->clauses = lappend(join->clauses, info->clause);
+            join->clauses = lappend(join->clauses, outer_side_first(info, inner));
         else
             join->filters = lappend(join->filters, info->clause);
         join->needs = bms_add_members(join->needs, info->clause_relids);
@@ -247,13 +259,13 @@ static Cost join_cost(const Candidate *outer, const CandidateSource *inner) {
 }
 
 void add_join_candidate(CandidateTable *table, PlannerInfo *, RelOptInfo *joinrel, RelOptInfo *outer,
-                        RelOptInfo *inner, JoinType type, List *restrictlist) {
+                        RelOptInfo *inner, JoinType type, const JoinPathExtraData *extra) {
     const Candidate *left = candidates_find(table, outer->relids);
     const Candidate *right = candidates_find(table, inner->relids);
     if (left == nullptr || right == nullptr || right->joins != NIL)
         return;
     if (type != JOIN_INNER) {
-        refuse("%s are not supported", join_name(type));
+        refuse("%s are not supported", join_name(extra->sjinfo->jointype));
         return;
     }
     if (!right->main->is_relation && inner->cheapest_total_path->param_info != nullptr)
@@ -269,7 +281,7 @@ void add_join_candidate(CandidateTable *table, PlannerInfo *, RelOptInfo *joinre
     CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
     join->source = right->main;
     join->ratio = joinrel->rows / (left->rows > 1 ? left->rows : 1);
-    if (split_clauses(restrictlist, outer->relids, inner->relids, join)) {
+    if (split_clauses(extra->restrictlist, outer->relids, inner->relids, join)) {
         Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
         candidate->relids = bms_copy(joinrel->relids);
         candidate->main = left->main;

@@ -40,7 +40,7 @@ const Candidate *candidates_find(CandidateTable *table, Relids relids);
 
 void add_base_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte);
 void add_join_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-                        RelOptInfo *inner, JoinType type, List *restrictlist);
+                        RelOptInfo *inner, JoinType type, const JoinPathExtraData *extra);
 
 // The candidate's relations and joins as a Blueprint without outputs: joins in the order in which they should run.
 // child_paths gets the paths of the sources that CPU plans feed.

@@ -113,7 +113,7 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
         return;
     CandidateTable *candidates = candidates_of(root);
     if (candidates != nullptr)
-        add_join_candidate(candidates, root, joinrel, outer, inner, type, extra->restrictlist);
+        add_join_candidate(candidates, root, joinrel, outer, inner, type, extra);
 }
 
 static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input,
