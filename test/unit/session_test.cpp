@@ -379,7 +379,7 @@ TEST(SlotServerTest, SlotsInParallelWithAbandonment) {
     auto served = std::make_shared<ServedDevice>(DeviceKind::Host, make_host_device(2), size_t(64) << 20);
     served->device->set_memory_limit(size_t(256) << 20);
     devices->set(served);
-    auto *server = new Server;
+    static auto *server = new Server; // (static: for leak checkers)
     // A request that died with an earlier process.
     area->slot(0)->generation = 6;
     area->slot(0)->request = 41;
