@@ -99,6 +99,7 @@ __device__ __forceinline__ uint64_t key_word(int16_t v) { return (uint64_t)(int6
 __device__ __forceinline__ uint64_t key_word(int32_t v) { return (uint64_t)(int64_t)v; }
 __device__ __forceinline__ uint64_t key_word(int64_t v) { return (uint64_t)v; }
 __device__ __forceinline__ uint64_t key_word(uint32_t v) { return v; }
+__device__ __forceinline__ uint64_t key_word(i128 v) { return (uint64_t)v; } // of a narrow range, modulo 2^64
 // Of floats the bits, where -0.0 is 0.0 and there is one NaN, the positive quiet one.
 __device__ __forceinline__ uint64_t key_word(float v) {
     return sem::is_nan(v) ? 0x7fc00000u : v == 0 ? 0u : __float_as_uint(v);
