@@ -193,7 +193,7 @@ TEST_F(CodegenTest, EveryOperator) {
 TEST_F(CodegenTest, Joins) {
     std::mt19937 random(7);
     for (int joins = 0; joins <= 4; ++joins) {
-        for (int variant = 0; variant < 6; ++variant) {
+        for (int variant = 0; variant < 3; ++variant) {
             ProgramBuilder b;
             const Index s = b.source(all_columns());
             const Index d = b.source(all_columns());
