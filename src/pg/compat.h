@@ -35,6 +35,13 @@ extern "C" {
 }
 #endif
 
+// 18: the range table may hold an entry for GROUP BY, which is no table to choose column names from (commit 247dea89f76).
+#if PG_VERSION_NUM >= 180000
+inline int explained_tables(const ExplainState *es) { return es->rtable_size; }
+#else
+inline int explained_tables(const ExplainState *es) { return list_length(es->rtable); }
+#endif
+
 // 18: relpathperm returns a struct that holds the characters (commit 37c87e63f9e).
 #if PG_VERSION_NUM >= 180000
 inline void relation_path(char *to, size_t size, RelFileLocator locator) {

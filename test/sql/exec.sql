@@ -78,14 +78,14 @@ ROLLBACK TO s;
 SELECT check_query('SELECT k, count(*), sum(id) FROM fact GROUP BY k');
 ROLLBACK;
 SELECT check_query('SELECT k, count(*), sum(id) FROM fact GROUP BY k');
--- row locks and foreign keys touch no row that others see
+-- row locks (and foreign keys, which take them) change nothing that others see; from 17 on the locked page is decoded again
 VACUUM (FREEZE) fact;
 SELECT (pages('SELECT sum(k) FROM fact'))[3] AS by_row;
 SELECT pages('SELECT sum(k) FROM fact');
 BEGIN;
-SELECT count(*) FROM (SELECT FROM fact WHERE id % 100 = 0 FOR KEY SHARE) x;
+SELECT count(*) FROM (SELECT FROM fact WHERE id = 3 FOR KEY SHARE) x;
 COMMIT;
-SELECT (pages('SELECT sum(k) FROM fact'))[2:3];
+SELECT p[2] <= 1 AS at_most_one_decoded, p[3] AS by_row FROM pages('SELECT sum(k) FROM fact') p;
 
 -- tables that no cache may hold
 CREATE TEMP TABLE t AS SELECT i, i % 3 AS k, 'x' || i % 4 AS s FROM generate_series(1, 3000) i;
