@@ -218,6 +218,9 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
         return refuse("GROUP BY a floating-point number");
     if (value.kind == SqlKind::Numeric && (value.mixed_scale || value.precision > 18))
         return refuse("GROUP BY a numeric of more than 18 digits or of different scales");
+    // PostgreSQL asks for the privilege to compare keys, too (ExecBuildGroupingEqual).
+    if (!may_execute(t, get_opcode(lookup_type_cache(typid, TYPECACHE_EQ_OPR)->eq_opr)))
+        return false;
     Type type = value.kind == SqlKind::Numeric ? Type::I64 : value.type;
     if (!as_node(t, value, type, value.scale, node))
         return false;
