@@ -242,7 +242,7 @@ void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     explainer.state = state;
     explainer.es = es;
     explainer.context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
-    explainer.prefix = explain_qualifies_columns(es);
+    explainer.prefix = explained_tables(es) > 1 || es->verbose;
 
     bool ran = es->analyze && state->phase == Phase::Groups;
     ExplainPropertyText("Device", ran ? state->run.report.device : device_now(), es);
