@@ -100,7 +100,8 @@ void load(Device &device, Table &table, uint64_t rows, uint32_t chunk_rows) {
             std::vector<std::thread> threads;
             for (unsigned w = 0; w < workers; ++w)
                 threads.emplace_back([&, w] {
-                    for (uint64_t r = chunk.nrows * uint64_t(w) / workers; r < chunk.nrows * uint64_t(w + 1) / workers; ++r) {
+                    for (uint64_t r = chunk.nrows * uint64_t(w) / workers; r < chunk.nrows * uint64_t(w + 1) / workers;
+                         ++r) {
                         const int64_t v = c.value(first + r);
                         memcpy(&bytes[r * width], &v, width);
                     }
@@ -274,8 +275,8 @@ void run(Device &device, const Bench &bench, int reps) {
         std::sort(v.begin(), v.end());
         return v[v.size() / 2];
     };
-    printf("%-12s first %8.1f ms   wall %7.3f ms   gpu %7.3f ms   fact %7.3f ms   %zu groups (%s), %llu rows", bench.name.c_str(),
-           first, median(wall), median(gpu), median(fact), groups, last.grouping.c_str(),
+    printf("%-12s first %8.1f ms   wall %7.3f ms   gpu %7.3f ms   fact %7.3f ms   %zu groups (%s), %llu rows",
+           bench.name.c_str(), first, median(wall), median(gpu), median(fact), groups, last.grouping.c_str(),
            static_cast<unsigned long long>(last.rows_out));
     for (const std::string &join : last.joins)
         printf("; %s", join.c_str());
@@ -416,7 +417,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     printf("%s, started in %.0f ms, pool of %.1f GB: %s\n", device->info().name.c_str(), ms_since(start),
-           static_cast<double>(pool_bytes) / 1e9, device->register_note.empty() ? "registered" : device->register_note.c_str());
+           static_cast<double>(pool_bytes) / 1e9,
+           device->register_note.empty() ? "registered" : device->register_note.c_str());
     if (npages > 0 && (only.empty() || only == "decode"))
         decode(*device, pool, npages, attributes, tuples, kinds, std::min(reps, 3));
     if (rows == 0 || only == "decode")
@@ -429,19 +431,18 @@ int main(int argc, char **argv) {
         parts += 200000;
     Star star;
     const auto order_day = uniform(0, 2405);
-    star.lineorder.columns = {
-        {"orderdate", Type::I32, 19920101, 19981231, [=](uint64_t r) { return date_key(static_cast<uint64_t>(order_day(r))); }},
-        random_column("custkey", Type::I32, 1, customers),
-        random_column("partkey", Type::I32, 1, parts),
-        random_column("suppkey", Type::I32, 1, suppliers),
-        random_column("quantity", Type::I32, 1, 50),
-        random_column("discount", Type::I32, 0, 10),
-        random_column("extendedprice", Type::I32, 90000, 10494950),
-        random_column("revenue", Type::I32, 81360, 10474950),
-        random_column("supplycost", Type::I32, 54000, 125939)};
-    star.date.columns = {
-        {"datekey", Type::I32, 19920101, 19981231, [](uint64_t r) { return date_key(r); }},
-        {"year", Type::I32, 1992, 1998, [](uint64_t r) { return date_key(r) / 10000; }}};
+    star.lineorder.columns = {{"orderdate", Type::I32, 19920101, 19981231,
+                               [=](uint64_t r) { return date_key(static_cast<uint64_t>(order_day(r))); }},
+                              random_column("custkey", Type::I32, 1, customers),
+                              random_column("partkey", Type::I32, 1, parts),
+                              random_column("suppkey", Type::I32, 1, suppliers),
+                              random_column("quantity", Type::I32, 1, 50),
+                              random_column("discount", Type::I32, 0, 10),
+                              random_column("extendedprice", Type::I32, 90000, 10494950),
+                              random_column("revenue", Type::I32, 81360, 10474950),
+                              random_column("supplycost", Type::I32, 54000, 125939)};
+    star.date.columns = {{"datekey", Type::I32, 19920101, 19981231, [](uint64_t r) { return date_key(r); }},
+                         {"year", Type::I32, 1992, 1998, [](uint64_t r) { return date_key(r) / 10000; }}};
     auto key = [](const char *name, int64_t n) {
         return Column{name, Type::I32, 1, n, [](uint64_t r) { return static_cast<int64_t>(r) + 1; }};
     };
@@ -466,7 +467,8 @@ int main(int argc, char **argv) {
     load(*device, star.supplier, static_cast<uint64_t>(suppliers), chunk_rows);
     load(*device, star.part, static_cast<uint64_t>(parts), chunk_rows);
     printf("%llu rows in %zu chunks loaded in %.1f s, %.1f GB on the device\n", static_cast<unsigned long long>(rows),
-           star.lineorder.chunks.size(), ms_since(load_start) / 1000, static_cast<double>(device->info().memory_used) / 1e9);
+           star.lineorder.chunks.size(), ms_since(load_start) / 1000,
+           static_cast<double>(device->info().memory_used) / 1e9);
     for (const Bench &bench :
          {q1_1(star), q2_1(star), q3_1(star), q4_1(star), group_by(star, "group 11", "discount", true),
           group_by(star, "group 2406", "orderdate", true), group_by(star, "group 600k", "custkey", true),

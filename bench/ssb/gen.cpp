@@ -12,7 +12,7 @@
 // threads; only the order of line orders on disk does.  Each thread has its own connection and sends binary
 // COPY.
 
-#include "pg.hpp"
+#include <getopt.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,13 +23,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <getopt.h>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "pg.hpp"
 
 namespace {
 
@@ -39,7 +40,7 @@ enum class Stream : uint64_t { order = 1, customer, supplier, part };
 
 // SplitMix64 (Steele, Lea, Flood 2014): small, and good enough to be started anew for every row.
 class Random {
-public:
+  public:
     Random(uint64_t seed, Stream stream, uint64_t row)
         : state_(mix(mix(seed + golden * static_cast<uint64_t>(stream)) + golden * row)) {}
 
@@ -49,12 +50,11 @@ public:
         return low + static_cast<int32_t>(((next() >> 32) * n) >> 32);
     }
 
-    template <size_t N>
-    std::string_view pick(const std::string_view (&list)[N]) {
+    template <size_t N> std::string_view pick(const std::string_view (&list)[N]) {
         return list[between(0, static_cast<int32_t>(N) - 1)];
     }
 
-private:
+  private:
     static constexpr uint64_t golden = 0x9E3779B97F4A7C15ULL;
 
     static uint64_t mix(uint64_t z) {
@@ -113,9 +113,8 @@ constexpr std::string_view colors[] = {
 };
 // clang-format on
 
-constexpr std::string_view month_names[] = {"January",   "February", "March",    "April",
-                                            "May",       "June",     "July",     "August",
-                                            "September", "October",  "November", "December"};
+constexpr std::string_view month_names[] = {"January", "February", "March",     "April",   "May",      "June",
+                                            "July",    "August",   "September", "October", "November", "December"};
 constexpr std::string_view weekday_names[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                               "Thursday", "Friday", "Saturday"};
 
@@ -193,7 +192,7 @@ struct Stopped {}; // thrown in the other threads once one has failed
 
 // Sends rows to one table with COPY ... (FORMAT binary).
 class CopyWriter {
-public:
+  public:
     CopyWriter(pg::Connection &connection, const std::string &table, int columns)
         : connection_(connection), columns_(columns), buffer_(new char[capacity]) {
         connection_.exec("COPY " + table + " FROM STDIN (FORMAT binary)");
@@ -235,7 +234,7 @@ public:
         return rows_;
     }
 
-private:
+  private:
     static constexpr size_t capacity = 128 * 1024;
     static constexpr size_t longest_row = 1024;
 
@@ -371,9 +370,7 @@ struct Sizes {
 };
 
 // Price of a part in cents (TPC-H clause 4.2.3).
-int32_t part_price(int32_t part_key) {
-    return 90000 + (part_key / 10) % 20001 + (part_key % 1000) * 100;
-}
+int32_t part_price(int32_t part_key) { return 90000 + (part_key / 10) % 20001 + (part_key % 1000) * 100; }
 
 std::string_view format(char (&out)[32], const char *pattern, int a, int b = 0, int c = 0, int d = 0) {
     const int n = std::snprintf(out, sizeof out, pattern, a, b, c, d);
@@ -404,8 +401,7 @@ void write_address(CopyWriter &out, Random &random, std::string_view kind, int32
 
     const int area = random.between(100, 999);
     const int exchange = random.between(100, 999);
-    out.text(
-        format(text, "%02d-%03d-%03d-%04d", 10 + nation_number, area, exchange, random.between(1000, 9999)));
+    out.text(format(text, "%02d-%03d-%03d-%04d", 10 + nation_number, area, exchange, random.between(1000, 9999)));
 }
 
 struct Job {
@@ -573,7 +569,7 @@ std::string sf_text(double sf) {
 }
 
 class Loader {
-public:
+  public:
     explicit Loader(Options options) : options_(std::move(options)) {
         job_.seed = options_.seed;
         job_.sizes = Sizes::of(options_.sf);
@@ -583,8 +579,7 @@ public:
     void run() {
         auto main = connect();
         schema_ = main->quote_identifier(options_.schema);
-        mark_ =
-            std::string(marker) + ", SF " + sf_text(options_.sf) + ", seed " + std::to_string(options_.seed);
+        mark_ = std::string(marker) + ", SF " + sf_text(options_.sf) + ", seed " + std::to_string(options_.seed);
         if (!may_load(*main))
             return;
         const auto start = now();
@@ -598,12 +593,11 @@ public:
             warn_unless_all_visible(*main, t);
             comment(*main, t, mark_);
         }
-        say("loaded SF %s in %.1f s (rows %.1f s with %d threads, vacuum %.1f s)\n",
-            sf_text(options_.sf).c_str(), seconds(start, now()), seconds(start, loaded), options_.threads,
-            seconds(loaded, now()));
+        say("loaded SF %s in %.1f s (rows %.1f s with %d threads, vacuum %.1f s)\n", sf_text(options_.sf).c_str(),
+            seconds(start, now()), seconds(start, loaded), options_.threads, seconds(loaded, now()));
     }
 
-private:
+  private:
     using Clock = std::chrono::steady_clock;
     using Work = std::function<void(pg::Connection &)>;
 
@@ -612,8 +606,7 @@ private:
         return std::chrono::duration<double>(to - from).count();
     }
 
-    template <typename... Args>
-    void say(const char *pattern, Args... args) {
+    template <typename... Args> void say(const char *pattern, Args... args) {
         if (options_.quiet)
             return;
         std::printf(pattern, args...);
@@ -660,8 +653,7 @@ private:
             say("%s is there already\n", mark_.c_str());
             return false;
         }
-        if (found.rfind(std::string(marker) + ", loading", 0) == 0 ||
-            present < static_cast<int>(std::size(tables)))
+        if (found.rfind(std::string(marker) + ", loading", 0) == 0 || present < static_cast<int>(std::size(tables)))
             return true; // what an interrupted load has left
         throw pg::Error("schema " + options_.schema + " holds \"" + found + "\", not \"" + mark_ +
                         "\"; load it anew without --if-missing (ssb.sh: --load)");
@@ -674,8 +666,7 @@ private:
         for (const Table &t : tables) {
             c.exec("DROP TABLE IF EXISTS " + qualified(t));
             // Autovacuum would get in the way of the load; it is switched on again afterwards.
-            c.exec("CREATE TABLE " + qualified(t) + " (" + t.definition +
-                   ") WITH (autovacuum_enabled = false)");
+            c.exec("CREATE TABLE " + qualified(t) + " (" + t.definition + ") WITH (autovacuum_enabled = false)");
             comment(c, t, std::string(marker) + ", loading");
         }
         c.exec("COMMIT");
@@ -791,8 +782,8 @@ double parse_number(const char *option, const char *text, double least, double m
     char *end = nullptr;
     const double v = std::strtod(text, &end);
     if (end == text || *end != '\0' || !(v >= least && v <= most) || (whole && v != std::floor(v))) {
-        std::fprintf(stderr, "ssb-gen: --%s takes a %snumber from %g to %g, not '%s'\n", option,
-                     whole ? "whole " : "", least, most, text);
+        std::fprintf(stderr, "ssb-gen: --%s takes a %snumber from %g to %g, not '%s'\n", option, whole ? "whole " : "",
+                     least, most, text);
         std::exit(2);
     }
     return v;

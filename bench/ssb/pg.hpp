@@ -2,8 +2,9 @@
 // after themselves and throw pg::Error with the server's message.
 #pragma once
 
-#include <initializer_list>
 #include <libpq-fe.h>
+
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -22,7 +23,7 @@ inline std::string trimmed(const char *message) {
 }
 
 class Result {
-public:
+  public:
     explicit Result(PGresult *r) : r_(r) {}
     Result(Result &&other) noexcept : r_(std::exchange(other.r_, nullptr)) {}
     Result &operator=(Result &&other) noexcept {
@@ -41,12 +42,12 @@ public:
         return s ? s : "";
     }
 
-private:
+  private:
     PGresult *r_;
 };
 
 class Connection {
-public:
+  public:
     // `conninfo` may be empty (the PG* variables decide), a database name, a connection string or a URI.
     Connection(const std::string &conninfo, const char *application) {
         const char *keys[] = {"fallback_application_name", "dbname", nullptr};
@@ -107,7 +108,7 @@ public:
         return s;
     }
 
-private:
+  private:
     void check(const Result &r, const std::string &sql) {
         const ExecStatusType status = PQresultStatus(r.raw());
         if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_COPY_IN)

@@ -7,7 +7,9 @@
 //
 // --selectivity shows instead which share of the line orders each query selects, beside the paper's.
 
-#include "pg.hpp"
+#include <getopt.h>
+#include <limits.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,16 +17,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <getopt.h>
 #include <iterator>
-#include <limits.h>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 #include <vector>
+
+#include "pg.hpp"
 
 namespace {
 
@@ -118,8 +119,7 @@ std::string read_file(const std::string &path) {
 std::vector<Query> read_queries(const Options &options) {
     std::vector<Query> queries;
     for (const QueryFacts &f : facts) {
-        if (!options.only.empty() &&
-            std::find(options.only.begin(), options.only.end(), f.name) == options.only.end())
+        if (!options.only.empty() && std::find(options.only.begin(), options.only.end(), f.name) == options.only.end())
             continue;
         Query q;
         q.name = f.name;
@@ -233,10 +233,8 @@ struct Measured {
 // ---- measuring --------------------------------------------------------------------------------------------
 
 class Runner {
-public:
-    explicit Runner(Options options) : options_(std::move(options)), queries_(read_queries(options_)) {
-        open();
-    }
+  public:
+    explicit Runner(Options options) : options_(std::move(options)), queries_(read_queries(options_)) { open(); }
 
     ~Runner() {
         try {
@@ -264,8 +262,8 @@ public:
     int show_selectivity() {
         connection_->exec("SET gpuscan.offload = off");
         const double lines = rows_of("lineorder");
-        std::printf("%s\n%-6s %12s %12s %8s %10s  %s\n", data_set().c_str(), "query", "paper", "measured",
-                    "ratio", "rows", "within");
+        std::printf("%s\n%-6s %12s %12s %8s %10s  %s\n", data_set().c_str(), "query", "paper", "measured", "ratio",
+                    "rows", "within");
         bool all_good = true;
         for (const Query &q : queries_) {
             const QueryFacts &f = *std::find_if(std::begin(facts), std::end(facts),
@@ -274,9 +272,7 @@ public:
             const double measured = count / lines;
             // The paper rounds 24/50 to 1/2 and counts seven full years, where orders end on 1998-08-02: 20
             // %. Add four standard deviations of random dimensions and of the lines themselves.
-            const auto noise = [](double share, double rows) {
-                return share < 1 ? (1 - share) / (share * rows) : 0;
-            };
+            const auto noise = [](double share, double rows) { return share < 1 ? (1 - share) / (share * rows) : 0; };
             const double variance = noise(f.customer, rows_of("customer") * 2 / 3) +
                                     noise(f.supplier, rows_of("supplier")) + noise(f.part, rows_of("part")) +
                                     1 / (f.factor() * lines);
@@ -284,20 +280,19 @@ public:
             const double ratio = measured / f.factor();
             const bool good = std::abs(ratio - 1) <= tolerance;
             all_good = all_good && good;
-            std::printf("%-6s %12.3g %12.3g %8.3f %10.0f  %s (1 +- %.2f)\n", q.name.c_str(), f.factor(),
-                        measured, ratio, count, good ? "yes" : "NO", tolerance);
+            std::printf("%-6s %12.3g %12.3g %8.3f %10.0f  %s (1 +- %.2f)\n", q.name.c_str(), f.factor(), measured,
+                        ratio, count, good ? "yes" : "NO", tolerance);
         }
         return all_good ? 0 : 1;
     }
 
-private:
+  private:
     // Connects and sets everything that holds for both sides.
     void open() {
         connection_ = std::make_unique<pg::Connection>(options_.dbname, "ssb-run");
         connection_->exec("SET client_min_messages = warning");
         if (!options_.schema.empty())
-            connection_->exec("SET search_path = " + connection_->quote_identifier(options_.schema) +
-                              ", public");
+            connection_->exec("SET search_path = " + connection_->quote_identifier(options_.schema) + ", public");
         if (options_.workers >= 0)
             connection_->exec("SET max_parallel_workers_per_gather = " + std::to_string(options_.workers));
         for (const auto &[name, value] : options_.settings)
@@ -316,14 +311,13 @@ private:
             try {
                 connection_->exec("CREATE EXTENSION IF NOT EXISTS gpuscan");
             } catch (const pg::Error &e) {
-                throw pg::Error(
-                    std::string("the server has no extension gpuscan: ") + e.what() +
-                    "\n  Install it (make install) or measure PostgreSQL alone with --no-extension.");
+                throw pg::Error(std::string("the server has no extension gpuscan: ") + e.what() +
+                                "\n  Install it (make install) or measure PostgreSQL alone with --no-extension.");
             }
         }
         if (options_.workers > 0) {
-            connection_->exec(
-                "ALTER TABLE lineorder SET (parallel_workers = " + std::to_string(options_.workers) + ")");
+            connection_->exec("ALTER TABLE lineorder SET (parallel_workers = " + std::to_string(options_.workers) +
+                              ")");
             workers_set_ = true;
         }
         if (options_.cold)
@@ -400,13 +394,11 @@ private:
                 m.cold_ms = time_once(q, expected, m.equal);
             }
             m.gpuscan_ms = hot_median(q, expected, m.equal);
-            m.plan =
-                plan_of(connection_->value("EXPLAIN (ANALYZE, TIMING off, COSTS off, FORMAT json) " + q.sql));
+            m.plan = plan_of(connection_->value("EXPLAIN (ANALYZE, TIMING off, COSTS off, FORMAT json) " + q.sql));
         } catch (const pg::Error &e) {
             m.equal = false;
             m.error = e.what();
-            m.error.erase(
-                std::min(m.error.find("\n  in: "), m.error.size())); // the query is known by its name
+            m.error.erase(std::min(m.error.find("\n  in: "), m.error.size())); // the query is known by its name
             reopen_if_lost();
         }
         return m;
@@ -429,34 +421,28 @@ private:
     }
 
     double rows_of(const std::string &table) {
-        return std::stod(
-            connection_->value("SELECT reltuples FROM pg_class WHERE oid = '" + table + "'::regclass"));
+        return std::stod(connection_->value("SELECT reltuples FROM pg_class WHERE oid = '" + table + "'::regclass"));
     }
 
     std::string data_set() {
-        const std::string mark =
-            connection_->value("SELECT obj_description('lineorder'::regclass, 'pg_class')");
+        const std::string mark = connection_->value("SELECT obj_description('lineorder'::regclass, 'pg_class')");
         return mark.empty() ? "tables of unknown origin" : mark;
     }
 
     // ---- output ----
 
     void print_header() {
-        const auto setting = [&](const char *name) {
-            return connection_->value(std::string("SHOW ") + name);
-        };
+        const auto setting = [&](const char *name) { return connection_->value(std::string("SHOW ") + name); };
         std::printf(
             "%s; PostgreSQL %s, %s parallel workers, jit %s, shared_buffers %s; %s; hot median of %d\n",
             data_set().c_str(), split(setting("server_version"), ' ')[0].c_str(),
             setting("max_parallel_workers_per_gather").c_str(), setting("jit").c_str(),
             setting("shared_buffers").c_str(),
-            !options_.extension ? "without gpuscan"
-                                : ("gpuscan.offload " +
-                                   (options_.offload.empty() ? std::string("default") : options_.offload))
-                                      .c_str(),
+            !options_.extension
+                ? "without gpuscan"
+                : ("gpuscan.offload " + (options_.offload.empty() ? std::string("default") : options_.offload)).c_str(),
             options_.reps);
-        print_columns("query", "PostgreSQL ms", "gpuscan ms", "cold ms", "ratio", "equal?", "device",
-                      "nodes");
+        print_columns("query", "PostgreSQL ms", "gpuscan ms", "cold ms", "ratio", "equal?", "device", "nodes");
     }
 
     void print_columns(const std::string &query, const std::string &postgres, const std::string &gpuscan,
@@ -485,8 +471,7 @@ private:
 
     void print_line(const Measured &m) const {
         print_columns(m.query, number(m.postgres_ms, "%.1f", "-"), number(m.gpuscan_ms, "%.1f", "-"),
-                      number(m.cold_ms, "%.1f", "-"),
-                      number(ratio_of(m.postgres_ms, m.gpuscan_ms), "%.2f", "-"),
+                      number(m.cold_ms, "%.1f", "-"), number(ratio_of(m.postgres_ms, m.gpuscan_ms), "%.2f", "-"),
                       !m.error.empty()                 ? "ERROR"
                       : !options_.extension && m.equal ? "-"
                       : m.equal                        ? "yes"
@@ -516,16 +501,14 @@ private:
         if (!options_.extension) {
             print_columns("sum", number(postgres, "%.1f", ""), "-", "-", "-", "-", "-", "-");
             if (equal < count)
-                std::printf("%d of %d queries gave different results in different runs\n", count - equal,
-                            count);
+                std::printf("%d of %d queries gave different results in different runs\n", count - equal, count);
             return equal == count;
         }
         print_columns("sum", number(postgres, "%.1f", ""), timed ? number(gpuscan, "%.1f", "") : "-",
                       timed ? number(cold, "%.1f", "") : "-",
-                      number(timed ? ratio_of(postgres_both, gpuscan) : std::nullopt, "%.2f", "-"),
-                      of_all(equal), "", "");
-        std::printf("%s equal, %s with exactly one device node\n", of_all(equal).c_str(),
-                    of_all(one_node).c_str());
+                      number(timed ? ratio_of(postgres_both, gpuscan) : std::nullopt, "%.2f", "-"), of_all(equal), "",
+                      "");
+        std::printf("%s equal, %s with exactly one device node\n", of_all(equal).c_str(), of_all(one_node).c_str());
         if (timed < count)
             std::printf("%d of %d queries failed with gpuscan and are in neither its sum nor the ratio\n",
                         count - timed, count);
@@ -619,8 +602,8 @@ int parse_int(const char *option, const char *text, int least, int most) {
     char *end = nullptr;
     const long v = std::strtol(text, &end, 10);
     if (end == text || *end != '\0' || v < least || v > most)
-        usage_error(std::string("--") + option + " takes a whole number from " + std::to_string(least) +
-                    " to " + std::to_string(most) + ", not '" + text + "'");
+        usage_error(std::string("--") + option + " takes a whole number from " + std::to_string(least) + " to " +
+                    std::to_string(most) + ", not '" + text + "'");
     return static_cast<int>(v);
 }
 

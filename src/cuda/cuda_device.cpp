@@ -95,9 +95,8 @@ class CudaDeviceImpl : public CudaDevice {
     void copy(Buffer &to, size_t to_offset, const Buffer &from, size_t from_offset, size_t bytes) override {
         check_range(to, to_offset, bytes);
         check_range(from, from_offset, bytes);
-        with_lane([&](Lane &lane) {
-            lane.copy_inside(address_of(to) + to_offset, address_of(from) + from_offset, bytes);
-        });
+        with_lane(
+            [&](Lane &lane) { lane.copy_inside(address_of(to) + to_offset, address_of(from) + from_offset, bytes); });
     }
 
     void fill(Buffer &to, size_t offset, uint8_t byte, size_t bytes) override {

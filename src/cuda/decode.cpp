@@ -19,8 +19,8 @@ namespace gpuscan::cuda {
 namespace {
 
 constexpr uint32_t miss_room = 1u << 18;
-constexpr int max_idle_rounds = 4;          // rounds in which no dictionary grew
-constexpr uint32_t first_slice = 1u << 15;  // pages per launch: 256 MB, 5 ms over the link
+constexpr int max_idle_rounds = 4;         // rounds in which no dictionary grew
+constexpr uint32_t first_slice = 1u << 15; // pages per launch: 256 MB, 5 ms over the link
 
 // ---- mirrors -----------------------------------------------------------------------------------------------------
 
@@ -128,8 +128,8 @@ bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<Attri
 // What the codec needs must be what the attribute has, or the kernel's reads would not be checked.
 void check_column(const ColumnTarget &target, uint64_t rows) {
     static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1};
-    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32, Type::I64, Type::F32, Type::F64, Type::I64,
-                                    Type::Code};
+    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32, Type::I64,
+                                    Type::F32,  Type::F64, Type::I64, Type::Code};
     const ColumnLayout &layout = *target.layout;
     const size_t codec = static_cast<size_t>(layout.codec);
     if (codec >= 8 || layout.attributes.empty() || layout.attributes.back().length != length[codec])
@@ -379,8 +379,8 @@ class Job {
             const size_t count = std::min<size_t>(first_slice, pages.size() - start);
             a.pages = static_cast<const decoding::Page *>(page_words->data) + start;
             a.npages = static_cast<uint32_t>(count);
-            lane_->launch(function_, static_cast<unsigned>(std::min<size_t>(grid, count)), decoding::threads,
-                          shared, &a);
+            lane_->launch(function_, static_cast<unsigned>(std::min<size_t>(grid, count)), decoding::threads, shared,
+                          &a);
         }
         // Descriptions live until the next wait: the lane keeps them.
     }

@@ -121,7 +121,8 @@ constexpr uint32_t shared_bytes = (sizeof(Shared) + 15) / 16 * 16;
 
 #ifdef __CUDACC__
 
-__device__ __forceinline__ uint32_t find_code(const Mirror &mirror, const uint8_t *page, uint32_t start, uint32_t length) {
+__device__ __forceinline__ uint32_t find_code(const Mirror &mirror, const uint8_t *page, uint32_t start,
+                                              uint32_t length) {
     const uint64_t hash = text_hash(page, start, length);
     uint64_t slot = hash & mirror.mask;
     for (uint64_t probes = 0; probes <= mirror.mask; ++probes) {
@@ -186,10 +187,10 @@ __device__ __forceinline__ void put_missing(const Column &c, uint32_t row, Stats
     else if (c.codec == 4 || c.codec == 5 || c.width == 16)
         s.any_value = 1;
     else
-        note(s, c.width == 2   ? (int64_t)(int16_t)c.missing[0]
-                : c.type == 2  ? (int64_t)(int32_t)c.missing[0]
-                : c.type == 7  ? (int64_t)(uint32_t)c.missing[0]
-                               : (int64_t)c.missing[0]);
+        note(s, c.width == 2  ? (int64_t)(int16_t)c.missing[0]
+                : c.type == 2 ? (int64_t)(int32_t)c.missing[0]
+                : c.type == 7 ? (int64_t)(uint32_t)c.missing[0]
+                              : (int64_t)c.missing[0]);
 }
 
 __device__ __forceinline__ uint8_t put_value(const Argument &a, const Page &p, Shared &shared, const Column &c,
@@ -387,7 +388,9 @@ extern "C" __global__ void __launch_bounds__(128) decode_pages(const Argument a)
                 for (uint32_t r = threadIdx.x; r < p.ntuples; r += threads)
                     put(a.columns[c], p.row_start + r, 0, 0, true);
         if (threadIdx.x == 0 && p.clear == 0)
-            a.status[p.number] = failure != 0xffffffffu ? (uint8_t)(failure & 7) : shared.missed ? status_missed : status_ok;
+            a.status[p.number] = failure != 0xffffffffu ? (uint8_t)(failure & 7)
+                                 : shared.missed        ? status_missed
+                                                        : status_ok;
         if (*(const volatile uint32_t *)a.cancel)
             break;
     }

@@ -115,8 +115,9 @@ std::shared_ptr<Nvrtc> Nvrtc::open() {
     auto nvrtc = std::make_shared<Nvrtc>();
     std::string file;
     std::string tried;
-    for (const char *directory : {"", "/usr/local/cuda/lib64/", "/usr/local/nvidia/lib64/", "/usr/lib/x86_64-linux-gnu/",
-                                  "/usr/local/cuda-13/lib64/", "/usr/local/cuda-12/lib64/"}) {
+    for (const char *directory :
+         {"", "/usr/local/cuda/lib64/", "/usr/local/nvidia/lib64/", "/usr/lib/x86_64-linux-gnu/",
+          "/usr/local/cuda-13/lib64/", "/usr/local/cuda-12/lib64/"}) {
         for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
             if (nvrtc->library)
                 break;

@@ -114,8 +114,8 @@ struct Nvrtc {
     static std::shared_ptr<Nvrtc> open();
     ~Nvrtc();
 
-    int version = 0;                 // major * 1000 + minor * 10
-    std::vector<int> architectures;  // supported, ascending: 75, 80, ...
+    int version = 0;                // major * 1000 + minor * 10
+    std::vector<int> architectures; // supported, ascending: 75, 80, ...
 
     void *library = nullptr;
     nvrtcResult (*nvrtcVersion)(int *, int *);

@@ -35,15 +35,15 @@ using codegen::TableKind;
 using codegen::TableShape;
 using codegen::TableWords;
 
-constexpr uint64_t dense_entries = 16u << 20;       // join tables up to here may be dense whatever their rows
-constexpr size_t shared_group_bytes = 32768;        // group tables up to here stand in shared memory
-constexpr uint64_t dense_groups = 1u << 20;         // group tables up to here may be dense whatever the rows
-constexpr size_t dense_group_bytes = 512u << 20;    // and never larger than this
-constexpr size_t direct_copy_bytes = 1u << 20;      // group tables up to here are copied whole
+constexpr uint64_t dense_entries = 16u << 20;    // join tables up to here may be dense whatever their rows
+constexpr size_t shared_group_bytes = 32768;     // group tables up to here stand in shared memory
+constexpr uint64_t dense_groups = 1u << 20;      // group tables up to here may be dense whatever the rows
+constexpr size_t dense_group_bytes = 512u << 20; // and never larger than this
+constexpr size_t direct_copy_bytes = 1u << 20;   // group tables up to here are copied whole
 constexpr uint64_t first_group_slots = 1u << 18;
 constexpr uint64_t max_group_slots = 1u << 30;
-constexpr uint64_t max_argument_words = 3900;       // a kernel's argument: 32 KB since CUDA 12.1
-constexpr uint64_t collect_bytes = 256u << 20;      // room for collected rows that is taken without counting first
+constexpr uint64_t max_argument_words = 3900;  // a kernel's argument: 32 KB since CUDA 12.1
+constexpr uint64_t collect_bytes = 256u << 20; // room for collected rows that is taken without counting first
 constexpr double slice_ms = 20;
 
 // A collected or finished build.
@@ -76,7 +76,7 @@ struct KeyPlan {
     Type type;
     bool nullable = false;
     int128 min = 0;
-    uint64_t extent = 1; // numbers it takes, NULL included
+    uint64_t extent = 1;  // numbers it takes, NULL included
     uint64_t factor = 1;  // the key's part of a group number is (value - min) * factor
     uint64_t modulus = 1; // and comes back as number / factor % modulus
 };
@@ -139,8 +139,8 @@ class CudaExecution : public Execution {
         uint64_t chunks = 0;
         uint64_t tiles = 0;
         uint64_t rows = 0;
-        std::vector<uint8_t> nullable;    // per source column
-        std::vector<ValueRange> ranges;   // per source column
+        std::vector<uint8_t> nullable;  // per source column
+        std::vector<ValueRange> ranges; // per source column
     };
     Input describe(const Pipeline &pipeline, const std::vector<ChunkView> &chunks);
     codegen::Request request(Index pipeline, const Input &input);
@@ -612,8 +612,8 @@ bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind
     lane_->start_clock();
     if (table.rows > 0)
         lane_->launch(function,
-                      static_cast<unsigned>(std::min<uint64_t>((table.rows + 255) / 256, state_->multiprocessors * 8)), 256,
-                      0, &a);
+                      static_cast<unsigned>(std::min<uint64_t>((table.rows + 255) / 256, state_->multiprocessors * 8)),
+                      256, 0, &a);
     lane_->fetch_control();
     stats_.kernel_us += lane_->wait(cancel_);
     const bool duplicates = (lane_->fetched().status & status_duplicates) != 0;
@@ -653,8 +653,11 @@ bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind
         }
     }
     const size_t bytes = table.entries->size + (table.next ? table.next->size : 0);
-    table.description = table.rows == 0 ? std::string("empty") : std::string(kind == TableKind::Hash ? "hash " : "dense ") + std::to_string(table.rows) +
-                        " rows, " + std::to_string(bytes < 10240 ? bytes : bytes / 1024) + (bytes < 10240 ? " B" : " kB");
+    table.description = table.rows == 0
+                            ? std::string("empty")
+                            : std::string(kind == TableKind::Hash ? "hash " : "dense ") + std::to_string(table.rows) +
+                                  " rows, " + std::to_string(bytes < 10240 ? bytes : bytes / 1024) +
+                                  (bytes < 10240 ? " B" : " kB");
     return true;
 }
 
@@ -834,7 +837,8 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
             words[kernel.sink + AggregateWords::limit] = entries / 2;
         }
         for (size_t i = 0; i < keys.size() && r.group.grouping != Grouping::Wide; ++i) {
-            words[kernel.sink + AggregateWords::key(i)] = static_cast<uint64_t>(keys[i].min) - (keys[i].nullable ? 1 : 0);
+            words[kernel.sink + AggregateWords::key(i)] =
+                static_cast<uint64_t>(keys[i].min) - (keys[i].nullable ? 1 : 0);
             words[kernel.sink + AggregateWords::key(i) + 1] = keys[i].factor;
         }
         run_slices(kernel, function, words, input, codegen::block_threads, shared, hashed ? 1e6 : 1e7);
@@ -880,8 +884,8 @@ GroupTable CudaExecution::read_entries(const Kernel &kernel, const codegen::Grou
     a.entry_words = kernel.entry_words;
     a.key_words = !keys ? 0 : group.grouping == Grouping::Wide ? kernel.key_words : 1;
     uint64_t count = lane_->fetched().groups;
-    const unsigned grid =
-        static_cast<unsigned>(std::min<uint64_t>((entries + 255) / 256, static_cast<uint64_t>(state_->multiprocessors) * 8));
+    const unsigned grid = static_cast<unsigned>(
+        std::min<uint64_t>((entries + 255) / 256, static_cast<uint64_t>(state_->multiprocessors) * 8));
     if (!keys) {
         lane_->reset_control();
         lane_->start_clock();
@@ -935,7 +939,7 @@ void CudaExecution::add_group(GroupTable &groups, const Kernel &kernel, const co
             if (k.type == Type::I128)
                 value.high = static_cast<int64_t>(key[wide_at++]);
             else if (is_integer(k.type))
-                value.high = static_cast<int64_t>(value.low) >> 63;
+                value.high = static_cast<int64_t>(value.low) < 0 ? -1 : 0;
         } else {
             const uint64_t code = group.grouping == Grouping::Hash ? key[0] & ~(1ULL << 63) : number;
             const uint64_t field = code / k.factor % k.modulus;
@@ -1015,7 +1019,7 @@ void CudaExecution::add_group(GroupTable &groups, const Kernel &kernel, const co
                 state.low = code;
             } else {
                 state.low = code ^ (1ULL << 63);
-                state.high = static_cast<int64_t>(state.low) >> 63;
+                state.high = static_cast<int64_t>(state.low) < 0 ? -1 : 0;
             }
         }
         groups.states.push_back(state);

@@ -72,9 +72,9 @@ GPUSCAN_HD LinePointer line_pointer(const uint8_t *page, uint32_t index) {
 // ---- tuples ----
 
 struct Tuple {
-    uint32_t base;      // where the attributes start
-    uint32_t limit;     // where the tuple ends
-    uint32_t nulls;     // where the NULL bitmap starts, 0: no NULL in this tuple
+    uint32_t base;       // where the attributes start
+    uint32_t limit;      // where the tuple ends
+    uint32_t nulls;      // where the NULL bitmap starts, 0: no NULL in this tuple
     uint32_t attributes; // how many it holds; those beyond have their default (ALTER TABLE ADD COLUMN)
 };
 

@@ -44,8 +44,9 @@ uint64_t checksum(const std::string &bytes) {
 }
 
 // -fmad=false: a fused multiply-add would give another last bit than PostgreSQL's own arithmetic.
-const char *const fixed_options[] = {"-std=c++17", "-device-int128", "-fmad=false", "-default-device",
-                                     "-diag-suppress=177,550,128,111", "-DGPUSCAN_DEVICE=1"};
+const char *const fixed_options[] = {
+    "-std=c++17",        "-device-int128", "-fmad=false", "-default-device", "-diag-suppress=177,550,128,111",
+    "-DGPUSCAN_DEVICE=1"};
 
 // What stands before the machine code in a file of the cache.
 struct FileHeader {
@@ -264,7 +265,7 @@ ModuleRef KernelCache::get(const std::string &source, const std::atomic<uint32_t
         if (modules_.size() >= max_modules)
             for (auto it = modules_.begin(); it != modules_.end();)
                 it = it->second.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? modules_.erase(it)
-                                                                                                : std::next(it);
+                                                                                               : std::next(it);
         auto it = modules_.find(key);
         if (it == modules_.end()) {
             mine = true;

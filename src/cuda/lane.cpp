@@ -74,8 +74,8 @@ void Lane::fill(CUdeviceptr to, uint8_t byte, size_t bytes) {
 void Lane::launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument) {
     pending_ = true;
     void *arguments[] = {argument};
-    driver_->check(driver_->cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, static_cast<unsigned>(shared), stream_,
-                                           arguments, nullptr),
+    driver_->check(driver_->cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, static_cast<unsigned>(shared),
+                                           stream_, arguments, nullptr),
                    "cuLaunchKernel");
 }
 

@@ -44,8 +44,8 @@ class Lane {
     void fetch_control();
     const ControlBlock &fetched() const { return *static_cast<const ControlBlock *>(fetched_->data); }
 
-    void copy_in(CUdeviceptr to, const void *from, size_t bytes);   // `from` is pinned or goes through staging
-    void copy_out(void *to, CUdeviceptr from, size_t bytes);        // `to` is pinned
+    void copy_in(CUdeviceptr to, const void *from, size_t bytes); // `from` is pinned or goes through staging
+    void copy_out(void *to, CUdeviceptr from, size_t bytes);      // `to` is pinned
     void copy_inside(CUdeviceptr to, CUdeviceptr from, size_t bytes);
     void fill(CUdeviceptr to, uint8_t byte, size_t bytes);
     void launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument);
@@ -79,7 +79,7 @@ class Lane {
     CUevent finished_ = nullptr;
     std::shared_ptr<Buffer> control_;
     std::unique_ptr<PinnedMemory::Piece> fetched_;
-    bool pending_ = false; // something was queued since the last wait
+    bool pending_ = false;                                     // something was queued since the last wait
     std::vector<std::unique_ptr<PinnedMemory::Piece>> staged_; // in use until the next wait
     std::vector<std::shared_ptr<Buffer>> kept_;                // likewise
 };

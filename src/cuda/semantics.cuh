@@ -55,15 +55,9 @@ template <> struct Limits<i128> {
     static constexpr i128 min = -max - 1;
 };
 
-template <class T> struct IsFloat {
-    static constexpr bool value = false;
-};
-template <> struct IsFloat<float> {
-    static constexpr bool value = true;
-};
-template <> struct IsFloat<double> {
-    static constexpr bool value = true;
-};
+template <class T> struct IsFloat { static constexpr bool value = false; };
+template <> struct IsFloat<float> { static constexpr bool value = true; };
+template <> struct IsFloat<double> { static constexpr bool value = true; };
 
 // ---- floats ----
 
@@ -219,8 +213,10 @@ GPUSCAN_HD float quiet_nanf() { return __builtin_nanf(""); }
 
 // 2^(bits-1) of an integer type, exact as a double and as a float.
 template <class To> GPUSCAN_HD double integer_bound() {
-    return sizeof(To) == 2 ? 32768.0 : sizeof(To) == 4 ? 2147483648.0
-                           : sizeof(To) == 8 ? 9223372036854775808.0 : 170141183460469231731687303715884105728.0;
+    return sizeof(To) == 2   ? 32768.0
+           : sizeof(To) == 4 ? 2147483648.0
+           : sizeof(To) == 8 ? 9223372036854775808.0
+                             : 170141183460469231731687303715884105728.0;
 }
 
 template <class To, class From> struct Cast { // integer to integer or float
@@ -283,12 +279,8 @@ GPUSCAN_HD Truth truth_not(Truth a) { return {(uint8_t)(!a.value & !a.null), a.n
 
 // ---- keys: equal values have equal bits, and a hash of them ----
 
-GPUSCAN_HD double canonical(double a) {
-    return is_nan(a) ? quiet_nan() : a == 0 ? 0.0 : a;
-}
-GPUSCAN_HD float canonical(float a) {
-    return is_nan(a) ? quiet_nanf() : a == 0 ? 0.0f : a;
-}
+GPUSCAN_HD double canonical(double a) { return is_nan(a) ? quiet_nan() : a == 0 ? 0.0 : a; }
+GPUSCAN_HD float canonical(float a) { return is_nan(a) ? quiet_nanf() : a == 0 ? 0.0f : a; }
 
 // MurmurHash3's 64-bit finalizer: every input bit reaches every output bit.
 GPUSCAN_HD uint64_t hash64(uint64_t x) {

@@ -41,10 +41,10 @@ struct BuildArgument {
     uint64_t rows;
     Column keys[max_keys];
     uint32_t nkeys;
-    uint32_t kind;        // codegen::TableKind
+    uint32_t kind;                            // codegen::TableKind
     uint64_t min[max_keys], stride[max_keys]; // Packed, Rows
-    void *entries;        // entries, heads or slots
-    uint32_t *next;       // Rows, Hash
+    void *entries;                            // entries, heads or slots
+    uint32_t *next;                           // Rows, Hash
     uint32_t *status;
     uint64_t mask;        // Hash: slots - 1
     uint32_t exact_tag;   // Hash
@@ -60,8 +60,8 @@ struct GatherArgument {
     const uint64_t *keys; // null pointer: none
     uint64_t entries;
     uint64_t *counter;
-    uint64_t *out;        // null pointer: only count
-    uint64_t room;        // groups that fit
+    uint64_t *out; // null pointer: only count
+    uint64_t room; // groups that fit
     uint32_t entry_words, key_words;
 };
 
@@ -105,9 +105,8 @@ __device__ __forceinline__ uint64_t hash_row(const BuildArgument &a, uint64_t ro
 __device__ __forceinline__ bool same_keys(const BuildArgument &a, uint64_t left, uint64_t right) {
     bool same = true;
     for (uint32_t i = 0; i < a.nkeys; ++i)
-        same &= a.keys[i].type == 4
-                    ? value_at<sem::i128>(a.keys[i], left) == value_at<sem::i128>(a.keys[i], right)
-                    : integer_at(a.keys[i], left) == integer_at(a.keys[i], right);
+        same &= a.keys[i].type == 4 ? value_at<sem::i128>(a.keys[i], left) == value_at<sem::i128>(a.keys[i], right)
+                                    : integer_at(a.keys[i], left) == integer_at(a.keys[i], right);
     return same;
 }
 
@@ -166,7 +165,8 @@ extern "C" __global__ void column_ranges(const RangesArgument a) {
             continue;
         int64_t low = 0x7fffffffffffffffLL;
         int64_t high = -0x7fffffffffffffffLL - 1;
-        for (uint64_t row = a.first + blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += gridDim.x * blockDim.x) {
+        for (uint64_t row = a.first + blockIdx.x * blockDim.x + threadIdx.x; row < rows;
+             row += gridDim.x * blockDim.x) {
             if (column.nulls && column.nulls[row])
                 continue;
             const int64_t v = integer_at(column, row);

@@ -28,7 +28,7 @@ using std::string;
 using std::to_string;
 
 const char *value_type(Type type) {
-    static const char *const names[type_count] = {"bool",  "int16_t", "int32_t", "int64_t",
+    static const char *const names[type_count] = {"bool", "int16_t", "int32_t", "int64_t",
                                                   "i128", "float",   "double",  "uint32_t"};
     return names[static_cast<int>(type)];
 }
@@ -148,12 +148,12 @@ class Generator {
     std::map<Index, Value> values_; // expressions that have a variable in this scope
     std::map<Index, bool> raises_;
     std::map<Index, bool> nullable_;
-    std::set<Index> loaded_;        // source columns held for four rows
-    std::set<Index> used_;          // source columns of the whole pipeline
+    std::set<Index> loaded_; // source columns held for four rows
+    std::set<Index> used_;   // source columns of the whole pipeline
     bool row_mode_ = false;
-    bool guarded_ = false;          // the text runs for living rows only
-    std::vector<bool> staged_;      // per join: probed for four rows at once
-    int row_depth_ = 0;             // where row mode began
+    bool guarded_ = false;     // the text runs for living rows only
+    std::vector<bool> staged_; // per join: probed for four rows at once
+    int row_depth_ = 0;        // where row mode began
 };
 
 // ---- text --------------------------------------------------------------------------------------------------------
@@ -315,8 +315,7 @@ Value Generator::eval_node(Index index) {
     }
     case Op::Cast: {
         const Value a = eval(e.a);
-        return checked(e,
-                       "sem::cast<" + type + ", " + value_type(program_.exprs[e.a].type) + ">(" + a.v + ", error)",
+        return checked(e, "sem::cast<" + type + ", " + value_type(program_.exprs[e.a].type) + ">(" + a.v + ", error)",
                        a.n);
     }
     case Op::Eq:
@@ -329,8 +328,8 @@ Value Generator::eval_node(Index index) {
         const Value a = eval(e.a);
         const Value b = eval(e.b);
         Value r{fresh("v"), either(a.n, b.n)};
-        line("const bool " + r.v + " = " + (r.n.empty() ? "" : "!" + r.n + " & ") + "sem::" +
-             names[static_cast<int>(e.op) - static_cast<int>(Op::Eq)] + "(" + a.v + ", " + b.v + ");");
+        line("const bool " + r.v + " = " + (r.n.empty() ? "" : "!" + r.n + " & ") +
+             "sem::" + names[static_cast<int>(e.op) - static_cast<int>(Op::Eq)] + "(" + a.v + ", " + b.v + ");");
         return r;
     }
     case Op::Not: {
@@ -749,8 +748,8 @@ string Generator::hash_probe(Index k, const string &hit, const std::vector<Value
             line("hash = sem::hash_combine(hash, key_word(" + keys[i].v + "));");
         }
     }
-    line("const uint32_t tag = " + (shape.exact_tag ? "(uint32_t)key_word(" + keys[0].v + ")" : string("(uint32_t)hash")) +
-         ";");
+    line("const uint32_t tag = " +
+         (shape.exact_tag ? "(uint32_t)key_word(" + keys[0].v + ")" : string("(uint32_t)hash")) + ";");
     line("const uint64_t *const slots = " + pointer("uint64_t", first + TableWords::entries) + ";");
     line("uint32_t slot = (uint32_t)(hash >> 32) & (uint32_t)" + word(first + TableWords::extent) + ";");
     open("for (;;)");
@@ -761,8 +760,8 @@ string Generator::hash_probe(Index k, const string &hit, const std::vector<Value
     string same;
     if (!shape.exact_tag)
         for (size_t i = 0; i < keys.size(); ++i)
-            same += (same.empty() ? "" : " && ") +
-                    pointer(stored_type(shape.keys[i]), first + TableWords::key(i)) + "[candidate] == " + keys[i].v;
+            same += (same.empty() ? "" : " && ") + pointer(stored_type(shape.keys[i]), first + TableWords::key(i)) +
+                    "[candidate] == " + keys[i].v;
     if (same.empty())
         line(m + " = candidate;");
     else
@@ -837,8 +836,8 @@ void Generator::probe(Index k) {
         return;
     }
     const string next = pointer("uint32_t", kernel_.joins[k] + TableWords::next);
-    open("for (uint32_t " + x + " = " + entry + "; " + x + " != no_match && !stop; " + x + " = rows_next(" + next + ", " +
-         x + "))");
+    open("for (uint32_t " + x + " = " + entry + "; " + x + " != no_match && !stop; " + x + " = rows_next(" + next +
+         ", " + x + "))");
     line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
 }
 
@@ -895,9 +894,10 @@ void Generator::aggregate_plan() {
         if (aggregate.kind == AggregateKind::Sum) {
             parts.value = next;
             const SumKind kind = request_.group.sums[i];
-            next += kind == SumKind::Digits || (kind == SumKind::Halves && request_.group.grouping == Grouping::None) ? 4
-                    : kind == SumKind::Narrow                                                                       ? 1
-                                                                                                                    : 2;
+            next += kind == SumKind::Digits || (kind == SumKind::Halves && request_.group.grouping == Grouping::None)
+                        ? 4
+                    : kind == SumKind::Narrow ? 1
+                                              : 2;
         } else if (aggregate.kind == AggregateKind::Min || aggregate.kind == AggregateKind::Max) {
             parts.value = next;
             next += program_.exprs[aggregate.arg].type == Type::I128 ? 3 : 1;
@@ -932,7 +932,8 @@ void Generator::aggregate_start() {
                 if (kind == SumKind::Double)
                     line("uint64_t odd" + n + " = 0;");
             } else if (kernel_.components[i].value != 0) {
-                line(string(program_.exprs[aggregate.arg].type == Type::I128 ? "u128" : "uint64_t") + " best" + n + " = 0;");
+                line(string(program_.exprs[aggregate.arg].type == Type::I128 ? "u128" : "uint64_t") + " best" + n +
+                     " = 0;");
             }
         }
         return;
@@ -1063,8 +1064,8 @@ void Generator::group_entry() {
         const Value v = eval(list(pipeline_.keys, i));
         const unsigned at = first + AggregateWords::key(i);
         const string f = fresh("f");
-        line("const " + type + " " + f + " = " + (v.n.empty() ? "" : v.n + " ? 0 : ") + "(" + type + ")key_word(" + v.v +
-             ") - (" + type + ")" + word(at) + ";");
+        line("const " + type + " " + f + " = " + (v.n.empty() ? "" : v.n + " ? 0 : ") + "(" + type + ")key_word(" +
+             v.v + ") - (" + type + ")" + word(at) + ";");
         sum += (sum.empty() ? "" : " + ") + f + " * (" + type + ")" + word(at + 1);
     }
     if (grouping == Grouping::Hash) {
@@ -1137,7 +1138,8 @@ void Generator::aggregate_end() {
     } else {
         line("__syncthreads();");
         open("for (uint32_t g = threadIdx.x; g < extent; g += blockDim.x)");
-        line("uint64_t *const from = shared_table + g * " + to_string(kernel_.entry_words * request_.group.copies) + ";");
+        line("uint64_t *const from = shared_table + g * " + to_string(kernel_.entry_words * request_.group.copies) +
+             ";");
         line("uint64_t *const entry = table + (uint64_t)g * " + to_string(kernel_.entry_words) + ";");
     }
     // One word of the group: all copies together, then one atomic.
@@ -1163,8 +1165,8 @@ void Generator::aggregate_end() {
                 merge(parts.count, "uint64_t", "Plus::apply", "global_add");
             } else {
                 line("count" + n + " = block_reduce<Plus>(count" + n + ", scratch);");
-                line("if (threadIdx.x == 0 && count" + n + ") global_add(entry + " + to_string(parts.count) + ", count" + n +
-                     ");");
+                line("if (threadIdx.x == 0 && count" + n + ") global_add(entry + " + to_string(parts.count) +
+                     ", count" + n + ");");
             }
         }
         if (parts.value == 0)
@@ -1178,8 +1180,8 @@ void Generator::aggregate_end() {
                 merge(parts.value, "uint64_t", "Largest::apply", "global_max");
             } else {
                 line("best" + n + " = block_reduce<Largest>(best" + n + ", scratch);");
-                line(string("if (threadIdx.x == 0) ") + (wide ? "global_max_wide(" : "global_max(") + at + ", best" + n +
-                     ");");
+                line(string("if (threadIdx.x == 0) ") + (wide ? "global_max_wide(" : "global_max(") + at + ", best" +
+                     n + ");");
             }
         } else if (grouping == Grouping::Shared) {
             const unsigned words = kind == SumKind::Digits ? 4 : kind == SumKind::Halves ? 2 : 1;
@@ -1219,8 +1221,8 @@ Kernel Generator::generate() {
     if (pipeline_.sink == SinkKind::Aggregate)
         aggregate_plan();
     kernel_head();
-    if (pipeline_.sink == SinkKind::Aggregate && (request_.group.grouping == Grouping::Hash ||
-                                                  request_.group.grouping == Grouping::Wide))
+    if (pipeline_.sink == SinkKind::Aggregate &&
+        (request_.group.grouping == Grouping::Hash || request_.group.grouping == Grouping::Wide))
         line("if (*(volatile uint32_t *)status & status_table_full) { tile = " + word(Kernel::tile_end) + "; break; }");
     if (kernel_.loops)
         line("if (stop) { tile = " + word(Kernel::tile_end) + "; break; }");

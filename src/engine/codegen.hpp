@@ -23,9 +23,9 @@ enum class TableKind : uint8_t { Packed, Rows, Hash };
 
 struct TableShape {
     TableKind kind = TableKind::Hash;
-    bool unique = false;       // no two rows have equal keys (Packed: always)
-    uint8_t entry_bytes = 1;   // Packed: 1, 2, 4, 8
-    bool exact_tag = false;    // Hash: the tag in a slot is the whole key
+    bool unique = false;     // no two rows have equal keys (Packed: always)
+    uint8_t entry_bytes = 1; // Packed: 1, 2, 4, 8
+    bool exact_tag = false;  // Hash: the tag in a slot is the whole key
     std::vector<Type> keys;
     std::vector<Type> payload;
     std::vector<uint8_t> payload_nullable;
@@ -40,9 +40,7 @@ struct TableWords {
     static unsigned key(size_t i) { return 3 + 3 * static_cast<unsigned>(i); }
     // Three words per payload column: Packed: shift, mask, bias; else: address of values, address of NULL flags.
     static unsigned payload(size_t nkeys, size_t i) { return key(nkeys) + 3 * static_cast<unsigned>(i); }
-    static unsigned count(const TableShape &shape) {
-        return payload(shape.keys.size(), shape.payload.size());
-    }
+    static unsigned count(const TableShape &shape) { return payload(shape.keys.size(), shape.payload.size()); }
 };
 
 // ---- group tables --------------------------------------------------------------------------------------------------
@@ -79,8 +77,8 @@ struct Components {
 struct Request {
     const Program *program = nullptr;
     ir::Index pipeline = 0;
-    std::vector<uint8_t> source_nullable;  // per column of the pipeline's source: some chunk has NULLs
-    std::vector<uint8_t> lookup_nullable;  // per lookup: some entry is NULL
+    std::vector<uint8_t> source_nullable;   // per column of the pipeline's source: some chunk has NULLs
+    std::vector<uint8_t> lookup_nullable;   // per lookup: some entry is NULL
     std::vector<const TableShape *> tables; // per join of the pipeline
     GroupShape group;
 };

@@ -27,8 +27,8 @@ constexpr uint32_t pages_per_chunk = 32672;
 
 // One attribute that must be walked over to reach a column (pg_attribute's attlen, attalign).
 struct AttributeLayout {
-    int16_t length;  // attlen: > 0 fixed, -1 varlena, -2 cstring
-    uint8_t align;   // 1, 2, 4, 8
+    int16_t length; // attlen: > 0 fixed, -1 varlena, -2 cstring
+    uint8_t align;  // 1, 2, 4, 8
     uint8_t unused = 0;
 };
 
@@ -51,10 +51,10 @@ struct TupleMask {
 };
 
 struct PageRef {
-    const uint8_t *page;  // host address, 8192 bytes: in shared_buffers (GPU: read over UVA) or in a copy window
-    uint32_t row_start;   // first row to write
-    uint16_t ntuples;     // rows to write: exactly rows [row_start, row_start + ntuples)
-    uint16_t in_place;    // 1: `page` lies in the registered shared_buffers; 0: in the copy window
+    const uint8_t *page;   // host address, 8192 bytes: in shared_buffers (GPU: read over UVA) or in a copy window
+    uint32_t row_start;    // first row to write
+    uint16_t ntuples;      // rows to write: exactly rows [row_start, row_start + ntuples)
+    uint16_t in_place;     // 1: `page` lies in the registered shared_buffers; 0: in the copy window
     const TupleMask *mask; // nullptr: every LP_NORMAL line pointer in order; else those of the mask, in order
 };
 
@@ -68,9 +68,9 @@ enum class PageStatus : uint8_t {
 // Where one column's rows go.
 struct ColumnTarget {
     const ColumnLayout *layout = nullptr;
-    Buffer *values = nullptr;          // row r at r * type_width
-    Buffer *nulls = nullptr;           // row r at byte r; written for every row
-    Dictionary *dictionary = nullptr;  // Text only; grows
+    Buffer *values = nullptr;         // row r at r * type_width
+    Buffer *nulls = nullptr;          // row r at byte r; written for every row
+    Dictionary *dictionary = nullptr; // Text only; grows
 };
 
 struct DecodeJob {

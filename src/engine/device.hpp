@@ -61,19 +61,19 @@ struct ChunkView {
 // The groups that one pass produced, in host memory. Without GROUP BY there is exactly one group, always.
 struct GroupTable {
     size_t ngroups = 0;
-    std::vector<ir::Value> keys;             // ngroups * nkeys
-    std::vector<uint8_t> key_nulls;          // ngroups * nkeys, 1 = NULL
-    std::vector<ir::AggregateState> states;  // ngroups * naggregates
+    std::vector<ir::Value> keys;            // ngroups * nkeys
+    std::vector<uint8_t> key_nulls;         // ngroups * nkeys, 1 = NULL
+    std::vector<ir::AggregateState> states; // ngroups * naggregates
 };
 
 // What an execution did, for EXPLAIN and the statistics.
 struct ExecutionStats {
-    uint64_t rows_in = 0;         // rows that entered pipelines
-    uint64_t rows_out = 0;        // rows that reached the main sink (0 where a device does not count them)
-    uint64_t compile_us = 0;      // kernels compiled for this execution (0: found in a cache)
-    uint64_t kernel_us = 0;       // time on the device
-    uint64_t link_bytes = 0;      // bytes over the link for this execution
-    std::string grouping;         // the strategy chosen: "none", "dense", "hash"
+    uint64_t rows_in = 0;           // rows that entered pipelines
+    uint64_t rows_out = 0;          // rows that reached the main sink (0 where a device does not count them)
+    uint64_t compile_us = 0;        // kernels compiled for this execution (0: found in a cache)
+    uint64_t kernel_us = 0;         // time on the device
+    uint64_t link_bytes = 0;        // bytes over the link for this execution
+    std::string grouping;           // the strategy chosen: "none", "dense", "hash"
     std::vector<std::string> joins; // per build pipeline: "dense 2556 entries, 10 kB", "hash ..."
 };
 
@@ -93,11 +93,11 @@ class Execution {
 };
 
 struct DeviceInfo {
-    std::string name;          // "host" or the GPU's name
-    std::string kind;          // "host" or "cuda"
-    size_t memory_total = 0;   // bytes
-    size_t memory_used = 0;    // bytes allocated through allocate()
-    size_t memory_limit = 0;   // bytes allocate() hands out at most
+    std::string name;        // "host" or the GPU's name
+    std::string kind;        // "host" or "cuda"
+    size_t memory_total = 0; // bytes
+    size_t memory_used = 0;  // bytes allocated through allocate()
+    size_t memory_limit = 0; // bytes allocate() hands out at most
 };
 
 class Device {

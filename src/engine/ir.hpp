@@ -75,7 +75,7 @@ struct Constant {
 
 // A table over the codes of one dictionary column, evaluated by PostgreSQL: entries 0..n-1 for the codes, n for NULL.
 struct Lookup {
-    Type type;           // of the entries: Bool, I32, I64, F64 (Code: maps to another code space, e.g. ranks)
+    Type type; // of the entries: Bool, I32, I64, F64 (Code: maps to another code space, e.g. ranks)
     uint8_t unused[3] = {};
     Index source = none; // the dictionary of this source's ...
     Index column = none; // ... column

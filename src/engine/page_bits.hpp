@@ -32,9 +32,15 @@ class PageBits {
         return n;
     }
 
-    PageBits &operator&=(const PageBits &o) { return each(o, [](uint64_t a, uint64_t b) { return a & b; }); }
-    PageBits &operator|=(const PageBits &o) { return each(o, [](uint64_t a, uint64_t b) { return a | b; }); }
-    PageBits &operator-=(const PageBits &o) { return each(o, [](uint64_t a, uint64_t b) { return a & ~b; }); }
+    PageBits &operator&=(const PageBits &o) {
+        return each(o, [](uint64_t a, uint64_t b) { return a & b; });
+    }
+    PageBits &operator|=(const PageBits &o) {
+        return each(o, [](uint64_t a, uint64_t b) { return a | b; });
+    }
+    PageBits &operator-=(const PageBits &o) {
+        return each(o, [](uint64_t a, uint64_t b) { return a & ~b; });
+    }
     friend PageBits operator&(PageBits a, const PageBits &b) { return a &= b; }
     friend PageBits operator|(PageBits a, const PageBits &b) { return a |= b; }
     friend PageBits operator-(PageBits a, const PageBits &b) { return a -= b; }

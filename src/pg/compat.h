@@ -58,33 +58,23 @@ inline void relation_path(char *to, size_t size, RelFileLocator locator) {
 
 // 18: a relation can be pruned at executor start, and the caller says whether it is a result relation.
 #if PG_VERSION_NUM >= 180000
-inline Relation executor_relation(EState *estate, Index rti) {
-    return ExecGetRangeTableRelation(estate, rti, false);
-}
+inline Relation executor_relation(EState *estate, Index rti) { return ExecGetRangeTableRelation(estate, rti, false); }
 #else
-inline Relation executor_relation(EState *estate, Index rti) {
-    return ExecGetRangeTableRelation(estate, rti);
-}
+inline Relation executor_relation(EState *estate, Index rti) { return ExecGetRangeTableRelation(estate, rti); }
 #endif
 
 // 17: old_snapshot_threshold is gone (commit f691f5b80a8). Before, vacuum may set a page all-visible that a live
 // snapshot does not see in full.
 #if PG_VERSION_NUM < 170000
-inline bool snapshots_can_be_too_old() {
-    return old_snapshot_threshold >= 0;
-}
+inline bool snapshots_can_be_too_old() { return old_snapshot_threshold >= 0; }
 #else
-inline bool snapshots_can_be_too_old() {
-    return false;
-}
+inline bool snapshots_can_be_too_old() { return false; }
 #endif
 
 // How many more buffers this backend may pin without taking others' share. 18 counts what is pinned, 17 nearly so;
 // before, the same share by hand.
 #if PG_VERSION_NUM >= 180000
-inline uint32 additional_pins() {
-    return GetAdditionalPinLimit();
-}
+inline uint32 additional_pins() { return GetAdditionalPinLimit(); }
 #elif PG_VERSION_NUM >= 170000
 inline uint32 additional_pins() {
     uint32 pins = UINT32_MAX;
@@ -92,9 +82,7 @@ inline uint32 additional_pins() {
     return pins;
 }
 #else
-inline uint32 additional_pins() {
-    return NBuffers / (MaxBackends + NUM_AUXILIARY_PROCS);
-}
+inline uint32 additional_pins() { return NBuffers / (MaxBackends + NUM_AUXILIARY_PROCS); }
 #endif
 
 namespace gpuscan {
@@ -106,13 +94,9 @@ inline bool may_maintain_relation(Oid relation) {
     return pg_class_aclcheck(relation, GetUserId(), ACL_MAINTAIN) == ACLCHECK_OK;
 }
 #elif PG_VERSION_NUM >= 160000
-inline bool may_maintain_relation(Oid relation) {
-    return object_ownercheck(RelationRelationId, relation, GetUserId());
-}
+inline bool may_maintain_relation(Oid relation) { return object_ownercheck(RelationRelationId, relation, GetUserId()); }
 #else
-inline bool may_maintain_relation(Oid relation) {
-    return pg_class_ownercheck(relation, GetUserId());
-}
+inline bool may_maintain_relation(Oid relation) { return pg_class_ownercheck(relation, GetUserId()); }
 #endif
 
 // 17: extensions name their wait events (commit c9af054653077). The first call may raise an error.
@@ -124,18 +108,14 @@ inline uint32 wait_event_device() {
     return event;
 }
 #else
-inline uint32 wait_event_device() {
-    return PG_WAIT_EXTENSION;
-}
+inline uint32 wait_event_device() { return PG_WAIT_EXTENSION; }
 #endif
 
 } // namespace gpuscan
 
 // 16: the checks of privileges on one kind of object became one function (commit c727f511bd7).
 #if PG_VERSION_NUM < 160000
-inline AclResult function_aclcheck(Oid funcid, Oid role) {
-    return pg_proc_aclcheck(funcid, role, ACL_EXECUTE);
-}
+inline AclResult function_aclcheck(Oid funcid, Oid role) { return pg_proc_aclcheck(funcid, role, ACL_EXECUTE); }
 #else
 inline AclResult function_aclcheck(Oid funcid, Oid role) {
     return object_aclcheck(ProcedureRelationId, funcid, role, ACL_EXECUTE);
@@ -148,9 +128,7 @@ inline bool attribute_is_not_null(TupleDesc descriptor, int i) {
     return TupleDescCompactAttr(descriptor, i)->attnullability == ATTNULLABLE_VALID;
 }
 #else
-inline bool attribute_is_not_null(TupleDesc descriptor, int i) {
-    return TupleDescAttr(descriptor, i)->attnotnull;
-}
+inline bool attribute_is_not_null(TupleDesc descriptor, int i) { return TupleDescAttr(descriptor, i)->attnotnull; }
 #endif
 
 // 16: tree walkers take callbacks with a prototype (commit 1c27d16e6e5).
@@ -158,12 +136,10 @@ using TreeWalker = bool (*)(Node *, void *);
 using TreeMutator = Node *(*)(Node *, void *);
 #if PG_VERSION_NUM < 160000
 inline bool walk_expression(Node *node, TreeWalker walker, void *context) {
-    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)),
-                                  context);
+    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), context);
 }
 inline Node *mutate_expression(Node *node, TreeMutator mutator, void *context) {
-    return expression_tree_mutator(node, reinterpret_cast<Node *(*)()>(reinterpret_cast<void (*)()>(mutator)),
-                                   context);
+    return expression_tree_mutator(node, reinterpret_cast<Node *(*)()>(reinterpret_cast<void (*)()>(mutator)), context);
 }
 #else
 inline bool walk_expression(Node *node, TreeWalker walker, void *context) {

@@ -31,48 +31,42 @@ static const config_enum_entry offload_options[] = {
 };
 
 void guc_init() {
-    DefineCustomIntVariable(
-        "gpuscan.cache_size", "Sets the host memory used for cached columns.",
-        "The device process keeps decoded columns of all-visible pages up to this size. The "
-        "least recently used ones go first.",
-        &guc_cache_size, guc_cache_size, 1024, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr,
-        nullptr);
-    DefineCustomEnumVariable(
-        "gpuscan.device", "Selects the device that runs query fragments.",
-        "\"auto\" takes the GPU where there is one, else the CPU engine (\"host\"). \"none\" "
-        "in the configuration file means that no device process is started.",
-        &guc_device, guc_device, device_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
-    DefineCustomIntVariable("gpuscan.device_memory_share",
-                            "Sets the share of the GPU's memory that gpuscan may use, in per cent.", nullptr,
-                            &guc_device_memory_share, guc_device_memory_share, 1, 100, PGC_SIGHUP, 0, nullptr,
+    DefineCustomIntVariable("gpuscan.cache_size", "Sets the host memory used for cached columns.",
+                            "The device process keeps decoded columns of all-visible pages up to this size. The "
+                            "least recently used ones go first.",
+                            &guc_cache_size, guc_cache_size, 1024, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr,
                             nullptr, nullptr);
+    DefineCustomEnumVariable("gpuscan.device", "Selects the device that runs query fragments.",
+                             "\"auto\" takes the GPU where there is one, else the CPU engine (\"host\"). \"none\" "
+                             "in the configuration file means that no device process is started.",
+                             &guc_device, guc_device, device_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+                             nullptr);
+    DefineCustomIntVariable(
+        "gpuscan.device_memory_share", "Sets the share of the GPU's memory that gpuscan may use, in per cent.", nullptr,
+        &guc_device_memory_share, guc_device_memory_share, 1, 100, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable("gpuscan.exact_float", "Refuses plans that change the order of float additions.",
                              "Sums of float4 and float8 depend in their last digits on the order of the "
                              "additions, in parallel plans of PostgreSQL too.",
-                             &guc_exact_float, guc_exact_float, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+                             &guc_exact_float, guc_exact_float, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable("gpuscan.explain_refusals", "Reports at plan time why a query does not run on the device.",
+                             nullptr, &guc_explain_refusals, guc_explain_refusals, PGC_USERSET, 0, nullptr, nullptr,
                              nullptr);
-    DefineCustomBoolVariable(
-        "gpuscan.explain_refusals", "Reports at plan time why a query does not run on the device.", nullptr,
-        &guc_explain_refusals, guc_explain_refusals, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("gpuscan.host_threads", "Sets the number of threads of the CPU engine.",
-                            "0 means one thread for every processor core.", &guc_host_threads,
-                            guc_host_threads, 0, 1024, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+                            "0 means one thread for every processor core.", &guc_host_threads, guc_host_threads, 0,
+                            1024, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     // A setting of the postmaster cannot be defined later than the library's preloading; then it has no effect.
     DefineCustomIntVariable(
         "gpuscan.max_requests", "Sets how many query fragments can be on the devices at the same time.",
-        "Each takes 2 MB of memory while it is used. Fragments beyond that run in PostgreSQL.",
-        &guc_max_requests, guc_max_requests, 1, 1024,
-        process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, 0, nullptr, nullptr,
-        nullptr);
-    DefineCustomEnumVariable(
-        "gpuscan.offload", "Decides when plans use the device.",
-        "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.", &guc_offload,
-        guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+        "Each takes 2 MB of memory while it is used. Fragments beyond that run in PostgreSQL.", &guc_max_requests,
+        guc_max_requests, 1, 1024, process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, 0,
+        nullptr, nullptr, nullptr);
+    DefineCustomEnumVariable("gpuscan.offload", "Decides when plans use the device.",
+                             "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
+                             &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+                             nullptr);
     MarkGUCPrefixReserved("gpuscan");
 }
 
-bool service_available() {
-    return service_area() != nullptr;
-}
+bool service_available() { return service_area() != nullptr; }
 
 } // namespace gpuscan

@@ -8,14 +8,14 @@ namespace gpuscan {
 enum OffloadMode { OFFLOAD_OFF, OFFLOAD_AUTO, OFFLOAD_FORCE };
 enum DeviceChoice { DEVICE_AUTO, DEVICE_CUDA, DEVICE_HOST, DEVICE_NONE };
 
-extern int guc_cache_size;        // gpuscan.cache_size (SIGHUP, kB): host memory for cached columns
-extern int guc_device;            // gpuscan.device (USERSET): auto | cuda | host | none
+extern int guc_cache_size;          // gpuscan.cache_size (SIGHUP, kB): host memory for cached columns
+extern int guc_device;              // gpuscan.device (USERSET): auto | cuda | host | none
 extern int guc_device_memory_share; // gpuscan.device_memory_share (SIGHUP, per cent of the GPU's memory)
-extern bool guc_exact_float;      // gpuscan.exact_float (USERSET): refuse plans that reorder float additions
-extern bool guc_explain_refusals; // gpuscan.explain_refusals (USERSET): NOTICE with the reason at plan time
-extern int guc_host_threads;      // gpuscan.host_threads (SIGHUP): threads of the host device, 0 = one per core
-extern int guc_max_requests;      // gpuscan.max_requests (POSTMASTER): fragments that can run at once
-extern int guc_offload;           // gpuscan.offload (USERSET): off | auto | force
+extern bool guc_exact_float;        // gpuscan.exact_float (USERSET): refuse plans that reorder float additions
+extern bool guc_explain_refusals;   // gpuscan.explain_refusals (USERSET): NOTICE with the reason at plan time
+extern int guc_host_threads;        // gpuscan.host_threads (SIGHUP): threads of the host device, 0 = one per core
+extern int guc_max_requests;        // gpuscan.max_requests (POSTMASTER): fragments that can run at once
+extern int guc_offload;             // gpuscan.offload (USERSET): off | auto | force
 
 void guc_init(); // called by _PG_init
 

@@ -80,9 +80,11 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
     for (std::sregex_iterator it(all.begin(), all.end(), kernel), end; it != end; ++it) {
         const std::string name = (*it)[2];
         const bool fixed = p->source.find("void") == std::string::npos;
-        const std::string scope = !fixed ? "" : p->source.find("tables") != std::string::npos ? "gpuscan::tables::"
-                                                                                              : "gpuscan::decoding::";
-        text += "\nextern \"C\" void emulated_call_" + name + "(void *a) { emulator::call(" + scope + name + ", a); }\n";
+        const std::string scope = !fixed                                          ? ""
+                                  : p->source.find("tables") != std::string::npos ? "gpuscan::tables::"
+                                                                                  : "gpuscan::decoding::";
+        text +=
+            "\nextern \"C\" void emulated_call_" + name + "(void *a) { emulator::call(" + scope + name + ", a); }\n";
         text += "extern \"C\" void emulated_" + name +
                 "(unsigned grid, unsigned threads, void *a) { emulator::run(emulated_call_" + name +
                 ", grid, threads, a); }\n";
@@ -91,8 +93,8 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
     const char *flags = getenv("GPUSCAN_EMULATOR_FLAGS");
     const std::string command = std::string("g++ -std=gnu++17 -w -fPIC -shared -fno-strict-aliasing -fwrapv "
                                             "-ffp-contract=off -Wl,-z,now ") +
-                                (flags ? flags : "-O0") + " -include " + (shim ? shim : ".") + "/kernel_shim.hpp -I" + d +
-                                " -o " + d + "/kernel.so " + d + "/kernel.cpp >" + d + "/log 2>&1";
+                                (flags ? flags : "-O0") + " -include " + (shim ? shim : ".") + "/kernel_shim.hpp -I" +
+                                d + " -o " + d + "/kernel.so " + d + "/kernel.cpp >" + d + "/log 2>&1";
     const int status = system(command.c_str());
     p->log = read_all(d + "/log");
     if (status == 0) {

@@ -1,11 +1,10 @@
 // The column cache: versions, repair, LSN rules, tokens, memory. Pages are real heap pages, decoded by the host device.
-#include "engine/cache.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "engine/cache.hpp"
 #include "engine/chunk_build.hpp"
 #include "engine/host/host_device.hpp"
 #include "page_builder.hpp"
@@ -115,8 +114,9 @@ class CacheTest : public ::testing::Test {
             for (uint32_t id : q.columns)
                 if (column(attnum)->id == id)
                     columns.push_back({id, &column(attnum)->layout, column(attnum)->dictionary.get()});
-        ChunkBuilder builder(*device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version,
-                             answer, q.npages, columns);
+        ChunkBuilder builder(
+            *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, q.npages,
+            columns);
         std::vector<WindowPage> window;
         answer.missing.for_each([&](uint32_t page) { window.push_back(table.window_page(page)); });
         statuses = builder.decode(window, nullptr);
@@ -313,9 +313,8 @@ TEST_F(CacheTest, GarbageIsCompacted) {
     const ChunkAnswer other = ask(question(table, map - 1, {a, b}));
     EXPECT_EQ(other.covered.count(), 20u); // b has lost the pages that changed
     const int64_t *bs = static_cast<const int64_t *>(now.version->columns.at(b->id).values->data);
-    other.covered.for_each([&](uint32_t page) {
-        EXPECT_EQ(bs[now.version->pages[page].row_start], int64_t(page) * 200) << page;
-    });
+    other.covered.for_each(
+        [&](uint32_t page) { EXPECT_EQ(bs[now.version->pages[page].row_start], int64_t(page) * 200) << page; });
 }
 
 TEST_F(CacheTest, OneBuilderPerChunk) {

@@ -1,13 +1,12 @@
 // The code generator without a GPU: every kernel must compile with NVRTC for all architectures we support. Where NVRTC
 // is missing, generating must still work and the compilation is skipped.
-#include "engine/codegen.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>
 
 #include "cuda/kernel_cache.hpp"
+#include "engine/codegen.hpp"
 #include "engine/device.hpp"
 #include "program_builder.hpp"
 

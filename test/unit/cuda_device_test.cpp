@@ -2,8 +2,6 @@
 //
 // GPUSCAN_TEST_SEEDS sets how many random programs are run (each costs a few compilations), GPUSCAN_TEST_CACHE a
 // directory for compiled kernels.
-#include "cuda/cuda_device.hpp"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -14,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "cuda/cuda_device.hpp"
 #include "cuda/kernel_cache.hpp"
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
@@ -41,8 +40,8 @@ struct Shared {
 Shared &shared() {
     static Shared *instance = [] {
         auto *s = new Shared; // never freed: the driver may be gone before static destructors
-        void *memory = mmap(nullptr, Shared::pool_pages * page_size, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void *memory =
+            mmap(nullptr, Shared::pool_pages * page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         memset(memory, 0, Shared::pool_pages * page_size);
         s->pool = static_cast<uint8_t *>(memory);
         CudaOptions options;
@@ -134,11 +133,11 @@ Case join_case(std::vector<Chunk> probe, std::vector<Chunk> build, Type key_type
     main.source = t;
     main.joins = b.joins({{0, b.list({b.column(key_type, 0, 0)})}});
     main.keys = b.list({b.column(key_type, 0, 0)});
-    main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows),
-                                    aggregate(AggregateKind::Sum, b.column(Type::I64, 0, 1)),
-                                    aggregate(AggregateKind::Sum, b.column(payload_type, 1, 0)),
-                                    aggregate(AggregateKind::Min, b.column(payload_type, 1, 0)),
-                                    aggregate(AggregateKind::Max, b.column(payload_type, 1, 0))});
+    main.aggregates =
+        b.aggregates({aggregate(AggregateKind::CountRows), aggregate(AggregateKind::Sum, b.column(Type::I64, 0, 1)),
+                      aggregate(AggregateKind::Sum, b.column(payload_type, 1, 0)),
+                      aggregate(AggregateKind::Min, b.column(payload_type, 1, 0)),
+                      aggregate(AggregateKind::Max, b.column(payload_type, 1, 0))});
     b.p.pipelines = {build_pipeline, main};
     Case c;
     c.program = b.p;
@@ -164,7 +163,8 @@ TEST_F(CudaDeviceTest, JoinForms) {
         EXPECT_EQ("dense", form(join_case({probe}, {unique}, Type::I32, payload)));
         EXPECT_EQ("dense", form(join_case({probe}, {repeated}, Type::I64, payload)));
         EXPECT_EQ("hash ", form(join_case({spread(probe, 10000003)}, {spread(unique, 10000003)}, Type::I32, payload)));
-        EXPECT_EQ("hash ", form(join_case({spread(probe, 10000003)}, {spread(repeated, 10000003)}, Type::I64, payload)));
+        EXPECT_EQ("hash ",
+                  form(join_case({spread(probe, 10000003)}, {spread(repeated, 10000003)}, Type::I64, payload)));
         const int128 far = static_cast<int128>(1) << 90;
         EXPECT_EQ("hash ", form(join_case({spread(probe, far)}, {spread(repeated, far)}, Type::I128, payload)));
         EXPECT_EQ("empty", form(join_case({probe}, {}, Type::I32, payload)));
@@ -190,8 +190,8 @@ TEST_F(CudaDeviceTest, ManyGroups) {
         Pipeline main;
         main.source = t;
         main.keys = b.list({b.column(wide ? Type::I64 : Type::I32, 0, wide ? 1 : 0)});
-        main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows),
-                                        aggregate(AggregateKind::Max, b.column(Type::I64, 0, 1))});
+        main.aggregates = b.aggregates(
+            {aggregate(AggregateKind::CountRows), aggregate(AggregateKind::Max, b.column(Type::I64, 0, 1))});
         b.p.pipelines = {main};
         Case c;
         c.program = b.p;
@@ -331,8 +331,7 @@ Decoded decode_on(Device &device, const DecodeCase &c, std::vector<std::unique_p
     for (size_t i = 0; i < c.layouts.size(); ++i) {
         buffers.push_back(device.allocate(c.rows * type_width(c.layouts[i].type) + 16));
         buffers.push_back(device.allocate(c.rows + 1));
-        job.columns.push_back(
-            {&c.layouts[i], buffers[2 * i].get(), buffers[2 * i + 1].get(), dictionaries[i].get()});
+        job.columns.push_back({&c.layouts[i], buffers[2 * i].get(), buffers[2 * i + 1].get(), dictionaries[i].get()});
     }
     Decoded out;
     device.decode(job, out.result, nullptr);
@@ -354,15 +353,14 @@ std::vector<std::unique_ptr<Dictionary>> dictionaries(const DecodeCase &c, uint3
 
 DecodeCase random_pages(std::mt19937 &random, size_t npages, unsigned broken_percent) {
     DecodeCase c;
-    const std::vector<AttributeLayout> all = {{4, 4}, {-1, 4}, {2, 2}, {-1, 4}, {8, 8}, {1, 1},
-                                              {-1, 4}, {8, 8}, {4, 4}, {-2, 1}, {-1, 4}};
-    const std::vector<std::pair<size_t, Codec>> wanted = {{0, Codec::Int32},  {1, Codec::Text},   {2, Codec::Int16},
-                                                          {3, Codec::Numeric}, {4, Codec::Int64}, {5, Codec::Bool},
-                                                          {6, Codec::Numeric}, {7, Codec::Float8}, {8, Codec::Float4},
-                                                          {10, Codec::Text}};
+    const std::vector<AttributeLayout> all = {{4, 4},  {-1, 4}, {2, 2}, {-1, 4}, {8, 8}, {1, 1},
+                                              {-1, 4}, {8, 8},  {4, 4}, {-2, 1}, {-1, 4}};
+    const std::vector<std::pair<size_t, Codec>> wanted = {
+        {0, Codec::Int32}, {1, Codec::Text},    {2, Codec::Int16},  {3, Codec::Numeric}, {4, Codec::Int64},
+        {5, Codec::Bool},  {6, Codec::Numeric}, {7, Codec::Float8}, {8, Codec::Float4},  {10, Codec::Text}};
     for (const auto &[attribute, codec] : wanted) {
-        static const Type types[] = {Type::Bool, Type::I16, Type::I32, Type::I64, Type::F32, Type::F64, Type::I64,
-                                     Type::Code};
+        static const Type types[] = {Type::Bool, Type::I16, Type::I32, Type::I64,
+                                     Type::F32,  Type::F64, Type::I64, Type::Code};
         ColumnLayout layout;
         layout.attributes.assign(all.begin(), all.begin() + static_cast<long>(attribute) + 1);
         layout.codec = codec;
@@ -400,7 +398,8 @@ DecodeCase random_pages(std::mt19937 &random, size_t npages, unsigned broken_per
             values.push_back(null() ? pages::null_value() : text());
             values.push_back(null() ? pages::null_value() : pages::fixed<int16_t>(static_cast<int16_t>(random())));
             values.push_back(null() ? pages::null_value() : numeric());
-            values.push_back(null() ? pages::null_value() : pages::fixed<int64_t>(static_cast<int64_t>(random()) << 20));
+            values.push_back(null() ? pages::null_value()
+                                    : pages::fixed<int64_t>(static_cast<int64_t>(random()) << 20));
             values.push_back(null() ? pages::null_value() : pages::fixed<uint8_t>(random() % 2));
             values.push_back(null() ? pages::null_value() : numeric());
             values.push_back(null() ? pages::null_value() : pages::fixed<double>(static_cast<double>(random()) / 7));
@@ -577,8 +576,8 @@ TEST_F(CudaDeviceTest, PoolIsReadOnly) {
     uint8_t *const pool = map_fault_file(path.c_str());
     ASSERT_NE(nullptr, pool);
     memset(pool, 0x5a, fault_bytes);
-    const std::string command = "GPUSCAN_FAULT_FILE=" + path + " /proc/" + std::to_string(getpid()) +
-                                "/exe --gtest_filter=CudaFault.Child";
+    const std::string command =
+        "GPUSCAN_FAULT_FILE=" + path + " /proc/" + std::to_string(getpid()) + "/exe --gtest_filter=CudaFault.Child";
     const int status = system(command.c_str());
     unlink(path.c_str());
     ASSERT_TRUE(WIFEXITED(status));

@@ -71,8 +71,9 @@ inline const AttributeLayout dim_attributes[] = {{4, 4, 0}, {-1, 4, 0}};
 
 class Server {
   public:
-    Server() : memory_(static_cast<uint8_t *>(mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE,
-                                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    Server()
+        : memory_(static_cast<uint8_t *>(
+              mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
         fact = make(1, 0, 40);
         dim = make(2, 100, 3);
         for (uint32_t p = 0; p < fact.npages; ++p)
@@ -80,9 +81,8 @@ class Server {
         for (uint32_t p = 0; p < dim.npages; ++p) {
             pages::Page page;
             for (int i = 0; i < 10; ++i)
-                page.add({dim_attributes, dim_attributes + 2},
-                         {pages::fixed(static_cast<int32_t>(p) * 10 + i),
-                          pages::short_text("name " + std::to_string(i % 4))});
+                page.add({dim_attributes, dim_attributes + 2}, {pages::fixed(static_cast<int32_t>(p) * 10 + i),
+                                                                pages::short_text("name " + std::to_string(i % 4))});
             set(dim, p, page);
         }
     }
@@ -132,8 +132,7 @@ inline std::string join_program(bool with_lookup) {
     ProgramBuilder b;
     const ir::Index d = b.source({{Type::I32, 1, {}}, {Type::Code, 1, {}}});
     const ir::Index f = b.source({{Type::I32, 1, {}}, {Type::I64, 1, {}}, {Type::Code, 1, {}}});
-    const ir::Index build =
-        b.build(d, {}, {}, {b.column(Type::I32, 0, 0)}, {b.column(Type::Code, 0, 1)});
+    const ir::Index build = b.build(d, {}, {}, {b.column(Type::I32, 0, 0)}, {b.column(Type::Code, 0, 1)});
     std::vector<ProgramBuilder::ConjunctSpec> conjuncts;
     if (with_lookup)
         conjuncts.push_back({b.lookup(Type::Bool, f, 2, b.column(Type::Code, 0, 2)), 0});
@@ -206,7 +205,7 @@ inline PageBits bits_of(const Answer &answer) {
 }
 
 inline Message decode_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &pages,
-                       const std::vector<uint16_t> &bad = {}) {
+                              const std::vector<uint16_t> &bad = {}) {
     DecodeRequest request = {};
     request.source = source;
     request.npages = static_cast<uint32_t>(pages.size());
@@ -228,7 +227,8 @@ inline Message publish_message(uint32_t source, const std::vector<uint16_t> &bad
 }
 
 // Pages row by row, every tuple visible; copied as if the pool were too small to pin them.
-inline Message rows_message(uint32_t source, const Server &server, const Relation &r, const std::vector<uint32_t> &pages) {
+inline Message rows_message(uint32_t source, const Server &server, const Relation &r,
+                            const std::vector<uint32_t> &pages) {
     DecodeRequest request = {};
     request.source = source;
     request.npages = static_cast<uint32_t>(pages.size());
@@ -238,8 +238,8 @@ inline Message rows_message(uint32_t source, const Server &server, const Relatio
     std::vector<TupleMask> masks;
     std::string images;
     for (uint32_t p : pages) {
-        entries.push_back({static_cast<uint16_t>(p), static_cast<uint16_t>(r.tuples[p]),
-                           static_cast<uint32_t>(entries.size()), 0});
+        entries.push_back(
+            {static_cast<uint16_t>(p), static_cast<uint16_t>(r.tuples[p]), static_cast<uint32_t>(entries.size()), 0});
         TupleMask mask;
         for (uint32_t t = 0; t < r.tuples[p]; ++t)
             mask.bits[t / 64] |= uint64_t(1) << (t % 64);
@@ -247,8 +247,11 @@ inline Message rows_message(uint32_t source, const Server &server, const Relatio
         images.append(reinterpret_cast<const char *>(server.page(r.first + p)), page_size);
     }
     Message message;
-    return message.put(request).array(std::vector<uint16_t>()).array(entries).array(masks).raw(images.data(),
-                                                                                               images.size());
+    return message.put(request)
+        .array(std::vector<uint16_t>())
+        .array(entries)
+        .array(masks)
+        .raw(images.data(), images.size());
 }
 
 inline Message run_message(uint32_t pipeline, bool last = true) {

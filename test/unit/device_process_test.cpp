@@ -1,12 +1,11 @@
 // The device process as a process: what it may write, that it answers, and how it ends.
-#include "engine/server/device_process.hpp"
-
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <cinttypes>
 
 #include "device_client.hpp"
+#include "engine/server/device_process.hpp"
 
 namespace gpuscan {
 namespace {

@@ -1,12 +1,12 @@
 // The dictionary: codes in order, views that stay, limits, many threads.
-#include "engine/dictionary.hpp"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "engine/dictionary.hpp"
 
 namespace gpuscan {
 namespace {

@@ -1,6 +1,5 @@
 // Merging groups of several passes: keys with NULLs, every kind of state, errors.
 #include "engine/group_merge.hpp"
-
 #include "reference.hpp"
 
 namespace gpuscan {

@@ -1,11 +1,10 @@
 // Heap pages to columns: every codec, NULLs, short varlenas, numerics, missing and dropped columns, and broken pages.
-#include "cuda/heap_page.cuh"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <random>
 
+#include "cuda/heap_page.cuh"
 #include "engine/device.hpp"
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
@@ -68,16 +67,16 @@ TEST(HeapPage, EveryCodec) {
     std::vector<AttributeLayout> layout{bool_layout, int2_layout, int4_layout, int8_layout, int4_layout,
                                         int8_layout, text_layout, text_layout, int4_layout};
     Page page;
-    ASSERT_TRUE(page.add(layout, {fixed<uint8_t>(1), fixed<int16_t>(-2), fixed<int32_t>(3), fixed<int64_t>(-4),
-                                  fixed(1.5f), fixed(2.5), short_text("hello"),
-                                  short_text(numeric_body(-12345, 2)), fixed<int32_t>(77)}));
+    ASSERT_TRUE(
+        page.add(layout, {fixed<uint8_t>(1), fixed<int16_t>(-2), fixed<int32_t>(3), fixed<int64_t>(-4), fixed(1.5f),
+                          fixed(2.5), short_text("hello"), short_text(numeric_body(-12345, 2)), fixed<int32_t>(77)}));
     ASSERT_TRUE(page.add(layout, {fixed<uint8_t>(0), null_value(), fixed<int32_t>(30), null_value(), null_value(),
                                   null_value(), long_text("hello"), null_value(), fixed<int32_t>(78)}));
     Decoded d;
-    d.layouts = {column(layout, 1, Codec::Bool, Type::Bool),      column(layout, 2, Codec::Int16, Type::I16),
-                 column(layout, 3, Codec::Int32, Type::I32),      column(layout, 4, Codec::Int64, Type::I64),
-                 column(layout, 5, Codec::Float4, Type::F32),     column(layout, 6, Codec::Float8, Type::F64),
-                 column(layout, 7, Codec::Text, Type::Code),      column(layout, 8, Codec::Numeric, Type::I64, 2),
+    d.layouts = {column(layout, 1, Codec::Bool, Type::Bool),       column(layout, 2, Codec::Int16, Type::I16),
+                 column(layout, 3, Codec::Int32, Type::I32),       column(layout, 4, Codec::Int64, Type::I64),
+                 column(layout, 5, Codec::Float4, Type::F32),      column(layout, 6, Codec::Float8, Type::F64),
+                 column(layout, 7, Codec::Text, Type::Code),       column(layout, 8, Codec::Numeric, Type::I64, 2),
                  column(layout, 8, Codec::Numeric, Type::I128, 2), column(layout, 9, Codec::Int32, Type::I32)};
     d.run({&page});
     ASSERT_EQ(PageStatus::Ok, d.result.pages[0]);
@@ -131,12 +130,16 @@ TEST(HeapPage, MissingAndDroppedColumns) {
 }
 
 TEST(HeapPage, CstringsAndAlignment) {
-    std::vector<AttributeLayout> layout{bool_layout, text_layout, cstring_layout, int8_layout, bool_layout, int2_layout};
+    std::vector<AttributeLayout> layout{bool_layout, text_layout, cstring_layout,
+                                        int8_layout, bool_layout, int2_layout};
     Page page;
     for (size_t n = 0; n < 9; ++n)
-        ASSERT_TRUE(page.add(layout, {fixed<uint8_t>(1), n % 2 ? short_text(std::string(n, 'x')) : long_text(std::string(n, 'y')),
-                                      {false, std::string(n, 'c') + '\0'}, fixed<int64_t>(static_cast<int64_t>(n)),
-                                      fixed<uint8_t>(0), fixed<int16_t>(static_cast<int16_t>(n * 3))}));
+        ASSERT_TRUE(page.add(layout, {fixed<uint8_t>(1),
+                                      n % 2 ? short_text(std::string(n, 'x')) : long_text(std::string(n, 'y')),
+                                      {false, std::string(n, 'c') + '\0'},
+                                      fixed<int64_t>(static_cast<int64_t>(n)),
+                                      fixed<uint8_t>(0),
+                                      fixed<int16_t>(static_cast<int16_t>(n * 3))}));
     Decoded d;
     d.layouts = {column(layout, 2, Codec::Text, Type::Code), column(layout, 4, Codec::Int64, Type::I64),
                  column(layout, 6, Codec::Int16, Type::I16)};
@@ -167,7 +170,8 @@ TEST(HeapPage, Statuses) {
     EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(numeric_body(5, 1)), Codec::Numeric, 2));
     EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(std::string("\x00\xc0", 2)), Codec::Numeric)); // NaN
     EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(std::string("\x00\xd0", 2)), Codec::Numeric)); // inf
-    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(numeric_body(static_cast<int128>(INT64_MAX) + 1, 0)), Codec::Numeric));
+    EXPECT_EQ(PageStatus::Unrepresentable,
+              status(short_text(numeric_body(static_cast<int128>(INT64_MAX) + 1, 0)), Codec::Numeric));
     EXPECT_EQ(PageStatus::Ok, status(short_text(numeric_body(INT64_MIN, 0)), Codec::Numeric));
 }
 
@@ -259,9 +263,10 @@ Page mixed_page(std::mt19937 &random) {
 TEST(HeapPage, BrokenPages) {
     auto device = make_host_device(1);
     auto layout = mixed_layout();
-    std::vector<ColumnLayout> layouts{column(layout, 1, Codec::Int32, Type::I32), column(layout, 2, Codec::Text, Type::Code),
-                                      column(layout, 4, Codec::Int64, Type::I64), column(layout, 5, Codec::Numeric, Type::I128, 2),
-                                      column(layout, 7, Codec::Int16, Type::I16)};
+    std::vector<ColumnLayout> layouts{
+        column(layout, 1, Codec::Int32, Type::I32), column(layout, 2, Codec::Text, Type::Code),
+        column(layout, 4, Codec::Int64, Type::I64), column(layout, 5, Codec::Numeric, Type::I128, 2),
+        column(layout, 7, Codec::Int16, Type::I16)};
     Dictionary dictionary(1 << 20, 64 << 20);
     std::vector<BufferRef> buffers;
     DecodeJob job;

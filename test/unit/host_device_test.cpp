@@ -1,8 +1,7 @@
 // The host device against the reference interpreter, and what the interpreter cannot say: errors, cancel, memory.
-#include "engine/host/host_device.hpp"
-
 #include <thread>
 
+#include "engine/host/host_device.hpp"
 #include "reference.hpp"
 
 namespace gpuscan {
@@ -59,9 +58,9 @@ Case join_case(std::vector<Chunk> probe, std::vector<Chunk> build, Type key_type
     main.source = t;
     main.joins = b.joins({{0, b.list({b.column(key_type, 0, 0)})}});
     main.keys = b.list({b.column(key_type, 0, 0)});
-    main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows),
-                                    aggregate(AggregateKind::Sum, b.column(Type::I64, 0, 1)),
-                                    aggregate(AggregateKind::Sum, b.column(Type::I32, 1, 0))});
+    main.aggregates =
+        b.aggregates({aggregate(AggregateKind::CountRows), aggregate(AggregateKind::Sum, b.column(Type::I64, 0, 1)),
+                      aggregate(AggregateKind::Sum, b.column(Type::I32, 1, 0))});
     b.p.pipelines = {build_pipeline, main};
     Case c;
     c.program = b.p;
@@ -79,8 +78,8 @@ std::string join_form(Device &device, const Case &c) {
 TEST(HostDevice, JoinForms) {
     auto device = make_host_device(2);
     Chunk probe = chunk_of({numbers(5000, 7, 97), numbers(5000, 1, 1000)});
-    EXPECT_EQ("dense", join_form(*device, join_case({probe}, {chunk_of({numbers(60, 1, 97), numbers(60, 3, 50)})},
-                                                    Type::I32)));
+    EXPECT_EQ("dense",
+              join_form(*device, join_case({probe}, {chunk_of({numbers(60, 1, 97), numbers(60, 3, 50)})}, Type::I32)));
     // duplicates on both sides
     EXPECT_EQ("dense", join_form(*device, join_case({probe}, {chunk_of({numbers(200, 1, 50), numbers(200, 3, 50)})},
                                                     Type::I64)));
@@ -89,20 +88,20 @@ TEST(HostDevice, JoinForms) {
             d.i = d.i * 1000003 - 500000;
         return c;
     };
-    EXPECT_EQ("hash ", join_form(*device, join_case({spread(probe)},
-                                                    {spread(chunk_of({numbers(60, 1, 97), numbers(60, 3, 50)}))},
-                                                    Type::I32)));
-    EXPECT_EQ("hash ", join_form(*device, join_case({spread(probe)},
-                                                    {spread(chunk_of({numbers(200, 1, 50), numbers(200, 3, 50)}))},
-                                                    Type::I64)));
+    EXPECT_EQ("hash ",
+              join_form(*device, join_case({spread(probe)},
+                                           {spread(chunk_of({numbers(60, 1, 97), numbers(60, 3, 50)}))}, Type::I32)));
+    EXPECT_EQ("hash ",
+              join_form(*device, join_case({spread(probe)},
+                                           {spread(chunk_of({numbers(200, 1, 50), numbers(200, 3, 50)}))}, Type::I64)));
     auto wide = [](Chunk c) {
         for (Datum &d : c.columns[0])
             d.i = (d.i - 20) * (static_cast<int128>(1) << 90);
         return c;
     };
-    EXPECT_EQ("hash ", join_form(*device, join_case({wide(probe)},
-                                                    {wide(chunk_of({numbers(200, 1, 50), numbers(200, 3, 50)}))},
-                                                    Type::I128)));
+    EXPECT_EQ("hash ",
+              join_form(*device, join_case({wide(probe)}, {wide(chunk_of({numbers(200, 1, 50), numbers(200, 3, 50)}))},
+                                           Type::I128)));
     EXPECT_EQ("empty", join_form(*device, join_case({probe}, {}, Type::I32)));
 }
 

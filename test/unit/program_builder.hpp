@@ -77,8 +77,9 @@ class ProgramBuilder {
         program.pipelines.push_back(p);
         return size(program.pipelines) - 1;
     }
-    ir::Index aggregate(ir::Index source, const std::vector<ConjunctSpec> &conjuncts, const std::vector<JoinSpec> &joins,
-                        const std::vector<ir::Index> &keys, const std::vector<AggregateSpec> &aggregates) {
+    ir::Index aggregate(ir::Index source, const std::vector<ConjunctSpec> &conjuncts,
+                        const std::vector<JoinSpec> &joins, const std::vector<ir::Index> &keys,
+                        const std::vector<AggregateSpec> &aggregates) {
         ir::Pipeline p = pipeline(source, conjuncts, joins, keys);
         p.sink = ir::SinkKind::Aggregate;
         p.aggregates.first = size(program.aggregates);

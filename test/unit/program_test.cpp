@@ -1,8 +1,7 @@
 // Programs on the wire: what is written is read back, and nothing that is broken gets through.
-#include "engine/program.hpp"
-
 #include <stdexcept>
 
+#include "engine/program.hpp"
 #include "reference.hpp"
 
 namespace gpuscan {

@@ -30,8 +30,8 @@ using namespace ir;
 
 struct Datum {
     bool null = false;
-    int128 i = 0;  // integers, Bool, Code
-    double d = 0;  // floats
+    int128 i = 0; // integers, Bool, Code
+    double d = 0; // floats
 };
 
 struct SqlError {};
@@ -41,8 +41,8 @@ struct SqlError {};
 struct Chunk {
     uint32_t nrows = 0;
     std::vector<std::vector<Datum>> columns;
-    std::vector<bool> mask;       // empty: every row
-    std::vector<uint8_t> ranged;  // per column: tell min and max
+    std::vector<bool> mask;      // empty: every row
+    std::vector<uint8_t> ranged; // per column: tell min and max
 };
 
 struct LookupData {
@@ -807,7 +807,8 @@ class Generator {
         size_t op = pick(is_integer(type) ? 5 : 4);
         Index a = expression(type, depth - 1);
         // Division by a value that may be zero would make almost every program fail.
-        Index b = op >= 3 && !wild_ ? b_.constant(type, 1 + static_cast<int64_t>(pick(5))) : expression(type, depth - 1);
+        Index b =
+            op >= 3 && !wild_ ? b_.constant(type, 1 + static_cast<int64_t>(pick(5))) : expression(type, depth - 1);
         return b_.binary(ops[op], a, b);
     }
 
@@ -929,8 +930,7 @@ class Generator {
             Type type = any_type();
             while (kind == AggregateKind::Sum && !is_integer(type) && type != Type::F64)
                 type = any_type();
-            aggregates.push_back(
-                aggregate(kind, kind == AggregateKind::CountRows ? none : expression(type, pick(4))));
+            aggregates.push_back(aggregate(kind, kind == AggregateKind::CountRows ? none : expression(type, pick(4))));
         }
         pipeline.keys = b_.list(keys);
         pipeline.aggregates = b_.aggregates(aggregates);

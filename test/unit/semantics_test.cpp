@@ -1,10 +1,10 @@
 // The scalar semantics: limits, errors, NaN, rounding, three-valued logic.
-#include "cuda/semantics.cuh"
-
 #include <gtest/gtest.h>
 
 #include <cfloat>
 #include <random>
+
+#include "cuda/semantics.cuh"
 
 namespace gpuscan {
 namespace {

@@ -1,12 +1,11 @@
 // The device process as a backend sees it, in one process: messages to a Session, or through slots to its threads. The
 // tables are heap pages made by hand in a pretended shared_buffers; the device is the host's.
-#include "engine/server/session.hpp"
-
 #include <random>
 #include <thread>
 
 #include "device_client.hpp"
 #include "engine/host/host_device.hpp"
+#include "engine/server/session.hpp"
 #include "engine/server/slot_server.hpp"
 
 namespace gpuscan {
@@ -51,9 +50,7 @@ class SessionTest : public ::testing::Test {
         devices.set(served);
         cache = &served->cache;
     }
-    std::unique_ptr<DirectClient> client() {
-        return std::make_unique<DirectClient>(devices, counters, server.pool());
-    }
+    std::unique_ptr<DirectClient> client() { return std::make_unique<DirectClient>(devices, counters, server.pool()); }
 
     Server server;
     Devices devices;
@@ -141,10 +138,9 @@ TEST_F(SessionTest, BatchesOfACpuPlanInSeveralPasses) {
     ASSERT_TRUE(course.ask(Command::DefineSource, Message().put(define)));
     for (int pass = 0; pass < 3; ++pass) {
         BatchRequest batch = {0, 100};
-        ASSERT_TRUE(course.ask(Command::Batch, Message()
-                                                   .put(batch)
-                                                   .array(std::vector<uint8_t>(100))
-                                                   .array(std::vector<int32_t>(100, pass))));
+        ASSERT_TRUE(
+            course.ask(Command::Batch,
+                       Message().put(batch).array(std::vector<uint8_t>(100)).array(std::vector<int32_t>(100, pass))));
         ASSERT_TRUE(course.ask(Command::Run, run_message(0, pass == 2)));
     }
     Answer a;

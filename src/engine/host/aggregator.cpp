@@ -194,7 +194,8 @@ const uint32_t *Aggregator::number_dense(const Batch &batch, Evaluator &evaluato
     for (const Grouping::Key &key : grouping_.keys) {
         Vec v = evaluator.evaluate_full(key.expr, batch);
         uint32_t null_index = static_cast<uint32_t>(key.max - key.min + 1);
-        if (!k_.group_index(key.type, batch.n, v.values, v.nulls, key.min, key.max, null_index, key.stride, ids_.data()))
+        if (!k_.group_index(key.type, batch.n, v.values, v.nulls, key.min, key.max, null_index, key.stride,
+                            ids_.data()))
             throw DeviceError("group key outside of the bounds of its column");
     }
     return ids_.data();
@@ -332,9 +333,11 @@ template <class T, class F> void each(Vec v, uint32_t n, const uint32_t *ids, F 
 template <class T, class S> void extreme(bool min, std::vector<S> &states, Vec v, uint32_t n, const uint32_t *ids) {
     S *s = states.data();
     if (min)
-        each<T>(v, n, ids, [=](uint32_t g, T x) { s[g] = sem::lt(static_cast<S>(x), s[g]) ? static_cast<S>(x) : s[g]; });
+        each<T>(v, n, ids,
+                [=](uint32_t g, T x) { s[g] = sem::lt(static_cast<S>(x), s[g]) ? static_cast<S>(x) : s[g]; });
     else
-        each<T>(v, n, ids, [=](uint32_t g, T x) { s[g] = sem::lt(s[g], static_cast<S>(x)) ? static_cast<S>(x) : s[g]; });
+        each<T>(v, n, ids,
+                [=](uint32_t g, T x) { s[g] = sem::lt(s[g], static_cast<S>(x)) ? static_cast<S>(x) : s[g]; });
 }
 
 } // namespace

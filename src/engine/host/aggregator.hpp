@@ -46,10 +46,10 @@ class Aggregator {
         ir::AggregateKind kind;
         ir::Index arg;
         Type type;
-        std::vector<int64_t> nulls;   // per group, empty: no NULL so far
-        std::vector<int64_t> narrow;  // Sum of I16 and I32 since the last carry; Min and Max of up to 64 bits
-        std::vector<int128> wide;     // Sum; Min and Max of I128
-        std::vector<double> real;     // F64 and F32
+        std::vector<int64_t> nulls;  // per group, empty: no NULL so far
+        std::vector<int64_t> narrow; // Sum of I16 and I32 since the last carry; Min and Max of up to 64 bits
+        std::vector<int128> wide;    // Sum; Min and Max of I128
+        std::vector<double> real;    // F64 and F32
     };
 
     void resize(uint32_t groups);

@@ -27,11 +27,11 @@ struct Vec {
 
 struct Batch {
     uint32_t n = 0;
-    bool identity = false;            // rows are base, base + 1, ...; `rows` is not set
+    bool identity = false; // rows are base, base + 1, ...; `rows` is not set
     uint32_t base = 0;
-    uint32_t *rows = nullptr;         // of the chunk
+    uint32_t *rows = nullptr;              // of the chunk
     uint32_t *entries[ir::max_joins] = {}; // of the tables of the joins passed; nullptr where nobody will ask
-    uint64_t epoch = 0;               // changes whenever the rows change; names them in caches
+    uint64_t epoch = 0;                    // changes whenever the rows change; names them in caches
 };
 
 // The index vectors of one batch.

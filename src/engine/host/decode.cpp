@@ -81,8 +81,8 @@ bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<Attri
 void check_column(const ColumnTarget &target, size_t rows) {
     const ColumnLayout &layout = *target.layout;
     static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1};
-    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32, Type::I64, Type::F32, Type::F64, Type::I64,
-                                    Type::Code};
+    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32, Type::I64,
+                                    Type::F32,  Type::F64, Type::I64, Type::Code};
     size_t codec = static_cast<size_t>(layout.codec);
     if (codec >= 8 || layout.attributes.empty() || layout.attributes.back().length != length[codec])
         throw DeviceError("column layout does not match its codec");
@@ -108,8 +108,8 @@ std::vector<Walk> plan_walks(const DecodeJob &job, bool &dictionary_full) {
     std::vector<Walk> walks;
     for (size_t i : order) {
         const ColumnTarget &t = job.columns[i];
-        Column column{t.layout, static_cast<uint8_t *>(t.values->data), static_cast<uint8_t *>(t.nulls->data),
-                      t.dictionary, static_cast<uint32_t>(length(i)) - 1, i};
+        Column column{t.layout,     static_cast<uint8_t *>(t.values->data), static_cast<uint8_t *>(t.nulls->data),
+                      t.dictionary, static_cast<uint32_t>(length(i)) - 1,   i};
         if (t.layout->codec == Codec::Text && !t.layout->missing_null) {
             column.missing_code = t.dictionary->intern(t.layout->missing_text);
             dictionary_full |= column.missing_code == Dictionary::full;

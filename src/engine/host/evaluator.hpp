@@ -30,10 +30,10 @@ struct LookupTable {
 // What every thread of an execution reads.
 struct Context {
     Program program;
-    std::vector<ir::Index> canonical;   // of each node: the first node that says the same
-    std::vector<int128> constants;      // their bits, aligned for vector loads
+    std::vector<ir::Index> canonical; // of each node: the first node that says the same
+    std::vector<int128> constants;    // their bits, aligned for vector loads
     std::vector<LookupTable> lookups;
-    std::vector<JoinTable> tables;      // by pipeline
+    std::vector<JoinTable> tables; // by pipeline
 };
 
 class Evaluator {

@@ -46,8 +46,8 @@ std::vector<Index> canonical_nodes(const Program &p) {
             if (canonical[j] != j || e.op != f.op || e.type != f.type)
                 continue;
             auto same = [&](Index x, Index y) {
-                return x == y || (e.op != Op::Column && e.op != Op::Const && x != none && y != none &&
-                                  x < i && y < j && canonical[x] == canonical[y]);
+                return x == y || (e.op != Op::Column && e.op != Op::Const && x != none && y != none && x < i && y < j &&
+                                  canonical[x] == canonical[y]);
             };
             if (e.op == Op::Lookup ? same(e.a, f.a) && e.b == f.b : same(e.a, f.a) && same(e.b, f.b) && same(e.c, f.c))
                 canonical[i] = j;
@@ -243,9 +243,8 @@ GroupTable HostExecution::run_aggregate(const std::vector<ChunkView> &chunks) {
     std::vector<std::unique_ptr<Aggregator>> aggregators(pool_.workers());
     stats_.rows_out += run(pipeline, chunks, [&](unsigned worker) {
         aggregators[worker] = std::make_unique<Aggregator>(context_, grouping);
-        return [&, worker](const Batch &batch, Evaluator &evaluator) {
-            aggregators[worker]->consume(batch, evaluator);
-        };
+        return
+            [&, worker](const Batch &batch, Evaluator &evaluator) { aggregators[worker]->consume(batch, evaluator); };
     });
     Stopwatch watch(stats_.kernel_us);
     GroupMerger merger(context_.program);

@@ -353,8 +353,8 @@ void JoinTable::store_payload(Rows &rows, const std::vector<uint32_t> &place, si
         to.stored = type_width(from.type);
         if (!is_float(from.type)) {
             int128 min = sem::Limits<int128>::max, max = sem::Limits<int128>::min;
-            range_of_type(from.type, from.values.data(), from.nulls.empty() ? nullptr : from.nulls.data(), rows.n,
-                          min, max);
+            range_of_type(from.type, from.values.data(), from.nulls.empty() ? nullptr : from.nulls.data(), rows.n, min,
+                          max);
             if (min > max)
                 min = 0, max = -1;
             to.has_range = min >= INT64_MIN && max <= INT64_MAX;
@@ -441,8 +441,8 @@ uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, ui
     uint64_t *packed = scratch.packed.data();
     memset(packed, 0, n * sizeof(uint64_t));
     for (size_t i = 0; i < keys_.size(); ++i)
-        kernels().pack_key(keys_[i].type, n, keys[i].values, keys[i].nulls, keys_[i].min, keys_[i].max,
-                           keys_[i].stride, packed, invalid);
+        kernels().pack_key(keys_[i].type, n, keys[i].values, keys[i].nulls, keys_[i].min, keys_[i].max, keys_[i].stride,
+                           packed, invalid);
     if (form_ == Form::Bitmap)
         return kernels().probe_bitmap(Type::I64, n, packed, invalid, 0, domain_, bitmap_.data(), positions, entries);
     if (form_ == Form::Dense) {
@@ -482,7 +482,9 @@ std::string JoinTable::describe() const {
     size_t bytes = bitmap_.size() * 4 + offsets_.size() * 4 + slots_.size() * sizeof(Slot) + entry_words_.size() * 8;
     for (const PayloadColumn &column : payload_)
         bytes += column.values.size() + column.nulls.size();
-    const char *form = form_ == Form::Bitmap || form_ == Form::Dense ? "dense" : form_ == Form::Empty ? "empty" : "hash";
+    const char *form = form_ == Form::Bitmap || form_ == Form::Dense ? "dense"
+                       : form_ == Form::Empty                        ? "empty"
+                                                                     : "hash";
     char text[80];
     snprintf(text, sizeof(text), "%s %zu entries, %zu kB", form, rows_, (bytes + 1023) / 1024);
     return text;

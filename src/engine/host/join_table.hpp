@@ -40,8 +40,8 @@ struct PayloadColumn {
     size_t stored = 4; // bytes of one value in `values`
     int64_t low = 0;   // what is added to it
     std::vector<uint8_t> values;
-    std::vector<uint8_t> nulls;  // empty: no NULL
-    bool has_range = false;      // integer types, Bool, Code: over the values that are not NULL
+    std::vector<uint8_t> nulls; // empty: no NULL
+    bool has_range = false;     // integer types, Bool, Code: over the values that are not NULL
     int64_t min = 0, max = -1;
 };
 
@@ -97,8 +97,8 @@ class JoinTable {
     std::vector<uint32_t> offsets_; // Dense: domain + 1
     std::vector<Slot> slots_;       // Hash, Wide
     uint64_t slot_mask_ = 0;
-    size_t words_ = 0;                      // Wide: words of a key
-    std::vector<uint64_t> entry_words_;     // Wide: words_ per entry
+    size_t words_ = 0;                  // Wide: words of a key
+    std::vector<uint64_t> entry_words_; // Wide: words_ per entry
     std::vector<PayloadColumn> payload_;
 };
 

@@ -21,10 +21,10 @@ struct Kernels {
     void (*compare)(ir::Op op, Type type, size_t n, Vec a, Vec b, uint8_t *out);
     // Three-valued And, Or over vectors that are not constant.
     void (*logic)(ir::Op op, size_t n, Vec a, Vec b, uint8_t *out, uint8_t *out_nulls);
-    void (*either)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);     // a | b
-    void (*both)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);       // a & b
-    void (*and_not)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);    // a & ~b (0 or 1 each)
-    void (*invert)(size_t n, const uint8_t *a, uint8_t *out);                       // !a
+    void (*either)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);  // a | b
+    void (*both)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);    // a & b
+    void (*and_not)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out); // a & ~b (0 or 1 each)
+    void (*invert)(size_t n, const uint8_t *a, uint8_t *out);                    // !a
     // The positions i with truth[i] and not nulls[i] (may be nullptr), in order.
     uint32_t (*select)(uint32_t n, const uint8_t *truth, const uint8_t *nulls, uint32_t *positions);
     // out[i] = from[at[i]] for values of `width` bytes; out may be at or from when width is 4 and at[i] >= i.

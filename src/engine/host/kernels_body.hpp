@@ -80,13 +80,16 @@ template <class F, class T> int arithmetic_of(size_t n, Vec a, Vec b, const uint
     T *to = static_cast<T *>(out);
     if (a.constant) {
         T c = x[0];
-        return arithmetic_loop<F, T>(n, [=](size_t) { return c; }, [=](size_t i) { return y[i]; }, nulls, to);
+        return arithmetic_loop<F, T>(
+            n, [=](size_t) { return c; }, [=](size_t i) { return y[i]; }, nulls, to);
     }
     if (b.constant) {
         T c = y[0];
-        return arithmetic_loop<F, T>(n, [=](size_t i) { return x[i]; }, [=](size_t) { return c; }, nulls, to);
+        return arithmetic_loop<F, T>(
+            n, [=](size_t i) { return x[i]; }, [=](size_t) { return c; }, nulls, to);
     }
-    return arithmetic_loop<F, T>(n, [=](size_t i) { return x[i]; }, [=](size_t i) { return y[i]; }, nulls, to);
+    return arithmetic_loop<F, T>(
+        n, [=](size_t i) { return x[i]; }, [=](size_t i) { return y[i]; }, nulls, to);
 }
 
 int arithmetic(Op op, Type type, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
@@ -385,8 +388,8 @@ uint32_t probe_bitmap(Type type, uint32_t n, const void *keys, const uint8_t *nu
                 __m128i absent = _mm_loadu_si128(reinterpret_cast<const __m128i *>(nulls + begin));
                 inside = static_cast<__mmask16>(inside & _mm_testn_epi8_mask(absent, absent));
             }
-            __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), inside, _mm512_srli_epi32(slot, 5),
-                                                        bitmap, 4);
+            __m512i words =
+                _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), inside, _mm512_srli_epi32(slot, 5), bitmap, 4);
             __m512i bits = _mm512_sllv_epi32(one, _mm512_and_si512(slot, low5));
             __mmask16 hit = _mm512_mask_test_epi32_mask(inside, words, bits);
             _mm512_storeu_si512(positions + k, _mm512_maskz_compress_epi32(hit, index));
@@ -520,8 +523,25 @@ size_t count(size_t n, const uint8_t *flags) {
 } // namespace
 
 extern const Kernels table;
-const Kernels table = {GPUSCAN_KERNELS_NAME, arithmetic, negate,       cast,     bounded,     compare, logic,
-                       either,               both,       and_not,      invert,   select,      gather,  gather_narrow,
-                       probe_bitmap,         pack_key,   group_index,  sum,      sum_double,  count};
+const Kernels table = {GPUSCAN_KERNELS_NAME,
+                       arithmetic,
+                       negate,
+                       cast,
+                       bounded,
+                       compare,
+                       logic,
+                       either,
+                       both,
+                       and_not,
+                       invert,
+                       select,
+                       gather,
+                       gather_narrow,
+                       probe_bitmap,
+                       pack_key,
+                       group_index,
+                       sum,
+                       sum_double,
+                       count};
 
 } // namespace gpuscan::host::GPUSCAN_KERNELS

@@ -36,9 +36,7 @@ constexpr int spin_microseconds = 50;
 constexpr unsigned fewest_cores_to_spin = 3;
 constexpr char oom_score_adj[] = "300"; // the kernel should rather take this process than the server
 
-void end_process(int) {
-    _exit(0);
-}
+void end_process(int) { _exit(0); }
 
 void block_all_signals() {
     sigset_t all;

@@ -14,8 +14,8 @@ struct DeviceProcessOptions {
     size_t shared_buffers_size; // bytes
     const void *protect[4];     // addresses inside mappings that must become read-only (PostgreSQL's shared memory)
     int nprotect;
-    void *detach;               // PostgreSQL's System V interlock segment, or nullptr
-    const char *cache_dir;      // for compiled kernels, below the data directory
+    void *detach;          // PostgreSQL's System V interlock segment, or nullptr
+    const char *cache_dir; // for compiled kernels, below the data directory
 };
 
 // Runs until the parent dies or asks by SIGTERM; never returns to PostgreSQL code.

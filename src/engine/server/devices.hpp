@@ -48,9 +48,7 @@ class Devices {
     }
 
   private:
-    ServedDeviceRef &place(protocol::DeviceKind kind) {
-        return kind == protocol::DeviceKind::Cuda ? cuda_ : host_;
-    }
+    ServedDeviceRef &place(protocol::DeviceKind kind) { return kind == protocol::DeviceKind::Cuda ? cuda_ : host_; }
 
     std::mutex lock_;
     ServedDeviceRef host_, cuda_;

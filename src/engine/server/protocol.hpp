@@ -41,10 +41,10 @@
 
 namespace gpuscan::protocol {
 
-constexpr uint32_t area_magic = 0x47505341; // "GPSA"
-constexpr uint32_t slot_buffer_size = 1u << 20; // bytes of input and of output per slot
-constexpr uint32_t max_window_pages = 1024;     // pages of one Decode request in place
-constexpr uint32_t max_copied_pages = 64;       // pages of one Decode request by copy (they lie in the input)
+constexpr uint32_t area_magic = 0x47505341;      // "GPSA"
+constexpr uint32_t slot_buffer_size = 1u << 20;  // bytes of input and of output per slot
+constexpr uint32_t max_window_pages = 1024;      // pages of one Decode request in place
+constexpr uint32_t max_copied_pages = 64;        // pages of one Decode request by copy (they lie in the input)
 constexpr uint32_t request_abandoned = 1u << 31; // bit of Slot::request; the numbers count modulo this
 constexpr uint32_t bitmap_bytes = (pages_per_chunk + 7) / 8;
 
@@ -57,7 +57,7 @@ enum class Command : uint32_t {
     Open,
     DefineSource,
     Stage,
-    Decode,     // pages of the staged chunk that is being built
+    Decode, // pages of the staged chunk that is being built
     Publish,
     DecodeRows, // pages with tuple masks, into the source's transient rows
     Batch,      // rows that the backend decoded itself
@@ -68,21 +68,21 @@ enum class Command : uint32_t {
     Close,
     Evict,
     ListCache,
-    Test,       // test builds only: crash, stall, write to shared_buffers
+    Test, // test builds only: crash, stall, write to shared_buffers
 };
 
 enum class Status : uint32_t {
     Ok = 0,
-    Fallback = 1,  // the device cannot; `message` says why. The backend runs the CPU plan
-    RowError = 2,  // a row met an SQL error: the CPU plan decides
+    Fallback = 1, // the device cannot; `message` says why. The backend runs the CPU plan
+    RowError = 2, // a row met an SQL error: the CPU plan decides
     Cancelled = 3,
-    Lost = 4,      // made up by the backend: the device process is gone
-    Invalid = 5,   // malformed request: a bug; also answered by the CPU plan
+    Lost = 4,    // made up by the backend: the device process is gone
+    Invalid = 5, // malformed request: a bug; also answered by the CPU plan
 };
 
 // What the views show about one device; written by the device process.
 struct DeviceEntry {
-    uint32_t kind; // DeviceKind
+    uint32_t kind;  // DeviceKind
     uint32_t state; // ServiceState
     char name[96];
     char note[160]; // e.g. why there is no GPU
@@ -103,12 +103,12 @@ struct Slot {
     std::atomic<uint32_t> reply;      // futex; == request: idle
     std::atomic<uint32_t> cancel;     // non-zero: stop what runs
     int32_t backend_pid;
-    uint32_t command;                 // Command
-    uint32_t status;                  // Status
-    uint32_t input_offset;            // where in `input` the request starts
+    uint32_t command;      // Command
+    uint32_t status;       // Status
+    uint32_t input_offset; // where in `input` the request starts
     uint32_t input_size;
     uint32_t output_size;
-    char message[256];                // reason of Fallback or Invalid
+    char message[256]; // reason of Fallback or Invalid
     char pad[64];
 };
 
@@ -187,9 +187,9 @@ enum class StageState : uint32_t {
     NeedPages = 2, // this session is now the chunk's builder: decode the pages in `missing`, then Publish
     Busy = 3,      // another session builds it; `missing` as above. Wait and stage again, or accept_missing
 };
-struct StageReply { // also the reply to Publish. Followed by one bitmap (bitmap_bytes): covered (Ready) or missing
-    uint32_t state; // StageState
-    uint32_t pages; // bits set in the bitmap
+struct StageReply {     // also the reply to Publish. Followed by one bitmap (bitmap_bytes): covered (Ready) or missing
+    uint32_t state;     // StageState
+    uint32_t pages;     // bits set in the bitmap
     uint32_t pass_full; // 1: run the pipeline before staging more
     uint32_t unused;
 };
@@ -263,7 +263,7 @@ struct RunReply { // joins: njoins times char[64]
     uint32_t unused;
 };
 
-struct FetchReply { // ngroups * nkeys ir::Value; ngroups * naggregates ir::AggregateState; ngroups * nkeys nulls
+struct FetchReply {   // ngroups * nkeys ir::Value; ngroups * naggregates ir::AggregateState; ngroups * nkeys nulls
     uint32_t ngroups; // 0: no more
     uint32_t nkeys, naggregates;
     uint32_t unused;

@@ -13,7 +13,7 @@ using namespace protocol;
 namespace {
 
 constexpr size_t build_part = 4; // room is made for a hash table up to this part of the device's memory
-constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
+constexpr int run_attempts = 3;  // of the main pipeline, evicting in between when the device runs out of memory
 
 void check(bool good, const char *what) {
     if (!good)

@@ -23,7 +23,7 @@ struct SessionRequest {
     protocol::Command command = protocol::Command::None;
     const uint8_t *input = nullptr;
     size_t input_size = 0;
-    uint8_t *output = nullptr; // protocol::slot_buffer_size bytes
+    uint8_t *output = nullptr;                     // protocol::slot_buffer_size bytes
     const std::atomic<uint32_t> *cancel = nullptr; // the same for all requests of a session
 };
 

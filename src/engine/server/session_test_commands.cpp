@@ -1,6 +1,7 @@
 // Faults on demand, for the tests of everything that must survive them. Absent from a normal build.
-#include <csignal>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "engine/server/session.hpp"
 
@@ -45,9 +46,7 @@ void Session::test(MessageReader &in, const std::atomic<uint32_t> *cancel) {
 
 #else
 
-void Session::test(MessageReader &, const std::atomic<uint32_t> *) {
-    throw InvalidMessage("not a test build");
-}
+void Session::test(MessageReader &, const std::atomic<uint32_t> *) { throw InvalidMessage("not a test build"); }
 
 #endif
 

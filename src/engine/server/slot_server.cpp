@@ -109,6 +109,7 @@ class SlotThread {
 
 void *thread_main(void *thread) {
     static_cast<SlotThread *>(thread)->run();
+    return nullptr; // (not reached; for cppcheck)
 }
 
 } // namespace

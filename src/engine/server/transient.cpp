@@ -64,14 +64,13 @@ void DecodedRows::reserve(uint32_t rows) {
     capacity_ = capacity;
 }
 
-std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &window,
-                                            const std::vector<TupleMask> &masks,
+std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
                                             const std::atomic<uint32_t> *cancel) {
     uint32_t rows = nrows_;
     DecodeJob job;
     for (size_t i = 0; i < window.size(); ++i) {
-        job.pages.push_back({window[i].data, rows, window[i].ntuples, static_cast<uint16_t>(window[i].in_place),
-                             &masks[i]});
+        job.pages.push_back(
+            {window[i].data, rows, window[i].ntuples, static_cast<uint16_t>(window[i].in_place), &masks[i]});
         rows += window[i].ntuples;
     }
     reserve(rows);
@@ -133,8 +132,7 @@ void DecodedRows::add_to(PassInput &input) {
     }
     for (size_t c = 0; c < columns_.size(); ++c)
         view.columns.push_back(column_view(columns_[c].type, *data_[c].values,
-                                           data_[c].stats.any_null ? data_[c].nulls.get() : nullptr,
-                                           data_[c].stats));
+                                           data_[c].stats.any_null ? data_[c].nulls.get() : nullptr, data_[c].stats));
     input.chunks.push_back(std::move(view));
     input.rows += valid_;
 }

@@ -66,9 +66,7 @@ static double cache_bytes() {
     return guc_cache_size * 1024.0;
 }
 
-static const Rates &rates() {
-    return use_gpu() ? gpu_rates : host_rates;
-}
+static const Rates &rates() { return use_gpu() ? gpu_rates : host_rates; }
 
 static double threads() {
     if (use_gpu())
@@ -81,9 +79,7 @@ static double threads() {
     return cores > 1 ? static_cast<double>(cores) : 1;
 }
 
-static Cost units(double ns) {
-    return ns / ns_per_unit;
-}
+static Cost units(double ns) { return ns / ns_per_unit; }
 
 Cost device_source_cost(const SourceWork *work) {
     const Rates &r = rates();
@@ -100,9 +96,7 @@ Cost device_source_cost(const SourceWork *work) {
     return units(shared / threads() + decoded * pin_page_ns + by_row * by_row_page_ns);
 }
 
-Cost device_build_cost(double rows) {
-    return units(rows * rates().build_ns);
-}
+Cost device_build_cost(double rows) { return units(rows * rates().build_ns); }
 
 // Tables beyond the cache of one core miss it on every probe.
 Cost device_probe_cost(double rows, double entries) {

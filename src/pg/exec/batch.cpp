@@ -100,8 +100,8 @@ bool batch_add(FragmentRun *run, const Datum *values, const bool *nulls) {
         }
         ir::Value value = {};
         const char *reason = nullptr;
-        if (!nulls[i] && !encode_value(values[i], column->column->typid, type, column->column->scale, true,
-                                       &value, &reason))
+        if (!nulls[i] &&
+            !encode_value(values[i], column->column->typid, type, column->column->scale, true, &value, &reason))
             return give_up(run, "%s", reason);
         store_value(column->values + row * type_width(type), type, &value);
     }

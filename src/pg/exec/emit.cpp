@@ -39,8 +39,7 @@ bool can_be_shown(FragmentRun *run, const FragmentOutput *output, uint64 group) 
         return true;
     switch (output->kind) {
     case OutputKind::SumInt8:
-        return wide(&value) == static_cast<int64>(wide(&value)) ||
-               give_up(run, "a sum is out of bigint's range");
+        return wide(&value) == static_cast<int64>(wide(&value)) || give_up(run, "a sum is out of bigint's range");
     case OutputKind::SumFloat8:
     case OutputKind::AvgFloat8:
         return !std::isinf(float_of(state)) || give_up(run, "a sum of floats is infinite");

@@ -11,8 +11,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short = 0x8000,
-                 numeric_special = 0xC000;
+constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short = 0x8000, numeric_special = 0xC000;
 
 struct NumericParts {
     bool negative;
@@ -142,8 +141,7 @@ bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_sca
     case FLOAT8OID: {
         uint64 bits = 0;
         if (type == Type::F32) {
-            float4 number =
-                typid == FLOAT4OID ? DatumGetFloat4(value) : static_cast<float4>(DatumGetFloat8(value));
+            float4 number = typid == FLOAT4OID ? DatumGetFloat4(value) : static_cast<float4>(DatumGetFloat8(value));
             memcpy(&bits, &number, sizeof number);
         } else {
             float8 number = typid == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value);
@@ -216,8 +214,7 @@ Datum make_numeric(int128 value, int32 scale) {
     } while (left > 0 || written <= scale);
     if (negative)
         *--at = '-';
-    return DirectFunctionCall3(numeric_in, CStringGetDatum(at), ObjectIdGetDatum(InvalidOid),
-                               Int32GetDatum(-1));
+    return DirectFunctionCall3(numeric_in, CStringGetDatum(at), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 }
 
 double float_of_value(Type type, const ir::Value *value) {

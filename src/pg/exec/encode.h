@@ -9,8 +9,7 @@
 namespace gpuscan {
 
 // A value in the width of its type, sign-extended to 128 bits; floats as their bits in the low word.
-bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_scale, ir::Value *to,
-                  const char **reason);
+bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_scale, ir::Value *to, const char **reason);
 
 // Writes an encoded value as one element of a column.
 void store_value(char *to, Type type, const ir::Value *value);

@@ -19,9 +19,7 @@ struct Explainer {
     bool prefix;   // columns with their table's name
 };
 
-bool is_text(const ExplainState *es) {
-    return es->format == EXPLAIN_FORMAT_TEXT;
-}
+bool is_text(const ExplainState *es) { return es->format == EXPLAIN_FORMAT_TEXT; }
 
 // ---- names and expressions ----
 
@@ -63,10 +61,9 @@ List *column_names(const Explainer *explainer, int index) {
     const FragmentSource *source = &explainer->state->fragment->sources[index];
     List *names = NIL;
     for (int i = 0; i < source->ncolumns; ++i) {
-        const char *name =
-            column_name(source, explainer->state->run.children[index], source->columns[i].attnum);
-        names = lappend(names, name ? pstrdup(quote_identifier(name))
-                                    : psprintf("column %d", source->columns[i].attnum));
+        const char *name = column_name(source, explainer->state->run.children[index], source->columns[i].attnum);
+        names =
+            lappend(names, name ? pstrdup(quote_identifier(name)) : psprintf("column %d", source->columns[i].attnum));
     }
     return names;
 }
@@ -133,9 +130,8 @@ void show_join(const Explainer *explainer, int index) {
     char *condition = deparse_conditions(explainer, join->clauses);
     char *build_filter = deparse_conditions(explainer, source->quals);
     char *filter = deparse_conditions(explainer, join->filters);
-    const char *table = explainer->es->analyze && static_cast<uint32>(index) < report->njoins
-                            ? report->joins[index]
-                            : nullptr;
+    const char *table =
+        explainer->es->analyze && static_cast<uint32>(index) < report->njoins ? report->joins[index] : nullptr;
     if (is_text(explainer->es)) {
         char *label = psprintf("Join %d", index + 1);
         ExplainPropertyText(label, text_of_source(explainer, join->source), explainer->es);
@@ -177,8 +173,7 @@ void show_steps(const Explainer *explainer) {
 // The device that would be used now.
 const char *device_now() {
     protocol::Area *area = device_area();
-    if (!area || guc_device == DEVICE_NONE ||
-        area->state.load() != static_cast<uint32>(protocol::ServiceState::Ready))
+    if (!area || guc_device == DEVICE_NONE || area->state.load() != static_cast<uint32>(protocol::ServiceState::Ready))
         return "none";
     const uint32 ready = static_cast<uint32>(protocol::ServiceState::Ready);
     if (guc_device != DEVICE_HOST && area->devices[1].state == ready)
@@ -195,8 +190,7 @@ void show_durations(const Explainer *explainer, const RunReport *report) {
     if (is_text(es)) {
         ExplainPropertyText("Device Work",
                             psprintf("run=%.3f ms  compile=%.3f ms  link=" UINT64_FORMAT " bytes",
-                                     report->kernel_us / 1000.0, report->compile_us / 1000.0,
-                                     report->link_bytes),
+                                     report->kernel_us / 1000.0, report->compile_us / 1000.0, report->link_bytes),
                             es);
         return;
     }
@@ -216,8 +210,7 @@ void show_report(const Explainer *explainer) {
         ExplainPropertyUInteger("Device Executions", nullptr, explainer->state->executions, es);
     if (is_text(es)) {
         ExplainPropertyText("Pages",
-                            psprintf("cached=" UINT64_FORMAT "  decoded=" UINT64_FORMAT
-                                     "  by row=" UINT64_FORMAT,
+                            psprintf("cached=" UINT64_FORMAT "  decoded=" UINT64_FORMAT "  by row=" UINT64_FORMAT,
                                      report->pages_cached, report->pages_decoded, report->pages_by_row),
                             es);
         if (report->rows_by_cpu > 0)

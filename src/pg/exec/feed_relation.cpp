@@ -35,10 +35,9 @@ constexpr bool lock_map = (GPUSCAN_TEST_NO_BARRIER & 2) == 0;
 
 constexpr Size bitmap_bytes_aligned = (protocol::bitmap_bytes + 7) / 8 * 8;
 constexpr uint32 map_bytes = BLCKSZ - MAXALIGN(SizeOfPageHeaderData);
-static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0,
-              "a map page has two bits per heap page");
+static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0, "a map page has two bits per heap page");
 constexpr uint32 accepted_missing = 256; // so few pages are read row by row rather than waited for
-constexpr int longest_wait = 500; // ms for another session's build, then the missing pages are read by row
+constexpr int longest_wait = 500;        // ms for another session's build, then the missing pages are read by row
 
 struct Window {
     bool in_flight;
@@ -69,12 +68,8 @@ struct ChunkFeed {
     uint32 nbad;
 };
 
-bool bit(const uint8 *bitmap, uint32 i) {
-    return (bitmap[i / 8] >> (i % 8)) & 1;
-}
-void set_bit(uint8 *bitmap, uint32 i) {
-    bitmap[i / 8] |= 1 << (i % 8);
-}
+bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
+void set_bit(uint8 *bitmap, uint32 i) { bitmap[i / 8] |= 1 << (i % 8); }
 
 // ---- what may be cached ----
 
@@ -82,11 +77,9 @@ void set_bit(uint8 *bitmap, uint32 i) {
 // the cache: no WAL, in-place updates (catalogs), storage of this very transaction (COPY FREEZE).
 bool is_cacheable(Relation relation) {
     char kind = relation->rd_rel->relkind;
-    return relation->rd_rel->relam == HEAP_TABLE_AM_OID &&
-           (kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && !RelationUsesLocalBuffers(relation) &&
-           RelationNeedsWAL(relation) && !IsCatalogRelation(relation) &&
-           RelationGetRelid(relation) >= FirstNormalObjectId &&
-           relation->rd_createSubid == InvalidSubTransactionId &&
+    return relation->rd_rel->relam == HEAP_TABLE_AM_OID && (kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) &&
+           !RelationUsesLocalBuffers(relation) && RelationNeedsWAL(relation) && !IsCatalogRelation(relation) &&
+           RelationGetRelid(relation) >= FirstNormalObjectId && relation->rd_createSubid == InvalidSubTransactionId &&
            relation->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
            relation->rd_firstRelfilelocatorSubid == InvalidSubTransactionId;
 }
@@ -369,8 +362,8 @@ void prepare_windows(ChunkFeed *feed) {
         return;
     feed->bad = static_cast<uint16 *>(palloc(2 * pages_per_chunk * sizeof(uint16)));
     for (Window &window : feed->windows) {
-        window.entries = static_cast<protocol::PageEntry *>(
-            palloc(protocol::max_window_pages * sizeof(protocol::PageEntry)));
+        window.entries =
+            static_cast<protocol::PageEntry *>(palloc(protocol::max_window_pages * sizeof(protocol::PageEntry)));
         window.buffers = static_cast<PageBuffer *>(palloc(protocol::max_window_pages * sizeof(PageBuffer)));
     }
     feed->windows[1].input_offset = protocol::slot_buffer_size / 2;
@@ -445,8 +438,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
                 break;
             return give_up(run, "the map of %s keeps changing", RelationGetRelationName(feed->relation));
         default:
-            return give_up(run, "the device could not stage a part of %s",
-                           RelationGetRelationName(feed->relation));
+            return give_up(run, "the device could not stage a part of %s", RelationGetRelationName(feed->relation));
         }
     }
 }

@@ -29,12 +29,8 @@ struct RowFeed {
     MemoryContext row_context;
 };
 
-void take_tuple(TupleMask *mask, uint32 offset) {
-    mask->bits[offset / 64] |= uint64(1) << (offset % 64);
-}
-bool has_tuple(const TupleMask *mask, uint32 offset) {
-    return (mask->bits[offset / 64] >> (offset % 64)) & 1;
-}
+void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
+bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
 
 // The visible tuples of a page under its lock.
 uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, TupleMask *mask) {
@@ -136,12 +132,11 @@ bool send_window(RowFeed *feed) {
         case PageStatus::Ok:
             break;
         case PageStatus::Unrepresentable:
-            sent = give_up(run, "a value of %s does not fit the device's type",
-                           RelationGetRelationName(feed->relation));
+            sent =
+                give_up(run, "a value of %s does not fit the device's type", RelationGetRelationName(feed->relation));
             break;
         default:
-            sent = decode_here(feed,
-                               feed->copy ? feed->images + Size(i) * BLCKSZ : BufferGetPage(feed->buffers[i]),
+            sent = decode_here(feed, feed->copy ? feed->images + Size(i) * BLCKSZ : BufferGetPage(feed->buffers[i]),
                                feed->blocks[i], &feed->masks[i]);
         }
     }
@@ -207,8 +202,7 @@ uint32 covered_words(const uint8 *covered, uint32 page, uint32 npages) {
 
 bool feed_rows(FragmentRun *run, int source, BufferAccessStrategy strategy, BlockNumber first, uint32 npages,
                const uint8 *covered) {
-    MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
     MemoryContext old = MemoryContextSwitchTo(context);
     RowFeed feed = {};
     feed.run = run;

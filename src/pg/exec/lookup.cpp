@@ -12,9 +12,7 @@ namespace {
 
 constexpr uint32 entries_between_checks = 256;
 
-DictionaryCopy *copy_of(const FragmentRun *run, int source, int column) {
-    return &run->copies[source][column];
-}
+DictionaryCopy *copy_of(const FragmentRun *run, int source, int column) { return &run->copies[source][column]; }
 
 struct varlena *entry_at(const DictionaryCopy *copy, uint32 code) {
     return reinterpret_cast<struct varlena *>(copy->data + copy->offsets[code]);
@@ -75,8 +73,7 @@ Table make_table(FragmentRun *run, uint32 entries, Type type) {
     table.type = type;
     table.values = static_cast<char *>(
         MemoryContextAllocExtended(run->context, (Size(entries) + 1) * type_width(type), MCXT_ALLOC_HUGE));
-    table.nulls =
-        static_cast<uint8 *>(MemoryContextAllocExtended(run->context, Size(entries) + 1, MCXT_ALLOC_HUGE));
+    table.nulls = static_cast<uint8 *>(MemoryContextAllocExtended(run->context, Size(entries) + 1, MCXT_ALLOC_HUGE));
     return table;
 }
 
@@ -227,13 +224,11 @@ bool read_dictionary(FragmentRun *run, int source, int column) {
         head.column = column;
         head.first = copy->size;
         memcpy(device_input(run->connection), &head, sizeof head);
-        if (!request(run, protocol::Command::ReadDictionary, sizeof head,
-                     sizeof(protocol::ReadDictionaryReply)))
+        if (!request(run, protocol::Command::ReadDictionary, sizeof head, sizeof(protocol::ReadDictionaryReply)))
             return false;
         uint32 size;
         const char *output = device_output(run->connection, &size);
-        const protocol::ReadDictionaryReply *reply =
-            reinterpret_cast<const protocol::ReadDictionaryReply *>(output);
+        const protocol::ReadDictionaryReply *reply = reinterpret_cast<const protocol::ReadDictionaryReply *>(output);
         if (copy->known && reply->id != copy->id) { // another dictionary took its place: from the start
             copy->size = 0;
             copy->data_used = 0;

@@ -16,15 +16,9 @@
 namespace gpuscan {
 namespace {
 
-GpuScanState *state_of(PlanState *node) {
-    return reinterpret_cast<GpuScanState *>(node);
-}
-GpuScanState *state_of(CustomScanState *node) {
-    return reinterpret_cast<GpuScanState *>(node);
-}
-const CustomScan *plan_of(GpuScanState *state) {
-    return reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan);
-}
+GpuScanState *state_of(PlanState *node) { return reinterpret_cast<GpuScanState *>(node); }
+GpuScanState *state_of(CustomScanState *node) { return reinterpret_cast<GpuScanState *>(node); }
+const CustomScan *plan_of(GpuScanState *state) { return reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan); }
 
 // ---- begin ----
 
@@ -38,8 +32,7 @@ void open_sources(GpuScanState *state) {
         const FragmentSource *source = &fragment->sources[i];
         if (!source->is_relation) {
             Plan *plan = static_cast<Plan *>(list_nth(plan_of(state)->custom_plans, source->child));
-            run->children[i] =
-                ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+            run->children[i] = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
             state->css.custom_ps = lappend(state->css.custom_ps, run->children[i]);
         } else if (!(state->eflags & EXEC_FLAG_EXPLAIN_ONLY)) {
             run->relations[i] = executor_relation(estate, source->rti);
@@ -105,8 +98,7 @@ const char *reason_for_cpu(GpuScanState *state) {
     // A serializable transaction must notice every conflicting writer, and nobody would look at cached pages' tuples.
     if (IsolationIsSerializable())
         for (int i = 0; i < state->fragment->nsources; ++i)
-            if (state->run.relations[i] &&
-                CheckForSerializableConflictOutNeeded(state->run.relations[i], snapshot))
+            if (state->run.relations[i] && CheckForSerializableConflictOutNeeded(state->run.relations[i], snapshot))
                 return "the transaction is serializable";
     return nullptr;
 }
@@ -159,9 +151,7 @@ TupleTableSlot *next_row(ScanState *node) {
     return slot;
 }
 
-bool recheck(ScanState *, TupleTableSlot *) {
-    return true;
-}
+bool recheck(ScanState *, TupleTableSlot *) { return true; }
 
 TupleTableSlot *exec(GpuScanState *state) {
     if (state->phase == Phase::Fresh)
@@ -207,18 +197,10 @@ void end(GpuScanState *state) {
 
 extern "C" {
 
-static void begin_gpuscan(CustomScanState *node, EState *estate, int eflags) {
-    begin(state_of(node), estate, eflags);
-}
-static TupleTableSlot *exec_gpuscan(CustomScanState *node) {
-    return exec(state_of(node));
-}
-static void end_gpuscan(CustomScanState *node) {
-    end(state_of(node));
-}
-static void rescan_gpuscan(CustomScanState *node) {
-    rescan(state_of(node));
-}
+static void begin_gpuscan(CustomScanState *node, EState *estate, int eflags) { begin(state_of(node), estate, eflags); }
+static TupleTableSlot *exec_gpuscan(CustomScanState *node) { return exec(state_of(node)); }
+static void end_gpuscan(CustomScanState *node) { end(state_of(node)); }
+static void rescan_gpuscan(CustomScanState *node) { rescan(state_of(node)); }
 static void explain_gpuscan(CustomScanState *node, List *ancestors, ExplainState *es) {
     explain_node(state_of(node), ancestors, es);
 }
@@ -266,8 +248,6 @@ PlanState *init_fallback(GpuScanState *state, int eflags) {
     return state->fallback;
 }
 
-void executor_init() {
-    RegisterCustomScanMethods(&gpuscan_scan_methods);
-}
+void executor_init() { RegisterCustomScanMethods(&gpuscan_scan_methods); }
 
 } // namespace gpuscan

@@ -86,8 +86,7 @@ Fragment *counting_fragment(Relation relation, FragmentColumn *columns, int ncol
     Size pipeline_at = aggregate_at + aligned(sizeof(ir::Aggregate));
     fragment->program_size = pipeline_at + aligned(sizeof(ir::Pipeline));
     fragment->program = static_cast<char *>(palloc0(fragment->program_size));
-    fragment->program_constants =
-        reinterpret_cast<ir::Constant *>(fragment->program + aligned(sizeof(ProgramHeader)));
+    fragment->program_constants = reinterpret_cast<ir::Constant *>(fragment->program + aligned(sizeof(ProgramHeader)));
     memcpy(fragment->program, &head.header, sizeof head.header);
     memcpy(fragment->program + aligned(sizeof head.header), &head.source, sizeof head.source);
     for (int i = 0; i < ncolumns; ++i) {
@@ -126,9 +125,8 @@ Relation open_table(Oid relid) {
     Relation relation = table_open(relid, AccessShareLock);
     char kind = relation->rd_rel->relkind;
     if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
-        ereport(ERROR,
-                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                 errmsg("\"%s\" is not a table or materialized view", RelationGetRelationName(relation))));
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("\"%s\" is not a table or materialized view", RelationGetRelationName(relation))));
     AclResult result = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
     if (result != ACLCHECK_OK)
         aclcheck_error(result, get_relkind_objtype(kind), RelationGetRelationName(relation));
@@ -141,22 +139,20 @@ Relation open_table(Oid relid) {
 int64 prewarm(Oid relid) {
     Relation relation = open_table(relid);
     TupleDesc desc = RelationGetDescr(relation);
-    FragmentColumn *fixed =
-        static_cast<FragmentColumn *>(palloc0(sizeof(FragmentColumn) * (desc->natts + 1)));
+    FragmentColumn *fixed = static_cast<FragmentColumn *>(palloc0(sizeof(FragmentColumn) * (desc->natts + 1)));
     int nfixed = 0;
     int64 pages = 0;
     const char *reason = nullptr;
 
     for (int i = 0; i < desc->natts; ++i)
-        if (!TupleDescAttr(desc, i)->attisdropped &&
-            describe_column(TupleDescAttr(desc, i), &fixed[nfixed]) && fixed[nfixed].codec != Codec::Text)
+        if (!TupleDescAttr(desc, i)->attisdropped && describe_column(TupleDescAttr(desc, i), &fixed[nfixed]) &&
+            fixed[nfixed].codec != Codec::Text)
             ++nfixed;
     pages = warm_columns(relation, fixed, nfixed, &reason);
     if (pages < 0)
-        ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                 errmsg("could not cache columns of \"%s\" on a device", RelationGetRelationName(relation)),
-                 errdetail("The reason is: %s.", reason)));
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("could not cache columns of \"%s\" on a device", RelationGetRelationName(relation)),
+                        errdetail("The reason is: %s.", reason)));
     for (int i = 0; i < desc->natts; ++i) {
         FragmentColumn column;
         if (TupleDescAttr(desc, i)->attisdropped || !describe_column(TupleDescAttr(desc, i), &column) ||
@@ -164,8 +160,8 @@ int64 prewarm(Oid relid) {
             continue;
         int64 staged = warm_columns(relation, &column, 1, &reason);
         if (staged < 0)
-            ereport(NOTICE, (errmsg("column \"%s\" is left out: %s", NameStr(TupleDescAttr(desc, i)->attname),
-                                    reason)));
+            ereport(NOTICE,
+                    (errmsg("column \"%s\" is left out: %s", NameStr(TupleDescAttr(desc, i)->attname), reason)));
         else if (staged > pages)
             pages = staged;
     }
@@ -181,7 +177,5 @@ extern "C" {
 PG_FUNCTION_INFO_V1(gpuscan_prewarm);
 PGDLLEXPORT Datum gpuscan_prewarm(PG_FUNCTION_ARGS);
 
-Datum gpuscan_prewarm(PG_FUNCTION_ARGS) {
-    PG_RETURN_INT64(gpuscan::prewarm(PG_GETARG_OID(0)));
-}
+Datum gpuscan_prewarm(PG_FUNCTION_ARGS) { PG_RETURN_INT64(gpuscan::prewarm(PG_GETARG_OID(0))); }
 }

@@ -124,8 +124,8 @@ void reserve_groups(FragmentRun *run, uint64 more) {
     };
     run->keys = static_cast<ir::Value *>(grow(run->keys, size * fragment->nkeys * sizeof(ir::Value)));
     run->key_nulls = static_cast<bool *>(grow(run->key_nulls, size * fragment->nkeys));
-    run->states = static_cast<ir::AggregateState *>(
-        grow(run->states, size * fragment->naggregates * sizeof(ir::AggregateState)));
+    run->states =
+        static_cast<ir::AggregateState *>(grow(run->states, size * fragment->naggregates * sizeof(ir::AggregateState)));
     run->groups_allocated = size;
 }
 
@@ -222,11 +222,10 @@ bool run_fragment(FragmentRun *run) {
     MemoryContext old = MemoryContextSwitchTo(run->context);
     const Fragment *fragment = run->fragment;
     run->program = find_arrays(fragment);
-    run->copies =
-        static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
+    run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
-        run->copies[i] = static_cast<DictionaryCopy *>(
-            palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
+        run->copies[i] =
+            static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
     run->lookups = static_cast<LookupRun *>(palloc0(sizeof(LookupRun) * (fragment->nlookups + 1)));
 
     const char *reason = nullptr;

@@ -80,9 +80,7 @@ struct FragmentRun {
     ir::AggregateState *states; // ngroups * naggregates
 };
 
-inline Size aligned(Size size) {
-    return (size + 7) & ~Size(7);
-}
+inline Size aligned(Size size) { return (size + 7) & ~Size(7); }
 
 // Notes why the device cannot finish the fragment (the first reason counts); returns false.
 bool give_up(FragmentRun *run, const char *format, ...) pg_attribute_printf(2, 3);
@@ -95,8 +93,7 @@ bool accept(FragmentRun *run, protocol::Status status);
 bool request(FragmentRun *run, protocol::Command command, Size size, Size reply_size);
 
 // The current reply.
-template <typename Reply>
-const Reply *reply_of(const FragmentRun *run) {
+template <typename Reply> const Reply *reply_of(const FragmentRun *run) {
     uint32 size;
     return reinterpret_cast<const Reply *>(device_output(run->connection, &size));
 }

@@ -5,8 +5,7 @@
 
 namespace gpuscan {
 
-template <class T>
-struct Array {
+template <class T> struct Array {
     T *at;
     int count;
     int room;
@@ -16,8 +15,7 @@ struct Array {
 };
 
 // Appends one element and returns its index. A zeroed Array is an empty one.
-template <class T>
-int append(Array<T> *array, const T &element) {
+template <class T> int append(Array<T> *array, const T &element) {
     if (array->count == array->room) {
         int room = array->room == 0 ? 8 : array->room * 2;
         Size bytes = sizeof(T) * static_cast<Size>(room);

@@ -89,8 +89,7 @@ static bool needs_only(Node *node, Index rti) {
 // One equality: the side over the new source is the build key, the other one the probe key, both of one type.
 static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
     Index rti = a->blueprint->sources[source].rti;
-    Expr *probe = static_cast<Expr *>(linitial(clause->args)),
-         *build = static_cast<Expr *>(lsecond(clause->args));
+    Expr *probe = static_cast<Expr *>(linitial(clause->args)), *build = static_cast<Expr *>(lsecond(clause->args));
     if (!needs_only(reinterpret_cast<Node *>(build), rti))
         std::swap(probe, build);
     Oid funcid = OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno);
@@ -134,8 +133,8 @@ static bool add_join(Assembly *a, int source) {
         else if (!add_join_key(a, source, static_cast<OpExpr *>(lfirst(cell))))
             return false;
     }
-    return add_conjuncts(a, source, a->blueprint->sources[source].quals, 0) &&
-           add_conjuncts(a, 0, filters, source) && add_conjuncts(a, 0, join->filters, source);
+    return add_conjuncts(a, source, a->blueprint->sources[source].quals, 0) && add_conjuncts(a, 0, filters, source) &&
+           add_conjuncts(a, 0, join->filters, source);
 }
 
 static bool add_outputs(Assembly *a) {
@@ -259,16 +258,14 @@ static void write_sources(Assembly *a, Writer *w) {
     }
 }
 
-template <class T>
-static char *put(char *to, const Array<T> &array) {
+template <class T> static char *put(char *to, const Array<T> &array) {
     Size bytes = sizeof(T) * static_cast<Size>(array.count);
     if (bytes > 0)
         memcpy(to, array.at, bytes);
     return to + ((bytes + 7) & ~static_cast<Size>(7));
 }
 
-template <class T>
-static Size room(const Array<T> &array) {
+template <class T> static Size room(const Array<T> &array) {
     return (sizeof(T) * static_cast<Size>(array.count) + 7) & ~static_cast<Size>(7);
 }
 
@@ -293,9 +290,9 @@ static void write_program(Assembly *a, Fragment *out) {
     header.pipelines = static_cast<uint32_t>(w.pipelines.count);
 
     static_assert(sizeof header % 8 == 0, "arrays follow the header at once");
-    out->program_size = sizeof header + room(t.exprs) + room(t.constants) + room(w.lookups) +
-                        room(w.sources) + room(w.columns) + room(w.conjuncts) + room(w.joins) +
-                        room(w.lists) + room(a->states.states) + room(w.pipelines);
+    out->program_size = sizeof header + room(t.exprs) + room(t.constants) + room(w.lookups) + room(w.sources) +
+                        room(w.columns) + room(w.conjuncts) + room(w.joins) + room(w.lists) + room(a->states.states) +
+                        room(w.pipelines);
     out->program = static_cast<char *>(palloc0(out->program_size));
     char *at = out->program;
     memcpy(at, &header, sizeof header);
@@ -317,8 +314,7 @@ static void write_program(Assembly *a, Fragment *out) {
 static void describe(Assembly *a, Fragment *out) {
     const Blueprint *b = a->blueprint;
     out->nsources = b->nsources;
-    out->sources =
-        static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource) * static_cast<Size>(b->nsources)));
+    out->sources = static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource) * static_cast<Size>(b->nsources)));
     for (int i = 0; i < b->nsources; ++i) {
         const BlueprintSource *from = &b->sources[i];
         FragmentSource *to = &out->sources[i];
@@ -362,9 +358,8 @@ Fragment *assemble(const Blueprint *blueprint, bool binding) {
     begin(&a, blueprint, binding);
     if (!translate_all(&a)) {
         if (binding)
-            ereport(ERROR,
-                    (errcode(ERRCODE_INTERNAL_ERROR), errmsg("a GpuScan node cannot be bound to the device"),
-                     errdetail("A function or type that the plan uses has changed since it was made.")));
+            ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("a GpuScan node cannot be bound to the device"),
+                            errdetail("A function or type that the plan uses has changed since it was made.")));
         return nullptr;
     }
     Fragment *fragment = static_cast<Fragment *>(palloc0(sizeof(Fragment)));

@@ -16,11 +16,10 @@ struct BlueprintSource {
     Index rti;
     Oid relid; // InvalidOid for a CPU plan
     const char *alias;
-    int child; // CPU plan: index into the custom plans (from 1); else -1
-    List *
-        child_attnos; // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)
-    List *quals;      // implicitly ANDed expressions, in the order in which they should run
-    double rows;      // after the quals
+    int child;          // CPU plan: index into the custom plans (from 1); else -1
+    List *child_attnos; // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)
+    List *quals;        // implicitly ANDed expressions, in the order in which they should run
+    double rows;        // after the quals
 };
 
 // Source i (from 1) is joined in step i - 1.
@@ -39,9 +38,7 @@ struct Blueprint {
 };
 
 // The scan tuple's first columns are the outputs: keys, then aggregates; the fallback plan delivers just these.
-inline int output_count(const Blueprint *b) {
-    return list_length(b->keys) + list_length(b->aggrefs);
-}
+inline int output_count(const Blueprint *b) { return list_length(b->keys) + list_length(b->aggrefs); }
 
 // Builds program and description. Planner (binding = false): NULL where a device may not run it, the reason has been
 // told. Binding: never NULL.

@@ -67,7 +67,7 @@ enum class LookupKind {
 struct FragmentLookup {
     LookupKind kind;
     int source, column; // whose dictionary
-    Expr *expr; // Function; may hold Params and stable expressions (has_params): then per execution only
+    Expr *expr;         // Function; may hold Params and stable expressions (has_params): then per execution only
     bool has_params;
     Oid typid;      // type of expr's result
     Type type;      // of the entries (Bool, I32, I64, F64)

@@ -37,14 +37,13 @@ CandidateTable *candidates_create(PlannerInfo *root) {
     control.match = bitmap_match;
     control.hcxt = root->planner_cxt;
     table->context = root->planner_cxt;
-    table->by_relids = hash_create("gpuscan candidates", 64, &control,
-                                   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+    table->by_relids =
+        hash_create("gpuscan candidates", 64, &control, HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
     return table;
 }
 
 const Candidate *candidates_find(CandidateTable *table, Relids relids) {
-    CandidateEntry *entry =
-        static_cast<CandidateEntry *>(hash_search(table->by_relids, &relids, HASH_FIND, nullptr));
+    CandidateEntry *entry = static_cast<CandidateEntry *>(hash_search(table->by_relids, &relids, HASH_FIND, nullptr));
     return entry != nullptr ? entry->candidate : nullptr;
 }
 
@@ -142,8 +141,7 @@ static List *ordered_quals(PlannerInfo *root, const RelOptInfo *rel) {
     RankedQual *quals = static_cast<RankedQual *>(palloc(sizeof(RankedQual) * static_cast<Size>(count + 1)));
     for (int i = 0; i < count; ++i) {
         RestrictInfo *info = static_cast<RestrictInfo *>(list_nth(rel->baserestrictinfo, i));
-        Selectivity selectivity =
-            clause_selectivity(root, reinterpret_cast<Node *>(info), 0, JOIN_INNER, nullptr);
+        Selectivity selectivity = clause_selectivity(root, reinterpret_cast<Node *>(info), 0, JOIN_INNER, nullptr);
         QualCost cost;
         cost_qual_eval_node(&cost, reinterpret_cast<Node *>(info), root);
         quals[i].expr = info->clause;
@@ -258,8 +256,8 @@ static Cost join_cost(const Candidate *outer, const CandidateSource *inner) {
            device_probe_cost(outer->rows, inner->rel->rows);
 }
 
-void add_join_candidate(CandidateTable *table, PlannerInfo *, RelOptInfo *joinrel, RelOptInfo *outer,
-                        RelOptInfo *inner, JoinType type, const JoinPathExtraData *extra) {
+void add_join_candidate(CandidateTable *table, PlannerInfo *, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                        JoinType type, const JoinPathExtraData *extra) {
     const Candidate *left = candidates_find(table, outer->relids);
     const Candidate *right = candidates_find(table, inner->relids);
     if (left == nullptr || right == nullptr || right->joins != NIL)
@@ -316,8 +314,7 @@ static List *ordered_joins(const Candidate *candidate) {
     return result;
 }
 
-static void describe_source(PlannerInfo *root, const CandidateSource *from, List **child_paths,
-                            BlueprintSource *to) {
+static void describe_source(PlannerInfo *root, const CandidateSource *from, List **child_paths, BlueprintSource *to) {
     const RangeTblEntry *rte = planner_rt_fetch(from->rel->relid, root);
     to->is_relation = from->is_relation;
     to->rti = from->rel->relid;

@@ -33,8 +33,7 @@ static set_join_pathlist_hook_type previous_join_hook = nullptr;
 static create_upper_paths_hook_type previous_upper_hook = nullptr;
 
 static bool enabled() {
-    return current != nullptr && guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE &&
-           service_available();
+    return current != nullptr && guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
 }
 
 // ---- levels ----
@@ -71,8 +70,7 @@ static CandidateTable *candidates_of(PlannerInfo *root) {
 
 extern "C" {
 
-static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options,
-                                    ParamListInfo params) {
+static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
     PlannerState state{NIL, CurrentMemoryContext};
     RefusalState refusals{};
     PlannerState *outer = current;
@@ -82,9 +80,8 @@ static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int 
     PG_TRY()
         ;
         {
-            result = previous_planner_hook != nullptr
-                         ? previous_planner_hook(parse, query_string, options, params)
-                         : standard_planner(parse, query_string, options, params);
+            result = previous_planner_hook != nullptr ? previous_planner_hook(parse, query_string, options, params)
+                                                      : standard_planner(parse, query_string, options, params);
         }
         PG_FINALLY();
         {
@@ -105,8 +102,8 @@ static void gpuscan_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, 
         add_base_candidate(candidates, root, rel, rte);
 }
 
-static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-                                  RelOptInfo *inner, JoinType type, JoinPathExtraData *extra) {
+static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                                  JoinType type, JoinPathExtraData *extra) {
     if (previous_join_hook != nullptr)
         previous_join_hook(root, joinrel, outer, inner, type, extra);
     if (joinrel->reloptkind != RELOPT_JOINREL || !enabled())
@@ -116,8 +113,8 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
         add_join_candidate(candidates, root, joinrel, outer, inner, type, extra);
 }
 
-static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input,
-                                RelOptInfo *output, void *extra) {
+static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output,
+                                void *extra) {
     if (previous_upper_hook != nullptr)
         previous_upper_hook(root, stage, input, output, extra);
     if (stage != UPPERREL_GROUP_AGG || output->reloptkind != RELOPT_UPPER_REL || !enabled())

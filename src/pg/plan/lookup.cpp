@@ -153,9 +153,7 @@ struct DictionaryWalk {
 
 static bool unsound_walker(Node *node, DictionaryWalk *walk);
 
-static bool unsound_in(void *node, DictionaryWalk *walk) {
-    return unsound_walker(static_cast<Node *>(node), walk);
-}
+static bool unsound_in(void *node, DictionaryWalk *walk) { return unsound_walker(static_cast<Node *>(node), walk); }
 
 static bool unsound_function(Oid funcid, Oid collation, List *args, DictionaryWalk *walk) {
     ir::Op op;
@@ -189,8 +187,7 @@ static bool unsound_walker(Node *node, DictionaryWalk *walk) {
         const Var *var = reinterpret_cast<const Var *>(node);
         if (var->varlevelsup != 0 || var->varattno <= 0 || !is_text_kind(sql_kind(var->vartype)))
             return true;
-        if (walk->column != nullptr &&
-            (walk->column->varno != var->varno || walk->column->varattno != var->varattno))
+        if (walk->column != nullptr && (walk->column->varno != var->varno || walk->column->varattno != var->varattno))
             return true;
         walk->column = var;
         return false;
@@ -278,8 +275,8 @@ static bool lookup_type(Expr *expr, Type *type) {
 bool is_dictionary_expression(const Translation *, Expr *expr) {
     Type type;
     DictionaryWalk walk{};
-    return !unsound_walker(reinterpret_cast<Node *>(expr), &walk) && walk.column != nullptr &&
-           walk.functions > 0 && lookup_type(expr, &type);
+    return !unsound_walker(reinterpret_cast<Node *>(expr), &walk) && walk.column != nullptr && walk.functions > 0 &&
+           lookup_type(expr, &type);
 }
 
 // The column becomes Var(1, 1), which is how the executor hands an entry to the expression.
@@ -306,8 +303,7 @@ static int find_lookup(const Translation *t, const FragmentLookup &wanted) {
     return -1;
 }
 
-static int add_lookup(Translation *t, const FragmentLookup &lookup, const Value &column, SqlKind kind,
-                      Value *out) {
+static int add_lookup(Translation *t, const FragmentLookup &lookup, const Value &column, SqlKind kind, Value *out) {
     int index = find_lookup(t, lookup);
     if (index < 0)
         index = append(&t->lookups, lookup);

@@ -50,13 +50,11 @@ static bool collect_outputs(Node *node, void *context) {
     }
 }
 
-static bool add_outputs(PlannerInfo *root, const RelOptInfo *output, const GroupPathExtraData *extra,
-                        Blueprint *b) {
+static bool add_outputs(PlannerInfo *root, const RelOptInfo *output, const GroupPathExtraData *extra, Blueprint *b) {
     ListCell *cell;
     foreach (cell, root->parse->groupClause) {
         const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
-        Expr *key =
-            get_sortgroupclause_tle(const_cast<SortGroupClause *>(clause), root->processed_tlist)->expr;
+        Expr *key = get_sortgroupclause_tle(const_cast<SortGroupClause *>(clause), root->processed_tlist)->expr;
         b->keys = list_append_unique(b->keys, key);
     }
     b->has_group_by = root->parse->groupClause != NIL;
@@ -95,26 +93,23 @@ static PathTarget *output_target(PlannerInfo *root, const Blueprint *b) {
     return target;
 }
 
-static Path *plain_aggregate_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output,
-                                  PathTarget *target) {
+static Path *plain_aggregate_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
     if (root->parse->groupClause != NIL || input->cheapest_total_path->param_info != nullptr)
         return nullptr;
     AggClauseCosts costs{};
     get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-    return reinterpret_cast<Path *>(create_agg_path(root, output, input->cheapest_total_path, target,
-                                                    AGG_PLAIN, AGGSPLIT_SIMPLE, NIL, NIL, &costs, 1));
+    return reinterpret_cast<Path *>(create_agg_path(root, output, input->cheapest_total_path, target, AGG_PLAIN,
+                                                    AGGSPLIT_SIMPLE, NIL, NIL, &costs, 1));
 }
 
-template <class T>
-static T *copy_path(const Path *path) {
+template <class T> static T *copy_path(const Path *path) {
     T *copy = static_cast<T *>(palloc(sizeof(T)));
     memcpy(copy, path, sizeof(T));
     return copy;
 }
 
 // add_path frees the nodes that it displaces, so the fallback's top node must be ours.
-static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output,
-                           PathTarget *target) {
+static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
     const Path *best = nullptr;
     ListCell *cell;
     foreach (cell, output->pathlist) {
@@ -192,8 +187,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     return true;
 }
 
-static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *,
-                          List *custom_plans) {
+static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
     const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
     CustomScan *node = makeNode(CustomScan);
     node->scan.plan.targetlist = tlist;

@@ -45,9 +45,7 @@ static List *attnos_of(const Plan *plan, Index rti) {
     return result;
 }
 
-static int clamped(double rows) {
-    return rows < 2e9 ? static_cast<int>(rows) : 2000000000;
-}
+static int clamped(double rows) { return rows < 2e9 ? static_cast<int>(rows) : 2000000000; }
 
 void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     List *filters = NIL, *joins = NIL, *sources = NIL, *tlist = NIL;
@@ -57,8 +55,7 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         filters = lappend(filters, s->quals);
         List *description = list_make3_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows));
         if (!s->is_relation)
-            description =
-                list_concat(description, attnos_of(static_cast<Plan *>(list_nth(plans, s->child)), s->rti));
+            description = list_concat(description, attnos_of(static_cast<Plan *>(list_nth(plans, s->child)), s->rti));
         sources = lappend(sources, description);
         if (i > 0)
             joins = lappend(joins, list_make2(b->joins[i - 1].clauses, b->joins[i - 1].filters));
@@ -75,9 +72,8 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         if (tlist_member(static_cast<Expr *>(lfirst(cell)), tlist) == nullptr)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     for (int i = 0; i < b->nsources; ++i)
-        add_column(&tlist,
-                   reinterpret_cast<Expr *>(makeVar(static_cast<int>(b->sources[i].rti),
-                                                    TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
+        add_column(&tlist, reinterpret_cast<Expr *>(makeVar(static_cast<int>(b->sources[i].rti),
+                                                            TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
     node->custom_scan_tlist = tlist;
     node->custom_private = list_make2(
         list_make4_int(payload_version, b->nsources, list_length(b->keys), list_length(b->aggrefs)), sources);

@@ -30,9 +30,7 @@ RefusalState *refusals_begin(RefusalState *state) {
     return outer;
 }
 
-void refusals_end(RefusalState *outer) {
-    current = outer;
-}
+void refusals_end(RefusalState *outer) { current = outer; }
 
 void refusals_level(const void *level) {
     if (current != nullptr)
@@ -78,8 +76,7 @@ void refusals_tell(const char *otherwise) {
         if (refusal->level != current->level || refusal->told)
             continue;
         refusal->told = true;
-        ereport(guc_explain_refusals ? NOTICE : DEBUG2,
-                (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
+        ereport(guc_explain_refusals ? NOTICE : DEBUG2, (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
     }
 }
 

@@ -30,9 +30,7 @@ SqlKind sql_kind(Oid typid);
 Type engine_type(SqlKind kind);
 
 // The narrowest integer for so many decimal digits: I64 up to 18, else I128 (more than 38 may overflow: a row error).
-inline Type numeric_type(int precision) {
-    return precision <= 18 ? Type::I64 : Type::I128;
-}
+inline Type numeric_type(int precision) { return precision <= 18 ? Type::I64 : Type::I128; }
 
 // Decimal digits that a value of an integer kind may have.
 int integer_digits(SqlKind kind);
@@ -40,12 +38,8 @@ int integer_digits(SqlKind kind);
 inline bool is_integer_kind(SqlKind kind) {
     return kind == SqlKind::Int2 || kind == SqlKind::Int4 || kind == SqlKind::Int8;
 }
-inline bool is_float_kind(SqlKind kind) {
-    return kind == SqlKind::Float4 || kind == SqlKind::Float8;
-}
-inline bool is_text_kind(SqlKind kind) {
-    return kind == SqlKind::Text || kind == SqlKind::Bpchar;
-}
+inline bool is_float_kind(SqlKind kind) { return kind == SqlKind::Float4 || kind == SqlKind::Float8; }
+inline bool is_text_kind(SqlKind kind) { return kind == SqlKind::Text || kind == SqlKind::Bpchar; }
 
 // Precision and scale of numeric(p,s); false without typmod.
 bool numeric_typmod(int32 typmod, int *precision, int *scale);

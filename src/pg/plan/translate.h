@@ -69,8 +69,7 @@ bool as_node(Translation *t, const Value &value, Type type, int32 scale, ir::Ind
 // The value in its own type and scale.
 bool as_own_node(Translation *t, const Value &value, ir::Index *out);
 
-ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none,
-                   ir::Index c = ir::none);
+ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none, ir::Index c = ir::none);
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null);
 
 // Could evaluating the node be a row error?
@@ -98,8 +97,7 @@ bool translate_rank(Translation *t, const Value &column, Oid collation, int *loo
 // Aggregates (translate_aggregate.cpp).
 struct AggregateStates {
     Array<ir::Aggregate> states;
-    Array<Aggref *>
-        owners; // per state: the first aggregate that asked for it; arguments and filter decide sharing
+    Array<Aggref *> owners; // per state: the first aggregate that asked for it; arguments and filter decide sharing
 };
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out);
 bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOutput *out);

@@ -82,8 +82,7 @@ static Expr *argument_of(const Aggref *aggref) {
 }
 
 // A state of this kind over the same argument and filter, or -1.
-static int find_state(const AggregateStates *states, ir::AggregateKind kind, const Aggref *aggref,
-                      bool bounded) {
+static int find_state(const AggregateStates *states, ir::AggregateKind kind, const Aggref *aggref, bool bounded) {
     for (int i = 0; i < states->states.count; ++i) {
         const Aggref *owner = states->owners[i];
         if (states->states[i].kind == kind && equal(argument_of(owner), argument_of(aggref)) &&
@@ -129,8 +128,7 @@ static bool translate_count(Translation *t, Aggref *aggref, ir::Aggregate *state
     return true;
 }
 
-static void add_state(AggregateStates *states, const ir::Aggregate &state, Aggref *aggref,
-                      FragmentOutput *out) {
+static void add_state(AggregateStates *states, const ir::Aggregate &state, Aggref *aggref, FragmentOutput *out) {
     out->agg = append(&states->states, state);
     append(&states->owners, aggref);
 }

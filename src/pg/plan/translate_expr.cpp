@@ -235,8 +235,8 @@ bool translate_column(Translation *t, Var *var, Value *out) {
         }
     }
     SqlKind kind = sql_kind(column.typid);
-    node_value(out, kind, column.type,
-               add_expr(t, ir::Op::Column, column.type, static_cast<ir::Index>(step), at), nullable);
+    node_value(out, kind, column.type, add_expr(t, ir::Op::Column, column.type, static_cast<ir::Index>(step), at),
+               nullable);
     out->source = source;
     out->column = position;
     if (kind == SqlKind::Numeric) {
@@ -413,8 +413,7 @@ bool may_raise(const Translation *t, ir::Index node) {
     case ir::Op::Lookup: // b is no node
         return may_raise(t, e.a);
     default:
-        return may_raise(t, e.a) || (e.b != ir::none && may_raise(t, e.b)) ||
-               (e.c != ir::none && may_raise(t, e.c));
+        return may_raise(t, e.a) || (e.b != ir::none && may_raise(t, e.b)) || (e.c != ir::none && may_raise(t, e.c));
     }
 }
 
@@ -426,8 +425,8 @@ static ir::Index connect(Translation *t, BoolExprType type, ir::Index a, ir::Ind
     if (!may_raise(t, b))
         return both;
     ir::Index decided = conjunction ? add_expr(t, ir::Op::Not, Type::Bool, a) : a;
-    return add_expr(t, ir::Op::Case, Type::Bool, decided,
-                    add_constant(t, Type::Bool, conjunction ? 0 : 1, false), both);
+    return add_expr(t, ir::Op::Case, Type::Bool, decided, add_constant(t, Type::Bool, conjunction ? 0 : 1, false),
+                    both);
 }
 
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {
@@ -518,8 +517,7 @@ static bool common_shape(const Value *values, int count, SqlKind kind, Shape *sh
     *shape = Shape{};
     shape->kind = kind;
     if (kind == SqlKind::None || is_text_kind(kind))
-        return refuse(
-            "a conditional expression with a result of type text or of a type that no device knows");
+        return refuse("a conditional expression with a result of type text or of a type that no device knows");
     for (int i = 0; i < count; ++i)
         shape->nullable |= values[i].nullable;
     if (kind != SqlKind::Numeric) {
@@ -580,8 +578,7 @@ static bool translate_case(Translation *t, const CaseExpr *expr, Value *out) {
         Expr *condition = when->expr;
         if (expr->arg != nullptr) {
             CaseTest test{expr->arg};
-            condition =
-                reinterpret_cast<Expr *>(replace_case_test(reinterpret_cast<Node *>(condition), &test));
+            condition = reinterpret_cast<Expr *>(replace_case_test(reinterpret_cast<Node *>(condition), &test));
         }
         if (!translate_condition(t, condition, &conditions[i]) || !translate(t, when->result, &results[i]))
             return false;
@@ -662,9 +659,8 @@ static bool translate_nullif(Translation *t, const NullIfExpr *expr, Value *out)
     if (!comparison_operator(funcid, &op) || op != ir::Op::Eq)
         return refuse("NULLIF by %s", format_procedure(funcid));
     if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &a) ||
-        !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) ||
-        !translate_comparison(t, op, a, b, &equal) || !as_own_node(t, a, &node) ||
-        !as_own_node(t, equal, &condition))
+        !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) || !translate_comparison(t, op, a, b, &equal) ||
+        !as_own_node(t, a, &node) || !as_own_node(t, equal, &condition))
         return false;
     *out = a;
     out->literal = false;
@@ -682,14 +678,12 @@ static bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *
     if (!comparison_operator(funcid, &op) || op != ir::Op::Eq)
         return refuse("IS DISTINCT FROM by %s", format_procedure(funcid));
     if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &a) ||
-        !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) ||
-        !translate_comparison(t, op, a, b, &equal) || !as_own_node(t, a, &left) ||
-        !as_own_node(t, b, &right) || !as_own_node(t, equal, &same))
+        !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) || !translate_comparison(t, op, a, b, &equal) ||
+        !as_own_node(t, a, &left) || !as_own_node(t, b, &right) || !as_own_node(t, equal, &same))
         return false;
     ir::Index nulls = add_expr(t, ir::Op::And, Type::Bool, add_expr(t, ir::Op::IsNull, Type::Bool, left),
                                add_expr(t, ir::Op::IsNull, Type::Bool, right));
-    ir::Index either =
-        add_expr(t, ir::Op::Or, Type::Bool, nulls, add_expr(t, ir::Op::IsTrue, Type::Bool, same));
+    ir::Index either = add_expr(t, ir::Op::Or, Type::Bool, nulls, add_expr(t, ir::Op::IsTrue, Type::Bool, same));
     bool_value(out, add_expr(t, ir::Op::Not, Type::Bool, either), false);
     return true;
 }

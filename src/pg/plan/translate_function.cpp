@@ -85,9 +85,7 @@ static const Builtin *find_builtin(Oid funcid) {
     return nullptr;
 }
 
-bool is_device_function(Oid funcid) {
-    return find_builtin(funcid) != nullptr;
-}
+bool is_device_function(Oid funcid) { return find_builtin(funcid) != nullptr; }
 
 bool comparison_operator(Oid funcid, ir::Op *op) {
     const Builtin *builtin = find_builtin(funcid);
@@ -201,8 +199,7 @@ static bool numeric_to_double(Translation *t, const Value &a, Value *out) {
             divisor *= 10;
         uint64_t bits;
         memcpy(&bits, &divisor, sizeof bits);
-        node = add_expr(t, ir::Op::Div, Type::F64, node,
-                        add_constant(t, Type::F64, static_cast<int128>(bits), false));
+        node = add_expr(t, ir::Op::Div, Type::F64, node, add_constant(t, Type::F64, static_cast<int128>(bits), false));
     }
     result_value(out, SqlKind::Float8, Type::F64, node, a.nullable);
     return true;
@@ -234,17 +231,14 @@ static ir::Index raise_node(Translation *t, Type type) {
         ir::Index wide = add_constant(t, Type::I128, static_cast<int128>(1) << 100, false);
         return add_expr(t, ir::Op::Cast, Type::I64, wide);
     }
-    return add_expr(t, ir::Op::Cast, Type::I32,
-                    add_constant(t, Type::I64, static_cast<int128>(1) << 40, false));
+    return add_expr(t, ir::Op::Cast, Type::I32, add_constant(t, Type::I64, static_cast<int128>(1) << 40, false));
 }
 
 static ir::Index binary(Translation *t, ir::Op op, ir::Index a, ir::Index b) {
     return add_expr(t, op, Type::Bool, a, b);
 }
 
-static ir::Index date_constant(Translation *t, int64_t value) {
-    return add_constant(t, Type::I32, value, false);
-}
+static ir::Index date_constant(Translation *t, int64_t value) { return add_constant(t, Type::I32, value, false); }
 
 static ir::Index is_finite_date(Translation *t, ir::Index date) {
     return binary(t, ir::Op::And, binary(t, ir::Op::Gt, date, date_constant(t, DATEVAL_NOBEGIN)),
@@ -257,18 +251,17 @@ static bool date_plus_days(Translation *t, ir::Op op, const Value &a, const Valu
     if (!as_own_node(t, a, &date) || !as_node(t, b, Type::I32, 0, &days))
         return false;
     ir::Index moved = add_expr(t, op, Type::I32, date, days);
-    ir::Index valid =
-        binary(t, ir::Op::And,
-               binary(t, ir::Op::Ge, moved, date_constant(t, DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE)),
-               binary(t, ir::Op::Lt, moved, date_constant(t, DATE_END_JULIAN - POSTGRES_EPOCH_JDATE)));
+    ir::Index valid = binary(t, ir::Op::And,
+                             binary(t, ir::Op::Ge, moved, date_constant(t, DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE)),
+                             binary(t, ir::Op::Lt, moved, date_constant(t, DATE_END_JULIAN - POSTGRES_EPOCH_JDATE)));
     // NULL days must give NULL, not an error: a NULL condition takes the last arm.
     ir::Index checked = add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::Not, Type::Bool, valid),
                                  raise_node(t, Type::I32), moved);
-    ir::Index result = add_expr(t, ir::Op::Case, Type::I32, is_finite_date(t, date), checked,
-                                b.nullable ? add_expr(t, ir::Op::Case, Type::I32,
-                                                      add_expr(t, ir::Op::IsNull, Type::Bool, days),
-                                                      add_constant(t, Type::I32, 0, true), date)
-                                           : date);
+    ir::Index result =
+        add_expr(t, ir::Op::Case, Type::I32, is_finite_date(t, date), checked,
+                 b.nullable ? add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::IsNull, Type::Bool, days),
+                                       add_constant(t, Type::I32, 0, true), date)
+                            : date);
     result_value(out, SqlKind::Date, Type::I32, result, a.nullable || b.nullable);
     return true;
 }
@@ -277,8 +270,8 @@ static bool date_minus_date(Translation *t, const Value &a, const Value &b, Valu
     ir::Index left, right;
     if (!as_own_node(t, a, &left) || !as_own_node(t, b, &right))
         return false;
-    ir::Index infinite = add_expr(t, ir::Op::Not, Type::Bool,
-                                  binary(t, ir::Op::And, is_finite_date(t, left), is_finite_date(t, right)));
+    ir::Index infinite =
+        add_expr(t, ir::Op::Not, Type::Bool, binary(t, ir::Op::And, is_finite_date(t, left), is_finite_date(t, right)));
     // NULL - infinity is NULL in PostgreSQL (strict), so the error needs both sides.
     ir::Index both = binary(t, ir::Op::And, add_expr(t, ir::Op::IsNotNull, Type::Bool, left),
                             add_expr(t, ir::Op::IsNotNull, Type::Bool, right));
@@ -297,12 +290,10 @@ static bool date_to_timestamp(Translation *t, const Value &a, Value *out) {
         return false;
     ir::Index micros = add_expr(t, ir::Op::Mul, Type::I64, add_expr(t, ir::Op::Cast, Type::I64, date),
                                 add_constant(t, Type::I64, USECS_PER_DAY, false));
-    ir::Index late =
-        binary(t, ir::Op::Ge, date, date_constant(t, TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE));
+    ir::Index late = binary(t, ir::Op::Ge, date, date_constant(t, TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE));
     ir::Index checked = add_expr(t, ir::Op::Case, Type::I64, late, raise_node(t, Type::I64), micros);
-    ir::Index upper =
-        add_expr(t, ir::Op::Case, Type::I64, binary(t, ir::Op::Eq, date, date_constant(t, DATEVAL_NOEND)),
-                 add_constant(t, Type::I64, DT_NOEND, false), checked);
+    ir::Index upper = add_expr(t, ir::Op::Case, Type::I64, binary(t, ir::Op::Eq, date, date_constant(t, DATEVAL_NOEND)),
+                               add_constant(t, Type::I64, DT_NOEND, false), checked);
     ir::Index result =
         add_expr(t, ir::Op::Case, Type::I64, binary(t, ir::Op::Eq, date, date_constant(t, DATEVAL_NOBEGIN)),
                  add_constant(t, Type::I64, DT_NOBEGIN, false), upper);

@@ -27,9 +27,7 @@ constexpr int device_exit_milliseconds = 5000;
 static shmem_startup_hook_type previous_shmem_startup_hook;
 static Area *shared_area;
 
-Area *service_area() {
-    return shared_area;
-}
+Area *service_area() { return shared_area; }
 
 void area_publish_settings(Area *area) {
     area->cache_size = uint64(guc_cache_size) * 1024;
@@ -88,12 +86,10 @@ static void area_create() {
     uint64 slots_offset = TYPEALIGN64(4096, sizeof(Area));
     uint64 buffers_offset = TYPEALIGN64(4096, slots_offset + nslots * sizeof(Slot));
     uint64 size = buffers_offset + 2 * uint64(nslots) * slot_buffer_size;
-    void *memory =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY),
-                        errmsg("could not map %llu bytes of shared memory for gpuscan: %m",
-                               (unsigned long long)size),
+                        errmsg("could not map %llu bytes of shared memory for gpuscan: %m", (unsigned long long)size),
                         errhint("Reduce gpuscan.max_requests.")));
     // Anonymous memory is zero, which is every field's first state.
     Area *area = static_cast<Area *>(memory);

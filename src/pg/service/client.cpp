@@ -26,8 +26,7 @@ using namespace protocol;
 constexpr int slice_milliseconds = 10; // the longest sleep between two tests for interrupts
 constexpr int spin_microseconds = 50;  // a futex round trip costs 5 to 10 us; short requests are common
 constexpr long fewest_cpus_to_spin = 3;
-constexpr int abandoned_milliseconds =
-    20; // how long a new connection waits for slots that are about to become free
+constexpr int abandoned_milliseconds = 20; // how long a new connection waits for slots that are about to become free
 
 struct DeviceConnection {
     DeviceConnection *next;
@@ -43,13 +42,9 @@ struct DeviceConnection {
 static DeviceConnection *connections;
 static bool callbacks_registered;
 
-Area *device_area() {
-    return service_area();
-}
+Area *device_area() { return service_area(); }
 
-static Slot *slot_of(const DeviceConnection *connection) {
-    return service_area()->slot(connection->slot);
-}
+static Slot *slot_of(const DeviceConnection *connection) { return service_area()->slot(connection->slot); }
 
 static bool generation_is_over(const DeviceConnection *connection) {
     return service_area()->generation.load() != connection->generation;
@@ -264,8 +259,7 @@ static bool replied(const DeviceConnection *connection) {
 }
 
 bool device_done(const DeviceConnection *connection) {
-    return connection->lost || !connection->outstanding || replied(connection) ||
-           generation_is_over(connection);
+    return connection->lost || !connection->outstanding || replied(connection) || generation_is_over(connection);
 }
 
 static void spin_until_done(const DeviceConnection *connection) {

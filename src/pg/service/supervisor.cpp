@@ -175,8 +175,7 @@ static void start_child(Area *area) {
     options.detach = shared_memory_type == SHMEM_TYPE_MMAP ? UsedShmemSegAddr : nullptr;
     options.cache_dir = cache_directory;
     if (mkdir(cache_directory, S_IRWXU) != 0 && errno != EEXIST)
-        ereport(LOG, (errcode_for_file_access(),
-                      errmsg("could not create directory \"%s\": %m", cache_directory)));
+        ereport(LOG, (errcode_for_file_access(), errmsg("could not create directory \"%s\": %m", cache_directory)));
 
     area->generation++;
     free_abandoned_slots(area);
@@ -214,8 +213,8 @@ static void log_death(pid_t pid, int status) {
         ereport(LOG, (errmsg("gpuscan device process (PID %d) was terminated by signal %d: %s", int(pid),
                              WTERMSIG(status), pg_strsignal(WTERMSIG(status)))));
     else
-        ereport(LOG, (errmsg("gpuscan device process (PID %d) exited with exit code %d", int(pid),
-                             WEXITSTATUS(status))));
+        ereport(LOG,
+                (errmsg("gpuscan device process (PID %d) exited with exit code %d", int(pid), WEXITSTATUS(status))));
 }
 
 // The child died by itself: when may the next one start, and with which devices?
@@ -235,8 +234,7 @@ static void plan_next_start(Area *area, int status) {
     next_start = now + pause * 1000;
     if (deaths_of_its_own >= quick_deaths_without_cuda && (running_devices & 2) != 0) {
         area->cuda_suspended = 1;
-        ereport(LOG, (errmsg("gpuscan device process ended %d times in a row soon after its start",
-                             deaths_of_its_own),
+        ereport(LOG, (errmsg("gpuscan device process ended %d times in a row soon after its start", deaths_of_its_own),
                       errdetail("It is started with the CPU engine only."),
                       errhint("Reload the configuration to try the GPU again.")));
     }

@@ -63,10 +63,9 @@ static const char *device_state(Area *area, int device, const char **note) {
         return "starting";
     uint32 wanted = area->wanted_devices;
     if ((wanted & (1u << device)) == 0) {
-        *note = area->cuda_suspended
-                    ? "the device process ended too often; reload the configuration to try again"
-                : wanted == 0 ? "gpuscan.device is none in the configuration"
-                              : "gpuscan.device is host in the configuration";
+        *note = area->cuda_suspended ? "the device process ended too often; reload the configuration to try again"
+                : wanted == 0        ? "gpuscan.device is none in the configuration"
+                                     : "gpuscan.device is host in the configuration";
         return "off";
     }
     ServiceState service = ServiceState(area->state.load());
@@ -162,9 +161,8 @@ static bool call_or_error(DeviceConnection *connection, Command command, uint32 
     if (status == Status::Lost)
         return false;
     if (status != Status::Ok)
-        ereport(ERROR,
-                (errcode(ERRCODE_INTERNAL_ERROR),
-                 errmsg("the gpuscan device process refused a request: %s", device_message(connection))));
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                        errmsg("the gpuscan device process refused a request: %s", device_message(connection))));
     return true;
 }
 
@@ -241,10 +239,9 @@ static int64 evict_relation(DeviceConnection *connection, Oid relid) {
     if (!relation)
         return 0;
     if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind))
-        bytes =
-            evict(connection, false,
-                  Locator{locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
-                          locator_relation(relation->rd_locator)});
+        bytes = evict(connection, false,
+                      Locator{locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
+                              locator_relation(relation->rd_locator)});
     relation_close(relation, AccessShareLock);
     return bytes;
 }
@@ -253,8 +250,7 @@ static void check_evictable(Oid relid) {
     char relkind = get_rel_relkind(relid);
     char *name = get_rel_name(relid);
     if (!name)
-        ereport(ERROR,
-                (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
     if (relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW && relkind != RELKIND_PARTITIONED_TABLE)
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                         errmsg("\"%s\" is not a table, materialized view, or partitioned table", name)));
@@ -312,8 +308,7 @@ static const char *status_name(Status status) {
 
 static const char *test_device(const char *what) {
     if (!superuser())
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be superuser to test the device")));
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be superuser to test the device")));
     static const char *const names[] = {"segv", "stall", "write"};
     TestRequest request = {0, 0};
     for (uint32 i = 0; i < lengthof(names); i++)
@@ -357,9 +352,7 @@ Datum gpuscan_stat_reset(PG_FUNCTION_ARGS) {
     PG_RETURN_VOID();
 }
 
-Datum gpuscan_stat_row(PG_FUNCTION_ARGS) {
-    return gpuscan::stat_row(fcinfo);
-}
+Datum gpuscan_stat_row(PG_FUNCTION_ARGS) { return gpuscan::stat_row(fcinfo); }
 
 Datum gpuscan_test_device(PG_FUNCTION_ARGS) {
     PG_RETURN_TEXT_P(cstring_to_text(gpuscan::test_device(text_to_cstring(PG_GETARG_TEXT_PP(0)))));
