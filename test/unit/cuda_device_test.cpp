@@ -243,7 +243,7 @@ TEST_F(CudaDeviceTest, Cancel) {
     run_on(device(), c); // compiled now
     std::chrono::steady_clock::time_point asked;
     std::thread canceller([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
         asked = std::chrono::steady_clock::now();
         cancel = 1;
     });
