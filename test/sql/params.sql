@@ -82,6 +82,17 @@ RESET gpuscan.offload;
 SELECT check_matrix('SELECT %s', ARRAY['k, (SELECT sum(v) FROM t WHERE t.g = dim.k) FROM dim', 'k, (SELECT count(*) FROM t WHERE t.g = dim.k AND s LIKE ''%1%'') FROM dim', 'k, x.c, x.m FROM dim, LATERAL (SELECT count(*) AS c, max(n) AS m FROM t WHERE t.id % 9 = dim.k) x',
     'k FROM dim WHERE EXISTS (SELECT 1 FROM t WHERE g = k GROUP BY s HAVING count(*) > 5)', 'k, ARRAY(SELECT count(*) FROM t WHERE g <= k GROUP BY g ORDER BY g) FROM dim', 'count(*) FROM t WHERE v > (SELECT avg(v) FROM t)', 'g, (SELECT max(name) FROM dim) FROM t GROUP BY g',
     'x.i, y.c FROM generate_series(1, 3) x(i) LEFT JOIN LATERAL (SELECT g, count(*) AS c FROM t GROUP BY g OFFSET 0) y ON y.g = x.i', 'a.g, b.c FROM (SELECT DISTINCT g FROM t) a, (SELECT g, count(*) AS c FROM t GROUP BY g) b WHERE a.g = b.g', 'k, (SELECT sum(t.v) FROM t JOIN dim d ON t.g = d.k WHERE d.name = dim.name) FROM dim'], expect => 'any');
+-- the rows of a plan of PostgreSQL's are fetched anew for every outer row
+CREATE TEMP TABLE brief AS SELECT * FROM dim;
+SELECT check_matrix('SELECT %s', ARRAY['k, (SELECT sum(t.v) FROM t JOIN brief b ON t.g = b.k WHERE t.id > dim.k * 100) FROM dim', 'k, (SELECT count(*) FROM t JOIN (SELECT k FROM brief WHERE k <> dim.k OFFSET 0) b ON t.g = b.k) FROM dim', 'k, (SELECT count(*) FROM t JOIN brief b ON t.g = b.k WHERE t.v / (dim.k - 5) > 9) FROM dim WHERE k > 5'], expect => 'forced');
+-- but a second time, after a fallback, only where nobody would notice
+CREATE SEQUENCE calls;
+SET gpuscan.offload = force;
+SET enable_nestloop = off;
+SELECT count(*), max(f * 0) FROM t JOIN (SELECT k, nextval('calls') AS z FROM dim OFFSET 0) b ON g = k;
+SELECT last_value FROM calls;
+RESET enable_nestloop;
+RESET gpuscan.offload;
 
 -- plpgsql: a statement in a loop goes from custom to generic plans
 CREATE FUNCTION by_loop() RETURNS text LANGUAGE plpgsql AS $$

@@ -119,6 +119,7 @@ SELECT refusal('SELECT count(*) FROM fact WHERE s ~ ''(x''');
 SELECT refusal('SELECT upper(s), count(*) FROM fact GROUP BY 1');
 SELECT refusal('SELECT count(*) FROM fact WHERE random() < 0.5');
 SELECT refusal('SELECT count(*) FROM fact WHERE refusal(s) = ''x''');
+SELECT refusal('SELECT count(*) FROM fact JOIN (SELECT k, random() FROM dim OFFSET 0) d ON fact.k = d.k');
 SELECT refusal('SELECT count(*) FROM fact TABLESAMPLE SYSTEM (10)');
 SELECT refusal('SELECT sum(v) FROM parted');
 SELECT refusal('SELECT count(*) FROM small');

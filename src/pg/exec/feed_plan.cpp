@@ -13,12 +13,15 @@ bool feed_plan(FragmentRun *run, int source) {
     batch_begin(run, source);
     for (;;) {
         CHECK_FOR_INTERRUPTS();
+        // What the plan allocates when it starts (a table scan does) has to survive this run: rescans use it.
+        MemoryContext old = MemoryContextSwitchTo(run->parent->state->es_query_cxt);
         TupleTableSlot *slot = ExecProcNode(child);
+        MemoryContextSwitchTo(old);
         if (TupIsNull(slot))
             break;
         for (int i = 0; i < from->ncolumns; ++i)
             row[i] = slot_getattr(slot, from->columns[i].attnum, &nulls[i]);
-        MemoryContext old = MemoryContextSwitchTo(context);
+        MemoryContextSwitchTo(context);
         bool added = batch_add(run, row, nulls);
         MemoryContextSwitchTo(old);
         MemoryContextReset(context);

@@ -108,6 +108,18 @@ static bool device_can_read(const RelOptInfo *rel, const RangeTblEntry *rte) {
     return true;
 }
 
+// Rows of PostgreSQL's own plan feed the device, and if the device gives up, the fallback computes them once more: that
+// must not show (nextval, functions that write).
+static bool may_run_twice(const RelOptInfo *rel, const RangeTblEntry *rte) {
+    const void *const parts[] = {rte->subquery,    rte->functions,        rte->values_lists,
+                                 rte->tablesample, rel->baserestrictinfo, rel->reltarget->exprs};
+    for (const void *part : parts)
+        if (part != nullptr && contain_volatile_functions(static_cast<Node *>(const_cast<void *>(part))))
+            return rte->rtekind != RTE_RELATION && // whose refusal has been told
+                   refuse("%s calls a volatile function", rte->eref->aliasname);
+    return true;
+}
+
 struct RankedQual {
     Expr *expr;
     Index security_level;
@@ -180,6 +192,8 @@ void add_base_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *re
         return;
     }
     bool readable = device_can_read(rel, rte);
+    if (!readable && !may_run_twice(rel, rte))
+        return;
     MemoryContext before = MemoryContextSwitchTo(table->context);
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
     source->rel = rel;
