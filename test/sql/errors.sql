@@ -13,6 +13,8 @@ VACUUM (FREEZE, ANALYZE) dim;
 -- in a filter
 SELECT q, check_query('SELECT count(*) FROM t WHERE ' || q) FROM unnest(ARRAY['100 / a > 3', '100 % b = 1', 'a + 1 > 0', 'a - 1 < 0', 'a * 2 > 0', '-a < 0', 's + 1::int2 > 0', 's * s > 0', '-s > 5', 'l + 1 > 0', 'l * 2 > 0', 'l / 0 = 1', 'a::int2 = 5', 'l::int4 = 5',
     'f * 10 > 1', '1 / (f - 1) > 0', 'a / b > 1', 'l / -1 > 1', 'a % 0 = 1']) q;
+-- ANY of nothing is false, but the left side may raise an error all the same
+SELECT q, check_query('SELECT count(*) FROM t WHERE ' || q, 'any') FROM unnest(ARRAY['100 / a = ANY (''{}''::int[])', '100 / a <> ALL (''{}''::int[])', 'a = ANY (''{}''::int[])', 'a <> ALL (''{}''::int[])']) q;
 -- in the argument of an aggregate, in a key
 SELECT q, check_query('SELECT sum(' || q || ') FROM t') FROM unnest(ARRAY['100 / a', 'a + a', 's * s', 'l * 2', 'f * 10', 'a::int2', '100 / (a - b)']) q;
 SELECT q, check_query('SELECT ' || q || ', count(*) FROM t GROUP BY 1') FROM unnest(ARRAY['100 / a', 'a + 1', 's + 1::int2']) q;

@@ -719,6 +719,8 @@ static bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *
     deconstruct_array(elements, type, length, by_value, align, &values, &nulls, &count);
     if (count > max_in_list)
         return refuse("IN or ANY with more than %d values", max_in_list);
+    if (count == 0 && may_raise(t, node)) // PostgreSQL computes the left side all the same
+        return refuse("IN or ANY with no values");
 
     ir::Index result = ir::none;
     for (int i = 0; i < count; ++i) {
