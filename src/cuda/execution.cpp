@@ -980,6 +980,7 @@ void CudaExecution::add_group(GroupTable &groups, const Kernel &kernel, const co
                 memcpy(&total, v, sizeof(total));
                 if (total - total != 0 && v[1] == 0)
                     throw RowError("a sum of floats overflowed");
+                state.high = total == 0; // it began with 0.0, so a sum of nothing but -0.0 has lost its sign
             } else {
                 if (kind == SumKind::Narrow) {
                     sum = static_cast<int64_t>(v[0]);

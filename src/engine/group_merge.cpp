@@ -147,7 +147,7 @@ void GroupMerger::combine(const Combine &how, AggregateState &into, const Aggreg
     if (how.type == Type::F64) {
         double sum = sem::add(real(into), real(from), error);
         memcpy(&into.low, &sum, sizeof(sum));
-        into.high = 0;
+        into.high = sum == 0 ? into.high | from.high : 0;
     } else {
         int128 sum = sem::add(wide(into), wide(from), error);
         into.low = static_cast<uint64_t>(sum);

@@ -35,6 +35,9 @@ SELECT check_matrix('SELECT min(%1$s), max(%1$s) FROM odd WHERE g = %2$s', '{f4,
 SELECT check_matrix('SELECT count(*), sum(id) FROM odd WHERE %s', ARRAY['f8 IN (1.5, ''NaN'')', 'f8 IS NULL OR f4 = f8', 'f8 BETWEEN 0 AND 2', '-f8 < 0', 'f8 - f8 = 0', 'f4::float8 = f8', 'f8 + f8 = f8', 'f4 + 1 > f8']);
 -- sums with NaN and infinities do not depend on order
 SELECT g, check_query('SELECT sum(f8), avg(f8), avg(f4) FROM odd WHERE g = ' || g, 'forced') FROM generate_series(1, 9) g;
+-- a sum of nothing but -0 is -0, an average is 0
+SELECT check_query('SELECT id, sum(f8), avg(f8), avg(f4) FROM odd WHERE f8 = 0 GROUP BY id', 'forced');
+SELECT check_query('SELECT sum(f8), avg(f8), sum(f8) FILTER (WHERE id = 4) FROM odd WHERE id IN (5, 14)', 'forced');
 -- -0 and 0 are one group with two spellings
 SELECT check_query('SELECT f8, count(*) FROM odd GROUP BY f8', 'any');
 

@@ -159,7 +159,7 @@ void Aggregator::resize(Accumulator &a, uint32_t groups) {
         return;
     case AggregateKind::Sum:
         if (a.type == Type::F64)
-            a.real.resize(groups, 0.0);
+            a.real.resize(groups, -0.0); // what changes no sum: -0.0 alone stays -0.0, as in PostgreSQL
         else
             a.wide.resize(groups, 0);
         if (a.type == Type::I16 || a.type == Type::I32)

@@ -503,13 +503,13 @@ int128 sum(Type type, size_t n, const void *values, const uint8_t *nulls) {
 
 // Eight running sums: the order of float additions is free (DESIGN: the one permitted difference).
 double sum_double(size_t n, const double *x, const uint8_t *nulls) {
-    double part[8] = {};
+    double part[8] = {-0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0}; // x + -0.0 is x, and -0.0 for x = -0.0
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (size_t j = 0; j < 8; ++j)
-            part[j] += nulls != nullptr && nulls[i + j] ? 0.0 : x[i + j];
+            part[j] += nulls != nullptr && nulls[i + j] ? -0.0 : x[i + j];
     for (; i < n; ++i)
-        part[0] += nulls != nullptr && nulls[i] ? 0.0 : x[i];
+        part[0] += nulls != nullptr && nulls[i] ? -0.0 : x[i];
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
