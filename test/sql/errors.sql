@@ -32,6 +32,14 @@ SELECT q, check_query('SELECT ' || q, 'any') FROM unnest(ARRAY['count(*) FROM t 
 SELECT check_query('SELECT sum(l), avg(l), sum(a), sum(s), sum(n), min(l), max(l) FROM t');
 SELECT check_query('SELECT sum(l) FROM (SELECT l FROM t WHERE id = 801 UNION ALL SELECT l FROM t WHERE id = 801) x', 'any');
 SELECT check_query('SELECT sum(p.l), sum(p.n), avg(p.l) FROM t p JOIN t q ON p.s = q.s');
+-- what need not be computed is, if it can fail
+CREATE TABLE given (id int NOT NULL, a int NOT NULL, l int8 NOT NULL);
+INSERT INTO given SELECT i, i % 5, i FROM generate_series(1, 300) i;
+INSERT INTO given VALUES (0, -2147483648, -9223372036854775808);
+SELECT q, check_query('SELECT ' || q || ' FROM given') FROM unnest(ARRAY['count(-l)', 'count(10 / a)', 'count(a), count(1), count(l + 5)', 'count(*) FILTER (WHERE -a < 5)', 'count(CASE WHEN a > 1 THEN 10 / a END)']) q;
+SELECT q, check_query('SELECT ' || q || ' FROM given', 'any') FROM unnest(ARRAY['count(*) FILTER (WHERE (-l) IS NULL)', 'min(coalesce(a, 1 / (a - a)))', 'count((10 / a) IS NULL)', 'count(nullif(10 / a, 3))', 'sum(0 * (10 / a))', 'count((10 / a) = (10 / a))',
+    'count(*) FILTER (WHERE a = a OR 10 / a > 0)', 'count(*) FILTER (WHERE a <> a AND 10 / a > 0)', 'count(CASE WHEN true THEN 1 ELSE 10 / a END)', 'count(*) FILTER (WHERE (10 / a) IN (1, 2))', 'max(greatest(a, 10 / a))']) q;
+SELECT q, check_query('SELECT count(*) FROM given WHERE ' || q, 'any') FROM unnest(ARRAY['(-l) IS NULL', '(10 / a) IS NOT NULL', '10 / a = 10 / a', '(10 / a > 3) IS UNKNOWN', 'a = a OR 10 / a > 0', 'a IN (5, 10 / a)', 'coalesce(a, 10 / a) > 0', 'coalesce(10 / a, 1) > 0', '10 / a <> ALL (''{}''::int[])', 'NOT (10 / a > 0 AND false)', '(10 / a > 0) OR true']) q;
 -- above the device: HAVING and expressions over aggregates
 SELECT q, check_query('SELECT ' || q) FROM unnest(ARRAY['a, 1 / (count(*) - 80) FROM t GROUP BY a', 'a FROM t GROUP BY a HAVING 1 / (min(b) + 3) > 0', 'sum(a)::int4 FROM t', 'sum(n)::int2 FROM t']) q;
 -- casts of text: only rows that passed the earlier filters

@@ -100,7 +100,7 @@ static bool filtered(Translation *t, Expr *filter, Type type, ir::Index *node) {
     return true;
 }
 
-// count(*), count(x) where x is never NULL: rows; else the argument's NULLs matter.
+// count(*), count(x) where x is never NULL and never an error: rows; else the argument matters.
 static bool translate_count(Translation *t, Aggref *aggref, ir::Aggregate *state) {
     Expr *argument = argument_of(aggref);
     ir::Index node = ir::none;
@@ -109,11 +109,12 @@ static bool translate_count(Translation *t, Aggref *aggref, ir::Aggregate *state
         Value value;
         if (!translate(t, argument, &value))
             return false;
-        if (value.nullable) {
+        if ((value.nullable || !value.literal) && !as_own_node(t, value, &node))
+            return false;
+        if (!value.nullable && !value.literal && !may_raise(t, node))
+            node = ir::none;
+        if (node != ir::none)
             type = value.type;
-            if (!as_own_node(t, value, &node))
-                return false;
-        }
     }
     if (node == ir::none && aggref->aggfilter == nullptr) {
         state->kind = ir::AggregateKind::CountRows;
