@@ -1,4 +1,4 @@
--- Three hundred random queries over three tables: predicates, joins, groups and aggregates that nobody thought of.
+-- Hundreds of random queries over three tables: predicates, joins, groups and aggregates that nobody thought of.
 -- A difference is printed with its query; to look at other queries run random_check with other seeds.
 CREATE SCHEMA random;
 SET search_path = random, public;
@@ -61,7 +61,7 @@ BEGIN
         WHEN 'float' THEN format('approx(%s(%s.f))', pick('sum', 'avg'), t)
         ELSE format('%s(%s)', pick('min', 'max', 'count'), number_of(t, 2)) END;
 END $$;
-CREATE FUNCTION random_query() RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION random_query(with_joins bool) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     sources text[] := ARRAY['fact'];
     joins text := 'fact';
@@ -70,7 +70,7 @@ DECLARE
     conditions text[] := '{}';
     t text;
 BEGIN
-    FOREACH t IN ARRAY CASE floor(random() * 4)::int WHEN 0 THEN '{}' WHEN 1 THEN '{dim1}' WHEN 2 THEN '{dim2}' ELSE '{dim1,dim2}'::text[] END LOOP
+    FOREACH t IN ARRAY CASE floor(random() * with_joins::int * 4)::int WHEN 0 THEN '{}' WHEN 1 THEN '{dim1}' WHEN 2 THEN '{dim2}' ELSE '{dim1,dim2}'::text[] END LOOP
         joins := joins || format(' JOIN %s ON %s', t, pick(format('fact.a = %s.a', t), format('fact.c = %s.c', t), format('fact.b = %s.id', t), format('%s.a = %s.id AND fact.b = %2$s.b', pick(VARIADIC sources), t), format('%s.c = %s.id', pick(VARIADIC sources), t),
             format('fact.d = %s.d AND fact.id %% 3 = 0', t), format('fact.a + 1 = %s.c', t)));
         sources := sources || t;
@@ -89,7 +89,7 @@ BEGIN
                   CASE WHEN keys = '{}' THEN '' ELSE ' GROUP BY ' || array_to_string(keys, ', ') || pick('', '', '', ' HAVING count(*) > 2') END);
 END $$;
 -- Prints differences only. Queries that the planner refuses count, too: their answers are equal by being the same.
-CREATE FUNCTION random_check(queries int, seed float8) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION random_check(queries int, seed float8, with_joins bool DEFAULT true) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     query text;
     verdict text;
@@ -100,7 +100,7 @@ DECLARE
 BEGIN
     FOR i IN 1..queries LOOP
         PERFORM setseed(((seed + i) / 1e9)::float8);
-        query := random_query();
+        query := random_query(with_joins);
         verdict := check_query(query, 'any');
         IF verdict NOT LIKE 'ok (%' THEN
             RETURN NEXT query || E'\n' || verdict;
@@ -114,6 +114,11 @@ BEGIN
             offloaded := queries;
         END IF;
     END LOOP;
-    RETURN NEXT format('%s queries, most with rows: %s, most offloaded: %s, few fell back: %s', queries, nonempty > queries * 0.6, offloaded > queries * 0.6, fallbacks <= queries * 0.2);
+    RETURN NEXT format('%s queries, most with rows: %s, most offloaded: %s, few fell back: %s', queries, nonempty > queries * 0.6, offloaded > queries * 0.6, NOT with_joins OR fallbacks <= queries * 0.2);
 END $$;
 SELECT random_check(300, 20240229);
+-- The ends of all ranges: now many queries fail, and those that fail are the same. (Without joins: with them it depends
+-- on their order which rows an expression is computed for, on the device as in PostgreSQL.)
+INSERT INTO fact VALUES (100001, 2147483647, 32767, 9223372036854775807, 9999999.99, 9999999999999999.9999, 'Infinity', 'NaN', 'ünïcode', 'infinity', '-infinity', true),
+    (100002, -2147483648, -32768, -9223372036854775808, -9999999.99, -9999999999999999.9999, '-Infinity', '-Infinity', '', '-infinity', 'infinity', false), (100003, 0, 0, 0, 0, 0, 'NaN', 'Infinity', 's1', '2024-02-29', '2024-02-29', NULL);
+SELECT random_check(200, 20250301, with_joins => false);
