@@ -149,3 +149,14 @@ inline Node *mutate_expression(Node *node, TreeMutator mutator, void *context) {
     return expression_tree_mutator(node, mutator, context);
 }
 #endif
+
+// 18: switched-off steps of plans are counted instead of costing 1e10 (commit e22253467942).
+#if PG_VERSION_NUM >= 180000
+inline void count_disabled_nodes(Path *path, const List *children) {
+    ListCell *cell;
+    foreach (cell, children)
+        path->disabled_nodes += static_cast<const Path *>(lfirst(cell))->disabled_nodes;
+}
+#else
+inline void count_disabled_nodes(Path *, const List *) {}
+#endif

@@ -77,17 +77,16 @@ static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int 
     RefusalState *outer_refusals = refusals_begin(&refusals);
     PlannedStmt *volatile result = nullptr;
     current = &state;
-    PG_TRY()
-        ;
-        {
-            result = previous_planner_hook != nullptr ? previous_planner_hook(parse, query_string, options, params)
-                                                      : standard_planner(parse, query_string, options, params);
-        }
-        PG_FINALLY();
-        {
-            current = outer;
-            refusals_end(outer_refusals);
-        }
+    PG_TRY();
+    {
+        result = previous_planner_hook != nullptr ? previous_planner_hook(parse, query_string, options, params)
+                                                  : standard_planner(parse, query_string, options, params);
+    }
+    PG_FINALLY();
+    {
+        current = outer;
+        refusals_end(outer_refusals);
+    }
     PG_END_TRY();
     return result;
 }

@@ -110,12 +110,12 @@ template <class T> static T *copy_path(const Path *path) {
 
 // add_path frees the nodes that it displaces, so the fallback's top node must be ours.
 static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
-    const Path *best = nullptr;
+    Path *best = nullptr;
     ListCell *cell;
     foreach (cell, output->pathlist) {
-        const Path *path = static_cast<const Path *>(lfirst(cell));
+        Path *path = static_cast<Path *>(lfirst(cell));
         if ((IsA(path, AggPath) || IsA(path, GroupPath)) && path->param_info == nullptr &&
-            (best == nullptr || path->total_cost < best->total_cost))
+            (best == nullptr || compare_path_costs(path, best, TOTAL_COST) < 0))
             best = path;
     }
     if (best == nullptr) // min and max by an index, or partition-wise aggregation
@@ -176,6 +176,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
         device_aggregate_cost(candidate->rows, fallback->rows, rehearsal->nkeys, rehearsal->naggregates) +
         fallback->rows * (cpu_tuple_cost + output->reltarget->cost.per_tuple);
     custom->path.startup_cost = custom->path.total_cost;
+    count_disabled_nodes(&custom->path, children);
     custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
     custom->custom_paths = lcons(fallback, children);
     custom->methods = &gpuscan_path_methods;
