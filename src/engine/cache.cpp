@@ -133,11 +133,21 @@ void Cache::touch(const RelationRef &relation, uint32_t number, const std::vecto
         chunk.last_use[column->id] = now;
 }
 
-void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, uint64_t map_lsn) {
+void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const PageBits &verified,
+                    uint64_t map_lsn) {
+    ChunkRef right = version;
+    const PageBits others = version->known_pages - verified;
+    if (others.any()) {
+        auto next = std::make_shared<ChunkVersion>(*version);
+        others.for_each([&](uint32_t page) { next->forget_page(page); });
+        right = std::move(next);
+    }
     std::lock_guard<std::mutex> guard(lock_);
     auto chunk = relation->chunks.find(number);
-    if (chunk != relation->chunks.end() && chunk->second.version == version && !chunk->second.building)
-        chunk->second.map_lsn = map_lsn;
+    if (chunk == relation->chunks.end() || chunk->second.version != version || chunk->second.building)
+        return;
+    chunk->second.version = std::move(right);
+    chunk->second.map_lsn = map_lsn;
 }
 
 Cache::Token Cache::take_token(const RelationRef &relation, uint32_t number) {

@@ -74,8 +74,10 @@ class Cache {
     Snapshot chunk(const RelationRef &relation, uint32_t number);
     // The columns of a chunk have been of use; moves them to the end of the line for eviction.
     void touch(const RelationRef &relation, uint32_t number, const std::vector<ColumnRef> &columns);
-    // Every page of `version` is right at this map LSN; has an effect only if it is still the current version.
-    void confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, uint64_t map_lsn);
+    // These pages of `version` are right at this map LSN, the others are forgotten; has an effect only if it is still
+    // the current version and nobody builds another one.
+    void confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const PageBits &verified,
+                 uint64_t map_lsn);
 
     // The right to build a chunk; given back by its end.
     class Token {

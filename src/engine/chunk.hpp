@@ -78,13 +78,15 @@ struct ChunkQuestion {
 
 struct ChunkAnswer {
     bool need_lsns = false;    // cannot be answered without the pages' LSNs
-    bool confirms_map = false; // every visible page that is known is verified: the version is right at this map LSN
+    bool confirms_map = false; // by the pages' LSNs: with only the verified pages it is right at this map LSN
     PageBits verified;         // known pages whose rows are right for this query
     PageBits covered;          // visible, verified, and decoded in every column
     PageBits missing;          // visible, to be decoded
 };
 
-// `version` may be nullptr; `version_map_lsn` is the map LSN at which all its pages are known to be right (0: none).
+// `version` may be nullptr; `version_map_lsn` is the map LSN at which all its pages are right (0: none). All of them, not
+// only those that were visible to whoever found out: until 17.10 and 18.5 a bit is cleared without a new LSN, so others
+// may hold the same map LSN with more bits; and a scan that began when the table was shorter sees fewer pages.
 ChunkAnswer check_chunk(const ChunkVersion *version, uint64_t version_map_lsn, const ChunkQuestion &question);
 
 // What a pipeline reads of a version: the rows of the covered pages.

@@ -249,9 +249,9 @@ void ChunkBuilder::drop_page(uint32_t page) {
     usable_.reset(page);
 }
 
-std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity, const PageBits &visible) {
+std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity) {
     if (map_identity)
-        (visible - verified_).for_each([&](uint32_t page) { work_->forget_page(page); });
+        (work_->known_pages - verified_).for_each([&](uint32_t page) { work_->forget_page(page); });
     for (auto column = work_->columns.begin(); column != work_->columns.end();) {
         ColumnData &data = column->second;
         if (!data.stats.any_null)

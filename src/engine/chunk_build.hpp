@@ -53,9 +53,9 @@ class ChunkBuilder {
     void drop_page(uint32_t page);
     bool full() const { return full_; }
 
-    // Ends the build. With map_identity the version must be right for every page of `visible` at the map's LSN: pages
-    // that this build has not verified are forgotten. Returns the version; covered() then says what the query may use.
-    std::shared_ptr<ChunkVersion> finish(bool map_identity, const PageBits &visible);
+    // Ends the build. With map_identity every page of the version must be right at the map's LSN: those that this build
+    // has not verified are forgotten, visible or not. Returns the version; covered() then says what the query may use.
+    std::shared_ptr<ChunkVersion> finish(bool map_identity);
     PageBits covered() const;
     uint32_t decoded_pages() const { return decoded_; }
 

@@ -115,6 +115,40 @@ TEST_F(SessionTest, ChangedPagesAreRepaired) {
     EXPECT_EQ(course.decoded, 2u);
 }
 
+// Two queries have read the map at one LSN; for the second one page 7 has changed again, which has cleared its bit but not
+// moved the LSN. What it leaves behind must not show the first one the page as it was before the LSN.
+TEST_F(SessionTest, QueriesThatReadTheMapAtOneLsnSeeDifferentBits) {
+    auto c = client();
+    Groups groups;
+    ASSERT_TRUE((Course{*c, server}.run(false, &groups)));
+    PageBits changed;
+    changed.set(7);
+    server.write_fact(7, 1000);
+    server.fact.map_lsn++;
+    server.fact.visible.reset(7);
+    for (int query = 2; query >= 1; --query) {
+        groups.clear();
+        Course course{*c, server};
+        ASSERT_TRUE(course.run(false, &groups)) << course.message;
+        EXPECT_EQ(groups, expected_groups(false, 1000, changed)) << "query " << query;
+        server.fact.visible.set(7);
+    }
+    // Neither must a query that began when the table ended before the changed page.
+    server.write_fact(39, 1000);
+    changed.set(39);
+    server.fact.map_lsn++;
+    server.fact.npages = 30;
+    for (uint32_t page = 30; page < 40; ++page)
+        server.fact.visible.reset(page);
+    ASSERT_TRUE((Course{*c, server}.run(false, &groups)));
+    server.fact.npages = 40;
+    for (uint32_t page = 30; page < 40; ++page)
+        server.fact.visible.set(page);
+    groups.clear();
+    ASSERT_TRUE((Course{*c, server}.run(false, &groups)));
+    EXPECT_EQ(groups, expected_groups(false, 1000, changed));
+}
+
 TEST_F(SessionTest, WithoutRowsThereIsOneGroup) {
     auto c = client();
     Course course{*c, server};

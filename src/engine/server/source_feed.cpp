@@ -78,12 +78,13 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
         ChunkAnswer answer = check_chunk(now.version.get(), now.map_lsn, question);
         if (answer.need_lsns)
             return {StageState::NeedLsns, visible};
-        if (answer.confirms_map && !token)
-            cache_.confirm(relation_, request.chunk, now.version, request.map_lsn);
-        if (!answer.missing.any() || request.accept_missing)
+        if (!answer.missing.any() || request.accept_missing) {
+            if (answer.confirms_map)
+                cache_.confirm(relation_, request.chunk, now.version, answer.verified, request.map_lsn);
             return ready(request.chunk, now.version, answer.covered);
+        }
         if (token || !identity || !request.prefer_build)
-            return start_build(request, visible, now.version, answer, std::move(token));
+            return start_build(request, now.version, answer, std::move(token));
         token = cache_.take_token(relation_, request.chunk);
         if (!token)
             return {StageState::Busy, answer.missing};
@@ -101,13 +102,12 @@ SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, co
     return {StageState::Ready, covered};
 }
 
-SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const PageBits &visible,
-                                           const ChunkRef &base, const ChunkAnswer &answer, Cache::Token token) {
+SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const ChunkRef &base,
+                                           const ChunkAnswer &answer, Cache::Token token) {
     auto build = std::make_unique<Build>();
     build->chunk = request.chunk;
     build->is_private = !token;
     build->map_lsn = request.map_lsn;
-    build->visible = visible;
     build->covered = answer.covered;
     build->token = std::move(token);
     std::vector<BuildColumn> columns;
@@ -157,7 +157,7 @@ SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad, bool ma
     drop_bad_pages(bad);
     std::unique_ptr<Build> build = std::move(build_);
     const bool identity = map_unchanged && !build->is_private;
-    std::shared_ptr<ChunkVersion> version = build->builder->finish(identity, build->visible);
+    std::shared_ptr<ChunkVersion> version = build->builder->finish(identity);
     PageBits usable = build->builder->covered();
     const size_t held_before = held_bytes_;
     hold(*version, usable);

@@ -59,7 +59,6 @@ class SourceFeed {
         uint32_t chunk = 0;
         bool is_private = false;
         uint64_t map_lsn = 0;
-        PageBits visible;
         ChunkRef base;    // of a private build: what the cache had
         PageBits covered; // of the base
         bool squeezed = false;
@@ -70,8 +69,8 @@ class SourceFeed {
     ChunkBuilder::Allocate cache_allocator(bool *squeezed);
     ChunkBuilder::Allocate work_allocator();
     Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);
-    Staged start_build(const protocol::StageRequest &request, const PageBits &visible, const ChunkRef &base,
-                       const ChunkAnswer &answer, Cache::Token token);
+    Staged start_build(const protocol::StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
+                       Cache::Token token);
     void drop_bad_pages(const std::vector<uint16_t> &bad);
     void hold(const ChunkVersion &version, const PageBits &covered);
     void count_hits(const PageBits &covered);
