@@ -24,9 +24,9 @@ constexpr uint32_t first_slice = 1u << 15; // pages per launch: 256 MB, 5 ms ove
 
 // ---- mirrors -----------------------------------------------------------------------------------------------------
 
-// The dictionary's entries in device memory. Buffers are replaced when they are full, never shrunk; a decode that runs
-// keeps the ones it was started with. Everything is appended, so that a kernel that reads while a newer state is written
-// sees the old entries or more.
+// The dictionary's entries in device memory; a decode that runs keeps the buffers it was started with. Places and bytes are
+// appended to, and replaced when they are full. Slots are replaced every time: a kernel with the old places and bytes must
+// not find a code that lies behind their end.
 class Mirror : public Dictionary::DeviceMirror {
   public:
     struct View {
@@ -40,16 +40,9 @@ class Mirror : public Dictionary::DeviceMirror {
         const uint32_t size = dictionary.size();
         if (view_.slots && size == mirrored_)
             return view_;
-        const uint64_t slots = slots_for(size);
-        if (!view_.slots || slots > view_.mask + 1) {
-            host_slots_.assign(slots, 0);
-            view_.slots = lane.memory().allocate(slots * sizeof(uint64_t));
-            view_.mask = slots - 1;
-            for (uint32_t code = 0; code < mirrored_; ++code)
-                insert(hashes_[code], code);
-        }
         std::vector<uint64_t> places;
         std::vector<uint8_t> text;
+        hashes_.resize(mirrored_); // (an exception may have left more)
         for (uint32_t code = mirrored_; code < size; ++code) {
             const std::string_view entry = dictionary.entry(code);
             places.push_back((bytes_ + text.size()) | static_cast<uint64_t>(entry.size())
@@ -57,14 +50,23 @@ class Mirror : public Dictionary::DeviceMirror {
             text.insert(text.end(), entry.begin(), entry.end());
             hashes_.push_back(decoding::text_hash(reinterpret_cast<const uint8_t *>(entry.data()), 0,
                                                   static_cast<uint32_t>(entry.size())));
-            insert(hashes_.back(), code);
         }
-        append(lane, view_.places, static_cast<size_t>(mirrored_) * 8, places.data(), places.size() * 8);
-        append(lane, view_.bytes, bytes_, text.data(), text.size());
-        lane.copy_in(address_of(*view_.slots),
-                     memcpy(lane.stage(host_slots_.size() * 8).data, host_slots_.data(), host_slots_.size() * 8),
-                     host_slots_.size() * 8);
-        lane.wait(nullptr);
+        View next = view_;
+        next.mask = slots_for(size) - 1;
+        try {
+            next.slots = lane.memory().allocate((next.mask + 1) * sizeof(uint64_t));
+            append(lane, next.places, static_cast<size_t>(mirrored_) * 8, places.data(), places.size() * 8);
+            append(lane, next.bytes, bytes_, text.data(), text.size());
+            fill_slots(next.mask, mirrored_);
+            lane.copy_in(address_of(*next.slots),
+                         memcpy(lane.stage(host_slots_.size() * 8).data, host_slots_.data(), host_slots_.size() * 8),
+                         host_slots_.size() * 8);
+            lane.wait(nullptr);
+        } catch (...) {
+            lane.drain(); // before the new buffers go
+            throw;
+        }
+        view_ = next;
         bytes_ += text.size();
         mirrored_ = size;
         return view_;
@@ -78,11 +80,19 @@ class Mirror : public Dictionary::DeviceMirror {
         return slots;
     }
 
-    void insert(uint64_t hash, uint32_t code) {
-        uint64_t slot = hash & view_.mask;
-        while (host_slots_[slot] != 0)
-            slot = (slot + 1) & view_.mask;
-        host_slots_[slot] = (hash & 0xffffffff00000000ULL) | (code + 1);
+    // Brings host_slots_ up to hashes_; `first`: the first code that is not there yet, unless the table grows.
+    void fill_slots(uint64_t mask, uint32_t first) {
+        if (host_slots_.size() != mask + 1 || slots_filled_ != first) {
+            host_slots_.assign(mask + 1, 0);
+            first = 0;
+        }
+        for (uint32_t code = first; code < hashes_.size(); ++code) {
+            uint64_t slot = hashes_[code] & mask;
+            while (host_slots_[slot] != 0)
+                slot = (slot + 1) & mask;
+            host_slots_[slot] = (hashes_[code] & 0xffffffff00000000ULL) | (code + 1);
+        }
+        slots_filled_ = static_cast<uint32_t>(hashes_.size());
     }
 
     static void append(Lane &lane, BufferRef &buffer, size_t used, const void *data, size_t size) {
@@ -104,6 +114,7 @@ class Mirror : public Dictionary::DeviceMirror {
     size_t bytes_ = 0;
     std::vector<uint64_t> hashes_;
     std::vector<uint64_t> host_slots_;
+    uint32_t slots_filled_ = 0; // codes in host_slots_
 };
 
 std::shared_ptr<Mirror> mirror_of(Dictionary &dictionary) {
@@ -410,8 +421,11 @@ class Job {
                 throw Cancelled();
             Dictionary &dictionary = *job_.columns[miss.column].dictionary;
             const uint32_t before = dictionary.size();
-            const uint32_t code = dictionary.intern(
-                {reinterpret_cast<const char *>(job_.pages[miss.page].page) + miss.offset, miss.length});
+            // Copied: the page may change between the dictionary's look and its copy, and an entry that stands under
+            // another text's hash would be found by some and not by others: two codes for one text.
+            const std::string text(reinterpret_cast<const char *>(job_.pages[miss.page].page) + miss.offset,
+                                   miss.length);
+            const uint32_t code = dictionary.intern(text);
             if (code == Dictionary::full) {
                 result_.dictionary_full = true;
                 if (status_[miss.page] == decoding::status_missed)
