@@ -103,8 +103,7 @@ std::string Cache::refusal(const RelationRef &relation, const CachedColumn &colu
     return {};
 }
 
-void Cache::refuse(const RelationRef &relation, const CachedColumn &column, const std::string &reason,
-                   bool for_good) {
+void Cache::refuse(const RelationRef &relation, const CachedColumn &column, const std::string &reason, bool for_good) {
     std::lock_guard<std::mutex> guard(lock_);
     auto until = for_good ? Clock::time_point::max() : Clock::now() + refusal_lasts;
     relation->refusals[column.id] = {reason, until};

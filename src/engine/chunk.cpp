@@ -57,8 +57,7 @@ ChunkAnswer check_chunk(const ChunkVersion *version, uint64_t version_map_lsn, c
         answer.verified = known;
     } else if (question.lsns != nullptr) {
         known.for_each([&](uint32_t page) {
-            if (page < question.npages && question.lsns[page] != 0 &&
-                question.lsns[page] == version->pages[page].lsn)
+            if (page < question.npages && question.lsns[page] != 0 && question.lsns[page] == version->pages[page].lsn)
                 answer.verified.set(page);
         });
         answer.confirms_map = true;

@@ -33,10 +33,10 @@ struct PageRows {
 struct ColumnData {
     Type type = Type::I32;
     BufferRef values;
-    BufferRef nulls;        // empty: no row is NULL
-    uint32_t capacity = 0;  // rows that the buffers hold
-    PageBits have;          // pages whose rows are decoded
-    ColumnStats stats;      // bounds of every value ever decoded into the buffers
+    BufferRef nulls;       // empty: no row is NULL
+    uint32_t capacity = 0; // rows that the buffers hold
+    PageBits have;         // pages whose rows are decoded
+    ColumnStats stats;     // bounds of every value ever decoded into the buffers
 
     size_t bytes() const { return (values ? values->size : 0) + (nulls ? nulls->size : 0); }
 };
@@ -48,10 +48,10 @@ struct CpuPages {
 };
 
 struct ChunkVersion {
-    uint32_t nrows = 0;                   // rows given away, garbage included
-    uint32_t live_rows = 0;               // of known pages
-    PageBits known_pages;                 // those that have rows
-    std::vector<PageRows> pages;          // by page; means something for known pages only
+    uint32_t nrows = 0;                     // rows given away, garbage included
+    uint32_t live_rows = 0;                 // of known pages
+    PageBits known_pages;                   // those that have rows
+    std::vector<PageRows> pages;            // by page; means something for known pages only
     std::map<uint32_t, ColumnData> columns; // by the column's number in its relation
     std::vector<CpuPages> cpu_pages;
 
@@ -69,8 +69,8 @@ using ChunkRef = std::shared_ptr<const ChunkVersion>;
 
 // A query's question about one chunk.
 struct ChunkQuestion {
-    PageBits visible;              // the map's bits
-    uint64_t map_lsn = 0;          // read together with the bits
+    PageBits visible;               // the map's bits
+    uint64_t map_lsn = 0;           // read together with the bits
     const uint64_t *lsns = nullptr; // of the heap pages (nullptr: not sent)
     uint32_t npages = 0;
     std::vector<uint32_t> columns;

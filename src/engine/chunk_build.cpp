@@ -15,9 +15,9 @@ namespace {
 // A version is compacted when more than one row in this many is garbage (and there are rows enough to matter).
 constexpr uint32_t garbage_part = 4;
 constexpr uint32_t garbage_matters = 4096;
-constexpr uint32_t row_headroom = 1024;   // spare rows of a fresh buffer, for the next repairs
-constexpr size_t max_cpu_sets = 8;        // sets of columns remembered as beyond the device
-constexpr size_t buffer_slack = 64;       // bytes behind the last row, for vector loads
+constexpr uint32_t row_headroom = 1024; // spare rows of a fresh buffer, for the next repairs
+constexpr size_t max_cpu_sets = 8;      // sets of columns remembered as beyond the device
+constexpr size_t buffer_slack = 64;     // bytes behind the last row, for vector loads
 
 void merge(ColumnStats &into, const ColumnStats &from) {
     into.any_value |= from.any_value;
@@ -28,12 +28,12 @@ void merge(ColumnStats &into, const ColumnStats &from) {
 
 } // namespace
 
-ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer,
-                           uint32_t npages, std::vector<BuildColumn> columns)
+ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
+                           std::vector<BuildColumn> columns)
     : device_(device), allocate_(std::move(allocate)),
       work_(base ? std::make_shared<ChunkVersion>(*base) : std::make_shared<ChunkVersion>()),
-      columns_(std::move(columns)), missing_(answer.missing), verified_(answer.verified),
-      usable_(answer.covered), to_come_(answer.missing.count()) {
+      columns_(std::move(columns)), missing_(answer.missing), verified_(answer.verified), usable_(answer.covered),
+      to_come_(answer.missing.count()) {
     for (const BuildColumn &column : columns_)
         ids_.push_back(column.id);
     if (work_->pages.size() < npages)
@@ -48,9 +48,8 @@ ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, con
 void ChunkBuilder::compact() {
     std::vector<uint32_t> order;
     work_->known_pages.for_each([&](uint32_t page) { order.push_back(page); });
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-        return work_->pages[a].row_start < work_->pages[b].row_start;
-    });
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t a, uint32_t b) { return work_->pages[a].row_start < work_->pages[b].row_start; });
     auto next = std::make_shared<ChunkVersion>(*work_);
     next->nrows = 0;
     for (uint32_t page : order) {
@@ -198,8 +197,7 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
     }
     for (size_t c : columns) {
         ColumnData &data = work_->columns[columns_[c].id];
-        job.columns.push_back(
-            {columns_[c].layout, data.values.get(), data.nulls.get(), columns_[c].dictionary});
+        job.columns.push_back({columns_[c].layout, data.values.get(), data.nulls.get(), columns_[c].dictionary});
     }
     DecodeResult result;
     device_.decode(job, result, cancel);

@@ -17,7 +17,7 @@ namespace gpuscan {
 
 // One heap page of a decode window.
 struct WindowPage {
-    uint16_t page = 0;   // in the chunk
+    uint16_t page = 0; // in the chunk
     uint16_t ntuples = 0;
     bool in_place = false;
     uint64_t lsn = 0;

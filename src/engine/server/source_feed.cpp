@@ -25,8 +25,7 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
         TransientColumn column;
         column.type = type;
         if (type == Type::Code) {
-            own_dictionaries_.push_back(
-                std::make_unique<Dictionary>(dictionary_max_entries, dictionary_max_bytes));
+            own_dictionaries_.push_back(std::make_unique<Dictionary>(dictionary_max_entries, dictionary_max_bytes));
             column.dictionary = own_dictionaries_.back().get();
         }
         columns_.push_back(column);
@@ -36,8 +35,8 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const RelationFile &file,
                        const std::string &path, const std::vector<std::pair<std::string, ColumnLayout>> &columns)
-    : device_(device), cache_(device.cache), counters_(counters), began_(began),
-      relation_(cache_.relation(file, path)), max_code_(columns.size(), -1) {
+    : device_(device), cache_(device.cache), counters_(counters), began_(began), relation_(cache_.relation(file, path)),
+      max_code_(columns.size(), -1) {
     for (const auto &wanted : columns) {
         ColumnRef cached = cache_.column(relation_, wanted.first, wanted.second);
         std::string refusal = cache_.refusal(relation_, *cached);
@@ -102,8 +101,8 @@ SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, co
     return {StageState::Ready, covered};
 }
 
-SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const ChunkRef &base,
-                                           const ChunkAnswer &answer, Cache::Token token) {
+SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
+                                           Cache::Token token) {
     auto build = std::make_unique<Build>();
     build->chunk = request.chunk;
     build->is_private = !token;
@@ -120,9 +119,9 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
     } else {
         cache_.touch(relation_, request.chunk, cached_);
     }
-    build->builder = std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
-                                                    build->is_private ? nullptr : base, todo, request.npages,
-                                                    std::move(columns));
+    build->builder =
+        std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
+                                       build->is_private ? nullptr : base, todo, request.npages, std::move(columns));
     build_ = std::move(build);
     return {StageState::NeedPages, answer.missing};
 }
@@ -282,8 +281,6 @@ void SourceFeed::note_codes(size_t column, int64_t code) {
         max_code_[column] = std::max(max_code_[column], code);
 }
 
-int64_t SourceFeed::max_code(uint32_t column) const {
-    return column < max_code_.size() ? max_code_[column] : -1;
-}
+int64_t SourceFeed::max_code(uint32_t column) const { return column < max_code_.size() ? max_code_[column] : -1; }
 
 } // namespace gpuscan

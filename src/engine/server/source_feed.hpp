@@ -82,8 +82,8 @@ class SourceFeed {
     protocol::Counters &counters_;
     const uint64_t began_; // the cache's clock at the session's start
     RelationRef relation_;
-    std::vector<ColumnRef> cached_;  // relation
-    std::vector<uint32_t> ids_;      // relation
+    std::vector<ColumnRef> cached_; // relation
+    std::vector<uint32_t> ids_;     // relation
     std::vector<std::unique_ptr<Dictionary>> own_dictionaries_;
     std::vector<TransientColumn> columns_;
     std::vector<int64_t> max_code_;
