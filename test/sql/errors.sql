@@ -25,7 +25,8 @@ SELECT q, check_query('SELECT ' || q || ' FROM t WHERE id <= 800') FROM unnest(A
 SELECT q, check_query('SELECT ' || q || ' FROM t', 'any') FROM unnest(ARRAY['sum(100 / a) FILTER (WHERE a <> 0)', 'sum(a + 1) FILTER (WHERE id <= 800)', 'sum(100 / nullif(a, 0))']) q;
 -- joins: the error of a row that finds no partner, of a build row, of a pair
 SELECT q, check_query('SELECT ' || q) FROM unnest(ARRAY['sum(t.id / dim.w) FROM t JOIN dim ON a = k', 'sum(t.id / dim.w) FROM t JOIN dim ON a = k WHERE w <> 0', 'sum(100 / v) FROM t JOIN dim ON a = k AND v > 0', 'count(*) FROM t JOIN dim ON a = k WHERE 10 / w > 1', 'count(*) FROM t JOIN dim ON a = k WHERE t.id / w > 1',
-    'sum(a + 1) FROM t JOIN dim ON a = k', 'sum(a + w) FROM t JOIN dim ON a = k WHERE id < 0', 'count(*) FROM t JOIN dim ON a = k AND v = 77 WHERE t.id / w > 1']) q;
+    'sum(a + 1) FROM t JOIN dim ON a = k', 'sum(a + w) FROM t JOIN dim ON a = k WHERE id < 0', 'count(*) FROM t JOIN dim ON a = k AND v = 77 WHERE t.id / w > 1',
+    'count(*) FROM t JOIN dim ON a = k WHERE CASE WHEN k = 5 THEN w ELSE w END + t.id < -9 - v AND w <= id / (t.a - 5)']) q;
 SELECT check_query('SELECT count(*) FROM hollow JOIN dim ON a = k WHERE 10 / w > 1', 'forced');
 SELECT q, check_query('SELECT ' || q, 'any') FROM unnest(ARRAY['count(*) FROM t JOIN dim ON 100 / a = k', 'count(*) FROM t JOIN dim ON a = 10 / w', 'count(*) FROM t JOIN dim ON a + 1 = k']) q;
 -- the sum of bigint does not overflow, those of the others are wide enough

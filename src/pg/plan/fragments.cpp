@@ -147,12 +147,12 @@ static void sort_quals(RankedQual *quals, int count, bool (*before)(const Ranked
 }
 
 // Filters in PostgreSQL's order, and between those that can raise an error by the classical rank. So a qual that can
-// raise an error meets the very rows that it meets in a sequential scan of PostgreSQL's.
-static List *ordered_quals(PlannerInfo *root, const RelOptInfo *rel) {
-    int count = list_length(rel->baserestrictinfo);
+// raise an error meets the very rows that it meets in a sequential scan, or in a hash join, of PostgreSQL's.
+static List *ordered_quals(PlannerInfo *root, const List *infos) {
+    int count = list_length(infos);
     RankedQual *quals = static_cast<RankedQual *>(palloc(sizeof(RankedQual) * static_cast<Size>(count + 1)));
     for (int i = 0; i < count; ++i) {
-        RestrictInfo *info = static_cast<RestrictInfo *>(list_nth(rel->baserestrictinfo, i));
+        RestrictInfo *info = static_cast<RestrictInfo *>(list_nth(infos, i));
         Selectivity selectivity = clause_selectivity(root, reinterpret_cast<Node *>(info), 0, JOIN_INNER, nullptr);
         QualCost cost;
         cost_qual_eval_node(&cost, reinterpret_cast<Node *>(info), root);
@@ -199,7 +199,7 @@ void add_base_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *re
     source->rel = rel;
     source->is_relation = readable;
     source->relid = readable ? rte->relid : InvalidOid;
-    source->quals = readable ? ordered_quals(root, rel) : NIL;
+    source->quals = readable ? ordered_quals(root, rel->baserestrictinfo) : NIL;
     Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
     candidate->relids = bms_copy(rel->relids);
     candidate->main = source;
@@ -251,18 +251,22 @@ static Expr *outer_side_first(const RestrictInfo *info, Relids inner) {
     return reinterpret_cast<Expr *>(clause);
 }
 
-static bool split_clauses(List *restrictlist, Relids outer, Relids inner, CandidateJoin *join) {
+static bool split_clauses(PlannerInfo *root, List *restrictlist, Relids outer, Relids inner, CandidateJoin *join) {
+    List *filters = NIL;
     ListCell *cell;
     foreach (cell, restrictlist) {
         RestrictInfo *info = static_cast<RestrictInfo *>(lfirst(cell));
         if (is_equi_join(info, outer, inner))
             join->clauses = lappend(join->clauses, outer_side_first(info, inner));
         else
-            join->filters = lappend(join->filters, info->clause);
+            filters = lappend(filters, info);
         join->needs = bms_add_members(join->needs, info->clause_relids);
     }
     join->needs = bms_difference(join->needs, inner);
-    return join->clauses != NIL || refuse("a join without an equality of integers, dates or the like");
+    if (join->clauses == NIL)
+        return refuse("a join without an equality of integers, dates or the like");
+    join->filters = ordered_quals(root, filters);
+    return true;
 }
 
 static Cost join_cost(const Candidate *outer, const CandidateSource *inner) {
@@ -270,8 +274,8 @@ static Cost join_cost(const Candidate *outer, const CandidateSource *inner) {
            device_probe_cost(outer->rows, inner->rel->rows);
 }
 
-void add_join_candidate(CandidateTable *table, PlannerInfo *, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
-                        JoinType type, const JoinPathExtraData *extra) {
+void add_join_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
+                        RelOptInfo *inner, JoinType type, const JoinPathExtraData *extra) {
     const Candidate *left = candidates_find(table, outer->relids);
     const Candidate *right = candidates_find(table, inner->relids);
     if (left == nullptr || right == nullptr || right->joins != NIL)
@@ -293,7 +297,7 @@ void add_join_candidate(CandidateTable *table, PlannerInfo *, RelOptInfo *joinre
     CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
     join->source = right->main;
     join->ratio = joinrel->rows / (left->rows > 1 ? left->rows : 1);
-    if (split_clauses(extra->restrictlist, outer->relids, inner->relids, join)) {
+    if (split_clauses(root, extra->restrictlist, outer->relids, inner->relids, join)) {
         Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
         candidate->relids = bms_copy(joinrel->relids);
         candidate->main = left->main;
