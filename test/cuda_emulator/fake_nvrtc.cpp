@@ -1,6 +1,7 @@
 // A stand-in for libnvrtc.so.13 that compiles kernels with g++ for the emulator (fake_cuda.cpp).
 //
 // The "machine code" is a shared library with a small header. GPUSCAN_EMULATOR_DIR holds kernel_shim.hpp.
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -61,6 +62,7 @@ int nvrtcDestroyProgram(Program **p) {
     return 0;
 }
 int nvrtcCompileProgram(Program *p, int, const char *const *) {
+    signal(SIGCHLD, SIG_DFL); // the device process ignores it, and then system() does not learn how a command ended
     char directory[] = "/tmp/gpuscan-emulator-XXXXXX";
     if (!mkdtemp(directory))
         return 1;

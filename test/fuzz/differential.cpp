@@ -1,0 +1,1075 @@
+// Random queries, answered twice in one snapshot: by PostgreSQL and with gpuscan.offload = force.
+//
+// A seed decides everything: the tables (all supported types, many NULLs, edge values, text in three collations, a column
+// added later, a dropped one, one table that is temporary, one that is empty), the queries, and the writes, VACUUMs and
+// DDL between them. Rows are compared as multisets (floats up to the order of their additions), errors by SQLSTATE.
+// Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
+//
+// Usage: differential [--seed N] [--queries M] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
+// The database's schema "fuzz" is dropped and made anew. Exit status: 0 no difference, 1 differences, 2 trouble.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../../bench/ssb/pg.hpp"
+
+namespace {
+
+using std::string;
+using std::vector;
+
+std::mt19937_64 engine;
+
+int roll(int n) { return static_cast<int>(engine() % static_cast<uint64_t>(n)); }
+bool chance(int percent) { return roll(100) < percent; }
+template <class T> T pick(const vector<T> &from) {
+    return from[static_cast<size_t>(roll(static_cast<int>(from.size())))];
+}
+string pick(std::initializer_list<const char *> from) { return *(from.begin() + roll(static_cast<int>(from.size()))); }
+string number(int n) { return std::to_string(n); }
+
+// ---- types and values ----
+
+enum Type { Bool, Int2, Int4, Int8, Float4, Float8, Numeric, Date, Timestamp, Timestamptz, Text, Bpchar, types };
+
+const char *const type_names[types] = {"bool",    "int2", "int4",      "int8",        "float4", "float8",
+                                       "numeric", "date", "timestamp", "timestamptz", "text",   "char(5)"};
+
+// A literal without its type; `edge` per cent of them are at the type's limits.
+string literal(Type type, int edge) {
+    bool limit = chance(edge);
+    switch (type) {
+    case Bool:
+        return pick({"true", "false"});
+    case Int2:
+        return limit ? pick({"-32768", "32767", "-1", "0", "181", "182"}) : number(roll(12) - 3);
+    case Int4:
+        return limit ? pick({"-2147483648", "2147483647", "-1", "0", "46341", "32768", "-32769"})
+                     : number(roll(60) - 10);
+    case Int8:
+        return limit ? pick({"-9223372036854775808", "9223372036854775807", "2147483648", "-2147483649", "3037000500",
+                             "0"})
+                     : number(roll(60) - 10);
+    case Float4:
+        return limit ? pick({"NaN", "Infinity", "-Infinity", "-0", "3.4e38", "1e-45", "1.1754944e-38"})
+                     : number(roll(64) - 20) + pick({"", ".5", ".25"});
+    case Float8:
+        return limit ? pick({"NaN", "Infinity", "-Infinity", "-0", "1.7e308", "5e-324", "1e141", "9007199254740993"})
+                     : number(roll(64) - 20) + pick({"", ".5", ".25"});
+    case Numeric:
+        return limit ? pick({"0", "0.00", "-0.01", "99999999.99", "-99999999.99", "0.005", "1.005", "1.0050",
+                             "12345678901234.5", "NaN", "1e20", "0.000000000001"})
+                     : number(roll(40) - 10) + pick({"", ".5", ".50", ".25", ".01", ".125"});
+    case Date:
+        return limit ? pick({"infinity", "-infinity", "4713-01-01 BC", "5874897-12-31", "2000-01-01", "294276-12-31"})
+                     : "2024-0" + number(1 + roll(3)) + "-" + number(10 + roll(15));
+    case Timestamp:
+    case Timestamptz:
+        return limit ? pick({"infinity", "-infinity", "4713-01-01 00:00:00 BC", "294276-12-31 23:59:59.999999",
+                             "2000-01-01"})
+                     : "2024-01-" + number(10 + roll(15)) + pick({"", " 12:00:00", " 23:59:59.999999"});
+    case Text:
+        return limit ? pick({"", " ", "a ", "%", "_", "\\\\", "\xc3\x84pfel", "\xc3\xa4pfel",
+                             "stra\xc3\x9f"
+                             "e",
+                             "\xe2\x82\xac"})
+                     : pick({"a", "b", "ab", "abc", "B", "A", "Abc", "foo", "bar", "10", "9", "a-b", "xyz"});
+    default:
+        return limit ? pick({"", " ", "a", "a    ", "\xc3\x84"})
+                     : pick({"a", "b", "ab", "abc", "B", "abcde", "10", "9"});
+    }
+}
+
+string quoted(const string &text) {
+    string out = "'";
+    for (char c : text)
+        out += c == '\'' ? "''" : string(1, c);
+    return out + "'";
+}
+
+string constant(Type type, int edge = 12) {
+    if (chance(5))
+        return string("NULL::") + type_names[type];
+    string value = literal(type, edge);
+    if ((type == Int4 || type == Numeric) && chance(50) && value[0] != '-' && value[0] != 'N')
+        return value;
+    return quoted(value) + "::" + (type == Bpchar && chance(50) ? "bpchar" : type_names[type]);
+}
+
+// ---- tables ----
+
+struct Column {
+    string name;
+    Type type;
+    string declared;
+    int edge; // per cent of limit values
+    int null;
+    int domain; // 0: literal(); else integers below it, for keys of joins
+};
+
+struct Table {
+    string name;
+    int rows;
+    bool writable;
+    vector<Column> columns;
+};
+
+vector<Table> tables;
+
+vector<Column> all_columns() {
+    return {
+        {"k", Int4, "int4 NOT NULL", 0, 0, 120},
+        {"j", Int8, "int8", 0, 10, 90},
+        {"b", Bool, "bool", 0, 20, 0},
+        {"i2", Int2, "int2", 4, 15, 0},
+        {"i4", Int4, "int4", 3, 15, 0},
+        {"t", Text, "text", 10, 15, 0},
+        {"i8", Int8, "int8", 3, 15, 0},
+        {"f4", Float4, "float4", 6, 15, 0},
+        {"c", Bpchar, "char(5)", 10, 15, 0},
+        {"f8", Float8, "float8", 6, 15, 0},
+        {"n", Numeric, "numeric(10,2)", 0, 15, 0},
+        {"m", Numeric, "numeric(24,6)", 0, 15, 0},
+        {"n0", Numeric, "numeric(5,0)", 0, 15, 0},
+        {"d", Date, "date", 4, 15, 0},
+        {"v", Text, "varchar(10) COLLATE \"en-x-icu\"", 10, 15, 0},
+        {"ts", Timestamp, "timestamp", 4, 15, 0},
+        {"tz", Timestamptz, "timestamptz", 4, 15, 0},
+        {"s2", Int2, "int2", 0, 10, 0},
+        {"s4", Int4, "fuzz.small", 0, 10, 0},
+        {"s8", Int8, "int8 NOT NULL", 0, 0, 0},
+        {"sf", Float8, "float8", 0, 10, 0},
+        {"sd", Date, "date NOT NULL", 0, 0, 0},
+        {"u", Text, "text COLLATE \"C\"", 0, 10, 0},
+        {"dn", Numeric, "fuzz.price", 0, 10, 0},
+        {"dt", Text, "fuzz.word", 0, 10, 0},
+    };
+}
+
+string row_value(const Column &column) {
+    if (chance(column.null))
+        return "NULL";
+    if (column.domain > 0)
+        return number(roll(column.domain));
+    string value = literal(column.type, column.edge);
+    if (column.type == Numeric && column.declared == "numeric(24,6)" && chance(5))
+        value = pick({"123456789012345678.123456", "-123456789012345678.123456", "999999999999999999"});
+    return quoted(value);
+}
+
+string insert_rows(const Table &table, int rows) {
+    string names, sql;
+    for (const Column &column : table.columns)
+        names += (names.empty() ? "" : ", ") + column.name;
+    sql = "INSERT INTO " + table.name + " (" + names + ") VALUES ";
+    for (int i = 0; i < rows; ++i) {
+        string values;
+        for (const Column &column : table.columns)
+            values += (values.empty() ? "" : ", ") + row_value(column);
+        sql += (i ? ", (" : "(") + values + ")";
+    }
+    return sql;
+}
+
+void make_tables(pg::Connection &c, FILE *script) {
+    auto run = [&](const string &sql) {
+        c.exec(sql);
+        if (script)
+            fprintf(script, "%s;\n", sql.c_str());
+    };
+    run("DROP SCHEMA IF EXISTS fuzz CASCADE");
+    run("CREATE SCHEMA fuzz");
+    run("CREATE DOMAIN fuzz.small AS int4 CHECK (VALUE IS NULL OR VALUE < 1000000)");
+    run("CREATE DOMAIN fuzz.price AS numeric(8,2)");
+    run("CREATE DOMAIN fuzz.word AS varchar(12) COLLATE \"C\"");
+    struct Plan {
+        const char *name, *kind;
+        int rows;
+        bool clean; // no limit values: expressions rarely fail
+    };
+    const Plan plans[] = {{"fuzz.a", "TABLE", 900, true},         {"fuzz.e", "TABLE", 500, false},
+                          {"fuzz.s", "TABLE", 60, true},          {"fuzz.z", "TABLE", 0, true},
+                          {"fuzz.big", "TABLE", 4000, true},      {"fuzz.one", "TABLE", 1, false},
+                          {"pg_temp.tmp", "TEMP TABLE", 80, true}};
+    for (const Plan &plan : plans) {
+        Table table{plan.name, plan.rows, true, all_columns()};
+        if (plan.clean)
+            for (Column &column : table.columns)
+                column.edge = column.type == Text || column.type == Bpchar ? column.edge : 0;
+        if (plan.rows % 100 == 0)
+            std::shuffle(table.columns.begin(), table.columns.end(), engine);
+        string columns;
+        for (size_t i = 0; i < table.columns.size(); ++i) {
+            if (i == 2)
+                columns += ", gone int4";
+            columns += (i ? ", " : "") + table.columns[i].name + " " + table.columns[i].declared;
+        }
+        run(string("CREATE ") + plan.kind + " " + table.name + " (" + columns + ")");
+        for (int left = plan.rows; left > 0; left -= 200)
+            run(insert_rows(table, std::min(left, 200)));
+        run("ALTER TABLE " + table.name + " DROP COLUMN gone");
+        run("ALTER TABLE " + table.name +
+            " ADD COLUMN late numeric(6,2) DEFAULT 7.50, ADD COLUMN lt text DEFAULT 'late'");
+        table.columns.push_back({"late", Numeric, "numeric(6,2)", 0, 20, 0});
+        table.columns.push_back({"lt", Text, "text", 0, 20, 0});
+        if (plan.rows > 0)
+            run(insert_rows(table, 1 + plan.rows / 20));
+        tables.push_back(table);
+    }
+    run("CREATE INDEX ON fuzz.a (k)");
+    run("ANALYZE");
+}
+
+// ---- expressions ----
+
+struct Source {
+    string alias;
+    vector<Column> columns;
+};
+
+struct Scope {
+    vector<Source> sources;
+    vector<std::pair<Type, string>> *parameters = nullptr; // of a prepared statement: type and first value
+    vector<string> outer[types];                           // columns of an outer query
+};
+
+struct Generator {
+    Scope &scope;
+
+    // The columns of a type, as alias.name.
+    vector<string> columns(Type type) const {
+        vector<string> out;
+        for (const Source &source : scope.sources)
+            for (const Column &column : source.columns)
+                if (column.type == type)
+                    out.push_back(source.alias + "." + column.name);
+        return out;
+    }
+
+    string leaf(Type type) {
+        vector<string> names = columns(type);
+        if (!scope.outer[type].empty() && chance(15))
+            return pick(scope.outer[type]);
+        if (!names.empty() && chance(78))
+            return pick(names);
+        if (scope.parameters && chance(50)) {
+            scope.parameters->push_back({type, literal(type, 5)});
+            return "$" + std::to_string(scope.parameters->size());
+        }
+        return constant(type, 6);
+    }
+
+    string text_of(const string &column, int depth) {
+        if (depth <= 0 || chance(45))
+            return column;
+        string inner = text_of(column, depth - 1);
+        switch (roll(14)) {
+        case 0:
+            return "upper(" + inner + ")";
+        case 1:
+            return "lower(" + inner + ")";
+        case 2:
+            return "substr(" + inner + ", " + number(roll(6) - 2) + ")";
+        case 3:
+            return "substring(" + inner + ", " + number(roll(6) - 2) + ", " + number(roll(4)) + ")";
+        case 4:
+            return "left(" + inner + ", " + number(roll(6) - 3) + ")";
+        case 5:
+            return "right(" + inner + ", " + number(roll(6) - 3) + ")";
+        case 6:
+            return "rtrim(" + inner + ")";
+        case 7:
+            return inner + " || 'x'";
+        case 8:
+            return "'a' || " + inner;
+        case 9:
+            return "coalesce(" + inner + ", 'ab')";
+        case 10:
+            return "nullif(" + inner + ", 'a')";
+        case 11:
+            return "CASE WHEN " + inner + " LIKE 'a%' THEN " + inner + " ELSE 'b' END";
+        case 12:
+            return "(" + inner + ")::text";
+        default:
+            return "initcap(" + inner + ")";
+        }
+    }
+
+    string text_column() {
+        vector<string> names = columns(Text), padded = columns(Bpchar);
+        names.insert(names.end(), padded.begin(), padded.end());
+        return names.empty() ? "'abc'::text" : pick(names);
+    }
+
+    string text_condition() {
+        string x = "(" + text_of(text_column(), 2) + ")";
+        string value = quoted(literal(Text, 15));
+        if (!scope.outer[Text].empty() && chance(40)) {
+            value = pick(scope.outer[Text]);
+        } else if (scope.parameters && chance(30)) {
+            scope.parameters->push_back({Text, literal(Text, 10)});
+            value = "$" + std::to_string(scope.parameters->size());
+        }
+        switch (roll(10)) {
+        case 0:
+        case 1:
+        case 2:
+            return x + " " + pick({"=", "<>", "<", "<=", ">", ">="}) + " " + value;
+        case 3:
+            return x + pick({" LIKE ", " NOT LIKE ", " ILIKE "}) +
+                   quoted(pick({"a%", "%b%", "_", "%", "", "a\\%", "%a_c", "\\\\%"}));
+        case 4:
+            return x + pick({" IN ", " NOT IN "}) + "('a', " + value + pick({", 'ab')", ", NULL)", ")"});
+        case 5:
+            return x + pick({" IS NULL", " IS NOT NULL"});
+        case 6:
+            return x + pick({" ~ 'a'", " !~ '^a.*b'", " ~* 'AB|x'", " IS DISTINCT FROM 'a'", " IS DISTINCT FROM NULL"});
+        case 7:
+            return x + " COLLATE " + pick({"\"C\"", "\"en-x-icu\""}) + pick({" < ", " >= "}) + value;
+        case 8:
+            return "starts_with(" + x + "::text, 'a')";
+        default:
+            return x + " BETWEEN 'a' AND " + value;
+        }
+    }
+
+    Type comparable() {
+        static const vector<Type> choice = {Int2,    Int4,    Int8, Int4,      Int8,        Float4, Float8,
+                                            Numeric, Numeric, Date, Timestamp, Timestamptz, Bool};
+        return pick(choice);
+    }
+    Type number_type() {
+        static const vector<Type> choice = {Int2, Int4, Int8, Float8, Numeric};
+        return pick(choice);
+    }
+
+    string condition(int depth) {
+        if (depth <= 0 || chance(8)) {
+            vector<string> names = columns(Bool);
+            return names.empty() || chance(10) ? pick({"true", "false", "NULL::bool"}) : pick(names);
+        }
+        Type type = comparable();
+        auto x = [&] { return expression(type, depth - 1); };
+        switch (roll(22)) {
+        case 0:
+        case 1:
+            return "(" + condition(depth - 1) + " AND " + condition(depth - 1) + ")";
+        case 2:
+        case 3:
+            return "(" + condition(depth - 1) + " OR " + condition(depth - 1) + ")";
+        case 4:
+            return "(NOT " + condition(depth - 1) + ")";
+        case 5:
+            return "(" + x() + pick({" IS NULL", " IS NOT NULL"}) + ")";
+        case 6:
+            return "(" + condition(depth - 1) +
+                   pick({" IS TRUE", " IS NOT TRUE", " IS FALSE", " IS NOT FALSE", " IS UNKNOWN", " IS NOT UNKNOWN"}) +
+                   ")";
+        case 7: {
+            string list = constant(type);
+            for (int i = roll(5); i > 0; --i)
+                list += ", " + constant(type);
+            return "(" + x() + pick({" IN (", " NOT IN ("}) + list + "))";
+        }
+        case 8:
+            return "(" + x() + pick({" BETWEEN ", " NOT BETWEEN "}) + leaf(type) + " AND " + leaf(type) + ")";
+        case 9:
+            return "(" + x() + pick({" IS DISTINCT FROM ", " IS NOT DISTINCT FROM "}) + x() + ")";
+        case 10:
+            return "(CASE WHEN " + condition(depth - 1) + " THEN " + condition(depth - 1) + " ELSE " +
+                   condition(depth - 1) + " END)";
+        case 11:
+            return "coalesce(" + condition(depth - 1) + ", " + condition(depth - 1) + ")";
+        case 12:
+        case 13:
+        case 14:
+            return "(" + text_condition() + ")";
+        case 15: { // numbers of different types
+            Type other = number_type();
+            if (type == Bool || type >= Date)
+                type = Int4;
+            return "(" + expression(type, depth - 1) + pick({" = ", " <> ", " < ", " >= "}) +
+                   expression(other, depth - 1) + ")";
+        }
+        case 16:
+            return "(" + x() + pick({" = ANY ", " <> ALL ", " < ANY ", " >= ALL "}) + "('{}'::" + type_names[type] +
+                   "[]))";
+        default:
+            return "(" + x() + " " + pick({"=", "<>", "<", "<=", ">", ">="}) + " " + x() + ")";
+        }
+    }
+
+    string expression(Type type, int depth) {
+        if (type == Bool)
+            return condition(depth);
+        if (depth <= 0 || chance(35))
+            return leaf(type);
+        auto same = [&] { return expression(type, depth - 1); };
+        switch (roll(12)) {
+        case 0:
+            return "coalesce(" + same() + ", " + same() + ")";
+        case 1:
+            return "(CASE WHEN " + condition(depth - 1) + " THEN " + same() + (chance(70) ? " ELSE " + same() : "") +
+                   " END)";
+        case 2:
+            return "nullif(" + same() + ", " + same() + ")";
+        case 3:
+            return "(CASE " + expression(Int4, 1) + " WHEN 1 THEN " + same() + " WHEN " + constant(Int4) + " THEN " +
+                   leaf(type) + " END)";
+        default:
+            break;
+        }
+        auto arithmetic = [&](const string &operators) {
+            string op(1, operators[static_cast<size_t>(roll(static_cast<int>(operators.size())))]);
+            return "(" + same() + " " + op + " " + same() + ")";
+        };
+        switch (type) {
+        case Int2:
+            return chance(50) ? arithmetic("+-*/%") : chance(30) ? "(- " + same() + ")" : "(" + leaf(Int4) + ")::int2";
+        case Int4:
+            switch (roll(8)) {
+            case 0:
+                return "(" + leaf(Int2) + " " + pick({"+", "-", "*", "/"}) + " " + same() + ")";
+            case 1:
+                return "length(" + text_of(text_column(), 1) + ")";
+            case 2:
+                return "(" + leaf(Date) + " - " + leaf(Date) + ")";
+            case 3:
+                return "(" + condition(depth - 1) + ")::int4";
+            case 4:
+                return "(" + leaf(pick(vector<Type>{Int8, Float8, Float4, Int2})) + ")::int4";
+            case 5:
+                return chance(50) ? "(- " + same() + ")" : "strpos(" + text_of(text_column(), 1) + ", 'b')";
+            default:
+                return arithmetic("+-*/%");
+            }
+        case Int8:
+            switch (roll(6)) {
+            case 0:
+                return "(" + expression(Int4, depth - 1) + " " + pick({"+", "-", "*", "/"}) + " " + same() + ")";
+            case 1:
+                return "(" + same() + " " + pick({"+", "-", "*", "/"}) + " " + leaf(Int2) + ")";
+            case 2:
+                return "(" + leaf(pick(vector<Type>{Int4, Float8, Int2})) + ")::int8";
+            case 3:
+                return "(- " + same() + ")";
+            default:
+                return arithmetic("+-*/%");
+            }
+        case Float4:
+            return chance(60) ? arithmetic("+-*/")
+                              : "(" + leaf(pick(vector<Type>{Int4, Float8, Int8, Int2})) + ")::float4";
+        case Float8:
+            switch (roll(5)) {
+            case 0:
+                return "(" + expression(pick(vector<Type>{Int4, Float4, Int8, Numeric}), depth - 1) + ")::float8";
+            case 1:
+                return "(" + leaf(Float4) + " " + pick({"+", "-", "*", "/"}) + " " + same() + ")";
+            case 2:
+                return "(- " + same() + ")";
+            default:
+                return arithmetic("+-*/");
+            }
+        case Numeric:
+            switch (roll(6)) {
+            case 0:
+                return "(" + expression(pick(vector<Type>{Int4, Int8, Int2}), depth - 1) + ")::numeric";
+            case 1:
+                return "(- " + same() + ")";
+            case 2:
+                return "(" + same() + ")::numeric(" + pick({"20,4", "30,8", "12,2", "38,10"}) + ")";
+            default:
+                return arithmetic("+-*");
+            }
+        case Date:
+            return "(" + same() + pick({" + ", " - "}) + (chance(80) ? number(roll(40)) : leaf(Int4)) + ")";
+        case Timestamp:
+            return "(" + leaf(Date) + ")::timestamp";
+        case Timestamptz:
+            return chance(30) ? "now()" : leaf(type);
+        default:
+            return leaf(type);
+        }
+    }
+
+    string aggregate() {
+        string call;
+        switch (roll(9)) {
+        case 0:
+            call = "count(*)";
+            break;
+        case 1:
+            call = "count(" + expression(static_cast<Type>(roll(types)), 2) + ")";
+            break;
+        case 2:
+        case 3:
+        case 4:
+            call = "sum(" + expression(number_type(), 2) + ")";
+            break;
+        case 5: {
+            Type type = pick(vector<Type>{Int2, Int4, Int8, Float4, Float8, Numeric});
+            call = "avg(" + expression(type, 2) + ")";
+            break;
+        }
+        default: {
+            Type type = static_cast<Type>(1 + roll(types - 1));
+            call =
+                pick({"min(", "max("}) + (type == Text || type == Bpchar ? text_column() : expression(type, 2)) + ")";
+        }
+        }
+        if (chance(20))
+            call += " FILTER (WHERE " + condition(2) + ")";
+        return call;
+    }
+};
+
+// ---- queries ----
+
+struct Query {
+    string sql;
+    vector<std::pair<Type, string>> parameters;
+};
+
+Source table_source(const Table &table, const string &alias) { return {alias, table.columns}; }
+
+// A relation of FROM: a table, or a subquery with some of its columns.
+string from_item(const string &alias, Source *source, bool small) {
+    const Table &table =
+        small ? pick(vector<Table>{tables[2], tables[2], tables[5], tables[6], tables[3]}) : pick(tables);
+    *source = table_source(table, alias);
+    if (!chance(15))
+        return table.name + " " + alias;
+    Scope inner;
+    inner.sources.push_back(table_source(table, "q"));
+    Generator g{inner};
+    vector<Column> kept;
+    string list;
+    for (const Column &column : table.columns)
+        if (column.name == "k" || chance(50)) {
+            kept.push_back(column);
+            list += (list.empty() ? "" : ", ") + ("q." + column.name);
+        }
+    source->columns = kept;
+    string select = "SELECT " + list + " FROM " + table.name + " q";
+    switch (roll(4)) {
+    case 0:
+        return "(" + select + " WHERE " + g.condition(2) + ") " + alias;
+    case 1:
+        return "(" + select + " WHERE " + g.condition(2) + " OFFSET 0) " + alias;
+    case 2:
+        return "(SELECT DISTINCT * FROM (" + select + ") x) " + alias;
+    default:
+        return "(" + select + " UNION ALL " + select + " WHERE " + g.condition(1) + ") " + alias;
+    }
+}
+
+string join_condition(const Source &a, const Source &b) {
+    Scope left, right;
+    left.sources.push_back(a);
+    right.sources.push_back(b);
+    Generator l{left}, r{right};
+    switch (roll(8)) {
+    case 0: {
+        Type type = pick(vector<Type>{Int2, Int4, Int8, Date, Numeric, Timestamp, Bool});
+        vector<string> x = l.columns(type), y = r.columns(type);
+        if (!x.empty() && !y.empty())
+            return pick(x) + " = " + pick(y) + " AND " + a.alias + ".k = " + b.alias + ".k";
+        break;
+    }
+    case 1:
+        return a.alias + ".k + 1 = " + b.alias + ".k";
+    case 2:
+        return a.alias + ".k::int8 = " + b.alias + ".k - 0";
+    case 3: {
+        Type type = pick(vector<Type>{Int2, Int4, Int8, Date, Numeric});
+        return l.expression(type, 1) + " = " + r.expression(type, 1) + " AND " + b.alias + ".k = " + a.alias + ".k";
+    }
+    default:
+        break;
+    }
+    return a.alias + ".k = " + b.alias + ".k";
+}
+
+string select_query(Scope &scope, bool grouped, bool one_row);
+
+// FROM and WHERE over 1..4 relations, added to the scope.
+string from_where(Scope &scope) {
+    int relations = chance(55) ? 1 : chance(60) ? 2 : 3 + roll(2);
+    string from, where;
+    Generator g{scope};
+    for (int i = 0; i < relations; ++i) {
+        Source source;
+        string item = from_item("r" + std::to_string(scope.sources.size()) + (scope.outer[Int4].empty() ? "" : "i"),
+                                &source, i > 1);
+        if (i == 0) {
+            from = item;
+        } else {
+            string on = join_condition(pick(scope.sources), source);
+            bool inner = chance(92);
+            if (inner && chance(50)) {
+                from = from + " CROSS JOIN " + item; // a comma would hide earlier relations from the ON of later ones
+                where += (where.empty() ? "" : " AND ") + on;
+            } else {
+                from = from + (inner ? " JOIN " : " LEFT JOIN ") + item + " ON " + on;
+            }
+        }
+        scope.sources.push_back(source);
+    }
+    for (int i = roll(4); i > 0; --i)
+        where += (where.empty() ? "" : " AND ") + g.condition(1 + roll(4));
+    if (chance(4)) {
+        const Table &table = pick(tables);
+        where += (where.empty() ? "" : " AND ") +
+                 ("(SELECT max(y.k) FROM " + table.name + " y) > " + pick(scope.sources).alias + ".k");
+    }
+    return " FROM " + from + (where.empty() ? "" : " WHERE " + where);
+}
+
+string select_query(Scope &scope, bool grouped, bool one_row) {
+    string tail = from_where(scope);
+    Generator g{scope};
+    string list, group;
+    vector<string> keys;
+    if (grouped)
+        for (int i = 1 + roll(3); i > 0; --i) {
+            Type type = pick(vector<Type>{Bool, Int2, Int4, Int8, Numeric, Date, Timestamp, Timestamptz, Text, Bpchar});
+            string key = type == Text || type == Bpchar ? g.text_column() : g.expression(type, 1 + roll(2));
+            if (key[0] == '$' || (key[0] >= '0' && key[0] <= '9') || key[0] == '\'' || key.rfind("NULL", 0) == 0 ||
+                key == "true" || key == "false")
+                key = pick(scope.sources).alias + ".k";
+            keys.push_back(key);
+            group += (group.empty() ? " GROUP BY " : ", ") + key;
+        }
+    int column = 0;
+    auto add = [&](const string &item) {
+        list += (list.empty() ? "" : ", ") + item + " AS o" + std::to_string(column++);
+    };
+    if (!one_row) {
+        for (const string &key : keys)
+            if (chance(85))
+                add(key);
+        for (int i = keys.empty() ? 1 + roll(4) : roll(4); i > 0; --i)
+            add(g.aggregate());
+    }
+    if (list.empty())
+        add(one_row ? pick({"sum(", "max("}) + scope.sources[0].alias + ".k + " +
+                          g.expression(pick(vector<Type>{Int4, Int8, Numeric}), 1) + ")"
+                    : "count(*)");
+    string having;
+    if (chance(15))
+        having = " HAVING " +
+                 pick({"count(*) > 1", "count(*) < 5", "min(r0.k) > 10", "sum(r0.k) IS NOT NULL", "max(r0.k) % 2 = 0"});
+    if (!scope.outer[Int4].empty())
+        having.clear();
+    return "SELECT " + list + tail + group + having;
+}
+
+Query random_query(bool prepared) {
+    Query q;
+    Scope scope;
+    if (prepared)
+        scope.parameters = &q.parameters;
+    switch (roll(15)) {
+    case 12: // only the first rows of a total order
+        q.sql = "SELECT * FROM (" + select_query(scope, true, false) + ") s ORDER BY s::text LIMIT " + number(roll(6));
+        return q;
+    case 13: {
+        Scope inner;
+        inner.parameters = scope.parameters;
+        string in = "SELECT r0.k" + from_where(inner) + " GROUP BY r0.k HAVING count(*) " + pick({"> 1", "= 1", "< 9"});
+        q.sql = select_query(scope, chance(50), false);
+        size_t at = q.sql.find(" GROUP BY ");
+        string clause = (q.sql.find(" WHERE ") == string::npos ? " WHERE r0.k" : " AND r0.k") +
+                        string(chance(50) ? " IN (" : " NOT IN (") + in + ")";
+        if (q.sql.find(" HAVING ") != string::npos || q.sql.find("(SELECT") != string::npos)
+            return q; // too hard to find the right place
+        q.sql.insert(at == string::npos ? q.sql.size() : at, clause);
+        return q;
+    }
+    case 14: {
+        Scope second;
+        second.parameters = scope.parameters;
+        q.sql = "SELECT count(*), sum(r0.k)" + from_where(scope) + " UNION ALL SELECT count(*), sum(r0.i4)" +
+                from_where(second);
+        return q;
+    }
+    case 0: { // a correlated subquery: rescans with other parameters
+        const Table &table = tables[chance(70) ? 2 : 5];
+        Source outer = table_source(table, "o");
+        Scope inner;
+        inner.parameters = scope.parameters;
+        for (const Column &column : outer.columns)
+            inner.outer[column.type].push_back("o." + column.name);
+        string sub = select_query(inner, false, true);
+        q.sql = "SELECT o.k, o.i4, (" + sub + ") AS x FROM " + table.name + " o";
+        return q;
+    }
+    case 1: // above an aggregate
+        q.sql = "SELECT count(*), min(o0::text), max(o0::text) FROM (" + select_query(scope, true, false) + ") s";
+        return q;
+    case 2:
+        q.sql = "WITH w AS MATERIALIZED (" + select_query(scope, true, false) +
+                ") SELECT count(*) FROM w x, w y WHERE x.o0 = y.o0";
+        return q;
+    case 3: {
+        Scope second;
+        second.parameters = scope.parameters;
+        q.sql = "SELECT * FROM (SELECT count(*) AS c, max(r0.k) AS m" + from_where(scope) +
+                ") x, (SELECT count(*) AS d, min(r0.k) AS e" + from_where(second) + ") y";
+        return q;
+    }
+    case 4:
+        q.sql = "SELECT DISTINCT * FROM (" + select_query(scope, true, false) + ") s";
+        return q;
+    default:
+        q.sql = select_query(scope, chance(60), false);
+        return q;
+    }
+}
+
+// ---- running ----
+
+struct Answer {
+    string sqlstate, message;
+    vector<vector<string>> rows; // NULL: one byte 0
+    vector<Oid> column_types;
+};
+
+std::map<string, int> fallbacks, refusals;
+bool fell_back, verbose = false;
+
+void notice(void *, const char *message) {
+    string text = pg::trimmed(message);
+    size_t at = text.find("the CPU plan is used: ");
+    if (at != string::npos) {
+        fell_back = true;
+        ++fallbacks[text.substr(at + 22, 60)];
+    } else if (text.find("gpuscan") != string::npos || text.find("device") != string::npos) {
+        ++refusals[text.substr(0, 100)];
+    }
+}
+
+void take(Answer &answer, const pg::Result &r) {
+    const PGresult *raw = r.raw();
+    if (PQresultStatus(raw) != PGRES_TUPLES_OK && PQresultStatus(raw) != PGRES_COMMAND_OK) {
+        answer.sqlstate = r.sqlstate();
+        answer.message = pg::trimmed(PQresultErrorMessage(raw));
+        if (answer.sqlstate.empty())
+            answer.sqlstate = "lost";
+        return;
+    }
+    answer.column_types.clear();
+    for (int c = 0; c < r.columns(); ++c)
+        answer.column_types.push_back(PQftype(raw, c));
+    for (int i = 0; i < r.rows(); ++i) {
+        vector<string> row;
+        for (int c = 0; c < r.columns(); ++c)
+            row.push_back(r.is_null(i, c) ? string(1, '\0') : r.get(i, c));
+        answer.rows.push_back(row);
+    }
+}
+
+constexpr Oid float4_oid = 700, float8_oid = 701;
+
+bool is_float(Oid type) { return type == float4_oid || type == float8_oid; }
+
+bool close(const string &x, const string &y) {
+    if (x == y)
+        return true;
+    if (x.size() < 2 && (x[0] == '\0' || y[0] == '\0'))
+        return false;
+    double a = strtod(x.c_str(), nullptr), b = strtod(y.c_str(), nullptr);
+    if (!std::isfinite(a) || !std::isfinite(b) || (a == 0 && b == 0))
+        return false; // NaN, infinities and the signs of zeros were equal as texts, or are not
+    return std::fabs(a - b) <= 1e-12 * std::max(std::fabs(a), std::fabs(b)) + 1e-9;
+}
+
+// Other columns first, so that nearly equal floats stand at the same place in both answers.
+void sort_rows(Answer &answer) {
+    const vector<Oid> &column_types = answer.column_types;
+    std::sort(answer.rows.begin(), answer.rows.end(), [&](const vector<string> &a, const vector<string> &b) {
+        for (int floats = 0; floats < 2; ++floats)
+            for (size_t c = 0; c < a.size(); ++c) {
+                if (is_float(column_types[c]) != (floats == 1) || a[c] == b[c])
+                    continue;
+                return a[c] < b[c];
+            }
+        return false;
+    });
+}
+
+bool same(Answer &x, Answer &y) {
+    if (x.sqlstate != y.sqlstate)
+        return false;
+    if (!x.sqlstate.empty())
+        return true;
+    if (x.rows.size() != y.rows.size() || x.column_types != y.column_types)
+        return false;
+    sort_rows(x);
+    sort_rows(y);
+    for (size_t i = 0; i < x.rows.size(); ++i)
+        for (size_t c = 0; c < x.rows[i].size(); ++c)
+            if (x.rows[i][c] != y.rows[i][c] && !(is_float(x.column_types[c]) && close(x.rows[i][c], y.rows[i][c])))
+                return false;
+    return true;
+}
+
+long answered_by_device(pg::Connection &c) {
+    return atol(c.value("SELECT fragments - fallbacks FROM gpuscan_stat").c_str());
+}
+
+// Errors depend on the plan where a query joins: a filter that raises one may or may not meet a row that a join drops. Is
+// there a plan of PostgreSQL's own that gives this answer?
+bool another_plan_agrees(pg::Connection &c, const Query &q, const vector<string> &arguments, bool generic,
+                         Answer &answer);
+
+// All executions of a query, one after the other; stops at the first error.
+Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &arguments, const string &offload,
+                 bool generic, bool cursor = false) {
+    Answer answer;
+    c.exec("SAVEPOINT run");
+    c.exec("SET LOCAL gpuscan.offload = " + offload + "; SET LOCAL plan_cache_mode = force_" +
+           (generic ? "generic" : "custom") + "_plan");
+    if (offload == "force")
+        c.exec("SET LOCAL client_min_messages = debug1");
+    if (q.parameters.empty() && cursor) {
+        take(answer, pg::Result(PQexec(c.raw(), ("DECLARE fuzzed SCROLL CURSOR FOR " + q.sql).c_str())));
+        for (const char *fetch : {"FETCH ALL FROM fuzzed", "FETCH BACKWARD ALL FROM fuzzed"})
+            if (answer.sqlstate.empty())
+                take(answer, pg::Result(PQexec(c.raw(), fetch)));
+    } else if (q.parameters.empty()) {
+        take(answer, pg::Result(PQexec(c.raw(), q.sql.c_str())));
+    } else {
+        string list;
+        for (const auto &parameter : q.parameters)
+            list +=
+                (list.empty() ? "" : ", ") + string(parameter.first == Bpchar ? "bpchar" : type_names[parameter.first]);
+        take(answer, pg::Result(PQexec(c.raw(), ("PREPARE fuzzed (" + list + ") AS " + q.sql).c_str())));
+        for (size_t i = 0; i < arguments.size() && answer.sqlstate.empty(); ++i)
+            take(answer, pg::Result(PQexec(c.raw(), ("EXECUTE fuzzed" + arguments[i]).c_str())));
+    }
+    if (PQstatus(c.raw()) != CONNECTION_OK)
+        throw pg::Error("the connection is gone: " + answer.message + "\n" + q.sql);
+    c.exec("ROLLBACK TO run");
+    if (!q.parameters.empty())
+        c.exec("DEALLOCATE ALL");
+    return answer;
+}
+
+bool another_plan_agrees(pg::Connection &c, const Query &q, const vector<string> &arguments, bool generic,
+                         Answer &answer) {
+    const char *const joins[] = {"hashjoin", "mergejoin", "nestloop"};
+    for (int plan = 0; plan < 12; ++plan) {
+        string sql = "SAVEPOINT plan";
+        for (int i = 0; i < 3; ++i)
+            sql += string("; SET LOCAL enable_") + joins[i] + (plan % 3 == i ? " = on" : " = off");
+        sql += string("; SET LOCAL join_collapse_limit = ") + (plan / 3 % 2 ? "1" : "8");
+        sql += string("; SET LOCAL enable_material = ") + (plan / 6 ? "off" : "on");
+        c.exec(sql);
+        Answer other = answer_of(c, q, arguments, "off", generic);
+        c.exec("ROLLBACK TO plan");
+        if (same(other, answer))
+            return true;
+    }
+    return false;
+}
+
+string write_statement() {
+    const Table &table = pick(tables);
+    const Column &column = pick(table.columns);
+    string where = " WHERE k " + pick({"=", "<", ">"}) + " " + number(roll(120));
+    if (chance(70))
+        where = " WHERE k = " + number(roll(120));
+    switch (roll(6)) {
+    case 0:
+        return "DELETE FROM " + table.name + " WHERE k = " + number(roll(120)) + " AND i4 > 20";
+    case 1:
+    case 2:
+        return "UPDATE " + table.name + " SET " + column.name + " = " + row_value(column) + where;
+    case 3:
+        return table.rows > 0 ? insert_rows(table, 1 + roll(20)) : "SELECT 1";
+    case 4:
+        return "UPDATE " + table.name + " SET lt = repeat('long', " + number(500 + roll(2000)) +
+               ") WHERE k = " + number(roll(120));
+    default:
+        return "UPDATE " + table.name + " SET lt = 'short' WHERE length(lt) > 10";
+    }
+}
+
+string maintenance() {
+    const Table &table = pick(tables);
+    switch (roll(14)) {
+    case 0:
+        return "VACUUM FULL " + table.name;
+    case 1:
+        return "ANALYZE " + table.name;
+    case 2: // rewrites, or only says that the type is another one
+        return "ALTER TABLE " + table.name + " ALTER COLUMN n TYPE numeric(" + pick({"10,2", "12,2", "13,3"}) + ")";
+    case 3:
+        return "VACUUM (FREEZE) " + table.name;
+    case 4:
+        return "ALTER TABLE " + table.name + " ADD COLUMN IF NOT EXISTS extra int8 DEFAULT 5";
+    case 5:
+        return "ALTER TABLE " + table.name + " DROP COLUMN IF EXISTS extra";
+    case 6:
+        return "ALTER TABLE " + table.name + " ALTER COLUMN s8 " + pick({"SET", "DROP"}) + " NOT NULL";
+    default:
+        return "VACUUM " + table.name;
+    }
+}
+
+string settings() {
+    string out;
+    for (const char *name :
+         {"enable_hashagg", "enable_hashjoin", "enable_mergejoin", "enable_nestloop", "enable_indexscan"})
+        if (chance(20))
+            out += string("SET LOCAL ") + name + " = off; ";
+    if (chance(25))
+        out += "SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL "
+               "min_parallel_table_scan_size = 0; ";
+    if (chance(15))
+        out += "SET LOCAL TimeZone = 'Asia/Tokyo'; ";
+    if (chance(10))
+        out += "SET LOCAL work_mem = '64kB'; ";
+    return out;
+}
+
+void show(const Answer &answer, const Answer &other) {
+    if (!answer.sqlstate.empty()) {
+        printf("    ERROR %s %s\n", answer.sqlstate.c_str(), answer.message.c_str());
+        return;
+    }
+    int shown = 0;
+    for (const vector<string> &row : answer.rows) {
+        if (std::find(other.rows.begin(), other.rows.end(), row) != other.rows.end() || shown++ >= 4)
+            continue;
+        printf("    ");
+        for (const string &value : row)
+            printf("%s | ", value == string(1, '\0') ? "NULL" : value.c_str());
+        printf("\n");
+    }
+    printf("    (%zu rows)\n", answer.rows.size());
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    uint64_t seed = 1;
+    long queries = 1000, stop_after = 20;
+    string conninfo;
+    for (int i = 1; i < argc; ++i) {
+        if (!strcmp(argv[i], "--seed") && i + 1 < argc)
+            seed = strtoull(argv[++i], nullptr, 10);
+        else if (!strcmp(argv[i], "--queries") && i + 1 < argc)
+            queries = atol(argv[++i]);
+        else if (!strcmp(argv[i], "--stop-after") && i + 1 < argc)
+            stop_after = atol(argv[++i]);
+        else if (!strcmp(argv[i], "--verbose"))
+            verbose = true;
+        else if (argv[i][0] == '-') {
+            fprintf(stderr,
+                    "usage: differential [--seed N] [--queries M] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]\n");
+            return 2;
+        } else
+            conninfo = argv[i];
+    }
+    try {
+        engine.seed(seed);
+        pg::Connection c(conninfo, "differential");
+        PQsetNoticeProcessor(c.raw(), notice, nullptr);
+        c.exec("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS gpuscan");
+        c.exec("SET statement_timeout = '20s'; SET extra_float_digits = 1; SET gpuscan.explain_refusals = on");
+        make_tables(c, nullptr);
+        long differences = 0, device = 0, fallback = 0, cpu = 0, errors = 0, timeouts = 0, plan_dependent = 0;
+        string history;
+        for (long i = 0; i < queries; ++i) {
+            if (chance(12))
+                PQclear(PQexec(c.raw(), (history = write_statement()).c_str())); // may fail: a value beyond its type
+            if (chance(6))
+                PQclear(PQexec(c.raw(), maintenance().c_str()));
+            bool prepared = chance(25);
+            Query q = random_query(prepared);
+            vector<string> arguments;
+            for (int k = 1 + roll(3); k > 0 && !q.parameters.empty(); --k) {
+                string list;
+                for (const auto &parameter : q.parameters)
+                    list +=
+                        (list.empty() ? "" : ", ") + (chance(8) ? string("NULL") : quoted(literal(parameter.first, 5)));
+                arguments.push_back("(" + list + ")");
+            }
+            bool generic = chance(50);
+            c.exec("BEGIN ISOLATION LEVEL REPEATABLE READ");
+            c.exec("SET LOCAL client_min_messages = warning");
+            c.exec("SELECT 1");
+            string local = settings();
+            if (!local.empty())
+                c.exec(local);
+            if (chance(5)) { // rows of the own transaction
+                c.exec("SAVEPOINT own");
+                pg::Result r(PQexec(c.raw(), write_statement().c_str()));
+                if (*r.sqlstate() != '\0')
+                    c.exec("ROLLBACK TO own");
+            }
+            const bool cursor = chance(5);
+            Answer plain = answer_of(c, q, arguments, "off", generic, cursor);
+            fell_back = false;
+            const long before = answered_by_device(c);
+            Answer forced = answer_of(c, q, arguments, "force", generic, cursor);
+            const bool on_device = answered_by_device(c) > before;
+            const bool equal = same(plain, forced);
+            // (Rows of a plan that feeds the device are computed even if PostgreSQL saw first that the other side is empty.)
+            const bool fed = plain.sqlstate.empty() && !forced.sqlstate.empty() && q.sql.find(" JOIN ") != string::npos;
+            const bool other_plan = !equal && (!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
+                                    (fed || another_plan_agrees(c, q, arguments, generic, forced));
+            c.exec(chance(50) ? "COMMIT" : "ROLLBACK");
+            if (plain.sqlstate == "57014" || forced.sqlstate == "57014") {
+                ++timeouts;
+                continue;
+            }
+            fallback += fell_back;
+            cpu += !fell_back && !on_device;
+            device += !fell_back && on_device;
+            plan_dependent += other_plan;
+            errors += !plain.sqlstate.empty();
+            if (verbose || (plain.sqlstate.compare(0, 2, "42") == 0 && plain.sqlstate != "42501"))
+                printf("-- %ld %s %s\n%s\n", i, plain.sqlstate.c_str(), plain.message.c_str(), q.sql.c_str());
+            if (equal || other_plan)
+                continue;
+            ++differences;
+            printf("DIFFERENT (seed %llu, query %ld, %s%s)\n  %s\n  %s;\n", static_cast<unsigned long long>(seed), i,
+                   fell_back   ? "fallback"
+                   : on_device ? "device"
+                               : "cpu",
+                   generic ? ", generic" : "", local.c_str(), q.sql.c_str());
+            for (const string &argument : arguments)
+                printf("  EXECUTE %s\n", argument.c_str());
+            printf("  only PostgreSQL:\n");
+            show(plain, forced);
+            printf("  only the device:\n");
+            show(forced, plain);
+            fflush(stdout);
+            if (differences >= stop_after)
+                break;
+        }
+        printf("%ld queries: %ld by the device, %ld by a fallback, %ld on the CPU; %ld errors, %ld that depend on the "
+               "plan, %ld timeouts, "
+               "%ld differences\n",
+               device + fallback + cpu, device, fallback, cpu, errors, plan_dependent, timeouts, differences);
+        if (verbose) {
+            for (const auto &reason : fallbacks)
+                printf("  fallback %6d  %s\n", reason.second, reason.first.c_str());
+            for (const auto &reason : refusals)
+                printf("  refused  %6d  %s\n", reason.second, reason.first.c_str());
+        }
+        return differences ? 1 : 0;
+    } catch (const std::exception &e) {
+        fprintf(stderr, "differential: %s\n", e.what());
+        return 2;
+    }
+}
