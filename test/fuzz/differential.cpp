@@ -1,8 +1,8 @@
 // Random queries, answered twice in one snapshot: by PostgreSQL and with gpuscan.offload = force.
 //
-// A seed decides everything: the tables (all supported types, many NULLs, edge values, text in three collations, a column
-// added later, a dropped one, one table that is temporary, one that is empty), the queries, and the writes, VACUUMs and
-// DDL between them. Rows are compared as multisets (floats up to the order of their additions), errors by SQLSTATE.
+// A seed decides everything: the tables (all supported types, many NULLs, edge values, text in three collations, a
+// column added later, a dropped one, one table that is temporary, one that is empty), the queries, and the writes,
+// VACUUMs and DDL between them. Rows are compared as multisets (floats up to the order of their additions), errors by SQLSTATE.
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
 //
 // Usage: differential [--seed N] [--queries M] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
@@ -695,7 +695,7 @@ Query random_query(bool prepared) {
     case 14: {
         Scope second;
         second.parameters = scope.parameters;
-        q.sql = "SELECT count(*), sum(r0.k)" + from_where(scope) + " UNION ALL SELECT count(*), sum(r0.i4)" +
+        q.sql = "SELECT count(*), sum(r0.k)" + from_where(scope) + " UNION ALL SELECT count(*), max(r0.k)" +
                 from_where(second);
         return q;
     }
@@ -824,8 +824,8 @@ long answered_by_device(pg::Connection &c) {
     return atol(c.value("SELECT fragments - fallbacks FROM gpuscan_stat").c_str());
 }
 
-// Errors depend on the plan where a query joins: a filter that raises one may or may not meet a row that a join drops. Is
-// there a plan of PostgreSQL's own that gives this answer?
+// Errors depend on the plan where a query joins: a filter that raises one may or may not meet a row that a join drops.
+// Is there a plan of PostgreSQL's own that gives this answer?
 bool another_plan_agrees(pg::Connection &c, const Query &q, const vector<string> &arguments, bool generic,
                          Answer &answer);
 
@@ -1023,7 +1023,8 @@ int main(int argc, char **argv) {
             Answer forced = answer_of(c, q, arguments, "force", generic, cursor);
             const bool on_device = answered_by_device(c) > before;
             const bool equal = same(plain, forced);
-            // (Rows of a plan that feeds the device are computed even if PostgreSQL saw first that the other side is empty.)
+            // (Rows of a plan that feeds the device are computed even if PostgreSQL sees first that the other side is
+            // empty.)
             const bool fed = plain.sqlstate.empty() && !forced.sqlstate.empty() && q.sql.find(" JOIN ") != string::npos;
             const bool other_plan = !equal && (!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
                                     (fed || another_plan_agrees(c, q, arguments, generic, forced));
