@@ -2,7 +2,8 @@
 //
 // A seed decides everything: the tables (all supported types, many NULLs, edge values, text in three collations, a
 // column added later, a dropped one, one table that is temporary, one that is empty), the queries, and the writes,
-// VACUUMs and DDL between them. Rows are compared as multisets (floats up to the order of their additions), errors by SQLSTATE.
+// VACUUMs and DDL between them. Rows are compared as multisets (floats up to the order of their additions), errors by
+// SQLSTATE.
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
 //
 // Usage: differential [--seed N] [--queries M] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
