@@ -12,8 +12,8 @@
 // request. The thread that finds the bit drops the slot's session, takes the bit away, makes reply equal to request
 // and the slot Free, in this order; it never frees a slot because of the state alone.
 // `generation` is the device process's number; a slot taken under another generation is dead: every wait returns
-// Lost, and its backend frees it (an abandoned one: the supervisor). A new device process ignores what stands in such
-// slots: a thread's first `request` seen is the one that it finds at its start.
+// Lost, and its backend frees it (an abandoned one: the supervisor, by the same bit). A new device process ignores what
+// stands in such slots: a thread's first `request` seen is the one that it finds at its start.
 // No pointer and no C++ object crosses; messages are plain old data and every count in them is checked by the receiver.
 //
 // Course of one fragment, as seen by the backend (each line a request):

@@ -129,12 +129,14 @@ static void close_descriptors_from(int first) {
     _exit(1);
 }
 
-// Slots that their backends have left under an earlier generation. (The backends free the others themselves.)
+// Slots that their backends have left under an earlier generation. (The backends free the others themselves.) The bit is the
+// last thing that a backend writes; the state alone would free a slot that is about to be marked again.
 static void free_abandoned_slots(Area *area) {
     uint32 generation = area->generation;
     for (uint32 i = 0; i < area->nslots; i++) {
         Slot *slot = area->slot(i);
-        if (slot->state == uint32_t(SlotState::Abandoned) && slot->generation != generation) {
+        if (slot->state == uint32_t(SlotState::Abandoned) && slot->generation != generation &&
+            (slot->request & request_abandoned) != 0) {
             slot->request &= ~request_abandoned;
             slot->reply = slot->request.load();
             slot->state = uint32_t(SlotState::Free);
@@ -148,17 +150,18 @@ static void wake_everybody(Area *area) {
         futex_wake(area->slot(i)->reply);
 }
 
-// After the end of the child, however it came.
+// After the end of the child, however it came. The state goes first: a backend that connects reads the generation and then
+// the state, and must not find the new generation, which nobody serves, beside the old state.
 static void child_is_gone(Area *area) {
     device_pid = 0;
     area->device_pid = 0;
+    set_state(area, ServiceState::Down);
     area->generation++;
     for (DeviceEntry &entry : area->devices) {
         entry.state = uint32_t(ServiceState::Down);
         entry.memory_used = 0;
         entry.cache_bytes = 0;
     }
-    set_state(area, ServiceState::Down);
     wake_everybody(area);
     free_abandoned_slots(area);
 }
