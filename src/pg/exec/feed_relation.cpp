@@ -16,6 +16,8 @@
 //   rows     every page that is not covered now is read row by row under the snapshot (feed_rows.cpp)
 //
 // A page image that was copied under its SHARE lock needs no second look: nothing was read outside of the lock.
+// The LSN of a heap page is read with BufferGetLSNAtomic: with checksums, a hint bit moves it under a SHARE lock.
+//
 // PD_ALL_VISIBLE is required besides the map's bit, never instead of it (on a standby the page's flag proves nothing;
 // and a page whose flag is clear while its bit is set would not have the bit cleared by writers).
 //
@@ -189,7 +191,7 @@ uint64 *collect_lsns(ChunkFeed *feed) {
             continue;
         PageBuffer buffer = read_page(feed, page);
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
-        lsns[page] = PageGetLSN(BufferGetPage(buffer));
+        lsns[page] = BufferGetLSNAtomic(buffer);
         UnlockReleaseBuffer(buffer);
     }
     return lsns;
@@ -226,7 +228,7 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
         bool usable = !PageIsNew(page) && PageIsAllVisible(page);
         protocol::PageEntry entry = {};
         entry.page = *next;
-        entry.lsn = PageGetLSN(page);
+        entry.lsn = BufferGetLSNAtomic(buffer);
         entry.buffer = copy ? window->npages : buffer - 1;
         if (usable) {
             entry.ntuples = count_tuples(page);
@@ -271,7 +273,7 @@ bool page_is_unchanged(PageBuffer buffer, uint64 lsn) {
         return true;
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
     Page page = BufferGetPage(buffer);
-    bool unchanged = PageGetLSN(page) == lsn && PageIsAllVisible(page);
+    bool unchanged = BufferGetLSNAtomic(buffer) == lsn && PageIsAllVisible(page);
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
     return unchanged;
 }
