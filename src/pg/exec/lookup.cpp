@@ -4,6 +4,11 @@
 // expression for each of them, and for NULL, through ExecInitExpr: privileges, hooks and collations are PostgreSQL's.
 // For order (min, max, <) the table holds each entry's rank under the collation; its inverse turns the winning rank
 // into a text again. Dictionaries only grow, so a table is sent again only when there are more entries.
+//
+// A dictionary also holds texts that no row has any more, and pieces of such that never were one: a page may change while it
+// is decoded, and of what comes out only the rows are thrown away. The functions that are evaluated here cannot fail for any
+// text, but do for bytes that are none in the database's encoding. A dictionary with such bytes is dropped, and the CPU plan
+// answers.
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"
 
@@ -42,7 +47,20 @@ void append_entry(FragmentRun *run, DictionaryCopy *copy, const char *text, uint
     copy->data_used += size;
 }
 
-bool append_entries(FragmentRun *run, DictionaryCopy *copy, const char *at, const char *end, uint32 count) {
+// Lets the device forget what it has cached of a relation; its next user begins with an empty dictionary.
+bool forget_relation(FragmentRun *run, int source) {
+    Relation relation = run->relations[source];
+    if (!relation)
+        return true;
+    protocol::EvictRequest head = {};
+    head.locator.tablespace = locator_tablespace(relation->rd_locator);
+    head.locator.database = locator_database(relation->rd_locator);
+    head.locator.relation = locator_relation(relation->rd_locator);
+    memcpy(device_input(run->connection), &head, sizeof head);
+    return request(run, protocol::Command::Evict, sizeof head, 0);
+}
+
+bool append_entries(FragmentRun *run, int source, DictionaryCopy *copy, const char *at, const char *end, uint32 count) {
     for (uint32 i = 0; i < count; ++i) {
         uint32 length;
         if (Size(end - at) < sizeof length)
@@ -51,6 +69,8 @@ bool append_entries(FragmentRun *run, DictionaryCopy *copy, const char *at, cons
         at += sizeof length;
         if (Size(end - at) < length)
             return give_up(run, "the device's dictionary is cut short");
+        if (!pg_verifymbstr(at, length, true))
+            return forget_relation(run, source) && give_up(run, "a text is not valid in the database's encoding");
         append_entry(run, copy, at, length);
         Size step = (Size(length) + 3) & ~Size(3);
         at += step < Size(end - at) ? step : Size(end - at);
@@ -239,7 +259,7 @@ bool read_dictionary(FragmentRun *run, int source, int column) {
         copy->id = reply->id;
         if (reply->count == 0 && copy->size < reply->size)
             return give_up(run, "the device's dictionary is cut short");
-        if (!append_entries(run, copy, output + aligned(sizeof *reply), output + size, reply->count))
+        if (!append_entries(run, source, copy, output + aligned(sizeof *reply), output + size, reply->count))
             return false;
         if (copy->size >= reply->size)
             return true;
