@@ -8,6 +8,7 @@
 #   isolation   test/isolation/specs/*.spec, against test/isolation/expected/
 #   pgtap       test/pgtap/*.sql, each in a database of its own
 #   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0
+#               (only those that TAP="NAME NAME" in the environment names)
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
 # Settings of the environment: PG, PG_CONFIG, BUILD (see the Makefile), STRESS_SECONDS (60).
@@ -140,9 +141,12 @@ run_program() {
 }
 
 run_tap() {
-    local file limit=900
+    local file name limit=900
     for file in test/tap/*.sh; do
-        [ ! -e "$file" ] || run_program "$(basename "$file" .sh)" bash "$file"
+        [ -e "$file" ] || continue
+        name=$(basename "$file" .sh)
+        [ -z "${TAP:-}" ] || [[ " $TAP " == *" $name "* ]] || continue
+        run_program "$name" bash "$file"
     done
 }
 
