@@ -4,7 +4,7 @@
 // (Kaldewey et al., "GPU Join Processing Revisited", section 4.1: latch-free inserts with atomics); rows of equal keys
 // are chained through `next`. What the tables look like: cuda/runtime.cuh.
 //
-// The structures are filled by the host (cuda/execution.cpp includes this file too); all of them are kernel arguments.
+// The structures are filled by the host (cuda/execution_state.hpp includes this file too); all of them are kernel arguments.
 #pragma once
 
 #include "cuda/semantics.cuh"

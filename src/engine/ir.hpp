@@ -64,6 +64,47 @@ struct Expr {
     Index c = none;
 };
 
+// How many of a, b, c are operands.
+constexpr int operand_count(Op op) {
+    switch (op) {
+    case Op::Column:
+    case Op::Const:
+        return 0;
+    case Op::Neg:
+    case Op::Not:
+    case Op::IsNull:
+    case Op::IsNotNull:
+    case Op::IsTrue:
+    case Op::Cast:
+    case Op::Lookup:
+    case Op::Bounded:
+        return 1;
+    case Op::Case:
+        return 3;
+    default:
+        return 2;
+    }
+}
+
+template <class Visit> void for_each_operand(const Expr &e, Visit visit) {
+    const int count = operand_count(e.op);
+    if (count >= 1)
+        visit(e.a);
+    if (count >= 2)
+        visit(e.b);
+    if (count >= 3)
+        visit(e.c);
+}
+
+// Can a value of one type lie outside of what the other holds?
+constexpr bool cast_may_raise(Type from, Type to) {
+    if (from == Type::Bool)
+        return false;
+    if (is_integer(from))
+        return is_integer(to) && type_width(to) < type_width(from);
+    return !is_float(to) || type_width(to) < type_width(from);
+}
+
 // A typed constant; bits as in a column of that type (F64: its bit pattern in the low word).
 struct Constant {
     Type type;

@@ -181,39 +181,9 @@ class Checker {
         require(root < p.exprs.size(), "expression out of bounds");
         needed.assign(p.exprs.size(), 0);
         needed[root] = 1;
-        for (size_t i = root + 1; i-- > 0;) {
-            if (!needed[i])
-                continue;
-            const Expr &e = p.exprs[i];
-            if (e.op == Op::Column || e.op == Op::Const)
-                continue;
-            needed[e.a] = 1;
-            if (e.op != Op::Lookup && e.b != none && operands(e.op) >= 2)
-                needed[e.b] = 1;
-            if (operands(e.op) >= 3)
-                needed[e.c] = 1;
-        }
-    }
-
-    static int operands(Op op) {
-        switch (op) {
-        case Op::Column:
-        case Op::Const:
-            return 0;
-        case Op::Neg:
-        case Op::Not:
-        case Op::IsNull:
-        case Op::IsNotNull:
-        case Op::IsTrue:
-        case Op::Cast:
-        case Op::Lookup:
-        case Op::Bounded:
-            return 1;
-        case Op::Case:
-            return 3;
-        default:
-            return 2;
-        }
+        for (size_t i = root + 1; i-- > 0;)
+            if (needed[i])
+                for_each_operand(p.exprs[i], [&](Index operand) { needed[operand] = 1; });
     }
 
     // An expression evaluated in `pipeline` when steps 0..`step` exist.

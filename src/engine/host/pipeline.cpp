@@ -45,18 +45,9 @@ void note_uses(const Program &p, Index root, size_t step, std::vector<size_t> &l
     while (!open.empty()) {
         const Expr e = p.exprs[open.back()];
         open.pop_back();
-        if (e.op == Op::Const)
-            continue;
-        if (e.op == Op::Column) {
-            if (e.a > 0)
-                last_use[e.a - 1] = std::max(last_use[e.a - 1], step);
-            continue;
-        }
-        open.push_back(e.a);
-        if (e.op != Op::Lookup && e.b != none && e.op != Op::Cast)
-            open.push_back(e.b);
-        if (e.op == Op::Case)
-            open.push_back(e.c);
+        if (e.op == Op::Column && e.a > 0)
+            last_use[e.a - 1] = std::max(last_use[e.a - 1], step);
+        for_each_operand(e, [&](Index operand) { open.push_back(operand); });
     }
 }
 

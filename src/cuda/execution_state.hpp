@@ -1,0 +1,163 @@
+// The state of one execution, shared by the files that carry it out: execution.cpp (what all runs do), join_build.cpp,
+// grouping.cpp and group_values.cpp.
+#pragma once
+
+#include "cuda/execution.hpp"
+#include "cuda/tables.cuh"
+#include "engine/codegen.hpp"
+#include "engine/value_range.hpp"
+
+namespace gpuscan::cuda {
+
+using namespace ir;
+using codegen::Kernel;
+using codegen::TableKind;
+
+// A collected or finished build.
+struct Table {
+    codegen::TableShape shape;
+    bool collected = false;
+    bool finished = false;
+    uint64_t rows = 0;
+    uint64_t capacity = 0;
+    std::vector<BufferRef> keys, payload, payload_nulls; // by row
+    std::vector<tables::ColumnRange> ranges;             // keys, then payload
+    std::vector<uint8_t> payload_nullable;
+    std::vector<uint64_t> words; // for a kernel that probes it
+    BufferRef entries, next;
+    std::string description;
+};
+
+struct LookupTable {
+    BufferRef buffer; // values, then NULL flags
+    CUdeviceptr values = 0;
+    CUdeviceptr nulls = 0;
+    uint64_t entries = 0;
+    bool nullable = false;
+    bool set = false;
+    ValueRange range;
+};
+
+// A group key in a result: how a kernel's words become its value.
+struct KeyPlan {
+    Type type;
+    bool nullable = false;
+    int128 min = 0;
+    uint64_t extent = 1;  // numbers it takes, NULL included
+    uint64_t factor = 1;  // the key's part of a group number is (value - min) * factor
+    uint64_t modulus = 1; // and comes back as number / factor % modulus
+};
+
+inline uint64_t power_of_two(uint64_t at_least) {
+    uint64_t power = 1;
+    while (power < at_least)
+        power *= 2;
+    return power;
+}
+
+class CudaExecution : public Execution {
+  public:
+    CudaExecution(std::shared_ptr<SharedState> state, const Program &program, const std::atomic<uint32_t> *cancel)
+        : state_(std::move(state)), program_(program), cancel_(cancel), lane_(state_->lanes->borrow()),
+          tables_(program.pipelines.size()), lookups_(program.lookups.size()) {
+        stats_.joins.resize(program.pipelines.size() - 1);
+    }
+
+    ~CudaExecution() override { lane_->drain(); }
+
+    void set_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries) override {
+        quietly([&] { put_lookup(lookup, values, nulls, entries); });
+    }
+    void run_build(Index pipeline, const std::vector<ChunkView> &chunks) override {
+        quietly([&] { collect(pipeline, chunks); });
+    }
+    void finish_build(Index pipeline) override {
+        quietly([&] { finish(pipeline); });
+    }
+    GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override {
+        GroupTable groups;
+        quietly([&] { groups = aggregate(chunks); });
+        return groups;
+    }
+    ExecutionStats stats() const override { return stats_; }
+
+  private:
+    // Whatever happens in `work`: afterwards no kernel uses the chunks any more.
+    template <class Work> void quietly(const Work &work) {
+        lane_->use();
+        poll();
+        try {
+            work();
+        } catch (...) {
+            lane_->drain();
+            throw;
+        }
+    }
+
+    // The chunks of one run, described in device memory.
+    struct Input {
+        BufferRef words, masks;
+        uint64_t chunks = 0;
+        uint64_t tiles = 0;
+        uint64_t rows = 0;
+        std::vector<uint8_t> nullable;  // per source column
+        std::vector<ValueRange> ranges; // per source column
+    };
+
+    // what all runs do (execution.cpp)
+    Input describe(const Pipeline &pipeline, const std::vector<ChunkView> &chunks);
+    codegen::Request request(Index pipeline, const Input &input);
+    std::vector<uint64_t> argument(const Kernel &kernel, Index pipeline, const Input &input);
+    void run_slices(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words, const Input &input,
+                    unsigned threads, size_t shared, double rows_per_ms);
+    void check_status(bool may_be_full = false);
+    RangeSources range_sources(const Pipeline &pipeline, const Input &input);
+    void put_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries);
+    Table &table_of(const Pipeline &pipeline, Index join) {
+        return tables_[program_.joins[pipeline.joins.first + join].build];
+    }
+    void poll() const {
+        if (cancel_ && cancel_->load(std::memory_order_relaxed))
+            throw Cancelled();
+    }
+    BufferRef zeroed(size_t bytes) {
+        BufferRef buffer = lane_->allocate(bytes);
+        lane_->fill(address_of(*buffer), 0, bytes);
+        return buffer;
+    }
+    CUfunction tables_function(const char *name) {
+        return state_->kernels->get(tables_source, cancel_, &stats_.compile_us)->function(name);
+    }
+
+    // join tables (join_build.cpp)
+    void collect(Index pipeline, const std::vector<ChunkView> &chunks);
+    void start_collecting(Index pipeline, Table &table, const Kernel &kernel);
+    void reserve_rows(Table &table, uint64_t capacity);
+    void finish(Index pipeline);
+    bool plan_packed(const Table &table, tables::BuildArgument &argument) const;
+    bool dense_extent(const Table &table, tables::BuildArgument &argument, uint64_t &extent) const;
+    bool build(Table &table, tables::BuildArgument &argument, TableKind kind, uint64_t extent);
+
+    // groups (grouping.cpp)
+    GroupTable aggregate(const std::vector<ChunkView> &chunks);
+    bool plan_dense(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
+                    codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent);
+    void plan_sums(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
+                   codegen::GroupShape &group, bool loops);
+
+    // their values (group_values.cpp)
+    GroupTable read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
+                            const Buffer *keys, uint64_t entries, const std::vector<KeyPlan> &plan);
+    void add_group(GroupTable &groups, const Kernel &kernel, const codegen::GroupShape &group, const uint64_t *entry,
+                   const uint64_t *key, uint64_t number, const std::vector<KeyPlan> &plan);
+
+    std::shared_ptr<SharedState> state_;
+    const Program program_;
+    const std::atomic<uint32_t> *cancel_;
+    std::shared_ptr<Lane> lane_;
+    std::vector<Table> tables_;
+    std::vector<LookupTable> lookups_;
+    ExecutionStats stats_;
+};
+
+} // namespace gpuscan::cuda

@@ -1,0 +1,110 @@
+// The generator behind codegen.hpp: one object writes one kernel. Its members stand in five files, each of which says how
+// one part of a kernel's text comes about; what they share is the text so far and what is known at its end: the scope's
+// variables, the columns that are held, whether the text runs for four rows or for one.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "engine/codegen.hpp"
+
+namespace gpuscan::codegen {
+
+using namespace ir;
+using std::string;
+using std::to_string;
+
+// A type in the kernel's text: of a variable, and as it lies in a column.
+const char *value_type(Type type);
+const char *stored_type(Type type);
+
+// The name of an expression's value, and of its NULL flag (empty: it is never NULL).
+struct Value {
+    string v;
+    string n;
+};
+
+class Generator {
+  public:
+    explicit Generator(const Request &request)
+        : request_(request), program_(*request.program), pipeline_(program_.pipelines[request.pipeline]) {
+        kernel_.constants.assign(program_.constants.size(), 0);
+        kernel_.lookups.assign(program_.lookups.size(), 0);
+    }
+
+    Kernel generate();
+    bool nullable(Index expr);
+
+  private:
+    // text (codegen.cpp)
+    void line(const string &text);
+    void open(const string &text);
+    void close();
+    string word(unsigned index) const { return "p.w[" + to_string(index) + "]"; }
+    string pointer(const char *type, unsigned index) const {
+        return string("((const ") + type + " *)" + word(index) + ")";
+    }
+    string fresh(const char *prefix) { return prefix + to_string(serial_++); }
+
+    // the kernel around the steps (codegen.cpp)
+    void plan_words();
+    void kernel_head();
+    const TableShape &table(Index join) const { return *request_.tables[join]; }
+    const Join &join(Index k) const { return program_.joins[pipeline_.joins.first + k]; }
+    Index list(Range range, Index i) const { return program_.lists[range.first + i]; }
+
+    // expressions (codegen_expression.cpp)
+    bool may_raise(Index expr);
+    bool nullable_node(Index expr);
+    Value eval(Index expr);
+    Value eval_node(Index expr);
+    Value column(Index column);
+    Value payload(Index join, Index column, Type type);
+    Value constant(Index constant, Type type);
+    Value lookup(const Expr &expr);
+    Value logical(const Expr &expr);
+    Value conditional(const Expr &expr);
+    Value coalesce(const Expr &expr);
+    Value checked(const Expr &expr, const string &call, const string &null);
+    string either(const string &a, const string &b) const;
+
+    // rows, filters, probes (codegen_pipeline.cpp)
+    std::set<Index> columns_of(const std::vector<Index> &exprs) const;
+    void load_columns(const std::vector<Index> &exprs);
+    void open_rows();
+    void close_rows();
+    void enter_row_mode();
+    void conjuncts(Index after);
+    void probe(Index k);
+    Value probe_index(Index k, string &hit);
+    string hash_probe(Index k, const string &hit, const std::vector<Value> &keys);
+
+    // the sink of a build (codegen_build.cpp)
+    void build_sink();
+
+    // the sink of an aggregation (codegen_aggregate.cpp)
+    void aggregate_plan();
+    void aggregate_start();
+    void aggregate_sink();
+    void aggregate_end();
+    void group_entry();
+    void update(Index i, const string &entry);
+    string component(const string &entry, unsigned index) const;
+
+    const Request &request_;
+    const Program &program_;
+    const Pipeline &pipeline_;
+    Kernel kernel_;
+    string out_;
+    int depth_ = 0;
+    unsigned serial_ = 0;
+    std::map<Index, Value> values_; // expressions that have a variable in this scope
+    std::map<Index, bool> raises_;
+    std::map<Index, bool> nullable_;
+    std::set<Index> loaded_; // source columns held for four rows
+    std::set<Index> used_;   // source columns of the whole pipeline
+    bool row_mode_ = false;
+    std::vector<bool> staged_; // per join: probed for four rows at once
+};
+
+} // namespace gpuscan::codegen

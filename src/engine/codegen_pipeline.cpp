@@ -1,0 +1,248 @@
+// How does a row get from the scan to the sink? Loading columns, filtering, probing join tables.
+//
+// The text is written in two modes. While nothing has been multiplied ("staged"), a thread keeps its four rows side by
+// side: for each conjunct and each join with unique keys it loads the columns that are needed for the first time, runs
+// an unrolled loop over the four rows, clears the bits of rows that fall out in `alive`, and goes on with the next tile
+// when none is left. From the first join with duplicates on, and in sinks that write row by row, the text continues
+// inside a loop over the living rows ("row"), where later steps are nested blocks: an `if` per conjunct and unique
+// join, a `for` along the chain of a join with duplicates.
+#include <iterator>
+
+#include "engine/codegen_generator.hpp"
+
+namespace gpuscan::codegen {
+
+namespace {
+
+const char *entry_type(uint8_t bytes) {
+    return bytes == 1 ? "uint8_t" : bytes == 2 ? "uint16_t" : bytes == 4 ? "uint32_t" : "uint64_t";
+}
+
+} // namespace
+
+// ---- rows --------------------------------------------------------------------------------------------------------
+
+// Columns of the source that these expressions read. Operands precede their node: one sweep downwards meets all.
+std::set<Index> Generator::columns_of(const std::vector<Index> &exprs) const {
+    std::set<Index> open(exprs.begin(), exprs.end());
+    std::set<Index> columns;
+    while (!open.empty()) {
+        const Expr &e = program_.exprs[*open.rbegin()];
+        open.erase(std::prev(open.end()));
+        if (e.op == Op::Column && e.a == 0)
+            columns.insert(e.b);
+        for_each_operand(e, [&](Index operand) { open.insert(operand); });
+    }
+    return columns;
+}
+
+// Loads the columns that these expressions need and that are not held yet; staged mode only.
+void Generator::load_columns(const std::vector<Index> &exprs) {
+    const Range columns = program_.sources[pipeline_.source].columns;
+    for (Index c : columns_of(exprs)) {
+        if (!loaded_.insert(c).second)
+            continue;
+        const string i = to_string(c);
+        line(string(stored_type(program_.source_columns[columns.first + c].type)) + " s" + i + "[4];");
+        line("load4(s" + i + ", c" + i + ", base, nrows);");
+        if (request_.source_nullable[c]) {
+            line("uint8_t t" + i + "[4];");
+            line("load4_nulls(t" + i + ", z" + i + ", base, nrows);");
+        }
+    }
+}
+
+void Generator::open_rows() {
+    line("#pragma unroll");
+    open("for (int r = 0; r < 4; ++r)");
+    values_.clear();
+}
+
+void Generator::close_rows() {
+    close();
+    values_.clear();
+}
+
+void Generator::enter_row_mode() {
+    if (row_mode_)
+        return;
+    row_mode_ = true;
+    values_.clear();
+    line("#pragma unroll 1");
+    open("for (uint32_t left = alive; left; left &= left - 1)");
+    line("const int r = __ffs((int)left) - 1;");
+    line("const uint32_t row = base + r;");
+    line("(void)row;");
+    for (Index k = 0; k < pipeline_.joins.count; ++k) {
+        if (!staged_[k])
+            continue;
+        const TableShape &shape = table(k);
+        const char *type = shape.kind == TableKind::Packed ? entry_type(shape.entry_bytes) : "uint32_t";
+        line(string("const ") + type + " x" + to_string(k) + " = pick(e" + to_string(k) + ", r);");
+    }
+}
+
+// ---- filters -----------------------------------------------------------------------------------------------------
+
+void Generator::conjuncts(Index after) {
+    for (Index i = 0; i < pipeline_.conjuncts.count; ++i) {
+        const Conjunct &conjunct = program_.conjuncts[pipeline_.conjuncts.first + i];
+        if (conjunct.after != after)
+            continue;
+        if (row_mode_) {
+            const Value v = eval(conjunct.expr);
+            open("if (" + v.v + ")");
+            continue;
+        }
+        load_columns({conjunct.expr});
+        open_rows();
+        const bool guard = may_raise(conjunct.expr);
+        if (guard)
+            open("if (alive >> r & 1)");
+        const Value v = eval(conjunct.expr);
+        line("if (!(" + v.v + ")) alive &= ~(1u << r);");
+        if (guard)
+            close();
+        close_rows();
+        line("if (!alive) continue;");
+    }
+}
+
+// ---- probes ------------------------------------------------------------------------------------------------------
+
+// The index of a key in a table indexed by key; `hit` becomes the condition under which it is inside.
+Value Generator::probe_index(Index k, string &hit) {
+    const TableShape &shape = table(k);
+    const string index = fresh("i");
+    string sum;
+    for (Index i = 0; i < join(k).keys.count; ++i) {
+        const Index expr = list(join(k).keys, i);
+        const Value key = eval(expr);
+        const unsigned first = kernel_.joins[k] + TableWords::key(i);
+        const Type type = program_.exprs[expr].type;
+        const string d = fresh("d");
+        const bool narrow = type_width(type) <= 4;
+        if (narrow)
+            line("const uint32_t " + d + " = (uint32_t)key_word(" + key.v + ") - (uint32_t)" + word(first) + ";");
+        else
+            line("const uint64_t " + d + " = key_word(" + key.v + ") - " + word(first) + ";");
+        hit += (hit.empty() ? "" : " && ") + d + " < " + (narrow ? "(uint32_t)" : "") + word(first + 2);
+        if (!key.n.empty())
+            hit += " && !" + key.n;
+        const string term = shape.keys.size() == 1 ? d : "(uint64_t)" + d + " * " + word(first + 1);
+        sum += (sum.empty() ? "" : " + ") + term;
+    }
+    line("const uint64_t " + index + " = " + sum + ";");
+    return {index, ""};
+}
+
+// Text of a loop that sets the variable it returns to the row whose keys are these, or no_match.
+string Generator::hash_probe(Index k, const string &hit, const std::vector<Value> &keys) {
+    const TableShape &shape = table(k);
+    const unsigned first = kernel_.joins[k];
+    const string m = fresh("m");
+    line("uint32_t " + m + " = no_match;");
+    open("if (" + (hit.empty() ? string("true") : hit) + ")");
+    line("uint64_t hash = 0;");
+    for (size_t i = 0; i < keys.size(); ++i) {
+        if (shape.keys[i] == Type::I128) {
+            line("hash = sem::hash_combine(hash, (uint64_t)" + keys[i].v + ");");
+            line("hash = sem::hash_combine(hash, (uint64_t)(" + keys[i].v + " >> 64));");
+        } else {
+            line("hash = sem::hash_combine(hash, key_word(" + keys[i].v + "));");
+        }
+    }
+    line("const uint32_t tag = " +
+         (shape.exact_tag ? "(uint32_t)key_word(" + keys[0].v + ")" : string("(uint32_t)hash")) + ";");
+    line("const uint64_t *const slots = " + pointer("uint64_t", first + TableWords::entries) + ";");
+    line("uint32_t slot = (uint32_t)(hash >> 32) & (uint32_t)" + word(first + TableWords::extent) + ";");
+    open("for (;;)");
+    line("const uint64_t found = __ldg(slots + slot);");
+    line("if (found == 0) break;");
+    open("if ((uint32_t)(found >> 32) == tag)");
+    line("const uint32_t candidate = (uint32_t)found - 1;");
+    string same;
+    if (!shape.exact_tag)
+        for (size_t i = 0; i < keys.size(); ++i)
+            same += (same.empty() ? "" : " && ") + pointer(stored_type(shape.keys[i]), first + TableWords::key(i)) +
+                    "[candidate] == " + keys[i].v;
+    if (same.empty())
+        line(m + " = candidate;");
+    else
+        line("if (" + same + ") " + m + " = candidate;");
+    line("if (" + m + " != no_match) break;");
+    close();
+    line("slot = (slot + 1) & (uint32_t)" + word(first + TableWords::extent) + ";");
+    close();
+    close();
+    return m;
+}
+
+void Generator::probe(Index k) {
+    const TableShape &shape = table(k);
+    std::vector<Index> exprs;
+    bool guard = false;
+    for (Index i = 0; i < join(k).keys.count; ++i) {
+        exprs.push_back(list(join(k).keys, i));
+        guard = guard || may_raise(exprs.back());
+    }
+    if (!shape.unique)
+        enter_row_mode();
+    const bool packed = shape.kind == TableKind::Packed;
+    const string type = packed ? entry_type(shape.entry_bytes) : "uint32_t";
+    const string e = "e" + to_string(k);
+    const string missing = packed ? "0" : "no_match";
+    if (!row_mode_) {
+        load_columns(exprs);
+        line(type + " " + e + "[4];");
+        open_rows();
+        line(e + "[r] = (" + type + ")" + missing + ";");
+        if (guard || shape.kind == TableKind::Hash) {
+            open("if (alive >> r & 1)");
+            guard = true;
+        }
+    }
+    string hit = row_mode_ || guard ? "" : "(alive >> r & 1)";
+    string entry;
+    if (shape.kind == TableKind::Hash) {
+        std::vector<Value> keys;
+        for (Index expr : exprs) {
+            keys.push_back(eval(expr));
+            if (!keys.back().n.empty())
+                hit += (hit.empty() ? "!" : " && !") + keys.back().n;
+        }
+        entry = hash_probe(k, hit, keys);
+    } else {
+        const Value index = probe_index(k, hit);
+        const string table_address = pointer(type.c_str(), kernel_.joins[k] + TableWords::entries);
+        entry = fresh("m");
+        if (packed)
+            line("const " + type + " " + entry + " = " + hit + " ? __ldg(" + table_address + " + " + index.v + ") : (" +
+                 type + ")0;");
+        else
+            line("const uint32_t " + entry + " = " + hit + " ? rows_first(" + table_address + ", " + index.v +
+                 ") : no_match;");
+    }
+    if (!row_mode_) {
+        line(e + "[r] = " + entry + ";");
+        line("if (" + entry + " == " + missing + ") alive &= ~(1u << r);");
+        if (guard)
+            close();
+        close_rows();
+        line("if (!alive) continue;");
+        staged_[k] = true;
+        return;
+    }
+    const string x = "x" + to_string(k);
+    if (shape.unique) {
+        line("const " + type + " " + x + " = " + entry + ";");
+        open("if (" + x + " != " + missing + ")");
+        return;
+    }
+    const string next = pointer("uint32_t", kernel_.joins[k] + TableWords::next);
+    open("for (uint32_t " + x + " = " + entry + "; " + x + " != no_match && !stop; " + x + " = rows_next(" + next +
+         ", " + x + "))");
+    line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
+}
+
+} // namespace gpuscan::codegen

@@ -1,0 +1,108 @@
+// In which type are two values compared? A constant takes the column's type if it fits, else the wider type is taken;
+// numerics meet at the larger scale. IS DISTINCT FROM, IN and ANY are comparisons and logic around them.
+#include "pg/pg.h"
+
+#include "pg/plan/refusal.h"
+#include "pg/plan/translate_parts.h"
+
+namespace gpuscan {
+
+constexpr int max_in_list = 256;
+
+bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out) {
+    Type type = a.type;
+    int32 scale = 0;
+    if (is_integer_kind(a.kind) && is_integer_kind(b.kind)) {
+        // A constant that fits takes the column's type, so that the column need not be widened.
+        if (a.literal && !b.literal && fits(a.literal_value, b.type))
+            type = b.type;
+        else if (!(b.literal && !a.literal && fits(b.literal_value, a.type)))
+            type = static_cast<int>(a.type) > static_cast<int>(b.type) ? a.type : b.type;
+    } else if (a.kind == SqlKind::Numeric && b.kind == SqlKind::Numeric) {
+        scale = a.scale > b.scale ? a.scale : b.scale;
+        int pa = a.precision - a.scale + scale, pb = b.precision - b.scale + scale;
+        type = numeric_type(pa > pb ? pa : pb);
+    } else if (is_float_kind(a.kind) && is_float_kind(b.kind)) {
+        type = a.kind == SqlKind::Float8 || b.kind == SqlKind::Float8 ? Type::F64 : Type::F32;
+    } else if (a.kind != b.kind) {
+        return refuse("a comparison of different types");
+    } else if (is_text_kind(a.kind)) {
+        return refuse("a comparison of two text columns");
+    }
+    ir::Index left, right;
+    if (!as_node(t, a, type, scale, &left) || !as_node(t, b, type, scale, &right))
+        return false;
+    bool_value(out, add_expr(t, op, Type::Bool, left, right), a.nullable || b.nullable);
+    return true;
+}
+
+// a IS DISTINCT FROM b = NOT (both NULL OR (a = b) IS TRUE)
+bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *out) {
+    ir::Op op;
+    Value a, b, equal;
+    ir::Index left, right, same;
+    Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
+    if (!comparison_operator(funcid, &op) || op != ir::Op::Eq)
+        return refuse("IS DISTINCT FROM by %s", format_procedure(funcid));
+    if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &a) ||
+        !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) || !translate_comparison(t, op, a, b, &equal) ||
+        !as_own_node(t, a, &left) || !as_own_node(t, b, &right) || !as_own_node(t, equal, &same))
+        return false;
+    ir::Index nulls = add_expr(t, ir::Op::And, Type::Bool, add_expr(t, ir::Op::IsNull, Type::Bool, left),
+                               add_expr(t, ir::Op::IsNull, Type::Bool, right));
+    ir::Index either = add_expr(t, ir::Op::Or, Type::Bool, nulls, add_expr(t, ir::Op::IsTrue, Type::Bool, same));
+    bool_value(out, add_expr(t, ir::Op::Not, Type::Bool, either), false);
+    return true;
+}
+
+// x = ANY ('{...}') and x <> ALL ('{...}'): a chain of comparisons.
+bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, Value *out) {
+    ir::Op op;
+    Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
+    if (!comparison_operator(funcid, &op))
+        return refuse("IN or ANY by %s", format_procedure(funcid));
+    const Const *array = static_cast<const Const *>(lsecond(expr->args));
+    if (!IsA(array, Const) || array->constisnull)
+        return refuse("IN or ANY with an array that is not constant");
+    Value x;
+    ir::Index node;
+    if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &x) ||
+        !as_own_node(t, x, &node))
+        return false;
+    if (x.literal) { // evaluated once
+        x.literal = false;
+        x.expr = node;
+    }
+
+    ArrayType *elements = DatumGetArrayTypeP(array->constvalue);
+    Oid type = ARR_ELEMTYPE(elements);
+    int16 length;
+    bool by_value;
+    char align;
+    Datum *values;
+    bool *nulls;
+    int count;
+    get_typlenbyvalalign(type, &length, &by_value, &align);
+    deconstruct_array(elements, type, length, by_value, align, &values, &nulls, &count);
+    if (count > max_in_list)
+        return refuse("IN or ANY with more than %d values", max_in_list);
+    if (count == 0 && may_raise(t, node)) // PostgreSQL computes the left side all the same
+        return refuse("IN or ANY with no values");
+
+    ir::Index result = ir::none;
+    for (int i = 0; i < count; ++i) {
+        Const *element = makeConst(type, -1, InvalidOid, length, values[i], nulls[i], by_value);
+        Value value, compared;
+        if (!translate_const(t, element, &value) || !translate_comparison(t, op, x, value, &compared))
+            return false;
+        result = result == ir::none
+                     ? compared.expr
+                     : add_expr(t, expr->useOr ? ir::Op::Or : ir::Op::And, Type::Bool, result, compared.expr);
+    }
+    if (result == ir::none)
+        result = add_constant(t, Type::Bool, expr->useOr ? 0 : 1, false);
+    bool_value(out, result, true);
+    return true;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,283 @@
+// What does an expression start from? Columns, constants, and what PostgreSQL knows when the plan starts.
+//
+// A column is described by its type alone, so that a hook can ask before there are sources; it is then found among the
+// columns of its source, or added, and to the payload as well if another pipeline reads it. Constants of integer types
+// and numerics stay literals. Parameters and stable functions of them are late constants: nodes whose value PostgreSQL
+// computes at each execution.
+#include "pg/pg.h"
+
+#include "pg/plan/refusal.h"
+#include "pg/plan/translate_parts.h"
+
+namespace gpuscan {
+
+// ---- columns ----
+
+static Codec codec_of(SqlKind kind) {
+    switch (kind) {
+    case SqlKind::Bool:
+        return Codec::Bool;
+    case SqlKind::Int2:
+        return Codec::Int16;
+    case SqlKind::Int4:
+    case SqlKind::Date:
+        return Codec::Int32;
+    case SqlKind::Float4:
+        return Codec::Float4;
+    case SqlKind::Float8:
+        return Codec::Float8;
+    case SqlKind::Numeric:
+        return Codec::Numeric;
+    case SqlKind::Text:
+    case SqlKind::Bpchar:
+        return Codec::Text;
+    default:
+        return Codec::Int64;
+    }
+}
+
+static bool describe_column(const Var *var, FragmentColumn *column) {
+    *column = FragmentColumn{};
+    column->typid = getBaseTypeAndTypmod(var->vartype, &(column->typmod = var->vartypmod));
+    column->collation = var->varcollid;
+    SqlKind kind = sql_kind(column->typid);
+    if (kind == SqlKind::None)
+        return refuse("a column has type %s, which no device knows", format_type_be(var->vartype));
+    column->codec = codec_of(kind);
+    if (kind == SqlKind::Numeric) {
+        int precision, scale;
+        if (!numeric_typmod(column->typmod, &precision, &scale))
+            return refuse("a column has type numeric without precision and scale");
+        if (precision > 36 || scale < 0 || scale > 36)
+            return refuse("a column has type %s, which does not fit into 128 bits",
+                          format_type_with_typemod(column->typid, column->typmod));
+        column->type = numeric_type(precision);
+        column->scale = scale;
+        return true;
+    }
+    column->type = engine_type(kind);
+    if (is_text_kind(kind)) {
+        if (!OidIsValid(column->collation) || !get_collation_isdeterministic(column->collation))
+            return refuse("a text column has a nondeterministic collation");
+        if (kind == SqlKind::Bpchar && column->typmod < static_cast<int32>(VARHDRSZ))
+            return refuse("a column has type character without a length");
+    }
+    return true;
+}
+
+static int find_source(Translation *t, Index rti) {
+    for (int i = 0; i < t->nsources; ++i)
+        if (t->sources[i].rti == rti)
+            return i;
+    return -1;
+}
+
+static int find_column(TranslatedSource *source, const Var *var, const FragmentColumn &described) {
+    for (int i = 0; i < source->varattnos.count; ++i)
+        if (source->varattnos[i] == var->varattno)
+            return i;
+    FragmentColumn column = described;
+    column.attnum = var->varattno;
+    column.nullable = true;
+    if (source->is_relation)
+        column.nullable = !bms_is_member(var->varattno, source->not_null);
+    else {
+        column.attnum = 0;
+        for (int i = 0; i < list_length(source->child_attnos); ++i)
+            if (list_nth_int(source->child_attnos, i) == var->varattno)
+                column.attnum = static_cast<AttrNumber>(i + 1);
+    }
+    append(&source->varattnos, var->varattno);
+    return append(&source->columns, column);
+}
+
+static int payload_position(TranslatedSource *source, int column) {
+    for (int i = 0; i < source->payload.count; ++i)
+        if (source->payload[i] == column)
+            return i;
+    return append(&source->payload, column);
+}
+
+bool translate_column(Translation *t, Var *var, Value *out) {
+    if (var->varlevelsup != 0)
+        return refuse("a column of an outer query");
+    if (var->varattno == InvalidAttrNumber)
+        return refuse("a whole row is needed");
+    if (var->varattno < 0)
+        return refuse("a system column is needed");
+    FragmentColumn column;
+    if (!describe_column(var, &column))
+        return false;
+
+    int source = t->probing ? 0 : find_source(t, static_cast<Index>(var->varno));
+    if (source < 0)
+        return refuse("a column of a relation outside of the fragment");
+    int position = 0, step = 0;
+    bool nullable = true;
+    ir::Index at = 0;
+    if (!t->probing) {
+        TranslatedSource *s = &t->sources[source];
+        position = find_column(s, var, column);
+        nullable = s->columns[position].nullable;
+        at = static_cast<ir::Index>(position);
+        if (source != t->pipeline) {
+            if (t->pipeline != 0)
+                return refuse("a build side needs a column of another relation");
+            step = source;
+            at = static_cast<ir::Index>(payload_position(s, position));
+        }
+    }
+    SqlKind kind = sql_kind(column.typid);
+    node_value(out, kind, column.type, add_expr(t, ir::Op::Column, column.type, static_cast<ir::Index>(step), at),
+               nullable);
+    out->source = source;
+    out->column = position;
+    if (kind == SqlKind::Numeric) {
+        int precision = 0, scale = 0;
+        numeric_typmod(column.typmod, &precision, &scale);
+        out->scale = scale;
+        out->precision = precision;
+    }
+    return true;
+}
+
+// ---- constants ----
+
+static bool numeric_literal(Datum datum, Value *out) {
+    char *text = DatumGetCString(DirectFunctionCall1(numeric_out, datum));
+    int128 value = 0;
+    int digits = 0, scale = 0;
+    bool negative = *text == '-', point = false;
+    for (const char *c = text + (negative ? 1 : 0); *c != '\0'; ++c) {
+        if (*c == '.') {
+            point = true;
+            continue;
+        }
+        if (*c < '0' || *c > '9')
+            return refuse("a numeric constant is NaN or infinite");
+        if (__builtin_mul_overflow(value, static_cast<int128>(10), &value) ||
+            __builtin_add_overflow(value, static_cast<int128>(*c - '0'), &value))
+            return refuse("a numeric constant has more than 38 digits");
+        if (value != 0)
+            ++digits;
+        if (point)
+            ++scale;
+    }
+    pfree(text);
+    out->literal_value = negative ? -value : value;
+    out->scale = scale;
+    out->precision = digits > scale ? digits : scale;
+    out->type = numeric_type(out->precision);
+    return true;
+}
+
+bool translate_const(Translation *t, const Const *constant, Value *out) {
+    SqlKind kind = sql_kind(constant->consttype);
+    if (kind == SqlKind::None)
+        return refuse("a constant has type %s, which no device knows", format_type_be(constant->consttype));
+    if (is_text_kind(kind))
+        return refuse("a text constant outside of a function of one text column");
+    *out = Value{};
+    out->kind = kind;
+    out->expr = ir::none;
+    out->literal = true;
+    out->nullable = out->literal_null = constant->constisnull;
+    if (kind == SqlKind::Numeric) {
+        out->type = Type::I64;
+        return constant->constisnull || numeric_literal(constant->constvalue, out);
+    }
+    out->type = engine_type(kind);
+    if (is_integer_kind(kind))
+        out->precision = integer_digits(kind);
+    if (constant->constisnull)
+        return true;
+    switch (out->type) {
+    case Type::Bool:
+        out->literal_value = DatumGetBool(constant->constvalue) ? 1 : 0;
+        break;
+    case Type::I16:
+        out->literal_value = DatumGetInt16(constant->constvalue);
+        break;
+    case Type::I32:
+        out->literal_value = DatumGetInt32(constant->constvalue);
+        break;
+    case Type::I64:
+        out->literal_value = DatumGetInt64(constant->constvalue);
+        break;
+    default: { // floats: a node at once
+        uint64_t bits = 0;
+        if (out->type == Type::F32) {
+            float4 value = DatumGetFloat4(constant->constvalue);
+            memcpy(&bits, &value, sizeof value);
+        } else {
+            float8 value = DatumGetFloat8(constant->constvalue);
+            memcpy(&bits, &value, sizeof value);
+        }
+        out->literal = false;
+        out->expr = add_constant(t, out->type, static_cast<int128>(bits), false);
+    }
+    }
+    return true;
+}
+
+// A value that is known when the plan starts: PostgreSQL evaluates it, the program gets it as a constant.
+bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
+    Oid typid = exprType(reinterpret_cast<Node *>(expr));
+    SqlKind kind = sql_kind(typid);
+    if (kind == SqlKind::None)
+        return refuse("a parameter has type %s, which no device knows", format_type_be(typid));
+    if (is_text_kind(kind))
+        return refuse("a text parameter outside of a function of one text column");
+    if (kind == SqlKind::Numeric)
+        return refuse("a parameter of type numeric, whose scale is not known at plan time");
+    Type type = engine_type(kind);
+    ir::Index node = add_constant(t, type, 0, true);
+    FragmentConstant constant{};
+    constant.index = static_cast<int>(t->exprs[static_cast<int>(node)].a);
+    constant.expr = expr;
+    constant.typid = typid;
+    constant.type = type;
+    append(&t->late_constants, constant);
+    node_value(out, kind, type, node, true);
+    return true;
+}
+
+static bool not_constant_walker(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    switch (nodeTag(node)) {
+    case T_Const:
+    case T_Param:
+    case T_RelabelType:
+    case T_SQLValueFunction:
+        break;
+    case T_FuncExpr:
+        if (reinterpret_cast<FuncExpr *>(node)->funcid >= FirstNormalObjectId ||
+            reinterpret_cast<FuncExpr *>(node)->funcretset)
+            return true;
+        break;
+    case T_OpExpr:
+        if (reinterpret_cast<OpExpr *>(node)->opno >= FirstNormalObjectId)
+            return true;
+        break;
+    default:
+        return true;
+    }
+    return walk_expression(node, not_constant_walker, context);
+}
+
+bool is_late_constant(Expr *expr) {
+    Node *node = reinterpret_cast<Node *>(expr);
+    return !not_constant_walker(node, nullptr) && !contain_volatile_functions(node);
+}
+
+bool may_execute(const Translation *t, Oid funcid) {
+    AclResult result = function_aclcheck(funcid, GetUserId());
+    if (result == ACLCHECK_OK)
+        return true;
+    if (t->binding)
+        aclcheck_error(result, OBJECT_FUNCTION, get_func_name(funcid));
+    return refuse("no privilege to execute %s", format_procedure(funcid));
+}
+
+} // namespace gpuscan
