@@ -13,6 +13,7 @@
 
 #include "engine/decode.hpp"
 #include "engine/program.hpp"
+#include "engine/work_memory.hpp"
 
 namespace gpuscan {
 
@@ -21,6 +22,9 @@ struct DeviceError : std::runtime_error {
 };
 struct OutOfDeviceMemory : DeviceError { // the caller may evict and try again
     using DeviceError::DeviceError;
+};
+struct OutOfWorkMemory : OutOfDeviceMemory { // of host memory (work_memory.hpp): evicting columns does not help
+    using OutOfDeviceMemory::OutOfDeviceMemory;
 };
 struct DeviceLost : DeviceError { // nothing will work any more; the device process must be restarted
     using DeviceError::DeviceError;
@@ -58,12 +62,15 @@ struct ChunkView {
     std::vector<ColumnView> columns;    // one per source column
 };
 
-// The groups that one pass produced, in host memory. Without GROUP BY there is exactly one group, always.
+// The groups that one pass produced, in host memory, no two with the same keys. Without GROUP BY there is exactly one
+// group, always.
 struct GroupTable {
+    GroupTable() = default;
+    explicit GroupTable(const WorkMemoryRef &memory) : keys(memory), key_nulls(memory), states(memory) {}
     size_t ngroups = 0;
-    std::vector<ir::Value> keys;            // ngroups * nkeys
-    std::vector<uint8_t> key_nulls;         // ngroups * nkeys, 1 = NULL
-    std::vector<ir::AggregateState> states; // ngroups * naggregates
+    WorkArray<ir::Value> keys;            // ngroups * nkeys
+    WorkArray<uint8_t> key_nulls;         // ngroups * nkeys, 1 = NULL
+    WorkArray<ir::AggregateState> states; // ngroups * naggregates
 };
 
 // What an execution did, for EXPLAIN and the statistics.
@@ -104,6 +111,8 @@ class Device {
   public:
     virtual ~Device() = default;
     virtual DeviceInfo info() const = 0;
+    // The account of host memory that executions and sessions use beside buffers; no limit until one is set.
+    const WorkMemoryRef &work_memory() const { return work_memory_; }
     // Throws OutOfDeviceMemory beyond the limit. Contents are undefined.
     virtual BufferRef allocate(size_t bytes) = 0;
     virtual void set_memory_limit(size_t bytes) = 0;
@@ -116,6 +125,9 @@ class Device {
     // Prepares a program (compiles where needed). `cancel` becomes non-zero when nobody waits any more; an execution
     // notices within 100 ms and throws Cancelled. Lives as long as the execution.
     virtual std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) = 0;
+
+  private:
+    WorkMemoryRef work_memory_ = std::make_shared<WorkMemory>();
 };
 
 } // namespace gpuscan

@@ -1,5 +1,7 @@
 // Merging the groups of several passes: an open-addressing table over key tuples, load at most 1/2.
 //
+// Most fragments run in one pass: its table is the result, and no key is ever looked up.
+//
 // Keys are equal where NULL flags and bits are equal: devices canonicalise floats (one NaN, no -0.0) before they group.
 // A sum of floats that becomes infinite although no part was is PostgreSQL's overflow error (float8_combine).
 #include "engine/group_merge.hpp"
@@ -14,6 +16,7 @@ namespace {
 using namespace ir;
 
 constexpr uint64_t hash_half = 0xffffffff00000000u;
+constexpr size_t groups_between_checks = 16384; // for cancel; a group may cost a few cache misses
 
 int128 wide(const AggregateState &s) {
     return static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(s.high)) << 64 | s.low);
@@ -41,30 +44,49 @@ bool less(Type type, const AggregateState &a, const AggregateState &b) {
 
 } // namespace
 
-GroupMerger::GroupMerger(const Program &program) : nkeys_(program.main().keys.count) {
+StateCombiner::StateCombiner(const Program &program) {
     const Pipeline &main = program.main();
     for (Index a = 0; a < main.aggregates.count; ++a) {
-        const Aggregate &aggregate = program.aggregates[main.aggregates.first + a];
+        const ir::Aggregate &aggregate = program.aggregates[main.aggregates.first + a];
         aggregates_.push_back({aggregate.kind, aggregate.arg == none ? Type::I64 : program.exprs[aggregate.arg].type});
     }
 }
 
+GroupMerger::GroupMerger(const Program &program, WorkMemoryRef memory, const std::atomic<uint32_t> *cancel)
+    : nkeys_(program.main().keys.count), combiner_(program), memory_(std::move(memory)), cancel_(cancel),
+      groups_(memory_), slots_(memory_) {}
+
 void GroupMerger::add(const GroupTable &table) {
-    size_t naggregates = aggregates_.size();
+    const size_t naggregates = combiner_.size();
     for (size_t g = 0; g < table.ngroups; ++g) {
-        size_t to = find(table.keys.data() + g * nkeys_, table.key_nulls.data() + g * nkeys_);
-        for (size_t a = 0; a < naggregates; ++a)
-            combine(aggregates_[a], groups_.states[to * naggregates + a], table.states[g * naggregates + a]);
+        if (g % groups_between_checks == 0)
+            check_cancel();
+        const size_t to = find(table.keys.data() + g * nkeys_, table.key_nulls.data() + g * nkeys_);
+        combiner_.combine(groups_.states.data() + to * naggregates, table.states.data() + g * naggregates);
     }
+}
+
+void GroupMerger::add(GroupTable &&table) {
+    if (groups_.ngroups != 0)
+        return add(table);
+    table.keys.charge_to(memory_);
+    table.key_nulls.charge_to(memory_);
+    table.states.charge_to(memory_);
+    groups_ = std::move(table);
 }
 
 GroupTable GroupMerger::finish() {
     if (nkeys_ == 0 && groups_.ngroups == 0)
         find(nullptr, nullptr);
     GroupTable out = std::move(groups_);
-    groups_ = GroupTable();
-    slots_.clear();
+    groups_ = GroupTable(memory_);
+    slots_.release();
     return out;
+}
+
+void GroupMerger::check_cancel() const {
+    if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed) != 0)
+        throw Cancelled();
 }
 
 // The group with these keys, added if new.
@@ -72,7 +94,7 @@ size_t GroupMerger::find(const Value *keys, const uint8_t *nulls) {
     if (nkeys_ == 0) {
         if (groups_.ngroups == 0) {
             groups_.ngroups = 1;
-            groups_.states.resize(aggregates_.size());
+            groups_.states.resize(combiner_.size(), AggregateState());
         }
         return 0;
     }
@@ -97,16 +119,21 @@ size_t GroupMerger::find(const Value *keys, const uint8_t *nulls) {
         throw OutOfDeviceMemory("more than 2^32 groups");
     size_t g = groups_.ngroups++;
     slots_[at] = (h & hash_half) | (g + 1);
-    groups_.keys.insert(groups_.keys.end(), keys, keys + nkeys_);
-    groups_.key_nulls.insert(groups_.key_nulls.end(), nulls, nulls + nkeys_);
-    groups_.states.resize(groups_.states.size() + aggregates_.size());
+    groups_.keys.append(keys, nkeys_);
+    groups_.key_nulls.append(nulls, nkeys_);
+    groups_.states.resize(groups_.states.size() + combiner_.size(), AggregateState());
     return g;
 }
 
 void GroupMerger::grow() {
     size_t size = slots_.empty() ? 64 : slots_.size() * 2;
-    slots_.assign(size, 0);
+    while (size < (groups_.ngroups + 1) * 2)
+        size *= 2;
+    slots_.release();
+    slots_.resize(size, 0);
     for (size_t g = 0; g < groups_.ngroups; ++g) {
+        if (g % groups_between_checks == 0)
+            check_cancel();
         uint64_t h = hash(&groups_.keys[g * nkeys_], &groups_.key_nulls[g * nkeys_]);
         size_t at = h & (size - 1);
         while (slots_[at] != 0)
@@ -124,8 +151,10 @@ uint64_t GroupMerger::hash(const Value *keys, const uint8_t *nulls) const {
     return h;
 }
 
-void GroupMerger::combine(const Combine &how, AggregateState &into, const AggregateState &from) const {
-    if (how.kind == AggregateKind::CountRows || how.kind == AggregateKind::Count) {
+namespace {
+
+void combine_one(AggregateKind kind, Type type, AggregateState &into, const AggregateState &from) {
+    if (kind == AggregateKind::CountRows || kind == AggregateKind::Count) {
         into.count += from.count;
         return;
     }
@@ -136,15 +165,15 @@ void GroupMerger::combine(const Combine &how, AggregateState &into, const Aggreg
         return;
     }
     into.count += from.count;
-    if (how.kind != AggregateKind::Sum) {
-        if (how.kind == AggregateKind::Min ? less(how.type, from, into) : less(how.type, into, from)) {
+    if (kind != AggregateKind::Sum) {
+        if (kind == AggregateKind::Min ? less(type, from, into) : less(type, into, from)) {
             into.low = from.low;
             into.high = from.high;
         }
         return;
     }
     int error = 0;
-    if (how.type == Type::F64) {
+    if (type == Type::F64) {
         double sum = sem::add(real(into), real(from), error);
         memcpy(&into.low, &sum, sizeof(sum));
         into.high = sum == 0 ? into.high | from.high : 0;
@@ -155,6 +184,13 @@ void GroupMerger::combine(const Combine &how, AggregateState &into, const Aggreg
     }
     if (error)
         throw RowError("a sum overflows");
+}
+
+} // namespace
+
+void StateCombiner::combine(AggregateState *into, const AggregateState *from) const {
+    for (size_t a = 0; a < aggregates_.size(); ++a)
+        combine_one(aggregates_[a].kind, aggregates_[a].type, into[a], from[a]);
 }
 
 } // namespace gpuscan

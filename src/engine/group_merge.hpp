@@ -1,6 +1,7 @@
 // Merging the groups of several passes (and of several threads) into one table: one group per key, states combined.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "engine/device.hpp"
@@ -8,30 +9,46 @@
 
 namespace gpuscan {
 
+// How the states of a program's aggregates go together.
+class StateCombiner {
+  public:
+    explicit StateCombiner(const Program &program);
+    size_t size() const { return aggregates_.size(); }
+    // Adds the states of one group to those of another. Throws RowError where a combined sum overflows.
+    void combine(ir::AggregateState *into, const ir::AggregateState *from) const;
+
+  private:
+    struct Aggregate {
+        ir::AggregateKind kind;
+        Type type;
+    };
+    std::vector<Aggregate> aggregates_;
+};
+
 class GroupMerger {
   public:
-    explicit GroupMerger(const Program &program);
+    // The groups count in `memory`; `cancel` is looked at while they are added. Both may be nullptr.
+    explicit GroupMerger(const Program &program, WorkMemoryRef memory = nullptr,
+                         const std::atomic<uint32_t> *cancel = nullptr);
 
-    // Throws RowError where a combined sum overflows.
+    // Throw RowError where a combined sum overflows. After any exception the merger is of no use.
     void add(const GroupTable &table);
+    void add(GroupTable &&table); // the first table is taken as it is
     // The merged groups; without GROUP BY exactly one, even if nothing was added. Leaves the merger empty.
     GroupTable finish();
 
   private:
-    struct Combine { // how the states of one aggregate go together
-        ir::AggregateKind kind;
-        Type type;
-    };
-
     size_t find(const ir::Value *keys, const uint8_t *nulls);
     void grow();
     uint64_t hash(const ir::Value *keys, const uint8_t *nulls) const;
-    void combine(const Combine &how, ir::AggregateState &into, const ir::AggregateState &from) const;
+    void check_cancel() const;
 
     size_t nkeys_;
-    std::vector<Combine> aggregates_;
+    StateCombiner combiner_;
+    WorkMemoryRef memory_;
+    const std::atomic<uint32_t> *cancel_;
     GroupTable groups_;
-    std::vector<uint64_t> slots_; // upper half of the hash, group + 1; 0 = empty
+    WorkArray<uint64_t> slots_; // upper half of the hash, group + 1; 0 = empty. Made when a second table comes
 };
 
 } // namespace gpuscan

@@ -79,7 +79,7 @@ class CudaDeviceTest : public ::testing::Test {
                 for (uint64_t seed; (seed = next.fetch_add(1)) < first + count && !HasFailure();) {
                     SCOPED_TRACE("seed " + std::to_string(seed) + (wild ? " wild" : ""));
                     try {
-                        errors += check(device(), random_case(seed, wild));
+                        errors += check(device(), random_case(seed, wild), true);
                     } catch (const std::exception &error) {
                         ADD_FAILURE() << error.what();
                     }

@@ -126,5 +126,50 @@ TEST(GroupMerger, ManyGroups) {
         ASSERT_EQ(got.keys[g].low * 3, got.states[g * 6 + 1].low);
 }
 
+// The first table is taken as it is, and the others are added to it.
+TEST(GroupMerger, TakesTheFirstTable) {
+    auto memory = std::make_shared<WorkMemory>();
+    GroupMerger merger(grouped(true), memory);
+    GroupTable a, b;
+    for (int64_t key = 0; key < 1000; ++key)
+        add_group(a, &key, 1, key, 0.5);
+    for (int64_t key = 500; key < 1500; ++key)
+        add_group(b, &key, 2, key, 0.5);
+    merger.add(std::move(a));
+    EXPECT_GT(memory->used(), 1000u * 100);
+    merger.add(std::move(b));
+    GroupTable got = merger.finish();
+    ASSERT_EQ(1500u, got.ngroups);
+    for (size_t g = 0; g < got.ngroups; ++g)
+        ASSERT_EQ(got.keys[g].low < 500 ? 1 : got.keys[g].low < 1000 ? 3 : 2, got.states[g * 6].count);
+    merger.add(std::move(got));
+    got = merger.finish();
+    EXPECT_EQ(1500u, got.ngroups);
+    got = GroupTable();
+    EXPECT_EQ(0u, memory->used());
+}
+
+TEST(GroupMerger, LimitAndCancel) {
+    auto memory = std::make_shared<WorkMemory>();
+    GroupTable many;
+    for (int64_t key = 100; key < 100100; ++key)
+        add_group(many, &key, 1, key, 0.5);
+    {
+        memory->set_limit(size_t(1) << 20);
+        GroupMerger merger(grouped(true), memory);
+        EXPECT_THROW(merger.add(many), OutOfWorkMemory);
+        EXPECT_LE(memory->used(), size_t(1) << 20);
+    }
+    EXPECT_EQ(0u, memory->used());
+    {
+        GroupMerger merger(grouped(true), memory);
+        EXPECT_THROW(merger.add(std::move(many)), OutOfWorkMemory);
+    }
+    EXPECT_EQ(0u, memory->used());
+    std::atomic<uint32_t> cancel{1};
+    GroupMerger merger(grouped(true), nullptr, &cancel);
+    EXPECT_THROW(merger.add(many), Cancelled);
+}
+
 } // namespace
 } // namespace gpuscan

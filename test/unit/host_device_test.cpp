@@ -180,6 +180,253 @@ TEST(HostDevice, Cancel) {
     EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::milliseconds(500));
 }
 
+// Cancels after some time, and says when.
+class Canceller {
+  public:
+    explicit Canceller(int microseconds)
+        : thread_([this, microseconds] {
+              std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+              asked_ = std::chrono::steady_clock::now();
+              flag = 1;
+          }) {}
+    ~Canceller() { join(); }
+    // How long ago that was; negative when it is still to come.
+    std::chrono::milliseconds since() {
+        const auto now = std::chrono::steady_clock::now();
+        join();
+        return std::chrono::duration_cast<std::chrono::milliseconds>(now - asked_);
+    }
+    std::atomic<uint32_t> flag{0};
+
+  private:
+    void join() {
+        if (thread_.joinable())
+            thread_.join();
+    }
+    std::chrono::steady_clock::time_point asked_;
+    std::thread thread_;
+};
+
+// A chunk in device memory whose only I64 column (or first of two) is i * step % modulo.
+struct Sequence {
+    Sequence(Device &device, uint32_t n, uint64_t step, uint64_t modulo, size_t columns) {
+        values = device.allocate(size_t(n) * 8);
+        int64_t *v = static_cast<int64_t *>(values->data);
+        for (uint32_t i = 0; i < n; ++i)
+            v[i] = static_cast<int64_t>(i * step % modulo);
+        view.nrows = n;
+        ColumnView column;
+        column.type = Type::I64;
+        column.values = values->data;
+        view.columns.assign(columns, column);
+    }
+    BufferRef values;
+    ChunkView view;
+};
+
+// select k, count(*), sum(v) group by k; and the same with a join t.k = u.k whose payload is summed.
+Program grouping_program(bool joined) {
+    Builder b;
+    Pipeline build, main;
+    if (joined) {
+        build.source = b.source({Type::I64, Type::I64});
+        build.sink = SinkKind::Build;
+        build.keys = b.list({b.column(Type::I64, 0, 0)});
+        build.payload = b.list({b.column(Type::I64, 0, 1)});
+    }
+    main.source = b.source({Type::I64, Type::I64});
+    Index k = b.column(Type::I64, 0, 0);
+    if (joined)
+        main.joins = b.joins({{0, b.list({k})}});
+    else
+        main.keys = b.list({k});
+    main.aggregates =
+        b.aggregates({aggregate(AggregateKind::CountRows),
+                      aggregate(AggregateKind::Sum, b.column(Type::I64, joined ? 1 : 0, joined ? 0 : 1))});
+    b.p.pipelines = joined ? std::vector<Pipeline>{build, main} : std::vector<Pipeline>{main};
+    return b.p;
+}
+
+TEST(HostDevice, GroupsOfThreadsAreMerged) {
+    constexpr uint32_t n = 400000;
+    for (unsigned threads : {1u, 2u, 5u})
+        for (uint64_t distinct : {3u, 5000u, 300000u}) {
+            SCOPED_TRACE(std::to_string(threads) + " threads, " + std::to_string(distinct) + " groups");
+            auto device = make_host_device(threads);
+            // Steps beyond the number of rows keep a dense grouping from being chosen for all but the smallest.
+            Sequence rows(*device, n, 1000003, distinct * 1000003, 2);
+            auto execution = device->prepare(grouping_program(false), nullptr);
+            GroupTable got = execution->run_aggregate({rows.view});
+            ASSERT_EQ(distinct, got.ngroups);
+            std::vector<bool> seen(distinct);
+            for (size_t g = 0; g < got.ngroups; ++g) {
+                ASSERT_EQ(0u, got.keys[g].low % 1000003);
+                const uint64_t key = got.keys[g].low / 1000003;
+                ASSERT_LT(key, distinct);
+                EXPECT_FALSE(seen[key]);
+                seen[key] = true;
+                const int64_t rows_of = static_cast<int64_t>(n / distinct + (key < n % distinct));
+                ASSERT_EQ(rows_of, got.states[2 * g].count);
+                ASSERT_EQ(got.keys[g].low * static_cast<uint64_t>(rows_of), got.states[2 * g + 1].low);
+            }
+            EXPECT_GT(device->work_memory()->used(), distinct * 64);
+            got = GroupTable();
+            execution.reset();
+            EXPECT_EQ(0u, device->work_memory()->used());
+        }
+}
+
+// Every form of a table of many rows, with and without duplicates: built by several threads from several pieces.
+TEST(HostDevice, LargeBuilds) {
+    constexpr uint32_t n = 150000;
+    struct Form {
+        const char *name;
+        uint64_t step, modulo;
+        Type type;
+    };
+    const Form forms[] = {
+        {"bitmap", 1, n, Type::I64},
+        {"dense", 1, n / 3, Type::I64},
+        {"hash, unique", 1000003, uint64_t(n) * 1000003, Type::I64},
+        {"hash", 1000003, uint64_t(n / 3) * 1000003, Type::I64},
+        {"wide, unique", 1, n, Type::I128},
+        {"wide", 1, n / 3, Type::I128},
+    };
+    for (unsigned threads : {1u, 4u})
+        for (const Form &form : forms) {
+            SCOPED_TRACE(std::string(form.name) + ", " + std::to_string(threads) + " threads");
+            auto device = make_host_device(threads);
+            const int128 factor = form.type == Type::I128 ? int128(1) << 70 : 1;
+            Chunk build, probe;
+            build.nrows = n;
+            probe.nrows = 1000;
+            build.columns.resize(2);
+            probe.columns.resize(2);
+            build.ranged = probe.ranged = {0, 0};
+            const uint64_t distinct = form.modulo / form.step;
+            std::vector<uint64_t> probes(distinct); // by number of the key
+            for (uint32_t i = 0; i < n; ++i) {
+                Datum key, payload;
+                key.i = static_cast<int128>(i % distinct * form.step) * factor;
+                payload.i = static_cast<int128>(i % 70000);
+                payload.null = i % 10 == 9;
+                build.columns[0].push_back(key);
+                build.columns[1].push_back(payload);
+                if (i % 100 == 0 && probe.columns[0].size() < probe.nrows) {
+                    probe.columns[0].push_back(key);
+                    ++probes[i % distinct];
+                }
+            }
+            uint64_t want = 0;
+            for (uint32_t i = 0; i < n; ++i)
+                want += i % 10 == 9 ? 0 : i % 70000 * probes[i % distinct];
+            probe.columns[1].resize(probe.nrows);
+            Case c = join_case({probe}, {build}, form.type);
+            c.program.pipelines.back().keys.count = 0;
+            GroupTable got = run_on(*device, c);
+            ASSERT_EQ(1u, got.ngroups);
+            EXPECT_EQ(want, got.states[2].low);
+            EXPECT_EQ(0u, device->info().memory_used);
+            got = GroupTable();
+            EXPECT_EQ(0u, device->work_memory()->used());
+        }
+}
+
+TEST(HostDevice, WorkMemoryLimit) {
+    for (unsigned threads : {1u, 3u}) {
+        auto device = make_host_device(threads);
+        Sequence rows(*device, 200000, 1000003, uint64_t(200000) * 1000003, 2);
+        device->work_memory()->set_limit(size_t(4) << 20);
+        {
+            auto execution = device->prepare(grouping_program(false), nullptr);
+            EXPECT_THROW(execution->run_aggregate({rows.view}), OutOfWorkMemory);
+        }
+        EXPECT_EQ(0u, device->work_memory()->used());
+        {
+            auto execution = device->prepare(grouping_program(true), nullptr);
+            EXPECT_THROW( // the collected rows fit: 3.2 MB (and room to grow)
+                {
+                    execution->run_build(0, {rows.view});
+                    execution->finish_build(0);
+                },
+                OutOfWorkMemory);
+        }
+        EXPECT_EQ(0u, device->work_memory()->used());
+        device->work_memory()->set_limit(size_t(64) << 20);
+        auto execution = device->prepare(grouping_program(true), nullptr);
+        execution->run_build(0, {rows.view});
+        execution->finish_build(0);
+        EXPECT_EQ(200000, execution->run_aggregate({rows.view}).states[0].count);
+    }
+}
+
+// Cancelled after more and more time, until the work ends first: nowhere may the answer take long. (Milliseconds are
+// what it takes; the bound leaves room for a busy machine.)
+template <class Run> void cancel_everywhere(int step_us, Run run) {
+    for (int us = step_us;; us += us / 4 + step_us) {
+        Canceller canceller(us);
+        try {
+            run(&canceller.flag);
+        } catch (const Cancelled &) {
+            EXPECT_LT(canceller.since(), std::chrono::milliseconds(500)) << "after " << us << " us";
+            continue;
+        }
+        break;
+    }
+}
+
+TEST(HostDevice, CancelWhileGrouping) {
+    auto device = make_host_device(2);
+    Sequence rows(*device, 1000000, 1000003, uint64_t(900000) * 1000003, 2);
+    cancel_everywhere(5000, [&](std::atomic<uint32_t> *flag) {
+        auto execution = device->prepare(grouping_program(false), flag);
+        execution->run_aggregate({rows.view});
+    });
+    EXPECT_EQ(0u, device->work_memory()->used());
+}
+
+TEST(HostDevice, CancelWhileBuilding) {
+    auto device = make_host_device(2);
+    for (uint64_t distinct : {uint64_t(1000000), uint64_t(300000)}) {
+        Sequence rows(*device, 1000000, 1000003, distinct * 1000003, 2);
+        cancel_everywhere(5000, [&](std::atomic<uint32_t> *flag) {
+            auto execution = device->prepare(grouping_program(true), flag);
+            execution->run_build(0, {rows.view});
+            execution->finish_build(0);
+        });
+        EXPECT_EQ(0u, device->work_memory()->used());
+    }
+}
+
+// Where the left side of AND or OR decides, the right one is not evaluated: v <> 0 AND 100 / v > 5 meets no error.
+TEST(HostDevice, LogicKeepsTheOrder) {
+    auto device = make_host_device(1);
+    for (Op op : {Op::And, Op::Or}) {
+        Builder b;
+        Index t = b.source({Type::I32});
+        Index v = b.column(Type::I32, 0, 0), zero = b.constant(Type::I32, 0);
+        Index left = b.binary(op == Op::And ? Op::Ne : Op::Eq, v, zero);
+        Index right = b.binary(Op::Gt, b.binary(Op::Div, b.constant(Type::I32, 100), v), b.constant(Type::I32, 5));
+        Pipeline main;
+        main.source = t;
+        main.conjuncts = b.conjuncts({{b.binary(op, left, right), 0}});
+        main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows)});
+        b.p.pipelines = {main};
+        Case c;
+        c.program = b.p;
+        std::vector<Datum> values = numbers(5000, 1, 50);
+        for (size_t i = 0; i < values.size(); i += 7)
+            values[i].null = true;
+        c.sources = {{chunk_of({values})}};
+        Expected want = interpret(c);
+        EXPECT_FALSE(want.error);
+        EXPECT_TRUE(want.may_error);
+        expect_same(c.program, want, run_on(*device, c));
+        std::swap(c.program.exprs[c.program.conjuncts[0].expr].a, c.program.exprs[c.program.conjuncts[0].expr].b);
+        EXPECT_THROW(run_on(*device, c), RowError);
+    }
+}
+
 TEST(HostDevice, SessionsAtOnce) {
     auto device = make_host_device(2);
     std::vector<std::thread> sessions;

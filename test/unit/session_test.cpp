@@ -310,6 +310,23 @@ TEST_F(SessionTest, TinyCacheStillAnswers) {
     EXPECT_EQ(cache->bytes(), 0u);
 }
 
+TEST_F(SessionTest, TooLittleWorkMemoryIsAFallbackWithAReason) {
+    const WorkMemoryRef &memory = devices.find(DeviceKind::Host)->device->work_memory();
+    auto c = client();
+    Groups groups;
+    for (bool with_lookup : {false, true}) {
+        memory->set_limit(100);
+        Course course{*c, server};
+        EXPECT_FALSE(course.run(with_lookup, &groups));
+        EXPECT_EQ(course.status, Status::Fallback);
+        EXPECT_NE(course.message.find("working memory"), std::string::npos) << course.message;
+        EXPECT_EQ(memory->used(), 0u);
+        memory->set_limit(size_t(64) << 20);
+        ASSERT_TRUE((Course{*c, server}.run(with_lookup, &groups)));
+        EXPECT_EQ(groups, expected_groups(with_lookup));
+    }
+}
+
 TEST_F(SessionTest, ListAndEvictNeedNoProgram) {
     auto c = client();
     Groups groups;

@@ -19,6 +19,7 @@ constexpr uint64_t max_dense_groups = 1u << 20;
 constexpr uint64_t always_dense_groups = 4096;
 constexpr uint64_t hash_half = 0xffffffff00000000u;
 constexpr uint64_t rows_between_carries = uint64_t(1) << 30;
+constexpr size_t values_between_checks = size_t(1) << 20; // for cancel, while arrays are filled in order
 
 struct Bounds {
     int64_t min = INT64_MAX, max = INT64_MIN;
@@ -122,15 +123,19 @@ Grouping plan_grouping(const Context &context, const std::vector<ChunkView> &chu
     return grouping;
 }
 
-Aggregator::Aggregator(const Context &context, const Grouping &grouping) : context_(context), grouping_(grouping) {
+Aggregator::Aggregator(const Context &context, const Grouping &grouping, const Work &work)
+    : context_(context), grouping_(grouping), work_(work), rows_(work.memory), group_words_(work.memory),
+      slots_(work.memory) {
     const Program &p = context.program;
     for (Index a = 0; a < p.main().aggregates.count; ++a) {
         const Aggregate &aggregate = p.aggregates[p.main().aggregates.first + a];
         Type type = aggregate.arg == none ? Type::I64 : p.exprs[aggregate.arg].type;
-        accumulators_.push_back({aggregate.kind, aggregate.arg, type, {}, {}, {}, {}});
+        accumulators_.emplace_back(aggregate.kind, aggregate.arg, type, work.memory);
     }
-    for (const Grouping::Key &key : grouping.keys)
+    for (const Grouping::Key &key : grouping.keys) {
+        key_word_.push_back(words_);
         words_ += words_of(key.type);
+    }
     ++words_;
     if (grouping.form != Grouping::Form::Hash)
         resize(grouping.domain);
@@ -138,20 +143,28 @@ Aggregator::Aggregator(const Context &context, const Grouping &grouping) : conte
         grow();
 }
 
+template <class T> void Aggregator::extend(WorkArray<T> &array, size_t size, T value) {
+    array.reserve(size);
+    while (array.size() < size) {
+        work_.check_cancel();
+        array.resize(std::min(size, array.size() + values_between_checks), value);
+    }
+}
+
 void Aggregator::resize(uint32_t groups) {
     groups_ = groups;
     if (groups <= capacity_)
         return;
-    capacity_ = grouping_.form == Grouping::Form::Hash ? std::max<size_t>(groups, capacity_ * 2) : groups;
-    rows_.resize(capacity_, 0);
+    capacity_ = grouping_.form == Grouping::Form::Hash ? std::max<size_t>(groups, capacity_ + capacity_ / 2) : groups;
+    extend(rows_, capacity_, int64_t(0));
     for (Accumulator &a : accumulators_)
-        resize(a, static_cast<uint32_t>(capacity_));
+        resize(a);
 }
 
 // New states of Min and Max hold the value that loses against every other.
-void Aggregator::resize(Accumulator &a, uint32_t groups) {
+void Aggregator::resize(Accumulator &a) {
     if (!a.nulls.empty())
-        a.nulls.resize(groups, 0);
+        extend(a.nulls, capacity_, int64_t(0));
     bool min = a.kind == AggregateKind::Min;
     switch (a.kind) {
     case AggregateKind::CountRows:
@@ -159,19 +172,19 @@ void Aggregator::resize(Accumulator &a, uint32_t groups) {
         return;
     case AggregateKind::Sum:
         if (a.type == Type::F64)
-            a.real.resize(groups, -0.0); // what changes no sum: -0.0 alone stays -0.0, as in PostgreSQL
+            extend(a.real, capacity_, -0.0); // what changes no sum: -0.0 alone stays -0.0, as in PostgreSQL
         else
-            a.wide.resize(groups, 0);
+            extend(a.wide, capacity_, int128(0));
         if (a.type == Type::I16 || a.type == Type::I32)
-            a.narrow.resize(groups, 0);
+            extend(a.narrow, capacity_, int64_t(0));
         return;
     default:
         if (is_float(a.type))
-            a.real.resize(groups, min ? std::numeric_limits<double>::quiet_NaN() : -INFINITY);
+            extend<double>(a.real, capacity_, min ? std::numeric_limits<double>::quiet_NaN() : -INFINITY);
         else if (a.type == Type::I128)
-            a.wide.resize(groups, min ? sem::Limits<int128>::max : sem::Limits<int128>::min);
+            extend<int128>(a.wide, capacity_, min ? sem::Limits<int128>::max : sem::Limits<int128>::min);
         else
-            a.narrow.resize(groups, min ? INT64_MAX : INT64_MIN);
+            extend<int64_t>(a.narrow, capacity_, min ? INT64_MAX : INT64_MIN);
     }
 }
 
@@ -181,6 +194,8 @@ void Aggregator::carry() {
         if (a.kind != AggregateKind::Sum || a.narrow.empty())
             continue;
         for (size_t g = 0; g < a.narrow.size(); ++g) {
+            if (g % values_between_checks == 0)
+                work_.check_cancel();
             a.wide[g] += a.narrow[g];
             a.narrow[g] = 0;
         }
@@ -225,15 +240,19 @@ const uint32_t *Aggregator::number_hash(const Batch &batch, Evaluator &evaluator
         word += words_of(key.type);
     }
     for (uint32_t i = 0; i < n; ++i) {
-        uint64_t hash = 0;
-        for (size_t w = 0; w < words_; ++w)
-            hash = sem::hash_combine(hash, rows[i * words_ + w]);
-        low[i] = hash;
-        __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+        low[i] = hash(rows + i * words_);
+        __builtin_prefetch(&slots_[low[i] & (slots_.size() - 1)]);
     }
     for (uint32_t i = 0; i < n; ++i)
         ids_[i] = find(rows + i * words_, low[i]);
     return ids_.data();
+}
+
+uint64_t Aggregator::hash(const uint64_t *words) const {
+    uint64_t hash = 0;
+    for (size_t w = 0; w < words_; ++w)
+        hash = sem::hash_combine(hash, words[w]);
+    return hash;
 }
 
 uint32_t Aggregator::find(const uint64_t *words, uint64_t hash) {
@@ -253,7 +272,7 @@ uint32_t Aggregator::find(const uint64_t *words, uint64_t hash) {
         throw OutOfDeviceMemory("too many groups");
     uint32_t group = groups_;
     slots_[at] = (hash & hash_half) | (group + 1);
-    group_words_.insert(group_words_.end(), words, words + words_);
+    group_words_.append(words, words_);
     resize(group + 1);
     if (size_t(groups_) * 2 > slots_.size())
         grow();
@@ -261,16 +280,17 @@ uint32_t Aggregator::find(const uint64_t *words, uint64_t hash) {
 }
 
 void Aggregator::grow() {
-    size_t size = slots_.empty() ? 1024 : slots_.size() * 2;
-    slots_.assign(size, 0);
+    const size_t size = slots_.empty() ? 1024 : slots_.size() * 2;
+    slots_.release();
+    extend(slots_, size, uint64_t(0));
     for (uint32_t g = 0; g < groups_; ++g) {
-        uint64_t hash = 0;
-        for (size_t w = 0; w < words_; ++w)
-            hash = sem::hash_combine(hash, group_words_[g * words_ + w]);
-        size_t at = hash & (size - 1);
+        if (g % piece_rows == 0)
+            work_.check_cancel();
+        const uint64_t h = hash(g);
+        size_t at = h & (size - 1);
         while (slots_[at] != 0)
             at = (at + 1) & (size - 1);
-        slots_[at] = (hash & hash_half) | (g + 1);
+        slots_[at] = (h & hash_half) | (g + 1);
     }
 }
 
@@ -297,7 +317,7 @@ void Aggregator::consume(const Batch &batch, Evaluator &evaluator) {
         Vec v = evaluator.evaluate_full(a.arg, batch);
         if (v.nulls != nullptr) {
             if (a.nulls.empty())
-                a.nulls.resize(capacity_, 0);
+                extend(a.nulls, capacity_, int64_t(0));
             if (ids == nullptr)
                 a.nulls[0] += static_cast<int64_t>(k_.count(n, v.nulls));
             else
@@ -330,7 +350,7 @@ template <class T, class F> void each(Vec v, uint32_t n, const uint32_t *ids, F 
 }
 
 // Min or Max of T, kept in S.
-template <class T, class S> void extreme(bool min, std::vector<S> &states, Vec v, uint32_t n, const uint32_t *ids) {
+template <class T, class S> void extreme(bool min, WorkArray<S> &states, Vec v, uint32_t n, const uint32_t *ids) {
     S *s = states.data();
     if (min)
         each<T>(v, n, ids,
@@ -419,51 +439,41 @@ AggregateState Aggregator::state(const Accumulator &a, uint32_t g) const {
         }
         return s;
     }
-    int128 v = a.kind == AggregateKind::Sum || a.type == Type::I128 ? a.wide[g] : a.narrow[g];
+    int128 v = a.wide.empty() ? 0 : a.wide[g];
+    v += a.narrow.empty() ? 0 : a.narrow[g];
     s.low = static_cast<uint64_t>(v);
     s.high = static_cast<int64_t>(v >> 64);
     return s;
 }
 
-void Aggregator::keys_of(uint32_t group, GroupTable &out) const {
-    size_t word = 0;
-    for (size_t k = 0; k < grouping_.keys.size(); ++k) {
-        const Grouping::Key &key = grouping_.keys[k];
-        Value value;
-        bool null;
-        if (grouping_.form == Grouping::Form::Dense) {
-            uint32_t span = static_cast<uint32_t>(key.max - key.min + 2);
-            uint32_t index = group / key.stride % span;
-            null = index == span - 1;
-            int64_t v = key.min + index;
-            value = {static_cast<uint64_t>(v), v < 0 ? -1 : 0};
-        } else {
-            const uint64_t *words = &group_words_[group * words_];
-            null = words[words_ - 1] >> k & 1;
-            value.low = words[word];
-            if (words_of(key.type) == 2)
-                value.high = static_cast<int64_t>(words[word + 1]);
-            else if (!is_float(key.type))
-                value.high = static_cast<int64_t>(value.low) < 0 ? -1 : 0;
-            word += words_of(key.type);
-        }
-        out.keys.push_back(null ? Value() : value);
-        out.key_nulls.push_back(null);
-    }
+void Aggregator::end() { slots_.release(); }
+
+void Aggregator::states(uint32_t group, AggregateState *out) const {
+    for (const Accumulator &a : accumulators_)
+        *out++ = state(a, group);
 }
 
-GroupTable Aggregator::finish() {
-    carry();
-    GroupTable out;
-    for (uint32_t g = 0; g < groups_; ++g) {
-        if (grouping_.form == Grouping::Form::Dense && rows_[g] == 0)
-            continue;
-        ++out.ngroups;
-        keys_of(g, out);
-        for (const Accumulator &a : accumulators_)
-            out.states.push_back(state(a, g));
+void Aggregator::key(uint32_t group, size_t k, Value &value, uint8_t &null) const {
+    const Grouping::Key &key = grouping_.keys[k];
+    value = Value();
+    if (grouping_.form == Grouping::Form::Dense) {
+        const uint32_t span = static_cast<uint32_t>(key.max - key.min + 2);
+        const uint32_t index = group / key.stride % span;
+        null = index == span - 1;
+        const int64_t v = key.min + index;
+        if (!null)
+            value = {static_cast<uint64_t>(v), v < 0 ? -1 : 0};
+        return;
     }
-    return out;
+    const uint64_t *words = &group_words_[group * words_];
+    null = words[words_ - 1] >> k & 1;
+    if (null)
+        return;
+    value.low = words[key_word_[k]];
+    if (words_of(key.type) == 2)
+        value.high = static_cast<int64_t>(words[key_word_[k] + 1]);
+    else if (!is_float(key.type))
+        value.high = static_cast<int64_t>(value.low) < 0 ? -1 : 0;
 }
 
 } // namespace gpuscan::host

@@ -9,12 +9,16 @@
 //
 // Per group one count of rows is kept, and per aggregate only how many arguments were NULL, so that columns without
 // NULLs cost nothing to count. Small integers are added in 64 bits and carried over to 128 long before they could wrap.
+//
+// collect_groups makes one table of what the threads have: dense groups by number, hashed ones by parts of the hash, so
+// that all threads merge at once and each in a table that fits into its cache.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "engine/host/evaluator.hpp"
+#include "engine/host/work.hpp"
 
 namespace gpuscan::host {
 
@@ -37,48 +41,66 @@ Grouping plan_grouping(const Context &context, const std::vector<ChunkView> &chu
 
 class Aggregator {
   public:
-    Aggregator(const Context &context, const Grouping &grouping);
+    Aggregator(const Context &context, const Grouping &grouping, const Work &work);
     void consume(const Batch &batch, Evaluator &evaluator);
-    GroupTable finish();
+
+    void end(); // nothing more will be consumed
+
+    // What was consumed, by group number. Of a dense grouping every number of its domain is a group, with or without rows.
+    uint32_t groups() const { return groups_; }
+    bool has_rows(uint32_t group) const { return rows_[group] != 0; }
+    uint64_t hash(uint32_t group) const { return hash(&group_words_[group * words_]); } // Hash
+    // Key k of a group; the state of each aggregate.
+    void key(uint32_t group, size_t k, ir::Value &value, uint8_t &null) const;
+    void states(uint32_t group, ir::AggregateState *out) const;
 
   private:
     struct Accumulator {
+        Accumulator(ir::AggregateKind kind, ir::Index arg, Type type, const WorkMemoryRef &memory)
+            : kind(kind), arg(arg), type(type), nulls(memory), narrow(memory), wide(memory), real(memory) {}
         ir::AggregateKind kind;
         ir::Index arg;
         Type type;
-        std::vector<int64_t> nulls;  // per group, empty: no NULL so far
-        std::vector<int64_t> narrow; // Sum of I16 and I32 since the last carry; Min and Max of up to 64 bits
-        std::vector<int128> wide;    // Sum; Min and Max of I128
-        std::vector<double> real;    // F64 and F32
+        WorkArray<int64_t> nulls;  // per group, empty: no NULL so far
+        WorkArray<int64_t> narrow; // Sum of I16 and I32 since the last carry; Min and Max of up to 64 bits
+        WorkArray<int128> wide;    // Sum; Min and Max of I128
+        WorkArray<double> real;    // F64 and F32
     };
 
+    template <class T> void extend(WorkArray<T> &array, size_t size, T value);
     void resize(uint32_t groups);
-    void resize(Accumulator &a, uint32_t groups);
+    void resize(Accumulator &a);
     void carry();
     const uint32_t *number_dense(const Batch &batch, Evaluator &evaluator);
     const uint32_t *number_hash(const Batch &batch, Evaluator &evaluator);
+    uint64_t hash(const uint64_t *words) const;
     uint32_t find(const uint64_t *words, uint64_t hash);
     void grow();
     void update_one(Accumulator &a, Vec v, uint32_t n);
     void update_many(Accumulator &a, Vec v, uint32_t n, const uint32_t *ids);
     ir::AggregateState state(const Accumulator &a, uint32_t group) const;
-    void keys_of(uint32_t group, GroupTable &out) const;
 
     const Context &context_;
     const Grouping &grouping_;
+    const Work &work_;
     const Kernels &k_ = kernels();
     uint32_t groups_ = 0;
     size_t capacity_ = 0;
-    std::vector<int64_t> rows_; // per group
+    WorkArray<int64_t> rows_; // per group
     std::vector<Accumulator> accumulators_;
     std::vector<uint32_t> ids_ = std::vector<uint32_t>(batch_rows + batch_slack);
     uint64_t since_carry_ = 0;
 
     // Hash: a group's words are one or two per key and one of NULL flags.
     size_t words_ = 0;
-    std::vector<uint64_t> group_words_;
-    std::vector<uint64_t> slots_; // upper half of the hash, group + 1; 0 = empty
+    std::vector<size_t> key_word_; // of each key: its (first) word
+    WorkArray<uint64_t> group_words_;
+    WorkArray<uint64_t> slots_; // upper half of the hash, group + 1; 0 = empty
     std::vector<uint64_t> columns_, row_words_;
 };
+
+// The groups of all threads, as one table. Uses the aggregators up (nullptr: a thread that saw no row).
+GroupTable collect_groups(const Work &work, const Context &context, const Grouping &grouping,
+                          std::vector<std::unique_ptr<Aggregator>> &threads);
 
 } // namespace gpuscan::host

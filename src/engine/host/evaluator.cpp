@@ -239,16 +239,57 @@ Vec Evaluator::unary(Index expr, const Batch &batch, size_t depth) {
     return {out, a.nulls, a.constant};
 }
 
+// Where the left side decides, PostgreSQL does not evaluate the right one; it matters where that could raise an error.
 Vec Evaluator::logic(Index expr, const Batch &batch, size_t depth) {
     const Expr &e = context_.program.exprs[expr];
-    Vec a = full(e.a, evaluate(e.a, batch, depth), batch, depth);
-    Vec b = full(e.b, evaluate(e.b, batch, depth), batch, depth);
+    Vec a = evaluate(e.a, batch, depth);
+    const bool decisive = e.op == Op::Or;
+    if (a.constant && !a.null_constant())
+        return (*a.as<uint8_t>() != 0) == decisive ? a : evaluate(e.b, batch, depth);
+    a = full(e.a, a, batch, depth);
+    Vec b =
+        context_.safe[e.b] ? full(e.b, evaluate(e.b, batch, depth), batch, depth) : undecided(expr, a, batch, depth);
     Slot &to = slot(expr, depth);
     uint8_t *out = static_cast<uint8_t *>(buffer(to.values, 1));
     uint8_t *nulls = nullptr;
     if (a.nulls != nullptr || b.nulls != nullptr)
         nulls = static_cast<uint8_t *>(buffer(to.nulls, 1));
     k_.logic(e.op, batch.n, a, b, out, nulls);
+    return {out, nulls, false};
+}
+
+// The right side of AND or OR, evaluated for the rows that `left` does not decide; the others get any value.
+Vec Evaluator::undecided(Index expr, Vec left, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    const bool decisive = e.op == Op::Or;
+    level(depth + 1); // so that no slot moves below
+    Level &own = level(depth);
+    if (!own.left) {
+        own.taken.reset(new uint32_t[batch_rows + batch_slack]);
+        own.left.reset(new uint32_t[batch_rows + batch_slack]);
+    }
+    uint32_t *open = own.left.get(), nopen = 0;
+    const uint8_t *truth = left.as<uint8_t>();
+    for (uint32_t i = 0; i < batch.n; ++i) {
+        open[nopen] = i;
+        nopen += (truth[i] != 0) != decisive || (left.nulls != nullptr && left.nulls[i]);
+    }
+    if (nopen == batch.n)
+        return full(e.b, evaluate(e.b, batch, depth), batch, depth);
+    Slot &to = slot(expr, depth);
+    uint8_t *out = static_cast<uint8_t *>(buffer(to.broadcast, 1)), *nulls = nullptr;
+    memset(out, decisive, batch.n);
+    if (nopen == 0)
+        return {out, nullptr, false};
+    Batch part;
+    subset(batch, open, nopen, level(depth + 1).storage, part);
+    const Vec v = evaluate(e.b, part, depth + 1);
+    scatter(1, v.values, v.constant, open, nopen, out);
+    if (v.nulls != nullptr) {
+        nulls = static_cast<uint8_t *>(buffer(to.broadcast_nulls, 1));
+        memset(nulls, 0, batch.n);
+        scatter(1, v.nulls, v.constant, open, nopen, nulls);
+    }
     return {out, nulls, false};
 }
 

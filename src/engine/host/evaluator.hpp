@@ -3,8 +3,8 @@
 // An evaluator belongs to one thread. It keeps the vector of every node for the batch it was asked about last (batches
 // are told apart by their epoch), so that a subexpression shared by filter, keys and aggregates is worked out once.
 // Values exist only for rows that are still in the batch, and are dense: no loop below looks at a row that was dropped,
-// so only rows that really reach an expression can raise its error. The arms of CASE and COALESCE see a smaller batch
-// of their own, one level deeper, with vectors of its own.
+// so only rows that really reach an expression can raise its error. The arms of CASE and COALESCE, and the right side of
+// an AND or OR that can raise an error, see a smaller batch of their own, one level deeper, with vectors of its own.
 #pragma once
 
 #include <vector>
@@ -31,6 +31,7 @@ struct LookupTable {
 struct Context {
     Program program;
     std::vector<ir::Index> canonical; // of each node: the first node that says the same
+    std::vector<uint8_t> safe;        // of each node: it can raise no error
     std::vector<int128> constants;    // their bits, aligned for vector loads
     std::vector<LookupTable> lookups;
     std::vector<JoinTable> tables; // by pipeline
@@ -74,6 +75,7 @@ class Evaluator {
     Vec binary(ir::Index expr, const Batch &batch, size_t depth);
     Vec unary(ir::Index expr, const Batch &batch, size_t depth);
     Vec logic(ir::Index expr, const Batch &batch, size_t depth);
+    Vec undecided(ir::Index expr, Vec left, const Batch &batch, size_t depth);
     Vec truth(ir::Index expr, const Batch &batch, size_t depth);
     Vec lookup(ir::Index expr, const Batch &batch, size_t depth);
     Vec conditional(ir::Index expr, const Batch &batch, size_t depth);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "engine/group_merge.hpp"
 #include "engine/host/pipeline.hpp"
 
 namespace gpuscan::host {
@@ -15,7 +14,7 @@ using namespace ir;
 namespace {
 
 // Large enough that taking a morsel costs nothing, small enough that threads end together and the pool serves others.
-constexpr uint32_t morsel_rows = 64 * 1024;
+constexpr uint32_t morsel_rows = piece_rows;
 
 struct Morsel {
     const ChunkView *chunk;
@@ -56,6 +55,34 @@ std::vector<Index> canonical_nodes(const Program &p) {
     return canonical;
 }
 
+// Can the node itself raise an error?
+bool may_raise(const Program &p, const Expr &e) {
+    switch (e.op) {
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Div:
+    case Op::Mod:
+    case Op::Neg:
+    case Op::Bounded:
+        return true;
+    case Op::Cast:
+        return cast_may_raise(p.exprs[e.a].type, e.type);
+    default:
+        return false;
+    }
+}
+
+// Which nodes can raise no error, whatever rows they are evaluated for.
+std::vector<uint8_t> safe_nodes(const Program &p) {
+    std::vector<uint8_t> safe(p.exprs.size());
+    for (Index i = 0; i < p.exprs.size(); ++i) {
+        safe[i] = !may_raise(p, p.exprs[i]);
+        for_each_operand(p.exprs[i], [&](Index operand) { safe[i] &= safe[operand]; });
+    }
+    return safe;
+}
+
 template <class T> void entry_range(LookupTable &table) {
     const T *values = reinterpret_cast<const T *>(table.values.data());
     table.min = INT64_MAX;
@@ -71,10 +98,11 @@ template <class T> void entry_range(LookupTable &table) {
 
 } // namespace
 
-HostExecution::HostExecution(ThreadPool &pool, const Program &program, const std::atomic<uint32_t> *cancel)
-    : pool_(pool), cancel_(cancel), builds_(program.pipelines.size()), built_(program.pipelines.size(), 0) {
+HostExecution::HostExecution(const Work &work, const Program &program)
+    : work_(work), builds_(program.pipelines.size()), built_(program.pipelines.size(), 0) {
     context_.program = program;
     context_.canonical = canonical_nodes(program);
+    context_.safe = safe_nodes(program);
     for (const Constant &c : program.constants)
         context_.constants.push_back(
             static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(c.high)) << 64 | c.low));
@@ -131,11 +159,11 @@ uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks
     for (const ChunkView &chunk : chunks)
         for (uint32_t begin = 0; begin < chunk.nrows; begin += morsel_rows)
             morsels.push_back({&chunk, begin, begin + std::min(morsel_rows, chunk.nrows - begin)});
-    std::vector<std::unique_ptr<PipelineRunner>> runners(pool_.workers());
-    pool_.run(morsels.size(), [&](size_t index, unsigned worker) {
+    std::vector<std::unique_ptr<PipelineRunner>> runners(work_.pool.workers());
+    work_.pool.run(morsels.size(), [&](size_t index, unsigned worker) {
         auto &runner = runners[worker];
         if (!runner)
-            runner = std::make_unique<PipelineRunner>(context_, pipeline, cancel_, sink(worker));
+            runner = std::make_unique<PipelineRunner>(context_, pipeline, work_.cancel, sink(worker));
         runner->run(*morsels[index].chunk, morsels[index].begin, morsels[index].end);
     });
     uint64_t rows_out = 0;
@@ -150,17 +178,19 @@ uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks
 
 namespace {
 
+// Columns for the rows of a Build sink.
+BuildRows make_rows(const Program &p, const Pipeline &pipeline, const WorkMemoryRef &memory) {
+    BuildRows rows;
+    for (Index i = 0; i < pipeline.keys.count; ++i)
+        rows.keys.emplace_back(p.exprs[p.lists[pipeline.keys.first + i]].type, memory);
+    for (Index i = 0; i < pipeline.payload.count; ++i)
+        rows.payload.emplace_back(p.exprs[p.lists[pipeline.payload.first + i]].type, memory);
+    return rows;
+}
+
 // Collects the rows of a Build sink that have no NULL key.
 void collect(const Program &p, const Pipeline &pipeline, const Batch &batch, Evaluator &evaluator, BuildRows &rows,
              BatchStorage &storage) {
-    auto make = [&](Range list, std::vector<BuildRows::Column> &columns) {
-        for (Index i = 0; i < list.count; ++i)
-            columns.push_back({p.exprs[p.lists[list.first + i]].type, {}, {}});
-    };
-    if (rows.keys.empty()) {
-        make(pipeline.keys, rows.keys);
-        make(pipeline.payload, rows.payload);
-    }
     uint8_t absent[batch_rows];
     bool any_absent = false;
     for (Index k = 0; k < pipeline.keys.count; ++k) {
@@ -202,9 +232,10 @@ void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chun
     const Program &p = context_.program;
     if (pipeline + 1 >= p.pipelines.size() || built_[pipeline])
         throw DeviceError("not an open build pipeline");
-    std::vector<BuildRows> parts(pool_.workers());
-    std::vector<BatchStorage> storage(pool_.workers());
+    std::vector<BuildRows> parts(work_.pool.workers());
+    std::vector<BatchStorage> storage(work_.pool.workers());
     run(pipeline, chunks, [&](unsigned worker) {
+        parts[worker] = make_rows(p, p.pipelines[pipeline], work_.memory);
         return [&, worker](const Batch &batch, Evaluator &evaluator) {
             collect(p, p.pipelines[pipeline], batch, evaluator, parts[worker], storage[worker]);
         };
@@ -220,16 +251,9 @@ void HostExecution::finish_build(Index pipeline) {
         throw DeviceError("not an open build pipeline");
     Stopwatch watch(stats_.kernel_us);
     std::vector<BuildRows> &parts = builds_[pipeline];
-    if (parts.empty()) { // no rows: columns of the right types all the same
-        BuildRows none_collected;
-        const Pipeline &own = p.pipelines[pipeline];
-        for (Index i = 0; i < own.keys.count; ++i)
-            none_collected.keys.push_back({p.exprs[p.lists[own.keys.first + i]].type, {}, {}});
-        for (Index i = 0; i < own.payload.count; ++i)
-            none_collected.payload.push_back({p.exprs[p.lists[own.payload.first + i]].type, {}, {}});
-        parts.push_back(std::move(none_collected));
-    }
-    context_.tables[pipeline].build(parts, cancel_);
+    if (parts.empty()) // no rows: columns of the right types all the same
+        parts.push_back(make_rows(p, p.pipelines[pipeline], work_.memory));
+    context_.tables[pipeline].build(work_, parts);
     std::vector<BuildRows>().swap(parts);
     built_[pipeline] = 1;
     stats_.joins[pipeline] = context_.tables[pipeline].describe();
@@ -240,23 +264,14 @@ GroupTable HostExecution::run_aggregate(const std::vector<ChunkView> &chunks) {
     check_chunks(pipeline, chunks);
     Grouping grouping = plan_grouping(context_, chunks);
     stats_.grouping = grouping.name();
-    std::vector<std::unique_ptr<Aggregator>> aggregators(pool_.workers());
+    std::vector<std::unique_ptr<Aggregator>> aggregators(work_.pool.workers());
     stats_.rows_out += run(pipeline, chunks, [&](unsigned worker) {
-        aggregators[worker] = std::make_unique<Aggregator>(context_, grouping);
+        aggregators[worker] = std::make_unique<Aggregator>(context_, grouping, work_);
         return
             [&, worker](const Batch &batch, Evaluator &evaluator) { aggregators[worker]->consume(batch, evaluator); };
     });
     Stopwatch watch(stats_.kernel_us);
-    GroupMerger merger(context_.program);
-    std::vector<GroupTable> tables;
-    for (auto &aggregator : aggregators)
-        if (aggregator)
-            tables.push_back(aggregator->finish());
-    if (tables.size() == 1)
-        return std::move(tables[0]);
-    for (const GroupTable &table : tables)
-        merger.add(table);
-    return merger.finish();
+    return collect_groups(work_, context_, grouping, aggregators);
 }
 
 } // namespace gpuscan::host

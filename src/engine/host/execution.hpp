@@ -3,13 +3,12 @@
 
 #include "engine/device.hpp"
 #include "engine/host/aggregator.hpp"
-#include "engine/host/thread_pool.hpp"
 
 namespace gpuscan::host {
 
 class HostExecution : public Execution {
   public:
-    HostExecution(ThreadPool &pool, const Program &program, const std::atomic<uint32_t> *cancel);
+    HostExecution(const Work &work, const Program &program);
 
     void set_lookup(ir::Index lookup, const void *values, const uint8_t *nulls, size_t entries) override;
     void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) override;
@@ -21,8 +20,7 @@ class HostExecution : public Execution {
     void check_chunks(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
     template <class MakeSink> uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink);
 
-    ThreadPool &pool_;
-    const std::atomic<uint32_t> *cancel_;
+    const Work work_;
     Context context_;
     std::vector<std::vector<BuildRows>> builds_; // by pipeline: rows collected so far, per thread
     std::vector<uint8_t> built_;                 // by pipeline

@@ -24,22 +24,37 @@ struct Account {
     std::atomic<size_t> limit{SIZE_MAX};
 };
 
-class HostBuffer : public Buffer {
+// Bytes that are counted, as long as it lives.
+class Charge {
   public:
-    HostBuffer(std::shared_ptr<Account> account, size_t bytes) : account_(std::move(account)) {
-        if (posix_memalign(&data, alignment, std::max<size_t>(bytes, 1)) != 0) {
-            account_->used -= bytes;
-            throw OutOfDeviceMemory("out of memory");
-        }
-        size = bytes;
+    Charge(std::shared_ptr<Account> account, size_t bytes) : account_(std::move(account)), bytes_(bytes) {
+        size_t used = account_->used.load();
+        do {
+            const size_t limit = account_->limit.load();
+            if (used > limit || bytes > limit - used)
+                throw OutOfDeviceMemory("device memory limit reached");
+        } while (!account_->used.compare_exchange_weak(used, used + bytes));
     }
-    ~HostBuffer() override {
-        free(data);
-        account_->used -= size;
-    }
+    ~Charge() { account_->used -= bytes_; }
+    Charge(const Charge &) = delete;
+    Charge &operator=(const Charge &) = delete;
 
   private:
     std::shared_ptr<Account> account_;
+    size_t bytes_;
+};
+
+class HostBuffer : public Buffer {
+  public:
+    HostBuffer(const std::shared_ptr<Account> &account, size_t bytes) : charge_(account, bytes) {
+        if (posix_memalign(&data, alignment, std::max<size_t>(bytes, 1)) != 0)
+            throw OutOfDeviceMemory("out of memory");
+        size = bytes;
+    }
+    ~HostBuffer() override { free(data); }
+
+  private:
+    Charge charge_;
 };
 
 uint8_t *place(const Buffer &buffer, size_t offset, size_t bytes) {
@@ -63,15 +78,7 @@ class HostDevice : public Device {
         return info;
     }
 
-    BufferRef allocate(size_t bytes) override {
-        size_t used = account_->used.load();
-        do {
-            size_t limit = account_->limit.load();
-            if (used > limit || bytes > limit - used)
-                throw OutOfDeviceMemory("device memory limit reached");
-        } while (!account_->used.compare_exchange_weak(used, used + bytes));
-        return std::make_shared<HostBuffer>(account_, bytes);
-    }
+    BufferRef allocate(size_t bytes) override { return std::make_shared<HostBuffer>(account_, bytes); }
 
     void set_memory_limit(size_t bytes) override { account_->limit = bytes; }
 
@@ -97,7 +104,7 @@ class HostDevice : public Device {
     }
 
     std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {
-        return std::make_unique<host::HostExecution>(pool_, program, cancel);
+        return std::make_unique<host::HostExecution>(host::Work{pool_, cancel, work_memory()}, program);
     }
 
   private:

@@ -11,23 +11,26 @@
 //
 // Entries with one key lie side by side, so any number of matches is a range of entries. Payload is columnar, its
 // integers as offsets from their minimum in 1, 2, 4 or 8 bytes. Rows with a NULL key are never collected.
+//
+// The table is made by all threads at once, by pieces of the collected rows (join_build.cpp).
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <vector>
 
 #include "engine/host/batch.hpp"
 #include "engine/host/kernels.hpp"
+#include "engine/host/work.hpp"
 
 namespace gpuscan::host {
 
 // Rows of a Build sink as one thread saw them.
 struct BuildRows {
     struct Column {
+        Column(Type type, const WorkMemoryRef &memory) : type(type), values(memory), nulls(memory) {}
         Type type;
-        std::vector<uint8_t> values;
-        std::vector<uint8_t> nulls; // empty: no NULL so far
+        WorkArray<uint8_t> values;
+        WorkArray<uint8_t> nulls; // empty: no NULL so far
     };
     size_t n = 0;
     std::vector<Column> keys, payload;
@@ -39,9 +42,9 @@ struct PayloadColumn {
     Type type = Type::I32;
     size_t stored = 4; // bytes of one value in `values`
     int64_t low = 0;   // what is added to it
-    std::vector<uint8_t> values;
-    std::vector<uint8_t> nulls; // empty: no NULL
-    bool has_range = false;     // integer types, Bool, Code: over the values that are not NULL
+    WorkArray<uint8_t> values;
+    WorkArray<uint8_t> nulls; // empty: no NULL
+    bool has_range = false;   // integer types, Bool, Code: over the values that are not NULL
     int64_t min = 0, max = -1;
 };
 
@@ -54,7 +57,8 @@ struct ProbeScratch {
 
 class JoinTable {
   public:
-    void build(std::vector<BuildRows> &parts, const std::atomic<uint32_t> *cancel);
+    // Makes the table of the rows of all parts, which is used up.
+    void build(const Work &work, std::vector<BuildRows> &parts);
 
     bool unique() const { return unique_; }
     size_t rows() const { return rows_; }
@@ -78,14 +82,8 @@ class JoinTable {
         uint64_t key; // Hash: the number; Wide: the hash
         uint32_t first, count;
     };
-    struct Rows;
+    class Builder;
 
-    bool combine_keys(const Rows &rows, uint64_t &domain);
-    void pack(const Rows &rows, std::vector<uint64_t> &numbers) const;
-    void build_by_number(const std::vector<uint64_t> &numbers, uint64_t domain, std::vector<uint32_t> &place);
-    void build_wide(const Rows &rows, std::vector<uint32_t> &place);
-    void order_slots(const std::vector<uint32_t> &slot_of, std::vector<uint32_t> &place);
-    void store_payload(Rows &rows, const std::vector<uint32_t> &place, size_t entries);
     bool equal_words(const uint64_t *words, size_t stride, uint32_t row, uint32_t entry) const;
 
     Form form_ = Form::Empty;
@@ -93,12 +91,12 @@ class JoinTable {
     size_t rows_ = 0, entries_ = 0;
     uint64_t domain_ = 0;
     std::vector<Key> keys_;
-    std::vector<uint32_t> bitmap_;
-    std::vector<uint32_t> offsets_; // Dense: domain + 1
-    std::vector<Slot> slots_;       // Hash, Wide
+    WorkArray<uint32_t> bitmap_;
+    WorkArray<uint32_t> offsets_; // Dense: domain + 1
+    WorkArray<Slot> slots_;       // Hash, Wide
     uint64_t slot_mask_ = 0;
-    size_t words_ = 0;                  // Wide: words of a key
-    std::vector<uint64_t> entry_words_; // Wide: words_ per entry
+    size_t words_ = 0;                // Wide: words of a key
+    WorkArray<uint64_t> entry_words_; // Wide: words_ per entry
     std::vector<PayloadColumn> payload_;
 };
 

@@ -12,33 +12,6 @@ namespace {
 // Filters are combined while at least one row of so many is left; below, gathering few rows is cheaper.
 constexpr size_t combine_fraction = 4;
 
-bool cannot_fail(const Program &p, Index expr) {
-    const Expr &e = p.exprs[expr];
-    switch (e.op) {
-    case Op::Column:
-    case Op::Const:
-        return true;
-    case Op::Eq:
-    case Op::Ne:
-    case Op::Lt:
-    case Op::Le:
-    case Op::Gt:
-    case Op::Ge:
-    case Op::And:
-    case Op::Or:
-    case Op::Coalesce:
-        return cannot_fail(p, e.a) && cannot_fail(p, e.b);
-    case Op::Not:
-    case Op::IsNull:
-    case Op::IsNotNull:
-    case Op::IsTrue:
-    case Op::Lookup:
-        return cannot_fail(p, e.a);
-    default:
-        return false;
-    }
-}
-
 // The joins whose payload `root` reads are used at `step`.
 void note_uses(const Program &p, Index root, size_t step, std::vector<size_t> &last_use) {
     std::vector<Index> open{root};
@@ -59,7 +32,7 @@ PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std
     const Program &p = context.program;
     for (Index c = 0; c < pipeline_.conjuncts.count; ++c) {
         const Conjunct &conjunct = p.conjuncts[pipeline_.conjuncts.first + c];
-        steps_[conjunct.after].filters.push_back({conjunct.expr, cannot_fail(p, conjunct.expr)});
+        steps_[conjunct.after].filters.push_back({conjunct.expr, context.safe[conjunct.expr] != 0});
         note_uses(p, conjunct.expr, conjunct.after, last_use_);
     }
     for (Index j = 0; j < pipeline_.joins.count; ++j) {

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <thread>
 
 #include "engine/server/device_setup.hpp"
@@ -94,8 +95,11 @@ void set_state(Area &area, ServiceState state) {
             setup.configure();
         }
         server.cancel_abandoned();
-        setup.evict_gone();
-        setup.update_entries();
+        try {
+            setup.evict_gone();
+            setup.update_entries();
+        } catch (const std::bad_alloc &) { // another time; whoever runs now gives memory back
+        }
     }
 }
 

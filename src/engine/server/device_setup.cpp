@@ -1,13 +1,16 @@
 // Which devices this process has; see device_setup.hpp.
 //
-// Memory. The host device's columns may take gpuscan.cache_size; what executions need beside them (hash tables, rows in
-// transit) comes on top and is bounded too. The GPU's share is one number for both, of which the cache takes four fifths.
+// Memory. The host device's columns may take gpuscan.cache_size; rows in transit come on top, half as much. The GPU's
+// share is one number for both, of which the cache takes four fifths. What executions need of the host's memory (hash
+// tables, groups, results; all of it for the host device, groups and results for the GPU) may be as much as the cache,
+// at least 256 MB and at most a quarter of the machine's memory, per device.
 //
 // The GPU is opened before the service says that it is ready, because a session that wants the best device should not
 // get the host's for the first second and another one after it; but a driver that hangs is waited for only so long.
 #include "engine/server/device_setup.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -23,8 +26,10 @@ using namespace protocol;
 
 namespace {
 
-constexpr size_t least_host_work = size_t(256) << 20; // memory for executions beside a small cache
-constexpr size_t cuda_cache_percent = 80;             // of the GPU's share
+constexpr size_t least_host_work = size_t(256)
+                                   << 20; // memory for rows in transit, and for executions, beside a small cache
+constexpr size_t work_part = 4;           // of the machine's memory for executions at most
+constexpr size_t cuda_cache_percent = 80; // of the GPU's share
 constexpr std::chrono::seconds cuda_patience{60};
 
 unsigned thread_count(uint32_t setting) {
@@ -119,6 +124,9 @@ void DeviceSetup::configure() {
 }
 
 void DeviceSetup::apply_limits(ServedDevice &served) {
+    const size_t machine = size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
+    const size_t work = std::max<size_t>(options_.area->cache_size.load(), least_host_work);
+    served.device->work_memory()->set_limit(std::min(work, machine / work_part));
     if (served.kind == DeviceKind::Host) {
         const size_t cache = options_.area->cache_size.load();
         served.device->set_memory_limit(cache + std::max(cache / 2, least_host_work));
@@ -137,8 +145,10 @@ void DeviceSetup::update_entries() {
         DeviceEntry &entry = options_.area->devices[index];
         const DeviceInfo info = served->device->info();
         entry.memory_total.store(info.memory_total);
-        entry.memory_limit.store(info.memory_limit);
-        entry.memory_used.store(info.memory_used);
+        // Of the host device, what executions use is memory of the same kind.
+        const WorkMemory &work = *served->device->work_memory();
+        entry.memory_limit.store(info.memory_limit + (index == 0 ? work.limit() : 0));
+        entry.memory_used.store(info.memory_used + (index == 0 ? work.used() : 0));
         entry.cache_bytes.store(served->cache.bytes());
         const uint64_t evictions = served->cache.evictions();
         if (evictions > evictions_[index]) // (a replaced device begins at 0)

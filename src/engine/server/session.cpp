@@ -146,7 +146,7 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
     began_ = device_->cache.tick();
     program_ = std::move(program);
     execution_ = device_->device->prepare(program_, cancel);
-    merger_ = std::make_unique<GroupMerger>(program_);
+    merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel);
     feeds_.resize(program_.sources.size());
     lookups_.resize(program_.lookups.size());
     OpenReply reply = {};
@@ -399,21 +399,27 @@ void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
         execution_->finish_build(pipeline);
 }
 
+// The groups of one pass, tried again with more of the device's memory where that was too little.
+GroupTable Session::aggregate(const PassInput &input) {
+    for (int attempt = 1;; ++attempt) {
+        try {
+            return execution_->run_aggregate(input.chunks);
+        } catch (const OutOfWorkMemory &) {
+            throw;
+        } catch (const OutOfDeviceMemory &) {
+            if (attempt == run_attempts)
+                throw;
+            const DeviceInfo info = device_->device->info();
+            device_->cache.make_room(info.memory_limit / 4 * size_t(attempt));
+        }
+    }
+}
+
 void Session::run_main(const PassInput &input, bool last) {
     // Without any row there is still the one group of a query without GROUP BY.
     if (!input.chunks.empty() || (last && !any_pass_)) {
         any_pass_ = true;
-        for (int attempt = 1;; ++attempt) {
-            try {
-                merger_->add(execution_->run_aggregate(input.chunks));
-                break;
-            } catch (const OutOfDeviceMemory &) {
-                if (attempt == run_attempts)
-                    throw;
-                const DeviceInfo info = device_->device->info();
-                device_->cache.make_room(info.memory_limit / 4 * size_t(attempt));
-            }
-        }
+        merger_->add(aggregate(input));
     }
     if (!last)
         return;

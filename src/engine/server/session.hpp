@@ -75,6 +75,7 @@ class Session {
     void check_lookups(uint32_t pipeline) const;
     void run_build(uint32_t pipeline, const PassInput &input, bool last);
     void run_main(const PassInput &input, bool last);
+    GroupTable aggregate(const PassInput &input);
     void count(const ExecutionStats &stats);
 
     Devices &devices_;

@@ -1,0 +1,198 @@
+// From the groups of each thread to one table (see aggregator.hpp).
+#include <algorithm>
+#include <utility>
+
+#include "engine/group_merge.hpp"
+#include "engine/host/aggregator.hpp"
+
+namespace gpuscan::host {
+
+using namespace ir;
+
+namespace {
+
+constexpr size_t groups_per_part = 16 * 1024; // some hundred kB of keys, states and slots
+constexpr size_t max_parts = 1024;
+constexpr unsigned hash_bits = 64;
+
+class Collector {
+  public:
+    Collector(const Work &work, const Context &context, const Grouping &grouping,
+              std::vector<std::unique_ptr<Aggregator>> &threads)
+        : work_(work), context_(context), grouping_(grouping), threads_(threads), combiner_(context.program) {}
+
+    GroupTable collect();
+
+  private:
+    // A thread's groups in the order of their parts.
+    struct Order {
+        explicit Order(const WorkMemoryRef &memory) : groups(memory) {}
+        WorkArray<uint32_t> groups;
+        std::vector<uint32_t> starts; // of each part, and the end
+    };
+
+    GroupTable sized(size_t ngroups) const;
+    void write(const Aggregator &from, uint32_t group, GroupTable &to, size_t at) const;
+    GroupTable by_number();
+    GroupTable in_order();
+    GroupTable by_hash();
+    void order_groups(const Aggregator &thread, Order &order) const;
+    GroupTable merge_part(size_t part, const std::vector<Order> &orders) const;
+    GroupTable join(std::vector<GroupTable> &tables) const;
+
+    const Work &work_;
+    const Context &context_;
+    const Grouping &grouping_;
+    std::vector<std::unique_ptr<Aggregator>> &threads_;
+    const StateCombiner combiner_;
+    unsigned part_bits_ = 0;
+};
+
+GroupTable Collector::collect() {
+    threads_.erase(std::remove(threads_.begin(), threads_.end(), nullptr), threads_.end());
+    for (auto &thread : threads_)
+        thread->end();
+    if (threads_.empty())
+        return GroupMerger(context_.program).finish();
+    if (grouping_.form != Grouping::Form::Hash)
+        return by_number();
+    return threads_.size() == 1 ? in_order() : by_hash();
+}
+
+GroupTable Collector::sized(size_t ngroups) const {
+    GroupTable table(work_.memory);
+    table.ngroups = ngroups;
+    table.keys.resize(ngroups * grouping_.keys.size());
+    table.key_nulls.resize(ngroups * grouping_.keys.size());
+    table.states.resize(ngroups * combiner_.size());
+    return table;
+}
+
+void Collector::write(const Aggregator &from, uint32_t group, GroupTable &to, size_t at) const {
+    const size_t nkeys = grouping_.keys.size();
+    for (size_t k = 0; k < nkeys; ++k)
+        from.key(group, k, to.keys[at * nkeys + k], to.key_nulls[at * nkeys + k]);
+    from.states(group, to.states.data() + at * combiner_.size());
+}
+
+// The same numbers mean the same groups in every thread. Without GROUP BY the one group exists without rows too.
+GroupTable Collector::by_number() {
+    const uint32_t domain = grouping_.domain;
+    auto exists = [&](uint32_t group) {
+        return grouping_.form == Grouping::Form::None ||
+               std::any_of(threads_.begin(), threads_.end(), [&](const auto &t) { return t->has_rows(group); });
+    };
+    std::vector<size_t> at((domain + piece_rows - 1) / piece_rows);
+    work_.pieces(domain, piece_rows, [&](size_t begin, size_t end) {
+        for (size_t group = begin; group < end; ++group)
+            at[begin / piece_rows] += exists(static_cast<uint32_t>(group));
+    });
+    size_t ngroups = 0;
+    for (size_t &count : at)
+        ngroups += std::exchange(count, ngroups);
+    GroupTable out = sized(ngroups);
+    work_.pieces(domain, piece_rows, [&](size_t begin, size_t end) {
+        size_t to = at[begin / piece_rows];
+        std::vector<AggregateState> more(combiner_.size());
+        for (uint32_t group = static_cast<uint32_t>(begin); group < end; ++group) {
+            if (!exists(group))
+                continue;
+            write(*threads_[0], group, out, to);
+            for (size_t t = 1; t < threads_.size(); ++t) {
+                threads_[t]->states(group, more.data());
+                combiner_.combine(out.states.data() + to * combiner_.size(), more.data());
+            }
+            ++to;
+        }
+    });
+    return out;
+}
+
+GroupTable Collector::in_order() {
+    const Aggregator &thread = *threads_[0];
+    GroupTable out = sized(thread.groups());
+    work_.pieces(thread.groups(), piece_rows, [&](size_t begin, size_t end) {
+        for (size_t group = begin; group < end; ++group)
+            write(thread, static_cast<uint32_t>(group), out, group);
+    });
+    return out;
+}
+
+GroupTable Collector::by_hash() {
+    size_t groups = 0;
+    for (const auto &thread : threads_)
+        groups += thread->groups();
+    while ((size_t(1) << part_bits_) < max_parts && (groups_per_part << part_bits_) < groups)
+        ++part_bits_;
+    std::vector<Order> orders;
+    for (size_t t = 0; t < threads_.size(); ++t)
+        orders.emplace_back(work_.memory);
+    work_.pool.run(threads_.size(), [&](size_t t, unsigned) { order_groups(*threads_[t], orders[t]); });
+    std::vector<GroupTable> tables(size_t(1) << part_bits_);
+    work_.pool.run(tables.size(), [&](size_t part, unsigned) {
+        work_.check_cancel();
+        tables[part] = merge_part(part, orders);
+    });
+    orders.clear();
+    threads_.clear();
+    return tables.size() == 1 ? std::move(tables[0]) : join(tables);
+}
+
+void Collector::order_groups(const Aggregator &thread, Order &order) const {
+    const uint32_t n = thread.groups();
+    auto part_of = [&](uint32_t group) {
+        if (group % piece_rows == 0)
+            work_.check_cancel();
+        return part_bits_ == 0 ? 0 : thread.hash(group) >> (hash_bits - part_bits_);
+    };
+    order.starts.assign((size_t(1) << part_bits_) + 1, 0);
+    for (uint32_t group = 0; group < n; ++group)
+        ++order.starts[part_of(group) + 1];
+    for (size_t part = 1; part < order.starts.size(); ++part)
+        order.starts[part] += order.starts[part - 1];
+    std::vector<uint32_t> next = order.starts;
+    order.groups.resize(n);
+    for (uint32_t group = 0; group < n; ++group)
+        order.groups[next[part_of(group)]++] = group;
+}
+
+GroupTable Collector::merge_part(size_t part, const std::vector<Order> &orders) const {
+    GroupMerger merger(context_.program, work_.memory, work_.cancel);
+    for (size_t t = 0; t < orders.size(); ++t) {
+        const uint32_t begin = orders[t].starts[part], end = orders[t].starts[part + 1];
+        GroupTable groups = sized(end - begin);
+        for (uint32_t i = begin; i < end; ++i)
+            write(*threads_[t], orders[t].groups[i], groups, i - begin);
+        merger.add(std::move(groups));
+    }
+    return merger.finish();
+}
+
+// One after another, giving back what is copied.
+GroupTable Collector::join(std::vector<GroupTable> &tables) const {
+    std::vector<size_t> at(tables.size());
+    size_t ngroups = 0;
+    for (size_t i = 0; i < tables.size(); ++i) {
+        at[i] = ngroups;
+        ngroups += tables[i].ngroups;
+    }
+    const size_t nkeys = grouping_.keys.size(), nstates = combiner_.size();
+    GroupTable out = sized(ngroups);
+    work_.pool.run(tables.size(), [&](size_t i, unsigned) {
+        work_.check_cancel();
+        const GroupTable from = std::move(tables[i]);
+        std::copy_n(from.keys.data(), from.ngroups * nkeys, out.keys.data() + at[i] * nkeys);
+        std::copy_n(from.key_nulls.data(), from.ngroups * nkeys, out.key_nulls.data() + at[i] * nkeys);
+        std::copy_n(from.states.data(), from.ngroups * nstates, out.states.data() + at[i] * nstates);
+    });
+    return out;
+}
+
+} // namespace
+
+GroupTable collect_groups(const Work &work, const Context &context, const Grouping &grouping,
+                          std::vector<std::unique_ptr<Aggregator>> &threads) {
+    return Collector(work, context, grouping, threads).collect();
+}
+
+} // namespace gpuscan::host
