@@ -83,3 +83,14 @@ UPDATE fresh SET id = (SELECT count(*) FROM fresh) WHERE t = 'sum';
 CREATE TABLE sums AS SELECT t, count(*) AS c, sum(id) AS s FROM fresh GROUP BY t;
 SELECT * FROM sums ORDER BY t;
 ROLLBACK;
+
+-- rows that no cache holds, in several passes (64 MB of columns each); texts that come up after the first one
+CREATE TABLE passes (id int, t text) WITH (autovacuum_enabled = off);
+INSERT INTO passes SELECT i, (CASE WHEN i < 160000 THEN 'a' ELSE 'b' END) || i % 10 FROM generate_series(1, 200000) i;
+DO $$ BEGIN
+    FOR i IN 1..28 LOOP
+        EXECUTE format('ALTER TABLE passes ADD n%s numeric(25,0) DEFAULT %s', i, i);
+    END LOOP;
+END $$;
+SELECT check_query('SELECT t, ' || (SELECT string_agg('sum(n' || i || ')', ', ') FROM generate_series(1, 28) i) || ' FROM passes WHERE upper(t) LIKE ''%1'' GROUP BY t');
+SELECT check_query('SELECT count(*), ' || (SELECT string_agg('sum(n' || i || ')', ', ') FROM generate_series(1, 28) i) || ' FROM passes WHERE upper(t) = ''B1''');

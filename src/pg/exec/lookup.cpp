@@ -114,8 +114,11 @@ bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, T
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
     ExprContext *econtext = run->econtext;
-    if (!state->expr)
+    if (!state->expr) { // it lives as long as `state`; who feeds has a shorter-lived context
+        MemoryContext old = MemoryContextSwitchTo(run->context);
         state->expr = ExecInitExpr(lookup->expr, run->parent);
+        MemoryContextSwitchTo(old);
+    }
     TupleTableSlot *slot = entry_slot(&run->fragment->sources[lookup->source].columns[lookup->column]);
     TupleTableSlot *previous = econtext->ecxt_scantuple;
     econtext->ecxt_scantuple = slot;
