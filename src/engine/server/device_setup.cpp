@@ -26,10 +26,9 @@ using namespace protocol;
 
 namespace {
 
-constexpr size_t least_host_work = size_t(256)
-                                   << 20; // memory for rows in transit, and for executions, beside a small cache
-constexpr size_t work_part = 4;           // of the machine's memory for executions at most
-constexpr size_t cuda_cache_percent = 80; // of the GPU's share
+constexpr size_t least_host_work = size_t(256) << 20; // for rows in transit, and for executions, beside a small cache
+constexpr size_t work_part = 4;                       // of the machine's memory for executions at most
+constexpr size_t cuda_cache_percent = 80;             // of the GPU's share
 constexpr std::chrono::seconds cuda_patience{60};
 
 unsigned thread_count(uint32_t setting) {
