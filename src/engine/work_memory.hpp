@@ -79,6 +79,19 @@ template <class T> class WorkArray {
         resize(n);
         std::fill(data_ + std::min(old, n), data_ + n, value);
     }
+    // Makes it n zeros; what it held is lost. Zeros of a large array take no memory of the machine until they are written.
+    void assign_zeros(size_t n) {
+        release();
+        if (memory_)
+            memory_->charge(n * sizeof(T));
+        data_ = static_cast<T *>(calloc(n, sizeof(T)));
+        if (data_ == nullptr) {
+            if (memory_)
+                memory_->release(n * sizeof(T));
+            throw std::bad_alloc();
+        }
+        size_ = capacity_ = n;
+    }
     void push_back(const T &value) {
         const T copy = value;
         resize(size_ + 1);

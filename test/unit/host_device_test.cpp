@@ -276,6 +276,39 @@ TEST(HostDevice, GroupsOfThreadsAreMerged) {
         }
 }
 
+// Dense groupings: every number has its states, or (a larger domain) only those that were met.
+TEST(HostDevice, DenseGroups) {
+    for (unsigned threads : {1u, 3u})
+        for (int64_t domain : {5000, 60000}) {
+            SCOPED_TRACE(std::to_string(threads) + " threads, domain " + std::to_string(domain));
+            auto device = make_host_device(threads);
+            Builder b;
+            Index t = b.source({Type::I32, Type::I16, Type::F64, Type::I64});
+            Pipeline main;
+            main.source = t;
+            main.keys = b.list({b.column(Type::I32, 0, 0), b.column(Type::I16, 0, 1)});
+            main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows),
+                                            aggregate(AggregateKind::Sum, b.column(Type::I32, 0, 0)),
+                                            aggregate(AggregateKind::Min, b.column(Type::F64, 0, 2)),
+                                            aggregate(AggregateKind::Max, b.column(Type::I64, 0, 3))});
+            b.p.pipelines = {main};
+            Case c;
+            c.program = b.p;
+            constexpr uint32_t n = 200000;
+            std::vector<Datum> low = numbers(n, 17 * 83, domain / 5), high = numbers(n, 1, 3), real(n);
+            for (uint32_t i = 0; i < n; ++i) {
+                low[i].i -= 77;
+                low[i].null = i % 1000 == 0;
+                high[i].null = i % 999 == 0;
+                real[i].d = i % 500 - 250.5;
+            }
+            c.sources = {{chunk_of({low, high, real, numbers(n, 3, 1000)})}};
+            ExecutionStats stats;
+            expect_same(c.program, interpret(c), run_on(*device, c, nullptr, &stats));
+            EXPECT_EQ("dense", stats.grouping);
+        }
+}
+
 // Every form of a table of many rows, with and without duplicates: built by several threads from several pieces.
 TEST(HostDevice, LargeBuilds) {
     constexpr uint32_t n = 150000;

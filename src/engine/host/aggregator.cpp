@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t max_dense_groups = 1u << 20;
 constexpr uint64_t always_dense_groups = 4096;
+constexpr uint64_t sparse_groups = 16384; // beyond that, making states for a whole domain costs a small query too much
 constexpr uint64_t hash_half = 0xffffffff00000000u;
 constexpr uint64_t rows_between_carries = uint64_t(1) << 30;
 constexpr size_t values_between_checks = size_t(1) << 20; // for cancel, while arrays are filled in order
@@ -120,12 +121,13 @@ Grouping plan_grouping(const Context &context, const std::vector<ChunkView> &chu
     }
     grouping.form = Grouping::Form::Dense;
     grouping.domain = static_cast<uint32_t>(domain);
+    grouping.sparse = domain > sparse_groups;
     return grouping;
 }
 
 Aggregator::Aggregator(const Context &context, const Grouping &grouping, const Work &work)
-    : context_(context), grouping_(grouping), work_(work), rows_(work.memory), group_words_(work.memory),
-      slots_(work.memory) {
+    : context_(context), grouping_(grouping), work_(work), rows_(work.memory), group_of_(work.memory),
+      number_of_(work.memory), group_words_(work.memory), slots_(work.memory) {
     const Program &p = context.program;
     for (Index a = 0; a < p.main().aggregates.count; ++a) {
         const Aggregate &aggregate = p.aggregates[p.main().aggregates.first + a];
@@ -137,10 +139,12 @@ Aggregator::Aggregator(const Context &context, const Grouping &grouping, const W
         words_ += words_of(key.type);
     }
     ++words_;
-    if (grouping.form != Grouping::Form::Hash)
-        resize(grouping.domain);
-    else
+    if (grouping.form == Grouping::Form::Hash)
         grow();
+    else if (grouping.sparse)
+        group_of_.assign_zeros(grouping.domain);
+    else
+        resize(grouping.domain);
 }
 
 template <class T> void Aggregator::extend(WorkArray<T> &array, size_t size, T value) {
@@ -155,7 +159,7 @@ void Aggregator::resize(uint32_t groups) {
     groups_ = groups;
     if (groups <= capacity_)
         return;
-    capacity_ = grouping_.form == Grouping::Form::Hash ? std::max<size_t>(groups, capacity_ + capacity_ / 2) : groups;
+    capacity_ = grouping_.in_order_met() ? std::max<size_t>(groups, capacity_ + capacity_ / 2) : groups;
     extend(rows_, capacity_, int64_t(0));
     for (Accumulator &a : accumulators_)
         resize(a);
@@ -213,7 +217,22 @@ const uint32_t *Aggregator::number_dense(const Batch &batch, Evaluator &evaluato
                             ids_.data()))
             throw DeviceError("group key outside of the bounds of its column");
     }
+    if (grouping_.sparse)
+        number_sparse(batch.n);
     return ids_.data();
+}
+
+// From numbers to groups.
+void Aggregator::number_sparse(uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) {
+        uint32_t &group = group_of_[ids_[i]];
+        if (group == 0) {
+            number_of_.push_back(ids_[i]);
+            resize(groups_ + 1);
+            group = groups_;
+        }
+        ids_[i] = group - 1;
+    }
 }
 
 const uint32_t *Aggregator::number_hash(const Batch &batch, Evaluator &evaluator) {
@@ -246,6 +265,10 @@ const uint32_t *Aggregator::number_hash(const Batch &batch, Evaluator &evaluator
     for (uint32_t i = 0; i < n; ++i)
         ids_[i] = find(rows + i * words_, low[i]);
     return ids_.data();
+}
+
+uint64_t Aggregator::hash(uint32_t group) const {
+    return grouping_.sparse ? sem::hash64(number_of_[group]) : hash(&group_words_[group * words_]);
 }
 
 uint64_t Aggregator::hash(const uint64_t *words) const {
@@ -446,7 +469,10 @@ AggregateState Aggregator::state(const Accumulator &a, uint32_t g) const {
     return s;
 }
 
-void Aggregator::end() { slots_.release(); }
+void Aggregator::end() {
+    slots_.release();
+    group_of_.release();
+}
 
 void Aggregator::states(uint32_t group, AggregateState *out) const {
     for (const Accumulator &a : accumulators_)
@@ -458,7 +484,7 @@ void Aggregator::key(uint32_t group, size_t k, Value &value, uint8_t &null) cons
     value = Value();
     if (grouping_.form == Grouping::Form::Dense) {
         const uint32_t span = static_cast<uint32_t>(key.max - key.min + 2);
-        const uint32_t index = group / key.stride % span;
+        const uint32_t index = (grouping_.sparse ? number_of_[group] : group) / key.stride % span;
         null = index == span - 1;
         const int64_t v = key.min + index;
         if (!null)

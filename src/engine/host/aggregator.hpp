@@ -4,7 +4,8 @@
 //
 //   none   no GROUP BY: one state per aggregate, reduced batch by batch
 //   dense  every key comes from a known, small domain (bounds of a column, of a join's payload, of a lookup's entries):
-//          the group's number is computed from the keys, states lie in arrays
+//          the group's number is computed from the keys, states lie in arrays. Where the domain is not that small, few
+//          of its groups may exist; then a table from numbers to the groups that do keeps the states together
 //   hash   open addressing by the key words, states lie in arrays in the order in which groups appear
 //
 // Per group one count of rows is kept, and per aggregate only how many arguments were NULL, so that columns without
@@ -32,8 +33,11 @@ struct Grouping {
     };
     Form form = Form::None;
     uint32_t domain = 1; // Dense: how many group numbers there are
+    bool sparse = false; // Dense: states only of the groups that exist
     std::vector<Key> keys;
 
+    // Groups are added as they are met, and threads meet them in different orders.
+    bool in_order_met() const { return form == Form::Hash || sparse; }
     const char *name() const { return form == Form::None ? "none" : form == Form::Dense ? "dense" : "hash"; }
 };
 
@@ -46,10 +50,10 @@ class Aggregator {
 
     void end(); // nothing more will be consumed
 
-    // What was consumed, by group number. Of a dense grouping every number of its domain is a group, with or without rows.
+    // What was consumed, by group. Of a dense grouping that is not sparse every number is a group, with or without rows.
     uint32_t groups() const { return groups_; }
     bool has_rows(uint32_t group) const { return rows_[group] != 0; }
-    uint64_t hash(uint32_t group) const { return hash(&group_words_[group * words_]); } // Hash
+    uint64_t hash(uint32_t group) const; // where groups are in the order met
     // Key k of a group; the state of each aggregate.
     void key(uint32_t group, size_t k, ir::Value &value, uint8_t &null) const;
     void states(uint32_t group, ir::AggregateState *out) const;
@@ -71,6 +75,7 @@ class Aggregator {
     void resize(uint32_t groups);
     void resize(Accumulator &a);
     void carry();
+    void number_sparse(uint32_t n);
     const uint32_t *number_dense(const Batch &batch, Evaluator &evaluator);
     const uint32_t *number_hash(const Batch &batch, Evaluator &evaluator);
     uint64_t hash(const uint64_t *words) const;
@@ -90,6 +95,9 @@ class Aggregator {
     std::vector<Accumulator> accumulators_;
     std::vector<uint32_t> ids_ = std::vector<uint32_t>(batch_rows + batch_slack);
     uint64_t since_carry_ = 0;
+
+    // Sparse: group + 1 of each number, 0 = none yet; and the other way round.
+    WorkArray<uint32_t> group_of_, number_of_;
 
     // Hash: a group's words are one or two per key and one of NULL flags.
     size_t words_ = 0;

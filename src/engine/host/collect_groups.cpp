@@ -54,7 +54,7 @@ GroupTable Collector::collect() {
         thread->end();
     if (threads_.empty())
         return GroupMerger(context_.program).finish();
-    if (grouping_.form != Grouping::Form::Hash)
+    if (!grouping_.in_order_met())
         return by_number();
     return threads_.size() == 1 ? in_order() : by_hash();
 }

@@ -63,6 +63,11 @@ uint8_t *place(const Buffer &buffer, size_t offset, size_t bytes) {
     return static_cast<uint8_t *>(buffer.data) + offset;
 }
 
+size_t memory_of_machine() {
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page_bytes) : 0;
+}
+
 class HostDevice : public Device {
   public:
     explicit HostDevice(unsigned threads) : pool_(std::max(1u, threads)) {}
@@ -71,8 +76,7 @@ class HostDevice : public Device {
         DeviceInfo info;
         info.name = "host";
         info.kind = "host";
-        long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-        info.memory_total = pages > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page_bytes) : 0;
+        info.memory_total = memory_total_;
         info.memory_used = account_->used;
         info.memory_limit = std::min<size_t>(account_->limit, info.memory_total);
         return info;
@@ -108,6 +112,7 @@ class HostDevice : public Device {
     }
 
   private:
+    const size_t memory_total_ = memory_of_machine();
     std::shared_ptr<Account> account_ = std::make_shared<Account>();
     ThreadPool pool_;
 };
