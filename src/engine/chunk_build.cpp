@@ -159,8 +159,11 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
         groups[lacks].push_back(i);
     }
     try {
-        for (size_t c = 0; c < columns_.size(); ++c)
+        for (size_t c = 0; c < columns_.size(); ++c) { // (a whole chunk's column, at the first window)
+            if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
+                throw Cancelled();
             reserve(c, work_->nrows);
+        }
     } catch (const OutOfDeviceMemory &) {
         full_ = true;
         for (const WindowPage &page : window)
