@@ -3,6 +3,8 @@
 
 #include <csignal>
 
+#include "cuda/driver.hpp"
+#include "cuda/kernel_cache.hpp"
 #include "engine/server/session.hpp"
 
 namespace gpuscan {
@@ -18,6 +20,30 @@ struct PoolBuffer : Buffer {
         size = pool.size;
     }
 };
+
+// A kernel that stores into the first page of shared_buffers, through the address at which the GPU reads it.
+void store_by_kernel(Device &device, const BufferPool &pool) {
+    const BufferRef current = device.allocate(16); // makes the device's context this thread's
+    const auto driver = cuda::Driver::open();
+    cuda::CUdeviceptr address = 0;
+    const auto first = (reinterpret_cast<uintptr_t>(pool.pages) + page_size - 1) / page_size * page_size;
+    driver->check(driver->cuMemHostGetDevicePointer(&address, reinterpret_cast<void *>(first), 0),
+                  "address of the pool");
+    int major = 0, minor = 0;
+    driver->cuDeviceGetAttribute(&major, cuda::attribute_compute_major, 0);
+    driver->cuDeviceGetAttribute(&minor, cuda::attribute_compute_minor, 0);
+    const std::string image = cuda::Compiler(cuda::Nvrtc::open())
+                                  .compile("extern \"C\" __global__ void poke(unsigned long long a) { "
+                                           "((volatile int *)a)[threadIdx.x] = 42; }\n",
+                                           major * 10 + minor);
+    cuda::CUmodule module = nullptr;
+    cuda::CUfunction function = nullptr;
+    driver->check(driver->cuModuleLoadData(&module, image.data()), "loading the kernel");
+    driver->check(driver->cuModuleGetFunction(&function, module, "poke"), "finding the kernel");
+    void *arguments[] = {&address};
+    driver->check(driver->cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr), "the launch");
+    driver->check(driver->cuStreamSynchronize(nullptr), "the store into shared_buffers");
+}
 
 } // namespace
 
@@ -35,7 +61,9 @@ void Session::test(MessageReader &in, const std::atomic<uint32_t> *cancel) {
     case 3: {
         PoolBuffer pool(pool_);
         const ServedDeviceRef device = devices_.find(protocol::DeviceKind::None);
-        if (device)
+        if (device && device->kind == protocol::DeviceKind::Cuda)
+            store_by_kernel(*device->device, pool_);
+        else if (device)
             device->device->fill(pool, 0, 0xa5, page_size);
         break;
     }
