@@ -29,16 +29,20 @@ struct PageRows {
     uint32_t nrows = 0;
 };
 
-// One column's values for the rows of a chunk. Rows that no page in `have` stands for hold zeros or garbage.
-struct ColumnData {
+// One column's values for the rows of a chunk: what a reader holds.
+struct ColumnValues {
     Type type = Type::I32;
     BufferRef values;
     BufferRef nulls;       // empty: no row is NULL
     uint32_t capacity = 0; // rows that the buffers hold
-    PageBits have;         // pages whose rows are decoded
     ColumnStats stats;     // bounds of every value ever decoded into the buffers
 
     size_t bytes() const { return (values ? values->size : 0) + (nulls ? nulls->size : 0); }
+};
+
+// Rows that no page in `have` stands for hold zeros or garbage.
+struct ColumnData : ColumnValues {
+    PageBits have; // pages whose rows are decoded
 };
 
 // Pages of which the device could not decode these columns together (toasted or compressed values).

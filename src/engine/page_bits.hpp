@@ -25,6 +25,22 @@ class PageBits {
         return all != 0;
     }
 
+    // All bits of `o` are set here too.
+    bool contains(const PageBits &o) const {
+        uint64_t lacking = 0;
+        for (size_t i = 0; i < words; ++i)
+            lacking |= o.word_[i] & ~word_[i];
+        return lacking == 0;
+    }
+
+    // Pages 0..npages-1.
+    static PageBits first(uint32_t npages) {
+        PageBits bits;
+        bits.word_.fill(~uint64_t(0));
+        bits.drop_from(npages);
+        return bits;
+    }
+
     uint32_t count() const {
         uint32_t n = 0;
         for (uint64_t w : word_)
@@ -55,17 +71,20 @@ class PageBits {
 
     // From and to the wire; bits of pages from `npages` on are dropped.
     void read(const void *from, uint32_t npages) {
-        word_.fill(0);
+        word_.back() = 0;
         memcpy(word_.data(), from, bytes);
-        for (uint32_t page = npages; page < words * 64; ++page)
-            if (page % 64 == 0)
-                word_[page / 64] = 0, page += 63;
-            else
-                reset(page);
+        drop_from(npages);
     }
     void write(void *to) const { memcpy(to, word_.data(), bytes); }
 
   private:
+    void drop_from(uint32_t npages) {
+        size_t i = npages / 64;
+        if (npages % 64 != 0)
+            word_[i++] &= (uint64_t(1) << (npages % 64)) - 1;
+        for (; i < words; ++i)
+            word_[i] = 0;
+    }
     template <class F> PageBits &each(const PageBits &o, F f) {
         for (size_t i = 0; i < words; ++i)
             word_[i] = f(word_[i], o.word_[i]);

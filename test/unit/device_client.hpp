@@ -197,6 +197,29 @@ inline Message stage_message(uint32_t source, const Relation &r, bool lsns, bool
     return message;
 }
 
+// Every one of these chunks has the relation's pages.
+inline Message stage_many_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &chunks) {
+    Message message;
+    message.put(StageManyRequest{source, static_cast<uint32_t>(chunks.size())});
+    const bool all = r.visible == PageBits::first(r.npages);
+    std::vector<StageManyEntry> entries;
+    for (uint32_t chunk : chunks)
+        entries.push_back({chunk, r.npages, all, 0, r.map_lsn});
+    message.array(entries);
+    uint8_t bits[bitmap_bytes];
+    r.visible.write(bits);
+    for (size_t i = 0; !all && i < chunks.size(); ++i)
+        message.raw(bits, sizeof bits);
+    return message;
+}
+
+inline std::vector<bool> held_of(const Answer &answer) {
+    std::vector<bool> held;
+    for (uint32_t i = 0; i < answer.head<StageManyReply>().answered; ++i)
+        held.push_back(answer.bytes.at(sizeof(StageManyReply) + i) != 0);
+    return held;
+}
+
 inline PageBits bits_of(const Answer &answer) {
     PageBits bits;
     EXPECT_EQ(answer.bytes.size(), sizeof(StageReply) + bitmap_bytes);
@@ -272,7 +295,7 @@ using Groups = std::map<std::string, Totals>;
 struct Course {
     Client &client;
     const Server &server;
-    uint32_t decoded = 0;
+    uint32_t decoded = 0, held = 0; // pages; chunks that the cache had in full
     Status status = Status::Ok;
     std::string message = {};
 
@@ -288,6 +311,12 @@ struct Course {
     // Everything of one source: what the cache has, what it lacks, and the rest row by row.
     bool feed(uint32_t source, const Relation &r) {
         Answer a;
+        if (!ask(Command::StageMany, stage_many_message(source, r, {0}), &a))
+            return false;
+        if (held_of(a).at(0)) {
+            ++held;
+            return feed_rows(source, r, r.visible);
+        }
         for (bool lsns = false;;) {
             if (!ask(Command::Stage, stage_message(source, r, lsns), &a))
                 return false;
@@ -318,7 +347,10 @@ struct Course {
             if (!good || !ask(Command::Publish, publish_message(source), &a))
                 return false;
         }
-        const PageBits covered = bits_of(a);
+        return feed_rows(source, r, bits_of(a));
+    }
+
+    bool feed_rows(uint32_t source, const Relation &r, const PageBits &covered) {
         for (uint32_t page = 0; page < r.npages; ++page)
             if (!covered.test(page) && !ask(Command::DecodeRows, rows_message(source, server, r, {page})))
                 return false;

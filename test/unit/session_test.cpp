@@ -66,6 +66,7 @@ TEST_F(SessionTest, JoinAndGroupByColdThenHot) {
         ASSERT_TRUE(course.run(false, &groups)) << course.message;
         EXPECT_EQ(groups, expected_groups(false));
         EXPECT_EQ(course.decoded, round == 0 ? 43u : 0u);
+        EXPECT_EQ(course.held, round == 0 ? 0u : 2u);
     }
     EXPECT_EQ(counters.chunks_built.load(), 2u);
     EXPECT_EQ(counters.pages_decoded.load(), 43u);
@@ -113,6 +114,92 @@ TEST_F(SessionTest, ChangedPagesAreRepaired) {
     ASSERT_TRUE(course.run(false, &groups)) << course.message;
     EXPECT_EQ(groups, expected_groups(false, 1000, changed));
     EXPECT_EQ(course.decoded, 2u);
+}
+
+// Several chunks in one request: only those that the cache has in full, at this map LSN, are held, and each once.
+TEST_F(SessionTest, ManyChunksAtOnce) {
+    auto c = client();
+    Course course{*c, server};
+    auto begin = [&] {
+        return course.ask(Command::Open, open_message(count_program())) &&
+               course.ask(Command::DefineSource, define_message(0, server.fact, {1}));
+    };
+    auto build = [&](uint32_t chunk) {
+        Message stage = stage_message(0, server.fact, false), decode;
+        memcpy(&stage.bytes[offsetof(StageRequest, chunk)], &chunk, sizeof chunk);
+        std::vector<uint32_t> pages;
+        server.fact.visible.for_each([&](uint32_t page) { pages.push_back(page); });
+        return course.ask(Command::Stage, stage) &&
+               course.ask(Command::Decode, decode_message(0, server.fact, pages)) &&
+               course.ask(Command::Publish, publish_message(0));
+    };
+    auto rows = [&] {
+        Answer a;
+        EXPECT_TRUE(course.ask(Command::Run, run_message(0), &a)) << course.message;
+        return a.head<RunReply>().rows_in;
+    };
+    using Held = std::vector<bool>;
+    Answer a;
+
+    ASSERT_TRUE(begin());
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {0, 1, 2}), &a));
+    EXPECT_EQ(held_of(a), (Held{false, false, false}));
+    server.fact.visible.reset(7); // chunk 1 is built without page 7
+    ASSERT_TRUE(build(1));
+    server.fact.visible.set(7);
+    ASSERT_TRUE(build(2));
+    EXPECT_EQ(rows(), 30u * (39 + 40));
+
+    ASSERT_TRUE(begin());
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {1, 2, 3}), &a));
+    EXPECT_EQ(held_of(a), (Held{false, true, false}));
+    EXPECT_EQ(rows(), 30u * 40);
+
+    server.fact.visible.reset(7);
+    ASSERT_TRUE(begin());
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {2, 1}), &a));
+    EXPECT_EQ(held_of(a), (Held{true, true}));
+    EXPECT_EQ(rows(), 30u * (39 + 39));
+
+    ASSERT_TRUE(begin());
+    server.fact.map_lsn++; // whatever has moved it
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {1, 2}), &a));
+    EXPECT_EQ(held_of(a), (Held{false, false}));
+    server.fact.map_lsn--;
+
+    for (const std::vector<uint32_t> &chunks : std::vector<std::vector<uint32_t>>{{1, 1}, {2, 1, 2}}) {
+        ASSERT_TRUE(begin());
+        EXPECT_FALSE(course.ask(Command::StageMany, stage_many_message(0, server.fact, chunks)));
+        EXPECT_EQ(course.status, Status::Invalid);
+    }
+    ASSERT_TRUE(begin());
+    server.fact.map_lsn = 0; // says nothing
+    EXPECT_FALSE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {1})));
+    EXPECT_EQ(course.status, Status::Invalid);
+}
+
+// What the pass has no room for is not looked at: the next request begins there.
+TEST_F(SessionTest, ManyChunksEndWhereThePassIsFull) {
+    auto c = client();
+    Course course{*c, server};
+    Groups groups;
+    ASSERT_TRUE(course.run(false, &groups));
+    ASSERT_TRUE(course.ask(Command::Open, open_message(count_program())));
+    ASSERT_TRUE(course.ask(Command::DefineSource, define_message(0, server.fact, {1})));
+    const size_t before = cache->budget();
+    cache->set_budget(cache->bytes() * 13 / 10); // evicts nothing, but the fact table alone is more than half of it
+    auto other = client();
+    Course holder{*other, server};
+    ASSERT_TRUE(holder.ask(Command::Open, open_message(join_program(false))));
+    ASSERT_TRUE(holder.ask(Command::DefineSource, define_message(1, server.fact, {1, 2, 3})));
+    Answer a;
+    ASSERT_TRUE(holder.ask(Command::StageMany, stage_many_message(1, server.fact, {0, 5}), &a));
+    EXPECT_EQ(held_of(a), std::vector<bool>{true});
+    EXPECT_EQ(a.head<StageManyReply>().pass_full, 1u);
+    cache->set_budget(before);
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {0, 5}), &a));
+    EXPECT_EQ(held_of(a), (std::vector<bool>{true, false}));
+    EXPECT_EQ(a.head<StageManyReply>().pass_full, 0u);
 }
 
 // Two queries have read the map at one LSN; for the second one page 7 has changed again, which has cleared its bit but not

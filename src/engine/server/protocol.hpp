@@ -20,6 +20,7 @@
 //     Open            the program                                   -> device
 //     DefineSource    once per source
 //     per source, build pipelines first, per map page of the relation:
+//       StageMany     map LSNs and visible pages of many map pages  -> which of them the cache has in full; each other one:
 //       Stage         map LSN, visible pages                        -> Ready{covered} | NeedLsns | NeedPages | Busy
 //       Stage         the same with the pages' LSNs                 -> Ready | NeedPages | Busy
 //       Decode*       windows of pinned pages                       -> status per page
@@ -56,6 +57,7 @@ enum class Command : uint32_t {
     None,
     Open,
     DefineSource,
+    StageMany,
     Stage,
     Decode, // pages of the staged chunk that is being built
     Publish,
@@ -192,6 +194,23 @@ struct StageReply {     // also the reply to Publish. Followed by one bitmap (bi
     uint32_t pages;     // bits set in the bitmap
     uint32_t pass_full; // 1: run the pipeline before staging more
     uint32_t unused;
+};
+
+// Many chunks of one source, for what the cache has: a chunk of which every visible page is right at its map LSN is held
+// by the session as after Stage; nothing happens to the others. The chunks are taken in order until the pass is full.
+struct StageManyRequest { // StageManyEntry[count]; then per entry that is not all_visible its bitmap (bitmap_bytes)
+    uint32_t source;
+    uint32_t count;
+};
+struct StageManyEntry {
+    uint32_t chunk, npages; // as in StageRequest
+    uint32_t all_visible;   // 1: all of the npages are, no bitmap is sent
+    uint32_t unused;
+    uint64_t map_lsn; // never 0
+};
+struct StageManyReply { // answered uint8: 1 held, 0 not
+    uint32_t answered;  // entries that were looked at, from the first
+    uint32_t pass_full;
 };
 
 // One page of a window.

@@ -102,6 +102,8 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
     switch (request.command) {
     case Command::DefineSource:
         return define_source(in);
+    case Command::StageMany:
+        return stage_many(in, out);
     case Command::Stage:
         return stage(in, out);
     case Command::Decode:
@@ -184,6 +186,32 @@ SourceFeed &Session::feed(uint32_t source) {
 }
 
 // ---- staging ------------------------------------------------------------------------------------------------------
+
+void Session::stage_many(MessageReader &in, MessageWriter &out) {
+    const StageManyRequest request = in.head<StageManyRequest>();
+    SourceFeed &source = feed(request.source);
+    const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
+    std::vector<uint8_t> held;
+    held.reserve(entries.size());
+    for (const StageManyEntry &entry : entries) {
+        check(entry.npages <= pages_per_chunk, "too many pages");
+        PageBits visible;
+        if (entry.all_visible)
+            visible = PageBits::first(entry.npages);
+        else
+            visible.read(in.part(bitmap_bytes), entry.npages);
+        const uint32_t pages = entry.all_visible ? entry.npages : visible.count();
+        held.push_back(source.stage_complete(entry.chunk, entry.map_lsn, visible, pages));
+        if (source.pass_full())
+            break;
+    }
+    StageManyReply reply = {};
+    reply.answered = static_cast<uint32_t>(held.size());
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+    if (!held.empty())
+        memcpy(out.part(held.size()), held.data(), held.size());
+}
 
 void Session::stage(MessageReader &in, MessageWriter &out) {
     const StageRequest request = in.head<StageRequest>();

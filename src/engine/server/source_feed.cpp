@@ -91,12 +91,31 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     }
 }
 
+bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, const PageBits &visible, uint32_t pages) {
+    check(relation_ != nullptr, "the source is not a relation");
+    check(staged_.count(chunk) == 0, "the chunk is staged already");
+    check(map_lsn != 0, "the map page has no LSN");
+    const Cache::Snapshot now = cache_.chunk(relation_, chunk);
+    if (!now.version || now.map_lsn != map_lsn || !now.version->known_pages.contains(visible))
+        return false;
+    for (uint32_t id : ids_) {
+        const auto column = now.version->columns.find(id);
+        if (column == now.version->columns.end() || !column->second.have.contains(visible))
+            return false;
+    }
+    staged_.insert(chunk);
+    cache_.touch(relation_, chunk, cached_);
+    hold(*now.version, visible);
+    count_hits(pages);
+    return true;
+}
+
 SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered) {
     staged_.insert(chunk);
     if (covered.any()) {
         cache_.touch(relation_, chunk, cached_);
         hold(*version, covered);
-        count_hits(covered);
+        count_hits(covered.count());
     }
     return {StageState::Ready, covered};
 }
@@ -170,14 +189,14 @@ SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad, bool ma
     }
     staged_.insert(build->chunk);
     counters_.pages_decoded.fetch_add(build->builder->decoded_pages(), std::memory_order_relaxed);
-    count_hits(build->covered);
+    count_hits(build->covered.count());
     return {StageState::Ready, usable | build->covered};
 }
 
-void SourceFeed::count_hits(const PageBits &covered) {
-    if (!covered.any())
+void SourceFeed::count_hits(uint32_t pages) {
+    if (pages == 0)
         return;
-    counters_.pages_cached.fetch_add(covered.count(), std::memory_order_relaxed);
+    counters_.pages_cached.fetch_add(pages, std::memory_order_relaxed);
     for (const ColumnRef &column : cached_)
         column->hits.fetch_add(1, std::memory_order_relaxed);
 }
@@ -187,6 +206,7 @@ void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered) {
     held.rows = covered_rows(version, covered);
     if (held.rows.participating == 0)
         return;
+    held.columns.reserve(ids_.size());
     for (size_t c = 0; c < ids_.size(); ++c) {
         held.columns.push_back(version.columns.at(ids_[c]));
         held_bytes_ += held.columns.back().bytes();
@@ -255,7 +275,7 @@ void SourceFeed::add_to(PassInput &input) {
         ChunkView view;
         view.nrows = held.rows.nrows;
         view.row_mask = held.rows.row_mask.empty() ? nullptr : held.rows.row_mask.data();
-        for (const ColumnData &column : held.columns)
+        for (const ColumnValues &column : held.columns)
             view.columns.push_back(column_view(column.type, *column.values, column.nulls.get(), column.stats));
         input.chunks.push_back(std::move(view));
         input.rows += held.rows.participating;

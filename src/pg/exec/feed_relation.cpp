@@ -5,6 +5,8 @@
 //
 //   read     LSN and bits of the map page in one hold of its SHARE lock (the bit is stored before the LSN, both under
 //            the EXCLUSIVE lock: without ours, a new bit could be seen with the old LSN)
+//   ahead    map LSN as recorded and every visible page cached: the device has the chunk (StageMany, many chunks at once);
+//            what follows is done for the other chunks one by one, from a new look at the map on
 //   Stage    map LSN as recorded: the device has the chunk, for the pages whose bit is set. Moved: it asks for the
 //            heap pages' own LSNs (under their SHARE locks), and keeps those pages that did not change
 //   build    pages that are missing, in windows: pin; SHARE lock; note pd_lsn, require PD_ALL_VISIBLE; unlock; the
@@ -38,6 +40,10 @@ constexpr bool lock_map = (GPUSCAN_TEST_NO_BARRIER & 2) == 0;
 constexpr Size bitmap_bytes_aligned = (protocol::bitmap_bytes + 7) / 8 * 8;
 constexpr uint32 map_bytes = BLCKSZ - MAXALIGN(SizeOfPageHeaderData);
 static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0, "a map page has two bits per heap page");
+constexpr uint32 chunks_ahead = 240; // that are asked for at once
+static_assert(chunks_ahead * (bitmap_bytes_aligned + sizeof(protocol::StageManyEntry)) + 64 <=
+                  protocol::slot_buffer_size,
+              "the bitmaps of all of them fit into a request");
 constexpr uint32 accepted_missing = 256; // so few pages are read row by row rather than waited for
 constexpr int longest_wait = 500;        // ms for another session's build, then the missing pages are read by row
 
@@ -49,6 +55,14 @@ struct Window {
     PageBuffer *buffers; // InvalidBuffer: copied
 };
 
+// A chunk of which the cache may have everything.
+struct ChunkAhead {
+    protocol::StageManyEntry question;
+    uint8 *visible; // NULL: every page is
+    uint32 npages;  // that are visible
+    bool held;      // by the session, all visible pages of it
+};
+
 struct ChunkFeed {
     FragmentRun *run;
     Relation relation;
@@ -58,6 +72,9 @@ struct ChunkFeed {
     PageBuffer map_buffer;
     int window_pages; // 0: copy
     Window windows[2];
+    BlockNumber nblocks;
+    ChunkAhead ahead[chunks_ahead]; // from chunk first_ahead on
+    uint32 first_ahead, nahead;
 
     uint32 chunk, npages;
     BlockNumber first;
@@ -98,6 +115,29 @@ uint32 even_bits(uint64 word) {
     return static_cast<uint32>(word | word >> 16);
 }
 
+// Every page of the chunk is all-visible: the common case, and cheap to see.
+bool all_visible(const char *map, uint32 npages) {
+    uint64 common = ~UINT64CONST(0), word;
+    uint32 page = 0;
+    for (; page + 32 <= npages; page += 32) {
+        memcpy(&word, map + page / 4, sizeof word);
+        common &= word;
+    }
+    if (page < npages) {
+        memcpy(&word, map + page / 4, sizeof word);
+        common &= word | ~UINT64CONST(0) << (2 * (npages - page));
+    }
+    return (~common & UINT64CONST(0x5555555555555555)) == 0;
+}
+
+// Sets the bits of the first npages pages, and no other one.
+void set_bits(uint8 *bitmap, uint32 npages) {
+    memset(bitmap, 0xff, npages / 8);
+    memset(bitmap + npages / 8, 0, bitmap_bytes_aligned - npages / 8);
+    if (npages % 8 != 0)
+        bitmap[npages / 8] = (1 << (npages % 8)) - 1;
+}
+
 // The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set.
 uint32 take_bits(uint8 *to, const uint8 *map, uint32 npages) {
     uint32 set = 0;
@@ -120,16 +160,26 @@ bool read_map(ChunkFeed *feed, XLogRecPtr *lsn, uint8 *bits, uint32 *set) {
     visibilitymap_get_status(feed->relation, feed->first, &feed->map_buffer);
     if (!BufferIsValid(feed->map_buffer))
         return false;
-    uint8 map[BLCKSZ];
+    uint8 map[map_bytes];
     if (lock_map)
         LockBuffer(feed->map_buffer, BUFFER_LOCK_SHARE);
     Page page = BufferGetPage(feed->map_buffer);
     *lsn = PageGetLSN(page);
-    memcpy(map, PageGetContents(page), map_bytes);
+    const bool all = all_visible(PageGetContents(page), feed->npages);
+    if (!all)
+        memcpy(map, PageGetContents(page), map_bytes);
     if (lock_map)
         LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
-    *set = take_bits(bits, map, feed->npages);
+    if (all)
+        set_bits(bits, feed->npages);
+    *set = all ? feed->npages : take_bits(bits, map, feed->npages);
     return true;
+}
+
+void go_to_chunk(ChunkFeed *feed, uint32 chunk) {
+    feed->chunk = chunk;
+    feed->first = chunk * pages_per_chunk;
+    feed->npages = feed->nblocks - feed->first < pages_per_chunk ? feed->nblocks - feed->first : pages_per_chunk;
 }
 
 // A map page of a table that was loaded without WAL has LSN 0, which identifies nothing. Logging the page as it is
@@ -195,6 +245,96 @@ uint64 *collect_lsns(ChunkFeed *feed) {
         UnlockReleaseBuffer(buffer);
     }
     return lsns;
+}
+
+// ---- staging ahead ----
+
+// Reads the map of the chunk; false: it has to be staged by itself.
+bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
+    XLogRecPtr lsn;
+    *ahead = ChunkAhead();
+    if (!read_map(feed, &lsn, feed->visible, &ahead->npages) || lsn == InvalidXLogRecPtr || ahead->npages == 0)
+        return false;
+    ahead->question.chunk = feed->chunk;
+    ahead->question.npages = feed->npages;
+    ahead->question.all_visible = ahead->npages == feed->npages;
+    ahead->question.map_lsn = lsn;
+    if (!ahead->question.all_visible) {
+        ahead->visible = static_cast<uint8 *>(palloc(bitmap_bytes_aligned));
+        memcpy(ahead->visible, feed->visible, bitmap_bytes_aligned);
+    }
+    return true;
+}
+
+void forget_ahead(ChunkFeed *feed) {
+    for (uint32 i = 0; i < feed->nahead; ++i)
+        if (feed->ahead[i].visible)
+            pfree(feed->ahead[i].visible);
+    feed->nahead = 0;
+}
+
+// Asks for chunks from `chunk` on, until the pass is full: afterwards feed->ahead says which of them the session holds.
+bool stage_ahead(ChunkFeed *feed, uint32 chunk) {
+    FragmentRun *run = feed->run;
+    forget_ahead(feed);
+    feed->first_ahead = chunk;
+    uint32 asked[chunks_ahead];
+    uint32 nasked = 0;
+    for (; feed->nahead < chunks_ahead && Size(chunk) * pages_per_chunk < feed->nblocks; ++chunk) {
+        CHECK_FOR_INTERRUPTS();
+        go_to_chunk(feed, chunk);
+        if (look_ahead(feed, &feed->ahead[feed->nahead]))
+            asked[nasked++] = feed->nahead;
+        ++feed->nahead;
+    }
+    if (nasked == 0)
+        return true;
+
+    char *input = device_input(run->connection);
+    protocol::StageManyRequest head = {};
+    head.source = feed->source;
+    head.count = nasked;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    for (uint32 i = 0; i < nasked; ++i, size += sizeof(protocol::StageManyEntry))
+        memcpy(input + size, &feed->ahead[asked[i]].question, sizeof(protocol::StageManyEntry));
+    for (uint32 i = 0; i < nasked; ++i) {
+        const uint8 *visible = feed->ahead[asked[i]].visible;
+        if (visible) {
+            memcpy(input + size, visible, bitmap_bytes_aligned);
+            size += bitmap_bytes_aligned;
+        }
+    }
+    if (!request(run, protocol::Command::StageMany, size, sizeof(protocol::StageManyReply)))
+        return false;
+
+    const Size states = aligned(sizeof(protocol::StageManyReply));
+    uint32 reply_size;
+    const char *output = device_output(run->connection, &reply_size);
+    const protocol::StageManyReply *reply = reinterpret_cast<const protocol::StageManyReply *>(output);
+    const uint32 answered = reply->answered;
+    if (answered == 0 || answered > nasked || reply_size < states + answered)
+        return give_up(run, "the device's reply is too short");
+    for (uint32 i = 0; i < answered; ++i) {
+        ChunkAhead *ahead = &feed->ahead[asked[i]];
+        ahead->held = output[states + i] != 0;
+        run->report.pages_cached += ahead->held ? ahead->npages : 0;
+    }
+    if (answered < nasked) // the others are asked for again
+        feed->nahead = asked[answered];
+    return !reply->pass_full || run_pipeline(run, false);
+}
+
+// What the session holds of a chunk that has been asked for; false: nothing yet.
+bool is_held(ChunkFeed *feed) {
+    const ChunkAhead *ahead = &feed->ahead[feed->chunk - feed->first_ahead];
+    if (!ahead->held)
+        return false;
+    if (ahead->visible)
+        memcpy(feed->covered, ahead->visible, bitmap_bytes_aligned);
+    else
+        set_bits(feed->covered, feed->npages);
+    return true;
 }
 
 // ---- building ----
@@ -457,6 +597,7 @@ bool feed_relation(FragmentRun *run, int source) {
     feed->run = run;
     feed->relation = relation;
     feed->source = source;
+    feed->nblocks = nblocks;
     feed->cacheable = is_cacheable(relation);
     feed->map_buffer = InvalidBuffer;
     // As a sequential scan does: a large table shall not wipe out shared_buffers.
@@ -467,11 +608,14 @@ bool feed_relation(FragmentRun *run, int source) {
 
     bool fed = true;
     for (uint32 chunk = 0; fed && Size(chunk) * pages_per_chunk < nblocks; ++chunk) {
-        bool pass_full;
-        feed->chunk = chunk;
-        feed->first = chunk * pages_per_chunk;
-        feed->npages = nblocks - feed->first < pages_per_chunk ? nblocks - feed->first : pages_per_chunk;
-        fed = stage_chunk(feed, &pass_full);
+        if (feed->cacheable && chunk == feed->first_ahead + feed->nahead && !stage_ahead(feed, chunk)) {
+            fed = false;
+            break;
+        }
+        bool pass_full = false;
+        go_to_chunk(feed, chunk);
+        if (!feed->cacheable || !is_held(feed))
+            fed = stage_chunk(feed, &pass_full);
         if (fed && pass_full)
             fed = run_pipeline(run, false);
         if (fed && !run->visible_only)
