@@ -1,0 +1,285 @@
+# What the benchmark scripts share: options, the session that is measured, tables, results. Sourced, not run:
+#
+#     usage() { cat <<'TEXT' ... TEXT; common_usage; }       # the help text, ending in the common options
+#     option() { case $1 in --rows) rows=$2 taken=2 ;; esac; }        # options of one's own; taken = words used
+#     . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+#     parse "$@"                  # common options; calls option for the others; --help
+#     need_server                 # fails clearly without server, extension or device
+#     fill t 1000000 'a integer, b integer' 'i, i % 10'      # a table in schema $schema, loaded by all cores, vacuumed
+#     start_table query rows postgres_ms gpuscan_ms          # header; the same rows go to $csv
+#     row "q" 10 "$(on_postgres "$query")" "$(on_device "$query")"
+#     draw NAME <<'GNUPLOT' ...   # doc/figures/NAME.svg from the CSV file; skipped where gnuplot is not installed
+#
+# Times are a psql client's, in ms, from sending a query to having its whole result: the median of $reps runs after
+# $warmups uncounted ones in the same session. Nothing here asserts a time.
+# shellcheck shell=bash disable=SC2034
+
+set -euo pipefail
+export LC_ALL=C
+
+bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+name=$(basename "$0" .sh)
+
+reps=5 warmups=2 device='' offload=force workers='' csv='' draw_only=0 schema=gpuscan_bench keep=0 settings=() arguments=()
+
+fail() {
+    printf '%s.sh: %s\n' "$name" "$1" >&2
+    exit 2
+}
+
+note() {
+    printf '%s.sh: %s\n' "$name" "$1" >&2
+}
+
+# ---- options ----
+
+common_usage() {
+    cat <<'EOT'
+
+  --reps N          counted runs of each query; their median counts (default 5)
+  --warmups N       runs before them that are not counted (default 2)
+  --device NAME     gpuscan.device: host or cuda (default: the server's setting)
+  --offload MODE    gpuscan.offload for the device's runs: auto or force (default force)
+  --workers N       parallel workers for PostgreSQL (default: the server's setting)
+  --set NAME=VALUE  any other setting of the measured sessions; may be repeated
+  --keep            leave the tables (schema gpuscan_bench) for the next run
+  --csv FILE        where the table is stored (default bench/results/NAME.csv)
+  --draw            only draw the figure from an earlier run's CSV file
+  --help            this text
+
+The database is the one that the PG* variables name. Exit status: 0, 1 if a result was wrong, 2 for any other error.
+EOT
+}
+
+# Sets the common options; hands others to the script's own function `option`, and plain words to `arguments`.
+parse() {
+    local taken
+    while (($#)); do
+        case $1 in
+            --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+        esac
+        case $1 in
+            --help) usage; exit 0 ;;
+            --draw) draw_only=1 ;;
+            --keep) keep=1 ;;
+            --reps | --warmups | --device | --offload | --workers | --set | --csv)
+                (($# >= 2)) || fail "$1 needs a value"
+                case $1 in
+                    --reps) reps=$(number "$1" "$2") ;;
+                    --warmups) warmups=$(number "$1" "$2") ;;
+                    --device) device=$2 ;;
+                    --offload) offload=$2 ;;
+                    --workers) workers=$(number "$1" "$2") ;;
+                    --set) [[ $2 == ?*=* ]] || fail "--set takes NAME=VALUE, not '$2'"; settings+=("$2") ;;
+                    --csv) csv=$2 ;;
+                esac
+                shift
+                ;;
+            *)
+                taken=0
+                if declare -F option >/dev/null; then option "$@"; fi
+                if ((taken)); then
+                    (($# >= taken)) || fail "$1 needs a value"
+                    shift $((taken - 1))
+                elif [[ $1 == -* ]]; then
+                    fail "unknown option $1; see --help"
+                else
+                    arguments+=("$1")
+                fi
+                ;;
+        esac
+        shift
+    done
+    [[ $offload == auto || $offload == force ]] || fail "--offload takes auto or force, not '$offload'"
+    ((reps > 0)) || fail "--reps takes a number above 0"
+    csv=${csv:-$bench/results/$name.csv}
+}
+
+number() {
+    [[ $2 =~ ^[0-9]+$ ]] || fail "$1 takes a whole number, not '$2'"
+    echo "$2"
+}
+
+need() {
+    local program
+    for program in "$@"; do
+        command -v "$program" >/dev/null || fail "$program is not installed or not on the PATH"
+    done
+}
+
+# ---- the server ----
+
+# The settings of every measured session.
+session_options() {
+    local options="-c client_min_messages=warning -c search_path=$schema,public" s
+    [[ -z $workers ]] || options+=" -c max_parallel_workers_per_gather=$workers"
+    [[ -z $device ]] || options+=" -c gpuscan.device=$device"
+    for s in "${settings[@]}"; do
+        options+=" -c ${s//\ /\\ }"
+    done
+    echo "$options"
+}
+
+# One statement or more; prints what the last gives, unaligned, without headers.
+sql() {
+    PGOPTIONS="$(session_options) -c gpuscan.offload=${2:-off}" psql -XAtq -v ON_ERROR_STOP=1 -c "$1"
+}
+
+need_server() {
+    need psql awk
+    local message state
+    message=$(psql -XAtqc 'SELECT 1' 2>&1 >/dev/null) || fail "cannot connect: $message"
+    message=$(PGOPTIONS='-c client_min_messages=warning' psql -XAtqc 'CREATE EXTENSION IF NOT EXISTS gpuscan' 2>&1) ||
+        fail "the server has no extension gpuscan: $message"
+    local which=${device:-$(sql 'SHOW gpuscan.device')}
+    for _ in $(seq 60); do
+        state=$(psql -XAtqc "SELECT count(*) FROM gpuscan_device WHERE state = 'ready' AND '$which' IN (kind, 'auto')")
+        ((state == 0)) || return 0
+        sleep 0.5
+    done
+    psql -Xc 'SELECT * FROM gpuscan_device' >&2
+    fail "no device is ready (wanted: $which)"
+}
+
+# On what this was measured; goes above the table.
+machine() {
+    local device_name
+    device_name=$(sql "SELECT string_agg(name, ', ') FROM gpuscan_device
+                       WHERE state = 'ready' AND '${device:-$(sql 'SHOW gpuscan.device')}' IN (kind, 'auto')")
+    printf '# %s: %s, %s cores, %s; shared_buffers %s, gpuscan.cache_size %s; median of %s after %s warm-ups\n' \
+        "$(date +%F)" "$device_name" "$(nproc)" "$(sql "SELECT split_part(version(), ' on ', 1)")" \
+        "$(sql 'SHOW shared_buffers')" "$(sql 'SHOW gpuscan.cache_size')" "$reps" "$warmups"
+}
+
+# ---- tables ----
+
+# fill TABLE ROWS 'COLUMN DEFINITIONS' 'EXPRESSIONS OVER i' [STORAGE OPTIONS]: i runs from 1 to ROWS. Loaded by one
+# connection a core, each its own range; vacuumed, so that every page is all-visible. Kept if it is there already.
+fill() {
+    local table=$1 rows=$2 definition=$3 expressions=$4 with=${5:-} mark part parts pids=() pid
+    mark="gpuscan bench: $rows rows, $definition, $expressions, $with"
+    mark=${mark//\'/}
+    [[ $(sql "SELECT coalesce(obj_description(to_regclass('$schema.$table'), 'pg_class'), '')") != "$mark" ]] || return 0
+    sql "CREATE SCHEMA IF NOT EXISTS $schema; DROP TABLE IF EXISTS $schema.$table;
+         CREATE TABLE $schema.$table ($definition) WITH (autovacuum_enabled = off${with:+, $with})"
+    parts=$((rows < 100000 ? 1 : $(nproc)))
+    for ((part = 0; part < parts; ++part)); do
+        sql "INSERT INTO $schema.$table SELECT $expressions
+             FROM generate_series($((rows * part / parts + 1))::bigint, $((rows * (part + 1) / parts))) AS i" &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do
+        wait "$pid" || fail "cannot load $schema.$table"
+    done
+    PGOPTIONS='' psql -Xqc "SET client_min_messages = warning" -c "SET maintenance_work_mem = '256MB'" \
+        -c "VACUUM (FREEZE, ANALYZE) $schema.$table" || fail "cannot vacuum $schema.$table"
+    sql "COMMENT ON TABLE $schema.$table IS '$mark'"
+}
+
+drop_tables() {
+    ((keep)) || sql "DROP SCHEMA IF EXISTS $schema CASCADE"
+}
+
+# ---- times ----
+
+median() {
+    sort -g | awk '{ v[NR] = $1 } END { if (NR) printf "%.3f\n", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+# times MODE QUERY [SETUP]: the counted times of QUERY under gpuscan.offload = MODE, one a line.
+times() {
+    local i
+    {
+        [[ -z ${3:-} ]] || printf '%s;\n' "$3"
+        for ((i = 0; i < warmups; ++i)); do printf '%s;\n' "$2"; done
+        printf '%s\n' '\timing on'
+        for ((i = 0; i < reps; ++i)); do printf '%s;\n' "$2"; done
+    } | PGOPTIONS="$(session_options) -c gpuscan.offload=$1" psql -XAtq -v ON_ERROR_STOP=1 -o /dev/null |
+        awk '$1 == "Time:" { print $2 }'
+}
+
+on_postgres() { times off "$1" "${2:-}" | median; }
+on_device() { times "$offload" "$1" "${2:-}" | median; }
+
+# plan QUERY [SETUP]: the executed plan, hot, as JSON. field KEY sums the numbers of that key on standard input (0: none).
+plan() {
+    {
+        [[ -z ${2:-} ]] || printf '%s;\n' "$2"
+        printf '%s;\n' "$1" "$1"
+        printf '%s\n' '\o'
+        printf 'EXPLAIN (ANALYZE, COSTS off, FORMAT json) %s;\n' "$1"
+    } | PGOPTIONS="$(session_options) -c gpuscan.offload=$offload" psql -XAtq -v ON_ERROR_STOP=1 -o /dev/null
+}
+field() { awk -F'": ' -v key="\"$1" '{ sub(/^ +/, "") } $1 == key { sum += $2 } END { printf "%.3f\n", sum }'; }
+nodes() { grep -c '"Custom Plan Provider": "Gpu' || true; }
+# Time in the device's kernels, 0 if no device took part.
+kernel_ms() { plan "$1" "${2:-}" | field 'Device Run Time'; }
+
+# same QUERY: whether the device gives PostgreSQL's rows, whatever their order.
+same() {
+    local postgres gpuscan
+    postgres=$(sql "$1" off | sort | sha256sum)
+    gpuscan=$(sql "$1" "$offload" | sort | sha256sum)
+    [[ $postgres == "$gpuscan" ]]
+}
+
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.2f\n", a / b; else print "-" }'; }
+
+# ---- results ----
+
+widths=()
+
+# start_table NAME[:WIDTH]...: the header of the table that is printed and of the CSV file.
+start_table() {
+    local column names=() width
+    mkdir -p "$(dirname "$csv")"
+    widths=()
+    for column in "$@"; do
+        names+=("${column%%:*}")
+        width=${column#"${column%%:*}"}
+        width=${width#:}
+        widths+=("${width:-$((${#column} < 10 ? 10 : ${#column}))}")
+    done
+    (IFS=,; echo "${names[*]}") >"$csv"
+    print_row "${names[@]}"
+}
+
+row() {
+    (IFS=,; echo "$*") >>"$csv"
+    print_row "$@"
+}
+
+print_row() {
+    local i=0 value
+    for value in "$@"; do
+        printf "%-${widths[i]}s  " "$value"
+        i=$((i + 1))
+    done
+    printf '\n'
+}
+
+# draw NAME: doc/figures/NAME.svg, by the gnuplot commands on standard input; `csv` is the file's name there. The data go
+# beside the figure.
+draw() {
+    local figures=$bench/../doc/figures commands
+    commands=$(cat)
+    if ! command -v gnuplot >/dev/null; then
+        note "no figure: gnuplot is not installed; draw it elsewhere by $name.sh --draw --csv FILE"
+        return 0
+    fi
+    [[ -f $csv ]] || fail "no results in $csv"
+    mkdir -p "$figures"
+    [[ $csv -ef $figures/$1.csv ]] || cp "$csv" "$figures/$1.csv"
+    gnuplot <<EOT || fail "gnuplot failed"
+csv = '$csv'
+set terminal svg size 720,420 font 'sans,12' noenhanced
+set output '$figures/$1.svg'
+set datafile separator ','
+set key autotitle columnhead outside bottom center horizontal
+set grid ytics lc rgb '#dddddd'
+set border 3
+set tics nomirror
+$commands
+EOT
+    note "drawn: doc/figures/$1.svg"
+}
