@@ -157,6 +157,8 @@ inline void count_disabled_nodes(Path *path, const List *children) {
     foreach (cell, children)
         path->disabled_nodes += static_cast<const Path *>(lfirst(cell))->disabled_nodes;
 }
+inline bool path_is_disabled(const Path *path) { return path->disabled_nodes > 0; }
 #else
 inline void count_disabled_nodes(Path *, const List *) {}
+inline bool path_is_disabled(const Path *) { return false; }
 #endif

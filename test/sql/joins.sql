@@ -34,6 +34,9 @@ SELECT check_matrix('SELECT %s', ARRAY['count(*), sum(x.grp), sum(y.grp) FROM fa
     'count(*), sum(v) FROM fact JOIN dim ON a = dim.k JOIN twice ON a = twice.k', 'count(*), sum(v), sum(grp) FROM fact JOIN dim ON a = dim.k JOIN twice ON dim.grp = twice.k', 'grp, count(*) FROM fact JOIN twice ON b = twice.k JOIN dim ON twice.v = dim.k GROUP BY grp',
     'count(*) FROM fact p JOIN fact q ON p.id = q.a', 'count(*), sum(q.n) FROM fact p JOIN fact q ON p.a = q.id JOIN fact r ON q.b = r.id',
     'count(*), sum(x.k) FROM fact, dim x, dim y, dim z WHERE a = x.k AND b = y.k AND c = z.k8 AND x.grp = 1', 'x.grp, y.grp, z.grp, w.name, count(*) FROM fact, dim x, dim y, dim z, dim w WHERE a = x.k AND b = y.k AND c = z.k8 AND a = w.k AND w.grp < 2 AND z.name > ''name 2'' GROUP BY 1, 2, 3, 4']);
+-- ten tables: a star, and a chain whose largest table stands in the middle
+SELECT check_matrix('SELECT %s', ARRAY['d1.grp, count(*), sum(id), sum(d9.k) FROM fact, dim d1, dim d2, dim d3, dim d4, dim d5, dim d6, dim d7, dim d8, dim d9 WHERE a = d1.k AND a = d2.k AND a = d3.k AND a = d4.k AND b = d5.k AND b = d6.k AND c = d7.k8 AND c = d8.k8 AND b = d9.k AND d2.grp < 2 GROUP BY 1',
+    'count(*), sum(fact.id), min(d1.name), max(d9.d) FROM dim d1, dim d2, dim d3, dim d4, dim d5, fact, dim d6, dim d7, dim d8, dim d9 WHERE d1.k = d2.k2 AND d2.k = d3.k2 AND d3.k = d4.k2 AND d4.k = d5.k2 AND d5.k = a AND b = d6.k AND d6.k2 = d7.k AND d7.k2 = d8.k AND d8.grp = d9.k']);
 BEGIN;
 SET LOCAL join_collapse_limit = 1;
 SELECT check_matrix('SELECT count(*), sum(v), sum(grp) FROM %s', ARRAY['twice JOIN fact ON a = twice.k JOIN dim ON a = dim.k', 'dim JOIN twice ON dim.k = twice.k JOIN fact ON a = dim.k', 'dim JOIN fact ON a = dim.k JOIN twice ON a = twice.k', '(twice JOIN dim ON twice.k = dim.k) JOIN fact ON a = dim.k'], expect => 'any');

@@ -1,9 +1,18 @@
 // Candidates: a main relation, filtered, and the relations that are joined to it by hash tables, one after the other.
 //
-// Bottom up, as PostgreSQL plans: a base relation is a candidate without joins. A join relation is one if one side is a
-// candidate, the other side a single base relation, the join is an inner one, and at least one clause is an equality
-// that the engine can hash. The cheapest candidate of each set of relations is kept; in a star schema that makes the
-// large table the main one, whatever order PostgreSQL tries.
+// A base relation is a candidate without joins. A join relation is one if one side is a candidate, the other side a
+// single base relation, the join is an inner one, and at least one clause is an equality that the engine can hash.
+//
+// Planning is PostgreSQL's time, and most queries are not ours, so the hooks only take notes: which base relations there
+// are, and for each join that PostgreSQL tries with a base relation as inner side the clauses that belong to it
+// (a join of ten tables is thousands of those). Nothing is translated or costed before somebody asks for the candidate
+// of a set of relations, and who asks knows already what PostgreSQL's own plan costs (hooks.cpp). Then each relation of
+// the set is tried as the main one: from there, step by step, the join that leaves the fewest rows. That never ends in
+// a dead end that another order would avoid: with more relations on the left there are more clauses, never fewer. The
+// cheapest main relation wins; in a star schema that is the large table, whatever order PostgreSQL tries.
+//
+// GEQO throws its join relations away after every tour, so notes would point nowhere: there every join becomes a
+// candidate at once, and the cheapest one of each set of relations is kept.
 //
 // A base relation that the device cannot read (a view's subquery, a function, a temporary table, a qual that is not
 // shippable) is still a source: PostgreSQL's own plan for it feeds the device.
@@ -17,14 +26,36 @@
 
 namespace gpuscan {
 
+// A join that PostgreSQL tried: everything but GEQO's lives as long as the PlannerInfo.
+struct JoinNote {
+    RelOptInfo *joined, *outer, *inner; // inner is a base relation
+    List *clauses;                      // of RestrictInfo *
+    JoinType type;
+    JoinType written_type; // as it stands in the query
+    JoinNote *next;        // of the same bucket
+};
+
+// Notes lie in pieces and buckets that are small enough for the context's own blocks. A larger piece would be a block by
+// itself, and the C library gives memory back to the kernel (and takes it again, page fault by page fault, for the next
+// plan) as soon as a few kilobytes more are free than a context's blocks, each twice as large as the one before, come to.
+constexpr int notes_in_piece = 100;
+constexpr int note_buckets = 512; // by the outer relation's address
+
 struct CandidateTable {
     MemoryContext context;
+    PlannerInfo *root;
     HTAB *by_relids;
+    List *base; // of RelOptInfo *
+    JoinNote **buckets;
+    JoinNote *piece;
+    int left; // in the piece
+    int notes;
 };
 
 struct CandidateEntry {
     Relids relids; // the hash key: a pointer that bitmap_hash looks through
-    Candidate *candidate;
+    const Candidate *candidate;
+    int notes; // that there were when the candidate was looked for
 };
 
 CandidateTable *candidates_create(PlannerInfo *root) {
@@ -37,22 +68,21 @@ CandidateTable *candidates_create(PlannerInfo *root) {
     control.match = bitmap_match;
     control.hcxt = root->planner_cxt;
     table->context = root->planner_cxt;
+    table->root = root;
     table->by_relids =
         hash_create("gpuscan candidates", 64, &control, HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
     return table;
 }
 
-const Candidate *candidates_find(CandidateTable *table, Relids relids) {
-    CandidateEntry *entry = static_cast<CandidateEntry *>(hash_search(table->by_relids, &relids, HASH_FIND, nullptr));
-    return entry != nullptr ? entry->candidate : nullptr;
-}
-
-static void keep(CandidateTable *table, Candidate *candidate) {
+static CandidateEntry *entry_of(CandidateTable *table, Relids relids) {
     bool found;
-    CandidateEntry *entry =
-        static_cast<CandidateEntry *>(hash_search(table->by_relids, &candidate->relids, HASH_ENTER, &found));
-    if (!found || candidate->cost < entry->candidate->cost)
-        entry->candidate = candidate;
+    CandidateEntry *entry = static_cast<CandidateEntry *>(hash_search(table->by_relids, &relids, HASH_ENTER, &found));
+    if (!found) {
+        entry->relids = bms_copy(relids);
+        entry->candidate = nullptr;
+        entry->notes = -1;
+    }
+    return entry;
 }
 
 // ---- base relations ----
@@ -186,15 +216,16 @@ static Cost source_cost(const CandidateSource *source) {
     return device_source_cost(&work);
 }
 
-void add_base_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte) {
+// The relation as a candidate without joins; NULL: it cannot be a source.
+static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
+    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
     if (!bms_is_empty(rel->lateral_relids)) {
         refuse("%s is lateral", rte->eref->aliasname);
-        return;
+        return nullptr;
     }
     bool readable = device_can_read(rel, rte);
     if (!readable && !may_run_twice(rel, rte))
-        return;
-    MemoryContext before = MemoryContextSwitchTo(table->context);
+        return nullptr;
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
     source->rel = rel;
     source->is_relation = readable;
@@ -205,8 +236,7 @@ void add_base_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *re
     candidate->main = source;
     candidate->rows = rel->rows;
     candidate->cost = readable ? source_cost(source) : 0; // a CPU plan is not chosen yet
-    keep(table, candidate);
-    MemoryContextSwitchTo(before);
+    return candidate;
 }
 
 // ---- joins ----
@@ -251,62 +281,192 @@ static Expr *outer_side_first(const RestrictInfo *info, Relids inner) {
     return reinterpret_cast<Expr *>(clause);
 }
 
-static bool split_clauses(PlannerInfo *root, List *restrictlist, Relids outer, Relids inner, CandidateJoin *join) {
+static bool has_equality(const List *clauses, Relids outer, Relids inner) {
+    ListCell *cell;
+    foreach (cell, clauses)
+        if (is_equi_join(static_cast<const RestrictInfo *>(lfirst(cell)), outer, inner))
+            return true;
+    return refuse("a join without an equality of integers, dates or the like");
+}
+
+static CandidateJoin *make_join(PlannerInfo *root, const JoinNote *note, const Candidate *outer,
+                                const Candidate *inner) {
+    CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
+    join->source = inner->main;
+    join->ratio = note->joined->rows / (outer->rows > 1 ? outer->rows : 1);
     List *filters = NIL;
     ListCell *cell;
-    foreach (cell, restrictlist) {
+    foreach (cell, note->clauses) {
         RestrictInfo *info = static_cast<RestrictInfo *>(lfirst(cell));
-        if (is_equi_join(info, outer, inner))
-            join->clauses = lappend(join->clauses, outer_side_first(info, inner));
+        if (is_equi_join(info, note->outer->relids, note->inner->relids))
+            join->clauses = lappend(join->clauses, outer_side_first(info, note->inner->relids));
         else
             filters = lappend(filters, info);
         join->needs = bms_add_members(join->needs, info->clause_relids);
     }
-    join->needs = bms_difference(join->needs, inner);
-    if (join->clauses == NIL)
-        return refuse("a join without an equality of integers, dates or the like");
+    join->needs = bms_difference(join->needs, note->inner->relids);
     join->filters = ordered_quals(root, filters);
-    return true;
+    return join;
 }
 
-static Cost join_cost(const Candidate *outer, const CandidateSource *inner) {
-    return outer->cost + source_cost(inner) + device_build_cost(inner->rel->rows) +
-           device_probe_cost(outer->rows, inner->rel->rows);
+static Cost join_cost(double outer_rows, const CandidateSource *inner) {
+    return source_cost(inner) + device_build_cost(inner->rel->rows) + device_probe_cost(outer_rows, inner->rel->rows);
 }
 
-void add_join_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-                        RelOptInfo *inner, JoinType type, const JoinPathExtraData *extra) {
-    const Candidate *left = candidates_find(table, outer->relids);
-    const Candidate *right = candidates_find(table, inner->relids);
-    if (left == nullptr || right == nullptr || right->joins != NIL)
-        return;
-    if (type != JOIN_INNER) {
-        refuse("%s are not supported", join_name(extra->sjinfo->jointype));
-        return;
+static Cost first_cost(const Candidate *candidate) {
+    return candidate->cost +
+           (candidate->joins == NIL && !candidate->main->is_relation ? source_cost(candidate->main) : 0);
+}
+
+// The inner side of a join that a device could do; NULL: it could not.
+static const Candidate *inner_side(CandidateTable *table, const JoinNote *note) {
+    const Candidate *inner = candidates_find(table, note->inner->relids);
+    if (inner == nullptr)
+        return nullptr;
+    if (note->type != JOIN_INNER) {
+        refuse("%s are not supported", join_name(note->written_type));
+        return nullptr;
     }
-    if (!right->main->is_relation && inner->cheapest_total_path->param_info != nullptr)
-        return;
-    Cost cost = join_cost(left, right->main);
-    if (left->joins == NIL && !left->main->is_relation)
-        cost += source_cost(left->main);
-    const Candidate *best = candidates_find(table, joinrel->relids);
-    if (best != nullptr && best->cost <= cost)
-        return;
+    if (!inner->main->is_relation && note->inner->cheapest_total_path->param_info != nullptr)
+        return nullptr;
+    return has_equality(note->clauses, note->outer->relids, note->inner->relids) ? inner : nullptr;
+}
 
+static Candidate *joined_candidate(CandidateTable *table, const JoinNote *note, const Candidate *outer,
+                                   const Candidate *inner, Cost cost) {
+    Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
+    candidate->relids = bms_copy(note->joined->relids);
+    candidate->main = outer->main;
+    candidate->joins = lappend(list_copy(outer->joins), make_join(table->root, note, outer, inner));
+    candidate->rows = note->joined->rows;
+    candidate->cost = cost;
+    return candidate;
+}
+
+// ---- notes ----
+
+void note_base_relation(CandidateTable *table, RelOptInfo *rel) {
     MemoryContext before = MemoryContextSwitchTo(table->context);
-    CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
-    join->source = right->main;
-    join->ratio = joinrel->rows / (left->rows > 1 ? left->rows : 1);
-    if (split_clauses(root, extra->restrictlist, outer->relids, inner->relids, join)) {
-        Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
-        candidate->relids = bms_copy(joinrel->relids);
-        candidate->main = left->main;
-        candidate->joins = lappend(list_copy(left->joins), join);
-        candidate->rows = joinrel->rows;
-        candidate->cost = cost;
-        keep(table, candidate);
+    table->base = lappend(table->base, rel);
+    MemoryContextSwitchTo(before);
+}
+
+static void keep_at_once(CandidateTable *table, const JoinNote *note) {
+    const Candidate *outer = candidates_find(table, note->outer->relids);
+    if (outer == nullptr)
+        return;
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    const Candidate *inner = inner_side(table, note);
+    if (inner != nullptr) {
+        CandidateEntry *entry = entry_of(table, note->joined->relids);
+        Cost cost = first_cost(outer) + join_cost(outer->rows, inner->main);
+        if (entry->candidate == nullptr || cost < entry->candidate->cost)
+            entry->candidate = joined_candidate(table, note, outer, inner, cost);
     }
     MemoryContextSwitchTo(before);
+}
+
+static unsigned bucket_of(const RelOptInfo *outer) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(outer);
+    return static_cast<unsigned>((address >> 4 ^ address >> 13) % note_buckets);
+}
+
+void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+               const JoinPathExtraData *extra) {
+    if (inner->reloptkind != RELOPT_BASEREL)
+        return;
+    JoinNote note{joined, outer, inner, extra->restrictlist, type, extra->sjinfo->jointype, nullptr};
+    if (table->root->join_search_private != nullptr) { // GEQO's
+        keep_at_once(table, &note);
+        return;
+    }
+    if (table->buckets == nullptr)
+        table->buckets =
+            static_cast<JoinNote **>(MemoryContextAllocZero(table->context, sizeof(JoinNote *) * note_buckets));
+    if (table->left == 0) {
+        table->piece = static_cast<JoinNote *>(MemoryContextAlloc(table->context, sizeof(JoinNote) * notes_in_piece));
+        table->left = notes_in_piece;
+    }
+    JoinNote *kept = &table->piece[--table->left];
+    JoinNote **bucket = &table->buckets[bucket_of(outer)];
+    *kept = note;
+    kept->next = *bucket;
+    *bucket = kept;
+    ++table->notes;
+}
+
+// ---- candidates of a set of relations ----
+
+// The joins by which `main` becomes the set, each of them the one that leaves the fewest rows; NIL: it cannot.
+static List *steps_from(CandidateTable *table, const Candidate *main, Relids relids, Cost *cost) {
+    List *steps = NIL;
+    RelOptInfo *there = main->main->rel;
+    *cost = first_cost(main);
+    while (!bms_equal(there->relids, relids)) {
+        const JoinNote *best = nullptr;
+        const Candidate *best_inner = nullptr;
+        const JoinNote *note = table->buckets != nullptr ? table->buckets[bucket_of(there)] : nullptr;
+        for (; note != nullptr; note = note->next) {
+            if (note->outer != there || !bms_is_subset(note->inner->relids, relids) ||
+                (best != nullptr && best->joined->rows <= note->joined->rows))
+                continue;
+            const Candidate *inner = inner_side(table, note);
+            if (inner == nullptr)
+                continue;
+            best = note;
+            best_inner = inner;
+        }
+        if (best == nullptr)
+            return NIL;
+        *cost += join_cost(there->rows, best_inner->main);
+        steps = lappend(steps, const_cast<JoinNote *>(best));
+        there = best->joined;
+    }
+    return steps;
+}
+
+static const Candidate *best_joined(CandidateTable *table, Relids relids) {
+    const Candidate *best_main = nullptr;
+    List *best_steps = NIL;
+    Cost best_cost = 0;
+    ListCell *cell;
+    foreach (cell, table->base) {
+        const RelOptInfo *rel = static_cast<const RelOptInfo *>(lfirst(cell));
+        const Candidate *main = bms_is_subset(rel->relids, relids) ? candidates_find(table, rel->relids) : nullptr;
+        Cost cost;
+        List *steps = main != nullptr ? steps_from(table, main, relids, &cost) : NIL;
+        if (steps != NIL && (best_main == nullptr || cost < best_cost)) {
+            best_main = main;
+            best_steps = steps;
+            best_cost = cost;
+        }
+    }
+    if (best_main == nullptr)
+        return nullptr;
+    const Candidate *candidate = best_main;
+    foreach (cell, best_steps) {
+        const JoinNote *note = static_cast<const JoinNote *>(lfirst(cell));
+        candidate = joined_candidate(table, note, candidate, inner_side(table, note), best_cost);
+    }
+    return candidate;
+}
+
+const Candidate *candidates_find(CandidateTable *table, Relids relids) {
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    CandidateEntry *entry = entry_of(table, relids);
+    int relid;
+    if (bms_get_singleton_member(relids, &relid)) {
+        if (entry->notes < 0 && list_member_ptr(table->base, table->root->simple_rel_array[relid]))
+            entry->candidate = base_candidate(table->root, table->root->simple_rel_array[relid]);
+        entry->notes = 0;
+    } else if (entry->notes < table->notes) {
+        const Candidate *found = best_joined(table, relids);
+        if (found != nullptr && (entry->candidate == nullptr || found->cost < entry->candidate->cost))
+            entry->candidate = found;
+        entry->notes = table->notes;
+    }
+    MemoryContextSwitchTo(before);
+    return entry->candidate;
 }
 
 // ---- the result ----

@@ -36,11 +36,14 @@ struct Candidate {
 struct CandidateTable; // of one PlannerInfo
 
 CandidateTable *candidates_create(PlannerInfo *root);
-const Candidate *candidates_find(CandidateTable *table, Relids relids);
 
-void add_base_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte);
-void add_join_candidate(CandidateTable *table, PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-                        RelOptInfo *inner, JoinType type, const JoinPathExtraData *extra);
+// From the planner's hooks; cheap.
+void note_base_relation(CandidateTable *table, RelOptInfo *rel);
+void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+               const JoinPathExtraData *extra);
+
+// The candidate of a set of relations whose joins have been noted; NULL: a device cannot join them.
+const Candidate *candidates_find(CandidateTable *table, Relids relids);
 
 // The candidate's relations and joins as a Blueprint without outputs: joins in the order in which they should run.
 // child_paths gets the paths of the sources that CPU plans feed.

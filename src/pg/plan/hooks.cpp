@@ -7,6 +7,7 @@
 
 #include "pg/plan/hooks.h"
 
+#include "pg/cost/device_cost.h"
 #include "pg/guc.h"
 #include "pg/plan/fragments.h"
 #include "pg/plan/path.h"
@@ -66,6 +67,21 @@ static CandidateTable *candidates_of(PlannerInfo *root) {
     return level->candidates;
 }
 
+// Does PostgreSQL's own plan cost less than a device needs to start? Then nothing else has to be looked at, unless
+// somebody wants to know what would have been refused.
+static bool not_worth_a_look(const RelOptInfo *output) {
+    if (guc_offload != OFFLOAD_AUTO || refusals_wanted())
+        return false;
+    Cost start = device_setup_cost(1, 0);
+    ListCell *cell;
+    foreach (cell, output->pathlist) {
+        const Path *path = static_cast<const Path *>(lfirst(cell));
+        if (path->total_cost < start && !path_is_disabled(path))
+            return true;
+    }
+    return false;
+}
+
 // ---- the hooks, which PostgreSQL calls by pointer ----
 
 extern "C" {
@@ -98,7 +114,7 @@ static void gpuscan_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, 
         return;
     CandidateTable *candidates = candidates_of(root);
     if (candidates != nullptr)
-        add_base_candidate(candidates, root, rel, rte);
+        note_base_relation(candidates, rel);
 }
 
 static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
@@ -109,14 +125,14 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
         return;
     CandidateTable *candidates = candidates_of(root);
     if (candidates != nullptr)
-        add_join_candidate(candidates, root, joinrel, outer, inner, type, extra);
+        note_join(candidates, joinrel, outer, inner, type, extra);
 }
 
 static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output,
                                 void *extra) {
     if (previous_upper_hook != nullptr)
         previous_upper_hook(root, stage, input, output, extra);
-    if (stage != UPPERREL_GROUP_AGG || output->reloptkind != RELOPT_UPPER_REL || !enabled())
+    if (stage != UPPERREL_GROUP_AGG || output->reloptkind != RELOPT_UPPER_REL || !enabled() || not_worth_a_look(output))
         return;
     CandidateTable *candidates = candidates_of(root);
     const Candidate *candidate = candidates != nullptr ? candidates_find(candidates, input->relids) : nullptr;

@@ -37,8 +37,10 @@ void refusals_level(const void *level) {
         current->level = level;
 }
 
+bool refusals_wanted() { return guc_explain_refusals || message_level_is_interesting(DEBUG2); }
+
 bool refuse(const char *format, ...) {
-    if (current == nullptr || (!guc_explain_refusals && !message_level_is_interesting(DEBUG2)))
+    if (current == nullptr || !refusals_wanted())
         return false;
     char reason[512];
     va_list arguments;

@@ -9,4 +9,7 @@ namespace gpuscan {
 // gpuscan.explain_refusals is on, else at DEBUG2. Returns false so that callers can `return refuse(...)`.
 bool refuse(const char *format, ...) pg_attribute_printf(1, 2);
 
+// Would anybody see a reason?
+bool refusals_wanted();
+
 } // namespace gpuscan
