@@ -15,8 +15,9 @@ The tables are loaded first if they are missing.
 
   --load            load the tables anew
   --threads N       connections for loading (default: one for each core)
-  --reps N          hot runs of each query on each side; their median counts (default 3)
+  --reps N          hot runs of each query with gpuscan; their median counts (default 5)
   --cold            also time each query with gpuscan's cache empty (stored in ssb_cold.csv)
+  --first           also time each query's first execution ever, kernels compiled (stored in the column first_ms)
   --device NAME     gpuscan.device: host or cuda
   --offload MODE    gpuscan.offload: auto or force (default: the server's setting)
   --workers N       parallel workers for PostgreSQL (default: the server's setting)
@@ -24,7 +25,9 @@ The tables are loaded first if they are missing.
   --csv FILE        where the table is stored (default bench/results/ssb.csv)
   --no-extension    PostgreSQL alone
   --selectivity     show the queries' selectivities beside the paper's instead of running them
-  --set NAME=VALUE, --only LIST, --dbname CONNINFO: see ssb-run --help
+  --freeze          load by COPY FREEZE in the transaction that creates the tables: no VACUUM, and no WAL under wal_level =
+                    minimal; one connection loads
+  --warmups N, --postgres-reps N, --set NAME=VALUE, --only LIST, --dbname CONNINFO: see ssb-run --help
   --help            this text
 
 Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 for any other error.
@@ -65,9 +68,10 @@ while (($#)); do
     case $1 in
         --help) usage; exit 0 ;;
         --load) load=1 ;;
-        --cold | --no-extension) run+=("$1") ;;
+        --cold | --first | --no-extension) run+=("$1") ;;
+        --freeze) generate+=("$1") ;;
         --selectivity) run+=("$1"); selectivity=1 ;;
-        --threads | --schema | --dbname | --reps | --device | --offload | --workers | --set | --only | --csv)
+        --threads | --schema | --dbname | --reps | --warmups | --postgres-reps | --device | --offload | --workers | --set | --only | --csv)
             (($# >= 2)) || fail "$1 needs a value"
             case $1 in
                 --threads) generate+=("$1" "$2") ;;

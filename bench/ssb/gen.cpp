@@ -10,7 +10,8 @@
 //
 // Every row is a function of (seed, table, row number) alone, so the contents do not depend on the number of
 // threads; only the order of line orders on disk does.  Each thread has its own connection and sends binary
-// COPY.
+// COPY.  With --freeze everything is one transaction, so that COPY may write tuples that are frozen and pages that
+// are all-visible from the start: only one connection can see the new tables then, and the threads make the rows for it.
 
 #include <getopt.h>
 
@@ -18,10 +19,12 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -190,15 +193,46 @@ std::atomic<bool> stop{false};
 
 struct Stopped {}; // thrown in the other threads once one has failed
 
-// Sends rows to one table with COPY ... (FORMAT binary).
+// One COPY ... FROM STDIN (FORMAT binary), from its header to its end.
+class CopyStream {
+  public:
+    CopyStream(pg::Connection &connection, const std::string &table, bool freeze) : connection_(connection) {
+        connection_.exec("COPY " + table + " FROM STDIN (FORMAT binary" + (freeze ? ", FREEZE)" : ")"));
+        static constexpr char header[19] = {'P', 'G', 'C', 'O', 'P', 'Y', '\n', '\377', '\r', '\n', '\0'};
+        send(header, sizeof header);
+    }
+
+    void send(const char *data, size_t size) {
+        if (stop)
+            throw Stopped();
+        PGconn *c = connection_.raw();
+        if (PQputCopyData(c, data, static_cast<int>(size)) != 1)
+            throw pg::Error("COPY failed: " + pg::trimmed(PQerrorMessage(c)));
+    }
+
+    void finish() {
+        send("\377\377", 2);
+        PGconn *c = connection_.raw();
+        if (PQputCopyEnd(c, nullptr) != 1)
+            throw pg::Error("COPY failed: " + pg::trimmed(PQerrorMessage(c)));
+        while (PGresult *r = PQgetResult(c)) {
+            const bool good = PQresultStatus(r) == PGRES_COMMAND_OK;
+            PQclear(r);
+            if (!good)
+                throw pg::Error("COPY failed: " + pg::trimmed(PQerrorMessage(c)));
+        }
+    }
+
+  private:
+    pg::Connection &connection_;
+};
+
+// Makes rows in the form of binary COPY and hands them on in pieces of whole rows.
 class CopyWriter {
   public:
-    CopyWriter(pg::Connection &connection, const std::string &table, int columns)
-        : connection_(connection), columns_(columns), buffer_(new char[capacity]) {
-        connection_.exec("COPY " + table + " FROM STDIN (FORMAT binary)");
-        static constexpr char header[19] = {'P', 'G', 'C', 'O', 'P', 'Y', '\n', '\377', '\r', '\n', '\0'};
-        append(header, sizeof header);
-    }
+    using Sink = std::function<void(const char *, size_t)>;
+
+    CopyWriter(int columns, Sink sink) : columns_(columns), sink_(std::move(sink)), buffer_(new char[capacity]) {}
 
     void begin_row() {
         if (used_ + longest_row > capacity)
@@ -219,18 +253,9 @@ class CopyWriter {
         append(value.data(), value.size());
     }
 
+    // Hands the last piece on; gives the number of rows.
     int64_t finish() {
-        put16(0xFFFF);
         flush();
-        PGconn *c = connection_.raw();
-        if (PQputCopyEnd(c, nullptr) != 1)
-            throw pg::Error("COPY failed: " + pg::trimmed(PQerrorMessage(c)));
-        while (PGresult *r = PQgetResult(c)) {
-            const bool good = PQresultStatus(r) == PGRES_COMMAND_OK;
-            PQclear(r);
-            if (!good)
-                throw pg::Error("COPY failed: " + pg::trimmed(PQerrorMessage(c)));
-        }
         return rows_;
     }
 
@@ -251,21 +276,59 @@ class CopyWriter {
         append(reinterpret_cast<const char *>(&big_endian), 4);
     }
     void flush() {
-        if (stop)
-            throw Stopped();
-        PGconn *c = connection_.raw();
-        if (PQputCopyData(c, buffer_.get(), static_cast<int>(used_)) != 1)
-            throw pg::Error("COPY failed: " + pg::trimmed(PQerrorMessage(c)));
+        if (used_ > 0)
+            sink_(buffer_.get(), used_);
         used_ = 0;
     }
 
     static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "COPY sends big-endian numbers");
 
-    pg::Connection &connection_;
     int columns_;
+    Sink sink_;
     std::unique_ptr<char[]> buffer_;
     size_t used_ = 0;
     int64_t rows_ = 0;
+};
+
+// Pieces on their way from the threads that make them to the one that sends them; a bounded number of them.
+class Pieces {
+  public:
+    void put(std::string piece) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [&] { return stop || pieces_.size() < capacity; });
+        if (stop)
+            throw Stopped();
+        pieces_.push_back(std::move(piece));
+        changed_.notify_all();
+    }
+    // False once nothing is left and nobody will bring more.
+    bool take(std::string &piece) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [&] { return stop || !pieces_.empty() || ended_; });
+        if (stop || pieces_.empty())
+            return false;
+        piece = std::move(pieces_.front());
+        pieces_.pop_front();
+        changed_.notify_all();
+        return true;
+    }
+    void end() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        ended_ = true;
+        changed_.notify_all();
+    }
+    void give_up() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        stop = true;
+        changed_.notify_all();
+    }
+
+  private:
+    static constexpr size_t capacity = 256;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::string> pieces_;
+    bool ended_ = false;
 };
 
 // ---- the tables -------------------------------------------------------------------------------------------
@@ -559,6 +622,7 @@ struct Options {
     std::string dbname;
     bool if_missing = false;
     bool force = false;
+    bool freeze = false;
     bool quiet = false;
 };
 
@@ -583,9 +647,16 @@ class Loader {
         if (!may_load(*main))
             return;
         const auto start = now();
+        main->exec("BEGIN");
         create_tables(*main);
-        main.reset();
-        load();
+        if (options_.freeze) {
+            load_frozen(*main);
+            main->exec("COMMIT");
+        } else {
+            main->exec("COMMIT");
+            main.reset();
+            load();
+        }
         const auto loaded = now();
         clean_up();
         main = connect();
@@ -593,8 +664,9 @@ class Loader {
             warn_unless_all_visible(*main, t);
             comment(*main, t, mark_);
         }
-        say("loaded SF %s in %.1f s (rows %.1f s with %d threads, vacuum %.1f s)\n", sf_text(options_.sf).c_str(),
-            seconds(start, now()), seconds(start, loaded), options_.threads, seconds(loaded, now()));
+        say("loaded SF %s in %.1f s (rows %.1f s with %d threads, %s %.1f s)\n", sf_text(options_.sf).c_str(),
+            seconds(start, now()), seconds(start, loaded), options_.threads, options_.freeze ? "analyze" : "vacuum",
+            seconds(loaded, now()));
     }
 
   private:
@@ -660,7 +732,6 @@ class Loader {
     }
 
     void create_tables(pg::Connection &c) const {
-        c.exec("BEGIN");
         if (c.exec("SELECT 1 FROM pg_namespace WHERE nspname = $1", {options_.schema}).rows() == 0)
             c.exec("CREATE SCHEMA " + schema_);
         for (const Table &t : tables) {
@@ -669,35 +740,87 @@ class Loader {
             c.exec("CREATE TABLE " + qualified(t) + " (" + t.definition + ") WITH (autovacuum_enabled = false)");
             comment(c, t, std::string(marker) + ", loading");
         }
-        c.exec("COMMIT");
+    }
+
+    // All rows of a dimension, and its key.
+    void load_dimension(pg::Connection &c, const Table &t, void (*write)(const Job &, CopyWriter &)) {
+        CopyStream stream(c, qualified(t), options_.freeze);
+        CopyWriter out(t.columns, [&](const char *data, size_t size) { stream.send(data, size); });
+        write(job_, out);
+        const int64_t rows = out.finish();
+        stream.finish();
+        c.exec("ALTER TABLE " + qualified(t) + " ADD PRIMARY KEY (" + t.primary_key + ")");
+        say("%-10s %12lld rows\n", t.name, static_cast<long long>(rows));
+    }
+
+    // Orders are made in slices, so that no thread is left with a long tail.
+    int64_t slice() const { return std::clamp<int64_t>(job_.sizes.orders / (options_.threads * 8), 5000, 250000); }
+
+    // Everything in the transaction that has created the tables: other threads make the rows that this connection sends.
+    void load_frozen(pg::Connection &c) {
+        load_dimension(c, part_table, write_parts);
+        load_dimension(c, customer_table, write_customers);
+        load_dimension(c, supplier_table, write_suppliers);
+        load_dimension(c, date_table, write_dates);
+
+        Pieces pieces;
+        std::atomic<int64_t> lines{0}, next{1};
+        std::atomic<int> busy{options_.threads};
+        const auto make = [&] {
+            try {
+                for (int64_t first; (first = next.fetch_add(slice())) <= job_.sizes.orders;) {
+                    CopyWriter out(lineorder_table.columns,
+                                   [&](const char *data, size_t size) { pieces.put(std::string(data, size)); });
+                    write_orders(job_, out, first, std::min(job_.sizes.orders + 1, first + slice()));
+                    lines += out.finish();
+                }
+            } catch (const Stopped &) {
+            }
+            if (--busy == 0)
+                pieces.end();
+        };
+        std::vector<std::thread> threads;
+        for (int i = 0; i < options_.threads; ++i)
+            threads.emplace_back(make);
+        std::string error;
+        try {
+            CopyStream stream(c, qualified(lineorder_table), true);
+            for (std::string piece; pieces.take(piece);)
+                stream.send(piece.data(), piece.size());
+            stream.finish();
+        } catch (const std::exception &e) {
+            error = e.what();
+            pieces.give_up();
+        }
+        for (std::thread &t : threads)
+            t.join();
+        if (stop)
+            throw pg::Error(error);
+        say("%-10s %12lld rows\n", lineorder_table.name, static_cast<long long>(lines));
     }
 
     void load() {
         std::atomic<int64_t> lines{0};
         std::vector<Work> work;
         const auto dimension = [&](const Table &t, void (*write)(const Job &, CopyWriter &)) {
-            work.push_back([this, &t, write](pg::Connection &c) {
-                CopyWriter out(c, qualified(t), t.columns);
-                write(job_, out);
-                const int64_t rows = out.finish();
-                c.exec("ALTER TABLE " + qualified(t) + " ADD PRIMARY KEY (" + t.primary_key + ")");
-                say("%-10s %12lld rows\n", t.name, static_cast<long long>(rows));
-            });
+            work.push_back([this, &t, write](pg::Connection &c) { load_dimension(c, t, write); });
         };
         dimension(part_table, write_parts);
         dimension(customer_table, write_customers);
         dimension(supplier_table, write_suppliers);
         dimension(date_table, write_dates);
 
-        // Orders number 1 .. orders in slices, so that no thread is left with a long tail.
+        // Orders number 1 .. orders.
         const int64_t orders = job_.sizes.orders;
-        const int64_t slice = std::clamp<int64_t>(orders / (options_.threads * 8), 5000, 250000);
-        for (int64_t first = 1; first <= orders; first += slice) {
-            const int64_t last = std::min(orders + 1, first + slice);
+        for (int64_t first = 1; first <= orders; first += slice()) {
+            const int64_t last = std::min(orders + 1, first + slice());
             work.push_back([this, &lines, first, last](pg::Connection &c) {
-                CopyWriter out(c, qualified(lineorder_table), lineorder_table.columns);
+                CopyStream stream(c, qualified(lineorder_table), false);
+                CopyWriter out(lineorder_table.columns,
+                               [&](const char *data, size_t size) { stream.send(data, size); });
                 write_orders(job_, out, first, last);
                 lines += out.finish();
+                stream.finish();
             });
         }
         run_all(work);
@@ -709,8 +832,11 @@ class Loader {
         for (const Table &t : tables)
             work.push_back([this, &t](pg::Connection &c) {
                 c.exec("ALTER TABLE " + qualified(t) + " RESET (autovacuum_enabled)");
-                c.exec(std::string("VACUUM (FREEZE, ANALYZE") +
-                       (c.version() >= 160000 ? ", BUFFER_USAGE_LIMIT 0) " : ") ") + qualified(t));
+                if (options_.freeze)
+                    c.exec("ANALYZE " + qualified(t));
+                else
+                    c.exec(std::string("VACUUM (FREEZE, ANALYZE") +
+                           (c.version() >= 160000 ? ", BUFFER_USAGE_LIMIT 0) " : ") ") + qualified(t));
             });
         run_all(work);
     }
@@ -772,6 +898,8 @@ Usage: ssb-gen [OPTION]...
   --schema NAME     where the tables go; created if missing (default public)
   --dbname CONNINFO database, connection string or URI (default: the PG* variables)
   --if-missing      do nothing when the same data set is there already
+  --freeze          load in the transaction that creates the tables, by COPY FREEZE: no VACUUM afterwards, and under
+                    wal_level = minimal no WAL; one connection, whose rows the threads make
   --force           replace tables of these names (lineorder, customer, supplier, part, date) even if
                     another program made them
   --quiet           no progress
@@ -790,13 +918,19 @@ double parse_number(const char *option, const char *text, double least, double m
 }
 
 Options parse(int argc, char **argv) {
-    enum { sf = 1, threads, seed, schema, dbname, if_missing, force, quiet, help_wanted };
+    enum { sf = 1, threads, seed, schema, dbname, if_missing, force, freeze, quiet, help_wanted };
     static const option known[] = {
-        {"sf", required_argument, nullptr, sf},         {"threads", required_argument, nullptr, threads},
-        {"seed", required_argument, nullptr, seed},     {"schema", required_argument, nullptr, schema},
-        {"dbname", required_argument, nullptr, dbname}, {"if-missing", no_argument, nullptr, if_missing},
-        {"force", no_argument, nullptr, force},         {"quiet", no_argument, nullptr, quiet},
-        {"help", no_argument, nullptr, help_wanted},    {nullptr, 0, nullptr, 0},
+        {"sf", required_argument, nullptr, sf},
+        {"threads", required_argument, nullptr, threads},
+        {"seed", required_argument, nullptr, seed},
+        {"schema", required_argument, nullptr, schema},
+        {"dbname", required_argument, nullptr, dbname},
+        {"if-missing", no_argument, nullptr, if_missing},
+        {"force", no_argument, nullptr, force},
+        {"freeze", no_argument, nullptr, freeze},
+        {"quiet", no_argument, nullptr, quiet},
+        {"help", no_argument, nullptr, help_wanted},
+        {nullptr, 0, nullptr, 0},
     };
     Options o;
     o.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 64u));
@@ -822,6 +956,9 @@ Options parse(int argc, char **argv) {
             break;
         case force:
             o.force = true;
+            break;
+        case freeze:
+            o.freeze = true;
             break;
         case quiet:
             o.quiet = true;

@@ -2,8 +2,13 @@
 // with gpuscan off and on, compares the results exactly, and prints and stores one table.
 //
 // Times are the client's, in one session, from sending a query to having its whole result.  Each query runs
-// once uncounted and then --reps times; the median counts.  All runs of a query, on either side, have to give
-// the same rows, and the same order as far as the query's ORDER BY determines it.
+// --warmups times uncounted and then --reps times; the median counts.  All runs of a query, on either side, have
+// to give the same rows, and the same order as far as the query's ORDER BY determines it.  The time in the
+// device's kernels and the planning time are medians of as many EXPLAIN ANALYZEs.
+//
+// --first begins with every query's first execution ever: compiled kernels are removed and the device's process
+// starts anew, then the columns are read into its cache, so that what the first execution costs beyond a later one is
+// making its kernels.
 //
 // --selectivity shows instead which share of the line orders each query selects, beside the paper's.
 
@@ -59,9 +64,12 @@ struct Options {
     std::string dbname, schema, queries, csv, device, offload;
     std::vector<std::string> only;
     std::vector<std::pair<std::string, std::string>> settings;
-    int reps = 3;
+    int reps = 5;
+    int warmups = 2;
+    int postgres_reps = 3; // 0: PostgreSQL's own plans are not run
     int workers = -1;
     bool cold = false;
+    bool first = false;
     bool extension = true;
     bool selectivity = false;
 };
@@ -187,6 +195,15 @@ std::string json_string_at(const std::string &json, size_t at) {
     return value;
 }
 
+// The sum of the numbers that stand for this key in a plan in JSON.
+double json_sum(const std::string &json, const std::string &key) {
+    const std::string quoted = "\"" + key + "\":";
+    double sum = 0;
+    for (size_t at = json.find(quoted); at != std::string::npos; at = json.find(quoted, at + 1))
+        sum += std::strtod(json.c_str() + at + quoted.size(), nullptr);
+    return sum;
+}
+
 struct Plan {
     int nodes = 0;
     std::string device = "-";
@@ -223,8 +240,7 @@ double median(std::vector<double> v) {
 // One line of the table.
 struct Measured {
     std::string query;
-    double postgres_ms = 0;
-    std::optional<double> gpuscan_ms, cold_ms;
+    std::optional<double> postgres_ms, gpuscan_ms, cold_ms, first_ms, kernel_ms, planning_ms;
     bool equal = false;
     std::string error;
     Plan plan;
@@ -248,9 +264,13 @@ class Runner {
     int run() {
         prepare_server();
         print_header();
+        std::vector<std::optional<double>> first(queries_.size());
+        if (options_.first)
+            first = first_executions();
         std::vector<Measured> table;
-        for (const Query &q : queries_) {
-            table.push_back(measure(q));
+        for (size_t i = 0; i < queries_.size(); ++i) {
+            table.push_back(measure(queries_[i]));
+            table.back().first_ms = first[i];
             print_line(table.back());
         }
         const bool all_equal = print_sum(table);
@@ -367,12 +387,62 @@ class Runner {
         return elapsed.count();
     }
 
-    double hot_median(const Query &q, std::optional<Answer> &expected, bool &equal) {
-        time_once(q, expected, equal);
+    double hot_median(const Query &q, int warmups, int reps, std::optional<Answer> &expected, bool &equal) {
+        for (int i = 0; i < warmups; ++i)
+            time_once(q, expected, equal);
         std::vector<double> times;
-        for (int i = 0; i < options_.reps; ++i)
+        for (int i = 0; i < reps; ++i)
             times.push_back(time_once(q, expected, equal));
         return median(times);
+    }
+
+    // What the server says of its own work: the plan, and medians of the times in kernels and of planning.
+    void explain(const Query &q, Measured &m) {
+        std::vector<double> kernel, planning;
+        std::string json;
+        for (int i = 0; i < options_.reps; ++i) {
+            json = connection_->value("EXPLAIN (ANALYZE, COSTS off, FORMAT json) " + q.sql);
+            kernel.push_back(json_sum(json, "Device Run Time"));
+            planning.push_back(json_sum(json, "Planning Time"));
+        }
+        m.plan = plan_of(json);
+        m.planning_ms = median(planning);
+        if (m.plan.nodes > 0)
+            m.kernel_ms = median(kernel);
+    }
+
+    // Leaves the device with the tables' columns but without a kernel: removes the compiled ones, which lie below the
+    // data directory, and ends the device's process, which also holds them in memory and comes back by itself.
+    void forget_kernels() {
+        try {
+            const std::string pid = connection_->value("SELECT max(pid) FROM gpuscan_device");
+            connection_->exec("COPY (SELECT) TO PROGRAM 'find gpuscan -maxdepth 1 -type f -delete; kill -KILL " + pid +
+                              "'");
+            const std::string ready = "SELECT count(*) FROM gpuscan_device WHERE state = 'ready' AND pid <> " + pid +
+                                      " AND current_setting('gpuscan.device') IN (kind, 'auto')";
+            for (int i = 0; connection_->value(ready) == "0"; ++i) {
+                if (i == 600)
+                    throw pg::Error("the device's process does not come back");
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            }
+            for (const char *name : table_names)
+                connection_->exec("SELECT gpuscan_prewarm($1::regclass)", {name});
+        } catch (const pg::Error &e) {
+            throw pg::Error(std::string("--first cannot remove the compiled kernels (it takes a superuser): ") +
+                            e.what());
+        }
+    }
+
+    std::vector<std::optional<double>> first_executions() {
+        forget_kernels();
+        offload_on();
+        std::vector<std::optional<double>> times;
+        for (const Query &q : queries_) {
+            std::optional<Answer> answer;
+            bool equal = true;
+            times.push_back(time_once(q, answer, equal));
+        }
+        return times;
     }
 
     Measured measure(const Query &q) {
@@ -383,7 +453,8 @@ class Runner {
         offload_off();
         if (plan_of(connection_->value("EXPLAIN (FORMAT json) " + q.sql)).nodes > 0)
             throw pg::Error(q.name + ": gpuscan takes part in the plan although gpuscan.offload = off");
-        m.postgres_ms = hot_median(q, expected, m.equal);
+        if (options_.postgres_reps > 0)
+            m.postgres_ms = hot_median(q, 1, options_.postgres_reps, expected, m.equal);
         if (!options_.extension)
             return m;
         try {
@@ -393,8 +464,8 @@ class Runner {
                     connection_->exec("SELECT gpuscan_evict($1::regclass)", {name});
                 m.cold_ms = time_once(q, expected, m.equal);
             }
-            m.gpuscan_ms = hot_median(q, expected, m.equal);
-            m.plan = plan_of(connection_->value("EXPLAIN (ANALYZE, TIMING off, COSTS off, FORMAT json) " + q.sql));
+            m.gpuscan_ms = hot_median(q, options_.warmups, options_.reps, expected, m.equal);
+            explain(q, m);
         } catch (const pg::Error &e) {
             m.equal = false;
             m.error = e.what();
@@ -434,24 +505,33 @@ class Runner {
     void print_header() {
         const auto setting = [&](const char *name) { return connection_->value(std::string("SHOW ") + name); };
         std::printf(
-            "%s; PostgreSQL %s, %s parallel workers, jit %s, shared_buffers %s; %s; hot median of %d\n",
+            "%s; PostgreSQL %s, %s parallel workers, jit %s, shared_buffers %s; %s; hot median of %d after %d warm-ups "
+            "(PostgreSQL: %d after 1)\n",
             data_set().c_str(), split(setting("server_version"), ' ')[0].c_str(),
             setting("max_parallel_workers_per_gather").c_str(), setting("jit").c_str(),
             setting("shared_buffers").c_str(),
             !options_.extension
                 ? "without gpuscan"
                 : ("gpuscan.offload " + (options_.offload.empty() ? std::string("default") : options_.offload)).c_str(),
-            options_.reps);
-        print_columns("query", "PostgreSQL ms", "gpuscan ms", "cold ms", "ratio", "equal?", "device", "nodes");
+            options_.reps, options_.warmups, options_.postgres_reps);
+        print_columns({"query", "PostgreSQL ms", "gpuscan ms", "cold ms", "first ms", "ratio", "equal?", "device",
+                       "nodes", "kernels ms", "planning ms"});
     }
 
-    void print_columns(const std::string &query, const std::string &postgres, const std::string &gpuscan,
-                       const std::string &cold, const std::string &ratio, const std::string &equal,
-                       const std::string &device, const std::string &nodes) const {
-        std::printf("%-6s %14s %12s", query.c_str(), postgres.c_str(), gpuscan.c_str());
+    struct Line {
+        std::string query, postgres, gpuscan, cold, first, ratio, equal, device, nodes, kernel, planning;
+    };
+
+    void print_columns(const Line &l) const {
+        std::printf("%-6s %14s %12s", l.query.c_str(), l.postgres.c_str(), l.gpuscan.c_str());
         if (options_.cold)
-            std::printf(" %12s", cold.c_str());
-        std::printf(" %8s  %-6s  %-20s %5s\n", ratio.c_str(), equal.c_str(), device.c_str(), nodes.c_str());
+            std::printf(" %12s", l.cold.c_str());
+        if (options_.first)
+            std::printf(" %12s", l.first.c_str());
+        std::printf(" %8s  %-6s  %-20s %5s", l.ratio.c_str(), l.equal.c_str(), l.device.c_str(), l.nodes.c_str());
+        if (options_.extension)
+            std::printf(" %11s %11s", l.kernel.c_str(), l.planning.c_str());
+        std::printf("\n");
         std::fflush(stdout);
     }
 
@@ -463,52 +543,67 @@ class Runner {
         return text;
     }
 
-    static std::optional<double> ratio_of(double postgres, std::optional<double> gpuscan) {
-        if (!gpuscan || *gpuscan <= 0)
+    static std::optional<double> ratio_of(std::optional<double> postgres, std::optional<double> gpuscan) {
+        if (!postgres || !gpuscan || *gpuscan <= 0)
             return std::nullopt;
-        return postgres / *gpuscan;
+        return *postgres / *gpuscan;
     }
 
+    // Whether the device's results were compared with PostgreSQL's.
+    bool compared() const { return options_.extension && options_.postgres_reps > 0; }
+
     void print_line(const Measured &m) const {
-        print_columns(m.query, number(m.postgres_ms, "%.1f", "-"), number(m.gpuscan_ms, "%.1f", "-"),
-                      number(m.cold_ms, "%.1f", "-"), number(ratio_of(m.postgres_ms, m.gpuscan_ms), "%.2f", "-"),
-                      !m.error.empty()                 ? "ERROR"
-                      : !options_.extension && m.equal ? "-"
-                      : m.equal                        ? "yes"
-                                                       : "NO",
-                      m.plan.device, options_.extension ? std::to_string(m.plan.nodes) : "-");
+        print_columns({m.query, number(m.postgres_ms, "%.1f", "-"), number(m.gpuscan_ms, "%.2f", "-"),
+                       number(m.cold_ms, "%.1f", "-"), number(m.first_ms, "%.1f", "-"),
+                       number(ratio_of(m.postgres_ms, m.gpuscan_ms), "%.2f", "-"),
+                       !m.error.empty()         ? "ERROR"
+                       : !compared() && m.equal ? "-"
+                       : m.equal                ? "yes"
+                                                : "NO",
+                       m.plan.device, options_.extension ? std::to_string(m.plan.nodes) : "-",
+                       number(m.kernel_ms, "%.3f", "-"), number(m.planning_ms, "%.3f", "-")});
         if (!m.error.empty())
             std::fprintf(stderr, "ssb-run: %s with gpuscan: %s\n", m.query.c_str(), m.error.c_str());
     }
 
     // The sums run over the queries that have a time on both sides; returns whether every result was right.
     bool print_sum(const std::vector<Measured> &table) const {
-        double postgres = 0, postgres_both = 0, gpuscan = 0, cold = 0;
+        double postgres = 0, postgres_both = 0, gpuscan = 0, cold = 0, first = 0, kernel = 0, planning = 0;
         int timed = 0, equal = 0, one_node = 0;
         for (const Measured &m : table) {
-            postgres += m.postgres_ms;
+            postgres += m.postgres_ms.value_or(0);
             equal += m.equal;
             one_node += m.plan.nodes == 1;
             if (m.gpuscan_ms) {
                 ++timed;
-                postgres_both += m.postgres_ms;
+                postgres_both += m.postgres_ms.value_or(0);
                 gpuscan += *m.gpuscan_ms;
                 cold += m.cold_ms.value_or(0);
+                first += m.first_ms.value_or(0);
+                kernel += m.kernel_ms.value_or(0);
+                planning += m.planning_ms.value_or(0);
             }
         }
         const int count = static_cast<int>(table.size());
         const auto of_all = [&](int n) { return std::to_string(n) + "/" + std::to_string(count); };
+        const auto sum = [&](double v, const char *pattern, bool any) {
+            return any ? number(v, pattern, "") : std::string("-");
+        };
         if (!options_.extension) {
-            print_columns("sum", number(postgres, "%.1f", ""), "-", "-", "-", "-", "-", "-");
+            print_columns({"sum", number(postgres, "%.1f", ""), "-", "-", "-", "-", "-", "-", "-", "-", "-"});
             if (equal < count)
                 std::printf("%d of %d queries gave different results in different runs\n", count - equal, count);
             return equal == count;
         }
-        print_columns("sum", number(postgres, "%.1f", ""), timed ? number(gpuscan, "%.1f", "") : "-",
-                      timed ? number(cold, "%.1f", "") : "-",
-                      number(timed ? ratio_of(postgres_both, gpuscan) : std::nullopt, "%.2f", "-"), of_all(equal), "",
-                      "");
-        std::printf("%s equal, %s with exactly one device node\n", of_all(equal).c_str(), of_all(one_node).c_str());
+        const bool both = timed > 0 && options_.postgres_reps > 0;
+        print_columns({"sum", sum(postgres, "%.1f", options_.postgres_reps > 0), sum(gpuscan, "%.2f", timed > 0),
+                       sum(cold, "%.1f", timed > 0), sum(first, "%.1f", timed > 0),
+                       number(both ? ratio_of(postgres_both, gpuscan) : std::nullopt, "%.2f", "-"),
+                       compared() ? of_all(equal) : "-", "", "", sum(kernel, "%.3f", timed > 0),
+                       sum(planning, "%.3f", timed > 0)});
+        if (compared())
+            std::printf("%s equal, ", of_all(equal).c_str());
+        std::printf("%s with exactly one device node\n", of_all(one_node).c_str());
         if (timed < count)
             std::printf("%d of %d queries failed with gpuscan and are in neither its sum nor the ratio\n",
                         count - timed, count);
@@ -532,15 +627,17 @@ class Runner {
         }
     }
 
-    // Both files have the same columns; in the cold one gpuscan_ms is the time with an empty cache.
+    // Both files have the same columns; in the cold one gpuscan_ms is the time with an empty cache. The last columns are
+    // of hot runs in both.
     void write_csv_file(const std::string &path, const std::vector<Measured> &table, bool cold) const {
         std::ofstream out(path);
-        out << "query,postgres_ms,gpuscan_ms,ratio,equal,device,nodes\n";
+        out << "query,postgres_ms,gpuscan_ms,ratio,equal,device,nodes,kernel_ms,planning_ms,first_ms\n";
         for (const Measured &m : table) {
             const std::optional<double> &ms = cold ? m.cold_ms : m.gpuscan_ms;
             out << m.query << ',' << number(m.postgres_ms, "%.3f", "") << ',' << number(ms, "%.3f", "") << ','
                 << number(ratio_of(m.postgres_ms, ms), "%.3f", "") << ',' << equal_for_csv(m) << ','
-                << csv_field(m.plan.device) << ',' << m.plan.nodes << '\n';
+                << csv_field(m.plan.device) << ',' << m.plan.nodes << ',' << number(m.kernel_ms, "%.3f", "") << ','
+                << number(m.planning_ms, "%.3f", "") << ',' << number(m.first_ms, "%.3f", "") << '\n';
         }
         out.close();
         if (!out)
@@ -549,7 +646,7 @@ class Runner {
     }
 
     const char *equal_for_csv(const Measured &m) const {
-        if (!options_.extension && m.equal)
+        if (!compared() && m.equal)
             return "";
         return m.equal ? "true" : "false";
     }
@@ -567,8 +664,12 @@ constexpr char help[] =
 
 Usage: ssb-run [OPTION]...
 
-  --reps N          counted runs of each query on each side, after one that is not counted (default 3)
+  --reps N          counted runs of each query with gpuscan; their median counts (default 5)
+  --warmups N       runs before them that are not counted (default 2)
+  --postgres-reps N counted runs of PostgreSQL's own plan, after one that is not counted (default 3; 0: it does not run,
+                    and results are not compared)
   --cold            also time each query once with gpuscan's cache empty (pages in shared_buffers)
+  --first           also time each query's first execution ever: compiled kernels removed, columns in the cache
   --device NAME     set gpuscan.device (host, cuda, ...)
   --offload MODE    set gpuscan.offload (auto or force) for the runs with gpuscan (default: as it is)
   --workers N       parallel workers for PostgreSQL: max_parallel_workers_per_gather, and parallel_workers of
@@ -610,7 +711,10 @@ int parse_int(const char *option, const char *text, int least, int most) {
 Options parse(int argc, char **argv) {
     enum {
         reps = 1,
+        warmups,
+        postgres_reps,
         cold,
+        first,
         device,
         offload,
         workers,
@@ -626,7 +730,10 @@ Options parse(int argc, char **argv) {
     };
     static const option known[] = {
         {"reps", required_argument, nullptr, reps},
+        {"warmups", required_argument, nullptr, warmups},
+        {"postgres-reps", required_argument, nullptr, postgres_reps},
         {"cold", no_argument, nullptr, cold},
+        {"first", no_argument, nullptr, first},
         {"device", required_argument, nullptr, device},
         {"offload", required_argument, nullptr, offload},
         {"workers", required_argument, nullptr, workers},
@@ -648,8 +755,17 @@ Options parse(int argc, char **argv) {
         case reps:
             o.reps = parse_int("reps", optarg, 1, 1000);
             break;
+        case warmups:
+            o.warmups = parse_int("warmups", optarg, 0, 1000);
+            break;
+        case postgres_reps:
+            o.postgres_reps = parse_int("postgres-reps", optarg, 0, 1000);
+            break;
         case cold:
             o.cold = true;
+            break;
+        case first:
+            o.first = true;
             break;
         case device:
             o.device = optarg;
@@ -701,8 +817,10 @@ Options parse(int argc, char **argv) {
         usage_error(std::string("what is '") + argv[optind] + "'?");
     if (!o.offload.empty() && o.offload != "auto" && o.offload != "force")
         usage_error("--offload takes auto or force, not '" + o.offload + "'");
-    if (!o.extension && (o.cold || !o.offload.empty() || !o.device.empty()))
-        usage_error("--no-extension goes with none of --cold, --offload and --device");
+    if (!o.extension && (o.cold || o.first || !o.offload.empty() || !o.device.empty()))
+        usage_error("--no-extension goes with none of --cold, --first, --offload and --device");
+    if (!o.extension && o.postgres_reps == 0)
+        usage_error("--no-extension with --postgres-reps 0 leaves nothing to measure");
     return o;
 }
 
