@@ -109,6 +109,20 @@ need() {
 
 # ---- the server ----
 
+# Builds the Star Schema Benchmark's programs, if there is a compiler, and sees that they are there; the array ssb is the
+# command of its runner with the common options.
+build_ssb() {
+    local s
+    if command -v make >/dev/null && command -v "${CXX:-g++}" >/dev/null; then
+        make -s -C "$bench" PG_CONFIG="${PG_CONFIG:-pg_config}" >&2 || fail "cannot build the benchmark's programs"
+    fi
+    [[ -x $bench/ssb/ssb-gen && -x $bench/ssb/ssb-run ]] || fail "the benchmark's programs are not built (make bench-tools)"
+    ssb=("$bench/ssb/ssb-run" --offload "$offload" ${device:+--device "$device"} ${workers:+--workers "$workers"})
+    for s in "${settings[@]}"; do
+        ssb+=(--set "$s")
+    done
+}
+
 # The settings of every measured session.
 session_options() {
     local options="-c client_min_messages=warning -c search_path=$schema,public" s

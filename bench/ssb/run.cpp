@@ -10,6 +10,10 @@
 // starts anew, then the columns are read into its cache, so that what the first execution costs beyond a later one is
 // making its kernels.
 //
+// --new-connections shows instead what a query costs in a fresh session: its time from connecting to the result, the same
+// query's hot time, and the time of "SELECT 1" from connecting on, which is PostgreSQL's own cost of a connection. What
+// is left is what the first query of a session costs more; of it, "own" is PostgreSQL's: reading the catalogs to plan.
+//
 // --selectivity shows instead which share of the line orders each query selects, beside the paper's.
 
 #include <getopt.h>
@@ -70,6 +74,7 @@ struct Options {
     int workers = -1;
     bool cold = false;
     bool first = false;
+    bool new_connections = false;
     bool extension = true;
     bool selectivity = false;
 };
@@ -306,7 +311,83 @@ class Runner {
         return all_good ? 0 : 1;
     }
 
+    // What the first query of a session costs; see the head of this file.
+    int show_new_connections() {
+        prepare_server();
+        print_header_line();
+        std::printf("%-6s %10s %10s %10s %10s %10s\n", "query", "hot ms", "new ms", "connect ms", "more ms", "own ms");
+        std::ofstream out;
+        if (!options_.csv.empty())
+            out.open(options_.csv);
+        out << "query,hot_ms,new_ms,connect_ms,more_ms,own_ms\n";
+        double most = 0;
+        for (const Query &q : queries_) {
+            const std::string explain = "EXPLAIN " + q.sql;
+            offload_on();
+            const double hot = sql_median(q.sql, false), fresh = sql_median(q.sql, true);
+            offload_off();
+            const double connect = sql_median("SELECT 1", true);
+            const double own = sql_median(explain, true) - connect - sql_median(explain, false);
+            const double more = fresh - hot - connect;
+            most = std::max(most, more);
+            std::printf("%-6s %10.2f %10.2f %10.2f %10.2f %10.2f\n", q.name.c_str(), hot, fresh, connect, more, own);
+            std::fflush(stdout);
+            char line[256];
+            std::snprintf(line, sizeof line, "%s,%.3f,%.3f,%.3f,%.3f,%.3f\n", q.name.c_str(), hot, fresh, connect, more,
+                          own);
+            out << line;
+        }
+        std::printf("at most %.2f ms more in a new session\n", most);
+        out.close();
+        if (!options_.csv.empty()) {
+            if (!out)
+                throw pg::Error("cannot write " + options_.csv);
+            std::printf("written: %s\n", options_.csv.c_str());
+        }
+        return 0;
+    }
+
   private:
+    // Median time of a statement in the old session, or each time in a new one with the same settings, from connecting
+    // to its result.
+    double sql_median(const std::string &sql, bool in_new_session) {
+        if (in_new_session)
+            setenv("PGOPTIONS", session_settings().c_str(), 1);
+        std::vector<double> times;
+        for (int i = 0; i < options_.warmups + options_.reps; ++i) {
+            const auto start = std::chrono::steady_clock::now();
+            if (in_new_session) {
+                pg::Connection fresh(options_.dbname, "ssb-run");
+                fresh.exec(sql);
+                times.push_back(milliseconds_since(start)); // the session's end is not the client's wait
+            } else {
+                connection_->exec(sql);
+                times.push_back(milliseconds_since(start));
+            }
+        }
+        times.erase(times.begin(), times.begin() + options_.warmups);
+        return median(times);
+    }
+
+    static double milliseconds_since(std::chrono::steady_clock::time_point start) {
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    }
+
+    // What this session has set, as the command line of a new one.
+    std::string session_settings() {
+        pg::Result r = connection_->exec("SELECT name, setting FROM pg_settings WHERE source = 'session'");
+        std::string text;
+        for (int i = 0; i < r.rows(); ++i) {
+            text += " -c " + r.get(i, 0) + "=";
+            for (char c : r.get(i, 1)) {
+                if (c == ' ' || c == '\\')
+                    text += '\\';
+                text += c;
+            }
+        }
+        return text;
+    }
+
     // Connects and sets everything that holds for both sides.
     void open() {
         connection_ = std::make_unique<pg::Connection>(options_.dbname, "ssb-run");
@@ -502,7 +583,7 @@ class Runner {
 
     // ---- output ----
 
-    void print_header() {
+    void print_header_line() {
         const auto setting = [&](const char *name) { return connection_->value(std::string("SHOW ") + name); };
         std::printf(
             "%s; PostgreSQL %s, %s parallel workers, jit %s, shared_buffers %s; %s; hot median of %d after %d warm-ups "
@@ -514,6 +595,10 @@ class Runner {
                 ? "without gpuscan"
                 : ("gpuscan.offload " + (options_.offload.empty() ? std::string("default") : options_.offload)).c_str(),
             options_.reps, options_.warmups, options_.postgres_reps);
+    }
+
+    void print_header() {
+        print_header_line();
         print_columns({"query", "PostgreSQL ms", "gpuscan ms", "cold ms", "first ms", "ratio", "equal?", "device",
                        "nodes", "kernels ms", "planning ms"});
     }
@@ -670,6 +755,8 @@ Usage: ssb-run [OPTION]...
                     and results are not compared)
   --cold            also time each query once with gpuscan's cache empty (pages in shared_buffers)
   --first           also time each query's first execution ever: compiled kernels removed, columns in the cache
+  --new-connections show instead what each query costs more as the first of a session, beyond PostgreSQL's own cost of a
+                    new connection
   --device NAME     set gpuscan.device (host, cuda, ...)
   --offload MODE    set gpuscan.offload (auto or force) for the runs with gpuscan (default: as it is)
   --workers N       parallel workers for PostgreSQL: max_parallel_workers_per_gather, and parallel_workers of
@@ -715,6 +802,7 @@ Options parse(int argc, char **argv) {
         postgres_reps,
         cold,
         first,
+        new_connections,
         device,
         offload,
         workers,
@@ -734,6 +822,7 @@ Options parse(int argc, char **argv) {
         {"postgres-reps", required_argument, nullptr, postgres_reps},
         {"cold", no_argument, nullptr, cold},
         {"first", no_argument, nullptr, first},
+        {"new-connections", no_argument, nullptr, new_connections},
         {"device", required_argument, nullptr, device},
         {"offload", required_argument, nullptr, offload},
         {"workers", required_argument, nullptr, workers},
@@ -763,6 +852,9 @@ Options parse(int argc, char **argv) {
             break;
         case cold:
             o.cold = true;
+            break;
+        case new_connections:
+            o.new_connections = true;
             break;
         case first:
             o.first = true;
@@ -817,8 +909,8 @@ Options parse(int argc, char **argv) {
         usage_error(std::string("what is '") + argv[optind] + "'?");
     if (!o.offload.empty() && o.offload != "auto" && o.offload != "force")
         usage_error("--offload takes auto or force, not '" + o.offload + "'");
-    if (!o.extension && (o.cold || o.first || !o.offload.empty() || !o.device.empty()))
-        usage_error("--no-extension goes with none of --cold, --first, --offload and --device");
+    if (!o.extension && (o.cold || o.first || o.new_connections || !o.offload.empty() || !o.device.empty()))
+        usage_error("--no-extension goes with none of --cold, --first, --new-connections, --offload and --device");
     if (!o.extension && o.postgres_reps == 0)
         usage_error("--no-extension with --postgres-reps 0 leaves nothing to measure");
     return o;
@@ -830,7 +922,9 @@ int main(int argc, char **argv) {
     try {
         const Options options = parse(argc, argv);
         Runner runner(options);
-        return options.selectivity ? runner.show_selectivity() : runner.run();
+        return options.selectivity       ? runner.show_selectivity()
+               : options.new_connections ? runner.show_new_connections()
+                                         : runner.run();
     } catch (const std::exception &e) {
         std::fprintf(stderr, "ssb-run: %s\n", e.what());
         return 2;
