@@ -13,6 +13,7 @@ int guc_device = DEVICE_AUTO;
 int guc_device_memory_share = 80;
 bool guc_exact_float = false;
 bool guc_explain_refusals = false;
+int guc_feed_workers = -1;
 int guc_host_threads = 0;
 int guc_max_requests = 64;
 int guc_offload = OFFLOAD_AUTO;
@@ -51,6 +52,11 @@ void guc_init() {
     DefineCustomBoolVariable("gpuscan.explain_refusals", "Reports at plan time why a query does not run on the device.",
                              nullptr, &guc_explain_refusals, guc_explain_refusals, PGC_USERSET, 0, nullptr, nullptr,
                              nullptr);
+    DefineCustomIntVariable("gpuscan.feed_workers",
+                            "Sets the most parallel workers that bring a table's pages to the device.",
+                            "They are started for the length of a scan that finds many pages missing in the cache, and "
+                            "taken from max_parallel_workers. -1 means up to 7, by the number of processor cores.",
+                            &guc_feed_workers, guc_feed_workers, -1, 1024, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("gpuscan.host_threads", "Sets the number of threads of the CPU engine.",
                             "0 means one thread for every processor core.", &guc_host_threads, guc_host_threads, 0,
                             1024, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);

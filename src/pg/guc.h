@@ -13,6 +13,7 @@ extern int guc_device;              // gpuscan.device (USERSET): auto | cuda | h
 extern int guc_device_memory_share; // gpuscan.device_memory_share (SIGHUP, per cent of the GPU's memory)
 extern bool guc_exact_float;        // gpuscan.exact_float (USERSET): refuse plans that reorder float additions
 extern bool guc_explain_refusals;   // gpuscan.explain_refusals (USERSET): NOTICE with the reason at plan time
+extern int guc_feed_workers;        // gpuscan.feed_workers (USERSET): -1 = by the number of cores
 extern int guc_host_threads;        // gpuscan.host_threads (SIGHUP): threads of the host device, 0 = one per core
 extern int guc_max_requests;        // gpuscan.max_requests (POSTMASTER): fragments that can run at once
 extern int guc_offload;             // gpuscan.offload (USERSET): off | auto | force

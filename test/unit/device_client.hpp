@@ -298,6 +298,8 @@ struct Course {
     uint32_t decoded = 0, held = 0; // pages; chunks that the cache had in full
     Status status = Status::Ok;
     std::string message = {};
+    Client *helper = nullptr; // stages the table of facts
+    bool collects = true;     // what the helper has delivered
 
     bool ask(Command command, const Message &m, Answer *answer = nullptr) {
         Answer a = client.call(command, m);
@@ -350,6 +352,22 @@ struct Course {
         return feed_rows(source, r, bits_of(a));
     }
 
+    // As parallel workers do it.
+    bool feed_by_helper() {
+        Answer a;
+        if (!ask(Command::Share, Message().put(ShareRequest{1, 0, 100}), &a))
+            return false;
+        Course other{*helper, server};
+        const uint64_t ticket = a.head<ShareReply>().ticket;
+        const bool fed = other.ask(Command::Join, Message().put(JoinRequest{ticket})) && other.feed(0, server.fact) &&
+                         other.ask(Command::Close, Message());
+        status = other.status;
+        message = other.message;
+        decoded += other.decoded;
+        held += other.held;
+        return fed && (!collects || ask(Command::Collect, Message().put(CollectRequest{1, 0})));
+    }
+
     bool feed_rows(uint32_t source, const Relation &r, const PageBits &covered) {
         for (uint32_t page = 0; page < r.npages; ++page)
             if (!covered.test(page) && !ask(Command::DecodeRows, rows_message(source, server, r, {page})))
@@ -387,7 +405,7 @@ struct Course {
         if (!ask(Command::Open, open_message(join_program(with_lookup))) ||
             !ask(Command::DefineSource, define_message(0, server.dim, {1, 2})) ||
             !ask(Command::DefineSource, define_message(1, server.fact, {1, 2, 3})) || !feed(0, server.dim) ||
-            !ask(Command::Run, run_message(0)) || !feed(1, server.fact))
+            !ask(Command::Run, run_message(0)) || !(helper ? feed_by_helper() : feed(1, server.fact)))
             return false;
         if (with_lookup && !put_lookup(0, dictionary(1, 2), "odd"))
             return false;

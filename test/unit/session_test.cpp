@@ -73,6 +73,78 @@ TEST_F(SessionTest, JoinAndGroupByColdThenHot) {
     EXPECT_EQ(counters.pages_cached.load(), 86u);
 }
 
+TEST_F(SessionTest, AnotherSessionStages) {
+    auto c = client(), h = client();
+    for (int round = 0; round < 2; ++round) {
+        Course course{*c, server};
+        course.helper = h.get();
+        Groups groups;
+        ASSERT_TRUE(course.run(true, &groups)) << course.message;
+        EXPECT_EQ(groups, expected_groups(true));
+        EXPECT_EQ(course.decoded, round == 0 ? 43u : 0u);
+    }
+    EXPECT_GT(cache->bytes(), 0u);
+}
+
+TEST_F(SessionTest, WhatIsDeliveredMustBeCollected) {
+    auto c = client(), h = client();
+    Course course{*c, server};
+    course.helper = h.get();
+    course.collects = false;
+    Groups groups;
+    EXPECT_FALSE(course.run(false, &groups));
+    EXPECT_EQ(course.status, Status::Invalid);
+    course.collects = true;
+    groups.clear();
+    ASSERT_TRUE(course.run(false, &groups)) << course.message;
+    EXPECT_EQ(groups, expected_groups(false));
+}
+
+TEST_F(SessionTest, AHelperCanOnlyStageAndNotTwice) {
+    auto c = client(), h = client(), late = client();
+    Course leader{*c, server}, helper{*h, server}, third{*late, server};
+    Answer a;
+    auto open = [&] {
+        ASSERT_TRUE(leader.ask(Command::Open, open_message(join_program(false))));
+        ASSERT_TRUE(leader.ask(Command::DefineSource, define_message(0, server.dim, {1, 2})));
+        ASSERT_TRUE(leader.ask(Command::Share, Message().put(ShareRequest{0, 0, 100}), &a));
+    };
+    auto join = [&](Course &course) {
+        return course.ask(Command::Join, Message().put(JoinRequest{a.head<ShareReply>().ticket}));
+    };
+    open();
+    EXPECT_GT(a.head<ShareReply>().builders, 1u);
+    ASSERT_TRUE(join(helper));
+    ASSERT_TRUE(helper.feed(0, server.dim));
+    EXPECT_FALSE(leader.feed(0, server.dim)); // staged by the helper
+    EXPECT_EQ(leader.status, Status::Invalid);
+    EXPECT_FALSE(join(third)); // that session has ended
+    EXPECT_EQ(third.status, Status::Fallback);
+    open();
+    for (const auto &request : std::vector<std::pair<Command, Message>>{
+             {Command::DefineSource, define_message(0, server.dim, {1, 2})},
+             {Command::DecodeRows, rows_message(0, server, server.dim, {1})},
+             {Command::Batch, Message().put(BatchRequest{0, 1}).array(std::vector<uint8_t>(1)).put(int64_t(3))},
+             {Command::Run, run_message(0)},
+             {Command::Fetch, Message()},
+             {Command::Share, Message().put(ShareRequest{0, 0, 100})},
+             {Command::Collect, Message().put(CollectRequest{0, 0})}}) {
+        ASSERT_TRUE(join(helper));
+        EXPECT_FALSE(helper.ask(request.first, request.second)) << static_cast<int>(request.first);
+        EXPECT_EQ(helper.status, Status::Invalid);
+    }
+    // The leader goes while a helper builds: what it delivers is dropped, and no memory stays.
+    ASSERT_TRUE(join(helper));
+    server.dim.map_lsn = 0;
+    ASSERT_TRUE(helper.ask(Command::Stage, stage_message(0, server.dim, true)));
+    ASSERT_TRUE(helper.ask(Command::Decode, decode_message(0, server.dim, {0, 1, 2})));
+    ASSERT_TRUE(leader.ask(Command::Close, Message()));
+    ASSERT_TRUE(helper.ask(Command::Publish, publish_message(0)));
+    ASSERT_TRUE(helper.ask(Command::Close, Message()));
+    cache->evict_all();
+    EXPECT_EQ(cache->bytes(), 0u);
+}
+
 TEST_F(SessionTest, LookupOverTheDictionary) {
     auto c = client();
     Course course{*c, server};
@@ -449,6 +521,8 @@ TEST_F(SessionTest, SurvivesGarbage) {
         {Command::Decode, decode_message(1, server.fact, {0, 1, 2, 7})},
         {Command::Publish, publish_message(1)},
         {Command::Batch, Message().put(BatchRequest{1, 1}).array(std::vector<uint8_t>(1)).put(int64_t(3))},
+        {Command::Share, Message().put(ShareRequest{1, 0, 100})},
+        {Command::Collect, Message().put(CollectRequest{1, 0})},
         {Command::ReadDictionary, Message().put(ReadDictionaryRequest{1, 2, 0, 0})},
         {Command::PutLookup, Message().put(PutLookupRequest{0, 2, 0, 3}).put(int64_t(1)).put(int64_t(1 << 16))},
         {Command::Run, run_message(1)},

@@ -10,6 +10,7 @@
 
 #include "engine/cache.hpp"
 #include "engine/server/protocol.hpp"
+#include "engine/server/shared_source.hpp"
 
 namespace gpuscan {
 
@@ -46,6 +47,8 @@ class Devices {
                 devices.push_back(device);
         return devices;
     }
+
+    Shares shares; // sources of sessions that others may join
 
   private:
     ServedDeviceRef &place(protocol::DeviceKind kind) { return kind == protocol::DeviceKind::Cuda ? cuda_ : host_; }

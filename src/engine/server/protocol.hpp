@@ -28,6 +28,8 @@
 //       every page that is not in `covered` is read row by row by the backend:
 //       DecodeRows* / Batch*                                        -> transient rows
 //     ReadDictionary* / PutLookup*   for every lookup of the source that has grown
+//     parallel workers may stage the chunks of a source with the leader, each in a slot of its own:
+//       Share (leader) -> ticket; Join (worker); Stage, Decode*, Publish (worker); Collect (leader), before it runs
 //     Run             the pipeline over what was staged (several times when a reply said pass_full)
 //     Fetch*          groups
 //     Close
@@ -61,6 +63,9 @@ enum class Command : uint32_t {
     Stage,
     Decode, // pages of the staged chunk that is being built
     Publish,
+    Share,      // lets the sessions of parallel workers join a source
+    Join,       // instead of Open, by such a session: its source 0 is the shared one
+    Collect,    // what they have delivered
     DecodeRows, // pages with tuple masks, into the source's transient rows
     Batch,      // rows that the backend decoded itself
     ReadDictionary,
@@ -239,6 +244,29 @@ struct PublishRequest { // nbad uint16
     uint32_t nbad;
     uint32_t map_unchanged; // 1: the map page still has map_lsn and the bits; 0: publish without a map LSN
     uint32_t unused;
+};
+
+// Shares a source with parallel workers until the session ends.
+struct ShareRequest {
+    uint32_t source;
+    uint32_t unused;
+    uint64_t rows_per_chunk; // about
+};
+struct ShareReply {
+    uint64_t ticket;
+    uint32_t builders; // chunks that may be built at the same time, the leader's included
+    uint32_t unused;
+};
+struct JoinRequest {
+    uint64_t ticket;
+};
+struct CollectRequest {
+    uint32_t source;
+    uint32_t unused;
+};
+struct CollectReply {
+    uint32_t chunks;
+    uint32_t pass_full;
 };
 
 // Rows decoded by the backend. Per column: nulls (nrows bytes), then values (nrows * width) or, for Code columns,

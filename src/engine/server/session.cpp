@@ -20,6 +20,11 @@ void check(bool good, const char *what) {
         throw InvalidMessage(what);
 }
 
+bool is_staging(Command command) {
+    return command == Command::StageMany || command == Command::Stage || command == Command::Decode ||
+           command == Command::Publish;
+}
+
 void copy_text(char *to, size_t size, const std::string &from) {
     size_t n = std::min(size - 1, from.size());
     memcpy(to, from.data(), n);
@@ -85,6 +90,8 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
     switch (request.command) {
     case Command::Open:
         return open(in, out, request.cancel);
+    case Command::Join:
+        return join(in);
     case Command::Close:
         return reset();
     case Command::Evict:
@@ -97,6 +104,7 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         break;
     }
     check(is_open(), "no program is open");
+    check(!program_.pipelines.empty() || is_staging(request.command), "the session has joined another one to stage");
     if (request.cancel != nullptr && request.cancel->load(std::memory_order_relaxed) != 0)
         throw Cancelled();
     switch (request.command) {
@@ -110,6 +118,10 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         return decode(in, out, request.cancel);
     case Command::Publish:
         return publish(in, out);
+    case Command::Share:
+        return share(in, out);
+    case Command::Collect:
+        return collect(in, out);
     case Command::DecodeRows:
         return decode_rows(in, out, request.cancel);
     case Command::Batch:
@@ -230,6 +242,37 @@ void Session::publish(MessageReader &in, MessageWriter &out) {
     SourceFeed &source = feed(request.source);
     const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
     put_staged(out, source.publish(bad, request.map_unchanged != 0), source);
+}
+
+void Session::share(MessageReader &in, MessageWriter &out) {
+    const ShareRequest request = in.head<ShareRequest>();
+    SourceFeed &source = feed(request.source);
+    const std::shared_ptr<SharedSource> shared = source.share();
+    check(shared != nullptr, "the source cannot be shared");
+    ShareReply reply = {};
+    reply.ticket = devices_.shares.offer(device_, shared);
+    reply.builders = source.builders(request.rows_per_chunk);
+    out.put(reply);
+}
+
+// The session has no program: it can stage, and nothing else.
+void Session::join(MessageReader &in) {
+    reset();
+    const JoinRequest request = in.head<JoinRequest>();
+    Shares::Share share = devices_.shares.find(request.ticket);
+    if (!share)
+        throw DeviceError("the session to be joined has ended");
+    device_ = std::move(share.device);
+    feeds_.push_back(std::make_unique<SourceFeed>(*device_, counters_, std::move(share.source)));
+}
+
+void Session::collect(MessageReader &in, MessageWriter &out) {
+    const CollectRequest request = in.head<CollectRequest>();
+    SourceFeed &source = feed(request.source);
+    CollectReply reply = {};
+    reply.chunks = source.collect();
+    reply.pass_full = source.pass_full();
+    out.put(reply);
 }
 
 void Session::put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &source) const {

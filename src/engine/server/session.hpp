@@ -59,6 +59,9 @@ class Session {
     void decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void publish(MessageReader &in, MessageWriter &out);
+    void share(MessageReader &in, MessageWriter &out);
+    void join(MessageReader &in);
+    void collect(MessageReader &in, MessageWriter &out);
     void batch(MessageReader &in, MessageWriter &out);
     void read_dictionary(MessageReader &in, MessageWriter &out);
     void put_lookup(MessageReader &in);

@@ -9,8 +9,7 @@ using namespace protocol;
 
 namespace {
 
-// A pass is full when the session keeps this part of the cache from being evicted, or this part of it is its own.
-constexpr size_t held_part = 2, private_part = 8;
+constexpr size_t builders_part = 4; // of the cache, for chunks that are being built
 
 void check(bool good, const char *what) {
     if (!good)
@@ -46,8 +45,23 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
         ids_.push_back(cached->id);
         cached_.push_back(std::move(cached));
     }
+    shared_ = std::make_shared<SharedSource>(relation_, cached_, began_);
     decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
     batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
+}
+
+SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, std::shared_ptr<SharedSource> source)
+    : device_(device), cache_(device.cache), counters_(counters), began_(source->began), joined_(true),
+      relation_(source->relation), cached_(source->columns), shared_(std::move(source)), max_code_(cached_.size(), -1) {
+    for (const ColumnRef &column : cached_) {
+        columns_.push_back({column->layout.type, &column->layout, column->dictionary.get()});
+        ids_.push_back(column->id);
+    }
+}
+
+SourceFeed::~SourceFeed() {
+    if (shared_ && !joined_)
+        shared_->close();
 }
 
 ChunkBuilder::Allocate SourceFeed::cache_allocator(bool *squeezed) {
@@ -62,7 +76,7 @@ ChunkBuilder::Allocate SourceFeed::work_allocator() {
 
 SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits &visible, const uint64_t *lsns) {
     check(relation_ != nullptr, "the source is not a relation");
-    check(staged_.count(request.chunk) == 0, "the chunk is staged already");
+    check(!shared_->is_staged(request.chunk), "the chunk is staged already");
     build_.reset();
     const bool identity = request.map_lsn != 0;
     ChunkQuestion question;
@@ -93,7 +107,7 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
 
 bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, const PageBits &visible, uint32_t pages) {
     check(relation_ != nullptr, "the source is not a relation");
-    check(staged_.count(chunk) == 0, "the chunk is staged already");
+    check(!shared_->is_staged(chunk), "the chunk is staged already");
     check(map_lsn != 0, "the map page has no LSN");
     const Cache::Snapshot now = cache_.chunk(relation_, chunk);
     if (!now.version || now.map_lsn != map_lsn || !now.version->known_pages.contains(visible))
@@ -103,18 +117,18 @@ bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, const PageBits
         if (column == now.version->columns.end() || !column->second.have.contains(visible))
             return false;
     }
-    staged_.insert(chunk);
+    shared_->note_staged(chunk);
     cache_.touch(relation_, chunk, cached_);
-    hold(*now.version, visible);
+    hold(*now.version, visible, false);
     count_hits(pages);
     return true;
 }
 
 SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered) {
-    staged_.insert(chunk);
+    shared_->note_staged(chunk);
     if (covered.any()) {
         cache_.touch(relation_, chunk, cached_);
-        hold(*version, covered);
+        hold(*version, covered, false);
         count_hits(covered.count());
     }
     return {StageState::Ready, covered};
@@ -177,17 +191,15 @@ SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad, bool ma
     const bool identity = map_unchanged && !build->is_private;
     std::shared_ptr<ChunkVersion> version = build->builder->finish(identity);
     PageBits usable = build->builder->covered();
-    const size_t held_before = held_bytes_;
-    hold(*version, usable);
+    hold(*version, usable, build->is_private);
     if (build->is_private) {
-        private_bytes_ += held_bytes_ - held_before;
         if (build->covered.any())
-            hold(*build->base, build->covered);
+            hold(*build->base, build->covered, false);
     } else {
         cache_.publish(build->token, std::move(version), identity ? build->map_lsn : 0, build->squeezed);
         counters_.chunks_built.fetch_add(1, std::memory_order_relaxed);
     }
-    staged_.insert(build->chunk);
+    shared_->note_staged(build->chunk);
     counters_.pages_decoded.fetch_add(build->builder->decoded_pages(), std::memory_order_relaxed);
     count_hits(build->covered.count());
     return {StageState::Ready, usable | build->covered};
@@ -201,18 +213,45 @@ void SourceFeed::count_hits(uint32_t pages) {
         column->hits.fetch_add(1, std::memory_order_relaxed);
 }
 
-void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered) {
-    Held held;
+void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered, bool is_private) {
+    HeldChunk held;
     held.rows = covered_rows(version, covered);
     if (held.rows.participating == 0)
         return;
     held.columns.reserve(ids_.size());
-    for (size_t c = 0; c < ids_.size(); ++c) {
-        held.columns.push_back(version.columns.at(ids_[c]));
-        held_bytes_ += held.columns.back().bytes();
-        note_codes(c, held.columns.back().stats.max);
+    for (uint32_t id : ids_) {
+        held.columns.push_back(version.columns.at(id));
+        held.bytes += held.columns.back().bytes();
     }
-    held_.push_back(std::move(held));
+    held.is_private = is_private;
+    if (joined_) {
+        shared_->deliver(std::move(held));
+        return;
+    }
+    shared_->count(held);
+    keep(std::move(held));
+}
+
+void SourceFeed::keep(HeldChunk chunk) {
+    for (size_t c = 0; c < ids_.size(); ++c)
+        note_codes(c, chunk.columns[c].stats.max);
+    held_.push_back(std::move(chunk));
+}
+
+uint32_t SourceFeed::collect() {
+    check(shared_ != nullptr && !joined_, "nobody delivers chunks of the source");
+    std::vector<HeldChunk> delivered = shared_->collect();
+    for (HeldChunk &chunk : delivered)
+        keep(std::move(chunk));
+    return static_cast<uint32_t>(delivered.size());
+}
+
+uint32_t SourceFeed::builders(uint64_t rows_per_chunk) const {
+    uint64_t width = 0;
+    for (const TransientColumn &column : columns_)
+        width += type_width(column.type) + 1;
+    const uint64_t bytes = std::max<uint64_t>(std::min<uint64_t>(rows_per_chunk, UINT32_MAX) * width, 1);
+    return static_cast<uint32_t>(std::min<uint64_t>(cache_.budget() / builders_part / bytes, UINT32_MAX));
 }
 
 // ---- transient rows -----------------------------------------------------------------------------------------------
@@ -220,7 +259,7 @@ void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered) {
 std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &window,
                                                 const std::vector<TupleMask> &masks,
                                                 const std::atomic<uint32_t> *cancel) {
-    check(relation_ != nullptr, "the source is not a relation");
+    check(decoded_ != nullptr, "the source takes no rows");
     check(decoded_->bytes() <= 2 * transient_limit, "the pass is full");
     try {
         std::vector<PageStatus> statuses = decoded_->decode(window, masks, cancel);
@@ -234,6 +273,7 @@ std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &w
 
 void SourceFeed::batch(MessageReader &message, uint32_t nrows) {
     check(nrows <= slot_buffer_size, "too many rows");
+    check(batched_ != nullptr, "the source takes no rows");
     check(batched_->bytes() <= 2 * transient_limit, "the pass is full");
     size_t full = 0;
     if (!batched_->add(message, nrows, &full))
@@ -264,14 +304,13 @@ void SourceFeed::give_up(const Undecodable &reason) {
 // ---- handing over -------------------------------------------------------------------------------------------------
 
 bool SourceFeed::pass_full() const {
-    size_t transient = batched_->bytes() + (decoded_ ? decoded_->bytes() : 0);
-    return transient > transient_limit || held_bytes_ > cache_.budget() / held_part ||
-           private_bytes_ > cache_.budget() / private_part;
+    size_t transient = (batched_ ? batched_->bytes() : 0) + (decoded_ ? decoded_->bytes() : 0);
+    return transient > transient_limit || (shared_ && shared_->full(cache_.budget()));
 }
 
 void SourceFeed::add_to(PassInput &input) {
     build_.reset();
-    for (const Held &held : held_) {
+    for (const HeldChunk &held : held_) {
         ChunkView view;
         view.nrows = held.rows.nrows;
         view.row_mask = held.rows.row_mask.empty() ? nullptr : held.rows.row_mask.data();
@@ -287,13 +326,19 @@ void SourceFeed::add_to(PassInput &input) {
 
 void SourceFeed::release(bool last) {
     build_.reset();
+    size_t bytes = 0, private_bytes = 0;
+    for (const HeldChunk &chunk : held_) {
+        bytes += chunk.bytes;
+        private_bytes += chunk.is_private ? chunk.bytes : 0;
+    }
     held_.clear();
-    held_bytes_ = private_bytes_ = 0;
+    if (shared_)
+        shared_->discount(bytes, private_bytes);
     if (decoded_)
         decoded_->clear();
     batched_->clear();
-    if (last)
-        staged_.clear();
+    if (last && shared_)
+        check(shared_->forget_staged(), "delivered chunks have not been collected");
 }
 
 void SourceFeed::note_codes(size_t column, int64_t code) {

@@ -3,10 +3,11 @@
 // Per map page of a relation: stage() says what the cache has, decode() and publish() bring the rest, decode_rows() and
 // batch() bring what no cache may hold. add_to() hands everything to a pipeline; release() lets go of it.
 //
+// The session of a parallel worker joins the source of another session (shared_source.hpp): it stages the same chunks, and
+// delivers them instead of holding them.
+//
 // A session holds column buffers, never a whole version, so that columns which it does not use can be evicted meanwhile.
 #pragma once
-
-#include <set>
 
 #include "engine/server/devices.hpp"
 #include "engine/server/transient.hpp"
@@ -26,6 +27,11 @@ class SourceFeed {
     // Columns of a relation; throws DeviceError when one of them is refused.
     SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const RelationFile &file,
                const std::string &path, const std::vector<std::pair<std::string, ColumnLayout>> &columns);
+    // Joins the source of another session.
+    SourceFeed(ServedDevice &device, protocol::Counters &counters, std::shared_ptr<SharedSource> source);
+    ~SourceFeed();
+    SourceFeed(const SourceFeed &) = delete;
+    SourceFeed &operator=(const SourceFeed &) = delete;
 
     struct Staged {
         protocol::StageState state = protocol::StageState::Ready;
@@ -42,6 +48,13 @@ class SourceFeed {
                                         const std::atomic<uint32_t> *cancel);
     void batch(MessageReader &message, uint32_t nrows);
 
+    // For those who want to join; nullptr: rows of a CPU plan, or joined itself.
+    std::shared_ptr<SharedSource> share() const { return joined_ ? nullptr : shared_; }
+    // How many chunks of so many rows may be built at the same time without crowding the cache.
+    uint32_t builders(uint64_t rows_per_chunk) const;
+    // Takes what others have delivered; returns how many chunks.
+    uint32_t collect();
+
     bool pass_full() const;
     void add_to(PassInput &input);
     void release(bool last); // last: the pipeline has read all; chunks may be staged again
@@ -53,10 +66,6 @@ class SourceFeed {
     int64_t max_code(uint32_t column) const; // largest code staged so far, -1: none
 
   private:
-    struct Held { // what is staged of one chunk
-        std::vector<ColumnValues> columns;
-        ChunkRows rows;
-    };
     struct Build {
         uint32_t chunk = 0;
         bool is_private = false;
@@ -74,7 +83,8 @@ class SourceFeed {
     Staged start_build(const protocol::StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
                        Cache::Token token);
     void drop_bad_pages(const std::vector<uint16_t> &bad);
-    void hold(const ChunkVersion &version, const PageBits &covered);
+    void hold(const ChunkVersion &version, const PageBits &covered, bool is_private);
+    void keep(HeldChunk chunk);
     void count_hits(uint32_t pages);
     void note_codes(size_t column, int64_t code);
     [[noreturn]] void give_up(const Undecodable &reason);
@@ -83,17 +93,17 @@ class SourceFeed {
     Cache &cache_;
     protocol::Counters &counters_;
     const uint64_t began_; // the cache's clock at the session's start
+    const bool joined_ = false;
     RelationRef relation_;
-    std::vector<ColumnRef> cached_; // relation
-    std::vector<uint32_t> ids_;     // relation
+    std::vector<ColumnRef> cached_;        // relation
+    std::shared_ptr<SharedSource> shared_; // relation
+    std::vector<uint32_t> ids_;            // relation
     std::vector<std::unique_ptr<Dictionary>> own_dictionaries_;
     std::vector<TransientColumn> columns_;
     std::vector<int64_t> max_code_;
 
     std::unique_ptr<Build> build_;
-    std::vector<Held> held_;
-    size_t held_bytes_ = 0, private_bytes_ = 0;
-    std::set<uint32_t> staged_; // chunks whose rows are or were in this scan
+    std::vector<HeldChunk> held_;
     std::unique_ptr<DecodedRows> decoded_;
     std::unique_ptr<BatchRows> batched_;
 };

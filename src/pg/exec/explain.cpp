@@ -221,6 +221,8 @@ void show_report(const Explainer *explainer) {
         ExplainPropertyUInteger("Pages by Row", nullptr, report->pages_by_row, es);
         ExplainPropertyUInteger("Rows from CPU", nullptr, report->rows_by_cpu, es);
     }
+    if (report->feed_workers > 0 || !is_text(es))
+        ExplainPropertyUInteger("Feed Workers", nullptr, report->feed_workers, es);
     ExplainPropertyUInteger("Rows In", nullptr, report->rows_in, es);
     if (report->grouping[0])
         ExplainPropertyText("Grouping", report->grouping, es);

@@ -24,7 +24,7 @@
 // and a page whose flag is clear while its bit is set would not have the bit cleared by writers).
 //
 // nblocks is taken after the snapshot: pages that come later hold nothing that the snapshot sees.
-#include "pg/exec/run.h"
+#include "pg/exec/feed.h"
 
 namespace gpuscan {
 namespace {
@@ -37,55 +37,13 @@ namespace {
 constexpr bool lock_pages = (GPUSCAN_TEST_NO_BARRIER & 1) == 0;
 constexpr bool lock_map = (GPUSCAN_TEST_NO_BARRIER & 2) == 0;
 
-constexpr Size bitmap_bytes_aligned = (protocol::bitmap_bytes + 7) / 8 * 8;
 constexpr uint32 map_bytes = BLCKSZ - MAXALIGN(SizeOfPageHeaderData);
 static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0, "a map page has two bits per heap page");
-constexpr uint32 chunks_ahead = 240; // that are asked for at once
 static_assert(chunks_ahead * (bitmap_bytes_aligned + sizeof(protocol::StageManyEntry)) + 64 <=
                   protocol::slot_buffer_size,
               "the bitmaps of all of them fit into a request");
 constexpr uint32 accepted_missing = 256; // so few pages are read row by row rather than waited for
 constexpr int longest_wait = 500;        // ms for another session's build, then the missing pages are read by row
-
-struct Window {
-    bool in_flight;
-    uint32 input_offset;
-    uint32 npages;
-    protocol::PageEntry *entries;
-    PageBuffer *buffers; // InvalidBuffer: copied
-};
-
-// A chunk of which the cache may have everything.
-struct ChunkAhead {
-    protocol::StageManyEntry question;
-    uint8 *visible; // NULL: every page is
-    uint32 npages;  // that are visible
-    bool held;      // by the session, all visible pages of it
-};
-
-struct ChunkFeed {
-    FragmentRun *run;
-    Relation relation;
-    int source;
-    BufferAccessStrategy strategy;
-    bool cacheable;
-    PageBuffer map_buffer;
-    int window_pages; // 0: copy
-    Window windows[2];
-    BlockNumber nblocks;
-    ChunkAhead ahead[chunks_ahead]; // from chunk first_ahead on
-    uint32 first_ahead, nahead;
-
-    uint32 chunk, npages;
-    BlockNumber first;
-    XLogRecPtr map_lsn;
-    uint8 visible[bitmap_bytes_aligned];
-    uint8 covered[bitmap_bytes_aligned];
-    uint8 missing[bitmap_bytes_aligned];
-    uint8 sent[bitmap_bytes_aligned]; // pages that the device decoded for this session
-    uint16 *bad;                      // decoded pages that must not be used: their second check failed
-    uint32 nbad;
-};
 
 bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
 void set_bit(uint8 *bitmap, uint32 i) { bitmap[i / 8] |= 1 << (i % 8); }
@@ -174,12 +132,6 @@ bool read_map(ChunkFeed *feed, XLogRecPtr *lsn, uint8 *bits, uint32 *set) {
         set_bits(bits, feed->npages);
     *set = all ? feed->npages : take_bits(bits, map, feed->npages);
     return true;
-}
-
-void go_to_chunk(ChunkFeed *feed, uint32 chunk) {
-    feed->chunk = chunk;
-    feed->first = chunk * pages_per_chunk;
-    feed->npages = feed->nblocks - feed->first < pages_per_chunk ? feed->nblocks - feed->first : pages_per_chunk;
 }
 
 // A map page of a table that was loaded without WAL has LSN 0, which identifies nothing. Logging the page as it is
@@ -519,7 +471,14 @@ void pause(int milliseconds) {
     CHECK_FOR_INTERRUPTS();
 }
 
-// Brings the chunk into the session as far as possible; `covered` says for which pages.
+} // namespace
+
+void go_to_chunk(ChunkFeed *feed, uint32 chunk) {
+    feed->chunk = chunk;
+    feed->first = chunk * pages_per_chunk;
+    feed->npages = feed->nblocks - feed->first < pages_per_chunk ? feed->nblocks - feed->first : pages_per_chunk;
+}
+
 bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
     FragmentRun *run = feed->run;
     *pass_full = false;
@@ -585,15 +544,8 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
     }
 }
 
-} // namespace
-
-bool feed_relation(FragmentRun *run, int source) {
-    Relation relation = run->relations[source];
-    MemoryContext context = AllocSetContextCreate(run->context, "GpuScan feed", ALLOCSET_DEFAULT_SIZES);
-    MemoryContext old = MemoryContextSwitchTo(context);
+ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, int source, BlockNumber nblocks) {
     ChunkFeed *feed = static_cast<ChunkFeed *>(palloc0(sizeof(ChunkFeed)));
-    BlockNumber nblocks = RelationGetNumberOfBlocks(relation);
-
     feed->run = run;
     feed->relation = relation;
     feed->source = source;
@@ -603,30 +555,77 @@ bool feed_relation(FragmentRun *run, int source) {
     // As a sequential scan does: a large table shall not wipe out shared_buffers.
     if (!RelationUsesLocalBuffers(relation) && nblocks > static_cast<BlockNumber>(NBuffers / 4))
         feed->strategy = GetAccessStrategy(BAS_BULKREAD);
-    pgstat_count_heap_scan(relation);
-    batch_begin(run, source);
+    return feed;
+}
 
-    bool fed = true;
-    for (uint32 chunk = 0; fed && Size(chunk) * pages_per_chunk < nblocks; ++chunk) {
-        if (feed->cacheable && chunk == feed->first_ahead + feed->nahead && !stage_ahead(feed, chunk)) {
-            fed = false;
-            break;
-        }
-        bool pass_full = false;
-        go_to_chunk(feed, chunk);
-        if (!feed->cacheable || !is_held(feed))
-            fed = stage_chunk(feed, &pass_full);
-        if (fed && pass_full)
-            fed = run_pipeline(run, false);
-        if (fed && !run->visible_only)
-            fed = feed_rows(run, source, feed->strategy, feed->first, feed->npages, feed->covered);
-    }
-    if (fed)
-        fed = batch_flush(run);
+void end_chunks(ChunkFeed *feed) {
     if (BufferIsValid(feed->map_buffer))
         ReleaseBuffer(feed->map_buffer);
     if (feed->strategy)
         FreeAccessStrategy(feed->strategy);
+}
+
+bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
+    return feed->run->visible_only ||
+           feed_rows(feed->run, feed->source, feed->strategy, feed->first, feed->npages, covered);
+}
+
+namespace {
+
+// Feeds the missing chunks of those that were asked for together with workers, where that pays.
+bool feed_missing(ChunkFeed *feed) {
+    uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
+    uint32 nchunks = 0;
+    uint64 npages = 0;
+    bool fed = true;
+    for (uint32 i = 0; i < feed->nahead; ++i) {
+        if (feed->ahead[i].held || feed->ahead[i].npages == 0)
+            continue;
+        chunks[nchunks++] = feed->first_ahead + i;
+        npages += feed->ahead[i].npages;
+    }
+    int nworkers = team_size(feed, nchunks, npages);
+    if (nworkers > 0) {
+        fed = feed_with_team(feed, chunks, nchunks, nworkers);
+        for (uint32 i = 0; i < nchunks; ++i)
+            feed->ahead[chunks[i] - feed->first_ahead].fed = true;
+    }
+    pfree(chunks);
+    return fed;
+}
+
+// The session has nothing of the chunk yet.
+bool feed_alone(ChunkFeed *feed) {
+    bool pass_full = false;
+    return stage_chunk(feed, &pass_full) && (!pass_full || run_pipeline(feed->run, false)) &&
+           feed_other_pages(feed, feed->covered);
+}
+
+bool feed_chunks(ChunkFeed *feed) {
+    for (uint32 chunk = 0; Size(chunk) * pages_per_chunk < feed->nblocks; ++chunk) {
+        if (feed->cacheable && chunk == feed->first_ahead + feed->nahead &&
+            (!stage_ahead(feed, chunk) || !feed_missing(feed)))
+            return false;
+        go_to_chunk(feed, chunk);
+        if (feed->cacheable && feed->ahead[chunk - feed->first_ahead].fed)
+            continue;
+        if (feed->cacheable && is_held(feed) ? !feed_other_pages(feed, feed->covered) : !feed_alone(feed))
+            return false;
+    }
+    return true;
+}
+
+} // namespace
+
+bool feed_relation(FragmentRun *run, int source) {
+    Relation relation = run->relations[source];
+    MemoryContext context = AllocSetContextCreate(run->context, "GpuScan feed", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(context);
+    ChunkFeed *feed = begin_chunks(run, relation, source, RelationGetNumberOfBlocks(relation));
+    pgstat_count_heap_scan(relation);
+    batch_begin(run, source);
+    bool fed = feed_chunks(feed) && batch_flush(run);
+    end_chunks(feed);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
     return fed;

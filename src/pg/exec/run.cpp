@@ -196,6 +196,7 @@ bool run_pipeline(FragmentRun *run, bool last) {
     uint32 size;
     const char *output = device_output(run->connection, &size);
     const protocol::RunReply *reply = reinterpret_cast<const protocol::RunReply *>(output);
+    ++run->passes;
     RunReport *report = &run->report;
     // The device's figures are those of the whole execution so far.
     report->rows_in = reply->rows_in;

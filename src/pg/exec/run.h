@@ -48,6 +48,7 @@ struct RunReport {
     char device[96];
     uint64 pages_cached, pages_decoded, pages_by_row, rows_by_cpu;
     uint64 rows_in, kernel_us, compile_us, link_bytes, groups;
+    uint32 feed_workers;
     char grouping[33];
     uint32 njoins;
     char (*joins)[64]; // one per join of the main pipeline, what its table looks like
@@ -68,6 +69,7 @@ struct FragmentRun {
 
     DeviceConnection *connection;
     int pipeline;            // the one that is being fed
+    uint32 passes;           // runs of a pipeline, counted by whom it concerns
     DictionaryCopy **copies; // per source, per column
     LookupRun *lookups;
     BatchBuilder *batch; // of the source that is being fed

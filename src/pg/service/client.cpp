@@ -191,6 +191,14 @@ static bool some_slot_is_abandoned(Area *area) {
     return false;
 }
 
+bool device_slots_to_spare() {
+    Area *area = service_area();
+    uint32 free = 0;
+    for (uint32 i = 0; area && i < area->nslots; i++)
+        free += area->slot(i)->state == uint32_t(SlotState::Free);
+    return area && 2 * free >= area->nslots;
+}
+
 // A session that ends one query and begins the next must find the slot that it has just let go.
 static bool take_slot_patiently(Area *area, DeviceConnection *connection) {
     for (int i = 0; i < abandoned_milliseconds; i++) {

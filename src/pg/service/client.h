@@ -17,6 +17,9 @@ struct DeviceConnection; // palloc'ed in TopMemoryContext-owned list; released o
 // Takes a slot; NULL with *reason set when there is no service, it is not ready, or no slot is free.
 DeviceConnection *device_connect(const char **reason);
 
+// At least half of the slots are free.
+bool device_slots_to_spare();
+
 // Where to write a request that is made next: the slot's input from `offset` on (slot_buffer_size in all).
 char *device_input(DeviceConnection *connection);
 

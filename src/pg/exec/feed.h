@@ -1,0 +1,70 @@
+// Feeding one chunk after the other of a relation: what the session's backend and its parallel workers have in common.
+#pragma once
+
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+
+constexpr Size bitmap_bytes_aligned = (protocol::bitmap_bytes + 7) / 8 * 8;
+constexpr uint32 chunks_ahead = 240; // that are asked for at once
+
+struct Window {
+    bool in_flight;
+    uint32 input_offset;
+    uint32 npages;
+    protocol::PageEntry *entries;
+    PageBuffer *buffers; // InvalidBuffer: copied
+};
+
+// A chunk of which the cache may have everything.
+struct ChunkAhead {
+    protocol::StageManyEntry question;
+    uint8 *visible; // NULL: every page is
+    uint32 npages;  // that are visible
+    bool held;      // by the session, all visible pages of it
+    bool fed;       // completely, by whomever
+};
+
+struct ChunkFeed {
+    FragmentRun *run;
+    Relation relation;
+    int source;
+    BufferAccessStrategy strategy;
+    bool cacheable;
+    PageBuffer map_buffer;
+    int window_pages; // 0: copy
+    Window windows[2];
+    BlockNumber nblocks;
+    ChunkAhead ahead[chunks_ahead]; // from chunk first_ahead on
+    uint32 first_ahead, nahead;
+
+    uint32 chunk, npages;
+    BlockNumber first;
+    XLogRecPtr map_lsn;
+    uint8 visible[bitmap_bytes_aligned];
+    uint8 covered[bitmap_bytes_aligned];
+    uint8 missing[bitmap_bytes_aligned];
+    uint8 sent[bitmap_bytes_aligned]; // pages that the device decoded for this session
+    uint16 *bad;                      // decoded pages that must not be used: their second check failed
+    uint32 nbad;
+};
+
+// ---- feed_relation.cpp ----
+
+// In the current memory context. `source`: its number in the device's session.
+ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, int source, BlockNumber nblocks);
+void end_chunks(ChunkFeed *feed);
+void go_to_chunk(ChunkFeed *feed, uint32 chunk);
+// Brings the chunk into the session as far as possible; `covered` says for which pages.
+bool stage_chunk(ChunkFeed *feed, bool *pass_full);
+// The pages of the chunk that are not in `covered`.
+bool feed_other_pages(ChunkFeed *feed, const uint8 *covered);
+
+// ---- feed_team.cpp ----
+
+// How many workers are worth starting for so many missing pages of so many chunks.
+int team_size(const ChunkFeed *feed, uint32 nchunks, uint64 npages);
+// Feeds these chunks together with workers.
+bool feed_with_team(ChunkFeed *feed, const uint32 *chunks, uint32 nchunks, int nworkers);
+
+} // namespace gpuscan

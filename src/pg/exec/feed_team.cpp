@@ -1,0 +1,366 @@
+// Feeding a relation with parallel workers: one process finds, pins and checks some million pages a second, the link to a
+// GPU takes six.
+//
+//   leader    shares its session's source (Share), starts workers of PostgreSQL's parallel infrastructure (so they have its
+//             transaction, locks and settings, count against max_parallel_workers, report their errors to it and end with
+//             it), and then takes chunks itself
+//   worker    takes a request slot of its own, joins the source (Join), and brings one chunk after the other into the
+//             leader's session by the rules of feed_relation.cpp. What it looks at is younger than the leader's snapshot,
+//             because it was started after that was taken
+//   chunks    are taken from one counter. For each that a worker has brought, `covered` says for which pages; the leader
+//             reads the others row by row, and collects the chunk (Collect) before it next runs its pipeline
+//   passes    when the device says that a pass is full, workers wait until the leader has run it: what is held is bounded,
+//             however large the relation
+//
+// Invariant: a chunk is taken once, and whoever has taken it brings it or fails. Who fails says so and all stop: the CPU
+// plan answers. A worker that gets no slot, or that never starts, has taken nothing: the others do its share.
+//
+// Nothing of the leader's transaction changes while workers run: parallel mode is left before feeding ends, so that a
+// statement that writes can be fed like this too.
+#include "pg/exec/feed.h"
+#include "pg/guc.h"
+
+namespace gpuscan {
+namespace {
+
+// Starting a worker takes the postmaster a fork and the worker a new backend's preparations, together 3 to 10 ms; in that
+// time a process feeds this many pages.
+constexpr uint64 pages_per_worker = 16384;
+constexpr int most_auto_workers = 7; // with the leader's eight they saturate a PCIe 5 x16 link
+constexpr double default_rows_per_page = 100;
+constexpr long longest_sleep = 20; // ms
+
+constexpr uint64 key_team = 1, key_buffer_usage = 2, key_wal_usage = 3;
+
+struct TeamChunk {
+    uint32 chunk;
+    pg_atomic_uint32 brought; // by a worker
+    uint8 covered[bitmap_bytes_aligned];
+};
+
+struct Team {
+    Oid relid;
+    BlockNumber nblocks;
+    uint64 ticket;
+    uint32 nchunks;
+    pg_atomic_uint32 next;    // chunk to be taken
+    pg_atomic_uint32 passes;  // that the leader has run
+    pg_atomic_uint32 stopped; // take no more
+    pg_atomic_uint64 pages_cached, pages_decoded;
+    ConditionVariable progress; // a worker has brought a chunk
+    ConditionVariable room;     // the leader has run a pass, or stopped
+    slock_t lock;
+    char failure[256];
+    TeamChunk chunks[FLEXIBLE_ARRAY_MEMBER];
+};
+
+bool take_chunk(Team *team, uint32 *i) {
+    if (pg_atomic_read_u32(&team->stopped))
+        return false;
+    *i = pg_atomic_fetch_add_u32(&team->next, 1);
+    return *i < team->nchunks;
+}
+
+void stop_team(Team *team) {
+    pg_atomic_write_u32(&team->stopped, 1);
+    ConditionVariableBroadcast(&team->room);
+    ConditionVariableBroadcast(&team->progress);
+}
+
+// ---- a worker ----
+
+void fail(Team *team, const char *reason) {
+    SpinLockAcquire(&team->lock);
+    if (!team->failure[0])
+        strlcpy(team->failure, reason ? reason : "a feeding process failed", sizeof team->failure);
+    SpinLockRelease(&team->lock);
+    stop_team(team);
+}
+
+bool join(FragmentRun *run, const Team *team) {
+    protocol::JoinRequest head = {};
+    head.ticket = team->ticket;
+    memcpy(device_input(run->connection), &head, sizeof head);
+    return request(run, protocol::Command::Join, sizeof head, 0);
+}
+
+void wait_for_room(Team *team, uint32 passes) {
+    while (pg_atomic_read_u32(&team->passes) == passes && !pg_atomic_read_u32(&team->stopped))
+        ConditionVariableSleep(&team->room, PG_WAIT_EXTENSION);
+    ConditionVariableCancelSleep();
+}
+
+void bring_chunks(Team *team, ChunkFeed *feed) {
+    uint32 i;
+    while (take_chunk(team, &i)) {
+        TeamChunk *chunk = &team->chunks[i];
+        uint32 passes = pg_atomic_read_u32(&team->passes);
+        bool pass_full;
+        CHECK_FOR_INTERRUPTS();
+        go_to_chunk(feed, chunk->chunk);
+        if (!stage_chunk(feed, &pass_full)) {
+            fail(team, feed->run->failure);
+            return;
+        }
+        memcpy(chunk->covered, feed->covered, bitmap_bytes_aligned);
+        pg_write_barrier();
+        pg_atomic_write_u32(&chunk->brought, 1);
+        ConditionVariableSignal(&team->progress);
+        if (pass_full)
+            wait_for_room(team, passes);
+    }
+}
+
+void work(Team *team) {
+    FragmentRun run = {};
+    const char *reason;
+    run.context = CurrentMemoryContext;
+    if (!device_slots_to_spare()) // they are for sessions first
+        return;
+    run.connection = device_connect(&reason);
+    if (!run.connection)
+        return;
+    if (join(&run, team)) {
+        Relation relation = table_open(team->relid, AccessShareLock);
+        ChunkFeed *feed = begin_chunks(&run, relation, 0, team->nblocks);
+        bring_chunks(team, feed);
+        end_chunks(feed);
+        table_close(relation, AccessShareLock);
+        pg_atomic_fetch_add_u64(&team->pages_cached, run.report.pages_cached);
+        pg_atomic_fetch_add_u64(&team->pages_decoded, run.report.pages_decoded);
+    }
+    device_disconnect(run.connection);
+}
+
+// ---- the leader ----
+
+struct Leader {
+    ChunkFeed *feed;
+    Team *team;
+    ParallelContext *parallel;
+    bool *settled; // per chunk: fed in full, or about to be
+    uint32 unsettled;
+    uint32 *news; // chunks that have been brought since the last look
+};
+
+// A pass makes room, wherever it was run.
+bool note_passes(Leader *leader, bool fed) {
+    uint32 passes = leader->feed->run->passes;
+    if (pg_atomic_read_u32(&leader->team->passes) != passes) {
+        pg_atomic_write_u32(&leader->team->passes, passes);
+        ConditionVariableBroadcast(&leader->team->room);
+    }
+    return fed;
+}
+
+// Takes what workers have delivered into the session.
+bool collect(Leader *leader) {
+    FragmentRun *run = leader->feed->run;
+    protocol::CollectRequest head = {};
+    head.source = leader->feed->source;
+    memcpy(device_input(run->connection), &head, sizeof head);
+    if (!request(run, protocol::Command::Collect, sizeof head, sizeof(protocol::CollectReply)))
+        return false;
+    return !reply_of<protocol::CollectReply>(run)->pass_full || run_pipeline(run, false);
+}
+
+// What workers have brought since the last time.
+bool settle(Leader *leader) {
+    ChunkFeed *feed = leader->feed;
+    Team *team = leader->team;
+    uint32 nnews = 0;
+    for (uint32 i = 0; i < team->nchunks; ++i) {
+        if (leader->settled[i] || !pg_atomic_read_u32(&team->chunks[i].brought))
+            continue;
+        leader->settled[i] = true;
+        --leader->unsettled;
+        leader->news[nnews++] = i;
+    }
+    pg_read_barrier();
+    bool fed = nnews == 0 || collect(leader);
+    for (uint32 n = 0; fed && n < nnews; ++n) {
+        const TeamChunk *chunk = &team->chunks[leader->news[n]];
+        go_to_chunk(feed, chunk->chunk);
+        fed = feed_other_pages(feed, chunk->covered);
+    }
+    return note_passes(leader, fed);
+}
+
+bool take_part(Leader *leader) {
+    ChunkFeed *feed = leader->feed;
+    Team *team = leader->team;
+    uint32 i;
+    while (take_chunk(team, &i)) {
+        bool pass_full = false;
+        go_to_chunk(feed, team->chunks[i].chunk);
+        bool fed = stage_chunk(feed, &pass_full);
+        leader->settled[i] = true;
+        --leader->unsettled;
+        fed = fed && feed_other_pages(feed, feed->covered);
+        fed = fed && (!pass_full || (collect(leader) && note_passes(leader, true)));
+        if (!note_passes(leader, fed) || !settle(leader))
+            return false;
+    }
+    return true;
+}
+
+bool workers_are_gone(const ParallelContext *parallel) {
+    pid_t pid;
+    for (int i = 0; i < parallel->nworkers_launched; ++i)
+        if (parallel->worker[i].bgwhandle &&
+            GetBackgroundWorkerPid(parallel->worker[i].bgwhandle, &pid) != BGWH_STOPPED)
+            return false;
+    return true;
+}
+
+bool wait_for_workers(Leader *leader) {
+    while (leader->unsettled > 0) {
+        bool gone = workers_are_gone(leader->parallel);
+        if (!settle(leader))
+            return false;
+        CHECK_FOR_INTERRUPTS(); // (an error of a worker comes out of here)
+        if (leader->unsettled == 0)
+            break;
+        if (gone || pg_atomic_read_u32(&leader->team->stopped)) {
+            const char *failure = leader->team->failure;
+            return give_up(leader->feed->run, "%s", failure[0] ? failure : "a feeding process ended early");
+        }
+        ConditionVariableTimedSleep(&leader->team->progress, longest_sleep, PG_WAIT_EXTENSION);
+    }
+    ConditionVariableCancelSleep();
+    return true;
+}
+
+bool lead(Leader *leader) {
+    leader->feed->run->passes = 0;
+    leader->settled = static_cast<bool *>(palloc0(leader->team->nchunks * sizeof(bool)));
+    leader->unsettled = leader->team->nchunks;
+    leader->news = static_cast<uint32 *>(palloc(leader->team->nchunks * sizeof(uint32)));
+    // A last collection: what has been brought was delivered before.
+    bool fed = take_part(leader) && wait_for_workers(leader) && collect(leader);
+    pfree(leader->settled);
+    pfree(leader->news);
+    return fed;
+}
+
+bool share(ChunkFeed *feed, protocol::ShareReply *reply) {
+    FragmentRun *run = feed->run;
+    Form_pg_class table = feed->relation->rd_rel;
+    double rows_per_page =
+        table->relpages > 0 && table->reltuples > 0 ? table->reltuples / table->relpages : default_rows_per_page;
+    protocol::ShareRequest head = {};
+    head.source = feed->source;
+    head.rows_per_chunk = static_cast<uint64>(rows_per_page * pages_per_chunk);
+    memcpy(device_input(run->connection), &head, sizeof head);
+    if (!request(run, protocol::Command::Share, sizeof head, sizeof *reply))
+        return false;
+    *reply = *reply_of<protocol::ShareReply>(run);
+    return true;
+}
+
+Team *make_team(ParallelContext *parallel, const ChunkFeed *feed, uint64 ticket, const uint32 *chunks, uint32 nchunks) {
+    Team *team =
+        static_cast<Team *>(shm_toc_allocate(parallel->toc, offsetof(Team, chunks) + nchunks * sizeof(TeamChunk)));
+    team->relid = RelationGetRelid(feed->relation);
+    team->nblocks = feed->nblocks;
+    team->ticket = ticket;
+    team->nchunks = nchunks;
+    pg_atomic_init_u32(&team->next, 0);
+    pg_atomic_init_u32(&team->passes, 0);
+    pg_atomic_init_u32(&team->stopped, 0);
+    pg_atomic_init_u64(&team->pages_cached, 0);
+    pg_atomic_init_u64(&team->pages_decoded, 0);
+    ConditionVariableInit(&team->progress);
+    ConditionVariableInit(&team->room);
+    SpinLockInit(&team->lock);
+    team->failure[0] = '\0';
+    for (uint32 i = 0; i < nchunks; ++i) {
+        team->chunks[i].chunk = chunks[i];
+        pg_atomic_init_u32(&team->chunks[i].brought, 0);
+    }
+    shm_toc_insert(parallel->toc, key_team, team);
+    return team;
+}
+
+template <typename Usage> Usage *make_usage(ParallelContext *parallel, uint64 key) {
+    Usage *usage = static_cast<Usage *>(shm_toc_allocate(parallel->toc, (parallel->nworkers + 1) * sizeof(Usage)));
+    shm_toc_insert(parallel->toc, key, usage);
+    return usage;
+}
+
+int cores() {
+    static long online;
+    if (online == 0)
+        online = sysconf(_SC_NPROCESSORS_ONLN);
+    return static_cast<int>(online);
+}
+
+} // namespace
+
+// A feeding process keeps one core busy, and its thread in the device process nearly another one.
+int team_size(const ChunkFeed *feed, uint32 nchunks, uint64 npages) {
+    int most = guc_feed_workers;
+    if (most < 0)
+        most = cores() / 2 - 1 < most_auto_workers ? cores() / 2 - 1 : most_auto_workers;
+    if (most > max_parallel_workers)
+        most = max_parallel_workers;
+    if (most <= 0 || nchunks < 2 || !feed->cacheable || IsParallelWorker() || !ActiveSnapshotSet() ||
+        !INTERRUPTS_CAN_BE_PROCESSED())
+        return 0;
+    uint64 useful = npages / pages_per_worker < nchunks - 1 ? npages / pages_per_worker : nchunks - 1;
+    return useful < static_cast<uint64>(most) ? static_cast<int>(useful) : most;
+}
+
+bool feed_with_team(ChunkFeed *feed, const uint32 *chunks, uint32 nchunks, int nworkers) {
+    protocol::ShareReply shared;
+    if (!share(feed, &shared))
+        return false;
+    if (shared.builders <= static_cast<uint32>(nworkers))
+        nworkers = shared.builders > 0 ? static_cast<int>(shared.builders) - 1 : 0;
+
+    EnterParallelMode();
+    ParallelContext *parallel = CreateParallelContext("gpuscan", "gpuscan_feed_worker", nworkers);
+    shm_toc_estimate_chunk(&parallel->estimator, offsetof(Team, chunks) + nchunks * sizeof(TeamChunk));
+    shm_toc_estimate_chunk(&parallel->estimator, (nworkers + 1) * sizeof(BufferUsage));
+    shm_toc_estimate_chunk(&parallel->estimator, (nworkers + 1) * sizeof(WalUsage));
+    shm_toc_estimate_keys(&parallel->estimator, 3);
+    InitializeParallelDSM(parallel);
+    Leader leader = {};
+    leader.feed = feed;
+    leader.parallel = parallel;
+    leader.team = make_team(parallel, feed, shared.ticket, chunks, nchunks);
+    BufferUsage *buffer_usage = make_usage<BufferUsage>(parallel, key_buffer_usage);
+    WalUsage *wal_usage = make_usage<WalUsage>(parallel, key_wal_usage);
+    LaunchParallelWorkers(parallel);
+
+    bool fed = lead(&leader);
+    stop_team(leader.team);
+    WaitForParallelWorkersToFinish(parallel);
+    RunReport *report = &feed->run->report;
+    for (int i = 0; i < parallel->nworkers_launched; ++i)
+        InstrAccumParallelQuery(&buffer_usage[i], &wal_usage[i]);
+    if (static_cast<uint32>(parallel->nworkers_launched) > report->feed_workers)
+        report->feed_workers = parallel->nworkers_launched;
+    report->pages_cached += pg_atomic_read_u64(&leader.team->pages_cached);
+    report->pages_decoded += pg_atomic_read_u64(&leader.team->pages_decoded);
+    DestroyParallelContext(parallel);
+    ExitParallelMode();
+    return fed;
+}
+
+} // namespace gpuscan
+
+extern "C" {
+
+PGDLLEXPORT void gpuscan_feed_worker(dsm_segment *segment, shm_toc *toc);
+
+void gpuscan_feed_worker(dsm_segment *, shm_toc *toc) {
+    using namespace gpuscan;
+    Team *team = static_cast<Team *>(shm_toc_lookup(toc, key_team, false));
+    BufferUsage *buffer_usage = static_cast<BufferUsage *>(shm_toc_lookup(toc, key_buffer_usage, false));
+    WalUsage *wal_usage = static_cast<WalUsage *>(shm_toc_lookup(toc, key_wal_usage, false));
+    InstrStartParallelQuery();
+    work(team);
+    InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber], &wal_usage[ParallelWorkerNumber]);
+}
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Parallel workers bring the chunks of a large table to the device: right answers cold and hot, beside writers, with a cache
+# far too small, without free slots or workers; cancels and the end of a worker leave no pin and no slot behind.
+# shellcheck source=test/tap/common.bash
+. "$(dirname "$0")/common.bash"
+
+start_server 'shared_buffers = 640MB' 'gpuscan.device = host' 'gpuscan.feed_workers = 2' 'max_parallel_workers_per_gather = 0' \
+    'gpuscan.max_requests = 8' 'gpuscan.cache_size = 1GB'
+sql "CREATE EXTENSION pg_buffercache;
+     CREATE TABLE long (id int, g int2, n numeric(9,2), t text) WITH (fillfactor = 10, autovacuum_enabled = off);
+     INSERT INTO long SELECT i, i % 40, i / 4.0, 't' || i % 1000 FROM generate_series(1, 1200000) i;
+     CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 5 AS name FROM generate_series(0, 30) i;
+     VACUUM (FREEZE, ANALYZE) long; VACUUM (FREEZE, ANALYZE) dim"
+pages=$(sql "SELECT pg_relation_size('long') / 8192")
+ok "the table has at least three chunks ($pages pages)" test "$pages" -gt 65344
+evict='SELECT gpuscan_evict();'
+groups='SELECT t, count(*), sum(n) FROM long WHERE g < 20 GROUP BY t'
+
+check_all() {
+    is "$1: aggregates" "$(sql "$2 SELECT check_query('SELECT count(*), sum(id), sum(n), min(t), max(t) FROM long')" | tail -n 1)" 'ok (1 rows)'
+    is "$1: groups" "$(sql "$2 SELECT check_query('$groups')" | tail -n 1 | sed 's/([0-9]*/(N/')" 'ok (N rows)'
+    is "$1: join" "$(sql "$2 SELECT check_query('SELECT name, count(*), sum(id) FROM long JOIN dim ON g = k GROUP BY name')" | tail -n 1)" 'ok (5 rows)'
+    is "$1: the build side" "$(sql "$2 SELECT check_query('SELECT count(*), sum(a.n) FROM dim JOIN long a ON a.id = k')" | tail -n 1)" 'ok (1 rows)'
+}
+# workers SETTINGS...: how many a cold query has used
+workers() {
+    sql "$evict SET gpuscan.offload = force; $1 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $groups" | sed -n 's/.*Feed Workers: //p'
+}
+idle() {
+    is "$1: no buffer is pinned" "$(sql "SELECT coalesce(sum(pinning_backends), 0) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('long')
+        AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())")" 0
+    is "$1: no worker is left" "$(sql "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'")" 0
+    is "$1: the slots are back" "$(
+        for _ in 1 2 3 4 5 6 7 8; do
+            psql -XAtq -c 'SET gpuscan.feed_workers = 0' -c "SELECT plan_of('$groups')" &
+        done | sort | uniq -c | tr -s ' '
+        wait
+    )" ' 8 device'
+}
+
+is 'two workers feed' "$(workers '')" 2
+is 'none when there shall be none' "$(workers 'SET gpuscan.feed_workers = 0;')" ''
+is 'none when PostgreSQL has none' "$(workers 'SET max_parallel_workers = 0;')" ''
+is 'in a function, in a subtransaction, in a transaction that has written' "$(sql "
+    SET gpuscan.offload = force; CREATE TEMP TABLE answer (rows bigint);
+    $evict
+    DO \$\$ DECLARE plan text := ''; line text; BEGIN
+        INSERT INTO answer VALUES (1);
+        BEGIN
+            FOR line IN EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $groups LOOP plan := plan || line; END LOOP;
+            INSERT INTO answer SELECT count(*) FROM long;
+        EXCEPTION WHEN division_by_zero THEN NULL;
+        END;
+        IF plan !~ 'Feed Workers: 2' THEN RAISE EXCEPTION 'no workers: %', plan; END IF;
+    END \$\$;
+    SELECT string_agg(rows::text, ' ' ORDER BY rows) FROM answer" | tail -n 1)" '1 1200000'
+is 'the statement itself writes' "$(sql "SET gpuscan.offload = force; CREATE TEMP TABLE answer (rows bigint); $evict
+    INSERT INTO answer SELECT count(*) FROM long; SELECT rows FROM answer" | tail -n 1)" 1200000
+is 'a cursor' "$(sql "SET gpuscan.offload = force; SET cursor_tuple_fraction = 1; $evict BEGIN; DECLARE c CURSOR FOR SELECT g, count(*) FROM long WHERE g < 3 GROUP BY g ORDER BY g;
+    FETCH 2 FROM c; FETCH 2 FROM c; COMMIT" | tail -n 3 | tr '\n' ' ')" '0|30000 1|30000 2|30000 '
+is 'prewarming' "$(sql "$evict SELECT gpuscan_prewarm('long')" | tail -n 1)" "$pages"
+check_all 'cold' "$evict"
+check_all 'hot' ''
+
+sql 'UPDATE long SET n = n + 1 WHERE id IN (5, 299999, 599990, 1100000); DELETE FROM long WHERE id BETWEEN 300 AND 400 OR id BETWEEN 890000 AND 890200'
+check_all 'written to, cold' "$evict"
+# Beside writers: an answer that is consistent in itself, by PostgreSQL and by the device in one snapshot
+printf '%s\n' '\set id random(1, 1200000)' 'UPDATE long SET n = n + 1 WHERE id BETWEEN :id AND :id + 50;' >"$tap_files/writer.sql"
+sql 'CREATE INDEX ON long (id)'
+pgbench -n -f "$tap_files/writer.sql" -c 2 -j 1 -T 15 >"$tap_files/pgbench.log" 2>&1 &
+writers=$!
+differences=0
+while kill -0 "$writers" 2>/dev/null; do
+    answer=$(sql "$evict BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT check_query('SELECT count(*), sum(id), sum(n), min(t), max(t) FROM long'); COMMIT" | tail -n 1)
+    [ "$answer" = 'ok (1 rows)' ] || { differences=$((differences + 1)); note "$answer"; }
+done
+wait "$writers"
+is 'beside writers there is no difference' "$differences" 0
+note "writers: $(grep 'actually processed' "$tap_files/pgbench.log" | sed 's/.*://') transactions"
+sql 'VACUUM long'
+check_all 'vacuumed' ''
+
+# ---- interruptions ----
+
+# interrupt DELAY FUNCTION WHOM: some time after its start
+interrupt() {
+    psql -XAt -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan_evict()' -c "$groups" -c "SELECT 'usable'" >"$tap_files/session.out" 2>&1 &
+    local session=$!
+    sleep "$1"
+    sql "SELECT $2(pid) FROM pg_stat_activity WHERE backend_type = '$3' AND query LIKE 'SELECT t, count%'" >/dev/null
+    wait "$session"
+    tail -n 1 "$tap_files/session.out"
+}
+goes_on=0
+for delay in 0.05 0.1 0.15 0.2 0.3 0.5; do
+    [ "$(interrupt "$delay" pg_cancel_backend 'client backend')" = usable ] || goes_on=1
+    [ "$(interrupt "$delay" pg_cancel_backend 'parallel worker')" = usable ] || goes_on=1
+    [ "$(interrupt "$delay" pg_terminate_backend 'parallel worker')" = usable ] || goes_on=1
+    interrupt "$delay" pg_terminate_backend 'client backend' >/dev/null
+done
+result "$goes_on" 'sessions go on after cancels and terminated workers'
+ok 'some of them met a cancel' grep -q 'canceling statement due to user request' "$SERVER_LOG"
+ok 'some of them lost a worker' grep -q 'terminating background worker "parallel worker\|terminating connection due to administrator command' "$SERVER_LOG"
+idle 'after interruptions'
+check_all 'after interruptions' "$evict"
+for _ in 1 2 3; do
+    psql -XAtq -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan_evict()' -c "$groups" >"$tap_files/killed.out" 2>&1 &
+    session=$!
+    sleep 0.2
+    kill -KILL "$(sql "SELECT pid FROM gpuscan_device WHERE kind = 'host'")"
+    wait "$session"
+    ok 'the device process dies: PostgreSQL answers' test "$(wc -l <"$tap_files/killed.out")" -gt 400
+    wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+done
+idle 'after the deaths of the device process'
+
+# ---- little of everything ----
+
+is 'workers leave the slots to sessions' "$(
+    for _ in 1 2 3 4 5 6; do
+        sql "$evict SELECT check_query('$groups')" | tail -n 1 | sed 's/([0-9]*/(N/' &
+    done | sort | uniq -c | tr -s ' '
+    wait
+)" ' 6 ok (N rows)'
+script/server.sh restart "$SERVER" 'gpuscan.cache_size = 8MB' 'shared_buffers = 16MB' 'max_connections = 100' 'gpuscan.max_requests = 64' || exit 1
+wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+check_all 'a cache and shared_buffers far too small' ''
+script/server.sh restart "$SERVER" 'gpuscan.cache_size = 64MB' 'shared_buffers = 320MB' || exit 1
+wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+check_all 'a cache that streams' ''
+is 'workers feed it' "$(workers '' | grep -cE '^[12]$')" 1
+note "memory of the host device: $(sql "SELECT pg_size_pretty(memory_used) FROM gpuscan_device WHERE kind = 'host'")"
+nothing_in_log 'PANIC|TRAP|leak|was terminated by signal 11|still pinned|not closed' 'nothing bad in the log'
