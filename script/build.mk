@@ -123,13 +123,13 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 # For a machine with a GPU and little else: the CUDA device's tests and benchmark, and a stand-in for libcuda and NVRTC
 # with which the tests run on any machine (test/cuda_emulator).
 .PHONY: cuda-tools cuda-emulator
-cuda-tools: $(UNIT_BUILD)/cuda_device_test $(BUILD)/bench/cuda_bench
+cuda-tools: $(UNIT_BUILD)/cuda_device_test $(BUILD)/bench/cuda_bench $(BUILD)/bench/group_bench
 cuda-emulator: $(BUILD)/emulator/libcuda.so.1 $(BUILD)/emulator/libnvrtc.so.13
 
 $(UNIT_BUILD)/cuda_device_test: $(UNIT_BUILD)/cuda_device_test.o $(UNIT_BUILD)/codegen_test.o $(ENGINE_OBJECTS)
 	$(CXX) -o $@ $^ -s -static-libstdc++ -static-libgcc -lgtest -lgtest_main -pthread -ldl -lm
 
-$(BUILD)/bench/cuda_bench: bench/cuda_bench.cpp $(ENGINE_OBJECTS)
+$(BUILD)/bench/%_bench: bench/%_bench.cpp $(ENGINE_OBJECTS)
 	@mkdir -p $(@D)
 	$(COMPILER) $(ENGINE_FLAGS) -o $@ $^ -s -static-libstdc++ -static-libgcc -pthread -ldl -lm
 

@@ -108,6 +108,8 @@ class CudaDeviceImpl : public CudaDevice {
         cuda::decode_pages(*state_, job, result, cancel);
     }
 
+    void tune_groups(const GroupTuning &tuning) override { state_->groups = tuning; }
+
     std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {
         return make_execution(state_, program, cancel);
     }
@@ -133,6 +135,9 @@ class CudaDeviceImpl : public CudaDevice {
         d.cuDeviceGetAttribute(&multiprocessors, attribute_multiprocessors, s.device);
         s.architecture = major * 10 + minor;
         s.multiprocessors = static_cast<unsigned>(std::max(multiprocessors, 1));
+        int shared = 0;
+        if (d.cuDeviceGetAttribute(&shared, attribute_max_shared_per_block_optin, s.device) == success && shared > 0)
+            s.shared_per_block = static_cast<size_t>(shared);
         if (s.architecture < 70)
             throw DeviceError("GPU \"" + s.name + "\" is too old: compute capability 7.0 is needed");
         d.check(d.cuDeviceTotalMem(&s.memory_total, s.device), "cuDeviceTotalMem");

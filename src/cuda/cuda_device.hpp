@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cuda/group_tuning.hpp"
 #include "engine/device.hpp"
 
 namespace gpuscan {
@@ -20,6 +21,8 @@ class CudaDevice : public Device {
   public:
     // Empty: pages are read in place. Else why they are copied through pinned memory instead.
     std::string register_note;
+    // For tests and benchmarks, while nothing runs.
+    virtual void tune_groups(const GroupTuning &tuning) = 0;
 };
 
 // Throws DeviceError with a text for people where there is no driver, no GPU or no NVRTC.

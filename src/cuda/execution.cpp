@@ -150,7 +150,8 @@ std::vector<uint64_t> CudaExecution::argument(const Kernel &kernel, Index index,
 void CudaExecution::run_slices(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
                                const Input &input, unsigned threads, size_t shared, double rows_per_ms) {
     const unsigned grid = state_->full_grid(function, threads, shared);
-    const uint64_t least = grid; // fewer tiles than blocks make no sense
+    const uint64_t teams = threads / codegen::block_threads; // tiles that a block takes at once
+    const uint64_t least = grid * teams;                     // fewer make no sense
     uint64_t slice = std::max<uint64_t>(least, static_cast<uint64_t>(rows_per_ms * slice_ms) / codegen::tile_rows);
     if (kernel.loops)
         slice = least;
@@ -160,8 +161,8 @@ void CudaExecution::run_slices(const Kernel &kernel, CUfunction function, std::v
         words[Kernel::tile_begin] = tile;
         words[Kernel::tile_end] = end;
         lane_->start_clock();
-        lane_->launch(function, static_cast<unsigned>(std::min<uint64_t>(grid, end - tile)), threads, shared,
-                      words.data());
+        lane_->launch(function, static_cast<unsigned>(std::min<uint64_t>(grid, (end - tile + teams - 1) / teams)),
+                      threads, shared, words.data());
         const uint64_t done = end - tile;
         tile = end;
         if (tile >= input.tiles)

@@ -144,12 +144,24 @@ class CudaExecution : public Execution {
                     codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent);
     void plan_sums(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
                    codegen::GroupShape &group, bool loops);
+    void plan_block(codegen::Request &request, uint64_t extent, size_t &shared);
+    void put_keys(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &keys,
+                  std::vector<uint64_t> &words) const;
+    uint64_t count_groups(codegen::Request request, const Input &input, const std::vector<KeyPlan> &keys);
+    size_t table_room() const;
+    GroupTable aggregate_by_number(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+                                   const codegen::Request &request, const Input &input, size_t shared, uint64_t extent,
+                                   const std::vector<KeyPlan> &keys);
+    GroupTable aggregate_by_hash(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+                                 const codegen::Request &request, const Input &input, size_t shared,
+                                 const std::vector<KeyPlan> &keys);
 
     // their values (group_values.cpp)
-    GroupTable read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
-                            const Buffer *keys, uint64_t entries, const std::vector<KeyPlan> &plan);
-    void add_group(GroupTable &groups, const Kernel &kernel, const codegen::GroupShape &group, const uint64_t *entry,
-                   const uint64_t *key, uint64_t number, const std::vector<KeyPlan> &plan);
+    void read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table, uint64_t entries,
+                      const std::vector<KeyPlan> &plan, GroupTable &groups);
+    static void make_room(GroupTable &groups, uint64_t more, size_t nkeys, const Kernel &kernel);
+    uint64_t put_group(GroupTable &groups, uint64_t at, const Kernel &kernel, const codegen::GroupShape &group,
+                       const uint64_t *record, uint64_t number, const std::vector<KeyPlan> &plan) const;
 
     std::shared_ptr<SharedState> state_;
     const Program program_;

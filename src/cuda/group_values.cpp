@@ -3,6 +3,8 @@
 // and Max from their order-preserving codes.
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <thread>
 
 #include "cuda/execution_state.hpp"
 
@@ -11,63 +13,127 @@ namespace gpuscan::cuda {
 using codegen::Grouping;
 using codegen::SumKind;
 
-// Groups with rows, gathered on the GPU and copied together.
-GroupTable CudaExecution::read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
-                                       const Buffer *keys, uint64_t entries, const std::vector<KeyPlan> &plan) {
+namespace {
+
+constexpr size_t piece_bytes = 32u << 20; // of records, copied while those before are turned into values
+constexpr uint64_t groups_per_thread = 64 * 1024;
+constexpr unsigned most_threads = 8;
+
+// work(first, last) over 0..n-1, by several threads where n is large. The first exception goes on.
+template <class Work> void in_parallel(uint64_t n, const Work &work) {
+    const unsigned cores = std::max(1u, std::min(most_threads, std::thread::hardware_concurrency()));
+    const uint64_t threads = std::min<uint64_t>(cores, n / groups_per_thread + 1);
+    std::vector<std::exception_ptr> errors(threads);
+    auto run = [&](uint64_t t) {
+        try {
+            work(n * t / threads, n * (t + 1) / threads);
+        } catch (...) {
+            errors[t] = std::current_exception();
+        }
+    };
+    std::vector<std::thread> helpers;
+    for (uint64_t t = 1; t < threads; ++t)
+        helpers.emplace_back(run, t);
+    run(0);
+    for (std::thread &helper : helpers)
+        helper.join();
+    for (const std::exception_ptr &error : errors)
+        if (error)
+            std::rethrow_exception(error);
+}
+
+} // namespace
+
+void CudaExecution::make_room(GroupTable &groups, uint64_t more, size_t nkeys, const Kernel &kernel) {
+    groups.ngroups += more;
+    groups.keys.resize(groups.ngroups * nkeys);
+    groups.key_nulls.resize(groups.ngroups * nkeys);
+    groups.states.resize(groups.ngroups * kernel.components.size());
+}
+
+// Adds the groups of a table, gathered on the GPU and copied in pieces.
+void CudaExecution::read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
+                                 uint64_t entries, const std::vector<KeyPlan> &plan, GroupTable &groups) {
     const CUfunction function = tables_function("gather_groups");
+    const bool hashed = kernel.key_words != 0;
     tables::GatherArgument a{};
     a.table = static_cast<const uint64_t *>(table.data);
-    a.keys = keys ? static_cast<const uint64_t *>(keys->data) : nullptr;
     a.entries = entries;
     a.counter = reinterpret_cast<uint64_t *>(lane_->counter_word());
-    a.entry_words = kernel.entry_words;
-    a.key_words = !keys ? 0 : group.grouping == Grouping::Wide ? kernel.key_words : 1;
+    a.stride = kernel.slot_words;
+    a.words = kernel.entry_words + kernel.key_words;
+    a.numbered = hashed ? 0 : 1;
     uint64_t count = lane_->fetched().groups;
     const unsigned grid = static_cast<unsigned>(
         std::min<uint64_t>((entries + 255) / 256, static_cast<uint64_t>(state_->multiprocessors) * 8));
-    if (!keys) {
+    if (!hashed) {
         lane_->reset_control();
         lane_->start_clock();
         lane_->launch(function, grid, 256, 0, &a);
         lane_->fetch_control();
-        lane_->wait(cancel_);
+        stats_.kernel_us += lane_->wait(cancel_);
         count = lane_->fetched().counter;
     }
-    const size_t record = a.entry_words + a.key_words + 1;
-    GroupTable groups;
     if (count == 0)
-        return groups;
-    const BufferRef out = lane_->allocate(count * record * sizeof(uint64_t));
-    std::unique_ptr<PinnedMemory::Piece> copy = state_->pinned->allocate(count * record * sizeof(uint64_t));
+        return;
+    const size_t record = (a.words + a.numbered) * sizeof(uint64_t);
+    const BufferRef out = state_->memory->allocate(count * record);
     a.out = static_cast<uint64_t *>(out->data);
     a.room = count;
     lane_->reset_control();
     lane_->start_clock();
     lane_->launch(function, grid, 256, 0, &a);
-    lane_->copy_out(copy->data, address_of(*out), count * record * sizeof(uint64_t));
     lane_->fetch_control();
     stats_.kernel_us += lane_->wait(cancel_);
-    stats_.link_bytes += count * record * sizeof(uint64_t);
     if (lane_->fetched().counter != count)
         throw DeviceError("the number of groups changed while they were read");
-    const uint64_t *const records = static_cast<const uint64_t *>(copy->data);
-    groups.keys.reserve(count * plan.size());
-    groups.key_nulls.reserve(count * plan.size());
-    groups.states.reserve(count * kernel.components.size());
-    for (uint64_t i = 0; i < count; ++i) {
-        const uint64_t *const r = records + i * record;
-        add_group(groups, kernel, group, r, keys ? r + a.entry_words : nullptr, r[record - 1], plan);
+    stats_.link_bytes += count * record;
+
+    uint64_t to = groups.ngroups;
+    make_room(groups, count, plan.size(), kernel);
+    const uint64_t per_piece = std::max<uint64_t>(1, piece_bytes / record);
+    std::unique_ptr<PinnedMemory::Piece> pieces[2];
+    auto fetch = [&](uint64_t first, unsigned turn) {
+        const uint64_t n = std::min(per_piece, count - first);
+        if (!pieces[turn])
+            pieces[turn] = state_->pinned->allocate(std::min(per_piece, count) * record);
+        lane_->copy_out(pieces[turn]->data, address_of(*out) + first * record, n * record);
+    };
+    std::atomic<uint64_t> rows{0};
+    // No exception leaves while a copy is under way to memory that would be given away.
+    struct Drain {
+        Lane &lane;
+        ~Drain() { lane.drain(); }
+    } drain{*lane_};
+    fetch(0, 0);
+    for (uint64_t first = 0, turn = 0; first < count; first += per_piece, turn ^= 1) {
+        lane_->wait(cancel_);
+        if (first + per_piece < count)
+            fetch(first + per_piece, static_cast<unsigned>(turn ^ 1));
+        const uint64_t *const records = static_cast<const uint64_t *>(pieces[turn]->data);
+        in_parallel(std::min(per_piece, count - first), [&](uint64_t begin, uint64_t end) {
+            uint64_t own = 0;
+            for (uint64_t i = begin; i < end; ++i) {
+                const uint64_t *const r = records + i * (record / sizeof(uint64_t));
+                own += put_group(groups, to + first + i, kernel, group, r, hashed ? 0 : r[a.words], plan);
+            }
+            rows += own;
+        });
     }
-    return groups;
+    stats_.rows_out += rows;
 }
 
-void CudaExecution::add_group(GroupTable &groups, const Kernel &kernel, const codegen::GroupShape &group,
-                              const uint64_t *entry, const uint64_t *key, uint64_t number,
-                              const std::vector<KeyPlan> &plan) {
+// One group's values from its record (the key's words, then the entry) or its number; answers its rows.
+uint64_t CudaExecution::put_group(GroupTable &groups, uint64_t at, const Kernel &kernel,
+                                  const codegen::GroupShape &group, const uint64_t *record, uint64_t number,
+                                  const std::vector<KeyPlan> &plan) const {
     const Pipeline &pipeline = program_.main();
+    const uint64_t *const key = record + (group.grouping == Grouping::Wide ? 1 : 0); // behind the state
+    const uint64_t *const entry = record + kernel.key_words;
     const uint64_t rows = entry[0];
-    stats_.rows_out += rows;
-    ++groups.ngroups;
+    ir::Value *const keys = groups.keys.data() + at * plan.size();
+    uint8_t *const key_nulls = groups.key_nulls.data() + at * plan.size();
+    AggregateState *const states = groups.states.data() + at * kernel.components.size();
     size_t wide_at = 0;
     for (size_t i = 0; i < plan.size(); ++i) {
         const KeyPlan &k = plan[i];
@@ -87,18 +153,15 @@ void CudaExecution::add_group(GroupTable &groups, const Kernel &kernel, const co
             value.low = static_cast<uint64_t>(v);
             value.high = static_cast<int64_t>(v >> 64);
         }
-        groups.keys.push_back(value);
-        groups.key_nulls.push_back(null);
+        keys[i] = value;
+        key_nulls[i] = null;
     }
     if (group.grouping == Grouping::Wide) {
-        size_t words = 0;
         bool any = false;
-        for (const KeyPlan &k : plan) {
-            words += k.type == Type::I128 ? 2 : 1;
+        for (const KeyPlan &k : plan)
             any = any || k.nullable;
-        }
         for (size_t i = 0; any && i < plan.size(); ++i)
-            groups.key_nulls[groups.key_nulls.size() - plan.size() + i] = key[words] >> i & 1;
+            key_nulls[i] = key[wide_at] >> i & 1;
     }
     for (size_t i = 0; i < kernel.components.size(); ++i) {
         const Aggregate &aggregate = program_.aggregates[pipeline.aggregates.first + i];
@@ -117,9 +180,10 @@ void CudaExecution::add_group(GroupTable &groups, const Kernel &kernel, const co
                 state.low = v[0];
                 double total;
                 memcpy(&total, v, sizeof(total));
-                if (total - total != 0 && v[1] == 0)
+                if (total - total != 0 && v[1] >> 44 == 0) // runtime.cuh: odd_value
                     throw RowError("a sum of floats overflowed");
-                state.high = total == 0; // it began with 0.0, so a sum of nothing but -0.0 has lost its sign
+                if (total == 0 && v[1] == static_cast<uint64_t>(state.count) && state.count > 0)
+                    state.low = 1ULL << 63; // it began with 0.0, but nothing but -0.0 was added
             } else {
                 if (kind == SumKind::Narrow) {
                     sum = static_cast<int64_t>(v[0]);
@@ -162,8 +226,9 @@ void CudaExecution::add_group(GroupTable &groups, const Kernel &kernel, const co
                 state.high = static_cast<int64_t>(state.low) < 0 ? -1 : 0;
             }
         }
-        groups.states.push_back(state);
+        states[i] = state;
     }
+    return rows;
 }
 
 } // namespace gpuscan::cuda

@@ -1,9 +1,13 @@
 // How do rows find their group on the GPU? By arithmetic where the ranges of the keys are small enough for a table with an
-// entry for every combination, in shared memory if that table is tiny; else by a hash table, whose key is one word if
+// entry for every combination, in shared memory if that table is small; else by a hash table, whose key is one word if
 // the bits of all keys fit into it. Sums get as many bits as the ranges of their values demand.
 //
-// A hash table starts small; one that turns out too small is made eight times larger and the run repeated.
+// A hash table is made for as many groups as the kernel found when it last ran. The first time they are counted before, by
+// a sketch (runtime.cuh: sketch_add): that reads the keys once more, where a table that turns out too small costs a
+// repetition of everything. Should it be too small all the same, it is made larger and the run repeated. Groups whose table
+// is too large for the memory left are done in several passes over the rows, each for a part of the hashes.
 #include <algorithm>
+#include <cmath>
 
 #include "cuda/execution_state.hpp"
 #include "cuda/status.cuh"
@@ -15,12 +19,10 @@ using codegen::Grouping;
 using codegen::SumKind;
 using codegen::TableShape;
 
-constexpr size_t shared_group_bytes = 32768;     // group tables up to here stand in shared memory
-constexpr uint64_t dense_groups = 1u << 20;      // group tables up to here may be dense whatever the rows
-constexpr size_t dense_group_bytes = 512u << 20; // and never larger than this
-constexpr size_t direct_copy_bytes = 1u << 20;   // group tables up to here are copied whole
-constexpr uint64_t first_group_slots = 1u << 18;
-constexpr uint64_t max_group_slots = 1u << 30;
+constexpr size_t direct_copy_bytes = 1u << 20; // group tables up to here are copied whole
+constexpr uint64_t max_group_slots = 0xffff0000u;
+constexpr unsigned least_cells = 4; // a bucket (runtime.cuh: claim_cell)
+constexpr uint64_t most_parts = 1024;
 
 void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
                               codegen::GroupShape &group, bool loops) {
@@ -47,7 +49,7 @@ void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, cons
 // gets the bits of its range, or of its type.
 bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
                                codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent) {
-    const uint64_t bound = std::max<uint64_t>(dense_groups, 4 * input.rows);
+    const uint64_t bound = std::max<uint64_t>(state_->groups.dense_groups, 4 * input.rows);
     bool dense = true;
     bool one_word = true;
     unsigned bits = 0;
@@ -98,6 +100,107 @@ bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, con
     return dense;
 }
 
+// Where groups stand while rows come in: what of them a block keeps in shared memory. `shared` becomes its bytes.
+void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_t &shared) {
+    const GroupTuning &tuning = state_->groups;
+    codegen::GroupShape &group = request.group;
+    const Pipeline &pipeline = program_.main();
+    const size_t most = state_->shared_per_block - std::min<size_t>(state_->shared_per_block, 1024);
+    shared = 0;
+    bool filtered = pipeline.conjuncts.count > 0;
+    for (const TableShape *table : request.tables)
+        filtered = filtered || table != nullptr;
+    group.side_by_side = tuning.side_by_side && !filtered;
+    if (group.grouping == Grouping::Dense) {
+        codegen::Request trial = request;
+        trial.group.grouping = Grouping::Shared;
+        const size_t bytes = std::max<size_t>(1, extent * codegen::generate(trial).cell_bytes);
+        // Where few rows may come, a large table to clear and to merge would cost more than it saves, and the join
+        // tables want the memory for their cache.
+        const size_t large = filtered ? 0 : std::min(tuning.large_bytes, most);
+        if (bytes <= std::max(large, tuning.block_bytes)) {
+            group.grouping = Grouping::Shared;
+            size_t room = tuning.block_bytes;
+            if (bytes * tuning.least_copies > room && large > room) {
+                room = large;
+                group.threads = tuning.large_threads;
+            }
+            while (group.copies < tuning.copies && bytes * group.copies * 2 <= room)
+                group.copies *= 2;
+            shared = (bytes * group.copies + 7) / 8 * 8;
+            return;
+        }
+    }
+    if (tuning.combine && group.grouping == Grouping::Dense) {
+        group.combine = true;
+        for (Index i = 0; i < pipeline.aggregates.count; ++i) {
+            const Aggregate &aggregate = program_.aggregates[pipeline.aggregates.first + i];
+            group.combine =
+                group.combine && (aggregate.kind == AggregateKind::CountRows ||
+                                  (aggregate.kind == AggregateKind::Sum && group.sums[i] == SumKind::Narrow &&
+                                   !codegen::nullable(request, aggregate.arg)));
+        }
+        if (group.combine)
+            return;
+    }
+    bool wide_extremes = false; // which stand in device memory only
+    for (Index i = 0; i < pipeline.aggregates.count; ++i) {
+        const Aggregate &aggregate = program_.aggregates[pipeline.aggregates.first + i];
+        wide_extremes =
+            wide_extremes || ((aggregate.kind == AggregateKind::Min || aggregate.kind == AggregateKind::Max) &&
+                              program_.exprs[aggregate.arg].type == Type::I128);
+    }
+    if (tuning.cells == 0 || filtered || wide_extremes || group.grouping == Grouping::Wide)
+        return;
+    group.cells = tuning.cells;
+    group.copies = tuning.cell_copies;
+    const Kernel trial = codegen::generate(request);
+    while (group.cells > least_cells &&
+           group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes) > tuning.block_bytes)
+        group.cells /= 2;
+    shared = group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes);
+}
+
+// An estimate of the number of groups.
+uint64_t CudaExecution::count_groups(codegen::Request request, const Input &input, const std::vector<KeyPlan> &keys) {
+    request.group.count_only = true;
+    request.group.cells = 0;
+    request.group.threads = codegen::block_threads;
+    const Kernel kernel = codegen::generate(request);
+    ModuleRef module = state_->kernels->get(kernel.source, cancel_, &stats_.compile_us);
+    const BufferRef sketch = zeroed(codegen::sketch_registers * sizeof(uint32_t));
+    std::vector<uint64_t> words = argument(kernel, request.pipeline, input);
+    words[kernel.sink + AggregateWords::table] = address_of(*sketch);
+    put_keys(kernel, request.group, keys, words);
+    lane_->reset_control();
+    run_slices(kernel, module->function(Kernel::name), words, input, codegen::block_threads, 0, 1e7);
+    const std::unique_ptr<PinnedMemory::Piece> copy = state_->pinned->allocate(sketch->size);
+    lane_->copy_out(copy->data, address_of(*sketch), sketch->size);
+    lane_->fetch_control();
+    stats_.kernel_us += lane_->wait(cancel_);
+    check_status();
+    const uint32_t *const ranks = static_cast<const uint32_t *>(copy->data);
+    double sum = 0;
+    uint64_t empty = 0;
+    for (unsigned i = 0; i < codegen::sketch_registers; ++i) {
+        sum += std::ldexp(1.0, -static_cast<int>(ranks[i]));
+        empty += ranks[i] == 0;
+    }
+    const double m = codegen::sketch_registers;
+    double estimate = 0.7213 / (1 + 1.079 / m) * m * m / sum;
+    if (estimate < 2.5 * m && empty > 0)
+        estimate = m * std::log(m / static_cast<double>(empty));
+    return static_cast<uint64_t>(estimate * 1.1) + 1;
+}
+
+void CudaExecution::put_keys(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &keys,
+                             std::vector<uint64_t> &words) const {
+    for (size_t i = 0; i < keys.size() && group.grouping != Grouping::Wide; ++i) {
+        words[kernel.sink + AggregateWords::key(i)] = static_cast<uint64_t>(keys[i].min) - (keys[i].nullable ? 1 : 0);
+        words[kernel.sink + AggregateWords::key(i) + 1] = keys[i].factor;
+    }
+}
+
 GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     const Index index = static_cast<Index>(program_.pipelines.size() - 1);
     const Pipeline &pipeline = program_.pipelines[index];
@@ -112,86 +215,120 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     std::vector<KeyPlan> keys;
     uint64_t extent = 1;
     r.group.grouping = Grouping::None;
-    bool dense = true;
-    if (pipeline.keys.count > 0)
-        dense = plan_dense(pipeline, input, sources, r, keys, extent);
-
-    Kernel kernel = codegen::generate(r);
-    size_t entry_bytes = kernel.entry_words * sizeof(uint64_t);
-    if (dense && pipeline.keys.count > 0) {
-        if (extent * entry_bytes <= shared_group_bytes) {
-            r.group.grouping = Grouping::Shared;
-            while (r.group.copies < 32 && extent * entry_bytes * r.group.copies * 2 <= shared_group_bytes)
-                r.group.copies *= 2;
-            kernel = codegen::generate(r);
-        } else if (extent * entry_bytes > dense_group_bytes) {
-            // Too large a table: by key then, in one word if the numbers fit (they do, they were counted above).
-            dense = false;
-            r.group.grouping = Grouping::Hash;
-            kernel = codegen::generate(r);
-        }
-    }
+    if (pipeline.keys.count > 0 && plan_dense(pipeline, input, sources, r, keys, extent) &&
+        extent * codegen::generate(r).entry_words * sizeof(uint64_t) > state_->groups.dense_bytes)
+        r.group.grouping = Grouping::Hash; // too large a table: by key then, in one word, as the numbers are
+    size_t shared = 0;
+    if (r.group.grouping != Grouping::None)
+        plan_block(r, extent, shared);
     const bool hashed = r.group.grouping == Grouping::Hash || r.group.grouping == Grouping::Wide;
-    const size_t shared = r.group.grouping == Grouping::Shared ? extent * entry_bytes * r.group.copies : 0;
     stats_.grouping = r.group.grouping == Grouping::None ? "none" : hashed ? "hash" : "dense";
 
+    const Kernel kernel = codegen::generate(r);
     ModuleRef module = state_->kernels->get(kernel.source, cancel_, &stats_.compile_us);
     const CUfunction function = module->function(Kernel::name);
-    uint64_t slots = std::min(first_group_slots, power_of_two(2 * input.rows + 1024));
-    for (;;) {
-        const uint64_t entries = hashed ? slots : extent;
-        lane_->reset_control();
-        const BufferRef table = zeroed(entries * entry_bytes);
-        std::vector<uint64_t> words = argument(kernel, index, input);
-        words[kernel.sink + AggregateWords::table] = address_of(*table);
-        words[kernel.sink + AggregateWords::extent] = extent;
-        const size_t key_words = r.group.grouping == Grouping::Wide ? kernel.key_words : 1;
-        BufferRef key_table, state_table;
-        if (hashed) {
-            key_table = zeroed(entries * key_words * sizeof(uint64_t));
-            words[kernel.sink + AggregateWords::keys] = address_of(*key_table);
-            if (r.group.grouping == Grouping::Wide) {
-                state_table = zeroed(entries * sizeof(uint32_t));
-                words[kernel.sink + AggregateWords::states] = address_of(*state_table);
-            }
-            words[kernel.sink + AggregateWords::counter] = lane_->groups_word();
-            words[kernel.sink + AggregateWords::mask] = entries - 1;
-            words[kernel.sink + AggregateWords::limit] = entries / 2;
-        }
-        for (size_t i = 0; i < keys.size() && r.group.grouping != Grouping::Wide; ++i) {
-            words[kernel.sink + AggregateWords::key(i)] =
-                static_cast<uint64_t>(keys[i].min) - (keys[i].nullable ? 1 : 0);
-            words[kernel.sink + AggregateWords::key(i) + 1] = keys[i].factor;
-        }
-        run_slices(kernel, function, words, input, codegen::block_threads, shared, hashed ? 1e6 : 1e7);
-        // Small tables come with the status: one wait for a hot query.
-        const bool direct = !hashed && entries * entry_bytes <= direct_copy_bytes;
-        std::unique_ptr<PinnedMemory::Piece> copy;
-        if (direct) {
-            copy = state_->pinned->allocate(entries * entry_bytes);
-            lane_->copy_out(copy->data, address_of(*table), entries * entry_bytes);
-        }
-        lane_->fetch_control();
-        stats_.kernel_us += lane_->wait(cancel_);
-        check_status(true);
-        if (lane_->fetched().status & status_table_full) {
-            if (slots >= max_group_slots)
-                throw DeviceError("more groups than a table on the GPU holds");
-            slots *= 8;
-            continue;
-        }
-        GroupTable groups;
-        if (direct) {
-            stats_.link_bytes += entries * entry_bytes;
-            const uint64_t *const all = static_cast<const uint64_t *>(copy->data);
-            for (uint64_t g = 0; g < entries; ++g)
-                if (all[g * kernel.entry_words] != 0 || pipeline.keys.count == 0)
-                    add_group(groups, kernel, r.group, all + g * kernel.entry_words, nullptr, g, keys);
-        } else {
-            groups = read_entries(kernel, r.group, *table, key_table.get(), entries, keys);
-        }
+    if (shared > 0)
+        state_->driver->check(state_->driver->cuFuncSetAttribute(function, function_attribute_max_dynamic_shared,
+                                                                 static_cast<int>(shared)),
+                              "cuFuncSetAttribute");
+    std::vector<uint64_t> words = argument(kernel, index, input);
+    words[kernel.sink + AggregateWords::extent] = extent;
+    put_keys(kernel, r.group, keys, words);
+    return hashed ? aggregate_by_hash(kernel, function, words, r, input, shared, keys)
+                  : aggregate_by_number(kernel, function, words, r, input, shared, extent, keys);
+}
+
+// The table has an entry for every number.
+GroupTable CudaExecution::aggregate_by_number(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+                                              const codegen::Request &r, const Input &input, size_t shared,
+                                              uint64_t extent, const std::vector<KeyPlan> &keys) {
+    const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
+    lane_->reset_control();
+    const BufferRef table = zeroed(bytes);
+    words[kernel.sink + AggregateWords::table] = address_of(*table);
+    run_slices(kernel, function, words, input, r.group.threads, shared, 1e7);
+    // Small tables come with the status: one wait for a hot query.
+    const bool direct = bytes <= direct_copy_bytes;
+    std::unique_ptr<PinnedMemory::Piece> copy;
+    if (direct) {
+        copy = state_->pinned->allocate(bytes);
+        lane_->copy_out(copy->data, address_of(*table), bytes);
+    }
+    lane_->fetch_control();
+    stats_.kernel_us += lane_->wait(cancel_);
+    check_status();
+    GroupTable groups;
+    if (!direct) {
+        read_entries(kernel, r.group, *table, extent, keys, groups);
         return groups;
     }
+    stats_.link_bytes += bytes;
+    const uint64_t *const all = static_cast<const uint64_t *>(copy->data);
+    std::vector<uint64_t> numbers;
+    for (uint64_t g = 0; g < extent; ++g)
+        if (all[g * kernel.entry_words] != 0 || keys.empty())
+            numbers.push_back(g);
+    make_room(groups, numbers.size(), keys.size(), kernel);
+    for (size_t i = 0; i < numbers.size(); ++i)
+        stats_.rows_out +=
+            put_group(groups, i, kernel, r.group, all + numbers[i] * kernel.entry_words, numbers[i], keys);
+    return groups;
+}
+
+// The table has entries for the groups there are.
+GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+                                            const codegen::Request &r, const Input &input, size_t shared,
+                                            const std::vector<KeyPlan> &keys) {
+    const GroupTuning &tuning = state_->groups;
+    const size_t slot_bytes = kernel.slot_words * sizeof(uint64_t);
+    const uint64_t before = state_->group_counts.get(kernel.source);
+    uint64_t expected = before != 0                         ? before + before / 8
+                        : input.rows >= tuning.counted_rows ? count_groups(r, input, keys)
+                                                            : input.rows;
+    if (!kernel.loops)
+        expected = std::min(expected, input.rows);
+    for (;;) {
+        const uint64_t wanted = std::max(tuning.least_slots, expected + expected / 2 + 64);
+        const uint64_t room = std::max<uint64_t>(
+            tuning.least_slots, std::min(max_group_slots, std::min(tuning.table_bytes, table_room()) / slot_bytes));
+        const uint64_t parts = (wanted + room - 1) / room;
+        const uint64_t slots = parts == 1 ? wanted : std::min(room, wanted / parts + wanted / parts / 8 + 64);
+        if (parts > most_parts)
+            throw OutOfDeviceMemory("the groups do not fit into the GPU's memory");
+        const BufferRef table = lane_->memory().allocate(slots * slot_bytes);
+        words[kernel.sink + AggregateWords::table] = address_of(*table);
+        words[kernel.sink + AggregateWords::counter] = lane_->groups_word();
+        words[kernel.sink + AggregateWords::slots] = slots;
+        words[kernel.sink + AggregateWords::limit] = slots - slots / 8;
+        words[kernel.sink + AggregateWords::parts] = parts;
+        GroupTable groups;
+        bool full = false;
+        for (uint64_t part = 0; part < parts && !full; ++part) {
+            words[kernel.sink + AggregateWords::part] = part;
+            lane_->reset_control();
+            lane_->fill(address_of(*table), 0, slots * slot_bytes);
+            run_slices(kernel, function, words, input, r.group.threads, shared, 1e6);
+            lane_->fetch_control();
+            stats_.kernel_us += lane_->wait(cancel_);
+            check_status(true);
+            full = lane_->fetched().status & status_table_full;
+            if (!full)
+                read_entries(kernel, r.group, *table, slots, keys, groups);
+        }
+        if (!full) {
+            state_->group_counts.put(kernel.source, groups.ngroups);
+            return groups;
+        }
+        stats_.rows_out = 0;
+        expected = std::max(expected, slots * parts) * 2;
+    }
+}
+
+// What a hash table may take of the GPU's memory: the rest is for reading its groups, and for others.
+size_t CudaExecution::table_room() const {
+    const size_t limit = state_->memory->limit();
+    const size_t used = state_->memory->used();
+    return used < limit ? (limit - used) / 2 : 0;
 }
 
 } // namespace gpuscan::cuda

@@ -123,6 +123,12 @@ __device__ __forceinline__ u128 order_word(i128 v) { return (u128)v ^ ((u128)1 <
 
 __device__ __forceinline__ bool is_finite(double v) { return v - v == 0; }
 
+// Beside a sum of floats: how many of its values were not finite, and how many were -0.0.
+constexpr uint64_t odd_infinite = 1ULL << 44;
+__device__ __forceinline__ uint64_t odd_value(double v) {
+    return !is_finite(v) ? odd_infinite : (uint64_t)__double_as_longlong(v) == 0x8000000000000000ULL ? 1 : 0;
+}
+
 // ---- join: build -------------------------------------------------------------------------------------------------
 
 // A place in an array that many threads append to: one atomic for the threads of a warp that come together.
@@ -147,13 +153,88 @@ __device__ __forceinline__ uint32_t rows_next(const uint32_t *next, uint32_t row
 
 // ---- aggregation in shared memory --------------------------------------------------------------------------------
 
-// One 64-bit counter as two arrays of 32-bit words.
-__device__ __forceinline__ void shared_add(uint32_t *low, uint32_t *high, uint64_t v) {
-    const uint32_t add = (uint32_t)v;
-    const uint32_t old = atomicAdd(low, add);
-    const uint32_t carry = (uint32_t)(v >> 32) + (old + add < add ? 1u : 0u);
-    if (carry)
-        atomicAdd(high, carry);
+// A signed sum of `words` 32-bit words, `step` apart, the lowest first: each word is added by an atomic of its own, which
+// tells whether it wrapped around, and the carry goes into the next. After the last addition the words are the sum, in
+// whatever order the additions came.
+template <int words, class T> __device__ __forceinline__ void block_sum(uint32_t *at, uint32_t step, T v) {
+    uint32_t carry = 0;
+#pragma unroll
+    for (int w = 0; w < words; ++w) {
+        const uint32_t part = w < (int)(sizeof(T) / 4) ? (uint32_t)(v >> (w < (int)(sizeof(T) / 4) ? 32 * w : 0))
+                                                       : (uint32_t)(v < 0 ? -1 : 0);
+        const uint32_t more = part + carry;
+        carry = more < carry ? 1 : 0;
+        if (more == 0)
+            continue;
+        const uint32_t old = atomicAdd(at + w * step, more);
+        carry += old + more < more ? 1 : 0;
+    }
+}
+// Two or three of these words as one number.
+template <int words> __device__ __forceinline__ i128 block_value(const uint32_t *at, uint32_t step) {
+    u128 v = (u128)at[0] | (u128)at[step] << 32;
+    if (words == 3)
+        v |= (u128)at[2 * step] << 64;
+    return (i128)(v << (128 - 32 * words)) >> (128 - 32 * words);
+}
+template <class T> __device__ __forceinline__ void block_max(T *at, T v) {
+    if (*(volatile T *)at < v)
+        atomicMax(at, v);
+}
+
+// Order-preserving codes of 32 bits, and the 64-bit code that belongs to one.
+__device__ __forceinline__ uint32_t order_half(bool v) { return v; }
+__device__ __forceinline__ uint32_t order_half(uint32_t v) { return v; }
+__device__ __forceinline__ uint32_t order_half(int32_t v) { return (uint32_t)v ^ 0x80000000u; }
+__device__ __forceinline__ uint32_t order_half(int16_t v) { return order_half((int32_t)v); }
+
+// The cell of a group whose tag is `mine` (not 0) in its bucket of four, free ones being 0; no_match: others have all four.
+// Cells are taken in their order and never given back, so what was read before remains true but for free cells.
+__device__ __forceinline__ void load_bucket(uint32_t (&seen)[4], const uint32_t *tags) {
+    const uint4 all = *(const uint4 *)tags;
+    seen[0] = all.x, seen[1] = all.y, seen[2] = all.z, seen[3] = all.w;
+}
+__device__ __forceinline__ void load_bucket(uint64_t (&seen)[4], const uint64_t *tags) {
+    const ulonglong2 first = ((const ulonglong2 *)tags)[0], second = ((const ulonglong2 *)tags)[1];
+    seen[0] = first.x, seen[1] = first.y, seen[2] = second.x, seen[3] = second.y;
+}
+__device__ __forceinline__ uint32_t compare_and_swap(uint32_t *at, uint32_t v) { return atomicCAS(at, 0u, v); }
+__device__ __forceinline__ uint64_t compare_and_swap(uint64_t *at, uint64_t v) {
+    return atomicCAS((unsigned long long *)at, 0ULL, (unsigned long long)v);
+}
+template <class Tag> __device__ __forceinline__ uint32_t claim_cell(Tag *tags, uint32_t bucket, Tag mine) {
+    Tag seen[4];
+    load_bucket(seen, tags + bucket * 4);
+    uint32_t cell = no_match;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i)
+        cell = seen[i] == mine ? bucket * 4 + i : cell;
+    if (cell != no_match || seen[3] != 0)
+        return cell;
+    for (uint32_t i = 0; i < 4; ++i) {
+        const Tag owner = compare_and_swap(tags + bucket * 4 + i, mine);
+        if (owner == 0 || owner == mine)
+            return bucket * 4 + i;
+    }
+    return no_match;
+}
+
+// Lanes of the warp that are here and have the same key, and the sum of what they hold, valid in all of them.
+__device__ __forceinline__ uint32_t peers_of(uint32_t key) { return __match_any_sync(__activemask(), key); }
+__device__ __forceinline__ int64_t peers_sum(uint32_t peers, int64_t v) {
+    if ((peers & (peers - 1)) == 0)
+        return v;
+#if __CUDA_ARCH__ >= 800
+    const uint32_t low = __reduce_add_sync(peers, (uint32_t)v & 0x7ffffffu);
+    const uint32_t middle = __reduce_add_sync(peers, (uint32_t)(v >> 27) & 0x7ffffffu);
+    const int32_t high = (int32_t)__reduce_add_sync(peers, (int32_t)(v >> 54));
+    return (int64_t)low + ((int64_t)middle << 27) + ((int64_t)high << 54);
+#else
+    int64_t sum = 0;
+    for (uint32_t left = peers; left; left &= left - 1)
+        sum += __shfl_sync(peers, (long long)v, __ffs((int)left) - 1);
+    return sum;
+#endif
 }
 
 // ---- aggregation in device memory --------------------------------------------------------------------------------
@@ -187,60 +268,60 @@ __device__ __forceinline__ void global_max_wide(uint64_t *at, u128 v) {
     }
 }
 
-__device__ __forceinline__ void shared_add_double(double *at, double v) { atomicAdd(at, v); }
-__device__ __forceinline__ void shared_max(uint64_t *at, uint64_t v) {
-    if (*(volatile uint64_t *)at < v)
-        atomicMax((unsigned long long *)at, (unsigned long long)v);
+// Where a group is looked for first, in a table of any size.
+__device__ __forceinline__ uint32_t first_slot(uint64_t hash, uint32_t slots) {
+    return (uint32_t)(((uint64_t)(uint32_t)(hash >> 20) * slots) >> 32);
 }
 
-// The entry of a group whose key is one word; keys have bit 63 set, 0 is a free entry. no_match: the table is full.
-__device__ __forceinline__ uint32_t find_group(uint64_t *keys, uint32_t mask, uint64_t key, uint64_t *groups,
-                                               uint64_t limit, uint32_t *status) {
-    uint32_t slot = (uint32_t)(sem::hash64(key) >> 20) & mask;
-    for (uint32_t probes = 0; probes <= mask; ++probes) {
-        uint64_t found = *(volatile uint64_t *)(keys + slot);
+// The entry of a group whose key is one word, which stands before it; keys have bit 63 set, 0 is a free slot. One slot is
+// `stride` words. Null pointer: the table is full.
+__device__ __forceinline__ uint64_t *find_group(uint64_t *table, uint32_t stride, uint32_t slots, uint64_t key,
+                                                uint64_t hash, uint64_t *groups, uint64_t limit, uint32_t *status) {
+    uint32_t slot = first_slot(hash, slots);
+    for (uint32_t probes = 0; probes < slots; ++probes) {
+        uint64_t *const at = table + (uint64_t)slot * stride;
+        uint64_t found = *(volatile uint64_t *)at;
         if (found == 0) {
-            found = atomicCAS((unsigned long long *)(keys + slot), 0ULL, (unsigned long long)key);
+            found = atomicCAS((unsigned long long *)at, 0ULL, (unsigned long long)key);
             if (found == 0) {
                 if (append(groups) >= limit)
                     atomicOr(status, status_table_full);
-                return slot;
+                return at + 1;
             }
         }
         if (found == key)
-            return slot;
+            return at + 1;
         if ((probes & 63) == 63 && *(volatile uint32_t *)status & status_table_full)
             break;
-        slot = (slot + 1) & mask;
+        slot = slot + 1 == slots ? 0 : slot + 1;
     }
     atomicOr(status, status_table_full);
-    return no_match;
+    return nullptr;
 }
 
-// The same for keys of several words. state: 0 free, 1 being written, 2 ready. One atomic per thread and a spin that
-// only waits for a thread that has already won: it ends on GPUs whose threads advance independently (sm_70 and later).
+// The same for keys of several words. The first word of a slot is its state: 0 free, 1 being written, 2 ready. One atomic
+// per thread and a spin that only waits for a thread that has already won: it ends on GPUs whose threads advance
+// independently (sm_70 and later).
 template <int words>
-__device__ __forceinline__ uint32_t find_group_wide(uint32_t *state, uint64_t *keys, uint32_t mask,
-                                                    const uint64_t (&key)[words], uint64_t *groups, uint64_t limit,
-                                                    uint32_t *status) {
-    uint64_t hash = 0;
-#pragma unroll
-    for (int i = 0; i < words; ++i)
-        hash = sem::hash_combine(hash, key[i]);
-    uint32_t slot = (uint32_t)(hash >> 20) & mask;
-    for (uint32_t probes = 0; probes <= mask;) {
-        uint32_t seen = *(volatile uint32_t *)(state + slot);
+__device__ __forceinline__ uint64_t *find_group_wide(uint64_t *table, uint32_t stride, uint32_t slots,
+                                                     const uint64_t (&key)[words], uint64_t hash, uint64_t *groups,
+                                                     uint64_t limit, uint32_t *status) {
+    uint32_t slot = first_slot(hash, slots);
+    for (uint32_t probes = 0; probes < slots;) {
+        uint64_t *const at = table + (uint64_t)slot * stride;
+        uint32_t *const state = (uint32_t *)at;
+        uint32_t seen = *(volatile uint32_t *)state;
         if (seen == 0) {
-            seen = atomicCAS(state + slot, 0u, 1u);
+            seen = atomicCAS(state, 0u, 1u);
             if (seen == 0) {
 #pragma unroll
                 for (int i = 0; i < words; ++i)
-                    *(volatile uint64_t *)(keys + (uint64_t)slot * words + i) = key[i];
+                    *(volatile uint64_t *)(at + 1 + i) = key[i];
                 __threadfence();
-                *(volatile uint32_t *)(state + slot) = 2;
+                *(volatile uint32_t *)state = 2;
                 if (append(groups) >= limit)
                     atomicOr(status, status_table_full);
-                return slot;
+                return at + 1 + words;
             }
         }
         if (seen == 1)
@@ -249,16 +330,47 @@ __device__ __forceinline__ uint32_t find_group_wide(uint32_t *state, uint64_t *k
         bool same = true;
 #pragma unroll
         for (int i = 0; i < words; ++i)
-            same &= *(volatile uint64_t *)(keys + (uint64_t)slot * words + i) == key[i];
+            same &= *(volatile uint64_t *)(at + 1 + i) == key[i];
         if (same)
-            return slot;
+            return at + 1 + words;
         if ((probes & 63) == 63 && *(volatile uint32_t *)status & status_table_full)
             break;
         ++probes;
-        slot = (slot + 1) & mask;
+        slot = slot + 1 == slots ? 0 : slot + 1;
     }
     atomicOr(status, status_table_full);
-    return no_match;
+    return nullptr;
+}
+
+template <int words> __device__ __forceinline__ uint64_t hash_words(const uint64_t (&key)[words]) {
+    uint64_t hash = 0;
+#pragma unroll
+    for (int i = 0; i < words; ++i)
+        hash = sem::hash_combine(hash, key[i]);
+    return hash;
+}
+
+// Groups are done in several passes where their table is too large: this pass has those of one part.
+__device__ __forceinline__ bool in_part(uint64_t hash, uint64_t parts, uint64_t part) {
+    return parts <= 1 || (uint32_t)(hash >> 52) % (uint32_t)parts == (uint32_t)part;
+}
+
+// A sketch of the number of different hashes (HyperLogLog): per register the most leading zeros of a hash that belongs to
+// it, plus one. Every thread of the block must come to its start and its end.
+template <int registers> __device__ __forceinline__ void sketch_start(uint32_t *sketch) {
+    for (uint32_t i = threadIdx.x; i < registers; i += blockDim.x)
+        sketch[i] = 0;
+    __syncthreads();
+}
+template <int registers> __device__ __forceinline__ void sketch_add(uint32_t *sketch, uint64_t hash) {
+    const uint32_t rank = (uint32_t)__clzll((long long)(hash | 1)) + 1;
+    block_max(sketch + ((uint32_t)hash & (registers - 1)), rank);
+}
+template <int registers> __device__ __forceinline__ void sketch_end(const uint32_t *sketch, uint32_t *to) {
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < registers; i += blockDim.x)
+        if (sketch[i] > *(volatile uint32_t *)(to + i))
+            atomicMax(to + i, sketch[i]);
 }
 
 // ---- reductions of a block: the result is valid in thread 0 ------------------------------------------------------

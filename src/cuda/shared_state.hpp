@@ -2,14 +2,38 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "cuda/driver.hpp"
+#include "cuda/group_tuning.hpp"
 #include "cuda/kernel_cache.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory.hpp"
 
 namespace gpuscan::cuda {
+
+// How many groups a kernel found when it last ran, so that its next run begins with a table of the right size.
+class GroupCounts {
+  public:
+    uint64_t get(const std::string &kernel) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        const auto found = counts_.find(std::hash<std::string>()(kernel));
+        return found == counts_.end() ? 0 : found->second;
+    }
+    void put(const std::string &kernel, uint64_t groups) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (counts_.size() >= most)
+            counts_.clear();
+        counts_[std::hash<std::string>()(kernel)] = groups;
+    }
+
+  private:
+    static constexpr size_t most = 4096;
+    std::mutex mutex_;
+    std::unordered_map<size_t, uint64_t> counts_;
+};
 
 struct SharedState {
     std::shared_ptr<Driver> driver;
@@ -25,6 +49,8 @@ struct SharedState {
     std::shared_ptr<PinnedMemory> pinned;
     std::shared_ptr<LanePool> lanes;
     std::shared_ptr<KernelCache> kernels;
+    GroupTuning groups;
+    GroupCounts group_counts;
 
     // shared_buffers as the GPU sees it; nullptr: not registered.
     const uint8_t *pool = nullptr;

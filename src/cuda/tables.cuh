@@ -57,12 +57,12 @@ struct BuildArgument {
 
 struct GatherArgument {
     const uint64_t *table;
-    const uint64_t *keys; // null pointer: none
     uint64_t entries;
     uint64_t *counter;
-    uint64_t *out; // null pointer: only count
-    uint64_t room; // groups that fit
-    uint32_t entry_words, key_words;
+    uint64_t *out;          // null pointer: only count
+    uint64_t room;          // groups that fit
+    uint32_t stride, words; // from slot to slot, and of an entry with its key; the first is not zero where a group is
+    uint32_t numbered, unused;
 };
 
 #ifdef __CUDACC__
@@ -208,21 +208,29 @@ extern "C" __global__ void build_table(const BuildArgument a) {
         atomicOr(a.status, status_duplicates);
 }
 
-// Groups with rows, one record each: the entry, the key's words, the number of the entry.
+// Groups with rows, one record each: the key's words and the entry, and if wanted the number of the entry. One atomic per
+// warp finds room for all of its groups.
 extern "C" __global__ void gather_groups(const GatherArgument a) {
-    for (uint64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.entries; i += gridDim.x * blockDim.x) {
-        const uint64_t *const entry = a.table + i * a.entry_words;
-        if (entry[0] == 0)
+    const uint32_t lane = threadIdx.x & 31;
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t first = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x - lane; first < a.entries; first += step) {
+        const uint64_t i = first + lane;
+        const uint64_t *const entry = a.table + i * a.stride;
+        const bool present = i < a.entries && entry[0] != 0;
+        const uint32_t all = __ballot_sync(0xffffffffu, present);
+        uint64_t at = 0;
+        if (lane == 0 && all)
+            at = atomicAdd((unsigned long long *)a.counter, (unsigned long long)__popc((int)all));
+        if (!a.out)
             continue;
-        const uint64_t at = atomicAdd((unsigned long long *)a.counter, 1ULL);
-        if (!a.out || at >= a.room)
+        at = (uint64_t)__shfl_sync(0xffffffffu, (unsigned long long)at, 0) + __popc((int)(all & ((1u << lane) - 1)));
+        if (!present || at >= a.room)
             continue;
-        uint64_t *const out = a.out + at * (a.entry_words + a.key_words + 1);
-        for (uint32_t w = 0; w < a.entry_words; ++w)
+        uint64_t *const out = a.out + at * (a.words + a.numbered);
+        for (uint32_t w = 0; w < a.words; ++w)
             out[w] = entry[w];
-        for (uint32_t w = 0; w < a.key_words; ++w)
-            out[a.entry_words + w] = a.keys[i * a.key_words + w];
-        out[a.entry_words + a.key_words] = i;
+        if (a.numbered)
+            out[a.words] = i;
     }
 }
 

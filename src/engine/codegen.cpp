@@ -2,7 +2,7 @@
 //
 // This file has the frame: the words of the argument, the head, the order of the steps. The parts are written by
 // codegen_expression.cpp (one value), codegen_pipeline.cpp (rows, filters, probes), codegen_build.cpp and
-// codegen_aggregate.cpp (the two sinks).
+// codegen_aggregate.cpp with codegen_block.cpp (the two sinks).
 //
 // Fusing the pipeline this way is what Yuan et al., "The Yin and Yang of Processing Data Warehousing Queries on GPU
 // Devices", ask for in sections 5 and 6: a kernel per operator spends its time on intermediate results.
@@ -93,9 +93,11 @@ void Generator::kernel_head() {
     line("using namespace gpuscan;");
     line("using namespace gpuscan::rt;");
     line("struct Params { uint64_t w[" + to_string(kernel_.words) + "]; };");
-    if (pipeline_.sink == SinkKind::Aggregate && request_.group.grouping == Grouping::Shared)
-        line("extern __shared__ uint64_t shared_table[];");
-    open("extern \"C\" __global__ void __launch_bounds__(" + to_string(block_threads) + ") pipeline(const Params p)");
+    const bool aggregates = pipeline_.sink == SinkKind::Aggregate;
+    if (aggregates && in_block())
+        line("extern __shared__ uint64_t wide[];");
+    const unsigned threads = aggregates ? request_.group.threads : block_threads;
+    open("extern \"C\" __global__ void __launch_bounds__(" + to_string(threads) + ") pipeline(const Params p)");
     line("int error = 0;");
     line("uint32_t flags = 0;");
     line("uint32_t *const status = (uint32_t *)" + word(Kernel::status) + ";");
@@ -107,7 +109,11 @@ void Generator::kernel_head() {
     if (pipeline_.sink == SinkKind::Aggregate)
         aggregate_start();
     line("const uint64_t *const chunks = (const uint64_t *)" + word(Kernel::chunks) + ";");
-    line("uint64_t tile = " + word(Kernel::tile_begin) + " + blockIdx.x;");
+    // Larger blocks take several tiles at once, one for each block_threads of their threads.
+    const string teams = to_string(threads / block_threads);
+    const bool several = threads > block_threads;
+    line("uint64_t tile = " + word(Kernel::tile_begin) + " + " +
+         (several ? "blockIdx.x * " + teams + " + threadIdx.x / " + to_string(block_threads) : "blockIdx.x") + ";");
     open("for (uint64_t k = 0; k < " + word(Kernel::chunk_count) + " && tile < " + word(Kernel::tile_end) + "; ++k)");
     line("const uint64_t *const chunk = chunks + k * " + to_string(ChunkWords::count(columns.count)) + ";");
     line("uint64_t end = chunk[0];");
@@ -124,8 +130,9 @@ void Generator::kernel_head() {
         if (request_.source_nullable[c])
             line("const uint8_t *const z" + i + " = (const uint8_t *)chunk[" + to_string(ChunkWords::nulls(c)) + "];");
     }
-    open("for (; tile < end; tile += gridDim.x)");
-    line("const uint32_t base = (uint32_t)(tile - first) * " + to_string(tile_rows) + " + threadIdx.x * 4;");
+    open(string("for (; tile < end; tile += gridDim.x") + (several ? " * " + teams : "") + ")");
+    line("const uint32_t base = (uint32_t)(tile - first) * " + to_string(tile_rows) + " + " +
+         (several ? "threadIdx.x % " + to_string(block_threads) : "threadIdx.x") + " * 4;");
     line("uint32_t alive = base >= nrows ? 0 : nrows - base >= 4 ? 15 : (1u << (nrows - base)) - 1;");
     line("if (alive && mask) alive &= mask[base >> 5] >> (base & 31);");
     line("if (!alive) continue;");
@@ -136,7 +143,7 @@ Kernel Generator::generate() {
     if (pipeline_.sink == SinkKind::Aggregate)
         aggregate_plan();
     kernel_head();
-    if (pipeline_.sink == SinkKind::Aggregate &&
+    if (pipeline_.sink == SinkKind::Aggregate && !request_.group.count_only &&
         (request_.group.grouping == Grouping::Hash || request_.group.grouping == Grouping::Wide))
         line("if (*(volatile uint32_t *)status & status_table_full) { tile = " + word(Kernel::tile_end) + "; break; }");
     if (kernel_.loops)

@@ -62,8 +62,13 @@ enum class SumKind : uint8_t {
 
 struct GroupShape {
     Grouping grouping = Grouping::None;
-    unsigned copies = 1;       // Shared: copies of the table, a power of two
-    std::vector<SumKind> sums; // one per aggregate of the pipeline (anything for those that are no sums)
+    unsigned threads = block_threads; // of a block, a multiple of block_threads
+    unsigned cells = 0;               // Dense, Hash: groups that a block may keep in shared memory, a power of two
+    unsigned copies = 1;              // Shared, or with cells: copies of each group in shared memory, a power of two
+    bool side_by_side = false;        // a thread's four rows are in flight at once: most rows live
+    bool combine = false;             // Dense: rows of one group in a warp are added up before they are stored
+    bool count_only = false;          // Hash, Wide: only a sketch of how many groups there are
+    std::vector<SumKind> sums;        // one per aggregate of the pipeline (anything for those that are no sums)
 };
 
 // Where the parts of an aggregate stand in an entry of the group table, in 64-bit words. Word 0 counts the group's rows.
@@ -104,20 +109,28 @@ struct Kernel {
     std::vector<unsigned> lookups;   // per lookup: first of three words (values, NULL flags, entries), 0: not used
     std::vector<unsigned> joins;     // per join: first word of its table
     // Build: address of the counter, capacity, then per key its address, then per payload column values and NULL flags.
-    // Aggregate: address of the table; Hash, Wide: address of keys, of states, of the counter, mask, limit; then per key
-    // two words: bias and factor (not None, not Wide): group = sum of (value - bias) * factor, where bias is the
+    // Aggregate: address of the table (count_only: of the sketch); Hash, Wide: address of the counter, slots, limit; Dense,
+    // Shared: extent; Hash, Wide: the number of parts of the groups, and the part that is wanted; then per key two words: bias and factor (not None, not Wide): group = sum of (value - bias) * factor, where bias is the
     // smallest value, or one less if the key can be NULL (NULL counts as 0).
     unsigned sink = 0;
     std::vector<uint8_t> key_nullable;     // per key of the pipeline
     std::vector<uint8_t> payload_nullable; // Build
     std::vector<Components> components;    // Aggregate: per aggregate
     unsigned entry_words = 1;              // Aggregate: words of a group's entry
-    unsigned key_words = 1;                // Wide: words of a key; the last holds the NULL flags if any key has them
-    bool loops = false;                    // a join with duplicates: time per row is not bounded
+    unsigned key_words = 0;  // Hash, Wide: words of a key, before the entry (Wide: the first is its state,
+                             // the last holds the NULL flags if any key can be NULL)
+    unsigned slot_words = 0; // Aggregate: from one entry of the table to the next
+    unsigned cell_bytes = 0; // Shared, or with cells: of a group's copy in shared memory
+    unsigned tag_bytes = 0;  // with cells: of a cell, beside its copies
+    bool loops = false;      // a join with duplicates: time per row is not bounded
 };
 
+// A sketch of how many different groups there are: registers of Flajolet et al., "HyperLogLog: the analysis of a
+// near-optimal cardinality estimation algorithm" (2007). The standard error is 1.04 / sqrt(registers), 1.6 %.
+constexpr unsigned sketch_registers = 4096;
+
 struct AggregateWords {
-    static constexpr unsigned table = 0, keys = 1, states = 2, counter = 3, mask = 4, limit = 5, extent = 6;
+    static constexpr unsigned table = 0, counter = 1, slots = 2, limit = 3, extent = 4, parts = 5, part = 6;
     static unsigned key(size_t i) { return 7 + 2 * static_cast<unsigned>(i); }
 };
 

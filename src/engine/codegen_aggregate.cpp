@@ -1,9 +1,9 @@
 // How do rows become groups? A group is an entry of 64-bit words: the number of its rows, then the components of every
 // aggregate. All of them are merged by addition or by maximum, so threads, blocks and passes merge alike.
 //
-// aggregate_plan gives the components their words. Each row finds its entry (group_entry) and adds itself to it (update).
-// Without keys a thread keeps its sums in registers, with few groups a block has copies of the table in shared memory;
-// aggregate_end merges those into the one in device memory. The forms of tables are told in codegen.hpp.
+// aggregate_plan gives the components their words. Each row finds its entry (find_entry) and adds itself to it (update).
+// Without keys a thread keeps its sums in registers and blocks reduce them (thread_end); what a block keeps in shared
+// memory is told in codegen_block.cpp, the forms of tables in codegen.hpp.
 #include "engine/codegen_generator.hpp"
 
 namespace gpuscan::codegen {
@@ -11,20 +11,20 @@ namespace gpuscan::codegen {
 void Generator::aggregate_plan() {
     unsigned next = 1;
     for (Index i = 0; i < pipeline_.aggregates.count; ++i) {
-        const Aggregate &aggregate = program_.aggregates[pipeline_.aggregates.first + i];
+        const Aggregate &a = aggregate(i);
         Components parts;
-        if (aggregate.arg != none && nullable(aggregate.arg))
+        if (a.arg != none && nullable(a.arg))
             parts.count = next++;
-        if (aggregate.kind == AggregateKind::Sum) {
+        if (a.kind == AggregateKind::Sum) {
             parts.value = next;
             const SumKind kind = request_.group.sums[i];
             next += kind == SumKind::Digits || (kind == SumKind::Halves && request_.group.grouping == Grouping::None)
                         ? 4
                     : kind == SumKind::Narrow ? 1
                                               : 2;
-        } else if (aggregate.kind == AggregateKind::Min || aggregate.kind == AggregateKind::Max) {
+        } else if (a.kind == AggregateKind::Min || a.kind == AggregateKind::Max) {
             parts.value = next;
-            next += program_.exprs[aggregate.arg].type == Type::I128 ? 3 : 1;
+            next += program_.exprs[a.arg].type == Type::I128 ? 3 : 1;
         }
         kernel_.components.push_back(parts);
     }
@@ -37,92 +37,83 @@ void Generator::aggregate_plan() {
         null = null || nullable(key);
         words += program_.exprs[key].type == Type::I128 ? 2 : 1;
     }
-    kernel_.key_words = words + (null ? 1 : 0);
+    const Grouping grouping = request_.group.grouping;
+    kernel_.key_words = grouping == Grouping::Hash ? 1 : grouping == Grouping::Wide ? 1 + words + (null ? 1 : 0) : 0;
+    // A slot of three words would lie in two sectors of 32 bytes every other time.
+    const unsigned slot = kernel_.key_words + kernel_.entry_words;
+    kernel_.slot_words = kernel_.key_words != 0 && slot == 3 ? 4 : slot;
+    if (in_block())
+        block_plan();
 }
 
 void Generator::aggregate_start() {
-    const Grouping grouping = request_.group.grouping;
-    if (grouping == Grouping::None) {
-        line("uint64_t rows = 0;");
-        for (Index i = 0; i < pipeline_.aggregates.count; ++i) {
-            const string n = to_string(i);
-            const Aggregate &aggregate = program_.aggregates[pipeline_.aggregates.first + i];
-            if (kernel_.components[i].count != 0)
-                line("uint64_t count" + n + " = 0;");
-            if (aggregate.kind == AggregateKind::Sum) {
-                static const char *const types[] = {"int64_t", "i128", "Digits", "double"};
-                const SumKind kind = request_.group.sums[i];
-                line(string(types[static_cast<int>(kind)]) + " sum" + n + (kind == SumKind::Digits ? ";" : " = 0;"));
-                if (kind == SumKind::Double)
-                    line("uint64_t odd" + n + " = 0;");
-            } else if (kernel_.components[i].value != 0) {
-                line(string(program_.exprs[aggregate.arg].type == Type::I128 ? "u128" : "uint64_t") + " best" + n +
-                     " = 0;");
-            }
+    if (request_.group.count_only) {
+        line("__shared__ uint32_t sketch[" + to_string(sketch_registers) + "];");
+        line("sketch_start<" + to_string(sketch_registers) + ">(sketch);");
+        return;
+    }
+    if (request_.group.grouping != Grouping::None) {
+        line("uint64_t *const table = (uint64_t *)" + word(kernel_.sink + AggregateWords::table) + ";");
+        if (in_block())
+            block_start();
+        return;
+    }
+    line("uint64_t rows = 0;");
+    for (Index i = 0; i < pipeline_.aggregates.count; ++i) {
+        const string n = to_string(i);
+        if (kernel_.components[i].count != 0)
+            line("uint64_t count" + n + " = 0;");
+        if (aggregate(i).kind == AggregateKind::Sum) {
+            static const char *const types[] = {"int64_t", "i128", "Digits", "double"};
+            const SumKind kind = request_.group.sums[i];
+            line(string(types[static_cast<int>(kind)]) + " sum" + n + (kind == SumKind::Digits ? ";" : " = 0;"));
+            if (kind == SumKind::Double)
+                line("uint64_t odd" + n + " = 0;");
+        } else if (kernel_.components[i].value != 0) {
+            line(string(program_.exprs[aggregate(i).arg].type == Type::I128 ? "u128" : "uint64_t") + " best" + n +
+                 " = 0;");
         }
-        return;
-    }
-    line("uint64_t *const table = (uint64_t *)" + word(kernel_.sink + AggregateWords::table) + ";");
-    if (grouping == Grouping::Shared) {
-        const string words = to_string(kernel_.entry_words * request_.group.copies);
-        line("const uint32_t extent = (uint32_t)" + word(kernel_.sink + AggregateWords::extent) + ";");
-        line("const uint32_t copy = threadIdx.x & " + to_string(request_.group.copies - 1) + ";");
-        line("for (uint32_t i = threadIdx.x; i < extent * " + words + "; i += blockDim.x) shared_table[i] = 0;");
-        line("__syncthreads();");
     }
 }
 
-string Generator::component(const string &entry, unsigned index) const {
-    const unsigned step = request_.group.grouping == Grouping::Shared ? request_.group.copies : 1;
-    return "(" + entry + " + " + to_string(index * step) + ")";
-}
+// ---- one row -----------------------------------------------------------------------------------------------------
 
-// Adds the current row to aggregate i of the group at `entry` (no group: to the thread's registers).
-void Generator::update(Index i, const string &entry) {
-    const Aggregate &aggregate = program_.aggregates[pipeline_.aggregates.first + i];
-    if (aggregate.kind == AggregateKind::CountRows)
+// Adds the current row to aggregate i.
+void Generator::update(Index i, Place place) {
+    const Aggregate &a = aggregate(i);
+    if (a.kind == AggregateKind::CountRows)
         return;
-    const Grouping grouping = request_.group.grouping;
-    const bool shared = grouping == Grouping::Shared;
     const Components &parts = kernel_.components[i];
     const string n = to_string(i);
-    auto add = [&](unsigned index, const string &v) {
-        const string at = component(entry, index);
-        if (shared)
-            line("shared_add((uint32_t *)" + at + ", (uint32_t *)" + at + " + 1, " + v + ");");
-        else
-            line("global_add(" + at + ", " + v + ");");
-    };
-    if (aggregate.kind == AggregateKind::Count && parts.count == 0 && !may_raise(aggregate.arg))
+    if (a.kind == AggregateKind::Count && parts.count == 0 && !may_raise(a.arg))
         return; // as many as rows
-    const Value v = eval(aggregate.arg);
+    const Value v = eval(a.arg);
     const bool guard = !v.n.empty();
     if (guard)
         open("if (!" + v.n + ")");
-    if (parts.count != 0) {
-        if (grouping == Grouping::None)
+    auto entry = [](unsigned index) { return "entry + " + to_string(index); };
+    auto add = [&](unsigned index, const string &value) { line("global_add(" + entry(index) + ", " + value + ");"); };
+    if (place == Place::Block) {
+        block_update(i, v);
+    } else if (parts.count != 0) {
+        if (place == Place::Thread)
             line("++count" + n + ";");
         else
             add(parts.count, "1");
     }
-    const string type = shared ? "shared" : "global";
-    if (aggregate.kind == AggregateKind::Sum) {
+    if (place == Place::Block) {
+    } else if (a.kind == AggregateKind::Sum) {
         const SumKind kind = request_.group.sums[i];
-        if (grouping == Grouping::None) {
+        if (place == Place::Thread) {
             if (kind == SumKind::Digits)
                 line("sum" + n + ".add(" + v.v + ");");
             else
                 line("sum" + n + " += " + v.v + ";");
             if (kind == SumKind::Double)
-                line("odd" + n + " += !is_finite(" + v.v + ");");
+                line("odd" + n + " += odd_value(" + v.v + ");");
         } else if (kind == SumKind::Double) {
-            open("if (!is_finite(" + v.v + "))");
-            add(parts.value + 1, "1");
-            close();
-            if (shared)
-                line("shared_add_double((double *)" + component(entry, parts.value) + ", (double)" + v.v + ");");
-            else
-                line("global_add_double(" + component(entry, parts.value) + ", (double)" + v.v + ");");
+            line("if (odd_value(" + v.v + ")) global_add(" + entry(parts.value + 1) + ", odd_value(" + v.v + "));");
+            line("global_add_double(" + entry(parts.value) + ", (double)" + v.v + ");");
         } else if (kind == SumKind::Narrow) {
             add(parts.value, "(uint64_t)(int64_t)" + v.v);
         } else if (kind == SumKind::Halves) {
@@ -137,26 +128,37 @@ void Generator::update(Index i, const string &entry) {
             add(parts.value + 3, "(uint64_t)(int64_t)(" + wide + " >> 96)");
         }
     } else if (parts.value != 0) {
-        const bool wide = program_.exprs[aggregate.arg].type == Type::I128;
-        const string code = string(aggregate.kind == AggregateKind::Min ? "~" : "") + "order_word(" + v.v + ")";
-        if (grouping == Grouping::None)
+        const bool wide = program_.exprs[a.arg].type == Type::I128;
+        const string code = string(a.kind == AggregateKind::Min ? "~" : "") + "order_word(" + v.v + ")";
+        if (place == Place::Thread)
             line("best" + n + " = Largest::apply(best" + n + (wide ? ", (u128)" : ", (uint64_t)") + code + ");");
-        else if (wide)
-            line("global_max_wide(table + (uint64_t)group * " + to_string(kernel_.entry_words) + " + " +
-                 to_string(parts.value) + ", " + code + ");");
         else
-            line(type + "_max(" + component(entry, parts.value) + ", " + code + ");");
+            line(string(wide ? "global_max_wide(" : "global_max(") + entry(parts.value) + ", " + code + ");");
     }
     if (guard)
         close();
 }
 
-// Finds the row's group: `entry` points at its first word.
-void Generator::group_entry() {
+// The group's number, or the one word of its key, as `group`: the sum of the keys' parts.
+void Generator::group_number(const char *type) {
+    string sum;
+    for (Index i = 0; i < pipeline_.keys.count; ++i) {
+        const Value v = eval(list(pipeline_.keys, i));
+        const unsigned at = kernel_.sink + AggregateWords::key(i);
+        const string f = fresh("f");
+        line(string("const ") + type + " " + f + " = " + (v.n.empty() ? "" : v.n + " ? 0 : ") + "(" + type +
+             ")key_word(" + v.v + ") - (" + type + ")" + word(at) + ";");
+        sum += (sum.empty() ? "" : " + ") + f + " * (" + type + ")" + word(at + 1);
+    }
+    line(string("const ") + type + " group = " + sum + ";");
+}
+
+// What identifies the row's group; opens a scope if that may fail.
+void Generator::find_group() {
     const Grouping grouping = request_.group.grouping;
-    const unsigned first = kernel_.sink;
     if (grouping == Grouping::Wide) {
-        line("uint64_t key[" + to_string(kernel_.key_words) + "];");
+        const unsigned words = kernel_.key_words - 1;
+        line("uint64_t key[" + to_string(words) + "];");
         unsigned at = 0;
         string nulls;
         for (Index i = 0; i < pipeline_.keys.count; ++i) {
@@ -174,168 +176,190 @@ void Generator::group_entry() {
         }
         if (!nulls.empty())
             line("key[" + to_string(at) + "] = " + nulls + ";");
-        line("const uint32_t group = find_group_wide<" + to_string(kernel_.key_words) + ">((uint32_t *)" +
-             word(first + AggregateWords::states) + ", (uint64_t *)" + word(first + AggregateWords::keys) +
-             ", (uint32_t)" + word(first + AggregateWords::mask) + ", key, (uint64_t *)" +
-             word(first + AggregateWords::counter) + ", " + word(first + AggregateWords::limit) + ", status);");
-        open("if (group != no_match)");
-        line("uint64_t *const entry = table + (uint64_t)group * " + to_string(kernel_.entry_words) + ";");
+        line("const uint64_t hash = hash_words<" + to_string(words) + ">(key);");
+    } else if (grouping == Grouping::Hash) {
+        group_number("uint64_t");
+        line("const uint64_t key = group | 0x8000000000000000ULL;");
+        line("const uint64_t hash = sem::hash64(key);");
+    } else {
+        group_number("uint32_t");
+        line("if (group >= (uint32_t)" + word(kernel_.sink + AggregateWords::extent) + ") flags |= status_bad_lookup;");
+        open("else");
+    }
+}
+
+// Text that finds the group's entry in device memory, where `group`, or `key` and `hash`, say which it is.
+string Generator::find_entry() {
+    const Grouping grouping = request_.group.grouping;
+    const string stride = to_string(kernel_.slot_words);
+    const unsigned first = kernel_.sink;
+    if (grouping != Grouping::Hash && grouping != Grouping::Wide)
+        return "table + (uint64_t)group * " + stride;
+    return (grouping == Grouping::Hash ? string("find_group")
+                                       : "find_group_wide<" + to_string(kernel_.key_words - 1) + ">") +
+           "(table, " + stride + ", (uint32_t)" + word(first + AggregateWords::slots) + ", key, hash, (uint64_t *)" +
+           word(first + AggregateWords::counter) + ", " + word(first + AggregateWords::limit) + ", status)";
+}
+
+// Adds the row to its group at `place`.
+void Generator::row_into(Place place) {
+    if (request_.group.combine && place == Place::Device) {
+        row_with_peers();
         return;
     }
-    const string type = grouping == Grouping::Hash ? "uint64_t" : "uint32_t";
-    string sum;
-    for (Index i = 0; i < pipeline_.keys.count; ++i) {
-        const Value v = eval(list(pipeline_.keys, i));
-        const unsigned at = first + AggregateWords::key(i);
-        const string f = fresh("f");
-        line("const " + type + " " + f + " = " + (v.n.empty() ? "" : v.n + " ? 0 : ") + "(" + type + ")key_word(" +
-             v.v + ") - (" + type + ")" + word(at) + ";");
-        sum += (sum.empty() ? "" : " + ") + f + " * (" + type + ")" + word(at + 1);
+    if (place == Place::Block) {
+        block_count(0);
+    } else if (place == Place::Device) {
+        line("uint64_t *const entry = " + find_entry() + ";");
+        open("if (entry)");
+        line("global_add(entry, 1);");
     }
-    if (grouping == Grouping::Hash) {
-        line("const uint64_t key = (" + sum + ") | 0x8000000000000000ULL;");
-        line("const uint32_t group = find_group((uint64_t *)" + word(first + AggregateWords::keys) + ", (uint32_t)" +
-             word(first + AggregateWords::mask) + ", key, (uint64_t *)" + word(first + AggregateWords::counter) + ", " +
-             word(first + AggregateWords::limit) + ", status);");
-        open("if (group != no_match)");
-        line("uint64_t *const entry = table + (uint64_t)group * " + to_string(kernel_.entry_words) + ";");
-        return;
+    for (Index i = 0; i < pipeline_.aggregates.count; ++i)
+        update(i, place);
+    if (place == Place::Device)
+        close();
+}
+
+// The rows that a warp has for one group at this moment, added up before one lane stores them. For counts and sums of up
+// to 64 bits that cannot be NULL.
+void Generator::row_with_peers() {
+    line("const uint32_t peers = peers_of(group);");
+    line("const bool leads = (peers & ((1u << (threadIdx.x & 31)) - 1)) == 0;");
+    line("uint64_t *const entry = " + find_entry() + ";");
+    line("if (leads) global_add(entry, (uint32_t)__popc((int)peers));");
+    for (Index i = 0; i < pipeline_.aggregates.count; ++i) {
+        if (aggregate(i).kind != AggregateKind::Sum)
+            continue;
+        const Value v = eval(aggregate(i).arg);
+        const string sum = fresh("w");
+        line("const int64_t " + sum + " = peers_sum(peers, (int64_t)" + v.v + ");");
+        line("if (leads) global_add(entry + " + to_string(kernel_.components[i].value) + ", (uint64_t)" + sum + ");");
     }
-    line("const uint32_t group = " + sum + ";");
-    line("if (group >= (uint32_t)" + word(first + AggregateWords::extent) + ") flags |= status_bad_lookup;");
-    open("else");
-    if (grouping == Grouping::Shared)
-        line("uint64_t *const entry = shared_table + group * " +
-             to_string(kernel_.entry_words * request_.group.copies) + " + copy;");
-    else
-        line("uint64_t *const entry = table + (uint64_t)group * " + to_string(kernel_.entry_words) + ";");
 }
 
 void Generator::aggregate_sink() {
     const Grouping grouping = request_.group.grouping;
-    std::vector<Index> exprs;
+    std::vector<Index> keys, args;
     for (Index i = 0; i < pipeline_.keys.count; ++i)
-        exprs.push_back(list(pipeline_.keys, i));
-    for (Index i = 0; i < pipeline_.aggregates.count; ++i) {
-        const Aggregate &aggregate = program_.aggregates[pipeline_.aggregates.first + i];
-        if (aggregate.arg != none)
-            exprs.push_back(aggregate.arg);
+        keys.push_back(list(pipeline_.keys, i));
+    for (Index i = 0; i < pipeline_.aggregates.count; ++i)
+        if (aggregate(i).arg != none)
+            args.push_back(aggregate(i).arg);
+    if (!row_mode_) {
+        std::vector<Index> all = keys;
+        all.insert(all.end(), args.begin(), args.end());
+        load_columns(all);
     }
-    if (!row_mode_)
-        load_columns(exprs);
-    if (grouping == Grouping::None && !row_mode_) {
-        line("rows += (uint32_t)__popc(alive);");
+    const bool side_by_side = !row_mode_ && (grouping == Grouping::None || request_.group.side_by_side);
+    if (side_by_side) {
+        if (grouping == Grouping::None)
+            line("rows += (uint32_t)__popc(alive);");
         open_rows();
         open("if (alive >> r & 1)");
-        for (Index i = 0; i < pipeline_.aggregates.count; ++i)
-            update(i, "");
-        close();
-        close_rows();
-        return;
+    } else {
+        enter_row_mode();
+        if (grouping == Grouping::None)
+            line("++rows;");
     }
-    enter_row_mode();
     if (grouping == Grouping::None) {
-        line("++rows;");
-        for (Index i = 0; i < pipeline_.aggregates.count; ++i)
-            update(i, "");
+        row_into(Place::Thread);
         return;
     }
-    group_entry();
-    if (grouping == Grouping::Shared)
-        line("shared_add((uint32_t *)entry, (uint32_t *)entry + 1, 1);");
-    else
-        line("global_add(entry, 1);");
-    for (Index i = 0; i < pipeline_.aggregates.count; ++i)
-        update(i, "entry");
+    find_group();
+    if (request_.group.count_only) {
+        line("sketch_add<" + to_string(sketch_registers) + ">(sketch, hash);");
+        return;
+    }
+    if (grouping == Grouping::Hash || grouping == Grouping::Wide)
+        open("if (in_part(hash, " + word(kernel_.sink + AggregateWords::parts) + ", " +
+             word(kernel_.sink + AggregateWords::part) + "))");
+    if (grouping == Grouping::Shared) {
+        line("const uint32_t cell = group * " + to_string(request_.group.copies) + " + copy;");
+        row_into(Place::Block);
+        return;
+    }
+    if (request_.group.cells == 0) {
+        row_into(Place::Device);
+        return;
+    }
+    // Both arms use the arguments' values, so these come before.
+    for (Index arg : args)
+        eval(arg);
+    find_cell();
+    open("if (near)");
+    row_into(Place::Block);
+    close();
+    open("else");
+    row_into(Place::Device);
+    close();
 }
+
+// ---- the end -----------------------------------------------------------------------------------------------------
 
 // What is left to do when a block has no rows any more.
 void Generator::aggregate_end() {
-    const Grouping grouping = request_.group.grouping;
-    if (grouping != Grouping::None && grouping != Grouping::Shared)
-        return;
-    if (grouping == Grouping::None) {
-        line("__shared__ i128 scratch[32];");
-        line("uint64_t *const entry = (uint64_t *)" + word(kernel_.sink + AggregateWords::table) + ";");
-        line("rows = block_reduce<Plus>(rows, scratch);");
-        line("if (threadIdx.x == 0 && rows) global_add(entry, rows);");
-    } else {
-        line("__syncthreads();");
-        open("for (uint32_t g = threadIdx.x; g < extent; g += blockDim.x)");
-        line("uint64_t *const from = shared_table + g * " + to_string(kernel_.entry_words * request_.group.copies) +
-             ";");
-        line("uint64_t *const entry = table + (uint64_t)g * " + to_string(kernel_.entry_words) + ";");
-    }
-    // One word of the group: all copies together, then one atomic.
-    const string copies = to_string(request_.group.copies);
-    auto merge = [&](unsigned index, const char *type, const char *combine, const char *store) {
-        line("{");
-        ++depth_;
-        line(string(type) + " v = 0;");
-        line("for (uint32_t i = 0; i < " + copies + "; ++i) v = " + combine + "(v, *(const " + type + " *)(from + " +
-             to_string(index * request_.group.copies) + " + i));");
-        line(string("if (v != 0) ") + store + "(entry + " + to_string(index) + ", v);");
-        close();
+    if (request_.group.count_only)
+        line("sketch_end<" + to_string(sketch_registers) + ">(sketch, (uint32_t *)" +
+             word(kernel_.sink + AggregateWords::table) + ");");
+    else if (request_.group.grouping == Grouping::None)
+        thread_end();
+    else if (in_block())
+        block_end();
+}
+
+// The threads' registers are reduced, and added by one atomic per block and word.
+void Generator::thread_end() {
+    line("__shared__ i128 scratch[32];");
+    line("uint64_t *const entry = (uint64_t *)" + word(kernel_.sink + AggregateWords::table) + ";");
+    auto reduce = [this](const string &name, const char *operation) {
+        line(name + " = block_reduce<" + operation + ">(" + name + ", scratch);");
     };
-    if (grouping == Grouping::Shared)
-        merge(0, "uint64_t", "Plus::apply", "global_add");
+    auto store = [this](const string &name, const string &function, unsigned index, const char *cast = "") {
+        line("if (threadIdx.x == 0 && " + name + " != 0) " + function + "(entry + " + to_string(index) + ", " + cast +
+             name + ");");
+    };
+    reduce("rows", "Plus");
+    store("rows", "global_add", 0);
     for (Index i = 0; i < pipeline_.aggregates.count; ++i) {
-        const Aggregate &aggregate = program_.aggregates[pipeline_.aggregates.first + i];
+        const Aggregate &a = aggregate(i);
         const Components &parts = kernel_.components[i];
         const string n = to_string(i);
-        const SumKind kind = request_.group.sums[i];
         if (parts.count != 0) {
-            if (grouping == Grouping::Shared) {
-                merge(parts.count, "uint64_t", "Plus::apply", "global_add");
-            } else {
-                line("count" + n + " = block_reduce<Plus>(count" + n + ", scratch);");
-                line("if (threadIdx.x == 0 && count" + n + ") global_add(entry + " + to_string(parts.count) +
-                     ", count" + n + ");");
-            }
+            reduce("count" + n, "Plus");
+            store("count" + n, "global_add", parts.count);
         }
         if (parts.value == 0)
             continue;
-        const string at = "entry + " + to_string(parts.value);
-        if (aggregate.kind != AggregateKind::Sum) {
-            const bool wide = program_.exprs[aggregate.arg].type == Type::I128;
-            if (grouping == Grouping::Shared) {
-                if (wide) // stands in device memory only
-                    continue;
-                merge(parts.value, "uint64_t", "Largest::apply", "global_max");
-            } else {
-                line("best" + n + " = block_reduce<Largest>(best" + n + ", scratch);");
-                line(string("if (threadIdx.x == 0) ") + (wide ? "global_max_wide(" : "global_max(") + at + ", best" +
-                     n + ");");
-            }
-        } else if (grouping == Grouping::Shared) {
-            const unsigned words = kind == SumKind::Digits ? 4 : kind == SumKind::Halves ? 2 : 1;
-            if (kind == SumKind::Double)
-                merge(parts.value + 1, "uint64_t", "Plus::apply", "global_add");
-            for (unsigned w = 0; w < words; ++w)
-                merge(parts.value + w, kind == SumKind::Double ? "double" : "uint64_t", "Plus::apply",
-                      kind == SumKind::Double ? "global_add_double" : "global_add");
-        } else if (kind == SumKind::Digits) {
-            for (int d = 0; d < 4; ++d) {
+        if (a.kind != AggregateKind::Sum) {
+            const bool wide = program_.exprs[a.arg].type == Type::I128;
+            reduce("best" + n, "Largest");
+            store("best" + n, wide ? "global_max_wide" : "global_max", parts.value);
+            continue;
+        }
+        switch (request_.group.sums[i]) {
+        case SumKind::Digits:
+            for (unsigned d = 0; d < 4; ++d) {
                 const string digit = "sum" + n + ".digit[" + to_string(d) + "]";
-                line(digit + " = block_reduce<Plus>(" + digit + ", scratch);");
-                line("if (threadIdx.x == 0) global_add(" + at + " + " + to_string(d) + ", " + digit + ");");
+                reduce(digit, "Plus");
+                store(digit, "global_add", parts.value + d);
             }
-        } else {
-            line("sum" + n + " = block_reduce<Plus>(sum" + n + ", scratch);");
-            if (kind == SumKind::Double) {
-                line("odd" + n + " = block_reduce<Plus>(odd" + n + ", scratch);");
-                line("if (threadIdx.x == 0 && odd" + n + ") global_add(" + at + " + 1, odd" + n + ");");
-            }
-            if (kind == SumKind::Double)
-                line("if (threadIdx.x == 0) global_add_double(" + at + ", sum" + n + ");");
-            else if (kind == SumKind::Narrow)
-                line("if (threadIdx.x == 0) global_add(" + at + ", (uint64_t)sum" + n + ");");
-            else
-                line("if (threadIdx.x == 0) add_digits(" + at + ", sum" + n + ");");
+            break;
+        case SumKind::Double:
+            reduce("sum" + n, "Plus");
+            reduce("odd" + n, "Plus");
+            store("odd" + n, "global_add", parts.value + 1);
+            store("sum" + n, "global_add_double", parts.value);
+            break;
+        case SumKind::Narrow:
+            reduce("sum" + n, "Plus");
+            store("sum" + n, "global_add", parts.value, "(uint64_t)");
+            break;
+        case SumKind::Halves:
+            reduce("sum" + n, "Plus");
+            store("sum" + n, "add_digits", parts.value);
+            break;
         }
     }
-    if (grouping == Grouping::Shared)
-        close();
 }
 
 } // namespace gpuscan::codegen

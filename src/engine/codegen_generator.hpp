@@ -24,6 +24,14 @@ struct Value {
     string n;
 };
 
+// Where a row is added: to the thread's registers, to the block's copy of the group, to the group in device memory.
+enum class Place : uint8_t { Thread, Block, Device };
+
+// The planes of shared memory that hold the parts of an aggregate; see codegen_block.cpp.
+struct BlockParts {
+    unsigned count = 0, value = 0, odd = 0;
+};
+
 class Generator {
   public:
     explicit Generator(const Request &request)
@@ -87,9 +95,25 @@ class Generator {
     void aggregate_start();
     void aggregate_sink();
     void aggregate_end();
-    void group_entry();
-    void update(Index i, const string &entry);
-    string component(const string &entry, unsigned index) const;
+    void group_number(const char *type);
+    void find_group();
+    string find_entry();
+    void row_into(Place place);
+    void row_with_peers();
+    void update(Index i, Place place);
+    void thread_end();
+
+    // a block's groups in shared memory (codegen_block.cpp)
+    void block_plan();
+    void block_start();
+    void find_cell();
+    void block_count(unsigned plane);
+    void block_update(Index i, const Value &v);
+    void block_end();
+    bool in_block() const { return request_.group.grouping == Grouping::Shared || request_.group.cells != 0; }
+    string wide_cell(unsigned plane, const string &cell) const;
+    string narrow_cell(unsigned plane, const string &cell) const;
+    const Aggregate &aggregate(Index i) const { return program_.aggregates[pipeline_.aggregates.first + i]; }
 
     const Request &request_;
     const Program &program_;
@@ -104,7 +128,10 @@ class Generator {
     std::set<Index> loaded_; // source columns held for four rows
     std::set<Index> used_;   // source columns of the whole pipeline
     bool row_mode_ = false;
-    std::vector<bool> staged_; // per join: probed for four rows at once
+    std::vector<BlockParts> block_;  // per aggregate
+    unsigned wide_ = 0, narrow_ = 0; // planes of 64 and of 32 bits
+    unsigned count_planes_ = 1;      // narrow planes of a counter
+    std::vector<bool> staged_;       // per join: probed for four rows at once
 };
 
 } // namespace gpuscan::codegen

@@ -176,7 +176,6 @@ void combine_one(AggregateKind kind, Type type, AggregateState &into, const Aggr
     if (type == Type::F64) {
         double sum = sem::add(real(into), real(from), error);
         memcpy(&into.low, &sum, sizeof(sum));
-        into.high = sum == 0 ? into.high | from.high : 0;
     } else {
         int128 sum = sem::add(wide(into), wide(from), error);
         into.low = static_cast<uint64_t>(sum);

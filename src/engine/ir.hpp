@@ -182,7 +182,7 @@ struct Value {
 struct AggregateState {
     int64_t count = 0; // rows that were not NULL (CountRows: all)
     uint64_t low = 0;  // Sum, Min, Max: 128-bit integer, or a double's bits in low
-    int64_t high = 0;  // Sum of F64: 1 where the sum is a zero whose sign is not known, else 0
+    int64_t high = 0;
 };
 
 constexpr int max_group_keys = 16;

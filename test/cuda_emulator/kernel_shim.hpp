@@ -99,7 +99,10 @@ template <class T> T emulated_exchange(T v, unsigned from) {
 template <class T> T __shfl_down_sync(unsigned, T v, int by) {
     return emulated_exchange(v, emulator::block.current % 32 + static_cast<unsigned>(by));
 }
-template <class T> T __shfl_sync(unsigned, T v, int) { return v; } // only among the threads of __activemask()
+template <class T> T __shfl_sync(unsigned mask, T v, int from) { // of the whole warp, or of __activemask()
+    return mask == 0xffffffffu ? emulated_exchange(v, static_cast<unsigned>(from)) : v;
+}
+template <class T> unsigned __match_any_sync(unsigned mask, T) { return mask; } // of __activemask()
 inline unsigned __activemask() { return 1u << (emulator::block.current % 32); }
 inline unsigned __ballot_sync(unsigned, bool v) {
     const unsigned me = emulator::block.current;
@@ -114,6 +117,7 @@ inline unsigned __ballot_sync(unsigned, bool v) {
 }
 
 inline int __ffs(int v) { return __builtin_ffs(v); }
+inline int __clzll(long long v) { return v ? __builtin_clzll(static_cast<unsigned long long>(v)) : 64; }
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
 template <class T> T __ldg(const T *p) { return *p; }
 template <class T> T __ldcs(const T *p) { return *p; }

@@ -16,6 +16,7 @@
 #include "cuda/kernel_cache.hpp"
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
+#include "grouping_cases.hpp"
 #include "page_builder.hpp"
 #include "reference.hpp"
 
@@ -211,6 +212,42 @@ TEST_F(CudaDeviceTest, ManyGroups) {
         for (size_t g = 0; g < got.ngroups; ++g)
             ASSERT_EQ(2, got.states[2 * g].count);
         EXPECT_EQ(2u * groups, stats.rows_out);
+    }
+}
+
+// Whatever a block keeps in shared memory, and whatever does not fit.
+TEST_F(CudaDeviceTest, WaysOfGrouping) {
+    struct Restore {
+        ~Restore() { shared().device->tune_groups(GroupTuning()); }
+    } restore;
+    const GroupTuning chosen;
+    std::vector<std::pair<std::string, GroupTuning>> ways(8, {"", chosen});
+    ways[0].first = "chosen";
+    ways[1].first = "in device memory";
+    ways[1].second.block_bytes = ways[1].second.large_bytes = 0;
+    ways[1].second.cells = 0;
+    ways[2].first = "one copy";
+    ways[2].second.copies = 1;
+    ways[3].first = "large blocks";
+    ways[3].second.least_copies = 1u << 20;
+    ways[4].first = "four cells";
+    ways[4].second.block_bytes = 1024;
+    ways[4].second.large_bytes = 0;
+    ways[4].second.cells = 4;
+    ways[4].second.cell_copies = 1;
+    ways[5].first = "row by row, in parts";
+    ways[5].second.side_by_side = false;
+    ways[5].second.least_slots = 64;
+    ways[5].second.table_bytes = 16384;
+    ways[6].first = "counted first";
+    ways[6].second.counted_rows = 0;
+    ways[7].first = "no dense table";
+    ways[7].second.dense_bytes = 0;
+    const std::vector<GroupingCase> cases = grouping_cases();
+    for (const auto &[name, tuning] : ways) {
+        SCOPED_TRACE(name);
+        shared().device->tune_groups(tuning);
+        run_grouping_cases(device(), cases);
     }
 }
 

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "engine/host/host_device.hpp"
+#include "grouping_cases.hpp"
 #include "reference.hpp"
 
 namespace gpuscan {
@@ -138,6 +139,13 @@ TEST(HostDevice, ManyGroups) { // hash grouping grows; threads' groups are merge
         ASSERT_EQ(2, s.count);
     EXPECT_EQ(300000u, stats.rows_in);
     EXPECT_EQ(300000u, stats.rows_out);
+}
+
+TEST(HostDevice, WaysOfGrouping) {
+    for (unsigned threads : {1u, 3u}) {
+        auto device = make_host_device(threads);
+        run_grouping_cases(*device, grouping_cases(9000));
+    }
 }
 
 TEST(HostDevice, FloatSums) { // infinities are values, overflow is an error

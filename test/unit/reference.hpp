@@ -322,7 +322,7 @@ class Interpreter {
         case AggregateKind::Sum:
             if (type == Type::F64) {
                 bool inf = std::isinf(s.d) || std::isinf(v.d);
-                s.d += v.d;
+                s.d = first ? v.d : s.d + v.d; // float8pl begins with the first value: -0.0 alone stays -0.0
                 sum_error_ |= std::isinf(s.d) && !inf;
             } else {
                 sum_error_ |= __builtin_add_overflow(s.i, v.i, &s.i);
@@ -571,6 +571,9 @@ inline std::string difference(const Aggregate &aggregate, Type type, const State
         memcpy(&f, &got.low, 4);
         v = f;
     }
+    // A sum is zero with the sign of -0.0 only if nothing but -0.0 was added, in whatever order.
+    if (aggregate.kind == AggregateKind::Sum && v == 0 && want.d == 0 && std::signbit(v) != std::signbit(want.d))
+        return "a zero of the other sign";
     double tolerance = aggregate.kind == AggregateKind::Sum ? 1e-9 * std::fabs(want.d) + 1e-6 : 0;
     if ((std::isnan(v) && std::isnan(want.d)) || v == want.d || std::fabs(v - want.d) <= tolerance)
         return "";

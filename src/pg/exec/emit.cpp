@@ -3,7 +3,7 @@
 // Sums are exact 128-bit integers with a scale; the final steps (numeric division of avg) are PostgreSQL's functions.
 // What cannot be told from a state is left to the CPU plan, before anything was shown: an infinite float sum (did it
 // overflow, which is an error, or was infinity among the inputs?) and the sign of a zero that a float min or max
-// found (0 and -0 are equal, and PostgreSQL keeps the one it met first), or a device's sum (AggregateState::high).
+// found (0 and -0 are equal, and PostgreSQL keeps the one it met first).
 #include "pg/exec/emit.h"
 
 #include <cmath>
@@ -41,9 +41,6 @@ bool can_be_shown(FragmentRun *run, const FragmentOutput *output, uint64 group) 
     case OutputKind::SumInt8:
         return wide(&value) == static_cast<int64>(wide(&value)) || give_up(run, "a sum is out of bigint's range");
     case OutputKind::SumFloat8:
-        if (float_of(state) == 0 && state->high != 0)
-            return give_up(run, "a sum of floats is a zero of unknown sign");
-        [[fallthrough]];
     case OutputKind::AvgFloat8:
         return !std::isinf(float_of(state)) || give_up(run, "a sum of floats is infinite");
     case OutputKind::MinMax:
