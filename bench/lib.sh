@@ -109,14 +109,28 @@ need() {
 
 # ---- the server ----
 
-# Builds the Star Schema Benchmark's programs, if there is a compiler, and sees that they are there; the array ssb is the
-# command of its runner with the common options.
+# make_program PROGRAM SOURCE...: builds it, unless it is newer than its sources or this machine cannot.
+make_program() {
+    local program=$1 source stale=0 pg_config=${PG_CONFIG:-pg_config}
+    for source in "${@:2}"; do
+        [[ -x $bench/$program && ! $bench/$source -nt $bench/$program ]] || stale=1
+    done
+    ((stale)) || return 0
+    if command -v make >/dev/null && command -v "${CXX:-g++}" >/dev/null &&
+        command -v "$pg_config" >/dev/null && [[ -f $("$pg_config" --includedir)/libpq-fe.h ]]; then
+        make -s -C "$bench" PG_CONFIG="$pg_config" "$program" >&2 || fail "cannot build $program"
+    elif [[ -x $bench/$program ]]; then
+        note "using $program as it is (no compiler or libpq headers here)"
+    else
+        fail "needs make, g++ and libpq's headers (Debian: make g++ libpq-dev), or a built bench/$program"
+    fi
+}
+
+# The Star Schema Benchmark's programs; the array ssb becomes the command of its runner with the common options.
 build_ssb() {
     local s
-    if command -v make >/dev/null && command -v "${CXX:-g++}" >/dev/null; then
-        make -s -C "$bench" PG_CONFIG="${PG_CONFIG:-pg_config}" >&2 || fail "cannot build the benchmark's programs"
-    fi
-    [[ -x $bench/ssb/ssb-gen && -x $bench/ssb/ssb-run ]] || fail "the benchmark's programs are not built (make bench-tools)"
+    make_program ssb/ssb-gen ssb/gen.cpp ssb/pg.hpp
+    make_program ssb/ssb-run ssb/run.cpp ssb/pg.hpp
     ssb=("$bench/ssb/ssb-run" --offload "$offload" ${device:+--device "$device"} ${workers:+--workers "$workers"})
     for s in "${settings[@]}"; do
         ssb+=(--set "$s")

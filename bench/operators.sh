@@ -56,7 +56,7 @@ need_server
 device_kind=$(sql "SELECT kind FROM gpuscan_device WHERE state = 'ready' AND '${device:-$(sql 'SHOW gpuscan.device')}' IN (kind, 'auto')
                    ORDER BY kind LIMIT 1")
 if [[ -z $copy ]]; then
-    [[ -x $bench/copy_bandwidth ]] || make -s -C "$bench" copy_bandwidth >&2 || fail "cannot build copy_bandwidth; give --copy GBPS"
+    make_program copy_bandwidth copy_bandwidth.cpp
     copy=$("$bench/copy_bandwidth" "$device_kind") || fail "cannot measure the copy bandwidth; give --copy GBPS"
 fi
 

@@ -2,9 +2,8 @@
 # The Star Schema Benchmark (O'Neil, O'Neil, Chen, Revilak, TPCTC 2009): loads it if needed, runs its 13
 # queries with gpuscan off and on, prints one table and stores it in bench/results/ssb.csv.
 # Needs bash and libpq, and a C++ compiler unless the programs are built already.
-set -euo pipefail
-
-bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=bench/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
     cat <<'EOF'
@@ -32,31 +31,6 @@ The tables are loaded first if they are missing.
 
 Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 for any other error.
 EOF
-}
-
-fail() {
-    printf 'ssb.sh: %s\n' "$1" >&2
-    exit 2
-}
-
-# Builds the programs unless they are newer than their sources or this machine cannot.
-build() {
-    local source program stale=0
-    for program in gen run; do
-        for source in "$bench/ssb/$program.cpp" "$bench/ssb/pg.hpp"; do
-            [[ -x $bench/ssb/ssb-$program && ! $source -nt $bench/ssb/ssb-$program ]] || stale=1
-        done
-    done
-    ((stale)) || return 0
-    local pg_config=${PG_CONFIG:-pg_config}
-    if command -v make >/dev/null && command -v "${CXX:-g++}" >/dev/null &&
-        command -v "$pg_config" >/dev/null && [[ -f $("$pg_config" --includedir)/libpq-fe.h ]]; then
-        make -s -C "$bench" PG_CONFIG="$pg_config" >&2 || fail "cannot build the benchmark's programs"
-    elif [[ -x $bench/ssb/ssb-gen && -x $bench/ssb/ssb-run ]]; then
-        echo "ssb.sh: using the programs as they are (no compiler or libpq headers here)" >&2
-    else
-        fail "needs make, g++ and libpq's headers (Debian: make g++ libpq-dev), or built programs"
-    fi
 }
 
 sf='' load=0
@@ -88,7 +62,7 @@ while (($#)); do
 done
 [[ -n $sf ]] || { usage >&2; exit 2; }
 
-build
+build_ssb
 ((load)) || generate+=(--if-missing)
 "$bench/ssb/ssb-gen" --sf "$sf" "${generate[@]}" || exit 2
 if ((!selectivity)); then
