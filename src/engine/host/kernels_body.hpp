@@ -273,7 +273,7 @@ void invert(size_t n, const uint8_t *a, uint8_t *out) {
 
 uint32_t select(uint32_t n, const uint8_t *truth, const uint8_t *nulls, uint32_t *positions) {
     uint32_t k = 0, i = 0;
-#ifdef __AVX512BW__
+#ifdef GPUSCAN_AVX512
     const __m512i step = _mm512_set1_epi32(16);
     __m512i index = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     for (; i + 16 <= n; i += 16) {
@@ -372,7 +372,7 @@ void gather_narrow(size_t width, size_t stored, size_t n, const void *from, int6
 uint32_t probe_bitmap(Type type, uint32_t n, const void *keys, const uint8_t *nulls, int64_t min, uint64_t domain,
                       const uint32_t *bitmap, uint32_t *positions, uint32_t *slots) {
     uint32_t k = 0, begin = 0;
-#ifdef __AVX512BW__
+#ifdef GPUSCAN_AVX512
     if (type == Type::I32 && min >= INT32_MIN && min <= INT32_MAX && domain <= INT32_MAX) {
         const int32_t *x = static_cast<const int32_t *>(keys);
         const __m512i low = _mm512_set1_epi32(static_cast<int32_t>(min));
@@ -388,9 +388,10 @@ uint32_t probe_bitmap(Type type, uint32_t n, const void *keys, const uint8_t *nu
                 __m128i absent = _mm_loadu_si128(reinterpret_cast<const __m128i *>(nulls + begin));
                 inside = static_cast<__mmask16>(inside & _mm_testn_epi8_mask(absent, absent));
             }
-            __m512i words =
-                _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), inside, _mm512_srli_epi32(slot, 5), bitmap, 4);
-            __m512i bits = _mm512_sllv_epi32(one, _mm512_and_si512(slot, low5));
+            // (The forms without a mask would do; g++ 12 warns of an uninitialized value in its own header for them.)
+            __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), inside,
+                                                        _mm512_maskz_srli_epi32(inside, slot, 5), bitmap, 4);
+            __m512i bits = _mm512_maskz_sllv_epi32(inside, one, _mm512_and_si512(slot, low5));
             __mmask16 hit = _mm512_mask_test_epi32_mask(inside, words, bits);
             _mm512_storeu_si512(positions + k, _mm512_maskz_compress_epi32(hit, index));
             _mm512_storeu_si512(slots + k, _mm512_maskz_compress_epi32(hit, slot));
