@@ -6,18 +6,18 @@ usage() {
     cat <<'TEXT'
 Usage: bench/operators.sh [OPTION]...
 
-Runs select, project, product, the set operations and join through SQL over relations of two sizes' powers, and prints
+Runs select, project, product, the set operations and join through SQL over relations of several sizes, and prints
 for each the time of PostgreSQL, of gpuscan, and of the device's kernels alone, and which share of the device's measured
 copy bandwidth the kernels reach. As in the paper every byte of the input relations counts once; the result is consumed by
 an aggregate on the device (the paper writes it to memory and counts that too).
 
 An operator can often be said in several ways; each form is a line of its own. "device" says whether gpuscan ran it: a form
-that it leaves to PostgreSQL shows PostgreSQL's time and no share.
+that it leaves to PostgreSQL shows PostgreSQL's time only (of one run after the warm-ups).
 
   --rows LIST       rows of the relations (default 8192,65536,524288,4194304,16777216; powers of two)
   --only LIST       some of the operators: select,project,product,intersect,union,difference,join
   --copy GBPS       the copy bandwidth, instead of measuring it by bench/copy_bandwidth
-  --no-postgres     leave PostgreSQL's own times out
+  --no-postgres     leave PostgreSQL's own times and the comparison of the results out
 TEXT
     common_usage
 }
@@ -45,7 +45,7 @@ set ylabel '% of copy bandwidth'
 set logscale x 2
 set yrange [0:*]
 forms = system("awk -F, 'NR > 1 && $4 == \"yes\" { print $1 \":\" $2 }' " . csv . " | sort -u")
-plot for [f in forms] sprintf("< awk -F, '$1 \":\" $2 == \"%s\" && $4 == \"yes\" { print $3 \",\" $9 }' %s", f, csv) \
+plot for [f in forms] sprintf("< awk -F, 'BEGIN { print \"rows,share\" } $1 \":\" $2 == \"%s\" && $4 == \"yes\" { print $3 \",\" $9 }' %s", f, csv) \
     using 1:2 with linespoints title f
 GNUPLOT
 }
@@ -72,18 +72,17 @@ relations() {
 
 # measure OPERATOR FORM BYTES QUERY: BYTES of the input relations that the operator has to read
 measure() {
-    local json postgres='' gpuscan kernel='' share='' rate='' ran=no
+    local postgres='' gpuscan='' kernel='' share='' rate='' ran=no
     [[ -z $only || $only == *",$1,"* ]] || return 0
-    if ((with_postgres)); then postgres=$(on_postgres "$4"); fi
-    json=$(plan "$4")
-    if (($(nodes <<<"$json") > 0)) && ! grep -q '"Fallback"' <<<"$json"; then
+    if ((with_postgres)); then postgres=$(reps=1 on_postgres "$4"); fi
+    if (($(sql "EXPLAIN (FORMAT json) $4" "$offload" | nodes) > 0)) && ! plan "$4" | grep -q '"Fallback"'; then
         ran=yes
-        same "$4" || { note "$1 ($2), $n rows: another result than PostgreSQL's"; wrong=1; }
+        ((!with_postgres)) || same "$4" || { note "$1 ($2), $n rows: another result than PostgreSQL's"; wrong=1; }
+        gpuscan=$(on_device "$4")
         kernel=$(for ((i = 0; i < reps; ++i)); do kernel_ms "$4"; done | median)
         rate=$(awk -v b="$3" -v ms="$kernel" 'BEGIN { if (ms > 0) printf "%.2f", b / ms / 1e6 }')
         share=$(awk -v r="$rate" -v c="$copy" 'BEGIN { if (r > 0) printf "%.2f", 100 * r / c }')
     fi
-    gpuscan=$(on_device "$4")
     row "$1" "$2" "$n" "$ran" "$postgres" "$gpuscan" "$kernel" "$rate" "$share"
 }
 

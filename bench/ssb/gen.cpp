@@ -835,7 +835,8 @@ class Loader {
                 if (options_.freeze)
                     c.exec("ANALYZE " + qualified(t));
                 else
-                    c.exec(std::string("VACUUM (FREEZE, ANALYZE") +
+                    // (not FREEZE: that would write every page to the WAL once more)
+                    c.exec(std::string("VACUUM (ANALYZE") +
                            (c.version() >= 160000 ? ", BUFFER_USAGE_LIMIT 0) " : ") ") + qualified(t));
             });
         run_all(work);
