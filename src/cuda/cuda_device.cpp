@@ -25,6 +25,10 @@ class CudaDeviceImpl : public CudaDevice {
         s.driver = Driver::open();
         std::shared_ptr<Compiler> compiler = std::make_shared<Compiler>(Nvrtc::open());
         open_device(options.ordinal);
+        s.work_memory = work_memory();
+        s.row_cache = options.row_cache;
+        s.rows_to_host = options.rows_to_host;
+        s.row_area_bytes = options.row_area_bytes;
         s.memory = std::make_shared<DeviceMemory>(s.driver, s.context, s.device, s.memory_total);
         s.pinned = std::make_shared<PinnedMemory>(s.driver, s.context);
         s.lanes = std::make_shared<LanePool>(s.driver, s.context, s.memory, s.pinned);

@@ -4,6 +4,7 @@
 //   finish_build  chooses the form of the table by those ranges and builds it (both: join_build.cpp)
 //   run_aggregate chooses how groups are found by the ranges of the keys, runs the fused kernel (grouping.cpp) and reads
 //                 the groups (group_values.cpp)
+//   run_rows      runs the fused kernel, which writes rows, slice by slice (rows.cpp)
 //
 // Here is what every run does: it describes its chunks, fills in the kernel's argument and launches. A launch covers a
 // slice of the tiles, sized so that it ends within some 20 ms; between slices the session may be cancelled.
@@ -105,6 +106,7 @@ codegen::Request CudaExecution::request(Index index, const Input &input) {
     r.program = &program_;
     r.pipeline = index;
     r.source_nullable = input.nullable;
+    r.row_cache = state_->row_cache;
     for (const LookupTable &lookup : lookups_)
         r.lookup_nullable.push_back(lookup.nullable);
     for (Index k = 0; k < pipeline.joins.count; ++k) {

@@ -1,5 +1,5 @@
 // The state of one execution, shared by the files that carry it out: execution.cpp (what all runs do), join_build.cpp,
-// grouping.cpp and group_values.cpp.
+// grouping.cpp, group_values.cpp and rows.cpp.
 #pragma once
 
 #include "cuda/execution.hpp"
@@ -78,6 +78,11 @@ class CudaExecution : public Execution {
         GroupTable groups;
         quietly([&] { groups = aggregate(chunks); });
         return groups;
+    }
+    RowTable run_rows(const std::vector<ChunkView> &chunks) override {
+        RowTable rows;
+        quietly([&] { rows = deliver(chunks); });
+        return rows;
     }
     ExecutionStats stats() const override { return stats_; }
 
@@ -162,6 +167,12 @@ class CudaExecution : public Execution {
     static void make_room(GroupTable &groups, uint64_t more, size_t nkeys, const Kernel &kernel);
     uint64_t put_group(GroupTable &groups, uint64_t at, const Kernel &kernel, const codegen::GroupShape &group,
                        const uint64_t *record, uint64_t number, const std::vector<KeyPlan> &plan) const;
+
+    // rows (rows.cpp)
+    struct RowArea;
+    RowTable deliver(const std::vector<ChunkView> &chunks);
+    void make_area(RowArea &area, uint64_t capacity, bool host);
+    void hand_over(RowArea &area, RowTable &rows);
 
     std::shared_ptr<SharedState> state_;
     const Program program_;

@@ -129,7 +129,7 @@ __device__ __forceinline__ uint64_t odd_value(double v) {
     return !is_finite(v) ? odd_infinite : (uint64_t)__double_as_longlong(v) == 0x8000000000000000ULL ? 1 : 0;
 }
 
-// ---- join: build -------------------------------------------------------------------------------------------------
+// ---- appending rows -------------------------------------------------------------------------------------------------
 
 // A place in an array that many threads append to: one atomic for the threads of a warp that come together.
 __device__ __forceinline__ uint64_t append(uint64_t *counter) {
@@ -141,6 +141,42 @@ __device__ __forceinline__ uint64_t append(uint64_t *counter) {
         first = atomicAdd((unsigned long long *)counter, (unsigned long long)__popc(mask));
     first = __shfl_sync(mask, first, leader);
     return first + (uint64_t)__popc(mask & ((1u << lane) - 1));
+}
+__device__ __forceinline__ uint32_t append(uint32_t *counter) {
+    const uint32_t mask = __activemask();
+    const uint32_t lane = threadIdx.x & 31;
+    const int leader = __ffs((int)mask) - 1;
+    uint32_t first = 0;
+    if ((int)lane == leader)
+        first = atomicAdd(counter, (uint32_t)__popc(mask));
+    first = __shfl_sync(mask, first, leader);
+    return first + (uint32_t)__popc(mask & ((1u << lane) - 1));
+}
+
+// The same for up to four rows of each thread, whose bits are set in `rows`; the others' places say nothing. First come
+// the first rows of all threads, then the second ones: threads side by side write side by side.
+template <class Count> struct CountWord { typedef unsigned long long type; };
+template <> struct CountWord<uint32_t> { typedef uint32_t type; };
+template <class Count> __device__ __forceinline__ void append4(Count (&places)[4], Count *counter, uint32_t rows) {
+    typedef typename CountWord<Count>::type Word;
+    const uint32_t mask = __activemask();
+    const uint32_t lane = threadIdx.x & 31;
+    const uint32_t lower = (1u << lane) - 1;
+    const int leader = __ffs((int)mask) - 1;
+    uint32_t total = 0;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+        const uint32_t all = __ballot_sync(mask, rows >> r & 1);
+        places[r] = total + (uint32_t)__popc(all & lower);
+        total += (uint32_t)__popc(all);
+    }
+    Word first = 0;
+    if ((int)lane == leader)
+        first = atomicAdd((Word *)counter, (Word)total);
+    first = __shfl_sync(mask, first, leader);
+#pragma unroll
+    for (int r = 0; r < 4; ++r)
+        places[r] += (Count)first;
 }
 
 // ---- join: probe -------------------------------------------------------------------------------------------------

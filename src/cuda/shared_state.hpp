@@ -44,7 +44,10 @@ struct SharedState {
     unsigned multiprocessors = 1;
     size_t shared_per_block = 49152; // with opting in
     size_t memory_total = 0;
+    bool row_cache = true, rows_to_host = false; // cuda_device.hpp
+    size_t row_area_bytes = 0;
 
+    WorkMemoryRef work_memory;
     std::shared_ptr<DeviceMemory> memory;
     std::shared_ptr<PinnedMemory> pinned;
     std::shared_ptr<LanePool> lanes;

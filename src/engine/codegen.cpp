@@ -1,8 +1,8 @@
 // Writing the kernel of a pipeline; the shape of the kernel is told in cuda/runtime.cuh, the interface in codegen.hpp.
 //
 // This file has the frame: the words of the argument, the head, the order of the steps. The parts are written by
-// codegen_expression.cpp (one value), codegen_pipeline.cpp (rows, filters, probes), codegen_build.cpp and
-// codegen_aggregate.cpp with codegen_block.cpp (the two sinks).
+// codegen_expression.cpp (one value), codegen_pipeline.cpp (rows, filters, probes), codegen_rows.cpp (the sinks that write
+// rows) and codegen_aggregate.cpp with codegen_block.cpp (the sink that makes groups of them).
 //
 // Fusing the pipeline this way is what Yuan et al., "The Yin and Yang of Processing Data Warehousing Queries on GPU
 // Devices", ask for in sections 5 and 6: a kernel per operator spends its time on intermediate results.
@@ -79,11 +79,9 @@ void Generator::plan_words() {
             kernel_.loops = true;
     }
     kernel_.sink = next;
-    if (pipeline_.sink == SinkKind::Build)
-        next += 2 + pipeline_.keys.count + 2 * pipeline_.payload.count;
-    else
-        next += AggregateWords::key(pipeline_.keys.count);
-    kernel_.words = next;
+    kernel_.words = next + AggregateWords::key(pipeline_.keys.count);
+    if (writes_rows())
+        plan_rows();
     staged_.assign(pipeline_.joins.count, false);
 }
 
@@ -104,9 +102,12 @@ void Generator::kernel_head() {
     if (kernel_.loops) {
         line("const volatile uint32_t *const cancel = (const volatile uint32_t *)" + word(Kernel::cancel) + ";");
         line("uint32_t steps = 0;");
-        line("bool stop = false;");
     }
-    if (pipeline_.sink == SinkKind::Aggregate)
+    if (kernel_.loops || kernel_.limit != 0)
+        line("bool stop = false;");
+    if (writes_rows())
+        rows_start();
+    else
         aggregate_start();
     line("const uint64_t *const chunks = (const uint64_t *)" + word(Kernel::chunks) + ";");
     // Larger blocks take several tiles at once, one for each block_threads of their threads.
@@ -131,6 +132,12 @@ void Generator::kernel_head() {
             line("const uint8_t *const z" + i + " = (const uint8_t *)chunk[" + to_string(ChunkWords::nulls(c)) + "];");
     }
     open(string("for (; tile < end; tile += gridDim.x") + (several ? " * " + teams : "") + ")");
+    if (kernel_.cached_rows != 0) // what follows may leave it at any place, and meets the others at the end of the tile
+        open("do");
+    else if (kernel_.limit != 0)
+        line("if (*(volatile uint64_t *)counter >= " + word(kernel_.limit) + ") stop = true;");
+    if ((kernel_.loops || kernel_.limit != 0) && kernel_.cached_rows == 0)
+        line("if (stop) { tile = " + word(Kernel::tile_end) + "; break; }");
     line("const uint32_t base = (uint32_t)(tile - first) * " + to_string(tile_rows) + " + " +
          (several ? "threadIdx.x % " + to_string(block_threads) : "threadIdx.x") + " * 4;");
     line("uint32_t alive = base >= nrows ? 0 : nrows - base >= 4 ? 15 : (1u << (nrows - base)) - 1;");
@@ -146,23 +153,28 @@ Kernel Generator::generate() {
     if (pipeline_.sink == SinkKind::Aggregate && !request_.group.count_only &&
         (request_.group.grouping == Grouping::Hash || request_.group.grouping == Grouping::Wide))
         line("if (*(volatile uint32_t *)status & status_table_full) { tile = " + word(Kernel::tile_end) + "; break; }");
-    if (kernel_.loops)
-        line("if (stop) { tile = " + word(Kernel::tile_end) + "; break; }");
     const int tile_depth = depth_;
     conjuncts(0);
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
         probe(k);
         conjuncts(k + 1);
     }
-    if (pipeline_.sink == SinkKind::Build)
-        build_sink();
+    if (writes_rows())
+        rows_sink();
     else
         aggregate_sink();
     while (depth_ > tile_depth)
         close();
+    if (kernel_.cached_rows != 0) {
+        --depth_;
+        line("} while (false);");
+        rows_tile_end();
+    }
     close(); // tiles
     close(); // chunks
-    if (pipeline_.sink == SinkKind::Aggregate)
+    if (writes_rows())
+        rows_end();
+    else
         aggregate_end();
     line("if (error) flags |= status_row_error;");
     line("if (flags) atomicOr(status, flags);");

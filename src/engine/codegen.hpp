@@ -86,6 +86,7 @@ struct Request {
     std::vector<uint8_t> lookup_nullable;   // per lookup: some entry is NULL
     std::vector<const TableShape *> tables; // per join of the pipeline
     GroupShape group;
+    bool row_cache = true; // sinks that write rows: gather them in shared memory first
 };
 
 // The words of a chunk's description, an array in device memory.
@@ -108,13 +109,18 @@ struct Kernel {
     std::vector<unsigned> constants; // per constant of the program: first of two words, 0: not used
     std::vector<unsigned> lookups;   // per lookup: first of three words (values, NULL flags, entries), 0: not used
     std::vector<unsigned> joins;     // per join: first word of its table
-    // Build: address of the counter, capacity, then per key its address, then per payload column values and NULL flags.
-    // Aggregate: address of the table (count_only: of the sketch); Hash, Wide: address of the counter, slots, limit; Dense,
-    // Shared: extent; Hash, Wide: the number of parts of the groups, and the part that is wanted; then per key two words: bias and factor (not None, not Wide): group = sum of (value - bias) * factor, where bias is the
+    // Build, Rows: address of the counter, capacity; Rows: two words for the limit; then per key its address, then per
+    // payload column values and NULL flags.
+    // Aggregate: address of the table (count_only: of the sketch); Hash, Wide: address of the counter, slots, limit;
+    // Dense, Shared: extent; Hash, Wide: the number of parts of the groups, and the part that is wanted; then per key
+    // two words: bias and factor (not None, not Wide): group = sum of (value - bias) * factor, where bias is the
     // smallest value, or one less if the key can be NULL (NULL counts as 0).
     unsigned sink = 0;
     std::vector<uint8_t> key_nullable;     // per key of the pipeline
-    std::vector<uint8_t> payload_nullable; // Build
+    std::vector<uint8_t> payload_nullable; // Build, Rows
+    uint32_t cached_rows = 0;              // Build, Rows: rows in a block's result cache, 0: it has none
+    uint32_t flush_rows = 0;               // and from how many on it is emptied
+    unsigned limit = 0;                    // Rows: first of two words: rows that are enough, flush_rows; 0: no limit
     std::vector<Components> components;    // Aggregate: per aggregate
     unsigned entry_words = 1;              // Aggregate: words of a group's entry
     unsigned key_words = 0;  // Hash, Wide: words of a key, before the entry (Wide: the first is its state,

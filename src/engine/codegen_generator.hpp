@@ -87,8 +87,23 @@ class Generator {
     Value probe_index(Index k, string &hit);
     string hash_probe(Index k, const string &hit, const std::vector<Value> &keys);
 
-    // the sink of a build (codegen_build.cpp)
-    void build_sink();
+    // the sinks that write rows: of a build and of a fragment that delivers rows (codegen_rows.cpp)
+    struct RowOutput {
+        Index expr = none;
+        Type type = Type::I32;
+        bool nullable = false;
+        unsigned values = 0, nulls = 0; // words with the addresses of its arrays
+    };
+    bool writes_rows() const { return pipeline_.sink != SinkKind::Aggregate; }
+    void plan_rows();
+    void rows_start();
+    void rows_sink();
+    void rows_tile_end();
+    void rows_end();
+    string row_array(const RowOutput &output) const;
+    string row_nulls(const RowOutput &output) const;
+    void write_row(const std::vector<Value> &values, const string &at, bool cached);
+    void put_row(const std::vector<Value> &values, const string &place, bool may_spill);
 
     // the sink of an aggregation (codegen_aggregate.cpp)
     void aggregate_plan();
@@ -132,6 +147,8 @@ class Generator {
     unsigned wide_ = 0, narrow_ = 0; // planes of 64 and of 32 bits
     unsigned count_planes_ = 1;      // narrow planes of a counter
     std::vector<bool> staged_;       // per join: probed for four rows at once
+    std::vector<RowOutput> outputs_; // of a sink that writes rows
+    size_t row_bytes_ = 0;           // of one of them
 };
 
 } // namespace gpuscan::codegen

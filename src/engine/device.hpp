@@ -73,6 +73,29 @@ struct GroupTable {
     WorkArray<ir::AggregateState> states; // ngroups * naggregates
 };
 
+// Rows that a pipeline delivered, in host memory and in no particular order.
+struct RowBlock {
+    struct Column {
+        const uint8_t *values = nullptr; // nrows values of type_width(the expression's type) bytes
+        const uint8_t *nulls = nullptr;  // nrows bytes, 1 = NULL; nullptr: no NULL
+    };
+    size_t nrows = 0;
+    std::vector<Column> columns;  // one per expression of the pipeline's payload
+    std::shared_ptr<void> memory; // holds the columns, and is charged to the device's work memory
+};
+
+// The rows of one pass: as many blocks as were handy for the device.
+struct RowTable {
+    size_t nrows = 0;
+    std::vector<RowBlock> blocks;
+
+    void add(RowBlock block) {
+        nrows += block.nrows;
+        if (block.nrows > 0)
+            blocks.push_back(std::move(block));
+    }
+};
+
 // What an execution did, for EXPLAIN and the statistics.
 struct ExecutionStats {
     uint64_t rows_in = 0;           // rows that entered pipelines
@@ -80,7 +103,7 @@ struct ExecutionStats {
     uint64_t compile_us = 0;        // kernels compiled for this execution (0: found in a cache)
     uint64_t kernel_us = 0;         // time on the device
     uint64_t link_bytes = 0;        // bytes over the link for this execution
-    std::string grouping;           // the strategy chosen: "none", "dense", "hash"
+    std::string grouping;           // the strategy chosen: "none", "dense", "hash"; "rows": no groups but rows
     std::vector<std::string> joins; // per build pipeline: "dense 2556 entries, 10 kB", "hash ..."
 };
 
@@ -93,9 +116,12 @@ class Execution {
     virtual void set_lookup(ir::Index lookup, const void *values, const uint8_t *nulls, size_t entries) = 0;
     // Runs a pipeline over chunks. A Build pipeline collects rows (several calls add up); finish_build ends it.
     // The Aggregate pipeline returns the groups of just these chunks; the session merges passes (group_merge.hpp).
+    // The Rows pipeline returns the rows of just these chunks; where the pipeline has a limit, it may stop when it has
+    // that many, and may return more.
     virtual void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) = 0;
     virtual void finish_build(ir::Index pipeline) = 0;
     virtual GroupTable run_aggregate(const std::vector<ChunkView> &chunks) = 0;
+    virtual RowTable run_rows(const std::vector<ChunkView> &chunks) = 0;
     virtual ExecutionStats stats() const = 0;
 };
 

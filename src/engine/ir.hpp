@@ -1,7 +1,8 @@
 // The intermediate representation of a query fragment: expressions, pipelines, and the program they form.
 //
 // A program is a list of pipelines in the order in which they run. Every pipeline but the last ends in a Build sink
-// (the hash table of one join); the last one ends in an Aggregate sink. A pipeline reads one source row by row:
+// (the hash table of one join); the last one ends in an Aggregate sink or delivers its rows (Rows). A pipeline reads one
+// source row by row:
 //
 //     scan source -> conjuncts -> { probe join k -> conjuncts }* -> sink
 //
@@ -145,7 +146,7 @@ struct Join {
     Range keys;         // into lists: probe expressions, one per key of the build, of the same types
 };
 
-enum class SinkKind : uint8_t { Build, Aggregate };
+enum class SinkKind : uint8_t { Build, Aggregate, Rows };
 
 enum class AggregateKind : uint8_t {
     CountRows, // count(*)
@@ -165,11 +166,12 @@ struct Pipeline {
     Index source = none;
     SinkKind sink = SinkKind::Aggregate;
     uint8_t unused[3] = {};
-    Range conjuncts;  // into conjuncts, in the order in which they should run
-    Range joins;      // into joins, in the order in which they should run
-    Range keys;       // into lists. Build: the join keys (integer, Bool or Code types). Aggregate: the group keys
-    Range payload;    // into lists. Build: what later steps read as Column{step, i}
-    Range aggregates; // into aggregates
+    Range conjuncts; // into conjuncts, in the order in which they should run
+    Range joins;     // into joins, in the order in which they should run
+    Range keys;      // into lists. Build: the join keys (integer, Bool or Code types). Aggregate: the group keys
+    Range payload; // into lists. Build: what later steps read as Column{step, i}. Rows: what is delivered, of any type
+    Range aggregates;   // into aggregates
+    uint64_t limit = 0; // Rows: how many are wanted at most, whichever they are; 0: all
 };
 
 // What a group key or the argument of Min/Max looks like in a result: NULL flag and 128-bit value.
@@ -188,5 +190,6 @@ struct AggregateState {
 constexpr int max_group_keys = 16;
 constexpr int max_join_keys = 4;
 constexpr int max_joins = 16;
+constexpr int max_row_outputs = 1664; // PostgreSQL's MaxTupleAttributeNumber
 
 } // namespace gpuscan::ir

@@ -235,7 +235,10 @@ class Checker {
         const Pipeline &pipeline = p.pipelines[i];
         bool last = i + 1 == p.pipelines.size();
         require(pipeline.source < p.sources.size(), "source out of bounds");
-        require(pipeline.sink == (last ? SinkKind::Aggregate : SinkKind::Build), "sink of a pipeline");
+        const bool rows = pipeline.sink == SinkKind::Rows;
+        require(last ? rows || pipeline.sink == SinkKind::Aggregate : pipeline.sink == SinkKind::Build,
+                "sink of a pipeline");
+        require(rows || pipeline.limit == 0, "limit of a pipeline");
         check_range(pipeline.conjuncts, p.conjuncts.size(), "conjuncts");
         check_range(pipeline.joins, p.joins.size(), "joins");
         check_range(pipeline.keys, p.lists.size(), "keys");
@@ -263,7 +266,10 @@ class Checker {
             check_use(pipeline, p.lists[pipeline.payload.first + k], steps);
         for (Index a = 0; a < pipeline.aggregates.count; ++a)
             check_aggregate(pipeline, p.aggregates[pipeline.aggregates.first + a], steps);
-        if (last) {
+        if (rows) {
+            require(pipeline.keys.count == 0 && pipeline.aggregates.count == 0, "groups of a pipeline that has rows");
+            require(pipeline.payload.count <= max_row_outputs, "too many columns of a row");
+        } else if (last) {
             require(pipeline.keys.count <= max_group_keys, "too many group keys");
             require(pipeline.payload.count == 0, "payload of an aggregation");
         } else {

@@ -84,6 +84,17 @@ static ThreadIndex threadIdx;
 
 inline void __syncthreads() { emulator::wait(emulator::block.all); }
 inline void __threadfence() {}
+// Every thread of the block must come here.
+inline int __syncthreads_or(int v) {
+    emulator::Block &b = emulator::block;
+    b.slots[b.current][0] = v != 0;
+    emulator::wait(b.all);
+    int any = 0;
+    for (unsigned i = 0; i < b.threads; ++i)
+        any |= b.slots[i][0];
+    emulator::wait(b.all);
+    return any;
+}
 
 template <class T> T emulated_exchange(T v, unsigned from) {
     const unsigned me = emulator::block.current;
@@ -104,7 +115,9 @@ template <class T> T __shfl_sync(unsigned mask, T v, int from) { // of the whole
 }
 template <class T> unsigned __match_any_sync(unsigned mask, T) { return mask; } // of __activemask()
 inline unsigned __activemask() { return 1u << (emulator::block.current % 32); }
-inline unsigned __ballot_sync(unsigned, bool v) {
+inline unsigned __ballot_sync(unsigned mask, bool v) {
+    if ((mask & (mask - 1)) == 0) // only the thread itself, from __activemask()
+        return v ? mask : 0;
     const unsigned me = emulator::block.current;
     emulator::Barrier &warp = emulator::block.warps[me / 32];
     emulator::block.slots[me][0] = v;
@@ -184,6 +197,7 @@ inline void run(void (*kernel)(void *), unsigned grid, unsigned threads, void *a
                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     gridDim.x = grid;
     blockDim.x = threads;
+    block.threads = threads;
     block.kernel = kernel;
     block.argument = argument;
     for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x) {

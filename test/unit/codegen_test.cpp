@@ -263,6 +263,47 @@ TEST_F(CodegenTest, BuildOfEveryType) {
     }
 }
 
+// Rows of every type: cached, too wide for a cache, behind joins with and without duplicates, with a limit.
+TEST_F(CodegenTest, RowsOfEveryType) {
+    TableShape shape;
+    shape.kind = TableKind::Rows;
+    shape.keys = {Type::I32};
+    shape.payload = {Type::F64, Type::I128, Type::Bool};
+    for (int variant = 0; variant < 6; ++variant) {
+        const bool nulls = variant % 2;
+        shape.unique = variant < 3;
+        shape.payload_nullable.assign(shape.payload.size(), nulls);
+        ProgramBuilder b;
+        const Index s = b.source(all_columns()), d = b.source(all_columns());
+        const Index build =
+            b.build(d, {}, {}, {b.column(Type::I32, 0, 2)},
+                    {b.column(Type::F64, 0, 6), b.column(Type::I128, 0, 4), b.column(Type::Bool, 0, 0)});
+        std::vector<Index> outputs = {b.column(Type::F64, 1, 0), b.column(Type::I128, 1, 1),
+                                      b.column(Type::Bool, 1, 2)};
+        for (int copies = variant == 5 ? 8 : 1; copies > 0; --copies)
+            for (Index i = 0; i < 8; ++i)
+                outputs.push_back(b.column(all_types[i], 0, i));
+        if (variant == 0 || variant == 3)
+            outputs.resize(1);
+        b.rows(s, {{b.compare(Op::Ge, b.column(Type::I32, 0, 2), b.constant(Type::I32, 5))}},
+               {{build, {b.column(Type::I32, 0, 2)}}}, outputs, variant % 3 == 2 ? 10 : 0);
+        Request request;
+        request.program = &b.program;
+        request.pipeline = 1;
+        request.source_nullable.assign(8, nulls);
+        request.tables = {&shape};
+        const Kernel kernel = codegen::generate(request);
+        EXPECT_EQ(kernel.payload_nullable, std::vector<uint8_t>(outputs.size(), nulls));
+        EXPECT_EQ(kernel.cached_rows, variant == 5 ? 0u : kernel.cached_rows / 32 * 32);
+        EXPECT_EQ(kernel.limit != 0, variant % 3 == 2);
+        compile(kernel.source);
+        request.row_cache = false;
+        const Kernel plain = codegen::generate(request);
+        EXPECT_EQ(plain.cached_rows, 0u);
+        compile(plain.source);
+    }
+}
+
 // The kernels that no query changes.
 TEST_F(CodegenTest, FixedKernels) {
     compile("#include \"cuda/tables.cuh\"\n");

@@ -18,7 +18,7 @@
 #include "engine/host/host_device.hpp"
 #include "grouping_cases.hpp"
 #include "page_builder.hpp"
-#include "reference.hpp"
+#include "row_cases.hpp"
 
 namespace gpuscan {
 namespace {
@@ -71,7 +71,7 @@ class CudaDeviceTest : public ::testing::Test {
     static Device &device() { return *shared().device; }
 
     // Seeds spread over threads: compiling takes most of the time, and sessions at once are a test too.
-    static size_t run_seeds(uint64_t first, size_t count, bool wild) {
+    static size_t run_seeds(uint64_t first, size_t count, bool wild, bool rows = false) {
         std::atomic<uint64_t> next{first};
         std::atomic<size_t> errors{0};
         std::vector<std::thread> threads;
@@ -80,7 +80,8 @@ class CudaDeviceTest : public ::testing::Test {
                 for (uint64_t seed; (seed = next.fetch_add(1)) < first + count && !HasFailure();) {
                     SCOPED_TRACE("seed " + std::to_string(seed) + (wild ? " wild" : ""));
                     try {
-                        errors += check(device(), random_case(seed, wild), true);
+                        const Case c = rows ? random_rows(seed, wild) : random_case(seed, wild);
+                        errors += check(device(), c, true);
                     } catch (const std::exception &error) {
                         ADD_FAILURE() << error.what();
                     }
@@ -106,6 +107,100 @@ TEST_F(CudaDeviceTest, RandomPrograms) {
 }
 
 TEST_F(CudaDeviceTest, RandomProgramsNearTheLimits) { run_seeds(1, seeds(), true); }
+
+TEST_F(CudaDeviceTest, RandomRows) {
+    run_seeds(1, seeds(), false, true);
+    run_seeds(1, seeds() / 2, true, true);
+    EXPECT_EQ(0u, device().work_memory()->used());
+}
+
+void check_all_rows(Device &device) {
+    check_match_rates(device);
+    check_rows_without_columns(device);
+    check_many_matches(device, 3000, 301);
+    check_wide_rows(device);
+    check_limits(device);
+    check_row_memory(device);
+    check_row_errors(device);
+    EXPECT_EQ(0u, device.work_memory()->used());
+}
+
+TEST_F(CudaDeviceTest, Rows) { check_all_rows(device()); }
+
+// Without the result cache, written by the kernel over the link, in small areas.
+TEST_F(CudaDeviceTest, RowsTheOtherWays) {
+    for (bool cache : {false, true}) {
+        CudaOptions options;
+        options.row_cache = cache;
+        options.rows_to_host = cache;
+        options.row_area_bytes = 100000; // areas are full again and again, and one tile's rows may not fit
+        const char *kernels = getenv("GPUSCAN_TEST_CACHE");
+        options.cache_dir = kernels ? kernels : "";
+        check_all_rows(*make_cuda_device(options));
+    }
+}
+
+TEST_F(CudaDeviceTest, ManyRows) {
+    const uint32_t n = 700000;
+    BufferRef values = device().allocate(size_t(n) * 4);
+    std::vector<int32_t> numbers(n);
+    for (uint32_t i = 0; i < n; ++i)
+        numbers[i] = static_cast<int32_t>(i);
+    device().upload(*values, 0, numbers.data(), size_t(n) * 4);
+    Builder b;
+    Pipeline main;
+    main.source = b.source({Type::I32});
+    main.sink = SinkKind::Rows;
+    const Index v = b.column(Type::I32, 0, 0);
+    main.payload = b.list({v, b.unary(Op::Cast, Type::I128, v), b.unary(Op::Cast, Type::F64, v)});
+    b.p.pipelines = {main};
+    auto execution = device().prepare(b.p, nullptr);
+    ChunkView chunk;
+    chunk.nrows = n;
+    ColumnView column;
+    column.values = values->data;
+    chunk.columns = {column};
+    const RowTable rows = execution->run_rows({chunk});
+    const ExecutionStats stats = execution->stats();
+    ASSERT_EQ(n, rows.nrows);
+    EXPECT_EQ("rows", stats.grouping);
+    EXPECT_EQ(n, stats.rows_out);
+    std::vector<uint8_t> seen(n);
+    for (const RowBlock &block : rows.blocks)
+        for (size_t r = 0; r < block.nrows; ++r) {
+            int32_t a;
+            int64_t wide[2];
+            double d;
+            memcpy(&a, block.columns[0].values + 4 * r, 4);
+            memcpy(wide, block.columns[1].values + 16 * r, 16);
+            memcpy(&d, block.columns[2].values + 8 * r, 8);
+            ASSERT_TRUE(a >= 0 && a < static_cast<int32_t>(n) && !seen[static_cast<size_t>(a)]);
+            ASSERT_TRUE(wide[0] == a && wide[1] == 0 && d == a);
+            seen[static_cast<size_t>(a)] = 1;
+        }
+}
+
+TEST_F(CudaDeviceTest, CancelWhileCollectingRows) {
+    Case c = row_case({row_chunk(100000, 1)}, {row_build(1, 20000)}, -1); // many pairs, and no row of them
+    c.program.conjuncts[0].after = 1;
+    Case same = row_case({row_chunk(10, 1)}, {row_build(1, 10)}, -1);
+    same.program.conjuncts[0].after = 1;
+    EXPECT_EQ(0u, rows_on(device(), same).nrows); // compiled now
+    std::atomic<uint32_t> cancel{0};
+    std::chrono::steady_clock::time_point asked;
+    std::thread canceller([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+        asked = std::chrono::steady_clock::now();
+        cancel = 1;
+    });
+    auto execution = start_on(device(), c, &cancel);
+    const Loaded data = load(device(), c.program, 1, c.sources[1]);
+    EXPECT_THROW(execution->run_rows(std::vector<ChunkView>(10000, data.views[0])), Cancelled); // 2e13 pairs
+    const auto noticed = std::chrono::steady_clock::now();
+    canceller.join();
+    EXPECT_LT(noticed - asked, std::chrono::milliseconds(500));
+    EXPECT_EQ(0u, device().work_memory()->used());
+}
 
 Chunk chunk_of(const std::vector<std::vector<Datum>> &columns) {
     Chunk c;

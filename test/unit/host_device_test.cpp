@@ -3,7 +3,7 @@
 
 #include "engine/host/host_device.hpp"
 #include "grouping_cases.hpp"
-#include "reference.hpp"
+#include "row_cases.hpp"
 
 namespace gpuscan {
 namespace {
@@ -29,6 +29,30 @@ TEST(HostDevice, RandomProgramsNearTheLimits) {
         errors += check(*device, random_case(seed, true));
     }
     EXPECT_GT(errors, 100u);
+}
+
+TEST(HostDevice, RandomRows) {
+    auto device = make_host_device(3);
+    for (bool wild : {false, true})
+        for (uint64_t seed = 1; seed <= 1500 && !HasFailure(); ++seed) {
+            SCOPED_TRACE("seed " + std::to_string(seed));
+            check(*device, random_rows(seed, wild));
+        }
+    EXPECT_EQ(0u, device->work_memory()->used());
+}
+
+TEST(HostDevice, Rows) {
+    for (unsigned threads : {1u, 3u}) {
+        auto device = make_host_device(threads);
+        check_match_rates(*device);
+        check_rows_without_columns(*device);
+        check_many_matches(*device, 3000, 301);
+        check_wide_rows(*device);
+        check_limits(*device);
+        check_row_memory(*device);
+        check_row_errors(*device);
+        EXPECT_EQ(0u, device->work_memory()->used());
+    }
 }
 
 // A chunk of one column.
@@ -423,6 +447,13 @@ TEST(HostDevice, CancelWhileGrouping) {
         auto execution = device->prepare(grouping_program(false), flag);
         execution->run_aggregate({rows.view});
     });
+    EXPECT_EQ(0u, device->work_memory()->used());
+}
+
+TEST(HostDevice, CancelWhileCollectingRows) {
+    auto device = make_host_device(2);
+    const Case c = row_case({row_chunk(20000, 1)}, {row_build(1, 500)}, 1 << 30);
+    cancel_everywhere(5000, [&](std::atomic<uint32_t> *flag) { rows_on(*device, c, flag); });
     EXPECT_EQ(0u, device->work_memory()->used());
 }
 

@@ -94,6 +94,16 @@ class ProgramBuilder {
         return size(program.pipelines) - 1;
     }
 
+    ir::Index rows(ir::Index source, const std::vector<ConjunctSpec> &conjuncts, const std::vector<JoinSpec> &joins,
+                   const std::vector<ir::Index> &outputs, uint64_t limit = 0) {
+        ir::Pipeline p = pipeline(source, conjuncts, joins, {});
+        p.sink = ir::SinkKind::Rows;
+        p.payload = list(outputs);
+        p.limit = limit;
+        program.pipelines.push_back(p);
+        return size(program.pipelines) - 1;
+    }
+
   private:
     template <class T> static ir::Index size(const std::vector<T> &v) { return static_cast<ir::Index>(v.size()); }
 

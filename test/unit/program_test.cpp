@@ -15,13 +15,14 @@ template <class T> bool same_bytes(const std::vector<T> &a, const std::vector<T>
 
 TEST(Program, RoundTrip) {
     for (uint64_t seed = 1; seed < 200; ++seed) {
-        Program p = random_case(seed).program;
+        Program p = seed % 3 == 0 ? random_rows(seed).program : random_case(seed).program;
         std::string wire = serialize_program(p);
         Program q = parse_program(wire.data(), wire.size());
         EXPECT_TRUE(same_bytes(p.exprs, q.exprs));
         EXPECT_TRUE(same_bytes(p.constants, q.constants));
         EXPECT_TRUE(same_bytes(p.lists, q.lists));
         EXPECT_EQ(p.pipelines.size(), q.pipelines.size());
+        EXPECT_EQ(p.main().limit, q.main().limit);
         EXPECT_EQ(wire, serialize_program(q));
     }
 }
@@ -120,6 +121,32 @@ TEST(Program, Refused) {
     }));
     EXPECT_FALSE(refused([](Builder &b) {
         b.p.conjuncts[0] = {b.unary(Op::IsNull, Type::Bool, b.column(Type::F64, 1, 0)), 1};
+    }));
+    // a pipeline of rows has no groups, and only such a pipeline has a limit
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[1].sink = SinkKind::Rows; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[0].sink = SinkKind::Rows; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[1].limit = 1; }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[1].sink = static_cast<SinkKind>(3); }));
+    auto deliver = [](Builder &b, Index output) {
+        Pipeline &main = b.p.pipelines[1];
+        main.sink = SinkKind::Rows;
+        main.aggregates.count = 0;
+        main.payload = b.list({output});
+    };
+    EXPECT_FALSE(refused([&](Builder &b) {
+        deliver(b, b.column(Type::F64, 1, 0));
+        b.p.pipelines[1].limit = 5;
+    }));
+    EXPECT_FALSE(refused([&](Builder &b) { deliver(b, b.column(Type::Code, 0, 2)); }));
+    EXPECT_TRUE(refused([&](Builder &b) { deliver(b, b.column(Type::F64, 2, 0)); }));
+    EXPECT_TRUE(refused([&](Builder &b) {
+        deliver(b, b.column(Type::Code, 0, 2));
+        b.p.pipelines[1].keys = b.p.pipelines[1].payload;
+    }));
+    EXPECT_TRUE(refused([&](Builder &b) {
+        b.p.pipelines[1].sink = SinkKind::Rows;
+        b.p.pipelines[1].aggregates.count = 0;
+        b.p.pipelines[1].payload = b.list(std::vector<Index>(max_row_outputs + 1, b.column(Type::Code, 0, 2)));
     }));
     // codes have no order, lookups read coded columns only
     EXPECT_TRUE(refused([](Builder &b) {

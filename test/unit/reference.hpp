@@ -69,6 +69,8 @@ struct Expected {
     bool sum_error = false; // a sum overflowed in this order of its rows; in another it might not: either is right
     bool may_error = false; // AND and OR whose left side decides have a right side that raises: PostgreSQL does not
     std::map<Key, std::vector<State>> groups;
+    std::map<Key, size_t> rows; // of a Rows pipeline: how often each occurs
+    size_t nrows = 0;
 };
 
 // ---- values and bytes ----
@@ -98,6 +100,14 @@ inline std::pair<uint64_t, uint64_t> bits(Type type, const Datum &v) {
         return {b, 0};
     }
     return {static_cast<uint64_t>(v.i), static_cast<uint64_t>(static_cast<uint128>(v.i) >> 64)};
+}
+
+// The same of a value that is delivered: a zero keeps its sign.
+inline std::pair<uint64_t, uint64_t> delivered_bits(Type type, const Datum &v) {
+    std::pair<uint64_t, uint64_t> b = bits(type, v);
+    if (is_float(type) && v.d == 0 && std::signbit(v.d))
+        b.first = uint64_t(1) << (type_width(type) * 8 - 1);
+    return b;
 }
 
 // ---- the interpreter ----
@@ -222,7 +232,7 @@ class Interpreter {
         }
         out.sum_error = sum_error_;
         out.may_error = may_error_;
-        if (p_.main().keys.count == 0 && out.groups.empty())
+        if (p_.main().sink == SinkKind::Aggregate && p_.main().keys.count == 0 && out.groups.empty())
             out.groups[Key()].resize(p_.main().aggregates.count);
         return out;
     }
@@ -298,6 +308,17 @@ class Interpreter {
             return;
         }
         Key key;
+        if (pipeline.sink == SinkKind::Rows) {
+            for (Index i = 0; i < pipeline.payload.count; ++i) {
+                const Index expr = p_.lists[pipeline.payload.first + i];
+                const Datum v = value(expr, row);
+                key.push_back(
+                    {v.null, v.null ? std::pair<uint64_t, uint64_t>() : delivered_bits(p_.exprs[expr].type, v)});
+            }
+            ++out.rows[key];
+            ++out.nrows;
+            return;
+        }
         for (Index k = 0; k < pipeline.keys.count; ++k) {
             Type type = p_.exprs[p_.lists[pipeline.keys.first + k]].type;
             key.push_back({keys[k].null, keys[k].null ? std::pair<uint64_t, uint64_t>() : bits(type, keys[k])});
@@ -511,8 +532,8 @@ inline Loaded load(Device &device, const Program &program, Index source, const s
     return out;
 }
 
-inline GroupTable run_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel = nullptr,
-                         ExecutionStats *stats = nullptr) {
+// An execution of the case whose lookups are set and whose join tables are built.
+inline std::unique_ptr<Execution> start_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel) {
     Program program = parse_program(serialize_program(c.program).data(), serialize_program(c.program).size());
     auto execution = device.prepare(program, cancel);
     for (Index l = 0; l < c.lookups.size(); ++l) {
@@ -531,17 +552,44 @@ inline GroupTable run_on(Device &device, const Case &c, const std::atomic<uint32
         execution->run_build(i, data.views);
         execution->finish_build(i);
     }
-    GroupMerger merger(program);
-    const auto &chunks = c.sources[program.main().source];
+    return execution;
+}
+
+// Calls run(chunks) for each pass of the main pipeline.
+template <class Run> void each_pass(Device &device, const Case &c, Run run) {
+    const Index source = c.program.main().source;
+    const auto &chunks = c.sources[source];
     for (size_t pass = 0; pass < c.passes; ++pass) {
         size_t from = chunks.size() * pass / c.passes, to = chunks.size() * (pass + 1) / c.passes;
         std::vector<Chunk> part(chunks.begin() + static_cast<long>(from), chunks.begin() + static_cast<long>(to));
-        Loaded data = load(device, program, program.main().source, part);
-        merger.add(execution->run_aggregate(data.views));
+        Loaded data = load(device, c.program, source, part);
+        run(data.views);
     }
+}
+
+inline GroupTable run_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel = nullptr,
+                         ExecutionStats *stats = nullptr) {
+    auto execution = start_on(device, c, cancel);
+    GroupMerger merger(c.program);
+    each_pass(device, c, [&](const std::vector<ChunkView> &views) { merger.add(execution->run_aggregate(views)); });
     if (stats != nullptr)
         *stats = execution->stats();
     return merger.finish();
+}
+
+// The rows of all passes.
+inline RowTable rows_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel = nullptr,
+                        ExecutionStats *stats = nullptr) {
+    auto execution = start_on(device, c, cancel);
+    RowTable all;
+    each_pass(device, c, [&](const std::vector<ChunkView> &views) {
+        RowTable rows = execution->run_rows(views);
+        for (RowBlock &block : rows.blocks)
+            all.add(std::move(block));
+    });
+    if (stats != nullptr)
+        *stats = execution->stats();
+    return all;
 }
 
 // ---- comparing ----
@@ -605,11 +653,73 @@ inline void expect_same(const Program &p, const Expected &want, const GroupTable
     }
 }
 
+// How often each row occurs in a result.
+inline std::map<Key, size_t> count_rows(const Program &p, const RowTable &rows) {
+    std::map<Key, size_t> counts;
+    size_t total = 0;
+    for (const RowBlock &block : rows.blocks) {
+        EXPECT_EQ(p.main().payload.count, block.columns.size());
+        total += block.nrows;
+        for (size_t r = 0; r < block.nrows; ++r) {
+            Key key;
+            for (Index i = 0; i < p.main().payload.count; ++i) {
+                const Type type = p.exprs[p.lists[p.main().payload.first + i]].type;
+                const RowBlock::Column &column = block.columns[i];
+                std::pair<bool, std::pair<uint64_t, uint64_t>> v;
+                v.first = column.nulls != nullptr && column.nulls[r];
+                if (!v.first) {
+                    const uint8_t *const bytes = column.values + r * type_width(type);
+                    Datum datum;
+                    if (type == Type::F32) {
+                        float f;
+                        memcpy(&f, bytes, 4);
+                        datum.d = static_cast<double>(f);
+                    } else if (type == Type::F64) {
+                        memcpy(&datum.d, bytes, 8);
+                    } else {
+                        memcpy(&datum.i, bytes, type_width(type));
+                        const unsigned unused = 128 - 8 * static_cast<unsigned>(type_width(type));
+                        if (is_integer(type)) // sign-extended
+                            datum.i = static_cast<int128>(static_cast<uint128>(datum.i) << unused) >> unused;
+                    }
+                    v.second = delivered_bits(type, datum);
+                }
+                key.push_back(v);
+            }
+            ++counts[key];
+        }
+    }
+    EXPECT_EQ(rows.nrows, total);
+    return counts;
+}
+
+inline void expect_same(const Program &p, const Expected &want, const RowTable &got) {
+    const std::map<Key, size_t> counts = count_rows(p, got);
+    const uint64_t limit = p.main().limit;
+    if (limit == 0) {
+        EXPECT_EQ(want.nrows, got.nrows);
+        EXPECT_TRUE(want.rows == counts) << "other rows than expected";
+        return;
+    }
+    EXPECT_GE(got.nrows, std::min<uint64_t>(want.nrows, limit));
+    for (const auto &row : counts) {
+        auto found = want.rows.find(row.first);
+        EXPECT_TRUE(found != want.rows.end() && found->second >= row.second) << "a row too many";
+    }
+}
+
 // Runs a case on a device and compares; answers whether a row met an error. `eager`: the device may evaluate both sides
 // of every AND and OR.
 inline bool check(Device &device, const Case &c, bool eager = false) {
     Expected want = interpret(c);
     try {
+        if (c.program.main().sink == SinkKind::Rows) {
+            RowTable got = rows_on(device, c);
+            EXPECT_FALSE(want.error && c.program.main().limit == 0) << "no error raised";
+            if (!want.error)
+                expect_same(c.program, want, got);
+            return false;
+        }
         GroupTable got = run_on(device, c);
         EXPECT_FALSE(want.error) << "no error raised";
         if (!want.error && !want.sum_error)
@@ -698,8 +808,9 @@ inline Aggregate aggregate(AggregateKind kind, Index arg = none) {
 
 class Generator {
   public:
-    // `wild`: values near the limits of their types too, so that most programs meet an error.
-    Generator(uint64_t seed, bool wild) : random_(seed), wild_(wild) {}
+    // `wild`: values near the limits of their types too, so that most programs meet an error. `rows`: programs that
+    // deliver rows.
+    Generator(uint64_t seed, bool wild, bool rows) : random_(seed), wild_(wild), rows_(rows) {}
 
     Case make() {
         size_t njoins = pick(4);
@@ -716,7 +827,7 @@ class Generator {
     static constexpr int codes = 7; // entries of every dictionary
 
     std::mt19937_64 random_;
-    bool wild_;
+    bool wild_, rows_;
     Builder b_;
     Case c_;
     std::vector<Index> builds_; // pipelines
@@ -936,6 +1047,15 @@ class Generator {
         start(pipeline, njoins < 2);
         make_steps(pipeline, njoins < 2 ? njoins : 1 + pick(2));
         std::vector<Index> keys;
+        if (rows_) {
+            for (size_t i = pick(8); i > 0; --i)
+                keys.push_back(expression(any_type(), chance(60) ? 0 : 3));
+            pipeline.sink = SinkKind::Rows;
+            pipeline.payload = b_.list(keys);
+            pipeline.limit = chance(25) ? 1 + pick(40) : 0;
+            b_.p.pipelines.push_back(pipeline);
+            return;
+        }
         for (size_t i = pick(4); i > 0; --i)
             keys.push_back(expression(any_type(), chance(80) ? 0 : 2));
         std::vector<Aggregate> aggregates;
@@ -952,6 +1072,7 @@ class Generator {
     }
 };
 
-inline Case random_case(uint64_t seed, bool wild = false) { return Generator(seed, wild).make(); }
+inline Case random_case(uint64_t seed, bool wild = false) { return Generator(seed, wild, false).make(); }
+inline Case random_rows(uint64_t seed, bool wild = false) { return Generator(seed, wild, true).make(); }
 
 } // namespace gpuscan::reference

@@ -153,6 +153,103 @@ TEST_F(SessionTest, LookupOverTheDictionary) {
     EXPECT_EQ(groups, expected_groups(true));
 }
 
+// select n, 3 * n, case when n < 20000 then n end where n <> 7, of rows that a backend sends
+std::string rows_program(uint64_t limit, bool columns = true) {
+    ProgramBuilder b;
+    const ir::Index s = b.source({{Type::I32, 1, {}}});
+    const ir::Index n = b.column(Type::I32, 0, 0);
+    const ir::Index wide = b.expr(ir::Op::Cast, Type::I64, n);
+    const ir::Index product = b.expr(ir::Op::Mul, Type::I64, wide, b.constant(Type::I64, 3));
+    const ir::Index filter = b.compare(ir::Op::Ne, n, b.constant(Type::I32, 7));
+    const ir::Index low = b.compare(ir::Op::Lt, n, b.constant(Type::I32, 20000));
+    const ir::Index some = b.expr(ir::Op::Case, Type::I32, low, n, b.constant(Type::I32, 0, true));
+    b.rows(s, {{filter, 0}}, {}, columns ? std::vector<ir::Index>{n, product, some} : std::vector<ir::Index>{}, limit);
+    return serialize_program(b.program);
+}
+
+// Sends `passes` times 40,000 numbers, of which one in 10 is NULL, and answers how often Fetch had rows.
+size_t run_rows(Course &course, uint64_t limit, int passes, std::vector<int32_t> *got, bool columns = true) {
+    EXPECT_TRUE(course.ask(Command::Open, open_message(rows_program(limit, columns))));
+    EXPECT_TRUE(course.ask(Command::DefineSource, Message().put(DefineSourceRequest{})));
+    Answer a;
+    for (int pass = 0; pass < passes; ++pass) {
+        BatchRequest batch = {0, 40000};
+        std::vector<uint8_t> nulls(batch.nrows);
+        std::vector<int32_t> values(batch.nrows);
+        for (uint32_t i = 0; i < batch.nrows; ++i) {
+            nulls[i] = i % 10 == 9;
+            values[i] = pass * 40000 + static_cast<int32_t>(i);
+        }
+        EXPECT_TRUE(course.ask(Command::Batch, Message().put(batch).array(nulls).array(values)));
+        if (!course.ask(Command::Run, run_message(0, pass + 1 == passes), &a))
+            return 0;
+        const uint64_t wanted = static_cast<uint64_t>(pass + 1) * 36000 - 1;
+        EXPECT_EQ(a.head<RunReply>().groups, limit == 0 ? wanted : std::min(limit, wanted));
+    }
+    for (size_t replies = 0;; ++replies) {
+        EXPECT_TRUE(course.ask(Command::Fetch, Message(), &a));
+        const RowsReply head = a.head<RowsReply>();
+        EXPECT_EQ(head.ncolumns, columns ? 3u : 0u);
+        if (head.nrows == 0 || ::testing::Test::HasFailure())
+            return replies;
+        if (!columns) {
+            got->resize(got->size() + head.nrows);
+            continue;
+        }
+        auto aligned = [](size_t at) { return (at + 7) & ~size_t(7); };
+        const size_t first = sizeof head, first_nulls = aligned(first + 4 * head.nrows);
+        const size_t second = aligned(first_nulls + head.nrows), second_nulls = aligned(second + 8 * head.nrows);
+        const size_t third = aligned(second_nulls + head.nrows), third_nulls = aligned(third + 4 * head.nrows);
+        EXPECT_EQ(third_nulls + head.nrows, a.bytes.size());
+        for (uint32_t r = 0; r < head.nrows; ++r) {
+            const int32_t n = a.head<int32_t>(first + 4 * r);
+            EXPECT_EQ(3 * n, a.head<int64_t>(second + 8 * r));
+            EXPECT_EQ(0, a.bytes[first_nulls + r] | a.bytes[second_nulls + r]);
+            EXPECT_EQ(n >= 20000, a.bytes[third_nulls + r] == 1);
+            EXPECT_TRUE(n >= 20000 || n == a.head<int32_t>(third + 4 * r));
+            got->push_back(n);
+        }
+    }
+}
+
+TEST_F(SessionTest, RowsOfSeveralPassesInSeveralReplies) {
+    auto c = client();
+    for (uint64_t limit : {uint64_t(0), uint64_t(1), uint64_t(35999), uint64_t(36000), uint64_t(1000000)}) {
+        Course course{*c, server};
+        std::vector<int32_t> got;
+        const size_t replies = run_rows(course, limit, 3, &got);
+        EXPECT_EQ(got.size(), limit == 0 ? 107999u : std::min<uint64_t>(limit, 107999));
+        EXPECT_GE(replies, limit == 0 || limit == 1000000 ? 2u : 1u);
+        std::sort(got.begin(), got.end());
+        EXPECT_TRUE(std::adjacent_find(got.begin(), got.end()) == got.end());
+        for (int32_t n : got)
+            ASSERT_TRUE(n >= 0 && n < 120000 && n % 10 != 9 && n != 7) << n;
+        ASSERT_TRUE(course.ask(Command::Close, Message()));
+    }
+    std::vector<int32_t> got;
+    Course course{*c, server};
+    EXPECT_EQ(1u, run_rows(course, 0, 2, &got, false));
+    EXPECT_EQ(71999u, got.size());
+}
+
+TEST_F(SessionTest, RowsBeyondTheWorkingMemoryAreAFallback) {
+    const WorkMemoryRef &memory = devices.find(DeviceKind::Host)->device->work_memory();
+    auto c = client();
+    Course course{*c, server};
+    std::vector<int32_t> got;
+    memory->set_limit(size_t(2) << 20); // one pass, with what the sent rows take, not three
+    run_rows(course, 0, 3, &got);
+    EXPECT_EQ(course.status, Status::Fallback);
+    EXPECT_NE(course.message.find("the result does not fit into the working memory of 2 MB"), std::string::npos)
+        << course.message;
+    EXPECT_EQ(memory->used(), 0u);
+    EXPECT_FALSE(c->session.is_open());
+    memory->set_limit(size_t(64) << 20);
+    Course again{*c, server};
+    run_rows(again, 0, 3, &got);
+    EXPECT_EQ(got.size(), 107999u);
+}
+
 TEST_F(SessionTest, PagesThatAreNotVisibleAreReadRowByRow) {
     auto c = client();
     for (uint32_t page : {3u, 17u, 39u})

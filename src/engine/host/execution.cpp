@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/host/pipeline.hpp"
+#include "engine/host/row_sink.hpp"
 
 namespace gpuscan::host {
 
@@ -151,8 +152,10 @@ void HostExecution::check_chunks(Index pipeline, const std::vector<ChunkView> &c
 }
 
 // Runs a pipeline with one runner per worker; `sink(worker)` makes its sink. Answers the rows that reached the sink.
+// No morsel begins once *enough is true.
 template <class MakeSink>
-uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink) {
+uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,
+                            const std::atomic<bool> *enough) {
     check_chunks(pipeline, chunks);
     Stopwatch watch(stats_.kernel_us);
     std::vector<Morsel> morsels;
@@ -161,6 +164,8 @@ uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks
             morsels.push_back({&chunk, begin, begin + std::min(morsel_rows, chunk.nrows - begin)});
     std::vector<std::unique_ptr<PipelineRunner>> runners(work_.pool.workers());
     work_.pool.run(morsels.size(), [&](size_t index, unsigned worker) {
+        if (enough != nullptr && enough->load(std::memory_order_relaxed))
+            return;
         auto &runner = runners[worker];
         if (!runner)
             runner = std::make_unique<PipelineRunner>(context_, pipeline, work_.cancel, sink(worker));
@@ -272,6 +277,36 @@ GroupTable HostExecution::run_aggregate(const std::vector<ChunkView> &chunks) {
     });
     Stopwatch watch(stats_.kernel_us);
     return collect_groups(work_, context_, grouping, aggregators);
+}
+
+RowTable HostExecution::run_rows(const std::vector<ChunkView> &chunks) {
+    const Index pipeline = static_cast<Index>(context_.program.pipelines.size() - 1);
+    const uint64_t limit = context_.program.main().limit;
+    stats_.grouping = "rows";
+    std::atomic<uint64_t> delivered{0};
+    std::atomic<bool> enough{false};
+    std::vector<std::unique_ptr<RowSink>> sinks(work_.pool.workers());
+    stats_.rows_out += run(
+        pipeline, chunks,
+        [&](unsigned worker) {
+            sinks[worker] = std::make_unique<RowSink>(context_.program, context_.program.main(), work_.memory);
+            return [&, worker](const Batch &batch, Evaluator &evaluator) {
+                if (limit != 0) {
+                    const uint64_t before = delivered.fetch_add(batch.n, std::memory_order_relaxed);
+                    if (before + batch.n >= limit)
+                        enough.store(true, std::memory_order_relaxed);
+                    if (before >= limit)
+                        return;
+                }
+                sinks[worker]->append(batch, evaluator);
+            };
+        },
+        &enough);
+    RowTable rows;
+    for (std::unique_ptr<RowSink> &sink : sinks)
+        if (sink)
+            sink->hand_over(rows);
+    return rows;
 }
 
 } // namespace gpuscan::host

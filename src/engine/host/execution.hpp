@@ -14,11 +14,14 @@ class HostExecution : public Execution {
     void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) override;
     void finish_build(ir::Index pipeline) override;
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
+    RowTable run_rows(const std::vector<ChunkView> &chunks) override;
     ExecutionStats stats() const override { return stats_; }
 
   private:
     void check_chunks(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
-    template <class MakeSink> uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink);
+    template <class MakeSink>
+    uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,
+                 const std::atomic<bool> *enough = nullptr);
 
     const Work work_;
     Context context_;

@@ -31,7 +31,7 @@
 //     parallel workers may stage the chunks of a source with the leader, each in a slot of its own:
 //       Share (leader) -> ticket; Join (worker); Stage, Decode*, Publish (worker); Collect (leader), before it runs
 //     Run             the pipeline over what was staged (several times when a reply said pass_full)
-//     Fetch*          groups
+//     Fetch*          groups, or rows; everything is complete before the first of them is fetched
 //     Close
 #pragma once
 
@@ -304,7 +304,9 @@ struct RunRequest {
     uint32_t last; // 1: no further pass of this pipeline follows (a build is finished, groups are merged)
 };
 struct RunReply { // joins: njoins times char[64]
-    uint64_t rows_in, kernel_us, compile_us, link_bytes, groups;
+    uint64_t rows_in, kernel_us, compile_us, link_bytes;
+    uint64_t
+        groups; // after the main pipeline's last Run; of a Rows pipeline: rows so far, and with its limit no Run is needed
     char grouping[32];
     uint32_t njoins;
     uint32_t unused;
@@ -314,6 +316,13 @@ struct FetchReply {   // ngroups * nkeys ir::Value; ngroups * naggregates ir::Ag
     uint32_t ngroups; // 0: no more
     uint32_t nkeys, naggregates;
     uint32_t unused;
+};
+
+// The reply to Fetch of a program with a Rows pipeline. Per column: nrows values of the expression's type, nrows bytes of
+// NULL flags; each part begins at a multiple of 8 bytes. The value of a NULL is undefined.
+struct RowsReply {
+    uint32_t nrows; // 0: no more
+    uint32_t ncolumns;
 };
 
 struct EvictRequest {

@@ -74,6 +74,7 @@ SessionReply Session::handle(const SessionRequest &request) {
 
 void Session::reset() {
     groups_ = GroupTable();
+    rows_ = RowTable();
     merger_.reset();
     feeds_.clear();
     execution_.reset();
@@ -160,7 +161,8 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
     began_ = device_->cache.tick();
     program_ = std::move(program);
     execution_ = device_->device->prepare(program_, cancel);
-    merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel);
+    if (!delivers_rows())
+        merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel);
     feeds_.resize(program_.sources.size());
     lookups_.resize(program_.lookups.size());
     OpenReply reply = {};
@@ -447,7 +449,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     reply.kernel_us = stats.kernel_us;
     reply.compile_us = stats.compile_us;
     reply.link_bytes = stats.link_bytes;
-    reply.groups = groups_.ngroups;
+    reply.groups = delivers_rows() ? rows_.nrows : groups_.ngroups;
     copy_text(reply.grouping, sizeof reply.grouping, stats.grouping);
     reply.njoins = static_cast<uint32_t>(std::min<size_t>(stats.joins.size(), ir::max_joins));
     out.put(reply);
@@ -470,11 +472,11 @@ void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
         execution_->finish_build(pipeline);
 }
 
-// The groups of one pass, tried again with more of the device's memory where that was too little.
-GroupTable Session::aggregate(const PassInput &input) {
+// A pass of the main pipeline, tried again with more of the device's memory where that was too little.
+template <class Run> auto Session::with_room(Run run) -> decltype(run()) {
     for (int attempt = 1;; ++attempt) {
         try {
-            return execution_->run_aggregate(input.chunks);
+            return run();
         } catch (const OutOfWorkMemory &) {
             throw;
         } catch (const OutOfDeviceMemory &) {
@@ -486,11 +488,33 @@ GroupTable Session::aggregate(const PassInput &input) {
     }
 }
 
+// The rows of one pass, beside those of the passes before.
+void Session::collect_rows(const PassInput &input) {
+    const uint64_t limit = program_.main().limit;
+    if (input.chunks.empty() || (limit != 0 && rows_.nrows >= limit))
+        return;
+    RowTable pass;
+    try {
+        pass = with_room([&] { return execution_->run_rows(input.chunks); });
+    } catch (const OutOfWorkMemory &) {
+        throw OutOfWorkMemory("the result does not fit into the working memory of " +
+                              std::to_string(device_->device->work_memory()->limit() >> 20) +
+                              " MB (it follows gpuscan.cache_size)");
+    }
+    for (RowBlock &block : pass.blocks) {
+        if (limit != 0)
+            block.nrows = std::min<size_t>(block.nrows, limit - rows_.nrows);
+        rows_.add(std::move(block));
+    }
+}
+
 void Session::run_main(const PassInput &input, bool last) {
+    if (delivers_rows())
+        return collect_rows(input);
     // Without any row there is still the one group of a query without GROUP BY.
     if (!input.chunks.empty() || (last && !any_pass_)) {
         any_pass_ = true;
-        merger_->add(aggregate(input));
+        merger_->add(with_room([&] { return execution_->run_aggregate(input.chunks); }));
     }
     if (!last)
         return;
@@ -509,6 +533,64 @@ void Session::count(const ExecutionStats &stats) {
 
 void Session::fetch(MessageWriter &out) {
     check(pipeline_ == program_.pipelines.size(), "the main pipeline has not ended");
+    if (delivers_rows())
+        fetch_rows(out);
+    else
+        fetch_groups(out);
+}
+
+// As many rows as the reply has room for, from the first blocks; a block's memory goes back with its last row.
+void Session::fetch_rows(MessageWriter &out) {
+    const ir::Range outputs = program_.main().payload;
+    std::vector<size_t> widths;
+    size_t row_bytes = 0;
+    for (ir::Index i = 0; i < outputs.count; ++i) {
+        widths.push_back(type_width(program_.exprs[program_.lists[outputs.first + i]].type));
+        row_bytes += widths.back() + 1;
+    }
+    const size_t around = sizeof(RowsReply) + 16 * (outputs.count + 1); // with the gaps before the parts
+    const size_t fit = row_bytes == 0 ? UINT32_MAX : (slot_buffer_size - around) / row_bytes;
+    struct Piece {
+        const RowBlock *block;
+        size_t first, count;
+    };
+    std::vector<Piece> pieces;
+    size_t n = 0;
+    for (size_t b = 0; b < rows_.blocks.size() && n < fit; ++b) {
+        const size_t first = b == 0 ? fetched_ : 0;
+        pieces.push_back({&rows_.blocks[b], first, std::min(rows_.blocks[b].nrows - first, fit - n)});
+        n += pieces.back().count;
+    }
+    RowsReply reply = {};
+    reply.nrows = static_cast<uint32_t>(n);
+    reply.ncolumns = outputs.count;
+    out.put(reply);
+    for (ir::Index c = 0; c < outputs.count && n > 0; ++c) {
+        uint8_t *values = out.part(n * widths[c]);
+        for (const Piece &piece : pieces) {
+            const size_t bytes = piece.count * widths[c];
+            memcpy(values, piece.block->columns[c].values + piece.first * widths[c], bytes);
+            values += bytes;
+        }
+        uint8_t *nulls = out.part(n);
+        for (const Piece &piece : pieces) {
+            if (const uint8_t *from = piece.block->columns[c].nulls)
+                memcpy(nulls, from + piece.first, piece.count);
+            else
+                memset(nulls, 0, piece.count);
+            nulls += piece.count;
+        }
+    }
+    if (pieces.empty())
+        return;
+    const Piece end = pieces.back();
+    const bool whole = end.first + end.count == end.block->nrows;
+    fetched_ = whole ? 0 : end.first + end.count;
+    rows_.blocks.erase(rows_.blocks.begin(),
+                       rows_.blocks.begin() + static_cast<ptrdiff_t>(pieces.size() - (whole ? 0 : 1)));
+}
+
+void Session::fetch_groups(MessageWriter &out) {
     const size_t nkeys = program_.main().keys.count, naggregates = program_.main().aggregates.count;
     const size_t group = nkeys * (sizeof(ir::Value) + 1) + naggregates * sizeof(ir::AggregateState);
     const size_t fit = group == 0 ? SIZE_MAX : (slot_buffer_size - sizeof(FetchReply) - 64) / group;

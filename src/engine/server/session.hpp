@@ -67,6 +67,8 @@ class Session {
     void put_lookup(MessageReader &in);
     void run(MessageReader &in, MessageWriter &out);
     void fetch(MessageWriter &out);
+    void fetch_groups(MessageWriter &out);
+    void fetch_rows(MessageWriter &out);
     void evict(MessageReader &in, MessageWriter &out);
     void list_cache(MessageReader &in, MessageWriter &out);
     void test(MessageReader &in, const std::atomic<uint32_t> *cancel);
@@ -79,7 +81,9 @@ class Session {
     void check_lookups(uint32_t pipeline) const;
     void run_build(uint32_t pipeline, const PassInput &input, bool last);
     void run_main(const PassInput &input, bool last);
-    GroupTable aggregate(const PassInput &input);
+    void collect_rows(const PassInput &input);
+    template <class Run> auto with_room(Run run) -> decltype(run());
+    bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
     void count(const ExecutionStats &stats);
 
     Devices &devices_;
@@ -97,7 +101,8 @@ class Session {
     std::unique_ptr<GroupMerger> merger_;
     bool any_pass_ = false; // of the main pipeline
     GroupTable groups_;
-    size_t fetched_ = 0;
+    RowTable rows_;
+    size_t fetched_ = 0;     // groups, or rows of the first block
     ExecutionStats counted_; // what the counters already have
 };
 

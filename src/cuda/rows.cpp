@@ -1,0 +1,259 @@
+// How do the rows that a fragment delivers reach host memory? The fused kernel appends them to an *area*, one array per
+// column (engine/codegen_rows.cpp: the result cache of Kaldewey et al., "GPU Join Processing Revisited", section 4), slice
+// by slice of the tiles, as all runs do; a full area is handed over as blocks of rows in pinned memory, and the next
+// slices fill it again. How many rows a slice gives is not known before:
+//
+//   fits      the counter says how full the area is now; the next slice is as large as the share of rows that passed so
+//             far lets it be
+//   overflow  rows beyond the area were counted but not written. The area is handed over as it was before the slice, and
+//             the slice is repeated, smaller where it alone is too much; if one tile is too much, in a larger area
+//
+// An area is device memory that is copied out, or pinned memory that the kernel writes over the link itself. The second is
+// right for few rows (nothing to copy, one wait) and where the rows come over the link too, so that both of its directions
+// are busy; for many rows of resident columns copies are, because a kernel need not wait for the link to know how many
+// rows there are. Pinned memory is charged to the working memory until the rows are released.
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/execution_state.hpp"
+
+namespace gpuscan::cuda {
+
+constexpr size_t block_bytes = 32u << 20; // of pinned memory that rows are copied to
+constexpr size_t few_bytes = 256u << 10;  // at most so much is written by the kernel itself
+constexpr double first_rows_per_ms = 1e6, wanted_ms = 20;
+
+namespace {
+
+// Pinned memory with rows, as long as somebody reads them.
+struct PinnedRows {
+    PinnedRows(PinnedMemory &pinned, WorkMemoryRef account, size_t bytes) : memory(std::move(account)) {
+        memory->charge(bytes); // before the machine's memory is taken
+        charged = bytes;
+        try {
+            piece = pinned.allocate(bytes);
+            memory->charge(piece->size - bytes);
+            charged = piece->size;
+        } catch (...) {
+            memory->release(charged);
+            throw;
+        }
+    }
+    ~PinnedRows() { memory->release(charged); }
+    PinnedRows(const PinnedRows &) = delete;
+    PinnedRows &operator=(const PinnedRows &) = delete;
+
+    WorkMemoryRef memory;
+    size_t charged = 0;
+    std::unique_ptr<PinnedMemory::Piece> piece;
+};
+
+// Declared behind pinned memory that copies write to: whatever happens, they end before it is given away.
+struct Drain {
+    explicit Drain(Lane &lane) : lane(lane) {}
+    ~Drain() { lane.drain(); }
+    Lane &lane;
+};
+
+size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+} // namespace
+
+// Arrays for `capacity` rows, side by side.
+struct CudaExecution::RowArea {
+    struct Column {
+        size_t width;
+        bool nullable;
+    };
+    std::vector<Column> columns;
+    uint64_t capacity = 0;
+    uint64_t filled = 0;              // rows in it
+    BufferRef device;                 // either
+    std::shared_ptr<PinnedRows> host; // or
+
+    size_t row_bytes() const {
+        size_t bytes = 0;
+        for (const Column &c : columns)
+            bytes += c.width + (c.nullable ? 1 : 0);
+        return bytes;
+    }
+    size_t bytes(uint64_t rows) const {
+        size_t sum = 0;
+        each(rows, [&](size_t, bool, size_t offset, size_t width) { sum = offset + aligned(rows * width); });
+        return sum;
+    }
+    // Calls visit(column, is NULL flags, offset, width) for every array of an area for `rows` rows.
+    template <class Visit> void each(uint64_t rows, Visit visit) const {
+        size_t at = 0;
+        for (size_t i = 0; i < columns.size(); ++i) {
+            visit(i, false, at, columns[i].width);
+            at += aligned(rows * columns[i].width);
+            if (!columns[i].nullable)
+                continue;
+            visit(i, true, at, size_t(1));
+            at += aligned(rows);
+        }
+    }
+    // Rows [0, rows) of arrays for `room` rows that stand in `memory`.
+    RowBlock block(const std::shared_ptr<PinnedRows> &memory, uint64_t room, uint64_t rows) const {
+        RowBlock out;
+        out.nrows = rows;
+        out.columns.resize(columns.size());
+        each(room, [&](size_t i, bool nulls, size_t offset, size_t) {
+            const uint8_t *const at = static_cast<const uint8_t *>(memory->piece->data) + offset;
+            (nulls ? out.columns[i].nulls : out.columns[i].values) = at;
+        });
+        out.memory = memory;
+        return out;
+    }
+};
+
+void CudaExecution::make_area(RowArea &area, uint64_t capacity, bool host) {
+    area.capacity = capacity;
+    area.filled = 0;
+    area.device.reset();
+    area.host.reset();
+    if (area.columns.empty())
+        return;
+    if (host)
+        area.host = std::make_shared<PinnedRows>(*state_->pinned, state_->work_memory, area.bytes(capacity));
+    else
+        area.device = lane_->allocate(area.bytes(capacity));
+}
+
+// Appends the rows in the area to `rows`; then it is empty (and a host area gone).
+void CudaExecution::hand_over(RowArea &area, RowTable &rows) {
+    const uint64_t filled = area.filled;
+    area.filled = 0;
+    stats_.rows_out += filled;
+    if (filled == 0)
+        return;
+    if (area.columns.empty() || area.host) {
+        RowBlock block;
+        block.nrows = filled;
+        if (area.host)
+            block = area.block(area.host, area.capacity, filled);
+        rows.add(std::move(block));
+        area.host.reset();
+        return;
+    }
+    const uint64_t block_rows = std::max<uint64_t>(block_bytes / area.row_bytes(), 1024);
+    std::vector<RowBlock> blocks;
+    const Drain drain(*lane_);
+    lane_->start_clock();
+    for (uint64_t first = 0; first < filled; first += block_rows) {
+        const uint64_t n = std::min(block_rows, filled - first);
+        auto memory = std::make_shared<PinnedRows>(*state_->pinned, state_->work_memory, area.bytes(n));
+        blocks.push_back(area.block(memory, n, n));
+        std::vector<size_t> to;
+        area.each(n, [&](size_t, bool, size_t offset, size_t) { to.push_back(offset); });
+        size_t array = 0;
+        area.each(area.capacity, [&](size_t, bool, size_t offset, size_t width) {
+            lane_->copy_out(static_cast<char *>(memory->piece->data) + to[array++],
+                            address_of(*area.device) + offset + first * width, n * width);
+        });
+    }
+    stats_.kernel_us += lane_->wait(cancel_);
+    stats_.link_bytes += filled * area.row_bytes();
+    for (RowBlock &block : blocks)
+        rows.add(std::move(block));
+}
+
+RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
+    const Index index = static_cast<Index>(program_.pipelines.size() - 1);
+    const Pipeline &pipeline = program_.pipelines[index];
+    const Input input = describe(pipeline, chunks);
+    stats_.grouping = "rows";
+    RowTable rows;
+    if (input.tiles == 0)
+        return rows;
+    const Kernel kernel = codegen::generate(request(index, input));
+    const ModuleRef module = state_->kernels->get(kernel.source, cancel_, &stats_.compile_us);
+    const CUfunction function = module->function(Kernel::name);
+
+    RowArea area;
+    for (Index i = 0; i < pipeline.payload.count; ++i)
+        area.columns.push_back({type_width(program_.exprs[program_.lists[pipeline.payload.first + i]].type),
+                                kernel.payload_nullable[i] != 0});
+    const size_t row_bytes = std::max<size_t>(area.row_bytes(), 1);
+    const uint64_t limit = pipeline.limit != 0 ? pipeline.limit : UINT64_MAX;
+    const uint64_t expected = std::max<uint64_t>(codegen::tile_rows, std::min(input.rows, limit));
+    const size_t area_bytes = state_->row_area_bytes;
+    const bool host = state_->rows_to_host || expected * row_bytes <= std::min(few_bytes, area_bytes);
+    const size_t most = host ? std::min(block_bytes, area_bytes) : area_bytes;
+    uint64_t capacity = std::max<uint64_t>(1, std::min<uint64_t>(expected, most / row_bytes));
+    if (area.columns.empty())
+        capacity = uint64_t(1) << 60;
+
+    const unsigned grid = state_->full_grid(function, codegen::block_threads, 0);
+    uint64_t slice =
+        std::max<uint64_t>(grid, static_cast<uint64_t>(first_rows_per_ms * wanted_ms) / codegen::tile_rows);
+    if (kernel.loops)
+        slice = grid;
+    slice = std::max<uint64_t>(1, std::min(slice, capacity / codegen::tile_rows)); // fits, whatever passes
+    const Drain drain(*lane_); // before the area goes
+    for (uint64_t tile = 0; tile < input.tiles && rows.nrows + area.filled < limit;) {
+        if (area.capacity == 0 || (area.host == nullptr && area.device == nullptr && !area.columns.empty()))
+            make_area(area, capacity, host);
+        const uint64_t end = std::min(input.tiles, tile + slice);
+        std::vector<uint64_t> words = argument(kernel, index, input);
+        words[Kernel::tile_begin] = tile;
+        words[Kernel::tile_end] = end;
+        words[kernel.sink] = lane_->counter_word();
+        words[kernel.sink + 1] = area.capacity;
+        if (kernel.limit != 0) {
+            const uint64_t left = limit - rows.nrows;
+            words[kernel.limit] = left;
+            words[kernel.limit + 1] = std::max<uint64_t>(1, std::min<uint64_t>(kernel.flush_rows, left / grid));
+        }
+        const size_t first_word = kernel.sink + (pipeline.sink == SinkKind::Rows ? 4 : 2);
+        area.each(area.capacity, [&](size_t i, bool nulls, size_t offset, size_t) {
+            words[first_word + 2 * i + (nulls ? 1 : 0)] =
+                (area.host ? reinterpret_cast<uint64_t>(area.host->piece->data) : address_of(*area.device)) + offset;
+        });
+        lane_->reset_control();
+        lane_->copy_in(lane_->counter_word(), memcpy(lane_->stage(8).data, &area.filled, 8), 8);
+        lane_->start_clock();
+        lane_->launch(function, static_cast<unsigned>(std::min<uint64_t>(grid, end - tile)), codegen::block_threads, 0,
+                      words.data());
+        lane_->fetch_control();
+        const uint64_t us = lane_->wait(cancel_);
+        stats_.kernel_us += us;
+        check_status();
+        const uint64_t count = lane_->fetched().counter;
+        if (count > area.capacity && rows.nrows + area.capacity < limit) {
+            if (area.filled > 0) {
+                hand_over(area, rows);
+                continue;
+            }
+            if (end - tile > 1) {
+                const double fraction = static_cast<double>(area.capacity) / static_cast<double>(count);
+                slice = std::max<uint64_t>(1, static_cast<uint64_t>(static_cast<double>(end - tile) * fraction * 0.8));
+                continue;
+            }
+            capacity = count;
+            make_area(area, capacity, host);
+            continue;
+        }
+        const uint64_t added = std::min(count, area.capacity) - area.filled;
+        area.filled += added;
+        if (area.host && !area.columns.empty())
+            stats_.link_bytes += added * area.row_bytes();
+        // As many tiles as take some 20 ms, and as fill the area.
+        const uint64_t done = end - tile;
+        tile = end;
+        const double time = wanted_ms * 1000 / static_cast<double>(std::max<uint64_t>(us, 100));
+        double next = static_cast<double>(done) * std::min(4.0, time);
+        if (added > 0) {
+            if (area.capacity - area.filled < area.capacity / 4)
+                hand_over(area, rows);
+            const double room = static_cast<double>(area.capacity - area.filled);
+            next = std::min(next, static_cast<double>(done) * 0.95 * room / static_cast<double>(added));
+        }
+        slice = std::max<uint64_t>(1, static_cast<uint64_t>(next));
+    }
+    hand_over(area, rows);
+    return rows;
+}
+
+} // namespace gpuscan::cuda
