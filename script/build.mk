@@ -123,7 +123,7 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 # For a machine with a GPU and little else: the CUDA device's tests and benchmark, and a stand-in for libcuda and NVRTC
 # with which the tests run on any machine (test/cuda_emulator).
 .PHONY: cuda-tools cuda-emulator
-cuda-tools: $(UNIT_BUILD)/cuda_device_test $(BUILD)/bench/cuda_bench $(BUILD)/bench/group_bench
+cuda-tools: $(UNIT_BUILD)/cuda_device_test $(BUILD)/bench/cuda_bench $(BUILD)/bench/group_bench $(BUILD)/bench/join_bench
 cuda-emulator: $(BUILD)/emulator/libcuda.so.1 $(BUILD)/emulator/libnvrtc.so.13
 
 $(UNIT_BUILD)/cuda_device_test: $(UNIT_BUILD)/cuda_device_test.o $(UNIT_BUILD)/codegen_test.o $(ENGINE_OBJECTS)

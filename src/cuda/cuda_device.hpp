@@ -15,7 +15,7 @@ struct CudaOptions {
     std::string cache_dir;      // compiled kernels; empty: not kept on disk
     const void *pool = nullptr; // shared_buffers, to be read in place; null: none
     size_t pool_bytes = 0;
-    // How rows leave the GPU (measured by bench/cuda_join.cpp): through a cache in shared memory or one by one, into
+    // How rows leave the GPU (measured by bench/join_bench.cpp): through a cache in shared memory or one by one, into
     // device memory and then by copies, or by the kernel itself into pinned host memory.
     bool row_cache = true;
     bool rows_to_host = false;

@@ -191,7 +191,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     if (kernel.loops)
         slice = grid;
     slice = std::max<uint64_t>(1, std::min(slice, capacity / codegen::tile_rows)); // fits, whatever passes
-    const Drain drain(*lane_); // before the area goes
+    const Drain drain(*lane_);                                                     // before the area goes
     for (uint64_t tile = 0; tile < input.tiles && rows.nrows + area.filled < limit;) {
         if (area.capacity == 0 || (area.host == nullptr && area.device == nullptr && !area.columns.empty()))
             make_area(area, capacity, host);
