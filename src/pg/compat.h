@@ -85,6 +85,13 @@ inline uint32 additional_pins() {
 inline uint32 additional_pins() { return NBuffers / (MaxBackends + NUM_AUXILIARY_PROCS); }
 #endif
 
+// 16: outer joins have numbers among the relations' (commit 2489d76c491).
+#if PG_VERSION_NUM >= 160000
+inline Relids all_relations_of(const PlannerInfo *root) { return root->all_query_rels; }
+#else
+inline Relids all_relations_of(const PlannerInfo *root) { return root->all_baserels; }
+#endif
+
 namespace gpuscan {
 
 // 17: the MAINTAIN privilege (commit ecb0fd33720). Before, maintenance is the owner's; 16 has one ownership check for

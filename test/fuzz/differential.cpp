@@ -6,7 +6,7 @@
 // SQLSTATE.
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
 //
-// Usage: differential [--seed N] [--queries M] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
+// Usage: differential [--seed N] [--queries M] [--rows PER_CENT] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
 // The database's schema "fuzz" is dropped and made anew. Exit status: 0 no difference, 1 differences, 2 trouble.
 #include <algorithm>
 #include <cmath>
@@ -26,6 +26,8 @@ using std::string;
 using std::vector;
 
 std::mt19937_64 engine;
+
+int rows_share = 35; // per cent of the queries that are none of groups
 
 int roll(int n) { return static_cast<int>(engine() % static_cast<uint64_t>(n)); }
 bool chance(int percent) { return roll(100) < percent; }
@@ -671,11 +673,68 @@ string select_query(Scope &scope, bool grouped, bool one_row) {
     return "SELECT " + list + tail + group + having;
 }
 
+// Rows instead of groups: columns, some expressions over them.
+string select_rows(Scope &scope) {
+    string tail = from_where(scope);
+    Generator g{scope};
+    string list;
+    const int items = 1 + roll(chance(20) ? 20 : 5);
+    for (int i = 0; i < items; ++i) {
+        const Source &source = pick(scope.sources);
+        string item = source.alias + "." + pick(source.columns).name;
+        if (chance(15))
+            item = g.expression(static_cast<Type>(1 + roll(Text - 1)), 2);
+        else if (chance(8))
+            item = "(" + g.text_of(g.text_column(), 2) + ")";
+        list += (i ? ", " : "") + item + " AS o" + std::to_string(i);
+    }
+    if (chance(5))
+        list = scope.sources[0].alias + ".*";
+    else if (chance(3))
+        list = "1 AS o0";
+    return "SELECT " + list + tail;
+}
+
+// What may stand above rows that a device delivers. Whatever takes rows as they come is told an order.
+string above_rows(Scope &scope) {
+    string rows = select_rows(scope);
+    switch (roll(12)) {
+    case 0:
+        return "SELECT * FROM (" + rows + ") s ORDER BY s::text COLLATE \"C\" LIMIT " + number(roll(9));
+    case 1:
+        return "SELECT DISTINCT * FROM (" + rows + ") s";
+    case 2:
+        return "SELECT count(*), string_agg(s::text, ',' ORDER BY s::text COLLATE \"C\") FROM (" + rows + ") s";
+    case 3:
+        return "SELECT s.*, row_number() OVER (ORDER BY s::text COLLATE \"C\") FROM (" + rows + ") s";
+    case 4:
+        return "SELECT count(*) FROM (" + rows + " LIMIT " + number(roll(40)) +
+               (chance(30) ? " OFFSET " + number(roll(10)) : "") + ") s";
+    case 5:
+        return "WITH w AS MATERIALIZED (" + rows + ") SELECT x.*, y.* FROM w x, w y WHERE x::text = y::text";
+    case 6: {
+        Scope second;
+        second.parameters = scope.parameters;
+        return "SELECT x.t FROM (SELECT s::text AS t FROM (" + rows + ") s) x" +
+               pick({" UNION ALL ", " UNION ", " EXCEPT ", " INTERSECT ALL "}) +
+               "SELECT y.t FROM (SELECT s::text AS t FROM (" + select_rows(second) + ") s) y";
+    }
+    case 7:
+        return "SELECT s.* FROM (" + rows + " OFFSET 0) s LEFT JOIN fuzz.s z ON z.k = length(s::text)";
+    default:
+        return rows;
+    }
+}
+
 Query random_query(bool prepared) {
     Query q;
     Scope scope;
     if (prepared)
         scope.parameters = &q.parameters;
+    if (chance(rows_share)) {
+        q.sql = above_rows(scope);
+        return q;
+    }
     switch (roll(15)) {
     case 12: // only the first rows of a total order
         q.sql = "SELECT * FROM (" + select_query(scope, true, false) + ") s ORDER BY s::text LIMIT " + number(roll(6));
@@ -971,11 +1030,13 @@ int main(int argc, char **argv) {
             queries = atol(argv[++i]);
         else if (!strcmp(argv[i], "--stop-after") && i + 1 < argc)
             stop_after = atol(argv[++i]);
+        else if (!strcmp(argv[i], "--rows") && i + 1 < argc)
+            rows_share = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--verbose"))
             verbose = true;
         else if (argv[i][0] == '-') {
-            fprintf(stderr,
-                    "usage: differential [--seed N] [--queries M] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]\n");
+            fprintf(stderr, "usage: differential [--seed N] [--queries M] [--rows PER_CENT] [--stop-after DIFFERENCES] "
+                            "[--verbose] [CONNINFO]\n");
             return 2;
         } else
             conninfo = argv[i];
@@ -1027,8 +1088,11 @@ int main(int argc, char **argv) {
             // (Rows of a plan that feeds the device are computed even if PostgreSQL sees first that the other side is
             // empty.)
             const bool fed = plain.sqlstate.empty() && !forced.sqlstate.empty() && q.sql.find(" JOIN ") != string::npos;
+            // (And where PostgreSQL's own plan took over, it need not be the one that it would choose without a device.)
+            const bool took_over =
+                fell_back && !plain.sqlstate.empty() && forced.sqlstate.empty() && q.sql.find(" JOIN ") != string::npos;
             const bool other_plan = !equal && (!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
-                                    (fed || another_plan_agrees(c, q, arguments, generic, forced));
+                                    (fed || took_over || another_plan_agrees(c, q, arguments, generic, forced));
             c.exec(chance(50) ? "COMMIT" : "ROLLBACK");
             if (plain.sqlstate == "57014" || forced.sqlstate == "57014") {
                 ++timeouts;

@@ -5,6 +5,8 @@
 //            + sum over builds  (rows * build_ns)
 //            + sum over joins   (rows that reach it * probe_ns(entries))
 //            + rows that survive * (group_ns + aggregates * aggregate_ns) + groups * emit_ns
+//         or + rows that survive * (columns * column_ns + bytes * byte_ns) + dictionary entries * entry_ns
+//            + rows * (row_ns + columns * datum_ns), which is paid row by row, the rest before the first row
 //
 // Work on rows is shared by the host device's threads, or runs at the GPU's rate. Decoding of pages is shared as well;
 // what the backend does itself (visibility of pages that are not all-visible, CPU plans, emission) is not.
@@ -43,6 +45,11 @@ constexpr double by_row_page_ns = 20000; // backend: lock, check each tuple's vi
 constexpr double pin_page_ns = 500;      // backend: find, pin, vouch for a page that must be decoded
 constexpr double plan_row_ns = 60;       // backend: copy a tuple of a CPU plan into a batch
 constexpr double emit_group_ns = 300;    // backend: a group to a tuple
+constexpr double row_byte_ns = 0.3;      // a byte of a row from the device's memory to the backend's
+constexpr double spilled_byte_ns = 1;    // the same, by way of a temporary file
+constexpr double entry_ns = 40;          // backend: an entry of a dictionary, read and checked
+constexpr double emit_row_ns = 15;       // backend: a row of a batch to a tuple
+constexpr double emit_column_ns = 2.5;   // ... and each of its columns
 constexpr double source_setup_ns = 50000;
 constexpr double lookup_setup_ns = 100000; // kept with the dictionary, so mostly paid once
 
@@ -109,6 +116,15 @@ Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates)
     double per_row = (keys > 0 ? r.group_ns : 0) + aggregates * r.aggregate_ns;
     return units(rows * per_row / threads() + groups * emit_group_ns * threads());
 }
+
+Cost device_rows_cost(const RowsWork *work) {
+    double bytes = work->rows * work->bytes, kept = work_mem * 1024.0;
+    double ns = work->rows * work->columns * rates().column_ns / threads() + bytes * row_byte_ns +
+                work->dictionary_entries * entry_ns;
+    return units(bytes > kept ? ns + (bytes - kept) * spilled_byte_ns : ns);
+}
+
+Cost emit_rows_cost(const RowsWork *work) { return units(work->rows * (emit_row_ns + work->columns * emit_column_ns)); }
 
 Cost device_setup_cost(int nsources, int nlookups) {
     return units(rates().setup_ns + nsources * source_setup_ns + nlookups * lookup_setup_ns);

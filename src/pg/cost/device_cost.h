@@ -21,6 +21,18 @@ Cost device_source_cost(const SourceWork *work);
 Cost device_build_cost(double rows);                 // rows put into a hash table
 Cost device_probe_cost(double rows, double entries); // rows looked up in a table of so many entries
 Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates);
+
+// Rows that leave the device.
+struct RowsWork {
+    double rows;
+    double columns;
+    double bytes;              // of a row
+    double dictionary_entries; // that the backend needs to show texts
+};
+
+Cost device_rows_cost(const RowsWork *work); // before the first row is shown
+Cost emit_rows_cost(const RowsWork *work);   // making tuples of them
+
 Cost device_setup_cost(int nsources, int nlookups);
 
 } // namespace gpuscan

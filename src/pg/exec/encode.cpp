@@ -2,8 +2,7 @@
 //
 // A numeric's digits are private to numeric.c, but they are a disk format (the device decodes them from heap pages as
 // well), so they are read here as they are stored: a 16-bit header with sign, display scale and weight (short form) or
-// header and weight (long form), then base-10000 digits. The way back goes through numeric_in, which is exact and
-// keeps the display scale that is written.
+// header and weight (long form), then base-10000 digits. They are written in the same form.
 #include "pg/exec/encode.h"
 
 #include "pg/exec/run.h"
@@ -194,27 +193,68 @@ void store_value(char *to, Type type, const ir::Value *value) {
     }
 }
 
+namespace {
+
+// Base-10000 digits from the right.
+int take_digits(uint64 left, int16 *digits, int count) {
+    for (; left > 0; left /= 10000)
+        digits[count++] = static_cast<int16>(left % 10000);
+    return count;
+}
+
+// A digit that is fractional only in part stands at the right; 128-bit divisions only where they must be.
+template <class Unsigned> Unsigned take_part(Unsigned left, int part, int16 *digit) {
+    static const uint32 powers[] = {1, 10, 100, 1000};
+    *digit = static_cast<int16>(static_cast<uint32>(left % powers[part]) * powers[4 - part]);
+    return left / powers[part];
+}
+
+} // namespace
+
+// As make_result() in numeric.c: no zero digits at either end, the short form (weight and scale are small enough for it).
+void write_numeric(int128 value, int32 scale, char *to) {
+    constexpr uint64 four_digits = 10000000000000000;
+    int16 digits[16];
+    uint128 left = value < 0 ? -static_cast<uint128>(value) : static_cast<uint128>(value);
+    const int part = scale % 4;
+    int count = part > 0 ? 1 : 0, first = 0, weight = 0;
+
+    if (left <= UINT64_MAX) {
+        uint64 small = static_cast<uint64>(left);
+        count = take_digits(part > 0 ? take_part(small, part, digits) : small, digits, count);
+    } else {
+        if (part > 0)
+            left = take_part(left, part, digits);
+        for (; left > UINT64_MAX; left /= four_digits) {
+            const int end = count + 4;
+            count = take_digits(static_cast<uint64>(left % four_digits), digits, count);
+            while (count < end)
+                digits[count++] = 0;
+        }
+        count = take_digits(static_cast<uint64>(left), digits, count);
+    }
+    while (count > 0 && digits[count - 1] == 0)
+        --count;
+    while (first < count && digits[first] == 0)
+        ++first;
+    if (first < count)
+        weight = count - 1 - (scale + 3) / 4;
+    const int ndigits = count - first;
+
+    uint16 header = static_cast<uint16>(numeric_short | (value < 0 ? 0x2000 : 0) | (scale << 7) | (weight & 0x7F));
+    SET_VARSIZE(to, VARHDRSZ + sizeof header + static_cast<Size>(ndigits) * sizeof(int16));
+    memcpy(VARDATA(to), &header, sizeof header);
+    char *at = VARDATA(to) + sizeof header;
+    for (int i = count - 1; i >= first; --i, at += sizeof(int16))
+        memcpy(at, &digits[i], sizeof(int16));
+}
+
 Datum make_numeric(int128 value, int32 scale) {
-    char text[160];
-    char *at = text + sizeof text;
-    bool negative = value < 0;
-    uint128 left = negative ? -static_cast<uint128>(value) : static_cast<uint128>(value);
-    if (scale == 0 && value == static_cast<int64>(value))
-        return NumericGetDatum(int64_to_numeric(static_cast<int64>(value)));
-    if (scale > 100)
-        elog(ERROR, "gpuscan: numeric scale %d is too large", scale);
-    *--at = '\0';
-    int written = 0;
-    do {
-        if (written == scale && scale > 0)
-            *--at = '.';
-        *--at = static_cast<char>('0' + static_cast<int>(left % 10));
-        left /= 10;
-        ++written;
-    } while (left > 0 || written <= scale);
-    if (negative)
-        *--at = '-';
-    return DirectFunctionCall3(numeric_in, CStringGetDatum(at), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+    if (scale < 0 || scale > 60)
+        elog(ERROR, "gpuscan: numeric scale %d is out of range", scale);
+    char *numeric = static_cast<char *>(palloc(numeric_room));
+    write_numeric(value, scale, numeric);
+    return PointerGetDatum(numeric);
 }
 
 double float_of_value(Type type, const ir::Value *value) {

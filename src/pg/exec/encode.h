@@ -21,6 +21,10 @@ bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, cons
 // A numeric of exactly this value and display scale.
 Datum make_numeric(int128 value, int32 scale);
 
+// The same into `to`, which has room for numeric_room bytes: the very bytes that numeric.c would store. Scale 0 to 60.
+constexpr Size numeric_room = 40;
+void write_numeric(int128 value, int32 scale, char *to);
+
 // A value of type F32 or F64.
 double float_of_value(Type type, const ir::Value *value);
 

@@ -151,6 +151,20 @@ void show_join(const Explainer *explainer, int index) {
     ExplainCloseGroup("Step", nullptr, true, explainer->es);
 }
 
+void show_row(const Explainer *explainer) {
+    const Fragment *fragment = explainer->state->fragment;
+    const CustomScan *plan = reinterpret_cast<const CustomScan *>(explainer->state->css.ss.ps.plan);
+    List *columns = NIL;
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        const TargetEntry *entry = static_cast<const TargetEntry *>(list_nth(plan->custom_scan_tlist, i));
+        columns = lappend(columns, deparse(explainer, reinterpret_cast<Node *>(entry->expr)));
+    }
+    if (columns != NIL)
+        ExplainPropertyList("Row", columns, explainer->es);
+    if (fragment->limit > 0)
+        ExplainPropertyUInteger("Rows Wanted", nullptr, fragment->limit, explainer->es);
+}
+
 void show_steps(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
     ExplainState *es = explainer->es;
@@ -166,6 +180,8 @@ void show_steps(const Explainer *explainer) {
         keys = lappend(keys, deparse(explainer, static_cast<Node *>(lfirst(cell))));
     if (keys != NIL)
         ExplainPropertyList("Group Key", keys, es);
+    if (fragment->delivers_rows)
+        show_row(explainer);
 }
 
 // ---- the device ----
@@ -199,12 +215,18 @@ void show_durations(const Explainer *explainer, const RunReport *report) {
     ExplainPropertyUInteger("Link Bytes", nullptr, report->link_bytes, es);
 }
 
+void show_rows_out(const Explainer *explainer, const RunReport *report) {
+    ExplainPropertyUInteger("Rows Out", nullptr, report->rows_out, explainer->es);
+    if (report->rows_spilled > 0 && explainer->es->timing)
+        ExplainPropertyUInteger("Rows Spilled", "kB", (report->rows_spilled + 1023) / 1024, explainer->es);
+}
+
 void show_report(const Explainer *explainer) {
     ExplainState *es = explainer->es;
     const RunReport *report = &explainer->state->run.report;
     if (explainer->state->phase == Phase::Fallback)
         ExplainPropertyText("Fallback", explainer->state->fallback_reason, es);
-    if (explainer->state->phase != Phase::Groups)
+    if (explainer->state->phase != Phase::Answered)
         return;
     if (explainer->state->executions > 1)
         ExplainPropertyUInteger("Device Executions", nullptr, explainer->state->executions, es);
@@ -224,7 +246,9 @@ void show_report(const Explainer *explainer) {
     if (report->feed_workers > 0 || !is_text(es))
         ExplainPropertyUInteger("Feed Workers", nullptr, report->feed_workers, es);
     ExplainPropertyUInteger("Rows In", nullptr, report->rows_in, es);
-    if (report->grouping[0])
+    if (explainer->state->fragment->delivers_rows)
+        show_rows_out(explainer, report);
+    else if (report->grouping[0])
         ExplainPropertyText("Grouping", report->grouping, es);
     show_durations(explainer, report);
 }
@@ -239,7 +263,7 @@ void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     explainer.context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
     explainer.prefix = explained_tables(es) > 1 || es->verbose;
 
-    bool ran = es->analyze && state->phase == Phase::Groups;
+    bool ran = es->analyze && state->phase == Phase::Answered;
     ExplainPropertyText("Device", ran ? state->run.report.device : device_now(), es);
     show_steps(&explainer);
     if (es->analyze)

@@ -1,7 +1,8 @@
 // The executor node of a fragment.
 //
-// A node runs its fragment to the end on the first fetch, and then hands out groups: PostgreSQL applies HAVING and the
-// projection to the scan tuple (ExecScan). Until the first group is shown anything may go wrong on the device; then the
+// A node runs its fragment to the end on the first fetch, and then hands out groups or rows: PostgreSQL applies HAVING and
+// the projection to the scan tuple (ExecScan). Where the projection of rows only chooses columns, they are written into
+// its result at once. Until the first group or row is shown anything may go wrong on the device; then the
 // CPU plan that the node carries answers instead, with rows of the same form (Fragment::fallback_attnos). Once it has
 // been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
 //
@@ -40,6 +41,35 @@ void open_sources(GpuScanState *state) {
     }
 }
 
+// The plan's target list as columns of the scan tuple that rows fill, or NULL.
+int *chosen_columns(const GpuScanState *state) {
+    const List *tlist = plan_of(const_cast<GpuScanState *>(state))->scan.plan.targetlist;
+    int *columns = static_cast<int *>(palloc(sizeof(int) * (list_length(tlist) + 1)));
+    ListCell *cell;
+    foreach (cell, tlist) {
+        const Var *var = reinterpret_cast<const Var *>(static_cast<const TargetEntry *>(lfirst(cell))->expr);
+        if (!IsA(var, Var) || var->varno != INDEX_VAR || var->varattno < 1 || var->varattno > state->fragment->noutputs)
+            return nullptr;
+        columns[foreach_current_index(cell)] = var->varattno - 1;
+    }
+    return columns;
+}
+
+void aim_rows(GpuScanState *state) {
+    PlanState *ps = &state->css.ss.ps;
+    RowTargets *targets = &state->targets;
+    targets->columns = ps->ps_ProjInfo && !ps->qual ? chosen_columns(state) : nullptr;
+    if (targets->columns) {
+        state->result = ps->ps_ResultTupleSlot;
+        targets->count = list_length(ps->plan->targetlist);
+        return;
+    }
+    targets->count = state->fragment->noutputs;
+    targets->columns = static_cast<int *>(palloc(sizeof(int) * (targets->count + 1)));
+    for (int i = 0; i < targets->count; ++i)
+        targets->columns[i] = i;
+}
+
 void begin(GpuScanState *state, EState *estate, int eflags) {
     state->eflags = eflags;
     state->fragment = fragment_bind(plan_of(state), estate->es_range_table);
@@ -47,6 +77,8 @@ void begin(GpuScanState *state, EState *estate, int eflags) {
     state->run.fragment = state->fragment;
     state->run.parent = &state->css.ss.ps;
     open_sources(state);
+    if (state->fragment->delivers_rows)
+        aim_rows(state);
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
         return;
     state->run.econtext = CreateExprContext(estate);
@@ -61,6 +93,8 @@ void fall_back(GpuScanState *state, const char *reason) {
     device_count(&protocol::Counters::fallbacks, 1);
     elog(DEBUG1, "gpuscan: the CPU plan is used: %s", reason);
     init_fallback(state, state->eflags);
+    release_rows(state->run.rows);
+    state->run.rows = nullptr;
     MemoryContextReset(state->run.context);
     state->run.report = RunReport();
 }
@@ -105,6 +139,8 @@ const char *reason_for_cpu(GpuScanState *state) {
 
 void reset_run(GpuScanState *state) {
     FragmentRun *run = &state->run;
+    release_rows(run->rows);
+    run->rows = nullptr;
     MemoryContextReset(run->context);
     run->snapshot = state->css.ss.ps.state->es_snapshot;
     run->connection = nullptr;
@@ -119,6 +155,15 @@ void reset_run(GpuScanState *state) {
     state->next_group = 0;
 }
 
+void show_from_start(GpuScanState *state) {
+    TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+    state->next_group = 0;
+    if (!state->fragment->delivers_rows)
+        return;
+    begin_rows(&state->run, &state->targets);
+    memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool)); // columns that are inputs only
+}
+
 void run_on_device(GpuScanState *state) {
     const char *reason = reason_for_cpu(state);
     if (reason) {
@@ -130,18 +175,22 @@ void run_on_device(GpuScanState *state) {
     device_count(&protocol::Counters::fragments, 1);
     bool answered = run_fragment(&state->run) && groups_can_be_shown(&state->run);
     device_count(&protocol::Counters::pages_by_row, state->run.report.pages_by_row); // the others: the device
-    if (answered)
-        state->phase = Phase::Groups;
-    else
+    if (answered) {
+        state->phase = Phase::Answered;
+        show_from_start(state);
+    } else {
         fall_back(state, state->run.failure ? state->run.failure : "unknown");
+    }
 }
 
-TupleTableSlot *next_row(ScanState *node) {
+TupleTableSlot *next_tuple(ScanState *node) {
     GpuScanState *state = state_of(&node->ps);
     TupleTableSlot *slot = node->ss_ScanTupleSlot;
     ExecClearTuple(slot);
     if (state->phase == Phase::Fallback) {
         next_of_fallback(state, slot);
+    } else if (state->fragment->delivers_rows) {
+        next_row(&state->run, slot);
     } else if (state->next_group < state->run.ngroups) {
         // ExecScan resets this memory before it asks for the next row.
         MemoryContext old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
@@ -156,7 +205,11 @@ bool recheck(ScanState *, TupleTableSlot *) { return true; }
 TupleTableSlot *exec(GpuScanState *state) {
     if (state->phase == Phase::Fresh)
         run_on_device(state);
-    return ExecScan(&state->css.ss, next_row, recheck);
+    if (state->result && state->phase == Phase::Answered) {
+        ExecClearTuple(state->result);
+        return next_row(&state->run, state->result) ? state->result : nullptr;
+    }
+    return ExecScan(&state->css.ss, next_tuple, recheck);
 }
 
 // ---- rescan and end ----
@@ -175,8 +228,8 @@ void rescan(GpuScanState *state) {
         rescan_child(state->fallback, changed);
     if (state->phase == Phase::Fallback)
         return;
-    if (state->phase == Phase::Groups && !changed) {
-        state->next_group = 0;
+    if (state->phase == Phase::Answered && !changed) {
+        show_from_start(state);
         return;
     }
     for (int i = 0; i < state->fragment->nsources; ++i)
@@ -191,6 +244,7 @@ void end(GpuScanState *state) {
             ExecEndNode(state->run.children[i]);
     if (state->fallback)
         ExecEndNode(state->fallback);
+    release_rows(state->run.rows);
 }
 
 // ---- callbacks ----

@@ -1,4 +1,4 @@
-// The course of one fragment, from Open to the last group.
+// The course of one fragment, from Open to the last group or row.
 //
 // Pipelines run in the program's order, builds first. Each is fed by its source: chunks of cached columns, pages read
 // row by row, or rows of a CPU plan. When the device says that it holds enough (pass_full), the pipeline is run over
@@ -9,6 +9,7 @@
 
 #include <cstdarg>
 
+#include "pg/exec/rows.h"
 #include "pg/guc.h"
 
 namespace gpuscan {
@@ -178,7 +179,7 @@ bool run_to_the_end(FragmentRun *run) {
         if (!feed(run, run->program.pipelines[pipeline].source) || !run_pipeline(run, true))
             return false;
     }
-    return fetch_dictionaries(run) && fetch_groups(run);
+    return fetch_dictionaries(run) && (run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run));
 }
 
 } // namespace

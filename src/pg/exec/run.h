@@ -50,11 +50,13 @@ struct RunReport {
     uint64 rows_in, kernel_us, compile_us, link_bytes, groups;
     uint32 feed_workers;
     char grouping[33];
+    uint64 rows_out, rows_spilled; // rows delivered; bytes of them in a temporary file
     uint32 njoins;
     char (*joins)[64]; // one per join of the main pipeline, what its table looks like
 };
 
 struct BatchBuilder;
+struct RowStore;
 
 struct FragmentRun {
     const Fragment *fragment;
@@ -80,6 +82,9 @@ struct FragmentRun {
     ir::Value *keys;            // ngroups * nkeys
     bool *key_nulls;            // ngroups * nkeys
     ir::AggregateState *states; // ngroups * naggregates
+
+    RowStore *rows; // of a fragment that delivers rows
+    uint64 rows_shown;
 };
 
 inline Size aligned(Size size) { return (size + 7) & ~Size(7); }
@@ -102,7 +107,7 @@ template <typename Reply> const Reply *reply_of(const FragmentRun *run) {
 
 // ---- run.cpp ----
 
-// Runs the fragment from its start to the groups in `run`. False: see failure. Does not raise errors of the device.
+// Runs the fragment from its start to the groups or rows in `run`. False: see failure. Does not raise errors of the device.
 bool run_fragment(FragmentRun *run);
 
 // Runs the pipeline that is being fed over what has been staged; `last`: nothing more follows.

@@ -1,13 +1,14 @@
 // The state of a GpuScan node.
 #pragma once
 
+#include "pg/exec/rows.h"
 #include "pg/exec/run.h"
 
 namespace gpuscan {
 
 enum class Phase {
     Fresh,    // nothing has been run (or parameters have changed since)
-    Groups,   // the device has answered: its groups are in `run`
+    Answered, // the device has answered: its groups or rows are in `run`
     Fallback, // the CPU plan answers, for the rest of the node's life
 };
 
@@ -18,7 +19,9 @@ struct GpuScanState {
     Phase phase;
     FragmentRun run;
     uint64 next_group;
-    PlanState *fallback; // NULL until it is needed
+    RowTargets targets;     // of rows
+    TupleTableSlot *result; // rows go here at once: the projection only chooses columns; else NULL
+    PlanState *fallback;    // NULL until it is needed
     const char *fallback_reason;
     uint64 executions;
 };

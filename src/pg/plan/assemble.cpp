@@ -24,6 +24,7 @@ struct Assembly {
     Array<ir::Index> *build_keys;   // per source
     Array<ir::Index> *probe_keys;   // per source
     Array<ir::Index> group_keys;
+    Array<ir::Index> row_columns;
     AggregateStates states;
     Array<FragmentOutput> outputs;
 };
@@ -137,8 +138,38 @@ static bool add_join(Assembly *a, int source) {
            add_conjuncts(a, 0, join->filters, source);
 }
 
+// What a row delivers. A float's sign of zero, a numeric's display scale, a text's bytes are those of its column.
+static bool add_row_columns(Assembly *a) {
+    a->t.pipeline = 0;
+    ListCell *cell;
+    foreach (cell, a->blueprint->columns) {
+        Expr *expr = static_cast<Expr *>(lfirst(cell));
+        if (!IsA(expr, Var))
+            return refuse("a row needs an expression that is not a column");
+        Value value;
+        ir::Index node;
+        if (!translate(&a->t, expr, &value) || !as_own_node(&a->t, value, &node))
+            return false;
+        FragmentOutput output{};
+        output.kind = OutputKind::Row;
+        output.attno = static_cast<AttrNumber>(a->outputs.count + 1);
+        output.key = append(&a->row_columns, node);
+        output.typmod = exprTypmod(reinterpret_cast<Node *>(expr));
+        output.typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(expr)), &output.typmod);
+        output.type = value.type;
+        output.scale = value.scale;
+        output.source = value.source;
+        output.column = value.column;
+        output.rank_lookup = -1;
+        append(&a->outputs, output);
+    }
+    return true;
+}
+
 static bool add_outputs(Assembly *a) {
     const Blueprint *b = a->blueprint;
+    if (b->delivers_rows)
+        return add_row_columns(a);
     if (list_length(b->keys) > ir::max_group_keys)
         return refuse("more than %d group keys", ir::max_group_keys);
     a->t.pipeline = 0;
@@ -218,7 +249,8 @@ static void write_build(Assembly *a, Writer *w, int source) {
 static void write_main(Assembly *a, Writer *w) {
     ir::Pipeline pipeline{};
     pipeline.source = 0;
-    pipeline.sink = ir::SinkKind::Aggregate;
+    pipeline.sink = a->blueprint->delivers_rows ? ir::SinkKind::Rows : ir::SinkKind::Aggregate;
+    pipeline.limit = static_cast<uint64_t>(a->blueprint->limit);
     pipeline.conjuncts = add_pipeline_conjuncts(w, a->conjuncts[0]);
     pipeline.joins.first = static_cast<ir::Index>(w->joins.count);
     for (int i = 1; i < a->t.nsources; ++i) {
@@ -229,6 +261,7 @@ static void write_main(Assembly *a, Writer *w) {
     }
     pipeline.joins.count = static_cast<ir::Index>(w->joins.count) - pipeline.joins.first;
     pipeline.keys = add_list(w, a->group_keys);
+    pipeline.payload = add_list(w, a->row_columns);
     pipeline.aggregates.first = 0;
     pipeline.aggregates.count = static_cast<ir::Index>(a->states.states.count);
     append(&w->pipelines, pipeline);
@@ -351,6 +384,8 @@ static void describe(Assembly *a, Fragment *out) {
     out->has_group_by = b->has_group_by;
     out->nkeys = a->group_keys.count;
     out->naggregates = a->states.states.count;
+    out->delivers_rows = b->delivers_rows;
+    out->limit = static_cast<uint64>(b->limit);
 }
 
 Fragment *assemble(const Blueprint *blueprint, bool binding) {

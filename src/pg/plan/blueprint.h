@@ -35,10 +35,23 @@ struct Blueprint {
     List *keys;               // group key expressions
     List *aggrefs;
     bool has_group_by;
+    bool delivers_rows; // no aggregation: keys and aggrefs are empty
+    List *columns;      // delivers_rows: the expressions of a row
+    int limit;          // delivers_rows: rows that are wanted at most, whichever they are; 0: all
 };
 
-// The scan tuple's first columns are the outputs: keys, then aggregates; the fallback plan delivers just these.
-inline int output_count(const Blueprint *b) { return list_length(b->keys) + list_length(b->aggrefs); }
+// The scan tuple's first columns are the outputs: keys, then aggregates, or a row's columns; the fallback plan delivers
+// just these.
+inline int output_count(const Blueprint *b) {
+    return list_length(b->keys) + list_length(b->aggrefs) + list_length(b->columns);
+}
+
+inline bool reads_relation(const Blueprint *b) {
+    for (int i = 0; i < b->nsources; ++i)
+        if (b->sources[i].is_relation)
+            return true;
+    return false;
+}
 
 // Builds program and description. Planner (binding = false): NULL where a device may not run it, the reason has been
 // told. Binding: never NULL.

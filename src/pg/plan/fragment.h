@@ -1,7 +1,7 @@
 // A bound fragment: what the executor needs to know about a planned GpuScan node.
 //
 // The planner (plan/) decides which part of a query becomes one fragment and stores it in a CustomScan:
-//   custom_scan_tlist  every Aggref and group key that the node delivers, every Var that the fragment reads, and per
+//   custom_scan_tlist  every Aggref and group key, or column of a row, that the node delivers, every Var that the fragment reads, and per
 //                      source one Var of tableoid as an anchor (setrefs.c renumbers varno there, not in custom_private)
 //   custom_exprs       everything the device evaluates: quals, join clauses, group keys, aggregate arguments
 //   custom_private     plain integers that say how the lists hang together
@@ -84,6 +84,7 @@ enum class OutputKind {
     AvgNumeric, // avg(int2/4/8), avg(numeric): numeric_div(sum as numeric with `scale`, count)
     AvgFloat8,  // avg(float4/8): sum / count
     MinMax,     // state `agg` as a value of typid (see type and scale; Code: see rank_lookup)
+    Row,        // column `key` of a delivered row
 };
 
 // One column of the scan tuple that the node fills (others stay NULL: they are inputs only).
@@ -119,6 +120,8 @@ struct Fragment {
     List *group_exprs; // EXPLAIN
     bool has_group_by;
     int nkeys, naggregates;
+    bool delivers_rows; // no groups: output i is column i of the rows
+    uint64 limit;       // of the rows that are wanted; 0: all
     // The engine's program in its wire format (engine/program.hpp): header and arrays; FragmentConstants are filled in
     // by the executor directly in the copy it sends (program_constants points into `program`).
     char *program;

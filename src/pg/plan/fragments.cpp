@@ -69,6 +69,11 @@ CandidateTable *candidates_create(PlannerInfo *root) {
     control.hcxt = root->planner_cxt;
     table->context = root->planner_cxt;
     table->root = root;
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    for (int i = 1; i < root->simple_rel_array_size; ++i)
+        if (root->simple_rel_array[i] != nullptr && root->simple_rel_array[i]->reloptkind == RELOPT_BASEREL)
+            table->base = lappend(table->base, root->simple_rel_array[i]);
+    MemoryContextSwitchTo(before);
     table->by_relids =
         hash_create("gpuscan candidates", 64, &control, HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
     return table;
@@ -150,6 +155,14 @@ static bool may_run_twice(const RelOptInfo *rel, const RangeTblEntry *rte) {
     return true;
 }
 
+// A recursive query's working table has one reader: the fallback would begin where the device's feeder has stopped.
+static bool in_recursion(const PlannerInfo *root, const RangeTblEntry *rte) {
+    for (; root != nullptr; root = root->parent_root)
+        if (root->hasRecursion)
+            return !refuse("%s may depend on a recursive query's working table", rte->eref->aliasname);
+    return false;
+}
+
 struct RankedQual {
     Expr *expr;
     Index security_level;
@@ -224,7 +237,7 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
         return nullptr;
     }
     bool readable = device_can_read(rel, rte);
-    if (!readable && !may_run_twice(rel, rte))
+    if (!readable && (in_recursion(root, rte) || !may_run_twice(rel, rte)))
         return nullptr;
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
     source->rel = rel;
@@ -344,12 +357,6 @@ static Candidate *joined_candidate(CandidateTable *table, const JoinNote *note, 
 }
 
 // ---- notes ----
-
-void note_base_relation(CandidateTable *table, RelOptInfo *rel) {
-    MemoryContext before = MemoryContextSwitchTo(table->context);
-    table->base = lappend(table->base, rel);
-    MemoryContextSwitchTo(before);
-}
 
 static void keep_at_once(CandidateTable *table, const JoinNote *note) {
     const Candidate *outer = candidates_find(table, note->outer->relids);

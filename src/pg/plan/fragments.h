@@ -35,10 +35,10 @@ struct Candidate {
 
 struct CandidateTable; // of one PlannerInfo
 
+// To be called when the level's base relations are known.
 CandidateTable *candidates_create(PlannerInfo *root);
 
-// From the planner's hooks; cheap.
-void note_base_relation(CandidateTable *table, RelOptInfo *rel);
+// From the planner's hook; cheap.
 void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
                const JoinPathExtraData *extra);
 

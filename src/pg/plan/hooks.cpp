@@ -1,8 +1,14 @@
 // The planner's hooks. Each asks the previous hook first, leaves at once where gpuscan has nothing to do, and hands over
-// to fragments.cpp (base and join relations) and path.cpp (aggregation).
+// to fragments.cpp (base and join relations), path.cpp (aggregation) and rows_path.cpp (everything below something else).
 //
 // State: one PlannerState per call of the planner, on a stack because planning can nest (a function that is folded to a
 // constant may run queries), and in it one CandidateTable per PlannerInfo, that is, per query level.
+//
+// A level whose aggregation a device can do gets that path only; rows are for the others. They are offered for the
+// relation that all scans and joins of the level end in (after the join search, when PostgreSQL's own paths are known),
+// and, where outer or semi joins stand between the base relations and that one, for each base relation. Levels without
+// an aggregation are most of what a busy server plans, so a relation that PostgreSQL reads in less time than a device
+// needs to begin costs no more than a look at its paths.
 #include "pg/pg.h"
 
 #include "pg/plan/hooks.h"
@@ -13,6 +19,7 @@
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/refusal_state.h"
+#include "pg/plan/rows_path.h"
 
 namespace gpuscan {
 
@@ -31,6 +38,7 @@ static PlannerState *current = nullptr;
 static planner_hook_type previous_planner_hook = nullptr;
 static set_rel_pathlist_hook_type previous_rel_hook = nullptr;
 static set_join_pathlist_hook_type previous_join_hook = nullptr;
+static join_search_hook_type previous_search_hook = nullptr;
 static create_upper_paths_hook_type previous_upper_hook = nullptr;
 
 static bool enabled() {
@@ -39,12 +47,22 @@ static bool enabled() {
 
 // ---- levels ----
 
+// Could a device do the level's aggregation, as far as the query tells?
+static bool aggregates(const PlannerInfo *root) {
+    const Query *query = root->parse;
+    return query->commandType == CMD_SELECT && (query->hasAggs || query->groupClause != NIL) &&
+           query->groupingSets == NIL;
+}
+
+static bool is_query(const PlannerInfo *root) {
+    return root->parse->commandType == CMD_SELECT || root->parse->commandType == CMD_INSERT;
+}
+
+// UPDATE, DELETE and row locks need to know where a row came from.
 static bool level_is_ours(const PlannerInfo *root) {
     const Query *query = root->parse;
-    if (query->commandType != CMD_SELECT || (!query->hasAggs && query->groupClause == NIL))
+    if (!is_query(root))
         return false;
-    if (query->groupingSets != NIL)
-        return refuse("GROUPING SETS, ROLLUP or CUBE");
     if (query->rowMarks != NIL || root->rowMarks != NIL)
         return refuse("row locks (FOR UPDATE and the like)");
     return true;
@@ -69,17 +87,58 @@ static CandidateTable *candidates_of(PlannerInfo *root) {
 
 // Does PostgreSQL's own plan cost less than a device needs to start? Then nothing else has to be looked at, unless
 // somebody wants to know what would have been refused.
-static bool not_worth_a_look(const RelOptInfo *output) {
+static bool not_worth_a_look(const RelOptInfo *rel) {
     if (guc_offload != OFFLOAD_AUTO || refusals_wanted())
         return false;
     Cost start = device_setup_cost(1, 0);
     ListCell *cell;
-    foreach (cell, output->pathlist) {
+    foreach (cell, rel->pathlist) {
         const Path *path = static_cast<const Path *>(lfirst(cell));
-        if (path->total_cost < start && !path_is_disabled(path))
+        if (path->total_cost < start && path->param_info == nullptr && !path_is_disabled(path))
             return true;
     }
     return false;
+}
+
+// PostgreSQL asks whether an index has the smallest or largest value of a column (planagg.c): rows are no answer to that.
+static bool asks_for_extremum(const PlannerInfo *root) {
+    const Query *query = root->parse;
+    if (query->limitCount == nullptr || list_length(query->targetList) != 1 || list_length(query->sortClause) != 1)
+        return false;
+    const char *name = static_cast<const TargetEntry *>(linitial(query->targetList))->resname;
+    return name != nullptr && strcmp(name, "agg_target") == 0;
+}
+
+// Is the relation worth a thought?
+static bool is_wanted(const PlannerInfo *root, const RelOptInfo *rel) {
+    if (!enabled() || asks_for_extremum(root))
+        return false;
+    return guc_offload == OFFLOAD_FORCE || aggregates(root) || !not_worth_a_look(rel);
+}
+
+// ---- rows ----
+
+static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
+    const bool topmost = is_topmost(root, rel), force = topmost && guc_offload == OFFLOAD_FORCE;
+    if (not_worth_a_look(rel) || is_dummy_rel(rel))
+        return;
+    CandidateTable *candidates = candidates_of(root);
+    const Candidate *candidate = candidates != nullptr ? candidates_find(candidates, rel->relids) : nullptr;
+    if (candidate != nullptr) {
+        if (aggregates(root) && topmost && can_aggregate(root, candidate))
+            return;
+        if (add_rows_path(root, candidate, rel, force)) {
+            refusals_forget();
+            return;
+        }
+    }
+    if (topmost && !aggregates(root) && is_query(root))
+        refusals_tell("no table that a device could read");
+}
+
+// A device that can do all of the level's joins has no use for the rows of a part of them.
+static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
+    return is_topmost(root, rel) || root->join_info_list != NIL;
 }
 
 // ---- the hooks, which PostgreSQL calls by pointer ----
@@ -110,32 +169,48 @@ static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int 
 static void gpuscan_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
     if (previous_rel_hook != nullptr)
         previous_rel_hook(root, rel, rti, rte);
-    if (rel->reloptkind != RELOPT_BASEREL || !enabled())
-        return;
-    CandidateTable *candidates = candidates_of(root);
-    if (candidates != nullptr)
-        note_base_relation(candidates, rel);
+    if (rel->reloptkind == RELOPT_BASEREL && is_end_of_scans(root, rel) && is_wanted(root, rel))
+        consider_rows(root, rel);
 }
 
 static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                                   JoinType type, JoinPathExtraData *extra) {
     if (previous_join_hook != nullptr)
         previous_join_hook(root, joinrel, outer, inner, type, extra);
-    if (joinrel->reloptkind != RELOPT_JOINREL || !enabled())
+    if (joinrel->reloptkind != RELOPT_JOINREL || !is_wanted(root, joinrel))
         return;
     CandidateTable *candidates = candidates_of(root);
     if (candidates != nullptr)
         note_join(candidates, joinrel, outer, inner, type, extra);
 }
 
+static RelOptInfo *gpuscan_join_search(PlannerInfo *root, int levels_needed, List *initial_rels) {
+    RelOptInfo *rel = nullptr;
+    if (previous_search_hook != nullptr)
+        rel = previous_search_hook(root, levels_needed, initial_rels);
+    else if (enable_geqo && levels_needed >= geqo_threshold)
+        rel = geqo(root, levels_needed, initial_rels);
+    else
+        rel = standard_join_search(root, levels_needed, initial_rels);
+    if (rel != nullptr && is_wanted(root, rel) && is_end_of_scans(root, rel)) {
+        consider_rows(root, rel);
+        set_cheapest(rel);
+    }
+    return rel;
+}
+
 static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output,
                                 void *extra) {
     if (previous_upper_hook != nullptr)
         previous_upper_hook(root, stage, input, output, extra);
-    if (stage != UPPERREL_GROUP_AGG || output->reloptkind != RELOPT_UPPER_REL || !enabled() || not_worth_a_look(output))
+    if (stage != UPPERREL_GROUP_AGG || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
+        root->parse->commandType != CMD_SELECT || not_worth_a_look(output))
         return;
     CandidateTable *candidates = candidates_of(root);
-    const Candidate *candidate = candidates != nullptr ? candidates_find(candidates, input->relids) : nullptr;
+    if (root->parse->groupingSets != NIL)
+        refuse("GROUPING SETS, ROLLUP or CUBE");
+    const Candidate *candidate =
+        candidates != nullptr && aggregates(root) ? candidates_find(candidates, input->relids) : nullptr;
     if (candidate != nullptr &&
         add_aggregate_path(root, candidate, input, output, static_cast<const GroupPathExtraData *>(extra)))
         refusals_forget();
@@ -152,6 +227,8 @@ void planner_init() {
     set_rel_pathlist_hook = gpuscan_rel_pathlist;
     previous_join_hook = set_join_pathlist_hook;
     set_join_pathlist_hook = gpuscan_join_pathlist;
+    previous_search_hook = join_search_hook;
+    join_search_hook = gpuscan_join_search;
     previous_upper_hook = create_upper_paths_hook;
     create_upper_paths_hook = gpuscan_upper_paths;
 }

@@ -50,7 +50,8 @@ static bool collect_outputs(Node *node, void *context) {
     }
 }
 
-static bool add_outputs(PlannerInfo *root, const RelOptInfo *output, const GroupPathExtraData *extra, Blueprint *b) {
+// `results` is what is computed from the groups.
+static bool add_outputs(PlannerInfo *root, List *results, Node *having, Blueprint *b) {
     ListCell *cell;
     foreach (cell, root->parse->groupClause) {
         const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
@@ -59,16 +60,11 @@ static bool add_outputs(PlannerInfo *root, const RelOptInfo *output, const Group
     }
     b->has_group_by = root->parse->groupClause != NIL;
     OutputWalk walk{b, false};
-    collect_outputs(reinterpret_cast<Node *>(output->reltarget->exprs), &walk);
-    collect_outputs(static_cast<Node *>(extra->havingQual), &walk);
-    return !walk.impossible;
-}
-
-static bool blueprint_reads_relation(const Blueprint *b) {
-    for (int i = 0; i < b->nsources; ++i)
-        if (b->sources[i].is_relation)
-            return true;
-    return false;
+    collect_outputs(reinterpret_cast<Node *>(results), &walk);
+    collect_outputs(having, &walk);
+    if (walk.impossible)
+        return false;
+    return output_count(b) > 0 || refuse("neither a group key nor an aggregate");
 }
 
 // ---- the fallback ----
@@ -108,6 +104,41 @@ template <class T> static T *copy_path(const Path *path) {
     return copy;
 }
 
+Path *copy_of_path(const Path *path) {
+    switch (nodeTag(path)) {
+    case T_Path:
+        return copy_path<Path>(path);
+    case T_IndexPath:
+        return &copy_path<IndexPath>(path)->path;
+    case T_BitmapHeapPath:
+        return &copy_path<BitmapHeapPath>(path)->path;
+    case T_TidPath:
+        return &copy_path<TidPath>(path)->path;
+    case T_TidRangePath:
+        return &copy_path<TidRangePath>(path)->path;
+    case T_NestPath:
+        return &copy_path<NestPath>(path)->jpath.path;
+    case T_MergePath:
+        return &copy_path<MergePath>(path)->jpath.path;
+    case T_HashPath:
+        return &copy_path<HashPath>(path)->jpath.path;
+    case T_AppendPath:
+        return &copy_path<AppendPath>(path)->path;
+    case T_GroupResultPath:
+        return &copy_path<GroupResultPath>(path)->path;
+    case T_MaterialPath:
+        return &copy_path<MaterialPath>(path)->path;
+    case T_ProjectionPath:
+        return &copy_path<ProjectionPath>(path)->path;
+    case T_GatherPath:
+        return &copy_path<GatherPath>(path)->path;
+    case T_GatherMergePath:
+        return &copy_path<GatherMergePath>(path)->path;
+    default: // one of an extension, which may be longer than its type
+        return nullptr;
+    }
+}
+
 // add_path frees the nodes that it displaces, so the fallback's top node must be ours.
 static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
     Path *best = nullptr;
@@ -141,6 +172,30 @@ static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, 
 
 static const CustomPathMethods gpuscan_path_methods = {"GpuScan", plan_gpuscan, nullptr};
 
+CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children) {
+    GpuScanPath *path = static_cast<GpuScanPath *>(palloc0(sizeof(GpuScanPath)));
+    CustomPath *custom = &path->custom;
+    custom->path.type = T_CustomPath;
+    custom->path.pathtype = T_CustomScan;
+    custom->path.parent = rel;
+    custom->path.pathtarget = rel->reltarget;
+    custom->path.parallel_safe = false;
+    count_disabled_nodes(&custom->path, children);
+    custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    custom->custom_paths = lcons(fallback, children);
+    custom->methods = &gpuscan_path_methods;
+    path->blueprint = blueprint;
+    path->having = having;
+    return custom;
+}
+
+bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
+    List *children = NIL;
+    Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
+    return reads_relation(blueprint) && add_outputs(root, root->processed_tlist, root->parse->havingQual, blueprint) &&
+           assemble(blueprint, false) != nullptr;
+}
+
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         const GroupPathExtraData *extra) {
     if (candidate->joins == NIL && !candidate->main->is_relation)
@@ -149,11 +204,9 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
         return refuse("a set-returning function");
     List *children = NIL;
     Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
-    if (!add_outputs(root, output, extra, blueprint))
+    if (!add_outputs(root, output->reltarget->exprs, static_cast<Node *>(extra->havingQual), blueprint))
         return false;
-    if (output_count(blueprint) == 0)
-        return refuse("neither a group key nor an aggregate");
-    if (!blueprint_reads_relation(blueprint))
+    if (!reads_relation(blueprint))
         return refuse("no table that a device could read");
     const Fragment *rehearsal = assemble(blueprint, false);
     if (rehearsal == nullptr)
@@ -163,28 +216,17 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (fallback == nullptr)
         return refuse("no aggregation plan of PostgreSQL's that could take over");
 
-    GpuScanPath *path = static_cast<GpuScanPath *>(palloc0(sizeof(GpuScanPath)));
-    CustomPath *custom = &path->custom;
-    custom->path.type = T_CustomPath;
-    custom->path.pathtype = T_CustomScan;
-    custom->path.parent = output;
-    custom->path.pathtarget = output->reltarget;
-    custom->path.parallel_safe = false;
-    custom->path.rows = fallback->rows;
-    custom->path.total_cost =
+    CustomPath *path =
+        make_gpuscan_path(output, blueprint, reinterpret_cast<List *>(extra->havingQual), fallback, children);
+    path->path.rows = fallback->rows;
+    path->path.total_cost =
         device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + candidate_cost(candidate) +
         device_aggregate_cost(candidate->rows, fallback->rows, rehearsal->nkeys, rehearsal->naggregates) +
         fallback->rows * (cpu_tuple_cost + output->reltarget->cost.per_tuple);
-    custom->path.startup_cost = custom->path.total_cost;
-    count_disabled_nodes(&custom->path, children);
-    custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    custom->custom_paths = lcons(fallback, children);
-    custom->methods = &gpuscan_path_methods;
-    path->blueprint = blueprint;
-    path->having = reinterpret_cast<List *>(extra->havingQual);
+    path->path.startup_cost = path->path.total_cost;
     if (guc_offload == OFFLOAD_FORCE)
         output->pathlist = NIL; // whatever it costs
-    add_path(output, &custom->path);
+    add_path(output, &path->path);
     return true;
 }
 

@@ -1,4 +1,4 @@
-// The CustomPath of an aggregating fragment and the CustomScan made of it.
+// The CustomPath of a fragment and the CustomScan made of it; the path of an aggregating one.
 #pragma once
 
 #include "pg/pg.h"
@@ -7,8 +7,18 @@
 
 namespace gpuscan {
 
+// A path of `rel` that runs the blueprint. `fallback` answers the same with PostgreSQL's means and delivers the
+// blueprint's outputs; `children` feed sources. The caller sets rows and costs.
+CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children);
+
 // Adds a GpuScan path to the grouping relation where the candidate, aggregated, is shippable; else refuses.
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         const GroupPathExtraData *extra);
+
+// Will add_aggregate_path find the query level's aggregation shippable? To be asked while its input is planned.
+bool can_aggregate(PlannerInfo *root, const Candidate *candidate);
+
+// A copy of a path of PostgreSQL's that add_path cannot free; NULL for a kind of path whose size is not known.
+Path *copy_of_path(const Path *path);
 
 } // namespace gpuscan

@@ -1,9 +1,9 @@
 // Blueprint <-> CustomScan.
 //
-//   custom_scan_tlist  outputs (group keys, then Aggrefs), every other Var that is read, then one Var of tableoid per
+//   custom_scan_tlist  outputs (group keys, then Aggrefs; or a row's columns), every other Var that is read, then one Var of tableoid per
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
 //   custom_exprs       (filters per source) (per join: (clauses filters)) (aggregates' arguments and filters)
-//   custom_private     (version, sources, outputs, has_group_by) (per source: is_relation, child, rows, attnos...)
+//   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit) (per source: is_relation, child, rows, attnos...)
 //
 // setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
 // reading back replaces them by what they point to, so the translator sees plain Vars with final range table indexes.
@@ -13,7 +13,7 @@
 
 namespace gpuscan {
 
-constexpr int payload_version = 1;
+constexpr int payload_version = 2;
 
 static void add_column(List **tlist, Expr *expr) {
     AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
@@ -67,7 +67,9 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     foreach (cell, b->aggrefs)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    List *read = list_make2(node->custom_exprs, b->keys);
+    foreach (cell, b->columns)
+        add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
+    List *read = list_make3(node->custom_exprs, b->keys, b->columns);
     foreach (cell, pull_var_clause(reinterpret_cast<Node *>(read), PVC_RECURSE_PLACEHOLDERS))
         if (tlist_member(static_cast<Expr *>(lfirst(cell)), tlist) == nullptr)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
@@ -75,10 +77,12 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         add_column(&tlist, reinterpret_cast<Expr *>(makeVar(static_cast<int>(b->sources[i].rti),
                                                             TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
     node->custom_scan_tlist = tlist;
-    node->custom_private = list_make2(
-        list_make4_int(payload_version, b->nsources, list_length(b->keys), list_length(b->aggrefs)), sources);
-    linitial(node->custom_private) =
-        lappend_int(static_cast<List *>(linitial(node->custom_private)), b->has_group_by ? 1 : 0);
+    List *header = list_make4_int(payload_version, b->nsources, list_length(b->keys), list_length(b->aggrefs));
+    header = lappend_int(header, b->has_group_by ? 1 : 0);
+    header = lappend_int(header, b->delivers_rows ? 1 : 0);
+    header = lappend_int(header, list_length(b->columns));
+    header = lappend_int(header, b->limit);
+    node->custom_private = list_make2(header, sources);
 }
 
 static Node *look_through(Node *node, void *context) {
@@ -138,7 +142,11 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         b->keys = lappend(b->keys, column(node, i));
     for (int i = 0; i < aggrefs; ++i)
         b->aggrefs = lappend(b->aggrefs, column(node, keys + i));
-    b->has_group_by = llast_int(header) != 0;
+    b->has_group_by = list_nth_int(header, 4) != 0;
+    b->delivers_rows = list_nth_int(header, 5) != 0;
+    for (int i = 0; i < list_nth_int(header, 6); ++i)
+        b->columns = lappend(b->columns, column(node, i));
+    b->limit = list_nth_int(header, 7);
     return b;
 }
 

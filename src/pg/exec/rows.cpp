@@ -1,0 +1,319 @@
+// The rows of a finished run.
+//
+// All rows are taken from the device before the first is shown. So whatever goes wrong on the device ends in the CPU plan,
+// no row is shown twice or from two plans, a rescan reads them again, and a cursor that somebody leaves open holds no slot
+// of the device. Replies are kept as they came, columns of values, in up to work_mem of memory and beyond that in a
+// temporary file; where temp_file_limit could turn that into an error, the CPU plan answers instead.
+//
+// Showing. A slice of rows (what fits into a core's cache) is converted column by column, in loops whose body is known at
+// compile time, into an array of Datums that lies row by row; a tuple then is one copy of its piece of the array. Nothing is
+// allocated per value: texts point into the copy of their dictionary, numerics are written as numeric.c would store them
+// into a buffer of the slice.
+#include "pg/exec/rows.h"
+
+#include "pg/exec/encode.h"
+
+namespace gpuscan {
+
+namespace {
+
+constexpr uint32 slice_datums = 8192; // values of one slice, 64 kB
+constexpr uint32 least_slice_rows = 32, most_slice_rows = 1024;
+
+} // namespace
+
+struct RowBatch {
+    const char *bytes; // a RowsReply
+    uint32 size;
+};
+
+struct RowStore {
+    uint64 nrows;
+    RowBatch *batches; // those in memory, which come first
+    int nbatches, allocated;
+    Size kept;     // bytes of them
+    BufFile *file; // the others: each its size (uint32) and its bytes
+    uint64 spilled;
+
+    // What is being shown.
+    const RowTargets *targets;
+    int batch;           // the next one in memory
+    char *spilled_batch; // room for one from the file
+    const char *current; // NULL: none
+    uint32 batch_rows, batch_at;
+    const char **values;  // per column of the current batch
+    const uint8 **nulls;  // per column
+    uint32 slice_rows;    // rows of a slice at most
+    Datum *datums;        // slice_rows * targets
+    bool *datum_nulls;    // slice_rows * targets
+    char **numerics;      // per target: slice_rows * numeric_room bytes, where it is one
+    uint32 shown, filled; // of the slice
+};
+
+namespace {
+
+// ---- taking rows in ----
+
+// Where the columns of a batch lie; false if it is not as long as it should be.
+bool locate_columns(const FragmentRun *run, const char *bytes, Size size, const char **values, const uint8 **nulls) {
+    const Fragment *fragment = run->fragment;
+    const protocol::RowsReply *head = reinterpret_cast<const protocol::RowsReply *>(bytes);
+    Size at = aligned(sizeof *head), n = head->nrows;
+    if (head->ncolumns != static_cast<uint32>(fragment->noutputs))
+        return false;
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        values[i] = bytes + at;
+        at += aligned(n * type_width(fragment->outputs[i].type));
+        nulls[i] = reinterpret_cast<const uint8 *>(bytes + at);
+        at += aligned(n);
+    }
+    return at <= aligned(size);
+}
+
+// Every text's entry is here. What fails later would be an error, this is not.
+bool codes_are_known(const FragmentRun *run, const RowStore *store, uint32 nrows) {
+    for (int i = 0; i < run->fragment->noutputs; ++i) {
+        const FragmentOutput *output = &run->fragment->outputs[i];
+        if (output->type != Type::Code)
+            continue;
+        const DictionaryCopy *copy = &run->copies[output->source][output->column];
+        const uint32 *codes = reinterpret_cast<const uint32 *>(store->values[i]);
+        bool known = true;
+        for (uint32 row = 0; row < nrows; ++row)
+            known &= (store->nulls[i][row] != 0) | (codes[row] < copy->size);
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+bool spill(FragmentRun *run, RowStore *store, const char *bytes, uint32 size) {
+    if (temp_file_limit >= 0)
+        return give_up(run, "the rows do not fit into work_mem, and temp_file_limit is set");
+    if (!store->file)
+        store->file = BufFileCreateTemp(false);
+    BufFileWrite(store->file, &size, sizeof size);
+    BufFileWrite(store->file, const_cast<char *>(bytes), size);
+    store->spilled += size;
+    return true;
+}
+
+void keep(FragmentRun *run, RowStore *store, const char *bytes, uint32 size) {
+    if (store->nbatches == store->allocated) {
+        store->allocated = store->allocated ? store->allocated * 2 : 16;
+        Size room = store->allocated * sizeof(RowBatch);
+        store->batches = static_cast<RowBatch *>(store->batches ? repalloc_huge(store->batches, room)
+                                                                : MemoryContextAllocHuge(run->context, room));
+    }
+    char *copy = static_cast<char *>(MemoryContextAllocHuge(run->context, aligned(size)));
+    memcpy(copy, bytes, size);
+    store->batches[store->nbatches].bytes = copy;
+    store->batches[store->nbatches++].size = size;
+    store->kept += size;
+}
+
+RowStore *make_store(FragmentRun *run) {
+    Size columns = run->fragment->noutputs + 1;
+    RowStore *store = static_cast<RowStore *>(MemoryContextAllocZero(run->context, sizeof(RowStore)));
+    store->values = static_cast<const char **>(MemoryContextAllocZero(run->context, columns * sizeof(char *)));
+    store->nulls = static_cast<const uint8 **>(MemoryContextAllocZero(run->context, columns * sizeof(uint8 *)));
+    return store;
+}
+
+} // namespace
+
+bool fetch_rows(FragmentRun *run) {
+    RowStore *store = run->rows = make_store(run);
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        if (!request(run, protocol::Command::Fetch, 0, sizeof(protocol::RowsReply)))
+            return false;
+        uint32 size;
+        const char *output = device_output(run->connection, &size);
+        const protocol::RowsReply *reply = reinterpret_cast<const protocol::RowsReply *>(output);
+        if (reply->nrows == 0)
+            return true;
+        if (!locate_columns(run, output, size, store->values, store->nulls) ||
+            !codes_are_known(run, store, reply->nrows))
+            return give_up(run, "the device's rows have another form");
+        store->nrows += reply->nrows;
+        run->report.rows_out = store->nrows;
+        if (!store->file && store->kept + size <= work_mem * Size(1024))
+            keep(run, store, output, size);
+        else if (!spill(run, store, output, size))
+            return false;
+        run->report.rows_spilled = store->spilled;
+    }
+}
+
+void release_rows(RowStore *store) {
+    if (store && store->file) {
+        BufFileClose(store->file);
+        store->file = nullptr;
+    }
+}
+
+// ---- showing them ----
+
+namespace {
+
+// A type's values as Datums, in a loop of their own.
+template <class T, class Make>
+void convert(RowStore *store, int target, int stride, uint32 first, uint32 n, const char *from, Make make) {
+    const T *values = reinterpret_cast<const T *>(from) + first;
+    Datum *to = store->datums + target;
+    for (uint32 i = 0; i < n; ++i, to += stride)
+        *to = make(values[i]);
+}
+
+void convert_numerics(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first, uint32 n,
+                      const char *from) {
+    char *room = store->numerics[target];
+    Datum *to = store->datums + target;
+    for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
+        int128 value;
+        if (output->type == Type::I64) {
+            int64 narrow;
+            memcpy(&narrow, from + (first + i) * sizeof narrow, sizeof narrow);
+            value = narrow;
+        } else {
+            memcpy(&value, from + (first + i) * sizeof value, sizeof value);
+        }
+        write_numeric(value, output->scale, room);
+        *to = PointerGetDatum(room);
+    }
+}
+
+// The value of a NULL is undefined, and may be a code that does not exist.
+void convert_texts(RowStore *store, const DictionaryCopy *copy, int target, int stride, uint32 first, uint32 n,
+                   const char *from, const uint8 *nulls) {
+    const uint32 *codes = reinterpret_cast<const uint32 *>(from) + first;
+    Datum *to = store->datums + target;
+    for (uint32 i = 0; i < n; ++i, to += stride)
+        *to = nulls[first + i] ? 0 : PointerGetDatum(copy->data + copy->offsets[codes[i]]);
+}
+
+void convert_nulls(RowStore *store, int target, int stride, uint32 first, uint32 n, const uint8 *nulls) {
+    bool *to = store->datum_nulls + target;
+    for (uint32 i = 0; i < n; ++i, to += stride)
+        *to = nulls[first + i] != 0;
+}
+
+void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first, uint32 n) {
+    const int column = store->targets->columns[target], stride = store->targets->count;
+    const FragmentOutput *output = &run->fragment->outputs[column];
+    const char *from = store->values[column];
+    convert_nulls(store, target, stride, first, n, store->nulls[column]);
+    if (output->typid == NUMERICOID) {
+        convert_numerics(store, output, target, stride, first, n, from);
+        return;
+    }
+    switch (output->type) {
+    case Type::Bool:
+        convert<uint8>(store, target, stride, first, n, from, [](uint8 v) { return BoolGetDatum(v != 0); });
+        break;
+    case Type::I16:
+        convert<int16>(store, target, stride, first, n, from, [](int16 v) { return Int16GetDatum(v); });
+        break;
+    case Type::I32:
+        convert<int32>(store, target, stride, first, n, from, [](int32 v) { return Int32GetDatum(v); });
+        break;
+    case Type::I64:
+        convert<int64>(store, target, stride, first, n, from, [](int64 v) { return Int64GetDatum(v); });
+        break;
+    case Type::F32:
+        convert<float4>(store, target, stride, first, n, from, [](float4 v) { return Float4GetDatum(v); });
+        break;
+    case Type::F64:
+        convert<float8>(store, target, stride, first, n, from, [](float8 v) { return Float8GetDatum(v); });
+        break;
+    case Type::Code:
+        convert_texts(store, &run->copies[output->source][output->column], target, stride, first, n, from,
+                      store->nulls[column]);
+        break;
+    default:
+        elog(ERROR, "gpuscan: a row with a column of engine type %d", static_cast<int>(output->type));
+    }
+}
+
+void read_exactly(RowStore *store, void *to, Size size) {
+    if (BufFileRead(store->file, to, size) != size)
+        ereport(ERROR, (errcode_for_file_access(), errmsg("could not read rows from a temporary file")));
+}
+
+// The next batch, from memory or from the file; false: there is none.
+bool next_batch(FragmentRun *run, RowStore *store, uint64 shown_before) {
+    if (store->batch < store->nbatches) {
+        store->current = store->batches[store->batch].bytes;
+        uint32 size = store->batches[store->batch++].size;
+        locate_columns(run, store->current, size, store->values, store->nulls);
+    } else if (store->file && shown_before < store->nrows) {
+        uint32 size;
+        read_exactly(store, &size, sizeof size);
+        if (size > protocol::slot_buffer_size)
+            ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("a temporary file of rows is damaged")));
+        read_exactly(store, store->spilled_batch, size);
+        store->current = store->spilled_batch;
+        locate_columns(run, store->current, size, store->values, store->nulls);
+    } else {
+        return false;
+    }
+    store->batch_rows = reinterpret_cast<const protocol::RowsReply *>(store->current)->nrows;
+    store->batch_at = 0;
+    return true;
+}
+
+} // namespace
+
+void begin_rows(FragmentRun *run, const RowTargets *targets) {
+    RowStore *store = run->rows;
+    MemoryContext old = MemoryContextSwitchTo(run->context);
+    if (store->targets != targets) {
+        Size count = targets->count > 0 ? targets->count : 1;
+        uint32 rows = slice_datums / count;
+        store->targets = targets;
+        store->slice_rows = rows < least_slice_rows  ? least_slice_rows
+                            : rows > most_slice_rows ? most_slice_rows
+                                                     : rows;
+        store->datums = static_cast<Datum *>(palloc0(store->slice_rows * count * sizeof(Datum)));
+        store->datum_nulls = static_cast<bool *>(palloc0(store->slice_rows * count));
+        store->numerics = static_cast<char **>(palloc0(count * sizeof(char *)));
+        for (int i = 0; i < targets->count; ++i)
+            if (run->fragment->outputs[targets->columns[i]].typid == NUMERICOID)
+                store->numerics[i] = static_cast<char *>(palloc(store->slice_rows * numeric_room));
+    }
+    if (store->file) {
+        if (!store->spilled_batch)
+            store->spilled_batch = static_cast<char *>(palloc(protocol::slot_buffer_size));
+        if (BufFileSeek(store->file, 0, 0, SEEK_SET) != 0)
+            ereport(ERROR, (errcode_for_file_access(), errmsg("could not rewind a temporary file of rows")));
+    }
+    run->rows_shown = 0;
+    store->batch = 0;
+    store->current = nullptr;
+    store->batch_rows = store->batch_at = store->shown = store->filled = 0;
+    MemoryContextSwitchTo(old);
+}
+
+bool next_row(FragmentRun *run, TupleTableSlot *slot) {
+    RowStore *store = run->rows;
+    const int count = store->targets->count;
+    if (unlikely(store->shown == store->filled)) {
+        if (store->batch_at == store->batch_rows && !next_batch(run, store, run->rows_shown))
+            return false;
+        uint32 left = store->batch_rows - store->batch_at;
+        store->filled = left < store->slice_rows ? left : store->slice_rows;
+        store->shown = 0;
+        for (int i = 0; i < count; ++i)
+            convert_column(run, store, i, store->batch_at, store->filled);
+        store->batch_at += store->filled;
+    }
+    memcpy(slot->tts_values, store->datums + Size(store->shown) * count, count * sizeof(Datum));
+    memcpy(slot->tts_isnull, store->datum_nulls + Size(store->shown) * count, count);
+    ++store->shown;
+    ++run->rows_shown;
+    ExecStoreVirtualTuple(slot);
+    return true;
+}
+
+} // namespace gpuscan

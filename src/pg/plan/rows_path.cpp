@@ -1,0 +1,221 @@
+// A fragment without an aggregation: scan, filter and joins, whose rows PostgreSQL goes on with.
+//
+// The path belongs to the base or join relation itself, so that anything may stand above it: a sort, a window function, an
+// aggregate that no device knows, a join that no device can do, INSERT. It delivers the relation's own target list, plain
+// columns; the node's projection evaluates what the query makes of them, volatile functions included. The fallback is the
+// relation's cheapest plan of PostgreSQL's, which delivers just the same columns.
+//
+// Everything that the device has to say is known before the first row is shown (see exec/rows.cpp), so all of the
+// device's work is start-up cost, and what remains is to make tuples of it.
+#include "pg/pg.h"
+
+#include "pg/plan/rows_path.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/guc.h"
+#include "pg/plan/path.h"
+#include "pg/plan/refusal.h"
+#include "pg/plan/sql_type.h"
+
+namespace gpuscan {
+
+// A dictionary with more entries is given up by the device (engine/cache.hpp).
+constexpr double max_dictionary_entries = 1000000;
+
+// ---- what is there ----
+
+static Path *cheapest(const List *paths) {
+    Path *best = nullptr;
+    ListCell *cell;
+    foreach (cell, paths) {
+        Path *path = static_cast<Path *>(lfirst(cell));
+        if (path->param_info == nullptr && (best == nullptr || compare_path_costs(path, best, TOTAL_COST) < 0))
+            best = path;
+    }
+    return best;
+}
+
+bool is_topmost(const PlannerInfo *root, const RelOptInfo *rel) {
+    return bms_equal(rel->relids, all_relations_of(root));
+}
+
+// ---- the fallback ----
+
+// PostgreSQL has not made the Gather of the topmost relation yet, which may well be what it would choose.
+static Path *gathered(PlannerInfo *root, RelOptInfo *rel) {
+    if (!rel->consider_parallel || rel->partial_pathlist == NIL || !is_topmost(root, rel))
+        return nullptr;
+    Path *partial = copy_of_path(static_cast<Path *>(linitial(rel->partial_pathlist)));
+    if (partial == nullptr)
+        return nullptr;
+    return reinterpret_cast<Path *>(create_gather_path(root, rel, partial, rel->reltarget, nullptr, &rel->rows));
+}
+
+static Path *fallback_path(PlannerInfo *root, RelOptInfo *rel) {
+    Path *best = cheapest(rel->pathlist);
+    Path *gather = gathered(root, rel);
+    if (gather != nullptr && (best == nullptr || compare_path_costs(gather, best, TOTAL_COST) < 0))
+        return gather;
+    return best != nullptr ? copy_of_path(best) : nullptr;
+}
+
+// ---- rows that are wanted ----
+
+static bool is_count(const Node *node, int64 *count) {
+    if (node == nullptr || !IsA(node, Const))
+        return false;
+    const Const *constant = reinterpret_cast<const Const *>(node);
+    if (constant->constisnull || constant->consttype != INT8OID)
+        return false;
+    *count = DatumGetInt64(constant->constvalue);
+    return *count >= 0 && *count <= 1000000000;
+}
+
+// LIMIT and OFFSET, where nothing between them and the rows drops, joins or orders rows; 0 if all may be wanted. Only
+// constants count: root->limit_tuples is an estimate where they are parameters.
+static int rows_wanted(const PlannerInfo *root, const RelOptInfo *rel) {
+    const Query *query = root->parse;
+    int64 count, offset = 0;
+    if (!is_topmost(root, rel) || !is_count(query->limitCount, &count))
+        return 0;
+    if (query->limitOffset != nullptr && !is_count(query->limitOffset, &offset))
+        return 0;
+    bool direct = !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
+                  query->groupingSets == NIL && query->havingQual == nullptr && query->distinctClause == NIL &&
+                  query->sortClause == NIL && query->setOperations == nullptr;
+    return direct ? static_cast<int>(count + offset > 0 ? count + offset : 1) : 0;
+}
+
+// ---- what is done with the rows ----
+
+static bool is_float_type(Oid typid) { return is_float_kind(sql_kind(typid)); }
+
+// Does the result depend on the order in which the rows come, more than gpuscan.exact_float allows? (string_agg and the
+// like without ORDER BY take rows as they come; PostgreSQL promises nothing there.)
+static bool depends_on_order(Oid aggregate, List *args) {
+    if (aggregate == F_SUM_FLOAT4)
+        return true;
+    if (!guc_exact_float || aggregate == F_MIN_FLOAT4 || aggregate == F_MIN_FLOAT8 || aggregate == F_MAX_FLOAT4 ||
+        aggregate == F_MAX_FLOAT8 || aggregate == F_COUNT_ANY)
+        return false;
+    ListCell *cell;
+    foreach (cell, args) {
+        const Node *arg = static_cast<const Node *>(lfirst(cell));
+        if (is_float_type(exprType(
+                IsA(arg, TargetEntry) ? reinterpret_cast<const Node *>(reinterpret_cast<const TargetEntry *>(arg)->expr)
+                                      : arg)))
+            return true;
+    }
+    return false;
+}
+
+// How a value is stored is not among what a device keeps.
+static bool shows_storage(Oid funcid) { return funcid == F_PG_COLUMN_SIZE || funcid == F_PG_COLUMN_COMPRESSION; }
+
+// Notes the reason in *context.
+static bool find_unfit(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    const char **reason = static_cast<const char **>(context);
+    bool storage = IsA(node, FuncExpr) && shows_storage(reinterpret_cast<FuncExpr *>(node)->funcid);
+    bool order = false;
+    if (IsA(node, Aggref))
+        order = depends_on_order(reinterpret_cast<Aggref *>(node)->aggfnoid, reinterpret_cast<Aggref *>(node)->args);
+    if (IsA(node, WindowFunc))
+        order = depends_on_order(reinterpret_cast<WindowFunc *>(node)->winfnoid,
+                                 reinterpret_cast<WindowFunc *>(node)->args);
+    if (storage)
+        *reason = "a function that shows how values are stored";
+    if (order)
+        *reason = "rows in another order would change a sum of floats";
+    return storage || order || walk_expression(node, find_unfit, context);
+}
+
+// Would the rows do, in another order and made anew? Looks at the query levels above as well: rows of a subquery are
+// summed there.
+static bool rows_are_fit(const PlannerInfo *root) {
+    const char *reason = nullptr;
+    for (; root != nullptr; root = root->parent_root)
+        if (find_unfit(reinterpret_cast<Node *>(root->parse->targetList), &reason) ||
+            find_unfit(root->parse->havingQual, &reason))
+            return refuse("%s", reason);
+    return true;
+}
+
+// ---- costs ----
+
+// Entries of the dictionaries that the rows' texts are shown from; they come to the backend whole.
+static double dictionary_entries(PlannerInfo *root, const Blueprint *blueprint) {
+    double entries = 0;
+    ListCell *cell;
+    foreach (cell, blueprint->columns) {
+        Node *column = static_cast<Node *>(lfirst(cell));
+        if (!is_text_kind(sql_kind(exprType(column))))
+            continue;
+        VariableStatData statistics;
+        bool is_default;
+        examine_variable(root, column, 0, &statistics);
+        double distinct = get_variable_numdistinct(&statistics, &is_default);
+        ReleaseVariableStats(statistics);
+        if (distinct > max_dictionary_entries)
+            return -1;
+        entries += is_default ? 0 : distinct;
+    }
+    return entries;
+}
+
+static double row_bytes(const Fragment *fragment) {
+    double bytes = 0;
+    for (int i = 0; i < fragment->noutputs; ++i)
+        bytes += 1.0 + type_width(fragment->outputs[i].type);
+    return bytes;
+}
+
+static void set_costs(const Candidate *candidate, const Fragment *rehearsal, double entries, Path *path) {
+    RowsWork work{};
+    work.rows = path->rows;
+    work.columns = rehearsal->noutputs;
+    work.bytes = row_bytes(rehearsal);
+    work.dictionary_entries = entries;
+    path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + candidate_cost(candidate) +
+                         device_rows_cost(&work);
+    path->total_cost = path->startup_cost + emit_rows_cost(&work) + path->pathtarget->cost.startup +
+                       path->rows * path->pathtarget->cost.per_tuple;
+}
+
+// ---- the path ----
+
+bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, bool force) {
+    if (candidate->joins == NIL && !candidate->main->is_relation)
+        return false;
+    if (!rows_are_fit(root))
+        return false;
+    List *children = NIL;
+    Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
+    if (!reads_relation(blueprint))
+        return refuse("no table that a device could read");
+    blueprint->delivers_rows = true;
+    blueprint->columns = rel->reltarget->exprs;
+    blueprint->limit = rows_wanted(root, rel);
+    const Fragment *rehearsal = assemble(blueprint, false);
+    if (rehearsal == nullptr)
+        return false;
+    double entries = dictionary_entries(root, blueprint);
+    if (entries < 0 && !force)
+        return refuse("a text column with too many distinct values");
+    Path *fallback = fallback_path(root, rel);
+    if (fallback == nullptr)
+        return refuse("no plan of PostgreSQL's that could take over");
+
+    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children);
+    path->path.rows = rel->rows;
+    set_costs(candidate, rehearsal, entries, &path->path);
+    if (force) { // whatever it costs
+        rel->pathlist = NIL;
+        rel->partial_pathlist = NIL;
+    }
+    add_path(rel, &path->path);
+    return true;
+}
+
+} // namespace gpuscan
