@@ -260,7 +260,7 @@ const uint32_t *Aggregator::number_hash(const Batch &batch, Evaluator &evaluator
     }
     for (uint32_t i = 0; i < n; ++i) {
         low[i] = hash(rows + i * words_);
-        __builtin_prefetch(&slots_[low[i] & (slots_.size() - 1)]);
+        __builtin_prefetch(&slots_[slot_of(low[i])]);
     }
     for (uint32_t i = 0; i < n; ++i)
         ids_[i] = find(rows + i * words_, low[i]);
@@ -279,7 +279,8 @@ uint64_t Aggregator::hash(const uint64_t *words) const {
 }
 
 uint32_t Aggregator::find(const uint64_t *words, uint64_t hash) {
-    size_t mask = slots_.size() - 1, at = hash & mask;
+    const size_t mask = slots_.size() - 1;
+    size_t at = slot_of(hash);
     for (; slots_[at] != 0; at = (at + 1) & mask) {
         if ((slots_[at] ^ hash) & hash_half)
             continue;
@@ -302,18 +303,24 @@ uint32_t Aggregator::find(const uint64_t *words, uint64_t hash) {
     return group;
 }
 
+// Where the search for a hash begins: by the half that slots keep, so that growing needs no look at the groups.
+size_t Aggregator::slot_of(uint64_t hash) const { return hash >> 32 & (slots_.size() - 1); }
+
+// A slot's groups go to one of two places of the larger table, each in order: two streams instead of random stores.
 void Aggregator::grow() {
-    const size_t size = slots_.empty() ? 1024 : slots_.size() * 2;
-    slots_.release();
-    extend(slots_, size, uint64_t(0));
-    for (uint32_t g = 0; g < groups_; ++g) {
-        if (g % piece_rows == 0)
+    WorkArray<uint64_t> before = std::move(slots_);
+    slots_ = WorkArray<uint64_t>(work_.memory);
+    extend(slots_, before.empty() ? 1024 : before.size() * 2, uint64_t(0));
+    const size_t mask = slots_.size() - 1;
+    for (size_t i = 0; i < before.size(); ++i) {
+        if (i % values_between_checks == 0)
             work_.check_cancel();
-        const uint64_t h = hash(g);
-        size_t at = h & (size - 1);
+        if (before[i] == 0)
+            continue;
+        size_t at = slot_of(before[i]);
         while (slots_[at] != 0)
-            at = (at + 1) & (size - 1);
-        slots_[at] = (h & hash_half) | (g + 1);
+            at = (at + 1) & mask;
+        slots_[at] = before[i];
     }
 }
 
@@ -472,6 +479,20 @@ AggregateState Aggregator::state(const Accumulator &a, uint32_t g) const {
 void Aggregator::end() {
     slots_.release();
     group_of_.release();
+}
+
+void Aggregator::prefetch(uint32_t group) const {
+    __builtin_prefetch(&rows_[group]);
+    if (grouping_.form == Grouping::Form::Hash)
+        __builtin_prefetch(&group_words_[group * words_]);
+    for (const Accumulator &a : accumulators_) {
+        if (!a.narrow.empty())
+            __builtin_prefetch(&a.narrow[group]);
+        if (!a.wide.empty())
+            __builtin_prefetch(&a.wide[group]);
+        if (!a.real.empty())
+            __builtin_prefetch(&a.real[group]);
+    }
 }
 
 void Aggregator::states(uint32_t group, AggregateState *out) const {

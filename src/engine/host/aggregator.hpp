@@ -57,6 +57,7 @@ class Aggregator {
     // Key k of a group; the state of each aggregate.
     void key(uint32_t group, size_t k, ir::Value &value, uint8_t &null) const;
     void states(uint32_t group, ir::AggregateState *out) const;
+    void prefetch(uint32_t group) const; // what the two above will read
 
   private:
     struct Accumulator {
@@ -80,6 +81,7 @@ class Aggregator {
     const uint32_t *number_hash(const Batch &batch, Evaluator &evaluator);
     uint64_t hash(const uint64_t *words) const;
     uint32_t find(const uint64_t *words, uint64_t hash);
+    size_t slot_of(uint64_t hash) const;
     void grow();
     void update_one(Accumulator &a, Vec v, uint32_t n);
     void update_many(Accumulator &a, Vec v, uint32_t n, const uint32_t *ids);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t groups_per_part = 16 * 1024; // some hundred kB of keys, states and slots
 constexpr size_t max_parts = 1024;
+constexpr uint32_t groups_ahead = 16; // prefetched
 constexpr unsigned hash_bits = 64;
 
 class Collector {
@@ -161,8 +162,11 @@ GroupTable Collector::merge_part(size_t part, const std::vector<Order> &orders) 
     for (size_t t = 0; t < orders.size(); ++t) {
         const uint32_t begin = orders[t].starts[part], end = orders[t].starts[part + 1];
         GroupTable groups = sized(end - begin);
-        for (uint32_t i = begin; i < end; ++i)
+        for (uint32_t i = begin; i < end; ++i) { // a part's groups lie anywhere in the thread's arrays
+            if (i + groups_ahead < end)
+                threads_[t]->prefetch(orders[t].groups[i + groups_ahead]);
             write(*threads_[t], orders[t].groups[i], groups, i - begin);
+        }
         merger.add(std::move(groups));
     }
     return merger.finish();
