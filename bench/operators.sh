@@ -11,8 +11,9 @@ for each the time of PostgreSQL, of gpuscan, and of the device's kernels alone, 
 copy bandwidth the kernels reach. As in the paper every byte of the input relations counts once; the result is consumed by
 an aggregate on the device (the paper writes it to memory and counts that too).
 
-An operator can often be said in several ways; each form is a line of its own. "device" says whether gpuscan ran it: a form
-that it leaves to PostgreSQL shows PostgreSQL's time only (of one run after the warm-ups).
+An operator can often be said in several ways; each form is a line of its own. "device" says whether gpuscan ran it ("yes"),
+only handed the relations' rows to an operator of PostgreSQL's ("rows"), or left it to PostgreSQL altogether ("no"): the share
+is shown for the first, PostgreSQL's time (of one run after the warm-ups) for all.
 
   --rows LIST       rows of the relations (default 8192,65536,524288,4194304,16777216; powers of two)
   --only LIST       some of the operators: select,project,product,intersect,union,difference,join
@@ -72,18 +73,36 @@ relations() {
 
 # measure OPERATOR FORM BYTES QUERY: BYTES of the input relations that the operator has to read
 measure() {
-    local postgres='' gpuscan='' kernel='' share='' rate='' ran=no
+    local postgres='' gpuscan='' kernel='' share='' rate='' ran
     [[ -z $only || $only == *",$1,"* ]] || return 0
+    ran=$(who_runs "$4")
     if ((with_postgres)); then postgres=$(reps=1 on_postgres "$4"); fi
-    if (($(sql "EXPLAIN (FORMAT json) $4" "$offload" | nodes) > 0)) && ! plan "$4" | grep -q '"Fallback"'; then
-        ran=yes
+    if [[ $ran == yes ]] || ((with_postgres)) && [[ $ran != no ]]; then
         ((!with_postgres)) || same "$4" || { note "$1 ($2), $n rows: another result than PostgreSQL's"; wrong=1; }
         gpuscan=$(on_device "$4")
+    fi
+    if [[ $ran == yes ]]; then
         kernel=$(for ((i = 0; i < reps; ++i)); do kernel_ms "$4"; done | median)
         rate=$(awk -v b="$3" -v ms="$kernel" 'BEGIN { if (ms > 0) printf "%.2f", b / ms / 1e6 }')
         share=$(awk -v r="$rate" -v c="$copy" 'BEGIN { if (r > 0) printf "%.2f", 100 * r / c }')
     fi
     row "$1" "$2" "$n" "$ran" "$postgres" "$gpuscan" "$kernel" "$rate" "$share"
+}
+
+# "yes": one device node does it all; "rows": the device's rows go into an operator of PostgreSQL's; "no": no device node.
+who_runs() {
+    local json count
+    json=$(sql "EXPLAIN (FORMAT json) $1" "$offload")
+    count=$(nodes <<<"$json")
+    if ((count == 0)); then
+        echo no
+    elif ((count > 1)) || grep -qE '"Node Type": "(.* Join|Nested Loop|SetOp|Append)"|"Strategy": "(Hashed|Sorted|Mixed)"' <<<"$json"; then
+        echo rows
+    elif plan "$1" | grep -q '"Fallback"'; then
+        echo no
+    else
+        echo yes
+    fi
 }
 
 machine
