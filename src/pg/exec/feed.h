@@ -9,11 +9,24 @@ constexpr Size bitmap_bytes_aligned = (protocol::bitmap_bytes + 7) / 8 * 8;
 constexpr uint32 chunks_ahead = 240; // that are asked for at once
 
 struct Window {
-    bool in_flight;
     uint32 input_offset;
     uint32 npages;
     protocol::PageEntry *entries;
     PageBuffer *buffers; // InvalidBuffer: copied
+    uint8 *status;       // what the device said of the pages
+};
+
+// The search for a relation's pages, see find_page.cpp.
+struct PageFinder {
+    BlockNumber nblocks;
+    BufferAccessStrategy strategy;
+    bool shared;       // not a temporary table
+    PageBuffer guess;  // where the next page may be
+    int wrong;         // guesses in a row
+    int without;       // pages for which nothing is guessed
+    int distance;      // pages to read ahead, 0: none
+    int reading;       // pages for which it is done
+    BlockNumber ahead; // next page to be read ahead
 };
 
 // A chunk of which the cache may have everything.
@@ -30,6 +43,7 @@ struct ChunkFeed {
     Relation relation;
     int source;
     BufferAccessStrategy strategy;
+    PageFinder finder;
     bool cacheable;
     PageBuffer map_buffer;
     int window_pages; // 0: copy
@@ -59,6 +73,12 @@ void go_to_chunk(ChunkFeed *feed, uint32 chunk);
 bool stage_chunk(ChunkFeed *feed, bool *pass_full);
 // The pages of the chunk that are not in `covered`.
 bool feed_other_pages(ChunkFeed *feed, const uint8 *covered);
+
+// ---- find_page.cpp ----
+
+void begin_finding(PageFinder *finder, Relation relation, BlockNumber nblocks, BufferAccessStrategy strategy);
+// The page, pinned.
+PageBuffer find_page(PageFinder *finder, Relation relation, BlockNumber block);
 
 // ---- feed_team.cpp ----
 

@@ -150,8 +150,7 @@ void stamp_map(ChunkFeed *feed) {
 }
 
 PageBuffer read_page(ChunkFeed *feed, uint32 page) {
-    CHECK_FOR_INTERRUPTS();
-    return ReadBufferExtended(feed->relation, MAIN_FORKNUM, feed->first + page, RBM_NORMAL, feed->strategy);
+    return find_page(&feed->finder, feed->relation, feed->first + page);
 }
 
 // ---- staging ----
@@ -291,13 +290,21 @@ bool is_held(ChunkFeed *feed) {
 
 // ---- building ----
 
-// Normal line pointers of a page under its lock.
+// Normal line pointers of a page under its lock. Two at a time: lp_flags are bits 15 and 16, and LP_NORMAL is 1.
 uint32 count_tuples(Page page) {
-    uint32 count = 0;
-    OffsetNumber last = PageGetMaxOffsetNumber(page);
-    for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i)
-        count += ItemIdIsNormal(PageGetItemId(page, i));
-    return count;
+    static_assert(LP_NORMAL == 1 && sizeof(ItemIdData) == sizeof(uint32), "bits of ItemIdData");
+    const uint32 last = PageGetMaxOffsetNumber(page);
+    const char *pointers = reinterpret_cast<const char *>(page) + SizeOfPageHeaderData;
+    uint64 counts = 0; // of even and odd ones
+    uint32 i = 0;
+    for (; i + 2 <= last; i += 2) {
+        uint64 two;
+        memcpy(&two, pointers + i * sizeof(ItemIdData), sizeof two);
+        counts += (two >> 15) & ~(two >> 16) & UINT64CONST(0x0000000100000001);
+    }
+    if (i < last)
+        counts += ItemIdIsNormal(PageGetItemId(page, last));
+    return static_cast<uint32>(counts) + static_cast<uint32>(counts >> 32);
 }
 
 Size copied_images_offset() {
@@ -356,7 +363,6 @@ void post_window(ChunkFeed *feed, Window *window) {
         size += Size(window->npages) * BLCKSZ;
     }
     device_post(feed->run->connection, protocol::Command::Decode, window->input_offset, size);
-    window->in_flight = true;
 }
 
 // The second check: the page did not change while it was decoded.
@@ -370,53 +376,65 @@ bool page_is_unchanged(PageBuffer buffer, uint64 lsn) {
     return unchanged;
 }
 
-// Waits for a window, checks its pages again and lets go of them.
-bool finish_window(ChunkFeed *feed, Window *window) {
+// Waits for a window's reply.
+bool receive_window(ChunkFeed *feed, Window *window) {
     FragmentRun *run = feed->run;
-    bool decoded = accept(run, device_wait(run->connection));
-    window->in_flight = false;
+    if (!accept(run, device_wait(run->connection)))
+        return false;
     uint32 size = 0;
     const char *output = device_output(run->connection, &size);
-    if (decoded && size < aligned(sizeof(protocol::DecodeReply)) + window->npages)
-        decoded = give_up(run, "the device's reply is too short");
-    const uint8 *status =
-        decoded ? reinterpret_cast<const uint8 *>(output) + aligned(sizeof(protocol::DecodeReply)) : nullptr;
+    if (size < aligned(sizeof(protocol::DecodeReply)) + window->npages)
+        return give_up(run, "the device's reply is too short");
+    memcpy(window->status, output + aligned(sizeof(protocol::DecodeReply)), window->npages);
+    return true;
+}
+
+void release_window(Window *window) {
+    for (uint32 i = 0; i < window->npages; ++i)
+        if (BufferIsValid(window->buffers[i]))
+            ReleaseBuffer(window->buffers[i]);
+    window->npages = 0;
+}
+
+// Checks a decoded window's pages again and lets go of them.
+void check_window(ChunkFeed *feed, Window *window) {
     for (uint32 i = 0; i < window->npages; ++i) {
         const protocol::PageEntry *entry = &window->entries[i];
         PageBuffer buffer = window->buffers[i];
         bool unchanged = !BufferIsValid(buffer) || page_is_unchanged(buffer, entry->lsn);
         if (BufferIsValid(buffer))
             ReleaseBuffer(buffer);
-        if (!decoded || status[i] != static_cast<uint8>(PageStatus::Ok))
+        if (window->status[i] != static_cast<uint8>(PageStatus::Ok))
             continue; // the device does not count it either: read row by row
         if (unchanged) {
             set_bit(feed->sent, entry->page);
-            ++run->report.pages_decoded;
+            ++feed->run->report.pages_decoded;
         } else {
             feed->bad[feed->nbad++] = entry->page;
         }
     }
     window->npages = 0;
-    return decoded;
 }
 
+// While the device decodes one window, the one before is checked again and the one behind is collected.
 bool decode_missing(ChunkFeed *feed) {
     uint32 next = 0;
     int current = 0;
     Window *flying = nullptr;
     for (;;) {
         Window *window = &feed->windows[current];
-        collect_window(feed, window, &next); // while the other one is being decoded
-        if (flying && !finish_window(feed, flying)) {
-            for (uint32 i = 0; i < window->npages; ++i)
-                if (BufferIsValid(window->buffers[i]))
-                    ReleaseBuffer(window->buffers[i]);
+        collect_window(feed, window, &next);
+        if (flying && !receive_window(feed, flying)) {
+            release_window(flying);
+            release_window(window);
             return false;
         }
-        flying = nullptr;
+        if (window->npages > 0)
+            post_window(feed, window);
+        if (flying)
+            check_window(feed, flying);
         if (window->npages == 0)
             return true;
-        post_window(feed, window);
         flying = window;
         current = 1 - current;
     }
@@ -459,6 +477,7 @@ void prepare_windows(ChunkFeed *feed) {
         window.entries =
             static_cast<protocol::PageEntry *>(palloc(protocol::max_window_pages * sizeof(protocol::PageEntry)));
         window.buffers = static_cast<PageBuffer *>(palloc(protocol::max_window_pages * sizeof(PageBuffer)));
+        window.status = static_cast<uint8 *>(palloc(protocol::max_window_pages));
     }
     feed->windows[1].input_offset = protocol::slot_buffer_size / 2;
 }
@@ -555,6 +574,7 @@ ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, int source, BlockNu
     // As a sequential scan does: a large table shall not wipe out shared_buffers.
     if (!RelationUsesLocalBuffers(relation) && nblocks > static_cast<BlockNumber>(NBuffers / 4))
         feed->strategy = GetAccessStrategy(BAS_BULKREAD);
+    begin_finding(&feed->finder, relation, nblocks, feed->strategy);
     return feed;
 }
 
