@@ -1,6 +1,8 @@
 // The host's half of decoding on the GPU: describing the job, mirroring dictionaries, adding texts that are new.
 //
-// A job is uploaded in two copies (descriptions; pages that are not in the registered pool) and runs in slices of pages.
+// Many jobs run at once (a window of every feeding process), each in a lane of its own, and share the link. So a job is few
+// calls of the driver: one copy takes its descriptions to memory that the lane keeps, one copy brings the results back.
+// (Pages that are not in the registered pool are copied first.) It runs in slices of pages.
 // Pages with texts that a mirror does not have come back as missed; the host adds the texts to the dictionaries, brings
 // the mirrors up to date and decodes those pages again. After the first windows of a column everything is found at once.
 // A page may change meanwhile, so the number of rounds is bounded: what is still missed then is Broken.
@@ -191,6 +193,7 @@ class Job {
         function_ = module_->function("decode_pages");
         describe_columns();
         describe_pages();
+        plan_memory();
         std::vector<decoding::Page> todo = pages_;
         for (int idle = 0; !todo.empty();) {
             update_mirrors();
@@ -208,9 +211,12 @@ class Job {
                     todo.push_back(page);
             }
         }
-        if (!cleared_.empty())
+        if (!cleared_.empty()) {
             launch(cleared_);
-        finish();
+            lane_->wait_for_long(cancel_);
+        }
+        for (size_t i = 0; i < status_.size(); ++i)
+            result_.pages[i] = static_cast<PageStatus>(status_[i]);
     }
 
     // Groups the columns into walks over one list of attributes each, longest first.
@@ -341,43 +347,95 @@ class Job {
         }
     }
 
-    // Decodes these pages; statuses, statistics and misses are on the host afterwards.
-    void decode(const std::vector<decoding::Page> &pages) {
-        if (!misses_) {
-            bool text = false;
-            for (const decoding::Column &column : columns_)
-                text = text || static_cast<Codec>(column.codec) == Codec::Text;
-            miss_room_ = text ? miss_room : 0;
-            misses_ = state_.memory->allocate(miss_room_ * sizeof(decoding::Miss));
-            std::vector<decoding::Stats> stats(std::max<size_t>(job_.columns.size(), 1),
-                                               decoding::Stats{0, 0, INT64_MAX, INT64_MIN});
-            stats_ = lane_->send(stats.data(), stats.size() * sizeof(decoding::Stats));
-            status_buffer_ = lane_->send(status_.data(), status_.size());
-        }
-        lane_->reset_control();
-        launch(pages);
-        PinnedMemory::Piece &status = result_piece(status_piece_, status_.size());
-        lane_->copy_out(status.data, address_of(*status_buffer_), status_.size());
-        lane_->fetch_control();
-        lane_->wait(cancel_);
-        memcpy(status_.data(), status.data, status_.size());
+    // The job's memory on the device: what comes back (misses counted, statistics, statuses), then the descriptions.
+    struct Place {
+        size_t at = 0, size = 0;
+    };
+    template <class T> static Place place(size_t &end, size_t count) {
+        const Place p = {end, count * sizeof(T)};
+        end = (end + p.size + 15) / 16 * 16;
+        return p;
     }
 
+    void plan_memory() {
+        size_t end = 0;
+        count_at_ = place<uint64_t>(end, 1);
+        stats_at_ = place<decoding::Stats>(end, job_.columns.size());
+        status_at_ = place<uint8_t>(end, status_.size());
+        results_size_ = end;
+        pages_at_ = place<decoding::Page>(end, pages_.size());
+        masks_at_ = place<decoding::Mask>(end, masks_.size());
+        walks_at_ = place<decoding::Walk>(end, walks_.size());
+        columns_at_ = place<decoding::Column>(end, columns_.size());
+        attributes_at_ = place<decoding::Attribute>(end, attributes_.size());
+        size_ = end;
+        memory_ = lane_->scratch(size_);
+        bool text = false;
+        for (const decoding::Column &column : columns_)
+            text = text || static_cast<Codec>(column.codec) == Codec::Text;
+        if (!text)
+            return;
+        miss_room_ = miss_room;
+        misses_ = state_.memory->allocate(miss_room_ * sizeof(decoding::Miss));
+    }
+
+    // Decodes these pages; statuses, statistics and misses are on the host afterwards.
+    void decode(const std::vector<decoding::Page> &pages) {
+        launch(pages);
+        PinnedMemory::Piece &results = result_piece(result_piece_, results_size_);
+        lane_->copy_out(results.data, memory_, results_size_);
+        lane_->wait_for_long(cancel_);
+        const uint8_t *const bytes = static_cast<const uint8_t *>(results.data);
+        memcpy(&nmisses_, bytes + count_at_.at, sizeof(nmisses_));
+        memcpy(status_.data(), bytes + status_at_.at, status_at_.size);
+        for (size_t c = 0; c < job_.columns.size(); ++c) {
+            decoding::Stats s;
+            memcpy(&s, bytes + stats_at_.at + c * sizeof(s), sizeof(s));
+            result_.columns[c].any_value = s.any_value != 0;
+            result_.columns[c].any_null = s.any_null != 0;
+            result_.columns[c].min = s.min;
+            result_.columns[c].max = s.max;
+        }
+    }
+
+    template <class T> static void put(uint8_t *to, Place place, const std::vector<T> &values) {
+        if (!values.empty())
+            memcpy(to + place.at, values.data(), values.size() * sizeof(T));
+    }
+
+    // Statistics and statuses of earlier rounds stay as they are on the device.
+    void upload(const std::vector<decoding::Page> &pages) {
+        uint8_t *const to = static_cast<uint8_t *>(lane_->stage(size_).data);
+        const size_t first = uploaded_ ? results_size_ : 0;
+        if (uploaded_) {
+            lane_->fill(memory_ + count_at_.at, 0, count_at_.size);
+        } else {
+            memset(to + count_at_.at, 0, count_at_.size);
+            put(to, stats_at_, std::vector<decoding::Stats>(job_.columns.size(), {0, 0, INT64_MAX, INT64_MIN}));
+            put(to, status_at_, status_);
+        }
+        put(to, pages_at_, pages);
+        put(to, masks_at_, masks_);
+        put(to, walks_at_, walks_);
+        put(to, columns_at_, columns_);
+        put(to, attributes_at_, attributes_);
+        lane_->copy_in(memory_ + first, to + first, size_ - first);
+        uploaded_ = true;
+    }
+
+    template <class T> T *at(Place place) const { return reinterpret_cast<T *>(memory_ + place.at); }
+
     void launch(const std::vector<decoding::Page> &pages) {
-        const BufferRef page_words = lane_->send(pages.data(), pages.size() * sizeof(decoding::Page));
-        const BufferRef masks = lane_->send(masks_.data(), masks_.size() * sizeof(decoding::Mask));
-        const BufferRef walks = lane_->send(walks_.data(), walks_.size() * sizeof(decoding::Walk));
-        const BufferRef columns = lane_->send(columns_.data(), columns_.size() * sizeof(decoding::Column));
-        const BufferRef attributes = lane_->send(attributes_.data(), attributes_.size() * sizeof(decoding::Attribute));
+        upload(pages);
         decoding::Argument a{};
-        a.masks = static_cast<const decoding::Mask *>(masks->data);
-        a.walks = static_cast<const decoding::Walk *>(walks->data);
-        a.columns = static_cast<const decoding::Column *>(columns->data);
-        a.attributes = static_cast<const decoding::Attribute *>(attributes->data);
-        a.stats = static_cast<decoding::Stats *>(stats_->data);
-        a.status = static_cast<uint8_t *>(status_buffer_->data);
-        a.misses = static_cast<decoding::Miss *>(misses_->data);
-        a.nmisses = reinterpret_cast<uint32_t *>(lane_->counter_word());
+        a.masks = at<const decoding::Mask>(masks_at_);
+        a.walks = at<const decoding::Walk>(walks_at_);
+        a.columns = at<const decoding::Column>(columns_at_);
+        a.attributes = at<const decoding::Attribute>(attributes_at_);
+        a.stats = at<decoding::Stats>(stats_at_);
+        a.status = at<uint8_t>(status_at_);
+        a.misses = misses_ ? static_cast<decoding::Miss *>(misses_->data) : nullptr;
+        a.nmisses = at<uint32_t>(count_at_);
         a.cancel = reinterpret_cast<const uint32_t *>(lane_->cancel_word());
         a.nwalks = static_cast<uint32_t>(walks_.size());
         a.ncolumns = static_cast<uint32_t>(job_.columns.size());
@@ -388,12 +446,11 @@ class Job {
         const unsigned grid = state_.full_grid(function_, decoding::threads, shared);
         for (size_t start = 0; start < pages.size(); start += first_slice) {
             const size_t count = std::min<size_t>(first_slice, pages.size() - start);
-            a.pages = static_cast<const decoding::Page *>(page_words->data) + start;
+            a.pages = at<const decoding::Page>(pages_at_) + start;
             a.npages = static_cast<uint32_t>(count);
             lane_->launch(function_, static_cast<unsigned>(std::min<size_t>(grid, count)), decoding::threads, shared,
                           &a);
         }
-        // Descriptions live until the next wait: the lane keeps them.
     }
 
     PinnedMemory::Piece &result_piece(std::unique_ptr<PinnedMemory::Piece> &piece, size_t bytes) {
@@ -404,7 +461,7 @@ class Job {
 
     // Adds the listed texts to the dictionaries. True when one of them grew.
     bool intern_misses() {
-        const uint64_t count = std::min<uint64_t>(lane_->fetched().counter & 0xffffffffu, miss_room_);
+        const uint64_t count = std::min<uint64_t>(nmisses_, miss_room_);
         if (count == 0)
             return false;
         PinnedMemory::Piece &piece = result_piece(miss_piece_, miss_room_ * sizeof(decoding::Miss));
@@ -443,22 +500,6 @@ class Job {
         cleared_.push_back(page);
     }
 
-    void finish() {
-        PinnedMemory::Piece &piece = result_piece(stats_piece_, stats_->size);
-        lane_->copy_out(piece.data, address_of(*stats_), stats_->size);
-        lane_->wait(cancel_);
-        const decoding::Stats *const stats = static_cast<const decoding::Stats *>(piece.data);
-        for (size_t c = 0; c < job_.columns.size(); ++c) {
-            const decoding::Stats &s = stats[c];
-            result_.columns[c].any_value = s.any_value != 0;
-            result_.columns[c].any_null = s.any_null != 0;
-            result_.columns[c].min = s.min;
-            result_.columns[c].max = s.max;
-        }
-        for (size_t i = 0; i < status_.size(); ++i)
-            result_.pages[i] = static_cast<PageStatus>(status_[i]);
-    }
-
     SharedState &state_;
     const DecodeJob &job_;
     DecodeResult &result_;
@@ -470,9 +511,14 @@ class Job {
     std::vector<decoding::Attribute> attributes_;
     std::vector<uint8_t> status_;
     std::vector<Mirror::View> views_; // keeps the buffers that the kernel reads
-    BufferRef copied_, misses_, stats_, status_buffer_;
-    std::unique_ptr<PinnedMemory::Piece> status_piece_, miss_piece_, stats_piece_;
+    BufferRef copied_, misses_;
+    Place count_at_, stats_at_, status_at_, pages_at_, masks_at_, walks_at_, columns_at_, attributes_at_;
+    size_t results_size_ = 0, size_ = 0;
+    CUdeviceptr memory_ = 0; // the lane's
+    bool uploaded_ = false;
+    std::unique_ptr<PinnedMemory::Piece> result_piece_, miss_piece_;
     uint32_t miss_room_ = 0;
+    uint32_t nmisses_ = 0;
     ModuleRef module_;
     CUfunction function_ = nullptr;
     std::shared_ptr<Lane> lane_; // last: drained before anything it uses goes

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cstring>
 
 namespace gpuscan::cuda {
@@ -12,6 +12,7 @@ namespace {
 
 constexpr auto spin_time = std::chrono::microseconds(300); // a hot query's kernel takes less
 constexpr long sleep_ns = 30000;
+constexpr size_t least_scratch = size_t(256) << 10;
 
 } // namespace
 
@@ -96,7 +97,26 @@ std::shared_ptr<Buffer> Lane::send(const void *bytes, size_t size) {
 
 void Lane::start_clock() { driver_->check(driver_->cuEventRecord(started_, stream_), "cuEventRecord"); }
 
+CUdeviceptr Lane::scratch(size_t bytes) {
+    if (!scratch_ || scratch_->size < bytes) {
+        if (scratch_)
+            kept_.push_back(std::move(scratch_)); // (may be in use until the next wait)
+        scratch_ = memory_->allocate(std::max(bytes, least_scratch));
+    }
+    return address_of(*scratch_);
+}
+
 uint64_t Lane::wait(const std::atomic<uint32_t> *cancel) {
+    poll(cancel, spin_time);
+    float milliseconds = 0;
+    if (driver_->cuEventElapsedTime(&milliseconds, started_, finished_) != success)
+        milliseconds = 0;
+    return static_cast<uint64_t>(milliseconds * 1000);
+}
+
+void Lane::wait_for_long(const std::atomic<uint32_t> *cancel) { poll(cancel, std::chrono::nanoseconds::zero()); }
+
+void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin) {
     driver_->check(driver_->cuEventRecord(finished_, stream_), "cuEventRecord");
     const auto start = std::chrono::steady_clock::now();
     bool cancelled = false;
@@ -110,7 +130,7 @@ uint64_t Lane::wait(const std::atomic<uint32_t> *cancel) {
             cancelled = true;
             driver_->cuMemsetD8Async(cancel_word(), 1, 1, control_stream_);
         }
-        if (std::chrono::steady_clock::now() - start > spin_time) {
+        if (std::chrono::steady_clock::now() - start >= spin) {
             const timespec pause = {0, sleep_ns};
             nanosleep(&pause, nullptr);
         }
@@ -122,10 +142,6 @@ uint64_t Lane::wait(const std::atomic<uint32_t> *cancel) {
         driver_->cuStreamSynchronize(control_stream_);
         throw Cancelled();
     }
-    float milliseconds = 0;
-    if (driver_->cuEventElapsedTime(&milliseconds, started_, finished_) != success)
-        milliseconds = 0;
-    return static_cast<uint64_t>(milliseconds * 1000);
 }
 
 void Lane::drain() noexcept {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -53,6 +54,8 @@ class Lane {
     void start_clock();
     // Waits for all that was queued. Returns the microseconds since start_clock() on the GPU's clock.
     uint64_t wait(const std::atomic<uint32_t> *cancel);
+    // The same for work that takes its time: sleeps between looks from the start, so that many lanes wait on few cores.
+    void wait_for_long(const std::atomic<uint32_t> *cancel);
     // Waits without looking at anything and without throwing; for cleaning up.
     void drain() noexcept;
 
@@ -60,6 +63,8 @@ class Lane {
     // and the wait gives nothing away that a kernel still uses.
     PinnedMemory::Piece &stage(size_t bytes);
     std::shared_ptr<Buffer> allocate(size_t bytes);
+    // Device memory that stays with the lane; one user at a time, its contents last until the lane goes back.
+    CUdeviceptr scratch(size_t bytes);
     // Device memory with a copy of these bytes, which need not be pinned.
     std::shared_ptr<Buffer> send(const void *bytes, size_t size);
 
@@ -82,6 +87,9 @@ class Lane {
     bool pending_ = false;                                     // something was queued since the last wait
     std::vector<std::unique_ptr<PinnedMemory::Piece>> staged_; // in use until the next wait
     std::vector<std::shared_ptr<Buffer>> kept_;                // likewise
+    std::shared_ptr<Buffer> scratch_;
+
+    void poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin);
 };
 
 class LanePool {
