@@ -93,10 +93,12 @@ void ChunkBuilder::compact() {
     work_ = std::move(next);
 }
 
-// Gives the page its rows: those it has if they are the same page's, else new ones at the end.
+// Gives the page its rows: those it has if they are the same page's, else new ones at the end. LSN 0 twice says that nothing
+// has changed in between, provided that the file is the same; and that it is if the map has verified the page.
 void ChunkBuilder::place(const WindowPage &page) {
     const PageRows &old = work_->pages[page.page];
-    if (work_->known(page.page) && page.lsn != 0 && old.lsn == page.lsn && old.nrows == page.ntuples)
+    if (work_->known(page.page) && old.lsn == page.lsn && old.nrows == page.ntuples &&
+        (page.lsn != 0 || verified_.test(page.page)))
         return;
     work_->forget_page(page.page);
     work_->place_page(page.page, page.lsn, page.ntuples);
