@@ -328,7 +328,11 @@ int main(int argc, char **argv) {
                     go(ranged, single);
                 else if (way == "copies" && groups * 12 <= copies.block_bytes)
                     go(ranged, copies);
-                else if (way == "large" && groups * 12 <= large.large_bytes)
+                else if ((way == "copies4" || way == "copies8") && groups * 12 <= plain.large_bytes) {
+                    GroupTuning few = plain;
+                    few.copies = way == "copies4" ? 4 : 8;
+                    go(ranged, few);
+                } else if (way == "large" && groups * 12 <= large.large_bytes)
                     go(ranged, large);
                 else if (way == "rowwise")
                     go(ranged, rowwise);

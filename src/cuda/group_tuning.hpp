@@ -13,6 +13,7 @@ struct GroupTuning {
     unsigned large_threads = 1024;    // of such a block
     unsigned least_copies = 4;        // with fewer copies of a group in block_bytes the large block is taken
     unsigned copies = 32;             // of a group in shared memory, at most
+    unsigned spread = 128;            // groups times copies: more than least_copies only below it
     unsigned cells = 1024;            // groups that a block keeps in shared memory where not all fit; 0: none
     unsigned cell_copies = 2;         // and the copies of each
     bool side_by_side = true;         // four rows of a thread at once where nothing filters them

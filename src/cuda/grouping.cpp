@@ -21,6 +21,7 @@ using codegen::TableShape;
 
 constexpr size_t direct_copy_bytes = 1u << 20; // group tables up to here are copied whole
 constexpr uint64_t max_group_slots = 0xffff0000u;
+constexpr size_t cached_table_bytes = 16u << 20;
 constexpr unsigned least_cells = 4; // a bucket (runtime.cuh: claim_cell)
 constexpr uint64_t most_parts = 1024;
 
@@ -125,7 +126,8 @@ void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_
                 room = large;
                 group.threads = tuning.large_threads;
             }
-            while (group.copies < tuning.copies && bytes * group.copies * 2 <= room)
+            while (group.copies < tuning.copies && bytes * group.copies * 2 <= room &&
+                   (group.copies < tuning.least_copies || extent * group.copies < tuning.spread))
                 group.copies *= 2;
             shared = (bytes * group.copies + 7) / 8 * 8;
             return;
@@ -288,7 +290,9 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction fun
     if (!kernel.loops)
         expected = std::min(expected, input.rows);
     for (;;) {
-        const uint64_t wanted = std::max(tuning.least_slots, expected + expected / 2 + 64);
+        // Fewer collisions while the table stays in the GPU's cache, less memory beyond it.
+        const uint64_t generous = 4 * expected * slot_bytes <= cached_table_bytes ? 4 * expected : 0;
+        const uint64_t wanted = std::max({tuning.least_slots, generous, expected + expected / 2 + 64});
         const uint64_t room = std::max<uint64_t>(
             tuning.least_slots, std::min(max_group_slots, std::min(tuning.table_bytes, table_room()) / slot_bytes));
         const uint64_t parts = (wanted + room - 1) / room;
@@ -299,7 +303,6 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction fun
         words[kernel.sink + AggregateWords::table] = address_of(*table);
         words[kernel.sink + AggregateWords::counter] = lane_->groups_word();
         words[kernel.sink + AggregateWords::slots] = slots;
-        words[kernel.sink + AggregateWords::limit] = slots - slots / 8;
         words[kernel.sink + AggregateWords::parts] = parts;
         GroupTable groups;
         bool full = false;

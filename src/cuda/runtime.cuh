@@ -310,18 +310,18 @@ __device__ __forceinline__ uint32_t first_slot(uint64_t hash, uint32_t slots) {
 }
 
 // The entry of a group whose key is one word, which stands before it; keys have bit 63 set, 0 is a free slot. One slot is
-// `stride` words. Null pointer: the table is full.
+// `stride` words; `fresh` counts new groups. Null pointer: the table is full, or so full that looking takes too long.
+constexpr uint32_t most_probes = 2048;
 __device__ __forceinline__ uint64_t *find_group(uint64_t *table, uint32_t stride, uint32_t slots, uint64_t key,
-                                                uint64_t hash, uint64_t *groups, uint64_t limit, uint32_t *status) {
+                                                uint64_t hash, uint32_t &fresh, uint32_t *status) {
     uint32_t slot = first_slot(hash, slots);
-    for (uint32_t probes = 0; probes < slots; ++probes) {
+    for (uint32_t probes = 0; probes < most_probes; ++probes) {
         uint64_t *const at = table + (uint64_t)slot * stride;
         uint64_t found = *(volatile uint64_t *)at;
         if (found == 0) {
             found = atomicCAS((unsigned long long *)at, 0ULL, (unsigned long long)key);
             if (found == 0) {
-                if (append(groups) >= limit)
-                    atomicOr(status, status_table_full);
+                ++fresh;
                 return at + 1;
             }
         }
@@ -340,10 +340,10 @@ __device__ __forceinline__ uint64_t *find_group(uint64_t *table, uint32_t stride
 // independently (sm_70 and later).
 template <int words>
 __device__ __forceinline__ uint64_t *find_group_wide(uint64_t *table, uint32_t stride, uint32_t slots,
-                                                     const uint64_t (&key)[words], uint64_t hash, uint64_t *groups,
-                                                     uint64_t limit, uint32_t *status) {
+                                                     const uint64_t (&key)[words], uint64_t hash, uint32_t &fresh,
+                                                     uint32_t *status) {
     uint32_t slot = first_slot(hash, slots);
-    for (uint32_t probes = 0; probes < slots;) {
+    for (uint32_t probes = 0; probes < most_probes;) {
         uint64_t *const at = table + (uint64_t)slot * stride;
         uint32_t *const state = (uint32_t *)at;
         uint32_t seen = *(volatile uint32_t *)state;
@@ -355,8 +355,7 @@ __device__ __forceinline__ uint64_t *find_group_wide(uint64_t *table, uint32_t s
                     *(volatile uint64_t *)(at + 1 + i) = key[i];
                 __threadfence();
                 *(volatile uint32_t *)state = 2;
-                if (append(groups) >= limit)
-                    atomicOr(status, status_table_full);
+                ++fresh;
                 return at + 1 + words;
             }
         }
@@ -376,6 +375,16 @@ __device__ __forceinline__ uint64_t *find_group_wide(uint64_t *table, uint32_t s
     }
     atomicOr(status, status_table_full);
     return nullptr;
+}
+
+// Adds the threads' counts of new groups; every thread of the block must come here. (One atomic per new group would be
+// what a table of many groups waits for.)
+__device__ __forceinline__ void add_fresh(uint64_t *groups, uint32_t fresh) {
+#pragma unroll
+    for (int by = 16; by > 0; by /= 2)
+        fresh += __shfl_down_sync(0xffffffffu, fresh, by);
+    if ((threadIdx.x & 31) == 0 && fresh)
+        atomicAdd((unsigned long long *)groups, (unsigned long long)fresh);
 }
 
 template <int words> __device__ __forceinline__ uint64_t hash_words(const uint64_t (&key)[words]) {

@@ -111,7 +111,7 @@ struct Kernel {
     std::vector<unsigned> joins;     // per join: first word of its table
     // Build, Rows: address of the counter, capacity; Rows: two words for the limit; then per key its address, then per
     // payload column values and NULL flags.
-    // Aggregate: address of the table (count_only: of the sketch); Hash, Wide: address of the counter, slots, limit;
+    // Aggregate: address of the table (count_only: of the sketch); Hash, Wide: address of the counter, slots;
     // Dense, Shared: extent; Hash, Wide: the number of parts of the groups, and the part that is wanted; then per key
     // two words: bias and factor (not None, not Wide): group = sum of (value - bias) * factor, where bias is the
     // smallest value, or one less if the key can be NULL (NULL counts as 0).
@@ -136,8 +136,8 @@ struct Kernel {
 constexpr unsigned sketch_registers = 4096;
 
 struct AggregateWords {
-    static constexpr unsigned table = 0, counter = 1, slots = 2, limit = 3, extent = 4, parts = 5, part = 6;
-    static unsigned key(size_t i) { return 7 + 2 * static_cast<unsigned>(i); }
+    static constexpr unsigned table = 0, counter = 1, slots = 2, extent = 3, parts = 4, part = 5;
+    static unsigned key(size_t i) { return 6 + 2 * static_cast<unsigned>(i); }
 };
 
 // Throws std::runtime_error where a pipeline uses something the device cannot do.

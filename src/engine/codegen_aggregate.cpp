@@ -54,6 +54,8 @@ void Generator::aggregate_start() {
     }
     if (request_.group.grouping != Grouping::None) {
         line("uint64_t *const table = (uint64_t *)" + word(kernel_.sink + AggregateWords::table) + ";");
+        if (kernel_.key_words != 0)
+            line("uint32_t fresh = 0;");
         if (in_block())
             block_start();
         return;
@@ -192,13 +194,12 @@ void Generator::find_group() {
 string Generator::find_entry() {
     const Grouping grouping = request_.group.grouping;
     const string stride = to_string(kernel_.slot_words);
-    const unsigned first = kernel_.sink;
     if (grouping != Grouping::Hash && grouping != Grouping::Wide)
         return "table + (uint64_t)group * " + stride;
     return (grouping == Grouping::Hash ? string("find_group")
                                        : "find_group_wide<" + to_string(kernel_.key_words - 1) + ">") +
-           "(table, " + stride + ", (uint32_t)" + word(first + AggregateWords::slots) + ", key, hash, (uint64_t *)" +
-           word(first + AggregateWords::counter) + ", " + word(first + AggregateWords::limit) + ", status)";
+           "(table, " + stride + ", (uint32_t)" + word(kernel_.sink + AggregateWords::slots) +
+           ", key, hash, fresh, status)";
 }
 
 // Adds the row to its group at `place`.
@@ -305,6 +306,8 @@ void Generator::aggregate_end() {
         thread_end();
     else if (in_block())
         block_end();
+    if (kernel_.key_words != 0 && !request_.group.count_only)
+        line("add_fresh((uint64_t *)" + word(kernel_.sink + AggregateWords::counter) + ", fresh);");
 }
 
 // The threads' registers are reduced, and added by one atomic per block and word.

@@ -31,3 +31,36 @@ SELECT check_matrix('SELECT b, %s FROM few GROUP BY b', ARRAY['count(*) FILTER (
 SELECT check_matrix('SELECT a %% 5, b, count(*), sum(n) FROM few GROUP BY %s', ARRAY['ROLLUP (a % 5, b)', 'CUBE (a % 5, b)', 'GROUPING SETS ((a % 5), (b), ())'], expect => 'any');
 SELECT check_matrix('SELECT %s', ARRAY['a, count(*), rank() OVER (ORDER BY count(*), a) FROM few GROUP BY a', 'sum(x.c) FROM (SELECT count(*) AS c FROM few GROUP BY s) x', 'x.s, x.c, y.m FROM (SELECT s, count(*) AS c FROM few GROUP BY s) x JOIN (SELECT s, max(id) AS m FROM few GROUP BY s) y USING (s)',
     'count(*) FROM few UNION ALL SELECT sum(a) FROM few', '(SELECT sum(a) FROM few), (SELECT max(s) FROM few)'], expect => 'any');
+-- groups beyond work_mem go to a temporary file, from which rescans and cursors read them again
+SET gpuscan.offload = force;
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SELECT check_query('SELECT id, count(*), sum(c), min(s), sum(n), avg(n) FROM t GROUP BY id');
+DO $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) SELECT id, count(*) FROM t GROUP BY id' INTO plan;
+    RAISE NOTICE 'spills groups: %', jsonb_path_exists(plan::jsonb, '$.**."Groups Spilled" ? (@ > 0)');
+END $$;
+SET enable_material = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SELECT check_query('SELECT x, count(*), sum(g.n), max(g.id) FROM (VALUES (0), (1), (2)) v(x) LEFT JOIN (SELECT id, count(*) AS n FROM t GROUP BY id) g ON g.id % 3 = v.x GROUP BY x');
+RESET enable_material;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+BEGIN;
+DECLARE part CURSOR FOR SELECT id, sum(a) FROM t GROUP BY id;
+MOVE 109990 IN part;
+SELECT 1 / 0;
+ROLLBACK;
+BEGIN;
+DECLARE part CURSOR WITH HOLD FOR SELECT id, sum(a) FROM t GROUP BY id;
+MOVE 100000 IN part;
+COMMIT;
+MOVE ALL IN part;
+CLOSE part;
+RESET work_mem;
+RESET hash_mem_multiplier;
+RESET gpuscan.offload;

@@ -13,8 +13,9 @@
 namespace gpuscan {
 namespace {
 
-const ir::AggregateState *state_of(const FragmentRun *run, uint64 group, int agg) {
-    return &run->states[group * run->fragment->naggregates + agg];
+const ir::AggregateState *state_of(const FragmentRun *run, int agg) {
+    const GroupPage *page = &run->groups.current;
+    return &page->states[page->next * run->fragment->naggregates + agg];
 }
 
 ir::Value value_of(const ir::AggregateState *state) {
@@ -30,10 +31,10 @@ double float_of(const ir::AggregateState *state) {
     return float_of_value(Type::F64, &value);
 }
 
-bool can_be_shown(FragmentRun *run, const FragmentOutput *output, uint64 group) {
+bool can_be_shown(FragmentRun *run, const FragmentOutput *output) {
     if (output->kind == OutputKind::GroupKey)
         return true;
-    const ir::AggregateState *state = state_of(run, group, output->agg);
+    const ir::AggregateState *state = state_of(run, output->agg);
     ir::Value value = value_of(state);
     if (state->count == 0)
         return true;
@@ -58,14 +59,15 @@ Datum show_text(const FragmentRun *run, const FragmentOutput *output, uint32 cod
     return PointerGetDatum(entry);
 }
 
-Datum show_key(const FragmentRun *run, const FragmentOutput *output, uint64 group, bool *null) {
-    uint64 at = group * run->fragment->nkeys + output->key;
-    *null = run->key_nulls[at];
+Datum show_key(const FragmentRun *run, const FragmentOutput *output, bool *null) {
+    const GroupPage *page = &run->groups.current;
+    uint64 at = page->next * run->fragment->nkeys + output->key;
+    *null = page->key_nulls[at] != 0;
     if (*null)
         return 0;
     if (output->type == Type::Code)
-        return show_text(run, output, static_cast<uint32>(run->keys[at].low));
-    return make_value(output->typid, output->type, output->scale, &run->keys[at]);
+        return show_text(run, output, static_cast<uint32>(page->keys[at].low));
+    return make_value(output->typid, output->type, output->scale, &page->keys[at]);
 }
 
 Datum show_minmax(const FragmentRun *run, const FragmentOutput *output, const ir::AggregateState *state) {
@@ -78,8 +80,8 @@ Datum show_minmax(const FragmentRun *run, const FragmentOutput *output, const ir
     return show_text(run, output, lookup->by_rank[value.low]);
 }
 
-Datum show_aggregate(const FragmentRun *run, const FragmentOutput *output, uint64 group, bool *null) {
-    const ir::AggregateState *state = state_of(run, group, output->agg);
+Datum show_aggregate(const FragmentRun *run, const FragmentOutput *output, bool *null) {
+    const ir::AggregateState *state = state_of(run, output->agg);
     ir::Value value = value_of(state);
     *null = false;
     if (output->kind == OutputKind::Count)
@@ -107,18 +109,14 @@ Datum show_aggregate(const FragmentRun *run, const FragmentOutput *output, uint6
 
 } // namespace
 
-bool groups_can_be_shown(FragmentRun *run) {
-    for (uint64 group = 0; group < run->ngroups; ++group) {
-        if (group % 1024 == 0)
-            CHECK_FOR_INTERRUPTS();
-        for (int i = 0; i < run->fragment->noutputs; ++i)
-            if (!can_be_shown(run, &run->fragment->outputs[i], group))
-                return false;
-    }
+bool group_can_be_shown(FragmentRun *run) {
+    for (int i = 0; i < run->fragment->noutputs; ++i)
+        if (!can_be_shown(run, &run->fragment->outputs[i]))
+            return false;
     return true;
 }
 
-void show_group(const FragmentRun *run, uint64 group, TupleTableSlot *slot) {
+void show_group(const FragmentRun *run, TupleTableSlot *slot) {
     int natts = slot->tts_tupleDescriptor->natts;
     for (int i = 0; i < natts; ++i) {
         slot->tts_values[i] = 0;
@@ -128,8 +126,8 @@ void show_group(const FragmentRun *run, uint64 group, TupleTableSlot *slot) {
         const FragmentOutput *output = &run->fragment->outputs[i];
         int at = output->attno - 1;
         slot->tts_values[at] = output->kind == OutputKind::GroupKey
-                                   ? show_key(run, output, group, &slot->tts_isnull[at])
-                                   : show_aggregate(run, output, group, &slot->tts_isnull[at]);
+                                   ? show_key(run, output, &slot->tts_isnull[at])
+                                   : show_aggregate(run, output, &slot->tts_isnull[at]);
     }
     ExecStoreVirtualTuple(slot);
 }

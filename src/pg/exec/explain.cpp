@@ -250,6 +250,9 @@ void show_report(const Explainer *explainer) {
         show_rows_out(explainer, report);
     else if (report->grouping[0])
         ExplainPropertyText("Grouping", report->grouping, es);
+    const uint64 spilled = explainer->state->run.groups.bytes_on_disk;
+    if (spilled > 0)
+        ExplainPropertyUInteger("Groups Spilled", "kB", (spilled + 1023) / 1024, es);
     show_durations(explainer, report);
 }
 

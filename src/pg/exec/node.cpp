@@ -12,6 +12,7 @@
 #include "pg/exec/node.h"
 
 #include "pg/exec/emit.h"
+#include "pg/exec/groups.h"
 #include "pg/exec/state.h"
 
 namespace gpuscan {
@@ -95,6 +96,7 @@ void fall_back(GpuScanState *state, const char *reason) {
     init_fallback(state, state->eflags);
     release_rows(state->run.rows);
     state->run.rows = nullptr;
+    groups_close(&state->run);
     MemoryContextReset(state->run.context);
     state->run.report = RunReport();
 }
@@ -141,25 +143,21 @@ void reset_run(GpuScanState *state) {
     FragmentRun *run = &state->run;
     release_rows(run->rows);
     run->rows = nullptr;
+    groups_close(run);
     MemoryContextReset(run->context);
     run->snapshot = state->css.ss.ps.state->es_snapshot;
     run->connection = nullptr;
     run->batch = nullptr;
     run->failure = nullptr;
     run->report = RunReport();
-    run->ngroups = 0;
-    run->groups_allocated = 0;
-    run->keys = nullptr;
-    run->key_nulls = nullptr;
-    run->states = nullptr;
-    state->next_group = 0;
 }
 
 void show_from_start(GpuScanState *state) {
     TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-    state->next_group = 0;
-    if (!state->fragment->delivers_rows)
+    if (!state->fragment->delivers_rows) {
+        groups_rewind(&state->run);
         return;
+    }
     begin_rows(&state->run, &state->targets);
     memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool)); // columns that are inputs only
 }
@@ -173,7 +171,7 @@ void run_on_device(GpuScanState *state) {
     reset_run(state);
     ++state->executions;
     device_count(&protocol::Counters::fragments, 1);
-    bool answered = run_fragment(&state->run) && groups_can_be_shown(&state->run);
+    bool answered = run_fragment(&state->run);
     device_count(&protocol::Counters::pages_by_row, state->run.report.pages_by_row); // the others: the device
     if (answered) {
         state->phase = Phase::Answered;
@@ -191,10 +189,10 @@ TupleTableSlot *next_tuple(ScanState *node) {
         next_of_fallback(state, slot);
     } else if (state->fragment->delivers_rows) {
         next_row(&state->run, slot);
-    } else if (state->next_group < state->run.ngroups) {
+    } else if (groups_next(&state->run)) {
         // ExecScan resets this memory before it asks for the next row.
         MemoryContext old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
-        show_group(&state->run, state->next_group++, slot);
+        show_group(&state->run, slot);
         MemoryContextSwitchTo(old);
     }
     return slot;
@@ -239,6 +237,7 @@ void rescan(GpuScanState *state) {
 }
 
 void end(GpuScanState *state) {
+    groups_close(&state->run);
     for (int i = 0; i < state->fragment->nsources; ++i)
         if (state->run.children[i])
             ExecEndNode(state->run.children[i]);

@@ -9,6 +9,7 @@
 
 #include <cstdarg>
 
+#include "pg/exec/groups.h"
 #include "pg/exec/rows.h"
 #include "pg/guc.h"
 
@@ -112,48 +113,17 @@ bool feed(FragmentRun *run, int source) {
     return run->fragment->sources[source].is_relation ? feed_relation(run, source) : feed_plan(run, source);
 }
 
-// Room for `more` groups beyond those that are here.
-void reserve_groups(FragmentRun *run, uint64 more) {
-    uint64 needed = run->ngroups + more;
-    if (needed <= run->groups_allocated)
-        return;
-    uint64 size = run->groups_allocated * 2 > needed ? run->groups_allocated * 2 : needed;
-    const Fragment *fragment = run->fragment;
-    auto grow = [run](void *old, Size bytes) {
-        bytes = bytes ? bytes : 1;
-        return old ? repalloc_huge(old, bytes) : MemoryContextAllocHuge(run->context, bytes);
-    };
-    run->keys = static_cast<ir::Value *>(grow(run->keys, size * fragment->nkeys * sizeof(ir::Value)));
-    run->key_nulls = static_cast<bool *>(grow(run->key_nulls, size * fragment->nkeys));
-    run->states =
-        static_cast<ir::AggregateState *>(grow(run->states, size * fragment->naggregates * sizeof(ir::AggregateState)));
-    run->groups_allocated = size;
-}
-
 bool fetch_groups(FragmentRun *run) {
-    const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
     for (;;) {
         CHECK_FOR_INTERRUPTS();
         if (!request(run, protocol::Command::Fetch, 0, sizeof(protocol::FetchReply)))
             return false;
         uint32 size;
         const char *output = device_output(run->connection, &size);
-        const protocol::FetchReply *reply = reinterpret_cast<const protocol::FetchReply *>(output);
-        Size ngroups = reply->ngroups;
-        if (ngroups == 0)
+        if (reinterpret_cast<const protocol::FetchReply *>(output)->ngroups == 0)
             return true;
-        Size keys = aligned(sizeof *reply);
-        Size states = keys + ngroups * nkeys * sizeof(ir::Value);
-        Size nulls = states + ngroups * naggregates * sizeof(ir::AggregateState);
-        if (reply->nkeys != nkeys || reply->naggregates != naggregates || nulls + ngroups * nkeys > size)
-            return give_up(run, "the device's groups have another form");
-        reserve_groups(run, ngroups);
-        memcpy(run->keys + run->ngroups * nkeys, output + keys, ngroups * nkeys * sizeof(ir::Value));
-        memcpy(run->states + run->ngroups * naggregates, output + states,
-               ngroups * naggregates * sizeof(ir::AggregateState));
-        for (Size i = 0; i < ngroups * nkeys; ++i)
-            run->key_nulls[run->ngroups * nkeys + i] = output[nulls + i] != 0;
-        run->ngroups += ngroups;
+        if (!groups_add(run, output, size))
+            return false;
     }
 }
 

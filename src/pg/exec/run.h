@@ -55,6 +55,31 @@ struct RunReport {
     char (*joins)[64]; // one per join of the main pipeline, what its table looks like
 };
 
+// The groups of one reply to Fetch; `next` is the current one.
+struct GroupPage {
+    uint64 ngroups, next;
+    const ir::Value *keys;            // ngroups * nkeys
+    const uint8 *key_nulls;           // ngroups * nkeys
+    const ir::AggregateState *states; // ngroups * naggregates
+};
+
+struct StoredPage {
+    char *data;
+    Size size;
+};
+
+// All of them (groups.cpp). Pages in memory come before those of the file.
+struct GroupStore {
+    GroupPage current;
+    bool started; // groups_next has been called
+    uint64 npages, allocated, shown_pages;
+    StoredPage *pages;
+    Size bytes;
+    BufFile *file;
+    uint64 bytes_on_disk, read_bytes;
+    char *buffer; // the file's current page
+};
+
 struct BatchBuilder;
 struct RowStore;
 
@@ -78,10 +103,7 @@ struct FragmentRun {
     const char *failure; // why the device cannot; NULL as long as it can
     RunReport report;
 
-    uint64 ngroups, groups_allocated;
-    ir::Value *keys;            // ngroups * nkeys
-    bool *key_nulls;            // ngroups * nkeys
-    ir::AggregateState *states; // ngroups * naggregates
+    GroupStore groups;
 
     RowStore *rows; // of a fragment that delivers rows
     uint64 rows_shown;

@@ -18,7 +18,6 @@ struct GpuScanState {
     Fragment *fragment;
     Phase phase;
     FragmentRun run;
-    uint64 next_group;
     RowTargets targets;     // of rows
     TupleTableSlot *result; // rows go here at once: the projection only chooses columns; else NULL
     PlanState *fallback;    // NULL until it is needed
