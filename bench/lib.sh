@@ -229,19 +229,21 @@ times() {
 on_postgres() { times off "$1" "${2:-}" | median; }
 on_device() { times "$offload" "$1" "${2:-}" | median; }
 
-# plan QUERY [SETUP]: the executed plan, hot, as JSON. field KEY sums the numbers of that key on standard input (0: none).
-plan() {
+# plans QUERY [COUNT]: executed plans, hot, as JSON. field KEY sums the numbers of that key in each of them, one a line.
+plans() {
+    local i
     {
-        [[ -z ${2:-} ]] || printf '%s;\n' "$2"
-        printf '%s;\n' "$1" "$1"
+        printf '%s;\n' "$1"
         printf '%s\n' '\o'
-        printf 'EXPLAIN (ANALYZE, COSTS off, FORMAT json) %s;\n' "$1"
+        for ((i = 0; i < ${2:-1}; ++i)); do printf 'EXPLAIN (ANALYZE, COSTS off, FORMAT json) %s;\n' "$1"; done
     } | PGOPTIONS="$(session_options) -c gpuscan.offload=$offload" psql -XAtq -v ON_ERROR_STOP=1 -o /dev/null
 }
-field() { awk -F'": ' -v key="\"$1" '{ sub(/^ +/, "") } $1 == key { sum += $2 } END { printf "%.3f\n", sum }'; }
+field() {
+    awk -F'": ' -v key="\"$1" '{ sub(/^ +/, "") } $1 == key { sum += $2 } $1 == "\"Execution Time" { printf "%.3f\n", sum; sum = 0 }'
+}
 nodes() { grep -c '"Custom Plan Provider": "Gpu' || true; }
 # Time in the device's kernels, 0 if no device took part.
-kernel_ms() { plan "$1" "${2:-}" | field 'Device Run Time'; }
+kernel_ms() { plans "$1" "$reps" | field 'Device Run Time' | median; }
 
 # same QUERY: whether the device gives PostgreSQL's rows, whatever their order.
 same() {

@@ -82,7 +82,7 @@ measure() {
         gpuscan=$(on_device "$4")
     fi
     if [[ $ran == yes ]]; then
-        kernel=$(for ((i = 0; i < reps; ++i)); do kernel_ms "$4"; done | median)
+        kernel=$(kernel_ms "$4")
         rate=$(awk -v b="$3" -v ms="$kernel" 'BEGIN { if (ms > 0) printf "%.2f", b / ms / 1e6 }')
         share=$(awk -v r="$rate" -v c="$copy" 'BEGIN { if (r > 0) printf "%.2f", 100 * r / c }')
     fi
@@ -98,7 +98,7 @@ who_runs() {
         echo no
     elif ((count > 1)) || grep -qE '"Node Type": "(.* Join|Nested Loop|SetOp|Append)"|"Strategy": "(Hashed|Sorted|Mixed)"' <<<"$json"; then
         echo rows
-    elif plan "$1" | grep -q '"Fallback"'; then
+    elif plans "$1" | grep -q '"Fallback"'; then
         echo no
     else
         echo yes
