@@ -18,7 +18,8 @@ sql "CREATE TABLE fact (id int, k int, v int8, n numeric(10,2), t text);
      END \$\$;
      SET gpuscan.offload = off;
      INSERT INTO answers SELECT q, answer_of(q) FROM unnest(ARRAY['SELECT count(*), sum(v), sum(n), min(t) FROM fact', 'SELECT grp, count(*), sum(n) FROM fact JOIN dim USING (k) GROUP BY grp',
-         'SELECT t, count(*), sum(v) FROM fact WHERE k < 300 GROUP BY t', 'SELECT count(*), sum(a.v) FROM fact a JOIN fact b ON a.id = b.id WHERE b.t LIKE ''t1%''']) q;
+         'SELECT t, count(*), sum(v) FROM fact WHERE k < 300 GROUP BY t', 'SELECT count(*), sum(a.v) FROM fact a JOIN fact b ON a.id = b.id WHERE b.t LIKE ''t1%''',
+         'SELECT id, v, n, t, grp FROM fact JOIN dim USING (k) WHERE id % 100 < 10', 'SELECT id, sum(n) OVER (ORDER BY id) FROM fact WHERE k = 7']) q;
      CREATE FUNCTION verify() RETURNS void LANGUAGE plpgsql AS \$\$
      DECLARE
          a answers;
@@ -76,10 +77,19 @@ EXECUTE p;
 BEGIN;
 DECLARE c CURSOR FOR SELECT grp, count(*) FROM fact JOIN dim USING (k) GROUP BY grp ORDER BY grp;
 FETCH 1 FROM c;
+SET LOCAL work_mem = '64kB';
+DECLARE r CURSOR FOR SELECT 'row', n FROM fact WHERE n = 5;
+DECLARE s CURSOR FOR SELECT id FROM fact;
+MOVE 1000 IN s;
 \! kill -9 $pid
 FETCH 1 FROM c;
+FETCH 1 FROM r;
+MOVE 198998 IN s;
+CREATE TEMP TABLE left_over (id int);
+DO 'DECLARE s refcursor := \$\$s\$\$; id int; BEGIN LOOP FETCH s INTO id; EXIT WHEN NOT FOUND; INSERT INTO left_over VALUES (id); END LOOP; END';
+SELECT count(*), count(id) FROM left_over;
 EXECUTE p;
 COMMIT;
 SQL
 )
-is 'cursor and prepared statement over a kill' "$(tr '\n' ' ' <<<"$answer")" "200000|60000300000 0|26000 1|26000 200000|60000300000 "
+is 'cursor and prepared statement over a kill' "$(tr '\n' ' ' <<<"$answer")" "200000|60000300000 0|26000 1|26000 row|5.00 2|2 200000|60000300000 "
