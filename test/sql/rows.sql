@@ -38,7 +38,7 @@ SELECT check_matrix('SELECT * FROM t WHERE %s', '{id < 10, id IS NULL, b, NOT b,
 SELECT check_matrix('SELECT %s', '{"* FROM t WHERE false", "* FROM t WHERE id = NULL", "t.* FROM t JOIN dim ON t.id = o AND NULL"}', expect => 'any');
 SELECT check_matrix('SELECT * FROM %s', '{empty, few, dim, "empty WHERE id > 3", "few WHERE word > ''p''", "dim WHERE price < 3 AND name <> ''name 1''"}');
 -- sizes around the batches of rows
-CREATE TABLE many AS SELECT i AS id, i % 7 AS k, (i / 3.0)::numeric(12,3) AS n, 'word ' || i % 3000 AS s FROM generate_series(1, 70000) i;
+CREATE TABLE many AS SELECT i AS id, i % 7 AS k, (i / 3.0)::numeric(12,3) AS n, 'word ' || i % 9000 AS s FROM generate_series(1, 70000) i;
 VACUUM (FREEZE, ANALYZE) many;
 SELECT check_matrix('SELECT * FROM many WHERE id <= %s', '{0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 2047, 2049, 65535, 65536, 65537, 70000}');
 SELECT check_matrix('SELECT %s FROM many', '{"id, id, id, id, id, id, id, id, id, id", "id, k, n, s, n, s, n, s, n, s, n, s, n, s", "n", "1"}');
@@ -51,7 +51,7 @@ SELECT check_query('SELECT * FROM many', 'fallback');
 RESET temp_file_limit;
 BEGIN;
 SET LOCAL gpuscan.offload = force;
-DECLARE c CURSOR FOR SELECT id > 0 AS good, n, s FROM many WHERE id % 2 = 0;
+DECLARE c CURSOR FOR SELECT n > 0 AS good, s LIKE 'word%' AS fine FROM many WHERE id % 2 = 0;
 MOVE 100 IN c;
 SAVEPOINT s;
 MOVE 34897 IN c;

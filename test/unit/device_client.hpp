@@ -375,11 +375,12 @@ struct Course {
         return true;
     }
 
-    std::vector<std::string> dictionary(uint32_t source, uint32_t column) {
+    // All entries, or those of some codes.
+    std::vector<std::string> dictionary(uint32_t source, uint32_t column, const std::vector<uint32_t> &codes = {}) {
         std::vector<std::string> entries;
         Answer a;
-        ReadDictionaryRequest request = {source, column, 0, 0};
-        if (!ask(Command::ReadDictionary, Message().put(request), &a))
+        ReadDictionaryRequest request = {source, column, 0, static_cast<uint32_t>(codes.size())};
+        if (!ask(Command::ReadDictionary, Message().put(request).array(codes), &a))
             return entries;
         const ReadDictionaryReply head = a.head<ReadDictionaryReply>();
         size_t at = sizeof head;

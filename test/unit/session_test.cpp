@@ -456,6 +456,8 @@ TEST_F(SessionTest, BatchTextsShareTheRelationsDictionary) {
         << course.message;
     ASSERT_TRUE(course.ask(Command::Run, run_message(0)));
     EXPECT_EQ(course.dictionary(0, 1), (std::vector<std::string>{"one", "two"}));
+    EXPECT_EQ(course.dictionary(0, 1, {1, 0, 1}), (std::vector<std::string>{"two", "one", "two"}));
+    EXPECT_EQ(course.dictionary(0, 1, {2}), std::vector<std::string>());
 }
 
 TEST_F(SessionTest, OneBuildsTheOthersAreBusyAndAbandonmentFreesTheToken) {

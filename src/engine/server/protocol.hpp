@@ -280,15 +280,15 @@ struct BatchReply {
     uint32_t unused;
 };
 
-struct ReadDictionaryRequest {
+struct ReadDictionaryRequest { // uint32 codes[ncodes]
     uint32_t source, column;
-    uint32_t first; // code to begin with
-    uint32_t unused;
+    uint32_t first;  // code to begin with
+    uint32_t ncodes; // 0: all from `first` on; else just those codes, in their order
 };
 struct ReadDictionaryReply { // count times: uint32 length, bytes (each entry 4-byte aligned)
     uint64_t id;
     uint32_t size;  // entries of the dictionary now
-    uint32_t count; // entries in this reply, beginning with `first`
+    uint32_t count; // entries in this reply, beginning with `first` or the first of the codes
 };
 
 // Values first..first+count-1 of a lookup of `entries` codes (entry `entries` is NULL's). Sent in pieces.

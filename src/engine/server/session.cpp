@@ -367,7 +367,12 @@ void Session::read_dictionary(MessageReader &in, MessageWriter &out) {
     reply.size = dictionary->size();
     uint8_t *head = out.part(sizeof reply);
     size_t left = out.left();
-    for (uint32_t code = request.first; code < reply.size; ++code) {
+    const bool chosen = request.ncodes > 0;
+    const auto codes = in.array<uint32_t>(request.ncodes);
+    const uint32_t end = chosen ? request.ncodes : reply.size;
+    for (uint32_t i = chosen ? 0 : request.first; i < end; ++i) {
+        const uint32_t code = chosen ? codes[i] : i;
+        check(code < reply.size, "a code is not in the dictionary");
         const std::string_view entry = dictionary->entry(code);
         const uint32_t length = static_cast<uint32_t>(entry.size());
         const size_t bytes = sizeof length + ((entry.size() + 3) & ~size_t(3));
@@ -379,7 +384,7 @@ void Session::read_dictionary(MessageReader &in, MessageWriter &out) {
         memcpy(to, &length, sizeof length);
         memcpy(to + sizeof length, entry.data(), entry.size());
     }
-    if (reply.count == 0 && request.first < reply.size)
+    if (reply.count == 0 && (chosen || request.first < reply.size))
         throw DeviceError("a text is too long for the device");
     memcpy(head, &reply, sizeof reply);
 }

@@ -269,6 +269,42 @@ bool read_dictionary(FragmentRun *run, int source, int column) {
     }
 }
 
+bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count) {
+    DictionaryCopy *copy = copy_of(run, source, column);
+    DictionaryCopy piece = {}; // the entries in the order of `codes`
+    uint32 size = 0;
+    uint64 id = 0;
+    while (piece.size < count) {
+        CHECK_FOR_INTERRUPTS();
+        char *input = device_input(run->connection);
+        protocol::ReadDictionaryRequest head = {};
+        head.source = source;
+        head.column = column;
+        head.ncodes = count - piece.size;
+        memcpy(input, &head, sizeof head);
+        memcpy(input + aligned(sizeof head), codes + piece.size, head.ncodes * sizeof(uint32));
+        if (!request(run, protocol::Command::ReadDictionary, aligned(sizeof head) + head.ncodes * sizeof(uint32),
+                     sizeof(protocol::ReadDictionaryReply)))
+            return false;
+        uint32 got;
+        const char *output = device_output(run->connection, &got);
+        const protocol::ReadDictionaryReply *reply = reinterpret_cast<const protocol::ReadDictionaryReply *>(output);
+        if (reply->count == 0 || reply->count > head.ncodes || (piece.size > 0 && reply->id != id))
+            return give_up(run, "the device's dictionary is cut short");
+        id = reply->id;
+        size = reply->size;
+        if (!append_entries(run, source, &piece, output + aligned(sizeof *reply), output + got, reply->count))
+            return false;
+    }
+    Size *offsets = static_cast<Size *>(MemoryContextAllocHuge(run->context, (Size(size) + 1) * sizeof(Size)));
+    for (uint32 i = 0; i < count; ++i)
+        offsets[codes[i]] = piece.offsets[i];
+    *copy = piece;
+    copy->offsets = offsets;
+    copy->size = copy->allocated = size;
+    return true;
+}
+
 bool send_lookups(FragmentRun *run, int source) {
     for (int i = 0; i < run->fragment->nlookups; ++i)
         if (run->fragment->lookups[i].source == source && !send_lookup(run, i))

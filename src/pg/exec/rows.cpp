@@ -52,7 +52,7 @@ struct RowStore {
 
 namespace {
 
-// ---- taking rows in ----
+// ---- the form of rows ----
 
 // Where the columns of a batch lie; false if it is not as long as it should be.
 bool locate_columns(const FragmentRun *run, const char *bytes, Size size, const char **values, const uint8 **nulls) {
@@ -70,22 +70,75 @@ bool locate_columns(const FragmentRun *run, const char *bytes, Size size, const 
     return at <= aligned(size);
 }
 
-// Every text's entry is here. What fails later would be an error, this is not.
-bool codes_are_known(const FragmentRun *run, const RowStore *store, uint32 nrows) {
+// ---- the texts that are needed ----
+
+// A few rows do not need the whole of a large dictionary: up to this many entries are asked for one by one.
+constexpr uint32 most_codes = 4096;
+constexpr uint32 code_bits = 1 << 20; // a code beyond them: all entries
+
+// The codes of one column's rows so far.
+struct CodeSet {
+    uint32 largest;
+    bool any, all; // all: too many to be asked for one by one
+    uint32 count;
+    uint32 *codes; // most_codes
+    uint64 *seen;  // code_bits
+};
+
+CodeSet *make_code_sets(FragmentRun *run) {
+    int n = run->fragment->noutputs;
+    CodeSet *sets = static_cast<CodeSet *>(MemoryContextAllocZero(run->context, sizeof(CodeSet) * (n + 1)));
+    for (int i = 0; i < n; ++i) {
+        if (run->fragment->outputs[i].type != Type::Code)
+            continue;
+        sets[i].codes = static_cast<uint32 *>(MemoryContextAlloc(run->context, most_codes * sizeof(uint32)));
+        sets[i].seen = static_cast<uint64 *>(MemoryContextAllocZero(run->context, code_bits / 8));
+    }
+    return sets;
+}
+
+void note_code(CodeSet *set, uint32 code) {
+    if (code >= code_bits || set->count == most_codes) {
+        set->all = set->all || code >= code_bits || !(set->seen[code / 64] >> (code % 64) & 1);
+        return;
+    }
+    uint64 bit = uint64(1) << (code % 64);
+    if (set->seen[code / 64] & bit)
+        return;
+    set->seen[code / 64] |= bit;
+    set->codes[set->count++] = code;
+}
+
+void note_codes(CodeSet *set, const uint32 *codes, const uint8 *nulls, uint32 nrows) {
+    for (uint32 row = 0; row < nrows; ++row) {
+        if (nulls[row])
+            continue;
+        set->any = true;
+        set->largest = codes[row] > set->largest ? codes[row] : set->largest;
+        if (!set->all)
+            note_code(set, codes[row]);
+    }
+}
+
+// Every text of the rows is here then. What failed later would be an error, this is not.
+bool fetch_texts(FragmentRun *run, const CodeSet *sets) {
     for (int i = 0; i < run->fragment->noutputs; ++i) {
         const FragmentOutput *output = &run->fragment->outputs[i];
-        if (output->type != Type::Code)
+        const CodeSet *set = &sets[i];
+        if (output->type != Type::Code || !set->any)
             continue;
         const DictionaryCopy *copy = &run->copies[output->source][output->column];
-        const uint32 *codes = reinterpret_cast<const uint32 *>(store->values[i]);
-        bool known = true;
-        for (uint32 row = 0; row < nrows; ++row)
-            known &= (store->nulls[i][row] != 0) | (codes[row] < copy->size);
-        if (!known)
+        bool here = set->all || copy->known ? read_dictionary(run, output->source, output->column)
+                                            : read_entries(run, output->source, output->column, set->codes, set->count);
+        if (!here)
             return false;
+        if (set->largest >= copy->size)
+            return give_up(run, "the device's rows have another form");
     }
     return true;
 }
+
+// ---- taking them ----
 
 bool spill(FragmentRun *run, RowStore *store, const char *bytes, uint32 size) {
     if (temp_file_limit >= 0)
@@ -124,6 +177,7 @@ RowStore *make_store(FragmentRun *run) {
 
 bool fetch_rows(FragmentRun *run) {
     RowStore *store = run->rows = make_store(run);
+    CodeSet *sets = make_code_sets(run);
     for (;;) {
         CHECK_FOR_INTERRUPTS();
         if (!request(run, protocol::Command::Fetch, 0, sizeof(protocol::RowsReply)))
@@ -132,10 +186,12 @@ bool fetch_rows(FragmentRun *run) {
         const char *output = device_output(run->connection, &size);
         const protocol::RowsReply *reply = reinterpret_cast<const protocol::RowsReply *>(output);
         if (reply->nrows == 0)
-            return true;
-        if (!locate_columns(run, output, size, store->values, store->nulls) ||
-            !codes_are_known(run, store, reply->nrows))
+            return fetch_texts(run, sets);
+        if (!locate_columns(run, output, size, store->values, store->nulls))
             return give_up(run, "the device's rows have another form");
+        for (int i = 0; i < run->fragment->noutputs; ++i)
+            if (sets[i].codes)
+                note_codes(&sets[i], reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i], reply->nrows);
         store->nrows += reply->nrows;
         run->report.rows_out = store->nrows;
         if (!store->file && store->kept + size <= work_mem * Size(1024))

@@ -149,7 +149,9 @@ bool run_to_the_end(FragmentRun *run) {
         if (!feed(run, run->program.pipelines[pipeline].source) || !run_pipeline(run, true))
             return false;
     }
-    return fetch_dictionaries(run) && (run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run));
+    if (run->fragment->delivers_rows)
+        return fetch_rows(run);
+    return fetch_dictionaries(run) && fetch_groups(run);
 }
 
 } // namespace

@@ -167,6 +167,8 @@ bool batch_flush(FragmentRun *run);
 
 // Brings the copy of a dictionary up to date.
 bool read_dictionary(FragmentRun *run, int source, int column);
+// Makes a copy that holds these codes only, for showing them.
+bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count);
 // Sends the lookups over the dictionaries of `source` that have grown.
 bool send_lookups(FragmentRun *run, int source);
 // Entry `code` as a text datum; valid as long as the run. NULL when there is no such entry.

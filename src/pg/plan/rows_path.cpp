@@ -21,6 +21,7 @@ namespace gpuscan {
 
 // A dictionary with more entries is given up by the device (engine/cache.hpp).
 constexpr double max_dictionary_entries = 1000000;
+constexpr double most_single_entries = 4096; // that are asked for one by one
 
 // ---- what is there ----
 
@@ -144,8 +145,9 @@ static bool rows_are_fit(const PlannerInfo *root) {
 
 // ---- costs ----
 
-// Entries of the dictionaries that the rows' texts are shown from; they come to the backend whole.
-static double dictionary_entries(PlannerInfo *root, const Blueprint *blueprint) {
+// Entries of dictionaries that the rows' texts are shown from: for a few rows those that they have (exec/rows.cpp), else
+// all; -1: a dictionary is too large for a device.
+static double dictionary_entries(PlannerInfo *root, double rows, const Blueprint *blueprint) {
     double entries = 0;
     ListCell *cell;
     foreach (cell, blueprint->columns) {
@@ -159,7 +161,8 @@ static double dictionary_entries(PlannerInfo *root, const Blueprint *blueprint) 
         ReleaseVariableStats(statistics);
         if (distinct > max_dictionary_entries)
             return -1;
-        entries += is_default ? 0 : distinct;
+        if (!is_default)
+            entries += rows < most_single_entries && rows < distinct ? rows : distinct;
     }
     return entries;
 }
@@ -200,7 +203,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     const Fragment *rehearsal = assemble(blueprint, false);
     if (rehearsal == nullptr)
         return false;
-    double entries = dictionary_entries(root, blueprint);
+    double entries = dictionary_entries(root, rel->rows, blueprint);
     if (entries < 0 && !force)
         return refuse("a text column with too many distinct values");
     Path *fallback = fallback_path(root, rel);
