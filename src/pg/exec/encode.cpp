@@ -203,10 +203,13 @@ int take_digits(uint64 left, int16 *digits, int count) {
 }
 
 // A digit that is fractional only in part stands at the right; 128-bit divisions only where they must be.
+template <uint32 power, class Unsigned> Unsigned cut(Unsigned left, int16 *digit) {
+    *digit = static_cast<int16>(static_cast<uint32>(left % power) * (10000 / power));
+    return left / power;
+}
+
 template <class Unsigned> Unsigned take_part(Unsigned left, int part, int16 *digit) {
-    static const uint32 powers[] = {1, 10, 100, 1000};
-    *digit = static_cast<int16>(static_cast<uint32>(left % powers[part]) * powers[4 - part]);
-    return left / powers[part];
+    return part == 1 ? cut<10>(left, digit) : part == 2 ? cut<100>(left, digit) : cut<1000>(left, digit);
 }
 
 } // namespace

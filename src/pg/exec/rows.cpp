@@ -5,11 +5,13 @@
 // of the device. Replies are kept as they came, columns of values, in up to work_mem of memory and beyond that in a
 // temporary file; where temp_file_limit could turn that into an error, the CPU plan answers instead.
 //
-// Showing. A slice of rows (what fits into a core's cache) is converted column by column, in loops whose body is known at
+// Showing. A slice of rows (what fits into a core's first cache) is converted column by column, in loops whose body is known at
 // compile time, into an array of Datums that lies row by row; a tuple then is one copy of its piece of the array. Nothing is
 // allocated per value: texts point into the copy of their dictionary, numerics are written as numeric.c would store them
 // into a buffer of the slice.
 #include "pg/exec/rows.h"
+
+#include <sys/mman.h>
 
 #include "pg/exec/encode.h"
 
@@ -17,7 +19,7 @@ namespace gpuscan {
 
 namespace {
 
-constexpr uint32 slice_datums = 8192; // values of one slice, 64 kB
+constexpr uint32 slice_datums = 2048; // values of one slice, 16 kB
 constexpr uint32 least_slice_rows = 32, most_slice_rows = 1024;
 
 } // namespace
@@ -31,7 +33,9 @@ struct RowStore {
     uint64 nrows;
     RowBatch *batches; // those in memory, which come first
     int nbatches, allocated;
-    Size kept;     // bytes of them
+    Size kept;  // bytes of them
+    char *free; // room for more
+    Size room;
     BufFile *file; // the others: each its size (uint32) and its bytes
     uint64 spilled;
 
@@ -43,9 +47,11 @@ struct RowStore {
     uint32 batch_rows, batch_at;
     const char **values;  // per column of the current batch
     const uint8 **nulls;  // per column
+    bool *has_nulls;      // per column of the current batch
     uint32 slice_rows;    // rows of a slice at most
     Datum *datums;        // slice_rows * targets
     bool *datum_nulls;    // slice_rows * targets
+    bool *null_seen;      // per target: some of its datum_nulls may be set
     char **numerics;      // per target: slice_rows * numeric_room bytes, where it is one
     uint32 shown, filled; // of the slice
 };
@@ -151,6 +157,25 @@ bool spill(FragmentRun *run, RowStore *store, const char *bytes, uint32 size) {
     return true;
 }
 
+// Room comes in blocks of growing size, on huge pages where the system has them: a page fault for every 4 kB would take as
+// long as copying them.
+char *take_room(FragmentRun *run, RowStore *store, Size size) {
+    constexpr Size huge_page = 2 * 1024 * 1024, largest = 64 * 1024 * 1024;
+    if (store->room < size) {
+        Size bytes = store->kept < size ? size : store->kept < largest ? store->kept : largest;
+        store->free = static_cast<char *>(MemoryContextAllocHuge(run->context, bytes));
+        store->room = bytes;
+        uintptr_t start = (reinterpret_cast<uintptr_t>(store->free) + huge_page - 1) & ~(huge_page - 1);
+        uintptr_t end = (reinterpret_cast<uintptr_t>(store->free) + bytes) & ~(huge_page - 1);
+        if (start < end)
+            madvise(reinterpret_cast<void *>(start), end - start, MADV_HUGEPAGE); // a wish
+    }
+    char *room = store->free;
+    store->free += size;
+    store->room -= size;
+    return room;
+}
+
 void keep(FragmentRun *run, RowStore *store, const char *bytes, uint32 size) {
     if (store->nbatches == store->allocated) {
         store->allocated = store->allocated ? store->allocated * 2 : 16;
@@ -158,7 +183,7 @@ void keep(FragmentRun *run, RowStore *store, const char *bytes, uint32 size) {
         store->batches = static_cast<RowBatch *>(store->batches ? repalloc_huge(store->batches, room)
                                                                 : MemoryContextAllocHuge(run->context, room));
     }
-    char *copy = static_cast<char *>(MemoryContextAllocHuge(run->context, aligned(size)));
+    char *copy = take_room(run, store, aligned(size));
     memcpy(copy, bytes, size);
     store->batches[store->nbatches].bytes = copy;
     store->batches[store->nbatches++].size = size;
@@ -170,6 +195,7 @@ RowStore *make_store(FragmentRun *run) {
     RowStore *store = static_cast<RowStore *>(MemoryContextAllocZero(run->context, sizeof(RowStore)));
     store->values = static_cast<const char **>(MemoryContextAllocZero(run->context, columns * sizeof(char *)));
     store->nulls = static_cast<const uint8 **>(MemoryContextAllocZero(run->context, columns * sizeof(uint8 *)));
+    store->has_nulls = static_cast<bool *>(MemoryContextAllocZero(run->context, columns * sizeof(bool)));
     return store;
 }
 
@@ -240,13 +266,17 @@ void convert_numerics(RowStore *store, const FragmentOutput *output, int target,
     }
 }
 
-// The value of a NULL is undefined, and may be a code that does not exist.
+// The value of a NULL is undefined, and may be a code that does not exist. `nulls`: NULL if there is none.
 void convert_texts(RowStore *store, const DictionaryCopy *copy, int target, int stride, uint32 first, uint32 n,
                    const char *from, const uint8 *nulls) {
     const uint32 *codes = reinterpret_cast<const uint32 *>(from) + first;
     Datum *to = store->datums + target;
-    for (uint32 i = 0; i < n; ++i, to += stride)
-        *to = nulls[first + i] ? 0 : PointerGetDatum(copy->data + copy->offsets[codes[i]]);
+    if (!nulls)
+        for (uint32 i = 0; i < n; ++i, to += stride)
+            *to = PointerGetDatum(copy->data + copy->offsets[codes[i]]);
+    else
+        for (uint32 i = 0; i < n; ++i, to += stride)
+            *to = nulls[first + i] ? 0 : PointerGetDatum(copy->data + copy->offsets[codes[i]]);
 }
 
 void convert_nulls(RowStore *store, int target, int stride, uint32 first, uint32 n, const uint8 *nulls) {
@@ -259,7 +289,10 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
     const int column = store->targets->columns[target], stride = store->targets->count;
     const FragmentOutput *output = &run->fragment->outputs[column];
     const char *from = store->values[column];
-    convert_nulls(store, target, stride, first, n, store->nulls[column]);
+    if (store->has_nulls[column] || store->null_seen[target]) {
+        convert_nulls(store, target, stride, first, n, store->nulls[column]);
+        store->null_seen[target] = store->has_nulls[column];
+    }
     if (output->typid == NUMERICOID) {
         convert_numerics(store, output, target, stride, first, n, from);
         return;
@@ -285,7 +318,7 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
         break;
     case Type::Code:
         convert_texts(store, &run->copies[output->source][output->column], target, stride, first, n, from,
-                      store->nulls[column]);
+                      store->has_nulls[column] ? store->nulls[column] : nullptr);
         break;
     default:
         elog(ERROR, "gpuscan: a row with a column of engine type %d", static_cast<int>(output->type));
@@ -316,6 +349,10 @@ bool next_batch(FragmentRun *run, RowStore *store, uint64 shown_before) {
     }
     store->batch_rows = reinterpret_cast<const protocol::RowsReply *>(store->current)->nrows;
     store->batch_at = 0;
+    for (int i = 0; i < store->targets->count; ++i) {
+        int column = store->targets->columns[i];
+        store->has_nulls[column] = memchr(store->nulls[column], 1, store->batch_rows) != nullptr;
+    }
     return true;
 }
 
@@ -333,6 +370,7 @@ void begin_rows(FragmentRun *run, const RowTargets *targets) {
                                                      : rows;
         store->datums = static_cast<Datum *>(palloc0(store->slice_rows * count * sizeof(Datum)));
         store->datum_nulls = static_cast<bool *>(palloc0(store->slice_rows * count));
+        store->null_seen = static_cast<bool *>(palloc0(count));
         store->numerics = static_cast<char **>(palloc0(count * sizeof(char *)));
         for (int i = 0; i < targets->count; ++i)
             if (run->fragment->outputs[targets->columns[i]].typid == NUMERICOID)
