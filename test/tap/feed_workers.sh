@@ -125,6 +125,13 @@ is 'workers leave the slots to sessions' "$(
 script/server.sh restart "$SERVER" 'gpuscan.cache_size = 8MB' 'shared_buffers = 16MB' 'max_connections = 100' 'gpuscan.max_requests = 64' || exit 1
 wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
 check_all 'a cache and shared_buffers far too small' ''
+answer=$(sql "SET gpuscan.offload = off; SELECT count(*), sum(id) FROM long")
+is 'fifty sessions at once' "$(
+    for _ in $(seq 50); do
+        psql -XAtq -c 'SET gpuscan.offload = force' -c 'SELECT count(*), sum(id) FROM long' 2>&1 &
+    done | sort | uniq -c | tr -s ' '
+    wait
+)" " 50 $answer"
 script/server.sh restart "$SERVER" 'gpuscan.cache_size = 64MB' 'shared_buffers = 320MB' || exit 1
 wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
 check_all 'a cache that streams' ''

@@ -24,6 +24,8 @@
 
 #include <unistd.h>
 
+#include "engine/decode.hpp"
+#include "pg/cost/feed_workers.h"
 #include "pg/guc.h"
 #include "pg/service/area.h"
 
@@ -42,7 +44,7 @@ constexpr Rates host_rates = {0.5, 1.0, 15, 2.0, 6.0, 4.0, 1.5, 12000, 500000};
 constexpr Rates gpu_rates = {0.0005, 0.0005, 0.2, 0.002, 0.02, 0.005, 0.002, 160, 800000};
 
 constexpr double by_row_page_ns = 20000; // backend: lock, check each tuple's visibility, hand over
-constexpr double pin_page_ns = 500;      // backend: find, pin, vouch for a page that must be decoded
+constexpr double pin_page_ns = 450;      // feeding process: find, pin, vouch for a page that must be decoded
 constexpr double plan_row_ns = 60;       // backend: copy a tuple of a CPU plan into a batch
 constexpr double emit_group_ns = 300;    // backend: a group to a tuple
 constexpr double row_byte_ns = 0.3;      // a byte of a row from the device's memory to the backend's
@@ -97,10 +99,13 @@ Cost device_source_cost(const SourceWork *work) {
 
     double column_bytes = rows * work->columns * 4;
     bool fits = column_bytes <= cache_bytes();
-    double decoded = work->pages * work->visible_share * (fits ? cached_decode_share : 1.0);
+    double share = fits ? cached_decode_share : 1.0;
+    double visible = work->pages * work->visible_share;
+    int workers = feed_workers_worth(visible, work->pages / pages_per_chunk);
+    double feeding = visible * pin_page_ns / (1 + workers) + (workers > 0 ? team_start_ns : 0);
     double by_row = work->pages * (1 - work->visible_share);
-    shared += (decoded + by_row) * r.decode_page_ns;
-    return units(shared / threads() + decoded * pin_page_ns + by_row * by_row_page_ns);
+    shared += (visible * share + by_row) * r.decode_page_ns;
+    return units(shared / threads() + feeding * share + by_row * by_row_page_ns);
 }
 
 Cost device_build_cost(double rows) { return units(rows * rates().build_ns); }

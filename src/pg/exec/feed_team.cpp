@@ -17,16 +17,12 @@
 //
 // Nothing of the leader's transaction changes while workers run: parallel mode is left before feeding ends, so that a
 // statement that writes can be fed like this too.
+#include "pg/cost/feed_workers.h"
 #include "pg/exec/feed.h"
-#include "pg/guc.h"
 
 namespace gpuscan {
 namespace {
 
-// Starting a worker takes the postmaster a fork and the worker a new backend's preparations, together 3 to 10 ms; in that
-// time a process feeds this many pages.
-constexpr uint64 pages_per_worker = 16384;
-constexpr int most_auto_workers = 7; // with the leader's eight they saturate a PCIe 5 x16 link
 constexpr double default_rows_per_page = 100;
 constexpr long longest_sleep = 20; // ms
 
@@ -288,27 +284,12 @@ template <typename Usage> Usage *make_usage(ParallelContext *parallel, uint64 ke
     return usage;
 }
 
-int cores() {
-    static long online;
-    if (online == 0)
-        online = sysconf(_SC_NPROCESSORS_ONLN);
-    return static_cast<int>(online);
-}
-
 } // namespace
 
-// A feeding process keeps one core busy, and its thread in the device process nearly another one.
 int team_size(const ChunkFeed *feed, uint32 nchunks, uint64 npages) {
-    int most = guc_feed_workers;
-    if (most < 0)
-        most = cores() / 2 - 1 < most_auto_workers ? cores() / 2 - 1 : most_auto_workers;
-    if (most > max_parallel_workers)
-        most = max_parallel_workers;
-    if (most <= 0 || nchunks < 2 || !feed->cacheable || IsParallelWorker() || !ActiveSnapshotSet() ||
-        !INTERRUPTS_CAN_BE_PROCESSED())
+    if (!feed->cacheable || IsParallelWorker() || !ActiveSnapshotSet() || !INTERRUPTS_CAN_BE_PROCESSED())
         return 0;
-    uint64 useful = npages / pages_per_worker < nchunks - 1 ? npages / pages_per_worker : nchunks - 1;
-    return useful < static_cast<uint64>(most) ? static_cast<int>(useful) : most;
+    return feed_workers_worth(static_cast<double>(npages), nchunks);
 }
 
 bool feed_with_team(ChunkFeed *feed, const uint32 *chunks, uint32 nchunks, int nworkers) {
