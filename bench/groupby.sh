@@ -51,8 +51,9 @@ set xlabel 'groups'
 set ylabel 'ms'
 set logscale xy
 set format x '10^{%L}'
-set terminal svg enhanced
-plot for [c in "postgres_ms gpuscan_ms kernel_ms"] sprintf("< awk -F, 'NR == 1 || $1 == \"groups\"' %s", csv) \
+set termoption enhanced
+measured = system("awk -F, 'NR > 1 && $5 != \"\" { print \"postgres_ms\"; exit }' " . csv)
+plot for [c in measured." gpuscan_ms kernel_ms"] sprintf("< awk -F, 'NR == 1 || $1 == \"groups\"' %s", csv) \
     using 'groups':c with linespoints title system("echo ".c." | tr _ ' '")
 GNUPLOT
     [[ -f $engine_csv ]] || return 0
@@ -62,7 +63,7 @@ set xlabel 'groups'
 set ylabel 'G rows/s'
 set logscale xy
 set format x '10^{%L}'
-set terminal svg enhanced
+set termoption enhanced
 plot for [w in "chosen device combine single copies hash hash-device"] \
     sprintf("< awk -F, 'NR == 1 || ($1 == \"%s\" && $2 + 0 == 1)' %s", w, csv) using 3:7 with linespoints title w
 GNUPLOT
@@ -72,7 +73,7 @@ set xlabel 'groups'
 set ylabel 'G rows/s'
 set logscale xy
 set format x '10^{%L}'
-set terminal svg enhanced
+set termoption enhanced
 plot for [w in "chosen device"] for [t in "0.00 1.00 2.00"] \
     sprintf("< awk -F, 'NR == 1 || ($1 == \"%s\" && $2 == \"%s\")' %s", w, t, csv) using 3:7 with linespoints title w.', theta '.t
 GNUPLOT

@@ -43,6 +43,9 @@ BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) SELECT id, count(*) FROM t GROUP BY id' INTO plan;
     RAISE NOTICE 'spills groups: %', jsonb_path_exists(plan::jsonb, '$.**."Groups Spilled" ? (@ > 0)');
 END $$;
+SET temp_file_limit = '100MB';
+SELECT check_query('SELECT id, count(*) FROM t GROUP BY id', 'fallback');
+RESET temp_file_limit;
 SET enable_material = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;

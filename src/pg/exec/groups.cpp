@@ -3,7 +3,7 @@
 // The device's replies are kept as they come, page by page, so that nothing is copied twice and no array has to grow. All
 // of them are fetched before the first group is shown: until then the CPU plan can still answer, afterwards no device is
 // needed any more. As many pages stay in memory as a hash aggregation may use (work_mem times hash_mem_multiplier); later
-// ones go to a temporary file, which counts against temp_file_limit, as a hash aggregation's do.
+// ones go to a temporary file; where temp_file_limit could turn that into an error, the CPU plan answers instead.
 //
 // A page is looked at once when it comes (can each of its groups be shown?) and then each time it is shown.
 #include "pg/exec/groups.h"
@@ -48,8 +48,10 @@ void store_in_memory(FragmentRun *run, const char *page, Size size) {
     MemoryContextSwitchTo(old);
 }
 
-void store_in_file(FragmentRun *run, const char *page, Size size) {
+bool store_in_file(FragmentRun *run, const char *page, Size size) {
     GroupStore *store = &run->groups;
+    if (temp_file_limit >= 0)
+        return give_up(run, "the groups do not fit into work_mem, and temp_file_limit is set");
     MemoryContext old = MemoryContextSwitchTo(run->context);
     if (!store->file)
         store->file = BufFileCreateTemp(false);
@@ -57,6 +59,7 @@ void store_in_file(FragmentRun *run, const char *page, Size size) {
     BufFileWrite(store->file, &size, sizeof size);
     BufFileWrite(store->file, const_cast<char *>(page), size);
     store->bytes_on_disk += sizeof size + size;
+    return true;
 }
 
 void read_file(GroupStore *store, void *to, Size size) {
@@ -104,9 +107,8 @@ bool groups_add(FragmentRun *run, const char *reply, Size size) {
         if (!group_can_be_shown(run))
             return false;
     if (store->file || store->bytes + size > get_hash_memory_limit())
-        store_in_file(run, reply, size);
-    else
-        store_in_memory(run, reply, size);
+        return store_in_file(run, reply, size);
+    store_in_memory(run, reply, size);
     return true;
 }
 
