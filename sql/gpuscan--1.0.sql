@@ -17,14 +17,14 @@ COMMENT ON VIEW gpuscan_device IS 'devices of gpuscan, their state and memory';
 CREATE FUNCTION gpuscan_stat_row(
     OUT fragments bigint, OUT fallbacks bigint, OUT row_errors bigint, OUT cancelled bigint,
     OUT pages_cached bigint, OUT pages_decoded bigint, OUT pages_by_row bigint, OUT rows_in bigint,
-    OUT groups_out bigint, OUT chunks_built bigint, OUT chunks_evicted bigint, OUT kernels_compiled bigint,
+    OUT groups_out bigint, OUT tables_reused bigint, OUT chunks_built bigint, OUT chunks_evicted bigint, OUT kernels_compiled bigint,
     OUT link_bytes bigint, OUT device_us bigint, OUT restarts bigint)
 RETURNS record LANGUAGE C STRICT VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'gpuscan_stat_row';
 
 CREATE VIEW gpuscan_stat AS
 SELECT fragments, fallbacks, row_errors, cancelled, pages_cached, pages_decoded, pages_by_row, rows_in, groups_out,
-    chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us, restarts
+    tables_reused, chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us, restarts
 FROM gpuscan_stat_row();
 
 COMMENT ON VIEW gpuscan_stat IS 'counters of gpuscan since the start of the server';

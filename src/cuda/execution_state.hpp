@@ -14,7 +14,7 @@ using codegen::Kernel;
 using codegen::TableKind;
 
 // A collected or finished build.
-struct Table {
+struct Table : BuiltTable {
     codegen::TableShape shape;
     bool collected = false;
     bool finished = false;
@@ -26,6 +26,16 @@ struct Table {
     std::vector<uint64_t> words; // for a kernel that probes it
     BufferRef entries, next;
     std::string description;
+
+    size_t bytes() const override {
+        size_t bytes = 0;
+        for (const std::vector<BufferRef> *buffers : {&keys, &payload, &payload_nulls})
+            for (const BufferRef &buffer : *buffers)
+                bytes += buffer ? buffer->size : 0;
+        for (const BufferRef &buffer : {entries, next})
+            bytes += buffer ? buffer->size : 0;
+        return bytes;
+    }
 };
 
 struct LookupTable {
@@ -60,6 +70,8 @@ class CudaExecution : public Execution {
     CudaExecution(std::shared_ptr<SharedState> state, const Program &program, const std::atomic<uint32_t> *cancel)
         : state_(std::move(state)), program_(program), cancel_(cancel), lane_(state_->lanes->borrow()),
           tables_(program.pipelines.size()), lookups_(program.lookups.size()) {
+        for (std::shared_ptr<Table> &table : tables_)
+            table = std::make_shared<Table>();
         stats_.joins.resize(program.pipelines.size() - 1);
     }
 
@@ -73,6 +85,10 @@ class CudaExecution : public Execution {
     }
     void finish_build(Index pipeline) override {
         quietly([&] { finish(pipeline); });
+    }
+    void use_build(Index pipeline, BuiltTableRef table) override;
+    BuiltTableRef finished_build(Index pipeline) override {
+        return tables_.at(pipeline)->finished ? tables_[pipeline] : nullptr;
     }
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override {
         GroupTable groups;
@@ -119,7 +135,7 @@ class CudaExecution : public Execution {
     RangeSources range_sources(const Pipeline &pipeline, const Input &input);
     void put_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries);
     Table &table_of(const Pipeline &pipeline, Index join) {
-        return tables_[program_.joins[pipeline.joins.first + join].build];
+        return *tables_[program_.joins[pipeline.joins.first + join].build];
     }
     void poll() const {
         if (cancel_ && cancel_->load(std::memory_order_relaxed))
@@ -178,7 +194,7 @@ class CudaExecution : public Execution {
     const Program program_;
     const std::atomic<uint32_t> *cancel_;
     std::shared_ptr<Lane> lane_;
-    std::vector<Table> tables_;
+    std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
     std::vector<LookupTable> lookups_;
     ExecutionStats stats_;
 };

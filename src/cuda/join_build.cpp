@@ -81,7 +81,7 @@ void CudaExecution::reserve_rows(Table &table, uint64_t capacity) {
 }
 
 void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
-    Table &table = tables_.at(index);
+    Table &table = *tables_.at(index);
     const Pipeline &pipeline = program_.pipelines[index];
     if (table.finished)
         throw DeviceError("a join table gets rows after it was finished");
@@ -280,7 +280,7 @@ bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind
 }
 
 void CudaExecution::finish(Index index) {
-    Table &table = tables_.at(index);
+    Table &table = *tables_.at(index);
     const Pipeline &pipeline = program_.pipelines[index];
     if (!table.collected) { // no chunk at all
         Kernel nothing;
@@ -314,6 +314,14 @@ void CudaExecution::finish(Index index) {
         build(table, a, dense ? TableKind::Rows : TableKind::Hash, extent);
     table.finished = true;
     stats_.joins[index] = table.description;
+}
+
+void CudaExecution::use_build(Index index, BuiltTableRef table) {
+    auto mine = std::dynamic_pointer_cast<Table>(table);
+    if (!mine || !mine->finished || tables_.at(index)->collected)
+        throw DeviceError("not a table for an open build pipeline");
+    stats_.joins.at(index) = mine->description + ", kept";
+    tables_[index] = std::move(mine);
 }
 
 } // namespace gpuscan::cuda

@@ -213,7 +213,7 @@ BufferRef Cache::allocate_work(size_t bytes) {
         try {
             return device_.allocate(bytes);
         } catch (const OutOfDeviceMemory &) {
-            if (!evict_one(UINT64_MAX))
+            if (!free_device_memory())
                 throw;
         }
     }
@@ -239,7 +239,7 @@ bool Cache::make_room_for(size_t bytes, uint64_t began, bool *squeezed) {
 void Cache::make_room(size_t bytes) {
     for (;;) {
         const DeviceInfo info = device_.info();
-        if (info.memory_limit - std::min(info.memory_used, info.memory_limit) >= bytes || !evict_one(UINT64_MAX))
+        if (info.memory_limit - std::min(info.memory_used, info.memory_limit) >= bytes || !free_device_memory())
             return;
     }
 }

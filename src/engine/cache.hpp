@@ -110,6 +110,8 @@ class Cache {
     // Evicts until the device itself can give `bytes` (hash tables, results); as far as possible.
     void make_room(size_t bytes);
     void set_budget(size_t bytes);
+    // Gives device memory back that is worth less than cached columns; false: there is none. Set before the first query.
+    void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
     size_t budget() const { return budget_.load(std::memory_order_relaxed); }
     size_t bytes() const { return used_->load(std::memory_order_relaxed); }
 
@@ -131,11 +133,13 @@ class Cache {
     struct Chunk;
     bool make_room_for(size_t bytes, uint64_t began, bool *squeezed);
     bool evict_one(uint64_t before);
+    bool free_device_memory() { return (reclaim_ && reclaim_()) || evict_one(UINT64_MAX); }
     RelationRef drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes);
     static void erase_column(Chunk &chunk, uint32_t column);
 
     Device &device_;
     std::atomic<size_t> budget_;
+    std::function<bool()> reclaim_;
     std::shared_ptr<std::atomic<size_t>> used_ = std::make_shared<std::atomic<size_t>>(0);
     std::atomic<uint64_t> clock_{1};
     std::atomic<uint64_t> evictions_{0};

@@ -96,6 +96,14 @@ struct RowTable {
     }
 };
 
+// The finished table of a build. It does not change any more and may be used by several executions, at once too.
+class BuiltTable {
+  public:
+    virtual ~BuiltTable() = default;
+    virtual size_t bytes() const = 0; // of memory that it holds
+};
+using BuiltTableRef = std::shared_ptr<BuiltTable>;
+
 // What an execution did, for EXPLAIN and the statistics.
 struct ExecutionStats {
     uint64_t rows_in = 0;           // rows that entered pipelines
@@ -120,6 +128,10 @@ class Execution {
     // that many, and may return more.
     virtual void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) = 0;
     virtual void finish_build(ir::Index pipeline) = 0;
+    // Instead of both: a table that another execution on this device has finished. It is the caller's business that the
+    // build would give the same (kept_tables.hpp).
+    virtual void use_build(ir::Index pipeline, BuiltTableRef table) = 0;
+    virtual BuiltTableRef finished_build(ir::Index pipeline) = 0;
     virtual GroupTable run_aggregate(const std::vector<ChunkView> &chunks) = 0;
     virtual RowTable run_rows(const std::vector<ChunkView> &chunks) = 0;
     virtual ExecutionStats stats() const = 0;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -25,6 +26,8 @@ namespace gpuscan {
 class WorkMemory {
   public:
     void charge(size_t bytes); // throws OutOfWorkMemory
+    // Called where a charge does not fit; it is tried again for as long as this returns true. Set before the first charge.
+    void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
     void release(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
     size_t used() const { return used_.load(std::memory_order_relaxed); }
     size_t limit() const { return limit_.load(std::memory_order_relaxed); }
@@ -33,6 +36,7 @@ class WorkMemory {
   private:
     std::atomic<size_t> used_{0};
     std::atomic<size_t> limit_{SIZE_MAX};
+    std::function<bool()> reclaim_;
 };
 using WorkMemoryRef = std::shared_ptr<WorkMemory>;
 

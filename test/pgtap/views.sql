@@ -9,7 +9,7 @@ SELECT has_view('gpuscan_device');
 SELECT has_view('gpuscan_stat');
 SELECT has_view('gpuscan_cache');
 SELECT columns_are('gpuscan_device', ARRAY['kind', 'name', 'state', 'memory_total', 'memory_limit', 'memory_used', 'cache_bytes', 'note', 'pid']);
-SELECT columns_are('gpuscan_stat', ARRAY['fragments', 'fallbacks', 'row_errors', 'cancelled', 'pages_cached', 'pages_decoded', 'pages_by_row', 'rows_in', 'groups_out',
+SELECT columns_are('gpuscan_stat', ARRAY['fragments', 'fallbacks', 'row_errors', 'cancelled', 'pages_cached', 'pages_decoded', 'pages_by_row', 'rows_in', 'groups_out', 'tables_reused',
                                          'chunks_built', 'chunks_evicted', 'kernels_compiled', 'link_bytes', 'device_us', 'restarts']);
 SELECT columns_are('gpuscan_cache', ARRAY['relation', 'database', 'relfilenode', 'column_name', 'device', 'chunks', 'pages', 'bytes', 'hits']);
 SELECT has_function('gpuscan_prewarm', ARRAY['regclass']);

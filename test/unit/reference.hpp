@@ -535,22 +535,32 @@ inline Loaded load(Device &device, const Program &program, Index source, const s
 // An execution of the case whose lookups are set and whose join tables are built.
 inline std::unique_ptr<Execution> start_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel) {
     Program program = parse_program(serialize_program(c.program).data(), serialize_program(c.program).size());
-    auto execution = device.prepare(program, cancel);
-    for (Index l = 0; l < c.lookups.size(); ++l) {
-        Type type = program.lookups[l].type;
-        const auto &entries = c.lookups[l].entries;
-        std::vector<uint8_t> bytes(entries.size() * type_width(type)), nulls(entries.size());
-        for (size_t i = 0; i < entries.size(); ++i) {
-            put_bytes(type, entries[i], &bytes[i * type_width(type)]);
-            nulls[i] = entries[i].null;
+    auto prepare = [&] {
+        auto execution = device.prepare(program, cancel);
+        for (Index l = 0; l < c.lookups.size(); ++l) {
+            Type type = program.lookups[l].type;
+            const auto &entries = c.lookups[l].entries;
+            std::vector<uint8_t> bytes(entries.size() * type_width(type)), nulls(entries.size());
+            for (size_t i = 0; i < entries.size(); ++i) {
+                put_bytes(type, entries[i], &bytes[i * type_width(type)]);
+                nulls[i] = entries[i].null;
+            }
+            execution->set_lookup(l, bytes.data(), nulls.data(), entries.size() - 1);
         }
-        execution->set_lookup(l, bytes.data(), nulls.data(), entries.size() - 1);
-    }
+        return execution;
+    };
+    auto execution = prepare();
     for (Index i = 0; i + 1 < program.pipelines.size(); ++i) {
         Index source = program.pipelines[i].source;
         Loaded data = load(device, program, source, c.sources[source]);
         execution->run_build(i, data.views);
         execution->finish_build(i);
+    }
+    if (program.exprs.size() % 2 != 0) { // the tables outlive their execution
+        auto next = prepare();
+        for (Index i = 0; i + 1 < program.pipelines.size(); ++i)
+            next->use_build(i, execution->finished_build(i));
+        execution = std::move(next);
     }
     return execution;
 }

@@ -347,6 +347,42 @@ TEST_F(SessionTest, ManyChunksAtOnce) {
     EXPECT_EQ(course.status, Status::Invalid);
 }
 
+// The table of a build is used again as long as it would become the same, and goes with its columns.
+TEST_F(SessionTest, JoinTablesAreKept) {
+    auto c = client();
+    const std::shared_ptr<KeptTables> kept = devices.find(DeviceKind::Host)->tables;
+    auto reused = [&] {
+        const uint64_t before = counters.tables_reused.load();
+        Groups groups;
+        Course course{*c, server};
+        EXPECT_TRUE(course.run(false, &groups)) << course.message;
+        EXPECT_EQ(groups, expected_groups(false));
+        return counters.tables_reused.load() - before;
+    };
+    EXPECT_EQ(reused(), 0u);
+    EXPECT_EQ(reused(), 1u);
+    EXPECT_GT(kept->bytes(), 0u);
+    server.dim.visible.reset(1); // read row by row now
+    EXPECT_EQ(reused(), 0u);
+    server.dim.visible.set(1);
+    EXPECT_EQ(reused(), 1u);
+    cache->evict({1663, 5, 2});
+    kept->drop_dead();
+    EXPECT_EQ(kept->bytes(), 0u);
+    EXPECT_EQ(reused(), 0u);
+    EXPECT_EQ(reused(), 1u);
+    // Whoever needs the memory gets it.
+    const WorkMemoryRef memory = devices.find(DeviceKind::Host)->device->work_memory();
+    memory->set_limit(memory->used());
+    memory->charge(1);
+    memory->release(1);
+    EXPECT_EQ(kept->bytes(), 0u);
+    memory->set_limit(SIZE_MAX);
+    kept->set_limit(1);
+    EXPECT_EQ(reused(), 0u);
+    EXPECT_EQ(reused(), 0u);
+}
+
 // What the pass has no room for is not looked at: the next request begins there.
 TEST_F(SessionTest, ManyChunksEndWhereThePassIsFull) {
     auto c = client();

@@ -38,7 +38,7 @@ std::optional<Bounds> bounds_of(const Context &context, const std::vector<ChunkV
     case Op::Column: {
         Bounds all;
         if (e.a > 0) {
-            const PayloadColumn &column = context.tables[p.joins[p.main().joins.first + e.a - 1].build].payload(e.b);
+            const PayloadColumn &column = context.tables[p.joins[p.main().joins.first + e.a - 1].build]->payload(e.b);
             if (!column.has_range)
                 break;
             return Bounds{column.min, column.max};

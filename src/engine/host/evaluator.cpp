@@ -186,7 +186,7 @@ Vec Evaluator::column(const Expr &e, Slot &to, const Batch &batch) {
         return {out, static_cast<uint8_t *>(nulls), false};
     }
     const Join &join = context_.program.joins[pipeline_.joins.first + e.a - 1];
-    const PayloadColumn &payload = context_.tables[join.build].payload(e.b);
+    const PayloadColumn &payload = context_.tables[join.build]->payload(e.b);
     const uint32_t *entries = batch.entries[e.a - 1];
     void *out = buffer(to.values, width);
     k_.gather_narrow(width, payload.stored, batch.n, payload.values.data(), payload.low, entries, out);

@@ -34,7 +34,7 @@ struct Context {
     std::vector<uint8_t> safe;        // of each node: it can raise no error
     std::vector<int128> constants;    // their bits, aligned for vector loads
     std::vector<LookupTable> lookups;
-    std::vector<JoinTable> tables; // by pipeline
+    std::vector<std::shared_ptr<JoinTable>> tables; // by pipeline; nullptr: not finished
 };
 
 class Evaluator {

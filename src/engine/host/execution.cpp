@@ -100,7 +100,7 @@ template <class T> void entry_range(LookupTable &table) {
 } // namespace
 
 HostExecution::HostExecution(const Work &work, const Program &program)
-    : work_(work), builds_(program.pipelines.size()), built_(program.pipelines.size(), 0) {
+    : work_(work), builds_(program.pipelines.size()) {
     context_.program = program;
     context_.canonical = canonical_nodes(program);
     context_.safe = safe_nodes(program);
@@ -147,7 +147,7 @@ void HostExecution::check_chunks(Index pipeline, const std::vector<ChunkView> &c
                 throw DeviceError("chunk column does not have the type of its source");
     }
     for (Index j = 0; j < own.joins.count; ++j)
-        if (!built_[p.joins[own.joins.first + j].build])
+        if (!context_.tables[p.joins[own.joins.first + j].build])
             throw DeviceError("join table not finished");
 }
 
@@ -235,7 +235,7 @@ void collect(const Program &p, const Pipeline &pipeline, const Batch &batch, Eva
 
 void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chunks) {
     const Program &p = context_.program;
-    if (pipeline + 1 >= p.pipelines.size() || built_[pipeline])
+    if (pipeline + 1 >= p.pipelines.size() || context_.tables[pipeline])
         throw DeviceError("not an open build pipeline");
     std::vector<BuildRows> parts(work_.pool.workers());
     std::vector<BatchStorage> storage(work_.pool.workers());
@@ -252,17 +252,28 @@ void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chun
 
 void HostExecution::finish_build(Index pipeline) {
     const Program &p = context_.program;
-    if (pipeline + 1 >= p.pipelines.size() || built_[pipeline])
+    if (pipeline + 1 >= p.pipelines.size() || context_.tables[pipeline])
         throw DeviceError("not an open build pipeline");
     Stopwatch watch(stats_.kernel_us);
     std::vector<BuildRows> &parts = builds_[pipeline];
     if (parts.empty()) // no rows: columns of the right types all the same
         parts.push_back(make_rows(p, p.pipelines[pipeline], work_.memory));
-    context_.tables[pipeline].build(work_, parts);
+    auto table = std::make_shared<JoinTable>();
+    table->build(work_, parts);
     std::vector<BuildRows>().swap(parts);
-    built_[pipeline] = 1;
-    stats_.joins[pipeline] = context_.tables[pipeline].describe();
+    stats_.joins[pipeline] = table->describe();
+    context_.tables[pipeline] = std::move(table);
 }
+
+void HostExecution::use_build(Index pipeline, BuiltTableRef table) {
+    auto mine = std::dynamic_pointer_cast<JoinTable>(table);
+    if (pipeline + 1 >= context_.program.pipelines.size() || context_.tables[pipeline] || !mine)
+        throw DeviceError("not a table for an open build pipeline");
+    stats_.joins[pipeline] = mine->describe() + ", kept";
+    context_.tables[pipeline] = std::move(mine);
+}
+
+BuiltTableRef HostExecution::finished_build(Index pipeline) { return context_.tables.at(pipeline); }
 
 GroupTable HostExecution::run_aggregate(const std::vector<ChunkView> &chunks) {
     Index pipeline = static_cast<Index>(context_.program.pipelines.size() - 1);

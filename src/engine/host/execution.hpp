@@ -13,6 +13,8 @@ class HostExecution : public Execution {
     void set_lookup(ir::Index lookup, const void *values, const uint8_t *nulls, size_t entries) override;
     void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) override;
     void finish_build(ir::Index pipeline) override;
+    void use_build(ir::Index pipeline, BuiltTableRef table) override;
+    BuiltTableRef finished_build(ir::Index pipeline) override;
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
     RowTable run_rows(const std::vector<ChunkView> &chunks) override;
     ExecutionStats stats() const override { return stats_; }
@@ -26,7 +28,6 @@ class HostExecution : public Execution {
     const Work work_;
     Context context_;
     std::vector<std::vector<BuildRows>> builds_; // by pipeline: rows collected so far, per thread
-    std::vector<uint8_t> built_;                 // by pipeline
     ExecutionStats stats_;
 };
 

@@ -151,6 +151,13 @@ uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, ui
     return k;
 }
 
+size_t JoinTable::bytes() const {
+    size_t bytes = bitmap_.bytes() + offsets_.bytes() + slots_.bytes() + entry_words_.bytes();
+    for (const PayloadColumn &column : payload_)
+        bytes += column.values.bytes() + column.nulls.bytes();
+    return bytes;
+}
+
 std::string JoinTable::describe() const {
     size_t bytes = bitmap_.size() * 4 + offsets_.size() * 4 + slots_.size() * sizeof(Slot) + entry_words_.size() * 8;
     for (const PayloadColumn &column : payload_)

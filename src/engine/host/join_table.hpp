@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device.hpp"
 #include "engine/host/batch.hpp"
 #include "engine/host/kernels.hpp"
 #include "engine/host/work.hpp"
@@ -55,11 +56,12 @@ struct ProbeScratch {
     std::vector<uint64_t> words; // wide keys, column by column
 };
 
-class JoinTable {
+class JoinTable : public BuiltTable {
   public:
     // Makes the table of the rows of all parts, which is used up.
     void build(const Work &work, std::vector<BuildRows> &parts);
 
+    size_t bytes() const override;
     bool unique() const { return unique_; }
     size_t rows() const { return rows_; }
     std::string describe() const;

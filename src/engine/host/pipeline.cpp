@@ -146,7 +146,7 @@ bool PipelineRunner::shrink(Step &step, const uint8_t *truth, const uint8_t *nul
 void PipelineRunner::probe(size_t at) {
     Step &step = steps_[at];
     const Join &join = context_.program.joins[pipeline_.joins.first + at];
-    const JoinTable &table = context_.tables[join.build];
+    const JoinTable &table = *context_.tables[join.build];
     Vec keys[max_join_keys];
     for (Index k = 0; k < join.keys.count; ++k)
         keys[k] = evaluator_.evaluate_full(context_.program.lists[join.keys.first + k], step.batch);

@@ -29,6 +29,7 @@ namespace {
 constexpr size_t least_host_work = size_t(256) << 20; // for rows in transit, and for executions, beside a small cache
 constexpr size_t work_part = 4;                       // of the machine's memory for executions at most
 constexpr size_t cuda_cache_percent = 80;             // of the GPU's share
+constexpr size_t kept_part = 16; // of the memory of executions for join tables that nobody uses now
 constexpr std::chrono::seconds cuda_patience{60};
 
 unsigned thread_count(uint32_t setting) {
@@ -127,6 +128,7 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
     const size_t work = std::max<size_t>(options_.area->cache_size.load(), least_host_work);
     served.device->work_memory()->set_limit(std::min(work, machine / work_part));
     if (served.kind == DeviceKind::Host) {
+        served.tables->set_limit(served.device->work_memory()->limit() / kept_part);
         const size_t cache = options_.area->cache_size.load();
         served.device->set_memory_limit(cache + std::max(cache / 2, least_host_work));
         served.cache.set_budget(cache);
@@ -135,6 +137,7 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
     const size_t share = std::min<uint32_t>(options_.area->device_share.load(), 100);
     const size_t limit = served.device->info().memory_total / 100 * share;
     served.device->set_memory_limit(limit);
+    served.tables->set_limit(limit / kept_part);
     served.cache.set_budget(limit / 100 * cuda_cache_percent);
 }
 
@@ -157,11 +160,13 @@ void DeviceSetup::update_entries() {
 }
 
 void DeviceSetup::evict_gone() {
-    for (const ServedDeviceRef &served : devices_.all())
+    for (const ServedDeviceRef &served : devices_.all()) {
         served->cache.evict_gone([](const std::string &path) {
             struct stat file;
             return stat(path.c_str(), &file) == 0 && file.st_size > 0;
         });
+        served->tables->drop_dead();
+    }
 }
 
 } // namespace gpuscan

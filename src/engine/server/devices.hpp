@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/cache.hpp"
+#include "engine/kept_tables.hpp"
 #include "engine/server/protocol.hpp"
 #include "engine/server/shared_source.hpp"
 
@@ -16,11 +17,23 @@ namespace gpuscan {
 
 struct ServedDevice {
     ServedDevice(protocol::DeviceKind kind, std::unique_ptr<Device> device, size_t cache_budget)
-        : kind(kind), device(std::move(device)), cache(*this->device, cache_budget) {}
+        : kind(kind), device(std::move(device)), cache(*this->device, cache_budget) {
+        // Kept tables are of the memory that the host device counts as executions', a GPU as everybody's.
+        std::weak_ptr<KeptTables> kept = tables;
+        auto reclaim = [kept] {
+            const std::shared_ptr<KeptTables> there = kept.lock();
+            return there && there->drop_one();
+        };
+        if (kind == protocol::DeviceKind::Host)
+            this->device->work_memory()->set_reclaim(reclaim);
+        else
+            cache.set_reclaim(reclaim);
+    }
 
     const protocol::DeviceKind kind;
     const std::unique_ptr<Device> device;
     Cache cache; // after the device: goes before it
+    const std::shared_ptr<KeptTables> tables = std::make_shared<KeptTables>();
 };
 using ServedDeviceRef = std::shared_ptr<ServedDevice>;
 

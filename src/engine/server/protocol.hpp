@@ -100,7 +100,8 @@ struct DeviceEntry {
 struct Counters {
     std::atomic<uint64_t> fragments, fallbacks, row_errors, cancelled;
     std::atomic<uint64_t> pages_cached, pages_decoded, pages_by_row, rows_in, groups_out;
-    std::atomic<uint64_t> chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us, restarts;
+    std::atomic<uint64_t> tables_reused, chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us,
+        restarts;
 };
 
 struct Slot {

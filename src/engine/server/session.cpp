@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "engine/build_identity.hpp"
 #include "engine/server/column_message.hpp"
 
 namespace gpuscan {
@@ -13,7 +14,8 @@ using namespace protocol;
 namespace {
 
 constexpr size_t build_part = 4; // room is made for a hash table up to this part of the device's memory
-constexpr int run_attempts = 3;  // of the main pipeline, evicting in between when the device runs out of memory
+constexpr size_t most_identity_bytes = size_t(1) << 20; // a build with larger lookups or masks is not recognised
+constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
 
 void check(bool good, const char *what) {
     if (!good)
@@ -79,6 +81,8 @@ void Session::reset() {
     feeds_.clear();
     execution_.reset();
     lookups_.clear();
+    table_ids_.clear();
+    first_pass_ = true;
     program_ = Program();
     pipeline_ = 0;
     any_pass_ = false;
@@ -165,6 +169,7 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
         merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel);
     feeds_.resize(program_.sources.size());
     lookups_.resize(program_.lookups.size());
+    table_ids_.resize(program_.pipelines.size());
     OpenReply reply = {};
     reply.device = static_cast<uint32_t>(device_->kind);
     copy_text(reply.name, sizeof reply.name, device_->device->info().name);
@@ -446,6 +451,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
         run_main(input, request.last != 0);
     source.release(request.last != 0);
     pipeline_ += request.last != 0;
+    first_pass_ = request.last != 0;
 
     const ExecutionStats stats = execution_->stats();
     count(stats);
@@ -462,7 +468,40 @@ void Session::run(MessageReader &in, MessageWriter &out) {
         copy_text(reinterpret_cast<char *>(out.part(64)), 64, stats.joins[i]);
 }
 
+// What the table of this build depends on; false: on something that cannot be recognised the next time.
+bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIdentity &identity) {
+    const ir::Pipeline &p = program_.pipelines[pipeline];
+    for (ir::Index k = 0; k < p.joins.count; ++k)
+        if (table_ids_[program_.joins[p.joins.first + k].build] == 0)
+            return false;
+    size_t lookup_bytes = 0;
+    for (size_t i = 0; i < lookups_.size(); ++i)
+        if (program_.lookups[i].source == p.source)
+            lookup_bytes += lookups_[i].values.size() + lookups_[i].nulls.size();
+    if (lookup_bytes > most_identity_bytes || !feed(p.source).identify(input, identity) ||
+        identity.bytes.size() > most_identity_bytes)
+        return false;
+    identity.bytes += describe_build(
+        program_, pipeline,
+        [this](ir::Index lookup) {
+            return LookupContents{&lookups_[lookup].values, &lookups_[lookup].nulls};
+        },
+        [this](ir::Index build) { return table_ids_[build]; });
+    return true;
+}
+
 void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
+    BuildIdentity identity;
+    const bool keep = last && first_pass_ && identify_build(pipeline, input, identity);
+    if (keep) {
+        const KeptTables::Found found = device_->tables->find(identity);
+        if (found.table) {
+            execution_->use_build(pipeline, found.table);
+            table_ids_[pipeline] = found.id;
+            counters_.tables_reused.fetch_add(1, std::memory_order_relaxed);
+            return;
+        }
+    }
     // A build cannot be repeated when it fails half-way, so the room for its table is made before.
     const ir::Pipeline &p = program_.pipelines[pipeline];
     size_t width = 16;
@@ -475,6 +514,8 @@ void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
         execution_->run_build(pipeline, input.chunks);
     if (last)
         execution_->finish_build(pipeline);
+    if (keep)
+        table_ids_[pipeline] = device_->tables->keep(std::move(identity), execution_->finished_build(pipeline));
 }
 
 // A pass of the main pipeline, tried again with more of the device's memory where that was too little.

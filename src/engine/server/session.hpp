@@ -80,6 +80,7 @@ class Session {
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline) const;
     void run_build(uint32_t pipeline, const PassInput &input, bool last);
+    bool identify_build(uint32_t pipeline, const PassInput &input, BuildIdentity &identity);
     void run_main(const PassInput &input, bool last);
     void collect_rows(const PassInput &input);
     template <class Run> auto with_room(Run run) -> decltype(run());
@@ -97,7 +98,9 @@ class Session {
     std::unique_ptr<Execution> execution_;
     std::vector<std::unique_ptr<SourceFeed>> feeds_;
     std::vector<LookupTable> lookups_;
-    uint32_t pipeline_ = 0; // the one that runs next
+    uint32_t pipeline_ = 0;           // the one that runs next
+    std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the kept ones, 0: not kept
+    bool first_pass_ = true;          // of that pipeline
     std::unique_ptr<GroupMerger> merger_;
     bool any_pass_ = false; // of the main pipeline
     GroupTable groups_;

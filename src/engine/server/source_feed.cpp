@@ -324,6 +324,29 @@ void SourceFeed::add_to(PassInput &input) {
     batched_->add_to(input);
 }
 
+bool SourceFeed::identify(const PassInput &input, BuildIdentity &identity) const {
+    const bool own = std::any_of(held_.begin(), held_.end(), [](const HeldChunk &held) { return held.is_private; });
+    if (own || input.chunks.size() != held_.size())
+        return false;
+    auto put = [&identity](const void *from, size_t size) {
+        identity.bytes.append(static_cast<const char *>(from), size);
+    };
+    auto put_number = [&put](uint64_t number) { put(&number, sizeof number); };
+    put_number(held_.size());
+    for (const HeldChunk &held : held_) {
+        put_number(held.rows.nrows);
+        put_number(held.rows.row_mask.size());
+        put(held.rows.row_mask.data(), held.rows.row_mask.size() * sizeof(uint64_t));
+        for (const ColumnValues &column : held.columns)
+            for (const BufferRef &buffer : {column.values, column.nulls}) {
+                put_number(reinterpret_cast<uintptr_t>(buffer.get()));
+                if (buffer)
+                    identity.read.push_back(buffer);
+            }
+    }
+    return true;
+}
+
 void SourceFeed::release(bool last) {
     build_.reset();
     size_t bytes = 0, private_bytes = 0;

@@ -1,0 +1,25 @@
+// What a build pipeline computes, as bytes: two builds with equal bytes, over equal rows, give equal tables.
+//
+// Written is what is reached from the pipeline, in the order of the walk, and not the program's own numbering: the same
+// dimension with the same filter is the same build in every query. Constants and the contents of lookups stand for
+// themselves, tables that the pipeline probes for their id (kept_tables.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/program.hpp"
+
+namespace gpuscan {
+
+struct LookupContents {
+    const std::vector<uint8_t> *values, *nulls;
+};
+
+std::string describe_build(const Program &program, ir::Index pipeline,
+                           const std::function<LookupContents(ir::Index)> &lookup,
+                           const std::function<uint64_t(ir::Index)> &table_id);
+
+} // namespace gpuscan

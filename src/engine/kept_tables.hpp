@@ -1,0 +1,65 @@
+// Join tables that outlive the execution that built them: the next one with the same build uses them again.
+//
+// A table is a pure function of what its build reads, so it is kept under exactly that (BuildIdentity): the pipeline with
+// its constants and the contents of its lookups, the tables that it probes itself, and the rows: which buffers of the
+// column cache, and which of their rows. Rows of a published chunk are never written again (chunk.hpp), and a buffer is
+// known by its owner, not by its address alone; so equal identities are equal rows, whatever happened to the relation.
+// Visibility plays no part here: it has been decided when the session's chunks were staged, for every query anew.
+//
+// A build that read anything else (rows decoded by the backend, chunks of the session's own, several passes) has no
+// identity and is not kept.
+//
+// The tables count against the memory of their device like those in use, and go before cached columns when somebody needs
+// that memory; the least recently used goes first. A table whose columns are gone can never be found again and goes too.
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/device.hpp"
+
+namespace gpuscan {
+
+struct BuildIdentity {
+    std::string bytes; // compared in full
+    std::vector<std::weak_ptr<Buffer>> read;
+};
+
+class KeptTables {
+  public:
+    struct Found {
+        BuiltTableRef table; // nullptr: not here
+        uint64_t id = 0;     // never given twice
+    };
+    Found find(const BuildIdentity &identity);
+    // Takes a table; answers its id, 0 when it is too large to be kept.
+    uint64_t keep(BuildIdentity identity, BuiltTableRef table);
+
+    // Lets the least recently used table go; false: there is none.
+    bool drop_one();
+    // Lets those go whose columns are gone.
+    void drop_dead();
+    void set_limit(size_t bytes);
+    size_t bytes() const;
+
+  private:
+    struct Entry {
+        BuildIdentity identity;
+        BuiltTableRef table;
+        uint64_t id;
+    };
+    using Entries = std::list<Entry>; // the most recently used first
+    void take_out(Entries::iterator entry, Entries &out);
+    void shrink(size_t limit, Entries &out);
+
+    mutable std::mutex lock_;
+    Entries entries_;
+    std::unordered_map<std::string, Entries::iterator> found_;
+    size_t bytes_ = 0, limit_ = size_t(256) << 20;
+    uint64_t next_id_ = 1;
+};
+
+} // namespace gpuscan
