@@ -325,8 +325,12 @@ void SourceFeed::add_to(PassInput &input) {
 }
 
 bool SourceFeed::identify(const PassInput &input, BuildIdentity &identity) const {
-    const bool own = std::any_of(held_.begin(), held_.end(), [](const HeldChunk &held) { return held.is_private; });
-    if (own || input.chunks.size() != held_.size())
+    // Rows that nobody else has, or that no buffer stands for.
+    auto nameless = [](const HeldChunk &held) {
+        return held.is_private || std::any_of(held.columns.begin(), held.columns.end(),
+                                              [](const ColumnValues &column) { return !column.values; });
+    };
+    if (input.chunks.size() != held_.size() || std::any_of(held_.begin(), held_.end(), nameless))
         return false;
     auto put = [&identity](const void *from, size_t size) {
         identity.bytes.append(static_cast<const char *>(from), size);
