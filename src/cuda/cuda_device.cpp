@@ -33,6 +33,7 @@ class CudaDeviceImpl : public CudaDevice {
         s.pinned = std::make_shared<PinnedMemory>(s.driver, s.context);
         s.lanes = std::make_shared<LanePool>(s.driver, s.context, s.memory, s.pinned);
         s.kernels = std::make_shared<KernelCache>(s.driver, s.context, compiler, s.architecture, options.cache_dir);
+        s.prepared = std::make_shared<PreparedKernels>(s.kernels);
         register_pool(options);
         s.memory->warm_up(std::min<size_t>(first_pool_bytes, s.memory_total / 16));
         warm_ = std::thread([state = state_, compiler] {

@@ -128,6 +128,11 @@ class CudaExecution : public Execution {
     // what all runs do (execution.cpp)
     Input describe(const Pipeline &pipeline, const std::vector<ChunkView> &chunks);
     codegen::Request request(Index pipeline, const Input &input);
+    Kernel generate(const codegen::Request &request) {
+        if (shape_.empty())
+            shape_ = PreparedKernels::shape_of(program_);
+        return state_->prepared->generate(shape_, request);
+    }
     std::vector<uint64_t> argument(const Kernel &kernel, Index pipeline, const Input &input);
     void run_slices(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words, const Input &input,
                     unsigned threads, size_t shared, double rows_per_ms);
@@ -147,7 +152,7 @@ class CudaExecution : public Execution {
         return buffer;
     }
     CUfunction tables_function(const char *name) {
-        return state_->kernels->get(tables_source, cancel_, &stats_.compile_us)->function(name);
+        return state_->prepared->get(tables_source, cancel_, &stats_.compile_us)->function(name);
     }
 
     // join tables (join_build.cpp)
@@ -192,6 +197,7 @@ class CudaExecution : public Execution {
 
     std::shared_ptr<SharedState> state_;
     const Program program_;
+    std::string shape_; // of the program, for prepared kernels
     const std::atomic<uint32_t> *cancel_;
     std::shared_ptr<Lane> lane_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more

@@ -115,7 +115,7 @@ void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_
     if (group.grouping == Grouping::Dense) {
         codegen::Request trial = request;
         trial.group.grouping = Grouping::Shared;
-        const size_t bytes = std::max<size_t>(1, extent * codegen::generate(trial).cell_bytes);
+        const size_t bytes = std::max<size_t>(1, extent * generate(trial).cell_bytes);
         // Where few rows may come, a large table to clear and to merge would cost more than it saves, and the join
         // tables want the memory for their cache.
         const size_t large = filtered ? 0 : std::min(tuning.large_bytes, most);
@@ -156,7 +156,7 @@ void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_
         return;
     group.cells = tuning.cells;
     group.copies = tuning.cell_copies;
-    const Kernel trial = codegen::generate(request);
+    const Kernel trial = generate(request);
     while (group.cells > least_cells &&
            group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes) > tuning.block_bytes)
         group.cells /= 2;
@@ -168,8 +168,8 @@ uint64_t CudaExecution::count_groups(codegen::Request request, const Input &inpu
     request.group.count_only = true;
     request.group.cells = 0;
     request.group.threads = codegen::block_threads;
-    const Kernel kernel = codegen::generate(request);
-    ModuleRef module = state_->kernels->get(kernel.source, cancel_, &stats_.compile_us);
+    const Kernel kernel = generate(request);
+    ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
     const BufferRef sketch = zeroed(codegen::sketch_registers * sizeof(uint32_t));
     std::vector<uint64_t> words = argument(kernel, request.pipeline, input);
     words[kernel.sink + AggregateWords::table] = address_of(*sketch);
@@ -218,7 +218,7 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     uint64_t extent = 1;
     r.group.grouping = Grouping::None;
     if (pipeline.keys.count > 0 && plan_dense(pipeline, input, sources, r, keys, extent) &&
-        extent * codegen::generate(r).entry_words * sizeof(uint64_t) > state_->groups.dense_bytes)
+        extent * generate(r).entry_words * sizeof(uint64_t) > state_->groups.dense_bytes)
         r.group.grouping = Grouping::Hash; // too large a table: by key then, in one word, as the numbers are
     size_t shared = 0;
     if (r.group.grouping != Grouping::None)
@@ -226,8 +226,8 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     const bool hashed = r.group.grouping == Grouping::Hash || r.group.grouping == Grouping::Wide;
     stats_.grouping = r.group.grouping == Grouping::None ? "none" : hashed ? "hash" : "dense";
 
-    const Kernel kernel = codegen::generate(r);
-    ModuleRef module = state_->kernels->get(kernel.source, cancel_, &stats_.compile_us);
+    const Kernel kernel = generate(r);
+    ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
     const CUfunction function = module->function(Kernel::name);
     if (shared > 0)
         state_->driver->check(state_->driver->cuFuncSetAttribute(function, function_attribute_max_dynamic_shared,

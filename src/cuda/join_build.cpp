@@ -87,10 +87,10 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
         throw DeviceError("a join table gets rows after it was finished");
     const Input input = describe(pipeline, chunks);
     const codegen::Request r = request(index, input);
-    Kernel kernel = codegen::generate(r);
+    Kernel kernel = generate(r);
     start_collecting(index, table, kernel);
     // Once a payload column could be NULL its flags are kept for all runs; this run's kernel may not write them.
-    ModuleRef module = state_->kernels->get(kernel.source, cancel_, &stats_.compile_us);
+    ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
     const CUfunction function = module->function(Kernel::name);
 
     size_t row_bytes = 0;

@@ -5,14 +5,21 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 namespace gpuscan::cuda {
 
 namespace {
 
-constexpr auto spin_time = std::chrono::microseconds(300); // a hot query's kernel takes less
-constexpr long sleep_ns = 30000;
+constexpr auto spin_time = std::chrono::microseconds(50);
+constexpr long sleep_ns = 20000; // the device process's timers have no slack
 constexpr size_t least_scratch = size_t(256) << 10;
+constexpr unsigned fewest_cores_to_spin = 3;
+
+bool may_spin() {
+    static const bool enough = std::thread::hardware_concurrency() >= fewest_cores_to_spin;
+    return enough;
+}
 
 } // namespace
 
@@ -130,7 +137,7 @@ void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds sp
             cancelled = true;
             driver_->cuMemsetD8Async(cancel_word(), 1, 1, control_stream_);
         }
-        if (std::chrono::steady_clock::now() - start >= spin) {
+        if (!may_spin() || std::chrono::steady_clock::now() - start >= spin) {
             const timespec pause = {0, sleep_ns};
             nanosleep(&pause, nullptr);
         }

@@ -167,8 +167,8 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     RowTable rows;
     if (input.tiles == 0)
         return rows;
-    const Kernel kernel = codegen::generate(request(index, input));
-    const ModuleRef module = state_->kernels->get(kernel.source, cancel_, &stats_.compile_us);
+    const Kernel kernel = generate(request(index, input));
+    const ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
     const CUfunction function = module->function(Kernel::name);
 
     RowArea area;

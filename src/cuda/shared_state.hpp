@@ -11,6 +11,7 @@
 #include "cuda/kernel_cache.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory.hpp"
+#include "cuda/prepared_kernels.hpp"
 
 namespace gpuscan::cuda {
 
@@ -52,6 +53,7 @@ struct SharedState {
     std::shared_ptr<PinnedMemory> pinned;
     std::shared_ptr<LanePool> lanes;
     std::shared_ptr<KernelCache> kernels;
+    std::shared_ptr<PreparedKernels> prepared; // the same, by what kernels are generated from
     GroupTuning groups;
     GroupCounts group_counts;
 

@@ -139,6 +139,7 @@ void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef
     if (others.any()) {
         auto next = std::make_shared<ChunkVersion>(*version);
         others.for_each([&](uint32_t page) { next->forget_page(page); });
+        next->summarize();
         right = std::move(next);
     }
     std::lock_guard<std::mutex> guard(lock_);
@@ -182,6 +183,7 @@ void Cache::Token::release() {
 
 void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, uint64_t map_lsn, bool cold) {
     uint64_t now = cold ? 0 : tick();
+    version->summarize();
     ChunkRef old; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
     Chunk &chunk = token.relation_->chunks[token.number_];

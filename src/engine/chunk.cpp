@@ -26,7 +26,15 @@ PageBits ChunkVersion::cpu_only(const std::vector<uint32_t> &wanted) const {
     return bits;
 }
 
+void ChunkVersion::summarize() {
+    const uint32_t npages = known_pages.count();
+    whole_pages = garbage_rows() == 0 && known_pages == PageBits::first(npages) ? npages : 0;
+    for (auto &column : columns)
+        column.second.whole = column.second.have.contains(known_pages);
+}
+
 void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
+    whole_pages = 0;
     pages[page] = {lsn, nrows, rows};
     known_pages.set(page);
     nrows += rows;
@@ -36,6 +44,7 @@ void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
 void ChunkVersion::forget_page(uint32_t page) {
     if (!known(page))
         return;
+    whole_pages = 0;
     known_pages.reset(page);
     live_rows -= pages[page].nrows;
     for (auto &column : columns)

@@ -43,7 +43,8 @@ struct ColumnValues {
 
 // Rows that no page in `have` stands for hold zeros or garbage.
 struct ColumnData : ColumnValues {
-    PageBits have; // pages whose rows are decoded
+    PageBits have;      // pages whose rows are decoded
+    bool whole = false; // all known pages are among them; by ChunkVersion::summarize()
 };
 
 // Pages of which the device could not decode these columns together (toasted or compressed values).
@@ -59,7 +60,11 @@ struct ChunkVersion {
     std::vector<PageRows> pages;            // by page; means something for known pages only
     std::map<uint32_t, ColumnData> columns; // by the column's number in its relation
     std::vector<CpuPages> cpu_pages;
+    // By summarize(): pages 0..whole_pages-1 are known, no others, and all rows are theirs. 0: it is not so.
+    uint32_t whole_pages = 0;
 
+    // Notes what a hot query wants to know without a look at every page. Before publication, after the last change.
+    void summarize();
     bool known(uint32_t page) const { return known_pages.test(page); }
     // Pages that are known and decoded in all of the columns.
     PageBits have(const std::vector<uint32_t> &columns) const;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "cuda/kernel_cache.hpp"
+#include "cuda/prepared_kernels.hpp"
 #include "engine/codegen.hpp"
 #include "engine/device.hpp"
 #include "program_builder.hpp"
@@ -54,6 +54,19 @@ class CodegenTest : public ::testing::Test {
         }
     }
 
+    // What is generated, and that those who have it prepared get the same: all requests of these tests stand side by side.
+    static Kernel generated(const Request &request) {
+        static cuda::PreparedKernels prepared(nullptr);
+        const Kernel kernel = codegen::generate(request);
+        const std::string shape = cuda::PreparedKernels::shape_of(*request.program);
+        for (int i = 0; i < 2; ++i) {
+            const Kernel same = prepared.generate(shape, request);
+            EXPECT_EQ(same.source, kernel.source);
+            EXPECT_EQ(same.words, kernel.words);
+        }
+        return kernel;
+    }
+
     static void compile_all(const Program &program, const std::vector<TableShape> &tables, bool nulls,
                             codegen::GroupShape group) {
         Request request;
@@ -81,7 +94,7 @@ class CodegenTest : public ::testing::Test {
         }
         request.group = group;
         parse_program(serialize_program(program).data(), serialize_program(program).size());
-        compile(codegen::generate(request).source);
+        compile(generated(request).source);
     }
 };
 
@@ -256,7 +269,7 @@ TEST_F(CodegenTest, BuildOfEveryType) {
         Request request;
         request.program = &b.program;
         request.source_nullable.assign(8, nulls);
-        const Kernel kernel = codegen::generate(request);
+        const Kernel kernel = generated(request);
         EXPECT_EQ(kernel.payload_nullable.size(), 8u);
         EXPECT_EQ(kernel.payload_nullable[0], nulls);
         compile(kernel.source);
@@ -292,13 +305,13 @@ TEST_F(CodegenTest, RowsOfEveryType) {
         request.pipeline = 1;
         request.source_nullable.assign(8, nulls);
         request.tables = {&shape};
-        const Kernel kernel = codegen::generate(request);
+        const Kernel kernel = generated(request);
         EXPECT_EQ(kernel.payload_nullable, std::vector<uint8_t>(outputs.size(), nulls));
         EXPECT_EQ(kernel.cached_rows, variant == 5 ? 0u : kernel.cached_rows / 32 * 32);
         EXPECT_EQ(kernel.limit != 0, variant % 3 == 2);
         compile(kernel.source);
         request.row_cache = false;
-        const Kernel plain = codegen::generate(request);
+        const Kernel plain = generated(request);
         EXPECT_EQ(plain.cached_rows, 0u);
         compile(plain.source);
     }
@@ -312,7 +325,7 @@ TEST_F(CodegenTest, FixedKernels) {
 
 // Other constants, the same text.
 TEST_F(CodegenTest, ConstantsAreNotInTheText) {
-    std::string texts[2];
+    std::string texts[2], shapes[2];
     for (int i = 0; i < 2; ++i) {
         ProgramBuilder b;
         SourceColumn c{};
@@ -324,9 +337,11 @@ TEST_F(CodegenTest, ConstantsAreNotInTheText) {
         request.program = &b.program;
         request.source_nullable = {0};
         request.group.sums = {SumKind::Narrow};
-        texts[i] = codegen::generate(request).source;
+        texts[i] = generated(request).source;
+        shapes[i] = cuda::PreparedKernels::shape_of(b.program);
     }
     EXPECT_EQ(texts[0], texts[1]);
+    EXPECT_EQ(shapes[0], shapes[1]);
 }
 
 } // namespace

@@ -215,12 +215,10 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
     for (const StageManyEntry &entry : entries) {
         check(entry.npages <= pages_per_chunk, "too many pages");
         PageBits visible;
-        if (entry.all_visible)
-            visible = PageBits::first(entry.npages);
-        else
+        if (!entry.all_visible)
             visible.read(in.part(bitmap_bytes), entry.npages);
-        const uint32_t pages = entry.all_visible ? entry.npages : visible.count();
-        held.push_back(source.stage_complete(entry.chunk, entry.map_lsn, visible, pages));
+        held.push_back(
+            source.stage_complete(entry.chunk, entry.map_lsn, entry.npages, entry.all_visible ? nullptr : &visible));
         if (source.pass_full())
             break;
     }

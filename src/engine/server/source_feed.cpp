@@ -105,22 +105,38 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     }
 }
 
-bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, const PageBits &visible, uint32_t pages) {
+bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible) {
     check(relation_ != nullptr, "the source is not a relation");
     check(!shared_->is_staged(chunk), "the chunk is staged already");
     check(map_lsn != 0, "the map page has no LSN");
     const Cache::Snapshot now = cache_.chunk(relation_, chunk);
-    if (!now.version || now.map_lsn != map_lsn || !now.version->known_pages.contains(visible))
+    if (!now.version || now.map_lsn != map_lsn)
         return false;
+    std::vector<const ColumnData *> columns;
+    columns.reserve(ids_.size());
     for (uint32_t id : ids_) {
         const auto column = now.version->columns.find(id);
-        if (column == now.version->columns.end() || !column->second.have.contains(visible))
+        if (column == now.version->columns.end())
             return false;
+        columns.push_back(&column->second);
+    }
+    const bool whole = visible == nullptr && npages != 0 && now.version->whole_pages == npages &&
+                       std::all_of(columns.begin(), columns.end(), [](const ColumnData *c) { return c->whole; });
+    if (whole) {
+        HeldChunk held;
+        held.rows.nrows = held.rows.participating = now.version->nrows;
+        hold(*now.version, std::move(held), false);
+        count_hits(npages);
+    } else {
+        const PageBits bits = visible != nullptr ? *visible : PageBits::first(npages);
+        if (!now.version->known_pages.contains(bits) ||
+            !std::all_of(columns.begin(), columns.end(), [&](const ColumnData *c) { return c->have.contains(bits); }))
+            return false;
+        hold(*now.version, bits, false);
+        count_hits(bits.count());
     }
     shared_->note_staged(chunk);
     cache_.touch(relation_, chunk, cached_);
-    hold(*now.version, visible, false);
-    count_hits(pages);
     return true;
 }
 
@@ -216,6 +232,10 @@ void SourceFeed::count_hits(uint32_t pages) {
 void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered, bool is_private) {
     HeldChunk held;
     held.rows = covered_rows(version, covered);
+    hold(version, std::move(held), is_private);
+}
+
+void SourceFeed::hold(const ChunkVersion &version, HeldChunk held, bool is_private) {
     if (held.rows.participating == 0)
         return;
     held.columns.reserve(ids_.size());

@@ -38,8 +38,8 @@ class SourceFeed {
         PageBits pages; // covered or missing
     };
     Staged stage(const protocol::StageRequest &request, const PageBits &visible, const uint64_t *lsns);
-    // Holds the chunk if the cache has all visible pages of it, right at this map LSN; `pages`: how many those are.
-    bool stage_complete(uint32_t chunk, uint64_t map_lsn, const PageBits &visible, uint32_t pages);
+    // Holds the chunk if the cache has all visible pages of it, right at this map LSN; `visible` nullptr: all npages are.
+    bool stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible);
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
                                    const std::atomic<uint32_t> *cancel);
     Staged publish(const std::vector<uint16_t> &bad, bool map_unchanged);
@@ -86,6 +86,7 @@ class SourceFeed {
                        Cache::Token token);
     void drop_bad_pages(const std::vector<uint16_t> &bad);
     void hold(const ChunkVersion &version, const PageBits &covered, bool is_private);
+    void hold(const ChunkVersion &version, HeldChunk held, bool is_private); // its rows are filled in
     void keep(HeldChunk chunk);
     void count_hits(uint32_t pages);
     void note_codes(size_t column, int64_t code);

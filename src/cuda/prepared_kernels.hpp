@@ -1,0 +1,38 @@
+// Kernels by what they are generated from: an execution whose kernel has been needed before, with these or other constants,
+// neither writes its text nor hashes it.
+//
+// The key is everything that codegen::generate() looks at, compared in full: the program without the values of its
+// constants, what is known of columns and lookups, the shapes of tables and groups. It takes a microsecond to put
+// together; the text takes some fifty to write and twenty to hash, several times per run while a grouping is chosen.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "cuda/kernel_cache.hpp"
+#include "engine/codegen.hpp"
+
+namespace gpuscan::cuda {
+
+class PreparedKernels {
+  public:
+    explicit PreparedKernels(std::shared_ptr<KernelCache> kernels) : kernels_(std::move(kernels)) {}
+
+    // As codegen::generate(); `program` is shape_of(*request.program).
+    codegen::Kernel generate(const std::string &program, const codegen::Request &request);
+    // As KernelCache::get().
+    ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us);
+
+    // The bytes of a program that kernels depend on.
+    static std::string shape_of(const Program &program);
+    static std::string key(const std::string &program, const codegen::Request &request);
+
+  private:
+    const std::shared_ptr<KernelCache> kernels_;
+    std::mutex lock_;
+    std::unordered_map<std::string, std::shared_ptr<const codegen::Kernel>> generated_; // by key()
+    std::unordered_map<std::string, ModuleRef> modules_;                                // by source
+};
+
+} // namespace gpuscan::cuda
