@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "cuda/decode.hpp"
 #include "cuda/execution.hpp"
@@ -34,22 +33,18 @@ class CudaDeviceImpl : public CudaDevice {
         s.lanes = std::make_shared<LanePool>(s.driver, s.context, s.memory, s.pinned);
         s.kernels = std::make_shared<KernelCache>(s.driver, s.context, compiler, s.architecture, options.cache_dir);
         s.prepared = std::make_shared<PreparedKernels>(s.kernels);
+        // While shared_buffers is registered: the kernels that every query may need, and NVRTC itself, which takes 0.3 s to
+        // start, even if those kernels come from disk.
+        s.kernels->start(tables_source);
+        s.kernels->start(decode_source);
+        s.kernels->warm_up();
         register_pool(options);
         s.memory->warm_up(std::min<size_t>(first_pool_bytes, s.memory_total / 16));
-        warm_ = std::thread([state = state_, compiler] {
-            try {
-                compiler->warm_up(state->architecture);
-                state->kernels->get(tables_source, nullptr, nullptr);
-                state->kernels->get(decode_source, nullptr, nullptr);
-            } catch (const std::exception &) {
-                // Whoever needs these kernels will meet the error itself.
-            }
-        });
     }
 
     ~CudaDeviceImpl() override {
-        warm_.join();
         SharedState &s = *state_;
+        s.kernels->settle();
         if (s.pool && s.driver->cuCtxSetCurrent(s.context) == success)
             s.driver->cuMemHostUnregister(const_cast<uint8_t *>(registered_));
         // The primary context stays: buffers may outlive the device, and the process is about to end anyway.
@@ -199,7 +194,6 @@ class CudaDeviceImpl : public CudaDevice {
 
     std::shared_ptr<SharedState> state_;
     const uint8_t *registered_ = nullptr;
-    std::thread warm_;
 };
 
 } // namespace

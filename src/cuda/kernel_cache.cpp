@@ -1,12 +1,15 @@
 // Compiling, remembering and loading kernels; see kernel_cache.hpp.
 #include "cuda/kernel_cache.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "cuda/embedded.hpp"
@@ -57,7 +60,10 @@ struct FileHeader {
     uint64_t sum = 0;
 };
 
-constexpr size_t max_modules = 2000; // in memory; then those that nobody uses are dropped
+constexpr size_t max_modules = 2000;                // in memory; then those that nobody uses are dropped
+constexpr uint64_t max_directory_bytes = 256 << 20; // some 10,000 kernels
+constexpr unsigned writes_between_bounds = 200;
+constexpr int64_t abandoned_seconds = 3600; // a temporary file of this age will never be renamed
 
 } // namespace
 
@@ -173,9 +179,15 @@ KernelCache::KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std:
       directory_(std::move(directory)) {
     if (!directory_.empty() && mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
         directory_.clear();
+    bound_directory(directory_, max_directory_bytes);
 }
 
-KernelCache::~KernelCache() = default; // futures of std::async wait for their compilations
+KernelCache::~KernelCache() { settle(); }
+
+void KernelCache::settle() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    idle_.wait(lock, [this] { return running_ == 0; });
+}
 
 std::string KernelCache::path(KernelKey key) const {
     char name[80];
@@ -207,6 +219,8 @@ bool KernelCache::read_file(KernelKey key, std::string &image) const {
         }
         good = good && checksum(image) == header.sum;
     }
+    if (good)
+        futimens(file, nullptr); // used now: see bound_directory
     close(file);
     return good;
 }
@@ -232,55 +246,151 @@ void KernelCache::write_file(KernelKey key, const std::string &image) const {
     close(file);
     if (!good || rename(temporary.c_str(), final_name.c_str()) != 0)
         unlink(temporary.c_str());
+    if ((written_.fetch_add(1) + 1) % writes_between_bounds == 0)
+        bound_directory(directory_, max_directory_bytes);
 }
 
-KernelCache::Built KernelCache::build(const std::string &source, KernelKey key) const {
+void KernelCache::bound_directory(const std::string &directory, uint64_t bytes) {
+    struct File {
+        int64_t used;
+        uint64_t size;
+        std::string path;
+    };
+    DIR *const dir = directory.empty() ? nullptr : opendir(directory.c_str());
+    if (!dir)
+        return;
+    std::vector<File> files;
+    uint64_t sum = 0;
+    auto ends_with = [](const std::string &name, const char *end) {
+        const size_t size = strlen(end);
+        return name.size() > size && name.compare(name.size() - size, size, end) == 0;
+    };
+    while (const dirent *entry = readdir(dir)) {
+        const std::string name = entry->d_name;
+        const bool temporary = ends_with(name, ".tmp");
+        struct stat status;
+        const std::string path = directory + "/" + name;
+        if ((!temporary && !ends_with(name, ".cubin")) || stat(path.c_str(), &status) != 0)
+            continue;
+        if (temporary) {
+            if (time(nullptr) - status.st_mtim.tv_sec > abandoned_seconds)
+                unlink(path.c_str());
+            continue;
+        }
+        files.push_back({status.st_mtim.tv_sec * 1000000000LL + status.st_mtim.tv_nsec,
+                         static_cast<uint64_t>(status.st_size), path});
+        sum += files.back().size;
+    }
+    closedir(dir);
+    std::sort(files.begin(), files.end(), [](const File &a, const File &b) { return a.used < b.used; });
+    for (const File &file : files) {
+        if (sum <= bytes)
+            break;
+        if (unlink(file.path.c_str()) == 0)
+            sum -= file.size;
+    }
+}
+
+ModuleRef KernelCache::from_disk(KernelKey key) const {
+    std::string image;
+    if (!read_file(key, image))
+        return nullptr;
+    try {
+        return std::make_shared<Module>(driver_, context_, image);
+    } catch (const DeviceLost &) {
+        throw;
+    } catch (const DeviceError &) {
+        return nullptr; // another driver's file: compile again
+    }
+}
+
+void KernelCache::build(const std::string &source, KernelKey key, std::promise<Built> &promise) {
     Built built;
     std::string image;
-    if (read_file(key, image)) {
-        try {
+    try {
+        built.module = from_disk(key);
+        if (!built.module) {
+            const auto start = std::chrono::steady_clock::now();
+            image = compiler_->compile(source, architecture_);
             built.module = std::make_shared<Module>(driver_, context_, image);
-            return built;
-        } catch (const DeviceLost &) {
+            built.compile_us = static_cast<uint64_t>(
+                std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start)
+                    .count());
+        }
+    } catch (...) {
+        promise.set_exception(std::current_exception());
+        return;
+    }
+    promise.set_value(built);
+    if (!image.empty())
+        write_file(key, image);
+}
+
+void KernelCache::in_background(std::function<void()> work) {
+    ++running_;
+    try {
+        std::thread([this, work] {
+            work();
+            std::lock_guard<std::mutex> lock(mutex_);
+            --running_;
+            idle_.notify_all();
+        }).detach();
+    } catch (const std::exception &) {
+        --running_;
+        throw DeviceError("no thread to compile a kernel in");
+    }
+}
+
+void KernelCache::warm_up() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    in_background([this] {
+        try {
+            compiler_->warm_up(architecture_);
+        } catch (const std::exception &) {
+            // Whoever needs the compiler will meet the error itself.
+        }
+    });
+}
+
+// The future of `source`; begins it when there is none. `first`: nobody has asked by get() before.
+std::shared_future<KernelCache::Built> KernelCache::find(KernelKey key, const std::string &source, bool getting,
+                                                         bool &first) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (modules_.size() >= max_modules)
+        for (auto it = modules_.begin(); it != modules_.end();)
+            it = it->second.built.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? modules_.erase(it)
+                                                                                                 : std::next(it);
+    Entry &entry = modules_[key];
+    if (!entry.built.valid()) {
+        auto promise = std::make_shared<std::promise<Built>>();
+        entry.built = promise->get_future().share();
+        try {
+            in_background([this, source, key, promise] { build(source, key, *promise); });
+        } catch (...) {
+            modules_.erase(key);
             throw;
-        } catch (const DeviceError &) {
-            // Another driver's file: compile again.
         }
     }
-    const auto start = std::chrono::steady_clock::now();
-    image = compiler_->compile(source, architecture_);
-    built.compile_us = static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count());
-    write_file(key, image);
-    built.module = std::make_shared<Module>(driver_, context_, image);
-    return built;
+    first = getting && !entry.counted;
+    entry.counted = entry.counted || getting;
+    return entry.built;
+}
+
+void KernelCache::start(const std::string &source) {
+    bool first = false;
+    find(compiler_->key(source, architecture_), source, false, first);
 }
 
 ModuleRef KernelCache::get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us) {
     const KernelKey key = compiler_->key(source, architecture_);
-    std::shared_future<Built> future;
-    bool mine = false;
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (modules_.size() >= max_modules)
-            for (auto it = modules_.begin(); it != modules_.end();)
-                it = it->second.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? modules_.erase(it)
-                                                                                               : std::next(it);
-        auto it = modules_.find(key);
-        if (it == modules_.end()) {
-            mine = true;
-            it = modules_
-                     .emplace(key, std::async(std::launch::async, [this, source, key] { return build(source, key); }))
-                     .first;
-        }
-        future = it->second;
-    }
+    bool first = false;
+    const std::shared_future<Built> future = find(key, source, true, first);
     while (future.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready)
         if (cancel && cancel->load(std::memory_order_relaxed))
             throw Cancelled();
     try {
         const Built &built = future.get();
-        if (mine && compile_us)
+        if (first && compile_us)
             *compile_us += built.compile_us;
         return built.module;
     } catch (...) {

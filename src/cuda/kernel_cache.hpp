@@ -3,12 +3,18 @@
 // A kernel is known by a 128-bit hash of everything that decides its machine code: source text, embedded headers,
 // architecture, options, NVRTC's version. The cache on disk holds one file per kernel, written under a temporary name
 // and then renamed, so that several processes may share a directory; a file whose header, key or checksum is not as
-// expected is ignored and written again. Compilations run in threads of their own: a session waits for one only as long
-// as somebody waits for the session, and two sessions that need one kernel compile it once.
+// expected is ignored and written again. Of the files those are kept that were used last, up to a limit. Compilations run
+// in threads of their own: a session waits for one only as long as somebody waits for the session, two sessions that need
+// one kernel compile it once, and what will be needed soon can be started before it is (start).
+//
+// NVRTC lets one thread compile at a time (13.0, measured on an H200: four threads take four times as long as one), so
+// starting several kernels together gains nothing; a second copy of the library, or a process of its own, would.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -62,18 +68,34 @@ class KernelCache {
     // `directory` may be empty: no cache on disk.
     KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<Compiler> compiler, int architecture,
                 std::string directory);
-    ~KernelCache();
+    ~KernelCache(); // waits for compilations
 
     // The module of `source`. Adds what compiling took to *compile_us. Throws Cancelled when `cancel` becomes non-zero
     // while it waits; the compilation goes on and will be found by the next one who asks.
     ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us);
+    // Begins to compile what get() will soon be asked for.
+    void start(const std::string &source);
+    // Begins to start NVRTC itself.
+    void warm_up();
+    // Waits until nothing is being compiled.
+    void settle();
+
+    // Removes files of the cache, those first that were used longest ago, until they have no more than `bytes`.
+    static void bound_directory(const std::string &directory, uint64_t bytes);
 
   private:
     struct Built {
         ModuleRef module;
         uint64_t compile_us = 0; // 0: came from disk
     };
-    Built build(const std::string &source, KernelKey key) const;
+    struct Entry {
+        std::shared_future<Built> built;
+        bool counted = false; // somebody was told what it took
+    };
+    std::shared_future<Built> find(KernelKey key, const std::string &source, bool getting, bool &first);
+    void in_background(std::function<void()> work); // with mutex_ held; throws DeviceError
+    void build(const std::string &source, KernelKey key, std::promise<Built> &promise);
+    ModuleRef from_disk(KernelKey key) const;
     std::string path(KernelKey key) const;
     bool read_file(KernelKey key, std::string &image) const;
     void write_file(KernelKey key, const std::string &image) const;
@@ -83,8 +105,11 @@ class KernelCache {
     std::shared_ptr<Compiler> compiler_;
     int architecture_;
     std::string directory_;
+    mutable std::atomic<unsigned> written_{0};
     std::mutex mutex_;
-    std::map<KernelKey, std::shared_future<Built>> modules_;
+    std::condition_variable idle_;
+    unsigned running_ = 0; // threads that compile
+    std::map<KernelKey, Entry> modules_;
 };
 
 } // namespace gpuscan::cuda

@@ -1,0 +1,109 @@
+// Compiled kernels in memory and on disk. What needs a device is skipped where there is none.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "cuda/kernel_cache.hpp"
+#include "engine/device.hpp"
+
+namespace gpuscan {
+namespace {
+
+using cuda::Compiler;
+using cuda::KernelCache;
+using cuda::ModuleRef;
+
+class KernelCacheTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        char name[] = "/tmp/gpuscan-kernels-XXXXXX";
+        ASSERT_NE(nullptr, mkdtemp(name));
+        directory_ = name;
+    }
+    void TearDown() override { (void)!system(("rm -rf " + directory_).c_str()); }
+
+    void put(const std::string &name, size_t bytes, long age) const {
+        std::ofstream(directory_ + "/" + name) << std::string(bytes, 'x');
+        const timespec when = {time(nullptr) - age, 0};
+        const timespec times[2] = {when, when};
+        ASSERT_EQ(0, utimensat(AT_FDCWD, (directory_ + "/" + name).c_str(), times, 0));
+    }
+    bool there(const std::string &name) const { return access((directory_ + "/" + name).c_str(), F_OK) == 0; }
+    size_t kernels() const {
+        FILE *list = popen(("ls " + directory_ + " | grep -c cubin$").c_str(), "r");
+        size_t count = 0;
+        EXPECT_EQ(1, fscanf(list, "%zu", &count));
+        pclose(list);
+        return count;
+    }
+
+    std::string directory_;
+};
+
+TEST_F(KernelCacheTest, DirectoryKeepsWhatWasUsedLast) {
+    put("a.cubin", 1000, 30);
+    put("b.cubin", 1000, 10);
+    put("c.cubin", 1000, 20);
+    put("d.cubin.1.2.tmp", 10, 7200);
+    put("e.cubin.1.3.tmp", 10, 5);
+    put("other", 100000, 1000);
+    KernelCache::bound_directory(directory_, 5000);
+    EXPECT_TRUE(there("a.cubin") && there("b.cubin") && there("c.cubin") && there("other"));
+    EXPECT_FALSE(there("d.cubin.1.2.tmp")); // its writer is gone
+    EXPECT_TRUE(there("e.cubin.1.3.tmp"));
+    KernelCache::bound_directory(directory_, 2000);
+    EXPECT_FALSE(there("a.cubin"));
+    EXPECT_TRUE(there("b.cubin") && there("c.cubin") && there("other"));
+    KernelCache::bound_directory(directory_, 0);
+    EXPECT_FALSE(there("b.cubin") || there("c.cubin"));
+    EXPECT_TRUE(there("other"));
+    KernelCache::bound_directory(directory_ + "/missing", 0);
+    KernelCache::bound_directory("", 0);
+}
+
+// The first one that asks waits, the others find it: in memory, then on disk.
+TEST_F(KernelCacheTest, MemoryAndDisk) {
+    std::shared_ptr<cuda::Driver> driver;
+    std::shared_ptr<Compiler> compiler;
+    try {
+        driver = cuda::Driver::open();
+        compiler = std::make_shared<Compiler>(cuda::Nvrtc::open());
+    } catch (const DeviceError &error) {
+        GTEST_SKIP() << error.what();
+    }
+    cuda::CUdevice device = 0;
+    cuda::CUcontext context = nullptr;
+    int major = 0, minor = 0;
+    driver->check(driver->cuDeviceGet(&device, 0), "cuDeviceGet");
+    driver->check(driver->cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    driver->check(driver->cuDeviceGetAttribute(&major, cuda::attribute_compute_major, device), "attribute");
+    driver->check(driver->cuDeviceGetAttribute(&minor, cuda::attribute_compute_minor, device), "attribute");
+    const std::string source = "extern \"C\" __global__ void one(const int *p) { (void)p; }\n";
+    const std::string broken = "extern \"C\" __global__ void one(\n";
+    {
+        KernelCache cache(driver, context, compiler, major * 10 + minor, directory_);
+        cache.start(source);
+        uint64_t us = 0, again = 0;
+        const ModuleRef first = cache.get(source, nullptr, &us);
+        EXPECT_NE(nullptr, first->function("one"));
+        EXPECT_GT(us, 0u); // whoever asks first is told, though it was started before
+        EXPECT_EQ(first, cache.get(source, nullptr, &again));
+        EXPECT_EQ(0u, again);
+        EXPECT_THROW(cache.get(broken, nullptr, nullptr), DeviceError);
+        cache.start(broken); // harmless
+        const std::atomic<uint32_t> cancelled{1};
+        EXPECT_THROW(cache.get(source + "// 2", &cancelled, nullptr), Cancelled);
+    }
+    EXPECT_EQ(2u, kernels()); // the one that was cancelled too
+    KernelCache cache(driver, context, compiler, major * 10 + minor, directory_);
+    uint64_t us = 0;
+    EXPECT_NE(nullptr, cache.get(source, nullptr, &us)->function("one"));
+    EXPECT_EQ(0u, us); // from disk
+}
+
+} // namespace
+} // namespace gpuscan
