@@ -192,7 +192,7 @@ class CudaExecution : public Execution {
     // rows (rows.cpp)
     struct RowArea;
     RowTable deliver(const std::vector<ChunkView> &chunks);
-    void make_area(RowArea &area, uint64_t capacity, bool host);
+    void make_area(RowArea &area, uint64_t capacity, uint64_t least, bool host);
     void hand_over(RowArea &area, RowTable &rows);
 
     std::shared_ptr<SharedState> state_;

@@ -123,6 +123,7 @@ std::unique_ptr<PinnedMemory::Piece> PinnedMemory::allocate(size_t bytes) {
         if (!free_[power].empty()) {
             piece->data = free_[power].back();
             free_[power].pop_back();
+            free_bytes_ -= piece->size;
         }
     }
     if (!piece->data) {
@@ -139,13 +140,17 @@ PinnedMemory::Piece::~Piece() {
     unsigned power = 0;
     while ((static_cast<size_t>(1) << power) < size)
         ++power;
-    if (power > 26) { // above 64 MB: give it back, page-locked memory is taken from everybody
-        if (owner->driver_->cuCtxSetCurrent(owner->context_) == success)
-            owner->driver_->cuMemFreeHost(data);
-        return;
+    if (power <= 26) {
+        std::lock_guard<std::mutex> lock(owner->mutex_);
+        if (owner->free_bytes_ + size <= most_kept) {
+            owner->free_[power].push_back(data);
+            owner->free_bytes_ += size;
+            return;
+        }
     }
-    std::lock_guard<std::mutex> lock(owner->mutex_);
-    owner->free_[power].push_back(data);
+    // Above 64 MB, or too much of it: give it back, page-locked memory is taken from everybody.
+    if (owner->driver_->cuCtxSetCurrent(owner->context_) == success)
+        owner->driver_->cuMemFreeHost(data);
 }
 
 } // namespace gpuscan::cuda

@@ -20,6 +20,7 @@
 namespace gpuscan::cuda {
 
 constexpr size_t block_bytes = 32u << 20; // of pinned memory that rows are copied to
+constexpr size_t least_bytes = 8u << 20;  // of device memory, where there is no more
 constexpr size_t few_bytes = 256u << 10;  // at most so much is written by the kernel itself
 constexpr double first_rows_per_ms = 1e6, wanted_ms = 20;
 
@@ -77,6 +78,11 @@ struct CudaExecution::RowArea {
             bytes += c.width + (c.nullable ? 1 : 0);
         return bytes;
     }
+    // Rows that `bytes` have room for.
+    uint64_t rows_in(size_t bytes) const {
+        const size_t gaps = std::min(bytes / 2, 512 * columns.size());
+        return std::max<uint64_t>(1, (bytes - gaps) / std::max<size_t>(row_bytes(), 1));
+    }
     size_t bytes(uint64_t rows) const {
         size_t sum = 0;
         each(rows, [&](size_t, bool, size_t offset, size_t width) { sum = offset + aligned(rows * width); });
@@ -108,17 +114,27 @@ struct CudaExecution::RowArea {
     }
 };
 
-void CudaExecution::make_area(RowArea &area, uint64_t capacity, bool host) {
+// With room for `capacity` rows, or where device memory is short for fewer, but never below `least`.
+void CudaExecution::make_area(RowArea &area, uint64_t capacity, uint64_t least, bool host) {
     area.capacity = capacity;
     area.filled = 0;
     area.device.reset();
     area.host.reset();
     if (area.columns.empty())
         return;
-    if (host)
+    if (host) {
         area.host = std::make_shared<PinnedRows>(*state_->pinned, state_->work_memory, area.bytes(capacity));
-    else
-        area.device = lane_->allocate(area.bytes(capacity));
+        return;
+    }
+    while (!area.device) {
+        try {
+            area.device = lane_->allocate(area.bytes(area.capacity));
+        } catch (const OutOfDeviceMemory &) {
+            if (area.capacity / 2 < least)
+                throw;
+            area.capacity /= 2;
+        }
+    }
 }
 
 // Appends the rows in the area to `rows`; then it is empty (and a host area gone).
@@ -137,7 +153,7 @@ void CudaExecution::hand_over(RowArea &area, RowTable &rows) {
         area.host.reset();
         return;
     }
-    const uint64_t block_rows = std::max<uint64_t>(block_bytes / area.row_bytes(), 1024);
+    const uint64_t block_rows = area.rows_in(block_bytes);
     std::vector<RowBlock> blocks;
     const Drain drain(*lane_);
     lane_->start_clock();
@@ -181,7 +197,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     const size_t area_bytes = state_->row_area_bytes;
     const bool host = state_->rows_to_host || expected * row_bytes <= std::min(few_bytes, area_bytes);
     const size_t most = host ? std::min(block_bytes, area_bytes) : area_bytes;
-    uint64_t capacity = std::max<uint64_t>(1, std::min<uint64_t>(expected, most / row_bytes));
+    uint64_t capacity = std::min<uint64_t>(expected, area.rows_in(most));
     if (area.columns.empty())
         capacity = uint64_t(1) << 60;
 
@@ -194,7 +210,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     const Drain drain(*lane_);                                                     // before the area goes
     for (uint64_t tile = 0; tile < input.tiles && rows.nrows + area.filled < limit;) {
         if (area.capacity == 0 || (area.host == nullptr && area.device == nullptr && !area.columns.empty()))
-            make_area(area, capacity, host);
+            make_area(area, capacity, std::min(capacity, area.rows_in(least_bytes)), host);
         const uint64_t end = std::min(input.tiles, tile + slice);
         std::vector<uint64_t> words = argument(kernel, index, input);
         words[Kernel::tile_begin] = tile;
@@ -232,7 +248,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
                 continue;
             }
             capacity = count;
-            make_area(area, capacity, host);
+            make_area(area, capacity, capacity, host);
             continue;
         }
         const uint64_t added = std::min(count, area.capacity) - area.filled;
