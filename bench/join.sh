@@ -12,6 +12,7 @@ result in host memory again. Needs a CUDA device and the program join_bench ("ma
   size     figures 3 and 4: both tables of one size, 3 % match; time by phase, GB/s of input
   match    figure 5: 2^26 rows each, 1 to 100 % match, with and without the result cache, the result copied out of device
            memory or written to host memory by the kernel
+  resident as match, both tables in device memory
   ratio    figure 6: builds of 1, 4, 16, 64 M rows against probes of 1 to 128 M
   group    join and group by: 1,000 groups, 100 % match
 
@@ -27,7 +28,7 @@ rows, 2 for any other error.
 TEXT
 }
 
-only=size,match,ratio,group largest=27 program=''
+only=size,match,resident,ratio,group largest=27 program=''
 option() {
     case $1 in
         --only) only=${2:-} taken=2 ;;
@@ -41,7 +42,7 @@ option() {
 parse "$@"
 ((${#arguments[@]} == 0)) || fail "what is '${arguments[0]}'? See --help"
 
-# series EXPERIMENT: gnuplot's titles and columns
+# draw_one EXPERIMENT: its figure, if it has one
 draw_one() {
     csv=$bench/results/join_$1.csv
     case $1 in
@@ -106,7 +107,7 @@ GNUPLOT
 }
 
 for experiment in ${only//,/ }; do
-    [[ " size match ratio group " == *" $experiment "* ]] || fail "--only takes size, match, ratio and group, not '$experiment'"
+    [[ " size match resident ratio group " == *" $experiment "* ]] || fail "--only takes size, match, resident, ratio and group, not '$experiment'"
 done
 if ((!draw_only)); then
     program=${program:-$bench/../build/bench/join_bench}

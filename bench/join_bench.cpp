@@ -8,6 +8,8 @@
 //     match    figure 5: 2^26 rows each, 1 to 100 % match; the result through the result cache or row by row, into device
 //              memory and then copied or straight to host memory
 //     ratio    figure 6: builds of 1, 4, 16 and 64 M rows, probes of 1 M to 2^28, 3 % match
+//     resident as match, with both tables in device memory: what the ways of the result are worth without the link's other
+//              direction being busy
 //     group    join and group by: 2^26 rows each, 100 % match, the sum of the probe's payload in 1,000 groups of the build's
 //
 // Keys are a permutation of 32-bit numbers without order ("hash"), or of 0..n-1 ("dense": the table is indexed by key). A
@@ -67,6 +69,15 @@ class HostColumn {
 struct Table {
     Table(const cuda::Driver &driver, uint64_t rows) : key(driver, rows), payload(driver, rows) {}
     HostColumn key, payload;
+    BufferRef resident[2]; // copies in device memory, if they are to be read
+
+    void make_resident(Device &device, uint64_t rows) {
+        HostColumn *const columns[] = {&key, &payload};
+        for (int i = 0; i < 2; ++i) {
+            resident[i] = device.allocate(rows * 4);
+            device.upload(*resident[i], 0, columns[i]->data(), rows * 4);
+        }
+    }
 
     // Chunks over the first `rows` rows.
     std::vector<ChunkView> chunks(uint64_t rows) {
@@ -74,9 +85,10 @@ struct Table {
         for (uint64_t first = 0; first < rows; first += 1u << 30) {
             ChunkView chunk;
             chunk.nrows = static_cast<uint32_t>(std::min<uint64_t>(1u << 30, rows - first));
-            for (HostColumn *column : {&key, &payload}) {
+            HostColumn *const columns[] = {&key, &payload};
+            for (int i = 0; i < 2; ++i) {
                 ColumnView view;
-                view.values = column->data() + first;
+                view.values = (resident[i] ? static_cast<int32_t *>(resident[i]->data) : columns[i]->data()) + first;
                 chunk.columns.push_back(view);
             }
             out.push_back(chunk);
@@ -189,6 +201,7 @@ struct Experiment {
     unsigned match;
     const char *path;
     bool grouped = false;
+    bool resident = false;
 };
 
 void run(Devices &devices, Table &build, Table &probe, const Experiment &e, int reps) {
@@ -200,6 +213,10 @@ void run(Devices &devices, Table &build, Table &probe, const Experiment &e, int 
         want = fill_probe(probe, e.probe, e.build, e.match, e.dense);
     }
     CudaDevice &device = devices.of(e.path);
+    if (e.resident) {
+        build.make_resident(device, e.build);
+        probe.make_resident(device, e.probe);
+    }
     const Program program = join_program(e.grouped);
     std::vector<double> builds, probes, walls;
     uint64_t rows = 0;
@@ -251,8 +268,9 @@ int main(int argc, char **argv) {
         else if (option == "--largest")
             largest = static_cast<unsigned>(std::min(28, std::max(16, atoi(argv[i + 1]))));
     }
-    if (wish != "size" && wish != "match" && wish != "ratio" && wish != "group") {
-        fprintf(stderr, "usage: join_bench size|match|ratio|group [--reps N] [--cache DIR] [--largest EXPONENT]\n");
+    if (wish != "size" && wish != "match" && wish != "resident" && wish != "ratio" && wish != "group") {
+        fprintf(stderr,
+                "usage: join_bench size|match|resident|ratio|group [--reps N] [--cache DIR] [--largest EXPONENT]\n");
         return 2;
     }
     setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -263,7 +281,7 @@ int main(int argc, char **argv) {
                           {"plain-device", false, false}};
     try {
         for (const Path &path : paths) {
-            if (wish != "match" && !path.cache)
+            if (wish != "match" && wish != "resident" && !path.cache)
                 continue;
             CudaOptions options;
             options.cache_dir = kernels;
@@ -298,6 +316,11 @@ int main(int argc, char **argv) {
                 for (unsigned match : {1u, 3u, 5u, 10u, 20u, 30u, 50u, 70u, 100u})
                     for (const Path &path : paths)
                         run(devices, build, probe, {"match", dense, middle, middle, match, path.name}, reps);
+            if (wish == "resident" && !dense)
+                for (unsigned match : {1u, 3u, 10u, 30u, 100u})
+                    for (const Path &path : paths)
+                        run(devices, build, probe, {"resident", dense, middle, middle, match, path.name, false, true},
+                            reps);
             if (wish == "ratio")
                 for (uint64_t n = 1u << 20; n <= middle; n *= 4)
                     for (uint64_t p = 1u << 20; p <= probes; p *= 4)

@@ -20,7 +20,8 @@ using codegen::TableShape;
 using codegen::TableWords;
 
 constexpr uint64_t dense_entries = 16u << 20;  // join tables up to here may be dense whatever their rows
-constexpr uint64_t collect_bytes = 256u << 20; // room for collected rows that is taken without counting first
+constexpr uint64_t collect_bytes = 256u << 20; // room for collected rows that is taken without counting first: this,
+constexpr uint64_t collect_part = 16;          // or such a part of the device's memory
 
 namespace {
 
@@ -99,7 +100,8 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
     for (Type type : table.shape.payload)
         row_bytes += type_width(type) + 1;
     uint64_t expected = table.rows + input.rows;
-    if (kernel.loops || input.rows * row_bytes > collect_bytes)
+    const uint64_t most_bytes = std::max<uint64_t>(collect_bytes, state_->memory->limit() / collect_part);
+    if (kernel.loops || input.rows * row_bytes > most_bytes)
         expected = table.rows + std::min<uint64_t>(input.rows, collect_bytes / row_bytes);
     reserve_rows(table, expected);
 
