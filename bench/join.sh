@@ -48,10 +48,12 @@ draw_one() {
     case $1 in
         size)
             draw join_size <<'GNUPLOT'
+set key noautotitle
 set title 'Join of two tables of one size in host memory, 3 % match'
 set xlabel 'rows of each table'
 set ylabel 'GB/s of input'
 set logscale x 2
+set format x '2^%L'
 set yrange [0:*]
 rows(keys, column) = sprintf("< awk -F, '$1 == \"size\" && $2 == \"%s\" { print $4 \",\" $%d }' %s", keys, column, csv)
 link = real(system("awk -F, '$1 == \"link\" { print $12 }' " . csv))
@@ -65,6 +67,7 @@ GNUPLOT
             ;;
         match)
             draw join_match <<'GNUPLOT'
+set key noautotitle
 set title 'Probe of 2^26 rows in host memory by match rate, any keys'
 set xlabel '% of the probe rows that match'
 set ylabel 'GB/s of probe table'
@@ -80,10 +83,12 @@ GNUPLOT
             ;;
         ratio)
             draw join_ratio <<'GNUPLOT'
+set key noautotitle
 set title 'End to end by sizes of both tables, 3 % match, any keys'
 set xlabel 'rows of the probe table'
 set ylabel 'GB/s of input'
 set logscale x 2
+set format x '2^%L'
 set yrange [0:*]
 rows(build) = sprintf("< awk -F, '$1 == \"ratio\" && $2 == \"hash\" && $4 == %d { print $5 \",\" $14 }' %s", build, csv)
 plot for [n in '1048576 4194304 16777216 67108864'] rows(int(n)) using 1:2 with linespoints \
@@ -92,10 +97,12 @@ GNUPLOT
             ;;
         group)
             draw join_group <<'GNUPLOT'
+set key noautotitle
 set title 'Join and group by (1,000 groups), probe of 2^26 rows in host memory'
 set xlabel 'rows of the build table'
 set ylabel 'GB/s of probe table'
 set logscale x 2
+set format x '2^%L'
 set yrange [0:*]
 rows(keys) = sprintf("< awk -F, '$1 == \"group\" && $2 == \"%s\" { print $4 \",\" $12 }' %s", keys, csv)
 link = real(system("awk -F, '$1 == \"link\" { print $12 }' " . csv))

@@ -21,7 +21,7 @@ using codegen::TableWords;
 
 constexpr uint64_t dense_entries = 16u << 20;  // join tables up to here may be dense whatever their rows
 constexpr uint64_t collect_bytes = 256u << 20; // room for collected rows that is taken without counting first: this,
-constexpr uint64_t collect_part = 16;          // or such a part of the device's memory
+constexpr uint64_t collect_part = 64;          // or such a part of the device's memory
 
 namespace {
 
