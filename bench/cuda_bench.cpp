@@ -1,6 +1,6 @@
 // How fast the CUDA device runs Star Schema shaped programs on synthetic columns, and how fast it decodes pages in place.
 //
-//     cuda_bench [--rows N] [--pages N] [--reps N] [--cache DIR] [--only NAME]
+//     cuda_bench [--rows N] [--pages N] [--reps N] [--cache DIR] [--only NAME] [--narrow 0]
 //
 // Defaults: 119,994,608 rows (SSB scale factor 20), 1,000,000 pages, 11 repetitions. For each program: the first run
 // (with compilation), then the median over the repetitions of the whole execution seen by a session (wall), of all its
@@ -88,21 +88,26 @@ Column random_column(const std::string &name, Type type, int64_t min, int64_t ma
 }
 
 // Chunks as large as the column cache's: the rows of 32672 pages.
-void load(Device &device, Table &table, uint64_t rows, uint32_t chunk_rows) {
+void load(Device &device, Table &table, uint64_t rows, uint32_t chunk_rows, bool narrow) {
     table.rows = rows;
     for (uint64_t first = 0; first < rows; first += chunk_rows) {
         ChunkView chunk;
         chunk.nrows = static_cast<uint32_t>(std::min<uint64_t>(chunk_rows, rows - first));
         for (const Column &c : table.columns) {
-            const size_t width = type_width(c.type);
-            std::vector<uint8_t> bytes(chunk.nrows * width);
+            ColumnStats bounds;
+            bounds.any_value = true;
+            bounds.min = c.min;
+            bounds.max = c.max;
+            const Frame frame = narrow ? frame_for(c.type, bounds) : Frame();
+            const size_t width = frame.bytes(c.type);
+            std::vector<uint8_t> bytes(chunk.nrows * width + 64);
             const unsigned workers = std::max(1u, std::thread::hardware_concurrency());
             std::vector<std::thread> threads;
             for (unsigned w = 0; w < workers; ++w)
                 threads.emplace_back([&, w] {
                     for (uint64_t r = chunk.nrows * uint64_t(w) / workers; r < chunk.nrows * uint64_t(w + 1) / workers;
                          ++r) {
-                        const int64_t v = c.value(first + r);
+                        const int64_t v = c.value(first + r) - (frame.is_whole() ? 0 : frame.base);
                         memcpy(&bytes[r * width], &v, width);
                     }
                 });
@@ -113,6 +118,7 @@ void load(Device &device, Table &table, uint64_t rows, uint32_t chunk_rows) {
             table.buffers.push_back(buffer);
             ColumnView view;
             view.type = c.type;
+            view.frame = frame;
             view.values = buffer->data;
             view.has_range = true;
             view.min = c.min;
@@ -361,6 +367,7 @@ int main(int argc, char **argv) {
     size_t npages = 1000000;
     int reps = 11;
     std::string cache, only;
+    bool narrow = true; // columns in the narrowest frames, as the cache stores them
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string option = argv[i];
         if (option == "--rows")
@@ -371,6 +378,8 @@ int main(int argc, char **argv) {
             reps = atoi(argv[i + 1]);
         else if (option == "--cache")
             cache = argv[i + 1];
+        else if (option == "--narrow")
+            narrow = atoi(argv[i + 1]) != 0;
         else if (option == "--only")
             only = argv[i + 1];
     }
@@ -461,11 +470,11 @@ int main(int argc, char **argv) {
                          {"mfgr", Type::I32, 0, 4, [brand](uint64_t r) { return brand(r) / 200; }}};
     const auto load_start = Clock::now();
     const uint32_t chunk_rows = 2000000; // some 32672 pages of lineorder
-    load(*device, star.lineorder, rows, chunk_rows);
-    load(*device, star.date, 2556, chunk_rows);
-    load(*device, star.customer, static_cast<uint64_t>(customers), chunk_rows);
-    load(*device, star.supplier, static_cast<uint64_t>(suppliers), chunk_rows);
-    load(*device, star.part, static_cast<uint64_t>(parts), chunk_rows);
+    load(*device, star.lineorder, rows, chunk_rows, narrow);
+    load(*device, star.date, 2556, chunk_rows, narrow);
+    load(*device, star.customer, static_cast<uint64_t>(customers), chunk_rows, narrow);
+    load(*device, star.supplier, static_cast<uint64_t>(suppliers), chunk_rows, narrow);
+    load(*device, star.part, static_cast<uint64_t>(parts), chunk_rows, narrow);
     printf("%llu rows in %zu chunks loaded in %.1f s, %.1f GB on the device\n", static_cast<unsigned long long>(rows),
            star.lineorder.chunks.size(), ms_since(load_start) / 1000,
            static_cast<double>(device->info().memory_used) / 1e9);

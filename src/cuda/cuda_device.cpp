@@ -6,6 +6,7 @@
 
 #include "cuda/decode.hpp"
 #include "cuda/execution.hpp"
+#include "cuda/pack.hpp"
 
 namespace gpuscan {
 
@@ -37,6 +38,7 @@ class CudaDeviceImpl : public CudaDevice {
         // start, even if those kernels come from disk.
         s.kernels->start(tables_source);
         s.kernels->start(decode_source);
+        s.kernels->start(pack_source);
         s.kernels->warm_up();
         register_pool(options);
         s.memory->warm_up(std::min<size_t>(first_pool_bytes, s.memory_total / 16));
@@ -109,6 +111,7 @@ class CudaDeviceImpl : public CudaDevice {
     }
 
     void tune_groups(const GroupTuning &tuning) override { state_->groups = tuning; }
+    void pack(const PackJob &job) override { cuda::pack_rows(*state_, job); }
 
     std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {
         return make_execution(state_, program, cancel);

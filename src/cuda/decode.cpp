@@ -393,6 +393,7 @@ class Job {
             memcpy(&s, bytes + stats_at_.at + c * sizeof(s), sizeof(s));
             result_.columns[c].any_value = s.any_value != 0;
             result_.columns[c].any_null = s.any_null != 0;
+            result_.columns[c].any_wide = s.any_wide != 0;
             result_.columns[c].min = s.min;
             result_.columns[c].max = s.max;
         }
@@ -411,7 +412,7 @@ class Job {
             lane_->fill(memory_ + count_at_.at, 0, count_at_.size);
         } else {
             memset(to + count_at_.at, 0, count_at_.size);
-            put(to, stats_at_, std::vector<decoding::Stats>(job_.columns.size(), {0, 0, INT64_MAX, INT64_MIN}));
+            put(to, stats_at_, std::vector<decoding::Stats>(job_.columns.size(), {0, 0, 0, 0, INT64_MAX, INT64_MIN}));
             put(to, status_at_, status_);
         }
         put(to, pages_at_, pages);

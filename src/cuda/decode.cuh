@@ -52,6 +52,8 @@ struct Walk {
 
 struct Stats {
     uint32_t any_value, any_null;
+    uint32_t any_wide; // a value beyond 64 bits; min and max are of the others
+    uint32_t unused;
     int64_t min, max;
 };
 
@@ -180,12 +182,23 @@ __device__ __forceinline__ void note(Stats &s, int64_t v) {
         atomicMax((long long *)&s.max, (long long)v);
 }
 
+__device__ __forceinline__ void note_wide(Stats &s, sem::i128 v) {
+    if (v == (int64_t)v) {
+        note(s, (int64_t)v);
+        return;
+    }
+    s.any_value = 1;
+    s.any_wide = 1;
+}
+
 __device__ __forceinline__ void put_missing(const Column &c, uint32_t row, Stats &s) {
     put(c, row, c.missing_null ? 0 : c.missing[0], c.missing_null ? 0 : c.missing[1], c.missing_null);
     if (c.missing_null)
         note_null(s);
-    else if (c.codec == 4 || c.codec == 5 || c.width == 16)
+    else if (c.codec == 4 || c.codec == 5)
         s.any_value = 1;
+    else if (c.width == 16)
+        note_wide(s, (sem::i128)(((sem::u128)c.missing[1] << 64) | c.missing[0]));
     else
         note(s, c.width == 2  ? (int64_t)(int16_t)c.missing[0]
                 : c.type == 2 ? (int64_t)(int32_t)c.missing[0]
@@ -239,7 +252,7 @@ __device__ __forceinline__ uint8_t put_value(const Argument &a, const Page &p, S
             return status_unrepresentable;
         if (c.width == 16) {
             put(c, row, (uint64_t)v, (uint64_t)(v >> 64), false);
-            s.any_value = 1;
+            note_wide(s, v);
             return status_ok;
         }
         if (v != (int64_t)v)
@@ -346,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(128) decode_pages(const Argument a)
     Shared &shared = *(Shared *)memory;
     Stats *const stats = (Stats *)((uint8_t *)memory + shared_bytes);
     for (uint32_t c = threadIdx.x; c < a.ncolumns; c += threads)
-        stats[c] = Stats{0, 0, 0x7fffffffffffffffLL, -0x7fffffffffffffffLL - 1};
+        stats[c] = Stats{0, 0, 0, 0, 0x7fffffffffffffffLL, -0x7fffffffffffffffLL - 1};
     for (uint32_t number = blockIdx.x; number < a.npages; number += gridDim.x) {
         const Page p = a.pages[number];
         __syncthreads();
@@ -398,6 +411,8 @@ extern "C" __global__ void __launch_bounds__(128) decode_pages(const Argument a)
     for (uint32_t c = threadIdx.x; c < a.ncolumns; c += threads) {
         if (stats[c].any_null)
             a.stats[c].any_null = 1;
+        if (stats[c].any_wide)
+            a.stats[c].any_wide = 1;
         if (stats[c].any_value) {
             a.stats[c].any_value = 1;
             atomicMin((long long *)&a.stats[c].min, (long long)stats[c].min);

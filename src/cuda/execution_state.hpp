@@ -122,6 +122,7 @@ class CudaExecution : public Execution {
         uint64_t tiles = 0;
         uint64_t rows = 0;
         std::vector<uint8_t> nullable;  // per source column
+        std::vector<uint8_t> forms;     // per source column: of all chunks, or form_any
         std::vector<ValueRange> ranges; // per source column
     };
 

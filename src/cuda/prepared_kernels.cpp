@@ -44,11 +44,13 @@ std::string PreparedKernels::shape_of(const Program &program) {
 }
 
 std::string PreparedKernels::key(const std::string &program, const codegen::Request &request) {
-    const auto &[request_program, pipeline, source_nullable, lookup_nullable, tables, group, row_cache] = request;
+    const auto &[request_program, pipeline, source_nullable, source_form, lookup_nullable, tables, probe_order, group,
+                 row_cache] = request;
     (void)request_program; // stands in `program`
     std::string key = program;
     put(key, pipeline);
     put(key, source_nullable);
+    put(key, source_form);
     put(key, lookup_nullable);
     put(key, tables.size());
     for (const codegen::TableShape *table : tables) {
@@ -61,6 +63,7 @@ std::string PreparedKernels::key(const std::string &program, const codegen::Requ
         put(key, payload);
         put(key, payload_nullable);
     }
+    put(key, probe_order);
     const auto &[grouping, threads, cells, copies, side_by_side, combine, count_only, sums] = group;
     put(key, grouping);
     put(key, threads);

@@ -3,7 +3,8 @@
 // A generated kernel (engine/codegen.cpp) is one pass over the rows of a list of chunks. Each thread takes four
 // consecutive rows, so that a column of 4-byte values costs one 16-byte load, and skips the loads of later columns when
 // none of its four rows is alive; that is the shape of the fastest star-join kernels we know (Crystal's tiles, with the
-// early exit of its optimised variants), and eight rows a thread were slower on an H200.
+// early exit of its optimised variants), and eight rows a thread were slower on an H200. A block takes
+// several consecutive tiles at a time, so that it seldom has to read the description of a chunk.
 //
 // Tables of a join, after Kaldewey et al., "GPU Join Processing Revisited" (section 4: an unpartitioned table in device
 // memory, built with atomics; nothing is gained by partitioning):
@@ -28,6 +29,23 @@ typedef sem::i128 i128;
 typedef sem::u128 u128;
 
 constexpr uint32_t no_match = 0xffffffffu;
+
+// ---- chunks ------------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ uint64_t min_word(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+// The chunk that has the tile; a chunk's first word is the end of its tiles.
+__device__ __forceinline__ uint32_t chunk_of(const uint64_t *chunks, uint32_t words, uint32_t count, uint64_t tile) {
+    uint32_t low = 0, high = count; // it is in [low, high)
+    while (high - low > 1) {
+        const uint32_t middle = (low + high) / 2;
+        if (chunks[(uint64_t)(middle - 1) * words] <= tile)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
 
 // ---- loads -------------------------------------------------------------------------------------------------------
 
@@ -72,6 +90,112 @@ template <class T> __device__ __forceinline__ void load4(T (&v)[4], const T *col
         for (int i = 0; i < 4; ++i)
             v[i] = row + i < nrows ? column[row + i] : (T)0;
     }
+}
+
+// A column of a chunk: its values may be stored in fewer bytes than their type has, relative to a base (engine/frame.hpp).
+struct Stored {
+    const uint8_t *values;
+    uint64_t base;
+    uint32_t form;
+};
+
+// How values are stored, as the low bits of their address say it.
+enum Form : uint32_t {
+    form_whole = 0,
+    form_constant = 1,
+    form_1 = 2,
+    form_2 = 3,
+    form_4 = 5,
+    form_8 = 9,
+    form_any = 255
+};
+
+__device__ __forceinline__ Stored stored(uint64_t address, uint64_t base) {
+    Stored c;
+    c.values = (const uint8_t *)(address & ~(uint64_t)15);
+    c.base = base;
+    c.form = (uint32_t)address & 15;
+    return c;
+}
+
+template <class T, class S> __device__ __forceinline__ T from_base(uint64_t base, S v) {
+    if constexpr (sizeof(T) == 16)
+        return (T)(int64_t)base + (T)(uint64_t)v;
+    else if constexpr (sizeof(T) == 8)
+        return (T)(base + v);
+    else
+        return (T)((uint32_t)base + (uint32_t)v);
+}
+
+// Narrow columns can be read up to a multiple of four rows: there is no tail.
+template <class S, class T> __device__ __forceinline__ void load4_narrow(T (&v)[4], const Stored &c, uint32_t row) {
+    typedef Vector<4 * (int)sizeof(S)> V;
+    union {
+        typename V::type wide[V::count];
+        S narrow[4];
+    } u;
+#pragma unroll
+    for (int i = 0; i < V::count; ++i)
+        u.wide[i] = __ldg((const typename V::type *)((const S *)c.values + row) + i);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        v[i] = from_base<T>(c.base, u.narrow[i]);
+}
+
+// Values row..row+3, as far as there are rows; all threads of a block come with the same form.
+template <uint32_t form, class T>
+__device__ __forceinline__ void load4(T (&v)[4], const Stored &c, uint32_t row, uint32_t nrows) {
+    if constexpr (form == form_whole) {
+        load4(v, (const T *)c.values, row, nrows);
+    } else if constexpr (form == form_constant) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            v[i] = from_base<T>(c.base, 0u);
+    } else if constexpr (form == form_1) {
+        load4_narrow<uint8_t>(v, c, row);
+    } else if constexpr (form == form_2) {
+        load4_narrow<uint16_t>(v, c, row);
+    } else if constexpr (form == form_4) {
+        load4_narrow<uint32_t>(v, c, row);
+    } else if constexpr (form == form_8) {
+        load4_narrow<uint64_t>(v, c, row);
+    } else {
+        if (c.form == form_whole)
+            load4<form_whole>(v, c, row, nrows);
+        else if (sizeof(T) > 1 && c.form == form_1)
+            load4<form_1>(v, c, row, nrows);
+        else if (sizeof(T) > 2 && c.form == form_2)
+            load4<form_2>(v, c, row, nrows);
+        else if (sizeof(T) > 4 && c.form == form_4)
+            load4<form_4>(v, c, row, nrows);
+        else if (sizeof(T) > 8 && c.form == form_8)
+            load4<form_8>(v, c, row, nrows);
+        else
+            load4<form_constant>(v, c, row, nrows);
+    }
+}
+
+// The value of one row.
+template <uint32_t form, class T> __device__ __forceinline__ T load1(const Stored &c, uint32_t row) {
+    if constexpr (form == form_whole)
+        return ((const T *)c.values)[row];
+    else if constexpr (form == form_constant)
+        return from_base<T>(c.base, 0u);
+    else if constexpr (form == form_1)
+        return from_base<T>(c.base, c.values[row]);
+    else if constexpr (form == form_2)
+        return from_base<T>(c.base, ((const uint16_t *)c.values)[row]);
+    else if constexpr (form == form_4)
+        return from_base<T>(c.base, ((const uint32_t *)c.values)[row]);
+    else if constexpr (form == form_8)
+        return from_base<T>(c.base, ((const uint64_t *)c.values)[row]);
+    else
+        return c.form == form_whole                ? load1<form_whole, T>(c, row)
+               : sizeof(T) > 1 && c.form == form_1 ? load1<form_1, T>(c, row)
+               : sizeof(T) > 2 && c.form == form_2 ? load1<form_2, T>(c, row)
+               : sizeof(T) > 4 && c.form == form_4 ? load1<form_4, T>(c, row)
+               : sizeof(T) > 8 && c.form == form_8 ? load1<form_8, T>(c, row)
+                                                   : load1<form_constant, T>(c, row);
 }
 
 // NULL flags of four rows; a chunk without NULLs has none.

@@ -261,7 +261,7 @@ bool Cache::evict_one(uint64_t before) {
                 continue;
             for (const auto &data : chunk.version->columns) {
                 const uint64_t used = chunk.last_use[data.first];
-                if (used < oldest && data.second.values.use_count() == 1) {
+                if (used < oldest && data.second.values.use_count() <= 1) {
                     oldest = used;
                     relation = r.second.get();
                     victim = &chunk;

@@ -33,7 +33,8 @@ struct PageRows {
 // One column's values for the rows of a chunk: what a reader holds.
 struct ColumnValues {
     Type type = Type::I32;
-    BufferRef values;
+    Frame frame;           // how a value is stored
+    BufferRef values;      // empty: the frame stores nothing
     BufferRef nulls;       // empty: no row is NULL
     uint32_t capacity = 0; // rows that the buffers hold
     ColumnStats stats;     // bounds of every value ever decoded into the buffers

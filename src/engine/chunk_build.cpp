@@ -1,8 +1,8 @@
 // Building or repairing one chunk; see chunk_build.hpp.
 //
-// Rows are given away by a prefix sum over the windows' tuple counts. Buffers are sized from the rows per page seen so
-// far, so that a chunk built in one go is seldom copied, and are filled with zeros: rows that nobody decodes hold
-// values that harm no engine which looks at them before it looks at the mask.
+// Rows are given away by a prefix sum over the windows' tuple counts. Fresh buffers are sized from the rows per page seen
+// so far, so that a chunk built in one go is seldom copied. Buffers are filled with zeros before rows are moved into them:
+// rows that nobody decodes hold values that harm no engine which looks at them before it looks at the mask.
 #include "engine/chunk_build.hpp"
 
 #include <algorithm>
@@ -19,13 +19,6 @@ constexpr uint32_t row_headroom = 1024; // spare rows of a fresh buffer, for the
 constexpr size_t max_cpu_sets = 8;      // sets of columns remembered as beyond the device
 constexpr size_t buffer_slack = 64;     // bytes behind the last row, for vector loads
 
-void merge(ColumnStats &into, const ColumnStats &from) {
-    into.any_value |= from.any_value;
-    into.any_null |= from.any_null;
-    into.min = std::min(into.min, from.min);
-    into.max = std::max(into.max, from.max);
-}
-
 } // namespace
 
 ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
@@ -38,9 +31,12 @@ ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, con
         ids_.push_back(column.id);
     if (work_->pages.size() < npages)
         work_->pages.resize(npages);
+    fresh_.resize(columns_.size());
+    fresh_start_.resize(work_->pages.size());
     uint32_t garbage = work_->garbage_rows();
     if (work_->nrows > garbage_matters && garbage > work_->nrows / garbage_part)
         compact();
+    base_rows_ = work_->nrows;
 }
 
 // Copies the live rows to the front of new buffers, in their order. Without the memory for it the version stays as it
@@ -60,14 +56,12 @@ void ChunkBuilder::compact() {
         for (auto &entry : next->columns) {
             ColumnData &to = entry.second;
             const ColumnData from = to;
-            size_t width = type_width(to.type);
+            const size_t width = to.frame.bytes(to.type);
             to.capacity = next->nrows + next->nrows / 16 + row_headroom;
-            to.values = allocate_(to.capacity * width + buffer_slack);
-            device_.fill(*to.values, 0, 0, to.values->size);
-            if (from.nulls) {
-                to.nulls = allocate_(to.capacity + buffer_slack);
-                device_.fill(*to.nulls, 0, 0, to.nulls->size);
-            }
+            if (width > 0)
+                to.values = zeroed(to.capacity * width + buffer_slack);
+            if (from.nulls)
+                to.nulls = zeroed(to.capacity + buffer_slack);
             for (size_t i = 0; i < order.size();) {
                 if (!from.have.test(order[i])) {
                     ++i;
@@ -82,7 +76,8 @@ void ChunkBuilder::compact() {
                 }
                 if (rows == 0)
                     continue;
-                device_.copy(*to.values, target * width, *from.values, start * width, rows * width);
+                if (width > 0)
+                    device_.copy(*to.values, target * width, *from.values, start * width, rows * width);
                 if (from.nulls)
                     device_.copy(*to.nulls, target, *from.nulls, start, rows);
             }
@@ -104,39 +99,38 @@ void ChunkBuilder::place(const WindowPage &page) {
     work_->place_page(page.page, page.lsn, page.ntuples);
 }
 
-// Rows that the chunk will have when the build is over, by the rows per page so far.
-uint32_t ChunkBuilder::wanted_rows() const {
-    const uint64_t known = work_->known_pages.count(), live = work_->live_rows;
-    uint64_t rest = known == 0 ? 0 : (live * to_come_ + known - 1) / known;
-    uint64_t rows = work_->nrows + rest + rest / 32 + row_headroom;
-    return static_cast<uint32_t>(std::min<uint64_t>(rows, UINT32_MAX));
+BufferRef ChunkBuilder::zeroed(size_t bytes) {
+    BufferRef buffer = allocate_(bytes);
+    device_.fill(*buffer, 0, 0, bytes);
+    return buffer;
 }
 
-// Makes room for `rows` rows, and a null buffer to decode into.
-void ChunkBuilder::reserve(size_t column, uint32_t rows) {
-    ColumnData &data = work_->columns[columns_[column].id];
-    data.type = columns_[column].layout->type;
-    size_t width = type_width(data.type);
-    if (data.capacity < rows || !data.values) {
-        ColumnData grown = data;
-        grown.capacity = std::max(rows, wanted_rows());
-        grown.values = allocate_(grown.capacity * width + buffer_slack);
-        size_t old = data.values ? data.capacity * width : 0;
-        if (old != 0)
-            device_.copy(*grown.values, 0, *data.values, 0, old);
-        device_.fill(*grown.values, old, 0, grown.values->size - old);
-        if (data.nulls) {
-            grown.nulls = allocate_(grown.capacity + buffer_slack);
-            device_.copy(*grown.nulls, 0, *data.nulls, 0, data.capacity);
-            device_.fill(*grown.nulls, data.capacity, 0, grown.nulls->size - data.capacity);
-        }
-        data = std::move(grown);
+// ---- decoding -----------------------------------------------------------------------------------------------------
+
+// Fresh rows that there will be when the build is over, by the rows per page so far.
+uint32_t ChunkBuilder::wanted_rows() const {
+    const uint64_t pages = seen_.count();
+    const uint64_t rest = pages == 0 ? 0 : (uint64_t(fresh_rows_) * to_come_ + pages - 1) / pages;
+    return static_cast<uint32_t>(std::min<uint64_t>(fresh_rows_ + rest + rest / 32 + row_headroom, UINT32_MAX));
+}
+
+// Makes room for the fresh rows.
+void ChunkBuilder::reserve(Fresh &fresh, Type type) {
+    if (fresh.values && fresh.capacity >= fresh_rows_)
+        return;
+    const size_t width = type_width(type);
+    Fresh grown = fresh;
+    grown.capacity = wanted_rows();
+    grown.values = allocate_(grown.capacity * width + buffer_slack);
+    grown.nulls = allocate_(grown.capacity + buffer_slack);
+    const size_t old = fresh.capacity;
+    if (old != 0) {
+        device_.copy(*grown.values, 0, *fresh.values, 0, old * width);
+        device_.copy(*grown.nulls, 0, *fresh.nulls, 0, old);
     }
-    if (!data.nulls) {
-        BufferRef nulls = allocate_(data.capacity + buffer_slack);
-        device_.fill(*nulls, 0, 0, nulls->size);
-        data.nulls = std::move(nulls);
-    }
+    device_.fill(*grown.values, old * width, 0, grown.values->size - old * width);
+    device_.fill(*grown.nulls, old, 0, grown.nulls->size - old);
+    fresh = std::move(grown);
 }
 
 std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &window,
@@ -147,8 +141,11 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
         seen_.set(page.page);
     if (full_)
         return statuses;
-    for (const WindowPage &page : window)
+    for (const WindowPage &page : window) {
         place(page);
+        fresh_start_[page.page] = fresh_rows_;
+        fresh_rows_ += page.ntuples;
+    }
     // Pages by the set of columns that they lack: one group in a first build, few in a repair.
     std::map<std::vector<size_t>, std::vector<size_t>> groups;
     for (size_t i = 0; i < window.size(); ++i) {
@@ -161,11 +158,12 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
         groups[lacks].push_back(i);
     }
     try {
-        for (size_t c = 0; c < columns_.size(); ++c) { // (a whole chunk's column, at the first window)
-            if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
-                throw Cancelled();
-            reserve(c, work_->nrows);
-        }
+        for (const auto &group : groups)
+            for (size_t c : group.first) { // (a whole chunk's column, at the first window)
+                if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
+                    throw Cancelled();
+                reserve(fresh_[c], columns_[c].layout->type);
+            }
     } catch (const OutOfDeviceMemory &) {
         full_ = true;
         for (const WindowPage &page : window)
@@ -197,13 +195,12 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
     DecodeJob job;
     for (size_t i : pages) {
         const WindowPage &page = window[i];
-        job.pages.push_back({page.data, work_->pages[page.page].row_start, page.ntuples,
-                             static_cast<uint16_t>(page.in_place), nullptr});
+        job.pages.push_back(
+            {page.data, fresh_start_[page.page], page.ntuples, static_cast<uint16_t>(page.in_place), nullptr});
     }
-    for (size_t c : columns) {
-        ColumnData &data = work_->columns[columns_[c].id];
-        job.columns.push_back({columns_[c].layout, data.values.get(), data.nulls.get(), columns_[c].dictionary});
-    }
+    for (size_t c : columns)
+        job.columns.push_back(
+            {columns_[c].layout, fresh_[c].values.get(), fresh_[c].nulls.get(), columns_[c].dictionary});
     DecodeResult result;
     device_.decode(job, result, cancel);
     if (result.pages.size() != pages.size() || result.columns.size() != columns.size())
@@ -216,7 +213,7 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
         throw Undecodable("too many distinct values", texts);
     }
     for (size_t k = 0; k < columns.size(); ++k)
-        merge(work_->columns[columns_[columns[k]].id].stats, result.columns[k]);
+        fresh_[columns[k]].stats.merge(result.columns[k]);
     for (size_t k = 0; k < pages.size(); ++k) {
         uint32_t page = window[pages[k]].page;
         statuses[pages[k]] = result.pages[k];
@@ -229,7 +226,7 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
         }
         if (result.pages[k] == PageStatus::Ok)
             for (size_t c : columns)
-                work_->columns[columns_[c].id].have.set(page);
+                fresh_[c].pages.set(page);
     }
 }
 
@@ -252,9 +249,104 @@ void ChunkBuilder::drop_page(uint32_t page) {
     usable_.reset(page);
 }
 
+// ---- finishing ----------------------------------------------------------------------------------------------------
+
+// Where the fresh rows of these pages are and where they go, in the order of the fresh rows.
+std::vector<RowRun> ChunkBuilder::fresh_runs(const PageBits &pages) const {
+    std::vector<RowRun> runs;
+    pages.for_each([&](uint32_t page) {
+        if (work_->pages[page].nrows > 0)
+            runs.push_back({fresh_start_[page], work_->pages[page].row_start, work_->pages[page].nrows});
+    });
+    std::sort(runs.begin(), runs.end(), [](const RowRun &a, const RowRun &b) { return a.from < b.from; });
+    size_t last = 0;
+    for (size_t i = 1; i < runs.size(); ++i) {
+        if (runs[i].from == runs[last].from + runs[last].count && runs[i].to == runs[last].to + runs[last].count)
+            runs[last].count += runs[i].count;
+        else
+            runs[++last] = runs[i];
+    }
+    runs.resize(std::min(runs.size(), last + 1));
+    return runs;
+}
+
+void ChunkBuilder::move_rows(const ColumnData &from, const std::vector<RowRun> &runs, ColumnData &to) {
+    PackJob job;
+    job.type = to.type;
+    job.from_frame = from.frame;
+    job.to_frame = to.frame;
+    job.from = from.values.get();
+    job.to = to.values.get();
+    job.from_nulls = from.nulls.get();
+    job.to_nulls = to.nulls.get();
+    job.runs = runs;
+    device_.pack(job);
+}
+
+// Makes the fresh buffers the column's own, without a copy. False: rows are not where they must be.
+bool ChunkBuilder::adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) {
+    const bool in_place = std::all_of(runs.begin(), runs.end(), [](const RowRun &run) { return run.from == run.to; });
+    if (data.have.any() || !in_place)
+        return false;
+    data.frame = Frame();
+    data.capacity = fresh.capacity;
+    data.values = fresh.values;
+    data.nulls = data.stats.any_null ? fresh.nulls : nullptr;
+    return true;
+}
+
+// Moves the fresh rows of these pages into the column. On OutOfDeviceMemory the column is as it was.
+void ChunkBuilder::settle(size_t column, const PageBits &pages) {
+    Fresh &fresh = fresh_[column];
+    ColumnData &data = work_->columns[columns_[column].id];
+    const std::vector<RowRun> runs = fresh_runs(pages);
+    ColumnData next = data;
+    next.type = columns_[column].layout->type;
+    next.stats.merge(fresh.stats);
+    const bool had = data.have.any();
+    if (!had || data.capacity < work_->nrows || !frame_holds(data.frame, next.stats)) {
+        next.frame = frame_for(next.type, next.stats);
+        next.capacity = work_->nrows + work_->nrows / 32 + row_headroom;
+        next.values = next.nulls = nullptr;
+        try {
+            if (!next.frame.is_whole() || !adopt(fresh, runs, next)) {
+                if (next.frame.bytes(next.type) > 0)
+                    next.values = zeroed(next.capacity * next.frame.bytes(next.type) + buffer_slack);
+                if (next.stats.any_null)
+                    next.nulls = zeroed(next.capacity + buffer_slack);
+            }
+        } catch (const OutOfDeviceMemory &) {
+            if (!adopt(fresh, runs, next))
+                throw;
+        }
+        if (had)
+            move_rows(data, {{0, 0, std::min(data.capacity, base_rows_)}}, next);
+    } else if (next.stats.any_null && !next.nulls) {
+        next.nulls = zeroed(next.capacity + buffer_slack);
+    }
+    if (next.values != fresh.values) {
+        ColumnData from;
+        from.values = fresh.values;
+        from.nulls = fresh.nulls;
+        move_rows(from, runs, next);
+    }
+    next.have |= pages;
+    data = std::move(next);
+}
+
 std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity) {
     if (map_identity)
         (work_->known_pages - verified_).for_each([&](uint32_t page) { work_->forget_page(page); });
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        const PageBits pages = fresh_[c].pages & work_->known_pages;
+        try {
+            if (pages.any())
+                settle(c, pages);
+        } catch (const OutOfDeviceMemory &) {
+            usable_ = usable_ - pages;
+        }
+        fresh_[c] = Fresh(); // its memory is wanted for the next one
+    }
     for (auto column = work_->columns.begin(); column != work_->columns.end();) {
         ColumnData &data = column->second;
         if (!data.stats.any_null)

@@ -1,12 +1,20 @@
 // Building or repairing one chunk: window after window of heap pages becomes rows of the next version.
 //
-// The builder works on a copy of the current version that nobody else sees. It may write into the current version's own
-// buffers, but only rows that no reader of it looks at: rows behind its end, and rows of a column that does not have
-// their page. So a page that lacks some of the wanted columns is decoded into exactly those, never into one that has it
-// (the page may be changing under the decoder, and what comes out then must not reach anybody).
+// The builder works on a copy of the current version that nobody else sees. Pages are decoded into fresh buffers, whole
+// values in the order in which they come ("fresh rows"), and finish() moves what is to stay into the columns, in the
+// narrowest frame (frame.hpp):
+//
+//     a column that had nothing     new buffers in the frame of what was decoded
+//     the frame holds the new rows  they are written into the column's own buffers, behind the version's end or where
+//                                   the column does not have the page: rows that no reader of that version looks at
+//     it does not, or is too short  new buffers in a wider frame: old rows, then the new ones
+//
+// A page that lacks some of the wanted columns is decoded for exactly those (it may be changing under the decoder, and
+// what comes out then must not reach anybody).
 //
 // When the memory for a window cannot be had, the builder is `full`: this and every later window are answered as pages
-// that the backend must read itself, and what was decoded before can still be published. A query never fails for it.
+// that the backend must read itself, and what was decoded before can still be published. So is, column by column, what
+// finish() finds no memory for. A query never fails for it.
 #pragma once
 
 #include <functional>
@@ -60,10 +68,22 @@ class ChunkBuilder {
     uint32_t decoded_pages() const { return decoded_; }
 
   private:
+    struct Fresh { // what was decoded of one column
+        BufferRef values, nulls;
+        uint32_t capacity = 0;
+        PageBits pages;
+        ColumnStats stats;
+    };
+
     void compact();
     void place(const WindowPage &page);
     uint32_t wanted_rows() const;
-    void reserve(size_t column, uint32_t rows);
+    void reserve(Fresh &fresh, Type type);
+    BufferRef zeroed(size_t bytes);
+    std::vector<RowRun> fresh_runs(const PageBits &pages) const;
+    void settle(size_t column, const PageBits &pages);
+    bool adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data);
+    void move_rows(const ColumnData &from, const std::vector<RowRun> &runs, ColumnData &to);
     void decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                       const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
                       const std::atomic<uint32_t> *cancel);
@@ -74,6 +94,10 @@ class ChunkBuilder {
     std::shared_ptr<ChunkVersion> work_;
     std::vector<BuildColumn> columns_;
     std::vector<uint32_t> ids_;
+    std::vector<Fresh> fresh_;          // per column
+    std::vector<uint32_t> fresh_start_; // by page: its first fresh row
+    uint32_t fresh_rows_ = 0;
+    uint32_t base_rows_ = 0; // of the version that is repaired
     PageBits missing_, verified_, usable_, seen_;
     uint32_t to_come_; // pages not decoded yet
     uint32_t decoded_ = 0;

@@ -52,7 +52,7 @@ void Generator::plan_words() {
     for (Index i = 0; i < pipeline_.aggregates.count; ++i)
         if (program_.aggregates[pipeline_.aggregates.first + i].arg != none)
             add(program_.aggregates[pipeline_.aggregates.first + i].arg);
-    unsigned next = 6;
+    unsigned next = 7;
     while (!work.empty()) {
         const Index index = work.back();
         work.pop_back();
@@ -97,6 +97,7 @@ void Generator::kernel_head() {
     const unsigned threads = aggregates ? request_.group.threads : block_threads;
     open("extern \"C\" __global__ void __launch_bounds__(" + to_string(threads) + ") pipeline(const Params p)");
     line("int error = 0;");
+    line("bool stopped = false;");
     line("uint32_t flags = 0;");
     line("uint32_t *const status = (uint32_t *)" + word(Kernel::status) + ";");
     if (kernel_.loops) {
@@ -109,35 +110,41 @@ void Generator::kernel_head() {
         rows_start();
     else
         aggregate_start();
+    const string chunk_words = to_string(ChunkWords::count(columns.count));
     line("const uint64_t *const chunks = (const uint64_t *)" + word(Kernel::chunks) + ";");
-    // Larger blocks take several tiles at once, one for each block_threads of their threads.
-    const string teams = to_string(threads / block_threads);
+    // Larger blocks take several turns at once, one for each block_threads of their threads.
     const bool several = threads > block_threads;
-    line("uint64_t tile = " + word(Kernel::tile_begin) + " + " +
-         (several ? "blockIdx.x * " + teams + " + threadIdx.x / " + to_string(block_threads) : "blockIdx.x") + ";");
-    open("for (uint64_t k = 0; k < " + word(Kernel::chunk_count) + " && tile < " + word(Kernel::tile_end) + "; ++k)");
-    line("const uint64_t *const chunk = chunks + k * " + to_string(ChunkWords::count(columns.count)) + ";");
-    line("uint64_t end = chunk[0];");
-    line("if (end > " + word(Kernel::tile_end) + ") end = " + word(Kernel::tile_end) + ";");
-    line("if (tile >= end) continue;");
+    const string teams = several ? " * " + to_string(threads / block_threads) : "";
+    const string team = several ? "(blockIdx.x * " + to_string(threads / block_threads) + " + threadIdx.x / " +
+                                      to_string(block_threads) + ")"
+                                : "blockIdx.x";
+    line("const uint64_t tiles_end = " + word(Kernel::tile_end) + ", turn = " + word(Kernel::turn) + ";");
+    line("uint64_t tile = " + word(Kernel::tile_begin) + " + " + team + " * turn;");
+    line("uint32_t k = chunk_of(chunks, " + chunk_words + ", (uint32_t)" + word(Kernel::chunk_count) + ", tile);");
+    open("while (tile < tiles_end && !stopped)");
+    line("const uint64_t next_turn = tile + (uint64_t)gridDim.x * turn" + teams + ";");
+    line("const uint64_t turn_end = min_word(tile + turn, tiles_end);");
+    open("while (tile < turn_end && !stopped)");
+    line("while (chunks[(uint64_t)k * " + chunk_words + "] <= tile) ++k;");
+    line("const uint64_t *const chunk = chunks + (uint64_t)k * " + chunk_words + ";");
+    line("const uint64_t end = min_word(chunk[0], turn_end);");
     line("const uint64_t first = chunk[1];");
     line("const uint32_t nrows = (uint32_t)chunk[2];");
     line("const uint32_t *const mask = (const uint32_t *)chunk[3];");
     for (Index c : used_) {
         const string i = to_string(c);
-        const char *type = stored_type(program_.source_columns[columns.first + c].type);
-        line(string("const ") + type + " *const c" + i + " = (const " + type + " *)chunk[" +
-             to_string(ChunkWords::values(c)) + "];");
+        line("const Stored c" + i + " = stored(chunk[" + to_string(ChunkWords::values(c)) + "], chunk[" +
+             to_string(ChunkWords::base(c)) + "]);");
         if (request_.source_nullable[c])
             line("const uint8_t *const z" + i + " = (const uint8_t *)chunk[" + to_string(ChunkWords::nulls(c)) + "];");
     }
-    open(string("for (; tile < end; tile += gridDim.x") + (several ? " * " + teams : "") + ")");
+    open("for (; tile < end; ++tile)");
     if (kernel_.cached_rows != 0) // what follows may leave it at any place, and meets the others at the end of the tile
         open("do");
     else if (kernel_.limit != 0)
         line("if (*(volatile uint64_t *)counter >= " + word(kernel_.limit) + ") stop = true;");
     if ((kernel_.loops || kernel_.limit != 0) && kernel_.cached_rows == 0)
-        line("if (stop) { tile = " + word(Kernel::tile_end) + "; break; }");
+        line("if (stop) { stopped = true; break; }");
     line("const uint32_t base = (uint32_t)(tile - first) * " + to_string(tile_rows) + " + " +
          (several ? "threadIdx.x % " + to_string(block_threads) : "threadIdx.x") + " * 4;");
     line("uint32_t alive = base >= nrows ? 0 : nrows - base >= 4 ? 15 : (1u << (nrows - base)) - 1;");
@@ -152,7 +159,7 @@ Kernel Generator::generate() {
     kernel_head();
     if (pipeline_.sink == SinkKind::Aggregate && !request_.group.count_only &&
         (request_.group.grouping == Grouping::Hash || request_.group.grouping == Grouping::Wide))
-        line("if (*(volatile uint32_t *)status & status_table_full) { tile = " + word(Kernel::tile_end) + "; break; }");
+        line("if (*(volatile uint32_t *)status & status_table_full) { stopped = true; break; }");
     const int tile_depth = depth_;
     conjuncts(0);
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
@@ -172,6 +179,8 @@ Kernel Generator::generate() {
     }
     close(); // tiles
     close(); // chunks
+    line("tile = next_turn;");
+    close(); // turns
     if (writes_rows())
         rows_end();
     else

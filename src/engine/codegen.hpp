@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/frame.hpp"
 #include "engine/program.hpp"
 
 namespace gpuscan::codegen {
@@ -83,11 +84,16 @@ struct Request {
     const Program *program = nullptr;
     ir::Index pipeline = 0;
     std::vector<uint8_t> source_nullable;   // per column of the pipeline's source: some chunk has NULLs
+    std::vector<uint8_t> source_form;       // per column: how every chunk stores its values, or form_any
     std::vector<uint8_t> lookup_nullable;   // per lookup: some entry is NULL
     std::vector<const TableShape *> tables; // per join of the pipeline
     GroupShape group;
     bool row_cache = true; // sinks that write rows: gather them in shared memory first
 };
+
+// How a column's values are stored, as kernels know it (cuda/runtime.cuh: Form): the low bits of the values' address.
+constexpr uint8_t form_any = 255;
+constexpr uint8_t form_of(Frame frame) { return frame.is_whole() ? 0 : static_cast<uint8_t>(frame.width + 1); }
 
 // The words of a chunk's description, an array in device memory.
 struct ChunkWords {
@@ -95,8 +101,9 @@ struct ChunkWords {
     static constexpr unsigned tile_first = 1;
     static constexpr unsigned nrows = 2;
     static constexpr unsigned mask = 3; // address of the row mask or 0
-    static unsigned values(size_t column) { return 4 + 2 * static_cast<unsigned>(column); }
-    static unsigned nulls(size_t column) { return 5 + 2 * static_cast<unsigned>(column); }
+    static unsigned values(size_t column) { return 4 + 3 * static_cast<unsigned>(column); } // address and form
+    static unsigned base(size_t column) { return 5 + 3 * static_cast<unsigned>(column); }
+    static unsigned nulls(size_t column) { return 6 + 3 * static_cast<unsigned>(column); }
     static unsigned count(size_t columns) { return values(columns); }
 };
 
@@ -104,8 +111,9 @@ struct Kernel {
     static constexpr const char *name = "pipeline";
     std::string source;
     unsigned words = 0; // of the kernel's argument
-    // Words that every kernel has.
-    static constexpr unsigned chunks = 0, chunk_count = 1, tile_begin = 2, tile_end = 3, status = 4, cancel = 5;
+    // Words that every kernel has. Teams of block_threads threads take `turn` consecutive tiles in turn.
+    static constexpr unsigned chunks = 0, chunk_count = 1, tile_begin = 2, tile_end = 3, status = 4, cancel = 5,
+                              turn = 6;
     std::vector<unsigned> constants; // per constant of the program: first of two words, 0: not used
     std::vector<unsigned> lookups;   // per lookup: first of three words (values, NULL flags, entries), 0: not used
     std::vector<unsigned> joins;     // per join: first word of its table

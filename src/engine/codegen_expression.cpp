@@ -193,7 +193,9 @@ Value Generator::column(Index index) {
     const string i = to_string(index);
     const bool held = loaded_.count(index) != 0;
     Value r{fresh("v"), null ? fresh("n") : ""};
-    string value = !held ? "c" + i + "[row]" : row_mode_ ? "pick(s" + i + ", r)" : "s" + i + "[r]";
+    string value = !held       ? string("load1<") + form(index) + ", " + stored_type(c.type) + ">(c" + i + ", row)"
+                   : row_mode_ ? "pick(s" + i + ", r)"
+                               : "s" + i + "[r]";
     if (null) {
         string flag = !held ? "(z" + i + " != nullptr && z" + i + "[row] != 0)"
                             : (row_mode_ ? "pick(t" + i + ", r)" : "t" + i + "[r]") + " != 0";

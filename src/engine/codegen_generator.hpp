@@ -78,6 +78,7 @@ class Generator {
 
     // rows, filters, probes (codegen_pipeline.cpp)
     std::set<Index> columns_of(const std::vector<Index> &exprs) const;
+    string form(Index column) const;
     void load_columns(const std::vector<Index> &exprs);
     void open_rows();
     void close_rows();

@@ -36,6 +36,11 @@ std::set<Index> Generator::columns_of(const std::vector<Index> &exprs) const {
     return columns;
 }
 
+// How the column is stored, as a template argument.
+string Generator::form(Index column) const {
+    return to_string(column < request_.source_form.size() ? request_.source_form[column] : form_any);
+}
+
 // Loads the columns that these expressions need and that are not held yet; staged mode only.
 void Generator::load_columns(const std::vector<Index> &exprs) {
     const Range columns = program_.sources[pipeline_.source].columns;
@@ -44,7 +49,7 @@ void Generator::load_columns(const std::vector<Index> &exprs) {
             continue;
         const string i = to_string(c);
         line(string(stored_type(program_.source_columns[columns.first + c].type)) + " s" + i + "[4];");
-        line("load4(s" + i + ", c" + i + ", base, nrows);");
+        line("load4<" + form(c) + ">(s" + i + ", c" + i + ", base, nrows);");
         if (request_.source_nullable[c]) {
             line("uint8_t t" + i + "[4];");
             line("load4_nulls(t" + i + ", z" + i + ", base, nrows);");

@@ -228,7 +228,7 @@ void Generator::rows_tile_end() {
     if (stops) {
         line("stop = __syncthreads_or(stop) != 0;");
         open("if (stop)");
-        line("tile = " + word(Kernel::tile_end) + ";");
+        line("stopped = true;");
         line("break;");
         close();
     }

@@ -82,8 +82,17 @@ struct DecodeJob {
 struct ColumnStats {
     bool any_value = false; // a value that is not NULL was seen
     bool any_null = false;
-    int64_t min = INT64_MAX; // integer types but I128, Bool and Code
+    bool any_wide = false;   // I128: a value that 64 bits do not hold was seen; min and max are of the others
+    int64_t min = INT64_MAX; // integer types, Bool and Code
     int64_t max = INT64_MIN;
+
+    void merge(const ColumnStats &other) {
+        any_value |= other.any_value;
+        any_null |= other.any_null;
+        any_wide |= other.any_wide;
+        min = other.min < min ? other.min : min;
+        max = other.max > max ? other.max : max;
+    }
 };
 
 struct DecodeResult {

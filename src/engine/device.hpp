@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/decode.hpp"
+#include "engine/frame.hpp"
 #include "engine/program.hpp"
 #include "engine/work_memory.hpp"
 
@@ -49,7 +50,8 @@ using BufferRef = std::shared_ptr<Buffer>;
 // The values of one column for the rows of one chunk, in device memory.
 struct ColumnView {
     Type type = Type::I32;
-    const void *values = nullptr;   // nrows values of type_width(type) bytes
+    Frame frame;                    // how a value is stored
+    const void *values = nullptr;   // nrows values of frame.bytes(type) bytes
     const uint8_t *nulls = nullptr; // nrows bytes, 1 = NULL; nullptr: no NULLs
     bool has_range = false;         // min and max below bound every value that is not NULL (integer types, Code)
     int64_t min = 0, max = 0;
@@ -160,6 +162,8 @@ class Device {
     virtual void fill(Buffer &to, size_t offset, uint8_t byte, size_t bytes) = 0;
     // Decodes heap pages into columns; see decode.hpp. Returns one status per page. `cancel` may be nullptr.
     virtual void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) = 0;
+    // Moves rows of a column into another frame; see frame.hpp.
+    virtual void pack(const PackJob &job) = 0;
     // Prepares a program (compiles where needed). `cancel` becomes non-zero when nobody waits any more; an execution
     // notices within 100 ms and throws Cancelled. Lives as long as the execution.
     virtual std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) = 0;

@@ -84,6 +84,7 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
         const bool fixed = p->source.find("void") == std::string::npos;
         const std::string scope = !fixed                                          ? ""
                                   : p->source.find("tables") != std::string::npos ? "gpuscan::tables::"
+                                  : p->source.find("pack") != std::string::npos   ? "gpuscan::packing::"
                                                                                   : "gpuscan::decoding::";
         text +=
             "\nextern \"C\" void emulated_call_" + name + "(void *a) { emulator::call(" + scope + name + ", a); }\n";

@@ -36,6 +36,17 @@ class Table {
         lsn_[page] = lsn;
     }
 
+    // Column a is NULL.
+    void write_nulls(uint32_t page, uint32_t rows, uint64_t lsn) {
+        pages::Page builder;
+        for (uint32_t i = 0; i < rows; ++i)
+            builder.add(Table::layout(3).attributes,
+                        {pages::null_value(), pages::fixed(int64_t(0)), pages::short_text("x")});
+        images_[page].assign(builder.bytes, builder.bytes + page_size);
+        rows_[page] = builder.tuples;
+        lsn_[page] = lsn;
+    }
+
     WindowPage window_page(uint32_t page) const {
         WindowPage w;
         w.page = static_cast<uint16_t>(page);
@@ -129,15 +140,26 @@ class CacheTest : public ::testing::Test {
         return builder.decoded_pages();
     }
 
+    // The value of a row (of the host device's memory), by way of its frame.
+    static int64_t value(const ColumnData &column, uint32_t row) {
+        const size_t width = column.frame.bytes(column.type);
+        uint64_t stored = 0;
+        if (width > 0)
+            memcpy(&stored, static_cast<const uint8_t *>(column.values->data) + row * width,
+                   std::min<size_t>(width, 8));
+        if (!column.frame.is_whole())
+            return static_cast<int64_t>(static_cast<uint64_t>(column.frame.base) + stored);
+        return width == 4 ? static_cast<int32_t>(stored) : static_cast<int64_t>(stored);
+    }
+
     // Column a of every row of the covered pages.
     std::vector<int32_t> values(const PageBits &pages, const ColumnRef &a) {
         const Cache::Snapshot now = cache.chunk(relation, 0);
         const ChunkRows rows = covered_rows(*now.version, pages);
-        const int32_t *data = static_cast<const int32_t *>(now.version->columns.at(a->id).values->data);
         std::vector<int32_t> out;
         for (uint32_t r = 0; r < rows.nrows; ++r)
             if (rows.row_mask.empty() || (rows.row_mask[r / 64] >> (r % 64) & 1))
-                out.push_back(data[r]);
+                out.push_back(static_cast<int32_t>(value(now.version->columns.at(a->id), r)));
         EXPECT_EQ(out.size(), rows.participating);
         std::sort(out.begin(), out.end());
         return out;
@@ -198,9 +220,10 @@ TEST_F(CacheTest, MovedMapLsnAsksForPageLsnsAndRepairsOnlyChangedPages) {
 
     // A reader of the old version still sees the old rows.
     const ChunkRows rows = covered_rows(*before.version, all_pages(50));
-    const int32_t *data = static_cast<const int32_t *>(before.version->columns.at(a->id).values->data);
-    EXPECT_EQ(std::accumulate(data, data + rows.nrows, int64_t(0)),
-              std::accumulate(old.begin(), old.end(), int64_t(0)));
+    int64_t sum = 0;
+    for (uint32_t r = 0; r < rows.nrows; ++r)
+        sum += value(before.version->columns.at(a->id), r);
+    EXPECT_EQ(sum, std::accumulate(old.begin(), old.end(), int64_t(0)));
 }
 
 TEST_F(CacheTest, UnmovedPagesConfirmTheMap) {
@@ -387,9 +410,86 @@ TEST_F(CacheTest, GarbageIsCompacted) {
     EXPECT_EQ(values(all_pages(100), a), expected);
     const ChunkAnswer other = ask(question(table, map - 1, {a, b}));
     EXPECT_EQ(other.covered.count(), 20u); // b has lost the pages that changed
-    const int64_t *bs = static_cast<const int64_t *>(now.version->columns.at(b->id).values->data);
+    const ColumnData &bs = now.version->columns.at(b->id);
     other.covered.for_each(
-        [&](uint32_t page) { EXPECT_EQ(bs[now.version->pages[page].row_start], int64_t(page) * 200) << page; });
+        [&](uint32_t page) { EXPECT_EQ(value(bs, now.version->pages[page].row_start), int64_t(page) * 200) << page; });
+}
+
+TEST_F(CacheTest, ValuesAreStoredInFrames) {
+    Table table(50, 100); // a: 0 to 4999, b: 100 rows of each of 0, 200, ... 9800, t: one code
+    const ColumnRef a = column(1), b = column(2), t = column(3);
+    build(table, question(table, 1, {a, b, t}));
+    const Cache::Snapshot now = cache.chunk(relation, 0);
+    EXPECT_EQ(now.version->columns.at(a->id).frame.width, 2);
+    EXPECT_EQ(now.version->columns.at(b->id).frame.width, 2);
+    EXPECT_EQ(now.version->columns.at(t->id).frame.width, 0);
+    EXPECT_EQ(now.version->columns.at(t->id).bytes(), 0u);
+    EXPECT_LT(cache.bytes(), 5000u * 2 * 2 + 10000);
+    int64_t sum = 0;
+    for (uint32_t r = 0; r < 5000; ++r) {
+        EXPECT_EQ(value(now.version->columns.at(a->id), r) / 100 * 200, value(now.version->columns.at(b->id), r));
+        sum += value(now.version->columns.at(t->id), r);
+    }
+    EXPECT_EQ(sum, 0);
+}
+
+TEST_F(CacheTest, RepairKeepsTheFrameOrWidensIt) {
+    Table table(50, 100);
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 1, {a, b}));
+    const ChunkRef first = cache.chunk(relation, 0).version;
+    std::vector<int32_t> expected = values(all_pages(50), a);
+    auto replace = [&](uint32_t page, int32_t start, uint32_t rows) {
+        const int32_t low = static_cast<int32_t>(page) * 100;
+        expected.erase(
+            std::remove_if(expected.begin(), expected.end(), [&](int32_t v) { return v / 100 == low / 100; }),
+            expected.end());
+        for (uint32_t i = 0; i < rows; ++i)
+            expected.push_back(start + static_cast<int32_t>(i));
+        std::sort(expected.begin(), expected.end());
+        table.write(page, start, rows, 5000 + page);
+    };
+    replace(3, 60000, 20); // within 2 bytes, and within the room behind the rows
+    EXPECT_EQ(build(table, question(table, 2, {a, b}, true)), 1u);
+    const ChunkRef same = cache.chunk(relation, 0).version;
+    EXPECT_EQ(same->columns.at(a->id).values, first->columns.at(a->id).values);
+    EXPECT_NE(same->columns.at(b->id).values, first->columns.at(b->id).values); // 120000 is beyond 2 bytes
+    EXPECT_EQ(same->columns.at(b->id).frame.width, 4);
+    EXPECT_EQ(values(all_pages(50), a), expected);
+
+    replace(4, -100000, 20);
+    EXPECT_EQ(build(table, question(table, 3, {a, b}, true)), 1u);
+    const ChunkRef wider = cache.chunk(relation, 0).version;
+    EXPECT_TRUE(wider->columns.at(a->id).frame.is_whole());
+    EXPECT_EQ(wider->columns.at(b->id).frame.width, 4);
+    EXPECT_EQ(wider->columns.at(b->id).frame.base, -200000);
+    EXPECT_EQ(values(all_pages(50), a), expected);
+    for (uint32_t page = 0; page < 50; ++page)
+        for (uint32_t r = 0; r < wider->pages[page].nrows; ++r) {
+            const uint32_t row = wider->pages[page].row_start + r;
+            EXPECT_EQ((value(wider->columns.at(a->id), row) - r) * 2, value(wider->columns.at(b->id), row));
+        }
+    // Readers of the first version still see what they saw.
+    for (uint32_t r = 0; r < 5000; ++r)
+        EXPECT_EQ(value(first->columns.at(a->id), r), r);
+}
+
+TEST_F(CacheTest, NullsCanComeWithARepair) {
+    Table table(10);
+    const ColumnRef a = column(1);
+    build(table, question(table, 1, {a}));
+    EXPECT_EQ(cache.chunk(relation, 0).version->columns.at(a->id).nulls, nullptr);
+    table.write_nulls(4, 10, 9000);
+    build(table, question(table, 2, {a}, true));
+    const ChunkRef version = cache.chunk(relation, 0).version;
+    const ColumnData &data = version->columns.at(a->id);
+    ASSERT_NE(data.nulls, nullptr);
+    for (uint32_t page = 0; page < 10; ++page)
+        for (uint32_t r = 0; r < 10; ++r) {
+            const uint32_t row = version->pages[page].row_start + r;
+            EXPECT_EQ(static_cast<const uint8_t *>(data.nulls->data)[row], page == 4);
+            EXPECT_EQ(value(data, row), page == 4 ? 0 : page * 100 + r);
+        }
 }
 
 TEST_F(CacheTest, OneBuilderPerChunk) {

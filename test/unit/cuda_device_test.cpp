@@ -17,6 +17,7 @@
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
 #include "grouping_cases.hpp"
+#include "pack_check.hpp"
 #include "page_builder.hpp"
 #include "row_cases.hpp"
 
@@ -201,6 +202,8 @@ TEST_F(CudaDeviceTest, CancelWhileCollectingRows) {
     EXPECT_LT(noticed - asked, std::chrono::milliseconds(500));
     EXPECT_EQ(0u, device().work_memory()->used());
 }
+
+TEST_F(CudaDeviceTest, Packs) { test::check_pack_all(device()); }
 
 Chunk chunk_of(const std::vector<std::vector<Datum>> &columns) {
     Chunk c;

@@ -43,6 +43,8 @@ struct Chunk {
     std::vector<std::vector<Datum>> columns;
     std::vector<bool> mask;      // empty: every row
     std::vector<uint8_t> ranged; // per column: tell min and max
+    std::vector<uint8_t>
+        narrow; // per column: stored in a frame, this many times wider than need be, plus one; 0: whole
 };
 
 struct LookupData {
@@ -483,6 +485,41 @@ struct Loaded {
     std::vector<std::vector<uint64_t>> masks;
 };
 
+// A column in a frame: the narrowest one, or the narrow[c] - 1 times next wider one.
+inline std::vector<uint8_t> narrow(const Chunk &chunk, size_t c, ColumnView &column) {
+    ColumnStats stats;
+    for (const Datum &v : chunk.columns[c]) {
+        if (v.null)
+            continue;
+        ColumnStats one;
+        one.any_value = true;
+        one.any_wide = v.i != static_cast<int64_t>(v.i);
+        one.min = one.max = static_cast<int64_t>(v.i);
+        stats.merge(one);
+    }
+    column.frame = frame_for(column.type, stats);
+    for (uint8_t wider = 1; wider < chunk.narrow[c] && !column.frame.is_whole(); ++wider)
+        column.frame.width = column.frame.width == 0 ? 1 : static_cast<uint8_t>(column.frame.width * 2);
+    if (column.frame.width >= type_width(column.type))
+        column.frame = Frame();
+    const size_t width = column.frame.bytes(column.type);
+    std::vector<uint8_t> bytes(width == 0 ? 0 : chunk.nrows * width + 64);
+    for (uint32_t r = 0; r < chunk.nrows && width > 0; ++r) {
+        const Datum &v = chunk.columns[c][r];
+        const uint64_t stored = v.null ? r : static_cast<uint64_t>(v.i) - static_cast<uint64_t>(column.frame.base);
+        if (column.frame.is_whole())
+            put_bytes(column.type, v, &bytes[r * width]);
+        else
+            memcpy(&bytes[r * width], &stored, width);
+    }
+    if (column.type == Type::I128 && chunk.ranged[c] && !stats.any_wide) {
+        column.has_range = true;
+        column.min = stats.min;
+        column.max = stats.max;
+    }
+    return bytes;
+}
+
 inline Loaded load(Device &device, const Program &program, Index source, const std::vector<Chunk> &chunks) {
     Loaded out;
     Range columns = program.sources[source].columns;
@@ -515,10 +552,14 @@ inline Loaded load(Device &device, const Program &program, Index source, const s
                 }
             }
             column.has_range = chunk.ranged[c] && !is_float(column.type) && column.type != Type::I128;
-            BufferRef values = device.allocate(bytes.size());
-            device.upload(*values, 0, bytes.data(), bytes.size());
-            column.values = values->data;
-            out.buffers.push_back(values);
+            if (c < chunk.narrow.size() && chunk.narrow[c] != 0)
+                bytes = narrow(chunk, c, column);
+            if (!bytes.empty()) {
+                BufferRef values = device.allocate(bytes.size());
+                device.upload(*values, 0, bytes.data(), bytes.size());
+                column.values = values->data;
+                out.buffers.push_back(values);
+            }
             if (any_null) {
                 BufferRef flags = device.allocate(nulls.size());
                 device.upload(*flags, 0, nulls.data(), nulls.size());
@@ -905,6 +946,7 @@ class Generator {
                 for (uint32_t r = 0; r < chunk.nrows; ++r)
                     chunk.columns.back().push_back(random_value(t, nulls));
                 chunk.ranged.push_back(chance(70));
+                chunk.narrow.push_back(chance(60) ? static_cast<uint8_t>(1 + pick(3)) : 0);
             }
             if (chance(30))
                 for (uint32_t r = 0; r < chunk.nrows; ++r)

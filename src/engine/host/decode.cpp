@@ -256,9 +256,12 @@ class PageDecoder {
         size_t width = type_width(layout.type);
         memcpy(column.values + row * width, words, width);
         column.nulls[row] = 0;
-        note(column, layout.type == Type::I16   ? static_cast<int16_t>(words[0])
-                     : layout.type == Type::I32 ? static_cast<int32_t>(words[0])
-                                                : static_cast<int64_t>(words[0]));
+        if (layout.type == Type::I128)
+            note_wide(column, static_cast<int128>(static_cast<uint128>(words[1]) << 64 | words[0]));
+        else
+            note(column, layout.type == Type::I16   ? static_cast<int16_t>(words[0])
+                         : layout.type == Type::I32 ? static_cast<int32_t>(words[0])
+                                                    : static_cast<int64_t>(words[0]));
     }
 
     void note(const Column &column, int64_t value) {
@@ -266,6 +269,13 @@ class PageDecoder {
         s.any_value = true;
         s.min = value < s.min ? value : s.min;
         s.max = value > s.max ? value : s.max;
+    }
+
+    void note_wide(const Column &column, int128 value) {
+        if (value == static_cast<int64_t>(value))
+            return note(column, static_cast<int64_t>(value));
+        stats[column.job_index].any_value = true;
+        stats[column.job_index].any_wide = true;
     }
 
     template <class T> void put(const Column &column, uint32_t row, T value) {
@@ -324,7 +334,7 @@ class PageDecoder {
             return PageStatus::Unrepresentable;
         if (column.layout->type == Type::I128) {
             put(column, row, value);
-            stats[column.job_index].any_value = true;
+            note_wide(column, value);
             return PageStatus::Ok;
         }
         if (value != static_cast<int64_t>(value))
@@ -348,13 +358,6 @@ class PageDecoder {
         return PageStatus::Ok;
     }
 };
-
-void merge(ColumnStats &into, const ColumnStats &from) {
-    into.any_value |= from.any_value;
-    into.any_null |= from.any_null;
-    into.min = std::min(into.min, from.min);
-    into.max = std::max(into.max, from.max);
-}
 
 } // namespace
 
@@ -386,7 +389,7 @@ void decode_pages(ThreadPool &pool, const DecodeJob &job, DecodeResult &result, 
             continue;
         result.dictionary_full |= decoder->dictionary_full;
         for (size_t c = 0; c < job.columns.size(); ++c)
-            merge(result.columns[c], decoder->stats[c]);
+            result.columns[c].merge(decoder->stats[c]);
     }
 }
 

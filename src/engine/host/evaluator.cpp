@@ -175,12 +175,26 @@ Vec Evaluator::column(const Expr &e, Slot &to, const Batch &batch) {
     if (e.a == 0) {
         const ColumnView &view = chunk_->columns[e.b];
         const uint8_t *values = static_cast<const uint8_t *>(view.values);
-        if (batch.identity)
+        const Frame frame = view.frame;
+        if (batch.identity && frame.is_whole())
             return {values + batch.base * width, view.nulls ? view.nulls + batch.base : nullptr, false};
         void *out = buffer(to.values, width);
-        k_.gather(width, batch.n, values, batch.rows, out);
+        if (frame.width == 0) {
+            const int128 value = frame.base;
+            memcpy(out, &value, width);
+            if (view.nulls == nullptr)
+                return {out, nullptr, true};
+            for (uint32_t i = 1; i < batch.n; ++i)
+                memcpy(static_cast<uint8_t *>(out) + i * width, &value, width);
+        } else if (batch.identity) {
+            k_.widen(width, frame.width, batch.n, values + size_t(batch.base) * frame.width, frame.base, out);
+        } else {
+            k_.gather_narrow(width, frame.bytes(e.type), batch.n, values, frame.base, batch.rows, out);
+        }
         if (view.nulls == nullptr)
             return {out, nullptr, false};
+        if (batch.identity)
+            return {out, view.nulls + batch.base, false};
         void *nulls = buffer(to.nulls, 1);
         k_.gather(1, batch.n, view.nulls, batch.rows, nulls);
         return {out, static_cast<uint8_t *>(nulls), false};

@@ -13,6 +13,7 @@
 
 #include "engine/host/decode.hpp"
 #include "engine/host/execution.hpp"
+#include "engine/host/pack.hpp"
 
 namespace gpuscan {
 namespace {
@@ -136,6 +137,8 @@ class HostDevice : public Device {
     void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) override {
         decode_pages(pool_, job, result, cancel);
     }
+
+    void pack(const PackJob &job) override { pack_rows(pool_, job); }
 
     std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {
         return std::make_unique<host::HostExecution>(host::Work{pool_, cancel, work_memory()}, program);

@@ -324,11 +324,17 @@ void gather(size_t width, size_t n, const void *from, const uint32_t *at, void *
     }
 }
 
+// at: nullptr for consecutive rows.
 template <class T, class S>
 void gather_narrow_of(size_t n, const void *from, int64_t low, const uint32_t *at, void *out) {
     const S *x = static_cast<const S *>(from);
     T *__restrict to = static_cast<T *>(out);
     const T add = static_cast<T>(static_cast<int128>(low));
+    if (at == nullptr) {
+        for (size_t i = 0; i < n; ++i)
+            to[i] = static_cast<T>(add + static_cast<T>(x[i]));
+        return;
+    }
     for (size_t i = 0; i < n; ++i)
         to[i] = static_cast<T>(add + static_cast<T>(x[at[i]]));
 }
@@ -351,7 +357,7 @@ void gather_narrow_to(size_t stored, size_t n, const void *from, int64_t low, co
 
 void gather_narrow(size_t width, size_t stored, size_t n, const void *from, int64_t low, const uint32_t *at,
                    void *out) {
-    if (low == 0 && stored == width)
+    if (low == 0 && stored == width && at != nullptr)
         return gather(width, n, from, at, out);
     switch (width) {
     case 1:
@@ -365,6 +371,10 @@ void gather_narrow(size_t width, size_t stored, size_t n, const void *from, int6
     default:
         return gather_narrow_to<uint128>(stored, n, from, low, at, out);
     }
+}
+
+void widen(size_t width, size_t stored, size_t n, const void *from, int64_t low, void *out) {
+    gather_narrow(width, stored, n, from, low, nullptr, out);
 }
 
 // ---- keys ----
@@ -538,6 +548,7 @@ const Kernels table = {GPUSCAN_KERNELS_NAME,
                        select,
                        gather,
                        gather_narrow,
+                       widen,
                        probe_bitmap,
                        pack_key,
                        group_index,

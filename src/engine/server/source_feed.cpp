@@ -335,7 +335,8 @@ void SourceFeed::add_to(PassInput &input) {
         view.nrows = held.rows.nrows;
         view.row_mask = held.rows.row_mask.empty() ? nullptr : held.rows.row_mask.data();
         for (const ColumnValues &column : held.columns)
-            view.columns.push_back(column_view(column.type, *column.values, column.nulls.get(), column.stats));
+            view.columns.push_back(
+                column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
         input.chunks.push_back(std::move(view));
         input.rows += held.rows.participating;
     }

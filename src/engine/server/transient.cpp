@@ -28,12 +28,13 @@ template <class T> void note_values(ColumnStats &stats, const uint8_t *values, c
 
 } // namespace
 
-ColumnView column_view(Type type, const Buffer &values, const Buffer *nulls, const ColumnStats &stats) {
+ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffer *nulls, const ColumnStats &stats) {
     ColumnView view;
     view.type = type;
-    view.values = values.data;
+    view.frame = frame;
+    view.values = values != nullptr ? values->data : nullptr;
     view.nulls = nulls != nullptr ? static_cast<const uint8_t *>(nulls->data) : nullptr;
-    bool ranged = (is_integer(type) && type != Type::I128) || type == Type::Code;
+    const bool ranged = (is_integer(type) && !stats.any_wide) || type == Type::Code;
     if (ranged && stats.any_value && stats.min <= stats.max) {
         view.has_range = true;
         view.min = stats.min;
@@ -90,10 +91,7 @@ std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &windo
         throw Undecodable("too many distinct values", texts);
     }
     for (size_t c = 0; c < columns_.size(); ++c) {
-        data_[c].stats.any_value |= result.columns[c].any_value;
-        data_[c].stats.any_null |= result.columns[c].any_null;
-        data_[c].stats.min = std::min(data_[c].stats.min, result.columns[c].min);
-        data_[c].stats.max = std::max(data_[c].stats.max, result.columns[c].max);
+        data_[c].stats.merge(result.columns[c]);
     }
     for (size_t i = 0; i < window.size(); ++i) {
         if (result.pages[i] == PageStatus::Unrepresentable)
@@ -131,7 +129,7 @@ void DecodedRows::add_to(PassInput &input) {
         view.row_mask = input.masks.back().data();
     }
     for (size_t c = 0; c < columns_.size(); ++c)
-        view.columns.push_back(column_view(columns_[c].type, *data_[c].values,
+        view.columns.push_back(column_view(columns_[c].type, Frame(), data_[c].values.get(),
                                            data_[c].stats.any_null ? data_[c].nulls.get() : nullptr, data_[c].stats));
     input.chunks.push_back(std::move(view));
     input.rows += valid_;
@@ -230,7 +228,7 @@ void BatchRows::add_to(PassInput &input) {
             nulls = allocate_(data.nulls.size() + buffer_slack);
             device_.upload(*nulls, 0, data.nulls.data(), data.nulls.size());
         }
-        view.columns.push_back(column_view(columns_[c].type, *values, nulls.get(), data.stats));
+        view.columns.push_back(column_view(columns_[c].type, Frame(), values.get(), nulls.get(), data.stats));
         input.buffers.push_back(std::move(values));
         if (nulls)
             input.buffers.push_back(std::move(nulls));

@@ -27,7 +27,8 @@ struct PassInput {
     uint64_t rows = 0;
 };
 
-ColumnView column_view(Type type, const Buffer &values, const Buffer *nulls, const ColumnStats &stats);
+// `values` may be nullptr where the frame stores nothing.
+ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffer *nulls, const ColumnStats &stats);
 
 // Rows that the device decoded from pages of which only some tuples are visible.
 class DecodedRows {

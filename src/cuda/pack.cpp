@@ -1,0 +1,55 @@
+// The host's half of packing on the GPU: runs are cut into pieces, one for a block at a time.
+#include "cuda/pack.hpp"
+
+#include <algorithm>
+
+#include "cuda/pack.cuh"
+#include "engine/device.hpp"
+
+namespace gpuscan::cuda {
+
+namespace {
+
+constexpr uint32_t piece_rows = 8192;
+
+packing::Side side(Frame frame, const Buffer *values, const Buffer *nulls) {
+    packing::Side s{};
+    s.values = values ? static_cast<uint8_t *>(values->data) : nullptr;
+    s.nulls = nulls ? static_cast<uint8_t *>(nulls->data) : nullptr;
+    s.base = frame.base;
+    s.width = frame.width;
+    return s;
+}
+
+} // namespace
+
+void pack_rows(SharedState &state, const PackJob &job) {
+    check_pack(job);
+    std::vector<packing::Run> pieces;
+    for (const RowRun &run : job.runs)
+        for (uint32_t done = 0; done < run.count; done += piece_rows)
+            pieces.push_back({run.from + done, run.to + done, std::min(piece_rows, run.count - done)});
+    if (pieces.empty() || (job.to_nulls == nullptr && job.to_frame.bytes(job.type) == 0))
+        return;
+    const std::shared_ptr<Lane> lane = state.lanes->borrow();
+    lane->use();
+    const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
+    const CUfunction function = module->function("pack_rows");
+    try {
+        packing::Argument a{};
+        a.runs = reinterpret_cast<const packing::Run *>(
+            address_of(*lane->send(pieces.data(), pieces.size() * sizeof(packing::Run))));
+        a.nruns = static_cast<uint32_t>(pieces.size());
+        a.type = static_cast<uint32_t>(job.type);
+        a.from = side(job.from_frame, job.from, job.from_nulls);
+        a.to = side(job.to_frame, job.to, job.to_nulls);
+        const unsigned grid = state.full_grid(function, packing::threads, 0);
+        lane->launch(function, std::min(grid, a.nruns), packing::threads, 0, &a);
+        lane->wait(nullptr);
+    } catch (...) {
+        lane->drain();
+        throw;
+    }
+}
+
+} // namespace gpuscan::cuda

@@ -1,0 +1,11 @@
+// Moving rows of a column into another frame on the GPU.
+#pragma once
+
+#include "cuda/shared_state.hpp"
+#include "engine/frame.hpp"
+
+namespace gpuscan::cuda {
+
+void pack_rows(SharedState &state, const PackJob &job);
+
+} // namespace gpuscan::cuda
