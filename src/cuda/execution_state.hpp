@@ -137,6 +137,7 @@ class CudaExecution : public Execution {
     std::vector<uint64_t> argument(const Kernel &kernel, Index pipeline, const Input &input);
     void run_slices(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words, const Input &input,
                     unsigned threads, size_t shared, double rows_per_ms);
+    std::vector<Index> probe_order(const Pipeline &pipeline);
     void check_status(bool may_be_full = false);
     RangeSources range_sources(const Pipeline &pipeline, const Input &input);
     void put_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries);

@@ -162,9 +162,13 @@ Kernel Generator::generate() {
         line("if (*(volatile uint32_t *)status & status_table_full) { stopped = true; break; }");
     const int tile_depth = depth_;
     conjuncts(0);
-    for (Index k = 0; k < pipeline_.joins.count; ++k) {
+    std::vector<bool> probed(pipeline_.joins.count, false);
+    for (Index i = 0, complete = 0; i < pipeline_.joins.count; ++i) {
+        const Index k = request_.probe_order.empty() ? i : request_.probe_order[i];
         probe(k);
-        conjuncts(k + 1);
+        probed[k] = true;
+        for (; complete < pipeline_.joins.count && probed[complete]; ++complete)
+            conjuncts(complete + 1); // reads what the joins so far have
     }
     if (writes_rows())
         rows_sink();
@@ -193,6 +197,27 @@ Kernel Generator::generate() {
 }
 
 Kernel generate(const Request &request) { return Generator(request).generate(); }
+
+bool Generator::order_is_free() {
+    for (Index k = 0; k < pipeline_.joins.count; ++k) {
+        if (!table(k).unique)
+            return false;
+        std::vector<Index> open;
+        for (Index i = 0; i < join(k).keys.count; ++i)
+            open.push_back(list(join(k).keys, i));
+        while (!open.empty()) {
+            const Index index = open.back();
+            open.pop_back();
+            const Expr &e = program_.exprs[index];
+            if (may_raise(index) || (e.op == Op::Column && e.a != 0))
+                return false;
+            for_each_operand(e, [&](Index operand) { open.push_back(operand); });
+        }
+    }
+    return true;
+}
+
+bool order_is_free(const Request &request) { return Generator(request).order_is_free(); }
 
 bool nullable(const Request &request, Index expr) { return Generator(request).nullable(expr); }
 

@@ -87,6 +87,7 @@ struct Request {
     std::vector<uint8_t> source_form;       // per column: how every chunk stores its values, or form_any
     std::vector<uint8_t> lookup_nullable;   // per lookup: some entry is NULL
     std::vector<const TableShape *> tables; // per join of the pipeline
+    std::vector<ir::Index> probe_order;     // the joins in the order in which to probe; empty: their own
     GroupShape group;
     bool row_cache = true; // sinks that write rows: gather them in shared memory first
 };
@@ -150,6 +151,10 @@ struct AggregateWords {
 
 // Throws std::runtime_error where a pipeline uses something the device cannot do.
 Kernel generate(const Request &request);
+
+// May the pipeline's joins be probed in any order? Then every row has at most one partner in each, no key depends on another
+// join, and none can raise an error.
+bool order_is_free(const Request &request);
 
 // Can this expression be NULL at this place of the pipeline?
 bool nullable(const Request &request, ir::Index expr);

@@ -42,6 +42,7 @@ class Generator {
 
     Kernel generate();
     bool nullable(Index expr);
+    bool order_is_free();
 
   private:
     // text (codegen.cpp)
