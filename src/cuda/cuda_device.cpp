@@ -32,14 +32,15 @@ class CudaDeviceImpl : public CudaDevice {
         s.memory = std::make_shared<DeviceMemory>(s.driver, s.context, s.device, s.memory_total);
         s.pinned = std::make_shared<PinnedMemory>(s.driver, s.context);
         s.lanes = std::make_shared<LanePool>(s.driver, s.context, s.memory, s.pinned);
-        s.kernels = std::make_shared<KernelCache>(s.driver, s.context, compiler, s.architecture, options.cache_dir);
+        s.kernels = std::make_shared<KernelCache>(s.driver, s.context, compiler, options.compilers, s.architecture,
+                                                  options.cache_dir);
         s.prepared = std::make_shared<PreparedKernels>(s.kernels);
         // While shared_buffers is registered: the kernels that every query may need, and NVRTC itself, which takes 0.3 s to
         // start, even if those kernels come from disk.
+        s.kernels->warm_up();
         s.kernels->start(tables_source);
         s.kernels->start(decode_source);
         s.kernels->start(pack_source);
-        s.kernels->warm_up();
         register_pool(options);
         s.memory->warm_up(std::min<size_t>(first_pool_bytes, s.memory_total / 16));
     }

@@ -10,10 +10,15 @@
 
 namespace gpuscan {
 
+namespace cuda {
+class CompilerProcesses;
+}
+
 struct CudaOptions {
     int ordinal = 0;
-    std::string cache_dir;      // compiled kernels; empty: not kept on disk
-    const void *pool = nullptr; // shared_buffers, to be read in place; null: none
+    std::shared_ptr<cuda::CompilerProcesses> compilers; // null: kernels are compiled in this process
+    std::string cache_dir;                              // compiled kernels; empty: not kept on disk
+    const void *pool = nullptr;                         // shared_buffers, to be read in place; null: none
     size_t pool_bytes = 0;
     // How rows leave the GPU (measured by bench/join_bench.cpp): through a cache in shared memory or one by one, into
     // device memory and then by copies, or by the kernel itself into pinned host memory.

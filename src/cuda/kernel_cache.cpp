@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuda/compiler_processes.hpp"
 #include "cuda/embedded.hpp"
 #include "engine/device.hpp"
 #include "engine/types.hpp"
@@ -174,9 +175,9 @@ CUfunction Module::function(const char *name) const {
 // ---- cache -------------------------------------------------------------------------------------------------------
 
 KernelCache::KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<Compiler> compiler,
-                         int architecture, std::string directory)
-    : driver_(std::move(driver)), context_(context), compiler_(std::move(compiler)), architecture_(architecture),
-      directory_(std::move(directory)) {
+                         std::shared_ptr<CompilerProcesses> processes, int architecture, std::string directory)
+    : driver_(std::move(driver)), context_(context), compiler_(std::move(compiler)), processes_(std::move(processes)),
+      architecture_(architecture), directory_(std::move(directory)) {
     if (!directory_.empty() && mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
         directory_.clear();
     bound_directory(directory_, max_directory_bytes);
@@ -291,6 +292,13 @@ void KernelCache::bound_directory(const std::string &directory, uint64_t bytes) 
     }
 }
 
+std::string KernelCache::compile(const std::string &source) const {
+    std::string image;
+    if (processes_ && processes_->compile(source, architecture_, image))
+        return image;
+    return compiler_->compile(source, architecture_);
+}
+
 ModuleRef KernelCache::from_disk(KernelKey key) const {
     std::string image;
     if (!read_file(key, image))
@@ -311,7 +319,7 @@ void KernelCache::build(const std::string &source, KernelKey key, std::promise<B
         built.module = from_disk(key);
         if (!built.module) {
             const auto start = std::chrono::steady_clock::now();
-            image = compiler_->compile(source, architecture_);
+            image = compile(source);
             built.module = std::make_shared<Module>(driver_, context_, image);
             built.compile_us = static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start)
@@ -342,6 +350,10 @@ void KernelCache::in_background(std::function<void()> work) {
 }
 
 void KernelCache::warm_up() {
+    if (processes_) {
+        processes_->warm_up(architecture_);
+        return;
+    }
     std::lock_guard<std::mutex> lock(mutex_);
     in_background([this] {
         try {

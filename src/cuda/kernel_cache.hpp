@@ -7,8 +7,8 @@
 // in threads of their own: a session waits for one only as long as somebody waits for the session, two sessions that need
 // one kernel compile it once, and what will be needed soon can be started before it is (start).
 //
-// NVRTC lets one thread compile at a time (13.0, measured on an H200: four threads take four times as long as one), so
-// starting several kernels together gains nothing; a second copy of the library, or a process of its own, would.
+// NVRTC lets one thread of a process compile at a time (13.0, measured on an H200: four threads take four times as long as
+// one); so where there are processes for it (compiler_processes.hpp), they compile.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,8 @@
 #include "cuda/driver.hpp"
 
 namespace gpuscan::cuda {
+
+class CompilerProcesses;
 
 using KernelKey = std::pair<uint64_t, uint64_t>;
 
@@ -65,9 +67,9 @@ using ModuleRef = std::shared_ptr<const Module>;
 
 class KernelCache {
   public:
-    // `directory` may be empty: no cache on disk.
-    KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<Compiler> compiler, int architecture,
-                std::string directory);
+    // `directory` may be empty: no cache on disk. `processes` may be null: `compiler` does it all, in this process.
+    KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<Compiler> compiler,
+                std::shared_ptr<CompilerProcesses> processes, int architecture, std::string directory);
     ~KernelCache(); // waits for compilations
 
     // The module of `source`. Adds what compiling took to *compile_us. Throws Cancelled when `cancel` becomes non-zero
@@ -95,6 +97,7 @@ class KernelCache {
     std::shared_future<Built> find(KernelKey key, const std::string &source, bool getting, bool &first);
     void in_background(std::function<void()> work); // with mutex_ held; throws DeviceError
     void build(const std::string &source, KernelKey key, std::promise<Built> &promise);
+    std::string compile(const std::string &source) const;
     ModuleRef from_disk(KernelKey key) const;
     std::string path(KernelKey key) const;
     bool read_file(KernelKey key, std::string &image) const;
@@ -103,6 +106,7 @@ class KernelCache {
     std::shared_ptr<Driver> driver_;
     CUcontext context_;
     std::shared_ptr<Compiler> compiler_;
+    std::shared_ptr<CompilerProcesses> processes_;
     int architecture_;
     std::string directory_;
     mutable std::atomic<unsigned> written_{0};

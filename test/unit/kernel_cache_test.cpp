@@ -85,7 +85,7 @@ TEST_F(KernelCacheTest, MemoryAndDisk) {
     const std::string source = "extern \"C\" __global__ void one(const int *p) { (void)p; }\n";
     const std::string broken = "extern \"C\" __global__ void one(\n";
     {
-        KernelCache cache(driver, context, compiler, major * 10 + minor, directory_);
+        KernelCache cache(driver, context, compiler, nullptr, major * 10 + minor, directory_);
         cache.start(source);
         uint64_t us = 0, again = 0;
         const ModuleRef first = cache.get(source, nullptr, &us);
@@ -99,7 +99,7 @@ TEST_F(KernelCacheTest, MemoryAndDisk) {
         EXPECT_THROW(cache.get(source + "// 2", &cancelled, nullptr), Cancelled);
     }
     EXPECT_EQ(2u, kernels()); // the one that was cancelled too
-    KernelCache cache(driver, context, compiler, major * 10 + minor, directory_);
+    KernelCache cache(driver, context, compiler, nullptr, major * 10 + minor, directory_);
     uint64_t us = 0;
     EXPECT_NE(nullptr, cache.get(source, nullptr, &us)->function("one"));
     EXPECT_EQ(0u, us); // from disk

@@ -1,7 +1,8 @@
 // The device process: its own protection, its devices, its threads, and the housekeeping of its main thread.
 //
 // Order matters. First the ties to the server: die with the parent, no core dump (it would hold all of shared_buffers),
-// PostgreSQL's memory read-only before any code that could go wrong has run. Then the devices and the slots' threads,
+// PostgreSQL's memory read-only before any code that could go wrong has run. Then, while there is a single thread, the
+// processes that compile kernels. Then the devices and the slots' threads,
 // with every signal blocked, so that all of them are started blocked and signals reach the main thread only. Then the
 // main thread lets signals in, says that the service is ready, and looks after things four times a second.
 //
@@ -109,6 +110,7 @@ void set_state(Area &area, ServiceState state) {
     // Never destroyed: threads use them to the end.
     auto *devices = new Devices;
     auto *setup = new DeviceSetup(options, *devices);
+    setup->start_compilers();
     const BufferPool pool = {static_cast<const uint8_t *>(options.shared_buffers), options.shared_buffers_size};
     const int spin = std::thread::hardware_concurrency() >= fewest_cores_to_spin ? spin_microseconds : 0;
     auto *server = new SlotServer{&area, area.generation.load(), devices, pool, spin};

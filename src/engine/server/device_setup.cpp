@@ -9,6 +9,7 @@
 // get the host's for the first second and another one after it; but a driver that hangs is waited for only so long.
 #include "engine/server/device_setup.hpp"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "cuda/compiler_processes.hpp"
 #include "cuda/cuda_device.hpp"
 #include "engine/host/host_device.hpp"
 
@@ -29,7 +31,8 @@ namespace {
 constexpr size_t least_host_work = size_t(256) << 20; // for rows in transit, and for executions, beside a small cache
 constexpr size_t work_part = 4;                       // of the machine's memory for executions at most
 constexpr size_t cuda_cache_percent = 80;             // of the GPU's share
-constexpr size_t kept_part = 16; // of the memory of executions for join tables that nobody uses now
+constexpr size_t kept_part = 16;       // of the memory of executions for join tables that nobody uses now
+constexpr unsigned most_compilers = 4; // processes that compile kernels: 0.1 GB each
 constexpr std::chrono::seconds cuda_patience{60};
 
 unsigned thread_count(uint32_t setting) {
@@ -63,6 +66,15 @@ void open_cuda(const std::shared_ptr<Opening> &opening, const CudaOptions &optio
 
 } // namespace
 
+void DeviceSetup::start_compilers() {
+    protocol::Area *const area = options_.area;
+    if ((area->wanted_devices.load() & 2) == 0)
+        return;
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    compilers_ = std::make_shared<cuda::CompilerProcesses>(std::min(cores, most_compilers),
+                                                           [area] { munmap(area, area->size); });
+}
+
 bool DeviceSetup::start() {
     const uint32_t wanted = options_.area->wanted_devices.load();
     if (wanted & 1)
@@ -89,6 +101,7 @@ void DeviceSetup::start_cuda() {
     CudaOptions options = {};
     options.ordinal = 0;
     options.cache_dir = options_.cache_dir != nullptr ? options_.cache_dir : "";
+    options.compilers = std::move(compilers_); // without a GPU they end with these options
     options.pool = options_.shared_buffers;
     options.pool_bytes = options_.shared_buffers_size;
     auto opening = std::make_shared<Opening>();

@@ -1,14 +1,23 @@
 // Which devices this process has, how much memory each may use, and what the views show of them.
 #pragma once
 
+#include <memory>
+
 #include "engine/server/device_process.hpp"
 #include "engine/server/devices.hpp"
 
 namespace gpuscan {
 
+namespace cuda {
+class CompilerProcesses;
+}
+
 class DeviceSetup {
   public:
     DeviceSetup(const DeviceProcessOptions &options, Devices &devices) : options_(options), devices_(devices) {}
+
+    // Forks the processes that compile kernels, if there may be a GPU; before any thread is started.
+    void start_compilers();
 
     // Makes the devices that area->wanted_devices asks for, with all signals blocked (drivers start threads). Returns
     // whether there is any; why one is missing stands in its entry's note.
@@ -28,6 +37,7 @@ class DeviceSetup {
 
     const DeviceProcessOptions &options_;
     Devices &devices_;
+    std::shared_ptr<cuda::CompilerProcesses> compilers_;
     unsigned host_threads_ = 0;
     uint64_t evictions_[2] = {};
 };

@@ -1,0 +1,223 @@
+// Compiling in processes of their own; see compiler_processes.hpp.
+//
+// A request is a head and the source text, a reply a head and the machine code, or the reason in words. A source of no
+// length asks for NVRTC to be started.
+#include "cuda/compiler_processes.hpp"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdint>
+
+#include "cuda/kernel_cache.hpp"
+#include "engine/device.hpp"
+
+namespace gpuscan::cuda {
+
+namespace {
+
+struct RequestHead {
+    uint64_t size;
+    int64_t architecture;
+};
+
+struct ReplyHead {
+    uint64_t good;
+    uint64_t size;
+};
+
+bool send_all(int socket, const void *bytes, size_t size) {
+    const char *at = static_cast<const char *>(bytes);
+    while (size > 0) {
+        const ssize_t sent = send(socket, at, size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return false;
+        at += sent;
+        size -= static_cast<size_t>(sent);
+    }
+    return true;
+}
+
+bool receive_all(int socket, void *bytes, size_t size) {
+    char *at = static_cast<char *>(bytes);
+    while (size > 0) {
+        const ssize_t got = recv(socket, at, size, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += got;
+        size -= static_cast<size_t>(got);
+    }
+    return true;
+}
+
+bool receive_text(int socket, size_t size, std::string &text) {
+    text.resize(size);
+    return size == 0 || receive_all(socket, &text[0], size);
+}
+
+// ---- in the child ------------------------------------------------------------------------------------------------
+
+void close_all_but(int socket) {
+    if (socket > 3)
+        close_range(3, static_cast<unsigned>(socket) - 1, 0);
+    close_range(static_cast<unsigned>(socket) + 1, UINT_MAX, 0);
+}
+
+std::string answer(std::unique_ptr<Compiler> &compiler, const std::string &source, int architecture) {
+    if (!compiler)
+        compiler = std::make_unique<Compiler>(Nvrtc::open());
+    if (!source.empty())
+        return compiler->compile(source, architecture);
+    compiler->warm_up(architecture);
+    return std::string();
+}
+
+[[noreturn]] void serve(int socket) {
+    std::unique_ptr<Compiler> compiler;
+    for (;;) {
+        RequestHead request;
+        std::string source;
+        if (!receive_all(socket, &request, sizeof(request)) || !receive_text(socket, request.size, source))
+            _exit(0);
+        ReplyHead reply = {1, 0};
+        std::string text;
+        try {
+            text = answer(compiler, source, static_cast<int>(request.architecture));
+        } catch (const std::exception &error) {
+            reply.good = 0;
+            text = error.what();
+        }
+        reply.size = text.size();
+        if (!send_all(socket, &reply, sizeof(reply)) || !send_all(socket, text.data(), text.size()))
+            _exit(0);
+    }
+}
+
+} // namespace
+
+// ---- in the parent -----------------------------------------------------------------------------------------------
+
+CompilerProcesses::CompilerProcesses(unsigned count, const std::function<void()> &in_child) {
+    const pid_t parent = getpid();
+    for (unsigned i = 0; i < count; ++i) {
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+            return;
+        auto process = std::make_unique<Process>();
+        process->pid = fork();
+        if (process->pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent)
+                _exit(0);
+            prctl(PR_SET_NAME, "gpuscan nvrtc");
+            close_all_but(ends[1]);
+            in_child();
+            serve(ends[1]);
+        }
+        close(ends[1]);
+        if (process->pid < 0) {
+            close(ends[0]);
+            return;
+        }
+        process->socket = ends[0];
+        processes_.push_back(std::move(process));
+    }
+}
+
+CompilerProcesses::~CompilerProcesses() {
+    for (const std::unique_ptr<Process> &process : processes_)
+        drop(*process);
+}
+
+void CompilerProcesses::drop(Process &process) {
+    if (process.socket < 0)
+        return;
+    close(process.socket); // which ends it, if it has not ended
+    process.socket = -1;
+    waitpid(process.pid, nullptr, 0);
+}
+
+std::vector<pid_t> CompilerProcesses::pids() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<pid_t> all;
+    for (const std::unique_ptr<Process> &process : processes_)
+        if (process->socket >= 0)
+            all.push_back(process->pid);
+    return all;
+}
+
+void CompilerProcesses::warm_up(int architecture) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const std::unique_ptr<Process> &process : processes_) {
+        if (process->socket < 0 || process->busy || process->warming)
+            continue;
+        const RequestHead request = {0, architecture};
+        process->warming = send_all(process->socket, &request, sizeof(request));
+    }
+}
+
+// False: the process is gone.
+bool CompilerProcesses::exchange(Process &process, const std::string &source, int architecture, bool &good,
+                                 std::string &image) {
+    ReplyHead reply;
+    if (process.warming) { // what it says about itself will be said again
+        if (!receive_all(process.socket, &reply, sizeof(reply)) || !receive_text(process.socket, reply.size, image))
+            return false;
+        process.warming = false;
+    }
+    const RequestHead request = {source.size(), architecture};
+    if (!send_all(process.socket, &request, sizeof(request)) ||
+        !send_all(process.socket, source.data(), source.size()) ||
+        !receive_all(process.socket, &reply, sizeof(reply)) || !receive_text(process.socket, reply.size, image))
+        return false;
+    good = reply.good != 0;
+    return true;
+}
+
+bool CompilerProcesses::compile(const std::string &source, int architecture, std::string &image) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+        Process *mine = nullptr;
+        bool any = false;
+        for (const std::unique_ptr<Process> &process : processes_) {
+            if (process->socket < 0)
+                continue;
+            any = true;
+            // One that is still starting NVRTC only when no other is idle.
+            if (!process->busy && (mine == nullptr || (mine->warming && !process->warming)))
+                mine = process.get();
+        }
+        if (!any)
+            return false;
+        if (mine == nullptr) {
+            idle_.wait(lock);
+            continue;
+        }
+        mine->busy = true;
+        lock.unlock();
+        bool good = false;
+        const bool alive = exchange(*mine, source, architecture, good, image);
+        lock.lock();
+        mine->busy = false;
+        if (!alive)
+            drop(*mine);
+        idle_.notify_all();
+        if (!alive)
+            continue;
+        if (!good)
+            throw DeviceError(image);
+        return true;
+    }
+}
+
+} // namespace gpuscan::cuda
