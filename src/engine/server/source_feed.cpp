@@ -346,10 +346,11 @@ void SourceFeed::add_to(PassInput &input) {
 }
 
 bool SourceFeed::identify(const PassInput &input, BuildIdentity &identity) const {
-    // Rows that nobody else has, or that no buffer stands for.
+    // Rows that nobody else has, or that neither a buffer nor a frame of no width stands for.
     auto nameless = [](const HeldChunk &held) {
-        return held.is_private || std::any_of(held.columns.begin(), held.columns.end(),
-                                              [](const ColumnValues &column) { return !column.values; });
+        return held.is_private || std::any_of(held.columns.begin(), held.columns.end(), [](const ColumnValues &column) {
+                   return !column.values && column.frame.width != 0;
+               });
     };
     if (input.chunks.size() != held_.size() || std::any_of(held_.begin(), held_.end(), nameless))
         return false;
@@ -362,12 +363,15 @@ bool SourceFeed::identify(const PassInput &input, BuildIdentity &identity) const
         put_number(held.rows.nrows);
         put_number(held.rows.row_mask.size());
         put(held.rows.row_mask.data(), held.rows.row_mask.size() * sizeof(uint64_t));
-        for (const ColumnValues &column : held.columns)
+        for (const ColumnValues &column : held.columns) {
+            put_number(column.frame.width);
+            put_number(static_cast<uint64_t>(column.frame.base));
             for (const BufferRef &buffer : {column.values, column.nulls}) {
                 put_number(reinterpret_cast<uintptr_t>(buffer.get()));
                 if (buffer)
                     identity.read.push_back(buffer);
             }
+        }
     }
     return true;
 }
