@@ -120,6 +120,8 @@ CompilerProcesses::CompilerProcesses(unsigned count, const std::function<void()>
             if (getppid() != parent)
                 _exit(0);
             prctl(PR_SET_NAME, "gpuscan nvrtc");
+            for (const std::unique_ptr<Process> &elder : processes_)
+                close(elder->socket); // also where the kernel has no close_range: who holds it keeps the elder alive
             close_all_but(ends[1]);
             in_child();
             serve(ends[1]);
