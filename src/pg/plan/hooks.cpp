@@ -31,6 +31,7 @@ struct LevelState {
 struct PlannerState {
     List *levels; // of LevelState *
     MemoryContext context;
+    bool enabled; // asked once: the join hook is called thousands of times
 };
 
 static PlannerState *current = nullptr;
@@ -41,9 +42,7 @@ static set_join_pathlist_hook_type previous_join_hook = nullptr;
 static join_search_hook_type previous_search_hook = nullptr;
 static create_upper_paths_hook_type previous_upper_hook = nullptr;
 
-static bool enabled() {
-    return current != nullptr && guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
-}
+static bool enabled() { return current != nullptr && current->enabled; }
 
 // ---- levels ----
 
@@ -146,7 +145,8 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
 extern "C" {
 
 static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
-    PlannerState state{NIL, CurrentMemoryContext};
+    PlannerState state{NIL, CurrentMemoryContext,
+                       guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available()};
     RefusalState refusals{};
     PlannerState *outer = current;
     RefusalState *outer_refusals = refusals_begin(&refusals);
@@ -177,7 +177,8 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
                                   JoinType type, JoinPathExtraData *extra) {
     if (previous_join_hook != nullptr)
         previous_join_hook(root, joinrel, outer, inner, type, extra);
-    if (joinrel->reloptkind != RELOPT_JOINREL || !is_wanted(root, joinrel))
+    // A build side is a base relation: half of the pairs are none of ours.
+    if (inner->reloptkind != RELOPT_BASEREL || joinrel->reloptkind != RELOPT_JOINREL || !is_wanted(root, joinrel))
         return;
     CandidateTable *candidates = candidates_of(root);
     if (candidates != nullptr)
