@@ -31,7 +31,9 @@ struct LevelState {
 struct PlannerState {
     List *levels; // of LevelState *
     MemoryContext context;
-    bool enabled; // asked once: the join hook is called thousands of times
+    // Asked once: the join hook is called thousands of times.
+    bool enabled;
+    Cost start; // what the smallest fragment costs before its first row
 };
 
 static PlannerState *current = nullptr;
@@ -89,11 +91,10 @@ static CandidateTable *candidates_of(PlannerInfo *root) {
 static bool not_worth_a_look(const RelOptInfo *rel) {
     if (guc_offload != OFFLOAD_AUTO || refusals_wanted())
         return false;
-    Cost start = device_setup_cost(1, 0);
     ListCell *cell;
     foreach (cell, rel->pathlist) {
         const Path *path = static_cast<const Path *>(lfirst(cell));
-        if (path->total_cost < start && path->param_info == nullptr && !path_is_disabled(path))
+        if (path->total_cost < current->start && path->param_info == nullptr && !path_is_disabled(path))
             return true;
     }
     return false;
@@ -146,7 +147,8 @@ extern "C" {
 
 static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
     PlannerState state{NIL, CurrentMemoryContext,
-                       guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available()};
+                       guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available(), 0};
+    state.start = device_setup_cost(1, 0);
     RefusalState refusals{};
     PlannerState *outer = current;
     RefusalState *outer_refusals = refusals_begin(&refusals);
