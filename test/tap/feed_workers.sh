@@ -107,10 +107,11 @@ for _ in 1 2 3; do
     psql -XAtq -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan_evict()' -c "$groups" >"$tap_files/killed.out" 2>&1 &
     session=$!
     sleep 0.2
-    kill -KILL "$(sql "SELECT pid FROM gpuscan_device WHERE kind = 'host'")"
+    pid=$(sql "SELECT pid FROM gpuscan_device WHERE kind = 'host'")
+    kill -KILL "$pid"
     wait "$session"
     ok 'the device process dies: PostgreSQL answers' test "$(wc -l <"$tap_files/killed.out")" -gt 400
-    wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+    wait_until 30 "SELECT state = 'ready' AND pid <> $pid FROM gpuscan_device WHERE kind = 'host'"
 done
 idle 'after the deaths of the device process'
 
