@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,19 +18,16 @@
 
 #include "../test/unit/page_builder.hpp"
 #include "../test/unit/program_builder.hpp"
+#include "bench.hpp"
 #include "cuda/cuda_device.hpp"
 #include "engine/dictionary.hpp"
 
 using namespace gpuscan;
 using namespace gpuscan::ir;
 using test::ProgramBuilder;
-using Clock = std::chrono::steady_clock;
+using namespace gpuscan::bench;
 
 namespace {
-
-double ms_since(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 // ---- tables --------------------------------------------------------------------------------------------------------
 
@@ -65,14 +61,6 @@ struct Table {
         return out;
     }
 };
-
-uint64_t mix(uint64_t x) {
-    x ^= x >> 33;
-    x *= 0xff51afd7ed558ccdULL;
-    x ^= x >> 33;
-    x *= 0xc4ceb9fe1a85ec53ULL;
-    return x ^ (x >> 33);
-}
 
 // Random, but the same for the same row and column.
 std::function<int64_t(uint64_t)> uniform(int64_t min, int64_t max) {
@@ -277,10 +265,6 @@ void run(Device &device, const Bench &bench, int reps) {
         gpu.push_back(static_cast<double>(last.kernel_us) / 1000);
         fact.push_back(static_cast<double>(last.kernel_us - before) / 1000);
     }
-    auto median = [](std::vector<double> &v) {
-        std::sort(v.begin(), v.end());
-        return v[v.size() / 2];
-    };
     printf("%-12s first %8.1f ms   wall %7.3f ms   gpu %7.3f ms   fact %7.3f ms   %zu groups (%s), %llu rows",
            bench.name.c_str(), first, median(wall), median(gpu), median(fact), groups, last.grouping.c_str(),
            static_cast<unsigned long long>(last.rows_out));

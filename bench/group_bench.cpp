@@ -13,7 +13,6 @@
 //     placed2/4  copies placed by the data as in section 3.1 of the paper, 2 or 4 times as many as there are groups
 //     hash       chosen with keys of unknown range; hash-device: without groups in shared memory
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -24,18 +23,15 @@
 #include <thread>
 
 #include "../test/unit/program_builder.hpp"
+#include "bench.hpp"
 #include "cuda/cuda_device.hpp"
 
 using namespace gpuscan;
 using namespace gpuscan::ir;
 using test::ProgramBuilder;
-using Clock = std::chrono::steady_clock;
+using namespace gpuscan::bench;
 
 namespace {
-
-double ms_since(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 // ---- data ----------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@
 // Standard output is CSV; one line a configuration, medians.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,27 +26,16 @@
 #include <thread>
 
 #include "../test/unit/program_builder.hpp"
+#include "bench.hpp"
 #include "cuda/cuda_device.hpp"
 #include "cuda/driver.hpp"
 
 using namespace gpuscan;
 using namespace gpuscan::ir;
 using test::ProgramBuilder;
-using Clock = std::chrono::steady_clock;
+using namespace gpuscan::bench;
 
 namespace {
-
-double ms_since(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-uint64_t mix(uint64_t x) {
-    x ^= x >> 33;
-    x *= 0xff51afd7ed558ccdULL;
-    x ^= x >> 33;
-    x *= 0xc4ceb9fe1a85ec53ULL;
-    return x ^ (x >> 33);
-}
 
 // Pinned memory that the GPU reads where it stands.
 class HostColumn {
@@ -186,11 +174,6 @@ struct Devices {
         abort();
     }
 };
-
-double median(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    return v[v.size() / 2];
-}
 
 constexpr int warm_ups = 2;
 

@@ -28,27 +28,8 @@ bool Generator::may_raise(Index index) {
     if (known != raises_.end())
         return known->second;
     const Expr &e = program_.exprs[index];
-    bool raises = false;
-    switch (e.op) {
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::Mod:
-    case Op::Neg:
-    case Op::Lookup:
-    case Op::Bounded:
-        raises = true;
-        break;
-    case Op::Cast:
-        raises = cast_may_raise(program_.exprs[e.a].type, e.type);
-        break;
-    case Op::Column:
-        raises = e.a > 0 && table(e.a - 1).kind != TableKind::Packed;
-        break;
-    default:
-        break;
-    }
+    bool raises = raises_itself(program_.exprs.data(), e) || e.op == Op::Lookup ||
+                  (e.op == Op::Column && e.a > 0 && table(e.a - 1).kind != TableKind::Packed);
     for_each_operand(e, [&](Index operand) { raises = raises || may_raise(operand); });
     raises_[index] = raises;
     return raises;

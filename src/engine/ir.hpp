@@ -106,6 +106,24 @@ constexpr bool cast_may_raise(Type from, Type to) {
     return !is_float(to) || type_width(to) < type_width(from);
 }
 
+// Can the node itself raise an error, whatever its operands do? `exprs`: the array that its operands are in.
+inline bool raises_itself(const Expr *exprs, const Expr &e) {
+    switch (e.op) {
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Div:
+    case Op::Mod:
+    case Op::Neg:
+    case Op::Bounded:
+        return true;
+    case Op::Cast:
+        return cast_may_raise(exprs[e.a].type, e.type);
+    default:
+        return false;
+    }
+}
+
 // A typed constant; bits as in a column of that type (F64: its bit pattern in the low word).
 struct Constant {
     Type type;

@@ -6,21 +6,9 @@
 #include <vector>
 
 #include "engine/host/batch.hpp"
-#include "engine/host/kernels.hpp"
+#include "engine/host/kernel_tables.hpp"
 
 namespace gpuscan::host {
-
-namespace base {
-extern const Kernels table;
-}
-#ifdef __x86_64__
-namespace avx2 {
-extern const Kernels table;
-}
-namespace avx512 {
-extern const Kernels table;
-}
-#endif
 
 namespace {
 
@@ -28,10 +16,9 @@ namespace {
 std::vector<const Kernels *> others() {
     std::vector<const Kernels *> tables;
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))
+    if (avx2::can_run())
         tables.push_back(&avx2::table);
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
+    if (avx512::can_run())
         tables.push_back(&avx512::table);
 #endif
     return tables;

@@ -187,7 +187,8 @@ Vec Evaluator::column(const Expr &e, Slot &to, const Batch &batch) {
             for (uint32_t i = 1; i < batch.n; ++i)
                 memcpy(static_cast<uint8_t *>(out) + i * width, &value, width);
         } else if (batch.identity) {
-            k_.widen(width, frame.width, batch.n, values + size_t(batch.base) * frame.width, frame.base, out);
+            k_.gather_narrow(width, frame.width, batch.n, values + size_t(batch.base) * frame.width, frame.base,
+                             nullptr, out);
         } else {
             k_.gather_narrow(width, frame.bytes(e.type), batch.n, values, frame.base, batch.rows, out);
         }

@@ -56,29 +56,11 @@ std::vector<Index> canonical_nodes(const Program &p) {
     return canonical;
 }
 
-// Can the node itself raise an error?
-bool may_raise(const Program &p, const Expr &e) {
-    switch (e.op) {
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::Mod:
-    case Op::Neg:
-    case Op::Bounded:
-        return true;
-    case Op::Cast:
-        return cast_may_raise(p.exprs[e.a].type, e.type);
-    default:
-        return false;
-    }
-}
-
 // Which nodes can raise no error, whatever rows they are evaluated for.
 std::vector<uint8_t> safe_nodes(const Program &p) {
     std::vector<uint8_t> safe(p.exprs.size());
     for (Index i = 0; i < p.exprs.size(); ++i) {
-        safe[i] = !may_raise(p, p.exprs[i]);
+        safe[i] = !raises_itself(p.exprs.data(), p.exprs[i]);
         for_each_operand(p.exprs[i], [&](Index operand) { safe[i] &= safe[operand]; });
     }
     return safe;

@@ -1,20 +1,19 @@
 // Which inner loops this machine gets. GPUSCAN_KERNELS=base|avx2|avx512 in the environment asks for others (tests).
-#include "engine/host/kernels.hpp"
-
 #include <cstdlib>
 #include <cstring>
 
+#include "engine/host/kernel_tables.hpp"
+
 namespace gpuscan::host {
 
-namespace base {
-extern const Kernels table;
-}
 #ifdef __x86_64__
-namespace avx2 {
-extern const Kernels table;
+bool avx2::can_run() {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
 }
-namespace avx512 {
-extern const Kernels table;
+
+bool avx512::can_run() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 #endif
 
@@ -23,10 +22,9 @@ static const Kernels &choose() {
     const char *wish = getenv("GPUSCAN_KERNELS");
     bool wide = wish == nullptr || strcmp(wish, "avx512") == 0;
     bool avx = wish == nullptr || strcmp(wish, "base") != 0;
-    if (wide && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+    if (wide && avx512::can_run())
         return avx512::table;
-    if (avx && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))
+    if (avx && avx2::can_run())
         return avx2::table;
 #endif
     return base::table;

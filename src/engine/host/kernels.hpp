@@ -29,11 +29,10 @@ struct Kernels {
     uint32_t (*select)(uint32_t n, const uint8_t *truth, const uint8_t *nulls, uint32_t *positions);
     // out[i] = from[at[i]] for values of `width` bytes; out may be at or from when width is 4 and at[i] >= i.
     void (*gather)(size_t width, size_t n, const void *from, const uint32_t *at, void *out);
-    // The same with narrow storage: out[i] = low + from[at[i]], `stored` bytes each widened to `width`.
+    // The same with narrow storage: out[i] = low + from[at[i]], `stored` bytes each widened to `width`; at may be nullptr:
+    // consecutive rows.
     void (*gather_narrow)(size_t width, size_t stored, size_t n, const void *from, int64_t low, const uint32_t *at,
                           void *out);
-    // Narrow storage of consecutive rows: out[i] = low + from[i].
-    void (*widen)(size_t width, size_t stored, size_t n, const void *from, int64_t low, void *out);
     // Keys (integer, Bool, Code) whose bit `key - min` is set, for keys in [min, min + domain) that are not NULL.
     uint32_t (*probe_bitmap)(Type type, uint32_t n, const void *keys, const uint8_t *nulls, int64_t min,
                              uint64_t domain, const uint32_t *bitmap, uint32_t *positions, uint32_t *slots);

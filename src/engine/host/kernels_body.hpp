@@ -373,10 +373,6 @@ void gather_narrow(size_t width, size_t stored, size_t n, const void *from, int6
     }
 }
 
-void widen(size_t width, size_t stored, size_t n, const void *from, int64_t low, void *out) {
-    gather_narrow(width, stored, n, from, low, nullptr, out);
-}
-
 // ---- keys ----
 
 uint32_t probe_bitmap(Type type, uint32_t n, const void *keys, const uint8_t *nulls, int64_t min, uint64_t domain,
@@ -548,7 +544,6 @@ const Kernels table = {GPUSCAN_KERNELS_NAME,
                        select,
                        gather,
                        gather_narrow,
-                       widen,
                        probe_bitmap,
                        pack_key,
                        group_index,

@@ -11,23 +11,7 @@ namespace gpuscan {
 
 bool may_raise(const Translation *t, ir::Index node) {
     const ir::Expr &e = t->exprs[static_cast<int>(node)];
-    switch (e.op) {
-    case ir::Op::Add:
-    case ir::Op::Sub:
-    case ir::Op::Mul:
-    case ir::Op::Div:
-    case ir::Op::Mod:
-    case ir::Op::Neg:
-    case ir::Op::Bounded:
-        return true;
-    case ir::Op::Cast:
-        if (ir::cast_may_raise(t->exprs[static_cast<int>(e.a)].type, e.type))
-            return true;
-        break;
-    default:
-        break;
-    }
-    bool raises = false;
+    bool raises = ir::raises_itself(&t->exprs[0], e);
     ir::for_each_operand(e, [&](ir::Index operand) { raises = raises || may_raise(t, operand); });
     return raises;
 }
