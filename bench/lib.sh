@@ -126,11 +126,19 @@ make_program() {
     fi
 }
 
+# What every generator and runner is made of besides its own sources.
+common=(common/{copy,loader,pg,random,runner,tpc}.hpp common/{loader,runner}.cpp)
+
+build_tpch() {
+    make_program tpch/tpch-gen tpch/{gen.cpp,text.hpp} "${common[@]}"
+    make_program tpch/tpch-run tpch/{run.cpp,parameters.hpp} "${common[@]}"
+}
+
 # The Star Schema Benchmark's programs; the array ssb becomes the command of its runner with the common options.
 build_ssb() {
     local s
-    make_program ssb/ssb-gen ssb/gen.cpp ssb/pg.hpp
-    make_program ssb/ssb-run ssb/run.cpp ssb/pg.hpp
+    make_program ssb/ssb-gen ssb/gen.cpp "${common[@]}"
+    make_program ssb/ssb-run ssb/run.cpp "${common[@]}"
     ssb=("$bench/ssb/ssb-run" --offload "$offload" ${device:+--device "$device"} ${workers:+--workers "$workers"})
     for s in "${settings[@]}"; do
         ssb+=(--set "$s")

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "../../bench/ssb/pg.hpp"
+#include "../../bench/common/pg.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The little of libpq that the Star Schema Benchmark programs need: a connection and a result that clean up
+// The little of libpq that the benchmark programs need: a connection and a result that clean up
 // after themselves and throw pg::Error with the server's message.
 #pragma once
 
