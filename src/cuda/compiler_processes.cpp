@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "cuda/kernel_cache.hpp"
+#include "engine/descriptors.hpp"
 #include "engine/device.hpp"
 
 namespace gpuscan::cuda {
@@ -67,12 +68,6 @@ bool receive_text(int socket, size_t size, std::string &text) {
 
 // ---- in the child ------------------------------------------------------------------------------------------------
 
-void close_all_but(int socket) {
-    if (socket > 3)
-        close_range(3, static_cast<unsigned>(socket) - 1, 0);
-    close_range(static_cast<unsigned>(socket) + 1, UINT_MAX, 0);
-}
-
 std::string answer(std::unique_ptr<Compiler> &compiler, const std::string &source, int architecture) {
     if (!compiler)
         compiler = std::make_unique<Compiler>(Nvrtc::open());
@@ -120,9 +115,7 @@ CompilerProcesses::CompilerProcesses(unsigned count, const std::function<void()>
             if (getppid() != parent)
                 _exit(0);
             prctl(PR_SET_NAME, "gpuscan nvrtc");
-            for (const std::unique_ptr<Process> &elder : processes_)
-                close(elder->socket); // also where the kernel has no close_range: who holds it keeps the elder alive
-            close_all_but(ends[1]);
+            close_descriptors(STDERR_FILENO + 1, ends[1]); // who holds the parent's end keeps its process alive
             in_child();
             serve(ends[1]);
         }

@@ -387,7 +387,8 @@ class Job {
         lane_->wait_for_long(cancel_);
         const uint8_t *const bytes = static_cast<const uint8_t *>(results.data);
         memcpy(&nmisses_, bytes + count_at_.at, sizeof(nmisses_));
-        memcpy(status_.data(), bytes + status_at_.at, status_at_.size);
+        for (const decoding::Page &page : pages) // of the others the device knows only what it found itself
+            status_[page.number] = bytes[status_at_.at + page.number];
         for (size_t c = 0; c < job_.columns.size(); ++c) {
             decoding::Stats s;
             memcpy(&s, bytes + stats_at_.at + c * sizeof(s), sizeof(s));

@@ -100,11 +100,7 @@ void CudaExecution::read_entries(const Kernel &kernel, const codegen::GroupShape
         lane_->copy_out(pieces[turn]->data, address_of(*out) + first * record, n * record);
     };
     std::atomic<uint64_t> rows{0};
-    // No exception leaves while a copy is under way to memory that would be given away.
-    struct Drain {
-        Lane &lane;
-        ~Drain() { lane.drain(); }
-    } drain{*lane_};
+    const Drain drain(*lane_);
     fetch(0, 0);
     for (uint64_t first = 0, turn = 0; first < count; first += per_piece, turn ^= 1) {
         lane_->wait(cancel_);

@@ -108,9 +108,7 @@ void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_
     const Pipeline &pipeline = program_.main();
     const size_t most = state_->shared_per_block - std::min<size_t>(state_->shared_per_block, 1024);
     shared = 0;
-    bool filtered = pipeline.conjuncts.count > 0;
-    for (const TableShape *table : request.tables)
-        filtered = filtered || table != nullptr;
+    const bool filtered = pipeline.conjuncts.count > 0 || pipeline.joins.count > 0;
     group.side_by_side = tuning.side_by_side && !filtered;
     if (group.grouping == Grouping::Dense) {
         codegen::Request trial = request;
@@ -160,6 +158,11 @@ void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_
     while (group.cells > least_cells &&
            group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes) > tuning.block_bytes)
         group.cells /= 2;
+    if (group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes) > tuning.block_bytes) {
+        group.cells = 0;
+        group.copies = 1;
+        return;
+    }
     shared = group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes);
 }
 
@@ -319,7 +322,7 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction fun
                 read_entries(kernel, r.group, *table, slots, keys, groups);
         }
         if (!full) {
-            state_->group_counts.put(kernel.source, groups.ngroups);
+            state_->group_counts.put(kernel.source, std::max<uint64_t>(1, groups.ngroups)); // 0: never run
             return groups;
         }
         stats_.rows_out = 0;

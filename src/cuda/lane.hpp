@@ -113,4 +113,16 @@ class LanePool {
     std::shared_ptr<Free> free_ = std::make_shared<Free>();
 };
 
+// Declared behind memory that the lane's work uses: whatever happens, that work ends before the memory is given away.
+class Drain {
+  public:
+    explicit Drain(Lane &lane) : lane_(lane) {}
+    ~Drain() { lane_.drain(); }
+    Drain(const Drain &) = delete;
+    Drain &operator=(const Drain &) = delete;
+
+  private:
+    Lane &lane_;
+};
+
 } // namespace gpuscan::cuda

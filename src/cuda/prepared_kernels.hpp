@@ -1,9 +1,9 @@
 // Kernels by what they are generated from: an execution whose kernel has been needed before, with these or other constants,
-// neither writes its text nor hashes it.
+// does not write its text again.
 //
 // The key is everything that codegen::generate() looks at, compared in full: the program without the values of its
 // constants, what is known of columns and lookups, the shapes of tables and groups. It takes a microsecond to put
-// together; the text takes some fifty to write and twenty to hash, several times per run while a grouping is chosen.
+// together; the text takes some fifty to write, several times per run while a grouping is chosen.
 #pragma once
 
 #include <mutex>

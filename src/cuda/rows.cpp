@@ -49,13 +49,6 @@ struct PinnedRows {
     std::unique_ptr<PinnedMemory::Piece> piece;
 };
 
-// Declared behind pinned memory that copies write to: whatever happens, they end before it is given away.
-struct Drain {
-    explicit Drain(Lane &lane) : lane(lane) {}
-    ~Drain() { lane.drain(); }
-    Lane &lane;
-};
-
 size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 } // namespace

@@ -15,8 +15,8 @@
 //
 // Group-by follows Sitaridi & Ross, "Ameliorating Memory Contention of OLAP Operators on GPU Processors" (section 4): small
 // tables stand in shared memory, several copies of each (by lane), so that neither a popular value nor a popular bank
-// makes a queue. 64-bit sums in shared memory are made of two 32-bit atomics with carry: 4 to 20 times faster than the
-// 64-bit atomic on an H200.
+// makes a queue. Sums in shared memory are made of 32-bit atomics with carry (2 words, 3 or 5): 4 to 20 times faster than
+// the 64-bit atomic on an H200.
 #pragma once
 
 #include "cuda/semantics.cuh"
@@ -142,7 +142,7 @@ template <class S, class T> __device__ __forceinline__ void load4_narrow(T (&v)[
         v[i] = from_base<T>(c.base, u.narrow[i]);
 }
 
-// Values row..row+3, as far as there are rows; all threads of a block come with the same form.
+// Values row..row+3, as far as there are rows; all threads of a warp come with the same form.
 template <uint32_t form, class T>
 __device__ __forceinline__ void load4(T (&v)[4], const Stored &c, uint32_t row, uint32_t nrows) {
     if constexpr (form == form_whole) {

@@ -259,9 +259,14 @@ bool Cache::evict_one(uint64_t before) {
             Chunk &chunk = c.second;
             if (!chunk.version || chunk.building || chunk.version.use_count() != 1)
                 continue;
-            for (const auto &data : chunk.version->columns) {
+            const auto &columns = chunk.version->columns;
+            const bool has_bytes =
+                std::any_of(columns.begin(), columns.end(), [](const auto &c) { return c.second.bytes() > 0; });
+            for (const auto &data : columns) {
                 const uint64_t used = chunk.last_use[data.first];
-                if (used < oldest && data.second.values.use_count() <= 1) {
+                const bool gives_room = data.second.bytes() > 0 || !has_bytes; // the last ones give their layout's
+                if (used < oldest && gives_room && data.second.values.use_count() <= 1 &&
+                    data.second.nulls.use_count() <= 1) {
                     oldest = used;
                     relation = r.second.get();
                     victim = &chunk;

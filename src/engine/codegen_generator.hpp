@@ -1,4 +1,4 @@
-// The generator behind codegen.hpp: one object writes one kernel. Its members stand in five files, each of which says how
+// The generator behind codegen.hpp: one object writes one kernel. Its members stand in six files, each of which says how
 // one part of a kernel's text comes about; what they share is the text so far and what is known at its end: the scope's
 // variables, the columns that are held, whether the text runs for four rows or for one.
 #pragma once

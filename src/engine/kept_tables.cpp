@@ -64,10 +64,14 @@ uint64_t KeptTables::keep(BuildIdentity identity, BuiltTableRef table) {
 bool KeptTables::drop_one() {
     Entries out;
     std::lock_guard<std::mutex> guard(lock_);
-    if (entries_.empty())
-        return false;
-    take_out(std::prev(entries_.end()), out);
-    return true;
+    for (auto entry = entries_.end(); entry != entries_.begin();) {
+        --entry;
+        if (entry->table.use_count() > 1)
+            continue;
+        take_out(entry, out);
+        return true;
+    }
+    return false;
 }
 
 void KeptTables::drop_dead() {

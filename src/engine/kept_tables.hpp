@@ -10,7 +10,8 @@
 // identity and is not kept.
 //
 // The tables count against the memory of their device like those in use, and go before cached columns when somebody needs
-// that memory; the least recently used goes first. A table whose columns are gone can never be found again and goes too.
+// that memory: the least recently used goes first, and none that an execution uses, because that would give no memory back.
+// A table whose columns are gone can never be found again and goes too, when it is next looked for or at drop_dead().
 #pragma once
 
 #include <list>
@@ -38,7 +39,7 @@ class KeptTables {
     // Takes a table; answers its id, 0 when it is too large to be kept.
     uint64_t keep(BuildIdentity identity, BuiltTableRef table);
 
-    // Lets the least recently used table go; false: there is none.
+    // Lets the least recently used table go that no execution uses; false: there is none.
     bool drop_one();
     // Lets those go whose columns are gone.
     void drop_dead();

@@ -11,7 +11,7 @@ void WorkMemory::charge(size_t bytes) {
     size_t used = used_.load(std::memory_order_relaxed);
     do {
         const size_t most = limit();
-        while ((used > most || bytes > most - used) && reclaim_ && reclaim_())
+        while (bytes <= most && bytes > most - std::min(used, most) && reclaim_ && reclaim_())
             used = used_.load(std::memory_order_relaxed);
         if (used > most || bytes > most - used)
             throw OutOfWorkMemory("hash tables and groups need more than the working memory of " +

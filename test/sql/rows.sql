@@ -42,6 +42,14 @@ CREATE TABLE many AS SELECT i AS id, i % 7 AS k, (i / 3.0)::numeric(12,3) AS n, 
 VACUUM (FREEZE, ANALYZE) many;
 SELECT check_matrix('SELECT * FROM many WHERE id <= %s', '{0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 2047, 2049, 65535, 65536, 65537, 70000}');
 SELECT check_matrix('SELECT %s FROM many', '{"id, id, id, id, id, id, id, id, id, id", "id, k, n, s, n, s, n, s, n, s, n, s, n, s", "n", "1"}');
+-- rows read again: a batch of a megabyte without NULLs, one of nothing else, and a short one without (several times: two
+-- threads may bring them in another order)
+CREATE TABLE gaps AS SELECT CASE WHEN i NOT BETWEEN 61700 AND 123350 THEN i END::numeric(30,6) AS w FROM generate_series(1, 123450) i;
+VACUUM (FREEZE, ANALYZE) gaps;
+SELECT check_matrix('SELECT word, (SELECT length(string_agg(w::text, word || ''%s'')) FROM gaps) FROM few', '{1, 2, 3}');
+-- what depends on how a value is stored is not asked above rows of another form
+SELECT check_matrix('SELECT count(*) FROM (SELECT n, s FROM t OFFSET 0) x WHERE %s', '{"pg_column_size(x.n) > 5", "pg_column_size(x.s) > 10"}', expect => 'any');
+SELECT check_query('SELECT count(*) FROM few LEFT JOIN (SELECT n, i2 FROM t OFFSET 0) x ON x.i2 = few.k AND pg_column_size(x.n) > 5', 'any');
 -- more than work_mem goes through a temporary file, or back to PostgreSQL's plan
 SET work_mem = '64kB';
 SELECT check_query('SELECT * FROM many');

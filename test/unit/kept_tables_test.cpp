@@ -66,6 +66,16 @@ TEST(KeptTablesTest, TheLeastRecentlyUsedGoFirst) {
     EXPECT_EQ(tables.bytes(), 0u);
 }
 
+TEST(KeptTablesTest, TablesInUseStay) {
+    KeptTables tables;
+    const BuiltTableRef used = std::make_shared<Table>(10);
+    tables.keep(identity("used", {}), used);
+    tables.keep(identity("idle", {}), std::make_shared<Table>(10));
+    EXPECT_TRUE(tables.drop_one());
+    EXPECT_FALSE(tables.drop_one()) << "letting it go would give no memory back";
+    EXPECT_EQ(tables.find(identity("used", {})).table, used);
+}
+
 // One build beside different others is described alike; whatever it computes otherwise shows.
 TEST(BuildIdentityTest, TellsBuildsApart) {
     const std::vector<uint8_t> values = {1, 0}, other_values = {0, 1}, nulls = {0, 0};

@@ -1,8 +1,6 @@
 // Which rows does a pipeline deliver? Their expressions, as one thread worked them out, in blocks that are handed on as
-// they are: rows are copied once, from the vectors of a batch, and never moved again.
-//
-// A block grows to block_rows rows, so that a thread which meets few rows takes little memory; when one is full, the next
-// is made large at once.
+// they are. A thread's first block grows to block_rows rows, so that one which meets few rows takes little memory; the next
+// ones are made large at once, and their rows are copied once, from the vectors of a batch, and never moved again.
 #pragma once
 
 #include <memory>

@@ -36,6 +36,7 @@ namespace {
 constexpr int housekeeping_milliseconds = 250;
 constexpr int spin_microseconds = 50;
 constexpr unsigned fewest_cores_to_spin = 3;
+constexpr unsigned long timer_slack_ns = 1000;
 constexpr char oom_score_adj[] = "300"; // the kernel should rather take this process than the server
 
 void end_process(int) { _exit(0); }
@@ -69,7 +70,8 @@ pid_t tie_to_parent() {
 }
 
 void be_a_modest_process() {
-    prctl(PR_SET_TIMERSLACK, 1); // ns, of the threads to come too: they sleep for 20 us where the GPU is waited for
+    // Threads take it over: while they wait for a GPU they sleep some 20 us at a time, and the default slack is 50.
+    prctl(PR_SET_TIMERSLACK, timer_slack_ns, 0, 0, 0);
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);

@@ -476,7 +476,7 @@ bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIde
     for (size_t i = 0; i < lookups_.size(); ++i)
         if (program_.lookups[i].source == p.source)
             lookup_bytes += lookups_[i].values.size() + lookups_[i].nulls.size();
-    if (lookup_bytes > most_identity_bytes || !feed(p.source).identify(input, identity) ||
+    if (lookup_bytes > most_identity_bytes || !feed(p.source).identify(input, most_identity_bytes, identity) ||
         identity.bytes.size() > most_identity_bytes)
         return false;
     identity.bytes += describe_build(

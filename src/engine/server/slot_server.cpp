@@ -6,7 +6,6 @@
 #include "engine/server/slot_server.hpp"
 
 #include <pthread.h>
-#include <sys/prctl.h>
 
 #include <chrono>
 #include <cstdio>
@@ -21,7 +20,6 @@ using namespace protocol;
 
 namespace {
 
-constexpr unsigned long timer_slack_ns = 1000;
 constexpr size_t stack_bytes = size_t(1) << 20; // an execution's work runs on it
 
 class SlotThread {
@@ -117,8 +115,6 @@ void *thread_main(void *thread) {
 } // namespace
 
 void SlotServer::start() {
-    // Threads take it over: while they wait for a GPU they sleep some 30 us at a time, and the default slack is 50.
-    prctl(PR_SET_TIMERSLACK, timer_slack_ns, 0, 0, 0);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, stack_bytes);

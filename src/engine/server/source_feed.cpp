@@ -345,20 +345,21 @@ void SourceFeed::add_to(PassInput &input) {
     batched_->add_to(input);
 }
 
-bool SourceFeed::identify(const PassInput &input, BuildIdentity &identity) const {
-    // Rows that nobody else has, or that neither a buffer nor a frame of no width stands for.
-    auto nameless = [](const HeldChunk &held) {
-        return held.is_private || std::any_of(held.columns.begin(), held.columns.end(), [](const ColumnValues &column) {
-                   return !column.values && column.frame.width != 0;
-               });
-    };
-    if (input.chunks.size() != held_.size() || std::any_of(held_.begin(), held_.end(), nameless))
+bool SourceFeed::identify(const PassInput &input, size_t most_bytes, BuildIdentity &identity) const {
+    if (input.chunks.size() != held_.size())
         return false;
+    size_t mask_bytes = 0;
+    for (const HeldChunk &held : held_) {
+        mask_bytes += held.rows.row_mask.size() * sizeof(uint64_t);
+        if (held.is_private || mask_bytes > most_bytes)
+            return false;
+    }
     auto put = [&identity](const void *from, size_t size) {
         identity.bytes.append(static_cast<const char *>(from), size);
     };
     auto put_number = [&put](uint64_t number) { put(&number, sizeof number); };
     put_number(held_.size());
+    put_number(columns_.size());
     for (const HeldChunk &held : held_) {
         put_number(held.rows.nrows);
         put_number(held.rows.row_mask.size());

@@ -57,8 +57,9 @@ class SourceFeed {
 
     bool pass_full() const;
     void add_to(PassInput &input);
-    // Adds which rows these are, if all of `input` are rows of cached chunks; false: they cannot be recognised later.
-    bool identify(const PassInput &input, BuildIdentity &identity) const;
+    // Adds which rows these are, if all of `input` are rows of cached chunks and their masks take at most `most_bytes`;
+    // false: they cannot be recognised later.
+    bool identify(const PassInput &input, size_t most_bytes, BuildIdentity &identity) const;
     void release(bool last); // last: the pipeline has read all; chunks may be staged again
     bool is_relation() const { return relation_ != nullptr; }
 

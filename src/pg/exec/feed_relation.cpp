@@ -217,17 +217,18 @@ bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
     return true;
 }
 
-void forget_ahead(ChunkFeed *feed) {
-    for (uint32 i = 0; i < feed->nahead; ++i)
+// Keeps the first `kept` of the chunks that were looked at.
+void forget_ahead(ChunkFeed *feed, uint32 kept) {
+    for (uint32 i = kept; i < feed->nahead; ++i)
         if (feed->ahead[i].visible)
             pfree(feed->ahead[i].visible);
-    feed->nahead = 0;
+    feed->nahead = kept;
 }
 
 // Asks for chunks from `chunk` on, until the pass is full: afterwards feed->ahead says which of them the session holds.
 bool stage_ahead(ChunkFeed *feed, uint32 chunk) {
     FragmentRun *run = feed->run;
-    forget_ahead(feed);
+    forget_ahead(feed, 0);
     feed->first_ahead = chunk;
     uint32 asked[chunks_ahead];
     uint32 nasked = 0;
@@ -272,7 +273,7 @@ bool stage_ahead(ChunkFeed *feed, uint32 chunk) {
         run->report.pages_cached += ahead->held ? ahead->npages : 0;
     }
     if (answered < nasked) // the others are asked for again
-        feed->nahead = asked[answered];
+        forget_ahead(feed, asked[answered]);
     return !reply->pass_full || run_pipeline(run, false);
 }
 

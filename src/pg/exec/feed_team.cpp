@@ -13,7 +13,8 @@
 //             however large the relation
 //
 // Invariant: a chunk is taken once, and whoever has taken it brings it or fails. Who fails says so and all stop: the CPU
-// plan answers. A worker that gets no slot, or that never starts, has taken nothing: the others do its share.
+// plan answers. A worker that gets no slot, or for which PostgreSQL has no process, has taken nothing: the others do its
+// share.
 //
 // Nothing of the leader's transaction changes while workers run: parallel mode is left before feeding ends, so that a
 // statement that writes can be fed like this too.

@@ -297,8 +297,11 @@ bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes,
             return false;
     }
     Size *offsets = static_cast<Size *>(MemoryContextAllocHuge(run->context, (Size(size) + 1) * sizeof(Size)));
-    for (uint32 i = 0; i < count; ++i)
+    for (uint32 i = 0; i < count; ++i) {
+        if (codes[i] >= size)
+            return give_up(run, "the device's dictionary is cut short");
         offsets[codes[i]] = piece.offsets[i];
+    }
     *copy = piece;
     copy->offsets = offsets;
     copy->size = copy->allocated = size;

@@ -86,6 +86,13 @@ void begin(GpuScanState *state, EState *estate, int eflags) {
     state->run.context = AllocSetContextCreate(estate->es_query_cxt, "GpuScan run", ALLOCSET_DEFAULT_SIZES);
 }
 
+// What a run holds outside of its memory context.
+void release_results(FragmentRun *run) {
+    release_rows(run->rows);
+    run->rows = nullptr;
+    groups_close(run);
+}
+
 // ---- the CPU plan ----
 
 void fall_back(GpuScanState *state, const char *reason) {
@@ -94,9 +101,7 @@ void fall_back(GpuScanState *state, const char *reason) {
     device_count(&protocol::Counters::fallbacks, 1);
     elog(DEBUG1, "gpuscan: the CPU plan is used: %s", reason);
     init_fallback(state, state->eflags);
-    release_rows(state->run.rows);
-    state->run.rows = nullptr;
-    groups_close(&state->run);
+    release_results(&state->run);
     MemoryContextReset(state->run.context);
     state->run.report = RunReport();
 }
@@ -141,9 +146,7 @@ const char *reason_for_cpu(GpuScanState *state) {
 
 void reset_run(GpuScanState *state) {
     FragmentRun *run = &state->run;
-    release_rows(run->rows);
-    run->rows = nullptr;
-    groups_close(run);
+    release_results(run);
     MemoryContextReset(run->context);
     run->snapshot = state->css.ss.ps.state->es_snapshot;
     run->connection = nullptr;
@@ -237,13 +240,12 @@ void rescan(GpuScanState *state) {
 }
 
 void end(GpuScanState *state) {
-    groups_close(&state->run);
     for (int i = 0; i < state->fragment->nsources; ++i)
         if (state->run.children[i])
             ExecEndNode(state->run.children[i]);
     if (state->fallback)
         ExecEndNode(state->fallback);
-    release_rows(state->run.rows);
+    release_results(&state->run);
 }
 
 // ---- callbacks ----

@@ -291,7 +291,8 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
     const char *from = store->values[column];
     if (store->has_nulls[column] || store->null_seen[target]) {
         convert_nulls(store, target, stride, first, n, store->nulls[column]);
-        store->null_seen[target] = store->has_nulls[column];
+        // Flags behind the slice's end stay: they are seen until a full slice has gone over them.
+        store->null_seen[target] = store->has_nulls[column] || (store->null_seen[target] && n < store->slice_rows);
     }
     if (output->typid == NUMERICOID) {
         convert_numerics(store, output, target, stride, first, n, from);

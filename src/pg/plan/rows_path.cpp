@@ -138,6 +138,7 @@ static bool rows_are_fit(const PlannerInfo *root) {
     const char *reason = nullptr;
     for (; root != nullptr; root = root->parent_root)
         if (find_unfit(reinterpret_cast<Node *>(root->parse->targetList), &reason) ||
+            find_unfit(reinterpret_cast<Node *>(root->parse->jointree), &reason) ||
             find_unfit(root->parse->havingQual, &reason))
             return refuse("%s", reason);
     return true;

@@ -31,10 +31,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/descriptors.hpp"
 #include "engine/server/device_process.hpp"
 #include "engine/server/futex.hpp"
 #include "pg/guc.h"
@@ -98,17 +98,6 @@ static uint32 wanted_devices(Area *area) {
     }
 }
 
-static void close_descriptors_from(int first) {
-#ifdef SYS_close_range
-    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
-        return;
-#endif
-    struct rlimit limit;
-    int end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? int(limit.rlim_cur) : 65536;
-    for (int fd = first; fd < end; fd++)
-        close(fd);
-}
-
 // Runs in the child, with all signals blocked, and never returns. No PostgreSQL code runs after it.
 [[noreturn]] static void run_child(const DeviceProcessOptions &options, pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
@@ -124,7 +113,7 @@ static void close_descriptors_from(int first) {
     // A dump would hold all of shared_buffers.
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    close_descriptors_from(STDERR_FILENO + 1);
+    close_descriptors(STDERR_FILENO + 1);
     device_process_main(options);
     _exit(1);
 }
