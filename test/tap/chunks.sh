@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A table of more than one visibility map page, so of several chunks: cold and hot, written to at both ends, vacuumed,
-# truncated at its end, with a cache that cannot hold it.
+# truncated at its end, with a cache that cannot hold it. Then one that ends about where a chunk does.
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
@@ -35,4 +35,25 @@ wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
 check_all 'a cache that cannot hold it'
 check_all 'the same again'
 ok 'chunks are evicted' test "$(sql 'SELECT chunks_evicted > 0 FROM gpuscan_stat')" = t
+
+# One row a page, so that tables end one page before, at, and one page after the end of a chunk.
+script/server.sh restart "$SERVER" 'gpuscan.cache_size = 1GB' || exit 1
+wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+sql "DROP TABLE long;
+     CREATE TABLE edge (id int, g int2, n numeric(9,2), t text, pad char(5000)) WITH (autovacuum_enabled = off);
+     ALTER TABLE edge ALTER pad SET STORAGE PLAIN"
+chunk=32672
+last=0
+for pages in $((chunk - 1)) "$chunk" $((chunk + 1)) $((2 * chunk + 1)); do
+    sql "INSERT INTO edge SELECT i, i % 40, i / 4.0, nullif('t' || i % 1000, 't77'), 'x' FROM generate_series($last + 1, $pages) i;
+         VACUUM (ANALYZE) edge"
+    last=$pages
+    is "$pages pages" "$(sql "SELECT pg_relation_size('edge') / 8192")" "$pages"
+    for query in "SELECT count(*), count(t), sum(id), sum(n), min(t), max(id) FROM edge" "SELECT count(*), sum(n) FROM edge WHERE id >= $pages - 1" \
+        "SELECT g, count(*), sum(n), max(id) FROM edge WHERE n > 100 GROUP BY g" "SELECT t, count(*) FROM edge GROUP BY t" \
+        "SELECT id, t, n FROM edge WHERE id % 999 = 0 OR id > $pages - 40" "SELECT name, count(*), sum(id) FROM edge JOIN dim ON g = k GROUP BY name" \
+        "SELECT count(*), sum(b.n) FROM dim JOIN edge b ON b.id = k + $pages - 20"; do
+        is "$pages pages: $query" "$(sql "SELECT check_query(\$\$$query\$\$)" | sed 's/([0-9]* rows)/rows/')" 'ok rows'
+    done
+done
 nothing_in_log 'PANIC|TRAP|leak|was terminated' 'nothing bad in the log'
