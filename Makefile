@@ -5,6 +5,7 @@
 #   make demo [KEEP=1]        packages, build, private server, Star Schema Benchmark at scale factor 1
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
 #   make stress [SECONDS=600] the concurrency stress alone
+#   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
 #   make format | lint        rewrite by clang-format | formatter check and linters
@@ -19,9 +20,9 @@ BUILD ?= build
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo check stress setup pg-15-patched pg-17 pg-18 format lint clean distclean
+HOUSE = demo check stress fuzz setup pg-15-patched pg-17 pg-18 format lint clean distclean
 
-.PHONY: all install unit bench-tools fuzz $(HOUSE)
+.PHONY: all install unit bench-tools decode-fuzz $(HOUSE)
 all:
 
 ifneq ($(filter-out $(HOUSE),$(or $(MAKECMDGOALS),all)),)
@@ -37,6 +38,9 @@ check:
 # (SECONDS is a variable of the shell's own, so it goes under another name.)
 stress:
 	+@BUILD='$(BUILD)' PG='$(PG)' STRESS_SECONDS='$(or $(SECONDS),600)' script/check.sh stress
+
+fuzz:
+	+@BUILD='$(BUILD)' PG='$(PG)' script/fuzz.sh $(or $(QUERIES),100000) $(SEED)
 
 setup:
 	script/setup.sh

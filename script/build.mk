@@ -143,7 +143,7 @@ bench-tools:
 	$(MAKE) -C bench PG_CONFIG='$(PG_CONFIG)'
 
 # libFuzzer comes with clang, which Debian's PostgreSQL headers bring with them.
-fuzz: $(FUZZ_SOURCES:test/fuzz/%.cpp=$(BUILD)/fuzz/%)
+decode-fuzz: $(FUZZ_SOURCES:test/fuzz/%.cpp=$(BUILD)/fuzz/%)
 
 $(BUILD)/fuzz/%: test/fuzz/%.cpp $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sources.cpp
 	@mkdir -p $(@D)

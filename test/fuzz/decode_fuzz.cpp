@@ -5,7 +5,7 @@
 // What is checked: no access outside of page and rows (AddressSanitizer), an end, codes below the dictionary's size,
 // NULL flags of 0 or 1, statistics that bound the values.
 //
-//     make fuzz                       builds build/fuzz/decode_fuzz, or by hand (every *.cpp of the two directories):
+//     make decode-fuzz                builds build/fuzz/decode_fuzz, or by hand (every *.cpp of the two directories):
 //     clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address -Isrc -Itest/unit -pthread -o decode_fuzz
 //         test/fuzz/decode_fuzz.cpp src/engine/dictionary.cpp src/engine/program.cpp src/engine/group_merge.cpp
 //         src/engine/host/*.cpp
