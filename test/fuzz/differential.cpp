@@ -1040,6 +1040,7 @@ void show(const Answer &answer, const Answer &other) {
 } // namespace
 
 int main(int argc, char **argv) {
+    setvbuf(stdout, nullptr, _IOLBF, 0); // what was found is kept if the run is cut short
     uint64_t seed = 1;
     long queries = 1000, stop_after = 20;
     string conninfo;
