@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace gpuscan {
@@ -76,7 +77,22 @@ RelationRef Cache::relation(const RelationFile &file, const std::string &path) {
     return found;
 }
 
-ColumnRef Cache::column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout) {
+// Under the mutex.
+std::shared_ptr<Dictionary> Cache::shared_dictionary(const std::string &name) {
+    if (!name.empty())
+        if (auto found = dictionaries_[name].lock())
+            return found;
+    auto made = std::make_shared<Dictionary>(dictionary_max_entries, dictionary_max_bytes);
+    if (name.empty())
+        return made;
+    for (auto old = dictionaries_.begin(); old != dictionaries_.end();)
+        old = old->second.expired() ? dictionaries_.erase(old) : std::next(old);
+    dictionaries_[name] = made;
+    return made;
+}
+
+ColumnRef Cache::column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
+                        const std::string &dictionary) {
     std::lock_guard<std::mutex> guard(lock_);
     for (const ColumnRef &column : relation->columns)
         if (column->key == key)
@@ -87,7 +103,7 @@ ColumnRef Cache::column(const RelationRef &relation, const std::string &key, con
     column->key = key;
     column->layout = layout;
     if (layout.codec == Codec::Text)
-        column->dictionary = std::make_shared<Dictionary>(dictionary_max_entries, dictionary_max_bytes);
+        column->dictionary = shared_dictionary(dictionary);
     relation->columns.push_back(column);
     return column;
 }

@@ -1,6 +1,7 @@
 // The column cache of one device: what is cached, who is building, and what has to go.
 //
-//   relation (locator)  ->  columns (key and layout, compared in full; a text column's dictionary)
+//   relation (locator)  ->  columns (key and layout, compared in full; a text column's dictionary, which columns of several
+//                           relations share if they name it alike: the partitions of a table)
 //                       ->  chunks (number of the visibility map page)  ->  the current version, its map LSN, its builder
 //
 // Readers take a version (a shared_ptr) under the cache's mutex and use it without one. A builder holds the chunk's only
@@ -61,7 +62,9 @@ class Cache {
 
     // ---- finding things ----
     RelationRef relation(const RelationFile &file, const std::string &path);
-    ColumnRef column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout);
+    // `dictionary`: the name under which a text column shares one, "": it has its own.
+    ColumnRef column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
+                     const std::string &dictionary = {});
     // Why the column cannot be cached, or "". A refusal ends with the column's entry, or after some time.
     std::string refusal(const RelationRef &relation, const CachedColumn &column);
     void refuse(const RelationRef &relation, const CachedColumn &column, const std::string &reason, bool for_good);
@@ -135,6 +138,7 @@ class Cache {
     bool evict_one(uint64_t before);
     bool free_device_memory() { return (reclaim_ && reclaim_()) || evict_one(UINT64_MAX); }
     RelationRef drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes);
+    std::shared_ptr<Dictionary> shared_dictionary(const std::string &name);
     static void erase_column(Chunk &chunk, uint32_t column);
 
     Device &device_;
@@ -146,6 +150,8 @@ class Cache {
 
     std::mutex lock_; // all below, and everything in relations and chunks
     std::map<RelationFile, RelationRef> relations_;
+    // By name, as long as a column has it: two columns that name it alike at the same time have the same one.
+    std::map<std::string, std::weak_ptr<Dictionary>> dictionaries_;
 };
 
 } // namespace gpuscan

@@ -63,6 +63,16 @@ inline Relation executor_relation(EState *estate, Index rti) { return ExecGetRan
 inline Relation executor_relation(EState *estate, Index rti) { return ExecGetRangeTableRelation(estate, rti); }
 #endif
 
+// 18: partitions that no row of this execution can be in are known when the executor starts (commit d47cbf474ec), and may
+// not be opened (commit cbc127917e0).
+#if PG_VERSION_NUM >= 180000
+inline bool is_pruned(const EState *estate, Index rti) {
+    return !bms_is_member(static_cast<int>(rti), estate->es_unpruned_relids);
+}
+#else
+inline bool is_pruned(const EState *, Index) { return false; }
+#endif
+
 // 17: old_snapshot_threshold is gone (commit f691f5b80a8). Before, vacuum may set a page all-visible that a live
 // snapshot does not see in full.
 #if PG_VERSION_NUM < 170000
@@ -90,6 +100,13 @@ inline uint32 additional_pins() { return NBuffers / (MaxBackends + NUM_AUXILIARY
 inline Relids all_relations_of(const PlannerInfo *root) { return root->all_query_rels; }
 #else
 inline Relids all_relations_of(const PlannerInfo *root) { return root->all_baserels; }
+#endif
+
+// 16: grouping leaves keys out that are redundant (commit 8d83a5d0a26).
+#if PG_VERSION_NUM >= 160000
+inline List *group_clause_of(const PlannerInfo *root) { return root->processed_groupClause; }
+#else
+inline List *group_clause_of(const PlannerInfo *root) { return root->parse->groupClause; }
 #endif
 
 namespace gpuscan {

@@ -210,7 +210,7 @@ RESET gpuscan.offload;
 RESET ROLE;
 SELECT check_query('SELECT * FROM barrier WHERE id < 100');
 
--- partitions and children: read by PostgreSQL
+-- partitions
 CREATE TABLE part (id int, s text) PARTITION BY RANGE (id);
 CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (0) TO (100);
 CREATE TABLE part2 PARTITION OF part FOR VALUES FROM (100) TO (1000);

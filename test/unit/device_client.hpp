@@ -76,6 +76,7 @@ class Server {
               mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
         fact = make(1, 0, 40);
         dim = make(2, 100, 3);
+        more_dim = make(4, 200, 1);
         for (uint32_t p = 0; p < fact.npages; ++p)
             write_fact(p, 1);
         for (uint32_t p = 0; p < dim.npages; ++p) {
@@ -85,6 +86,11 @@ class Server {
                                                                 pages::short_text("name " + std::to_string(i % 4))});
             set(dim, p, page);
         }
+        pages::Page page;
+        for (int i = 0; i < 10; ++i)
+            page.add({dim_attributes, dim_attributes + 2},
+                     {pages::fixed(30 + i), pages::short_text("name " + std::to_string(5 - i % 4))});
+        set(more_dim, 0, page);
     }
 
     void write_fact(uint32_t p, int64_t amount) {
@@ -104,6 +110,7 @@ class Server {
     const uint8_t *page(uint32_t buffer) const { return memory_ + size_t(buffer) * page_size; }
 
     Relation fact, dim;
+    Relation more_dim; // a second partition of dim: other ids, other names in another order
 
   private:
     static Relation make(uint32_t number, uint32_t first, uint32_t npages) {
@@ -158,9 +165,12 @@ inline Message open_message(const std::string &program) {
     return Message().put(request).raw(program.data(), program.size());
 }
 
-inline Message define_message(uint32_t source, const Relation &r, const std::vector<int> &attnums) {
+// `dictionary`: the name that text columns share one under.
+inline Message define_message(uint32_t source, const Relation &r, const std::vector<int> &attnums, uint32_t feed = 0,
+                              const std::string &dictionary = {}) {
     DefineSourceRequest request = {};
     request.source = source;
+    request.feed = feed;
     request.ncolumns = static_cast<uint32_t>(attnums.size());
     request.locator = {1663, 5, r.number};
     Message message;
@@ -174,7 +184,9 @@ inline Message define_message(uint32_t source, const Relation &r, const std::vec
         head.type = static_cast<uint8_t>(is_text ? Type::Code : wide ? Type::I64 : Type::I32);
         head.missing_null = 1;
         head.key_size = 3;
+        head.dictionary_size = is_text ? static_cast<uint32_t>(dictionary.size()) : 0;
         message.put(head).raw(all, static_cast<size_t>(attnum) * sizeof *all).raw("", 0).raw("key", 3);
+        message.raw(dictionary.data(), head.dictionary_size);
     }
     return message;
 }
@@ -300,6 +312,7 @@ struct Course {
     std::string message = {};
     Client *helper = nullptr; // stages the table of facts
     bool collects = true;     // what the helper has delivered
+    bool partitions = false;  // dim has two
 
     bool ask(Command command, const Message &m, Answer *answer = nullptr) {
         Answer a = client.call(command, m);
@@ -350,6 +363,11 @@ struct Course {
                 return false;
         }
         return feed_rows(source, r, bits_of(a));
+    }
+
+    bool feed_more() {
+        return !partitions || (ask(Command::DefineSource, define_message(0, server.more_dim, {1, 2}, 2, "dim/name")) &&
+                               feed(2, server.more_dim));
     }
 
     // As parallel workers do it.
@@ -404,9 +422,9 @@ struct Course {
 
     bool run(bool with_lookup, Groups *groups) {
         if (!ask(Command::Open, open_message(join_program(with_lookup))) ||
-            !ask(Command::DefineSource, define_message(0, server.dim, {1, 2})) ||
+            !ask(Command::DefineSource, define_message(0, server.dim, {1, 2}, 0, partitions ? "dim/name" : "")) ||
             !ask(Command::DefineSource, define_message(1, server.fact, {1, 2, 3})) || !feed(0, server.dim) ||
-            !ask(Command::Run, run_message(0)) || !(helper ? feed_by_helper() : feed(1, server.fact)))
+            !feed_more() || !ask(Command::Run, run_message(0)) || !(helper ? feed_by_helper() : feed(1, server.fact)))
             return false;
         if (with_lookup && !put_lookup(0, dictionary(1, 2), "odd"))
             return false;

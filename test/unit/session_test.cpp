@@ -73,6 +73,55 @@ TEST_F(SessionTest, JoinAndGroupByColdThenHot) {
     EXPECT_EQ(counters.pages_cached.load(), 86u);
 }
 
+TEST_F(SessionTest, OneSourceOfTwoRelations) {
+    auto c = client();
+    Groups expected;
+    for (int p = 0; p < 40; ++p)
+        for (int i = 0; i < 30; ++i) {
+            const int key = (p + i) % 40, name = key < 30 ? key % 10 % 4 : 5 - (key - 30) % 4;
+            Totals &group = expected["name " + std::to_string(name)];
+            ++group.count;
+            ++group.sum;
+        }
+    for (int round = 0; round < 2; ++round) {
+        Course course{*c, server};
+        course.partitions = true;
+        Groups groups;
+        ASSERT_TRUE(course.run(true, &groups)) << course.message;
+        EXPECT_EQ(course.decoded, round == 0 ? 44u : 0u);
+        groups.clear();
+        ASSERT_TRUE(course.run(false, &groups)) << course.message;
+        EXPECT_EQ(groups, expected);
+        EXPECT_EQ(counters.tables_reused.load(), round == 0 ? 1u : 3u);
+    }
+}
+
+TEST_F(SessionTest, RelationsOfASourceShareDictionaries) {
+    auto c = client();
+    Course course{*c, server};
+    const auto defines = [&](uint32_t feed, const char *dictionary, const char *others) {
+        return course.ask(Command::Open, open_message(join_program(false))) &&
+               course.ask(Command::DefineSource, define_message(0, server.dim, {1, 2}, 0, dictionary)) &&
+               course.ask(Command::DefineSource, define_message(0, server.more_dim, {1, 2}, feed, others));
+    };
+    EXPECT_TRUE(defines(2, "a", "a"));
+    EXPECT_FALSE(defines(2, "a", "b"));
+    EXPECT_EQ(course.status, Status::Invalid);
+    EXPECT_FALSE(defines(2, "", ""));
+    EXPECT_EQ(course.status, Status::Invalid);
+    for (uint32_t feed : {0u, 1u, 3u}) {
+        EXPECT_FALSE(defines(feed, "a", "a"));
+        EXPECT_EQ(course.status, Status::Invalid);
+    }
+    // Only relations: not the rows of a CPU plan, and nothing before the first.
+    ASSERT_TRUE(course.ask(Command::Open, open_message(join_program(false))));
+    EXPECT_FALSE(course.ask(Command::DefineSource, define_message(0, server.dim, {1, 2}, 2, "a")));
+    ASSERT_TRUE(course.ask(Command::Open, open_message(join_program(false))));
+    ASSERT_TRUE(course.ask(Command::DefineSource, Message().put(DefineSourceRequest{})));
+    EXPECT_FALSE(course.ask(Command::DefineSource, define_message(0, server.dim, {1, 2}, 2, "a")));
+    EXPECT_EQ(course.status, Status::Invalid);
+}
+
 TEST_F(SessionTest, AnotherSessionStages) {
     auto c = client(), h = client();
     for (int round = 0; round < 2; ++round) {

@@ -39,10 +39,11 @@ bool attribute_is_sound(const AttributeLayout &a) {
 
 } // namespace
 
-std::pair<std::string, ColumnLayout> read_column(MessageReader &in) {
+ColumnDefinition read_column(MessageReader &in) {
     const protocol::ColumnHead head = in.head<protocol::ColumnHead>();
     if (head.nattributes == 0 || head.nattributes > max_attributes || head.missing_text_size > max_text ||
-        head.key_size > max_text || head.codec > static_cast<uint8_t>(Codec::Text) || head.type >= type_count)
+        head.key_size > max_text || head.dictionary_size > max_text || head.codec > static_cast<uint8_t>(Codec::Text) ||
+        head.type >= type_count)
         throw InvalidMessage("column definition out of range");
     ColumnLayout layout;
     layout.attributes = in.array<AttributeLayout>(head.nattributes);
@@ -53,7 +54,7 @@ std::pair<std::string, ColumnLayout> read_column(MessageReader &in) {
     layout.missing_low = head.missing_low;
     layout.missing_high = head.missing_high;
     layout.missing_text = in.text(head.missing_text_size);
-    const std::string key = in.text(head.key_size);
+    const std::string key = in.text(head.key_size), dictionary = in.text(head.dictionary_size);
     for (AttributeLayout &attribute : layout.attributes) {
         attribute.unused = 0;
         if (!attribute_is_sound(attribute))
@@ -67,7 +68,8 @@ std::pair<std::string, ColumnLayout> read_column(MessageReader &in) {
                     layout.attributes.size() * sizeof(AttributeLayout));
     identity += layout.missing_text;
     identity += key;
-    return {identity, layout};
+    identity += dictionary;
+    return {identity, layout, dictionary};
 }
 
 } // namespace gpuscan

@@ -2,14 +2,19 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "engine/server/message.hpp"
 #include "engine/server/protocol.hpp"
 
 namespace gpuscan {
 
-// The next column of a DefineSource message. The first is its key: the whole definition, byte by byte.
-std::pair<std::string, ColumnLayout> read_column(MessageReader &in);
+struct ColumnDefinition {
+    std::string key; // the whole definition, byte by byte
+    ColumnLayout layout;
+    std::string dictionary; // the name of the one that a text column shares, "": it has its own
+};
+
+// The next column of a DefineSource message.
+ColumnDefinition read_column(MessageReader &in);
 
 } // namespace gpuscan

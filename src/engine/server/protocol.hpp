@@ -18,7 +18,7 @@
 //
 // Course of one fragment, as seen by the backend (each line a request):
 //     Open            the program                                   -> device
-//     DefineSource    once per source
+//     DefineSource    once per source; a source of several relations: once per relation
 //     per source, build pipelines first, per map page of the relation:
 //       StageMany     map LSNs and visible pages of many map pages  -> which of them the cache has in full; each other one:
 //       Stage         map LSN, visible pages                        -> Ready{covered} | NeedLsns | NeedPages | Busy
@@ -162,11 +162,15 @@ struct Locator { // RelFileLocator
 };
 
 // A source: a relation's columns, or rows of a CPU plan (relation == 0: then no layouts, types come from the program).
-struct DefineSourceRequest { // ncolumns times: ColumnHead, attributes (AttributeLayout[]), missing_text, key bytes
+// A source may have several relations (partitions), each of which is defined by itself and has a feed of its own. The feed
+// of the first has the source's number; the others are numbered on from the number of sources, in the order in which they
+// are defined. Wherever a message about staging says `source`, it means the feed.
+struct
+    DefineSourceRequest { // ncolumns times: ColumnHead, attributes (AttributeLayout[]), missing_text, key, dictionary
     uint32_t source;
     uint32_t ncolumns;
     Locator locator;
-    uint32_t unused;
+    uint32_t feed;  // 0: the source's first relation, else the number of this one's feed
     char path[128]; // of the relation's main fork below the data directory (relpathperm); empty for rows
 };
 struct ColumnHead {
@@ -175,7 +179,7 @@ struct ColumnHead {
     uint32_t nattributes; // == attnum
     uint32_t missing_text_size;
     uint32_t key_size; // bytes that must be equal for a cached column to be this one (types, typmods, collation, ...)
-    uint32_t unused2;
+    uint32_t dictionary_size; // text: bytes of the name of the dictionary that it shares, 0: it has its own
     uint64_t missing_low;
     int64_t missing_high;
 };

@@ -79,6 +79,7 @@ void Session::reset() {
     rows_ = RowTable();
     merger_.reset();
     feeds_.clear();
+    other_feeds_.clear();
     execution_.reset();
     lookups_.clear();
     table_ids_.clear();
@@ -168,6 +169,7 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
     if (!delivers_rows())
         merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel);
     feeds_.resize(program_.sources.size());
+    other_feeds_.resize(program_.sources.size());
     lookups_.resize(program_.lookups.size());
     table_ids_.resize(program_.pipelines.size());
     OpenReply reply = {};
@@ -178,25 +180,48 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
 
 void Session::define_source(MessageReader &in) {
     const DefineSourceRequest request = in.head<DefineSourceRequest>();
-    check(request.source < feeds_.size(), "unknown source");
-    check(feeds_[request.source] == nullptr, "the source is defined already");
+    check(request.source < program_.sources.size(), "unknown source");
+    const bool first = request.feed == 0;
+    check(first == (feeds_[request.source] == nullptr), "the source is defined already, or not yet");
     const ir::Range range = program_.sources[request.source].columns;
     std::vector<Type> types;
     for (ir::Index i = 0; i < range.count; ++i)
         types.push_back(program_.source_columns[range.first + i].type);
     if (request.locator.relation == 0) {
+        check(first, "only relations share a source");
         feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, types);
         return;
     }
     check(request.ncolumns == types.size(), "columns do not match the program");
-    std::vector<std::pair<std::string, ColumnLayout>> columns;
+    std::vector<ColumnDefinition> columns;
     for (Type type : types) {
         columns.push_back(read_column(in));
-        check(columns.back().second.type == type, "a column's type does not match the program");
+        check(columns.back().layout.type == type, "a column's type does not match the program");
     }
     const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
     const std::string path(request.path, strnlen(request.path, sizeof request.path));
-    feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, file, path, columns);
+    if (first)
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, file, path, columns);
+    else
+        define_another(request, std::make_unique<SourceFeed>(*device_, counters_, began_, file, path, columns,
+                                                             feeds_[request.source]->load()));
+}
+
+// One more relation of a source: its texts must have the codes that they have in the others.
+void Session::define_another(const DefineSourceRequest &request, std::unique_ptr<SourceFeed> feed) {
+    const SourceFeed &first = *feeds_[request.source];
+    check(request.feed == feeds_.size(), "feeds are numbered in their order");
+    check(first.is_relation(), "only relations share a source");
+    check(feed->shares_dictionaries(first), "the relations of a source do not share their dictionaries");
+    other_feeds_[request.source].push_back(request.feed);
+    feeds_.push_back(std::move(feed));
+}
+
+std::vector<SourceFeed *> Session::feeds_of(uint32_t source) {
+    std::vector<SourceFeed *> feeds = {&feed(source)};
+    for (uint32_t other : other_feeds_[source])
+        feeds.push_back(feeds_[other].get());
+    return feeds;
 }
 
 SourceFeed &Session::feed(uint32_t source) {
@@ -422,15 +447,16 @@ void Session::put_lookup(MessageReader &in) {
 }
 
 // Every code that a pipeline may meet must be in the tables it is looked up in.
-void Session::check_lookups(uint32_t pipeline) const {
+void Session::check_lookups(uint32_t pipeline) {
     const bool main = pipeline + 1 == program_.pipelines.size();
     for (size_t i = 0; i < lookups_.size(); ++i) {
         const ir::Lookup &lookup = program_.lookups[i];
         if (!main && lookup.source != program_.pipelines[pipeline].source)
             continue;
-        const SourceFeed *source = lookup.source < feeds_.size() ? feeds_[lookup.source].get() : nullptr;
-        check(source != nullptr && lookups_[i].set && int64_t(lookups_[i].entries) > source->max_code(lookup.column),
-              "a lookup does not cover its dictionary");
+        check(lookups_[i].set, "a lookup is missing");
+        for (const SourceFeed *feed : feeds_of(lookup.source))
+            check(int64_t(lookups_[i].entries) > feed->max_code(lookup.column),
+                  "a lookup does not cover its dictionary");
     }
 }
 
@@ -439,15 +465,17 @@ void Session::check_lookups(uint32_t pipeline) const {
 void Session::run(MessageReader &in, MessageWriter &out) {
     const RunRequest request = in.head<RunRequest>();
     check(request.pipeline == pipeline_ && pipeline_ < program_.pipelines.size(), "pipelines run in their order");
-    SourceFeed &source = feed(program_.pipelines[pipeline_].source);
+    const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline_].source);
     check_lookups(pipeline_);
     PassInput input;
-    source.add_to(input);
+    for (SourceFeed *feed : feeds)
+        feed->add_to(input);
     if (pipeline_ + 1 < program_.pipelines.size())
         run_build(pipeline_, input, request.last != 0);
     else
         run_main(input, request.last != 0);
-    source.release(request.last != 0);
+    for (SourceFeed *feed : feeds)
+        feed->release(request.last != 0);
     pipeline_ += request.last != 0;
     first_pass_ = request.last != 0;
 
@@ -467,7 +495,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
 }
 
 // What the table of this build depends on; false: on something that cannot be recognised the next time.
-bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIdentity &identity) {
+bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
     const ir::Pipeline &p = program_.pipelines[pipeline];
     for (ir::Index k = 0; k < p.joins.count; ++k)
         if (table_ids_[program_.joins[p.joins.first + k].build] == 0)
@@ -476,9 +504,11 @@ bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIde
     for (size_t i = 0; i < lookups_.size(); ++i)
         if (program_.lookups[i].source == p.source)
             lookup_bytes += lookups_[i].values.size() + lookups_[i].nulls.size();
-    if (lookup_bytes > most_identity_bytes || !feed(p.source).identify(input, most_identity_bytes, identity) ||
-        identity.bytes.size() > most_identity_bytes)
+    if (lookup_bytes > most_identity_bytes)
         return false;
+    for (const SourceFeed *feed : feeds_of(p.source))
+        if (!feed->identify(most_identity_bytes, identity) || identity.bytes.size() > most_identity_bytes)
+            return false;
     identity.bytes += describe_build(
         program_, pipeline,
         [this](ir::Index lookup) {
@@ -490,7 +520,7 @@ bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIde
 
 void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
     BuildIdentity identity;
-    const bool keep = last && first_pass_ && identify_build(pipeline, input, identity);
+    const bool keep = last && first_pass_ && identify_build(pipeline, identity);
     if (keep) {
         const KeptTables::Found found = device_->tables->find(identity);
         if (found.table) {

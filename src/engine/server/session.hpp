@@ -73,14 +73,17 @@ class Session {
     void list_cache(MessageReader &in, MessageWriter &out);
     void test(MessageReader &in, const std::atomic<uint32_t> *cancel);
 
+    void define_another(const protocol::DefineSourceRequest &request, std::unique_ptr<SourceFeed> feed);
     SourceFeed &feed(uint32_t source);
+    // All of a source that is defined.
+    std::vector<SourceFeed *> feeds_of(uint32_t source);
     std::vector<WindowPage> window(const protocol::DecodeRequest &request,
                                    const std::vector<protocol::PageEntry> &entries, MessageReader &in) const;
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
-    void check_lookups(uint32_t pipeline) const;
+    void check_lookups(uint32_t pipeline);
     void run_build(uint32_t pipeline, const PassInput &input, bool last);
-    bool identify_build(uint32_t pipeline, const PassInput &input, BuildIdentity &identity);
+    bool identify_build(uint32_t pipeline, BuildIdentity &identity);
     void run_main(const PassInput &input, bool last);
     void collect_rows(const PassInput &input);
     template <class Run> auto with_room(Run run) -> decltype(run());
@@ -96,7 +99,8 @@ class Session {
     uint64_t began_ = 0;
     Program program_;
     std::unique_ptr<Execution> execution_;
-    std::vector<std::unique_ptr<SourceFeed>> feeds_;
+    std::vector<std::unique_ptr<SourceFeed>> feeds_; // by number: the first of each source, then the others
+    std::vector<std::vector<uint32_t>> other_feeds_; // by source: numbers of the feeds beside the first
     std::vector<LookupTable> lookups_;
     uint32_t pipeline_ = 0;           // the one that runs next
     std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the kept ones, 0: not kept

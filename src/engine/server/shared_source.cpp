@@ -1,7 +1,6 @@
 // Sources that several sessions stage together; see shared_source.hpp.
 #include "engine/server/shared_source.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <random>
 
@@ -31,19 +30,15 @@ bool SharedSource::forget_staged() {
 }
 
 void SharedSource::add(const HeldChunk &chunk) {
-    bytes_ += chunk.bytes;
-    private_bytes_ += chunk.is_private ? chunk.bytes : 0;
+    load->bytes.fetch_add(chunk.bytes, std::memory_order_relaxed);
+    load->private_bytes.fetch_add(chunk.is_private ? chunk.bytes : 0, std::memory_order_relaxed);
 }
 
-void SharedSource::count(const HeldChunk &chunk) {
-    std::lock_guard<std::mutex> guard(lock_);
-    add(chunk);
-}
+void SharedSource::count(const HeldChunk &chunk) { add(chunk); }
 
 void SharedSource::discount(size_t bytes, size_t private_bytes) {
-    std::lock_guard<std::mutex> guard(lock_);
-    bytes_ -= std::min(bytes, bytes_);
-    private_bytes_ -= std::min(private_bytes, private_bytes_);
+    load->bytes.fetch_sub(bytes, std::memory_order_relaxed);
+    load->private_bytes.fetch_sub(private_bytes, std::memory_order_relaxed);
 }
 
 void SharedSource::deliver(HeldChunk chunk) {
@@ -71,9 +66,9 @@ bool SharedSource::is_closed() const {
     return closed_;
 }
 
-bool SharedSource::full(size_t cache_budget) const {
-    std::lock_guard<std::mutex> guard(lock_);
-    return bytes_ > cache_budget / held_part || private_bytes_ > cache_budget / private_part;
+bool PassLoad::full(size_t cache_budget) const {
+    return bytes.load(std::memory_order_relaxed) > cache_budget / held_part ||
+           private_bytes.load(std::memory_order_relaxed) > cache_budget / private_part;
 }
 
 uint64_t Shares::offer(const std::shared_ptr<ServedDevice> &device, const std::shared_ptr<SharedSource> &source) {

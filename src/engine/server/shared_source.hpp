@@ -9,7 +9,9 @@
 // A source whose session has ended is closed: what is delivered then is dropped (the cache may still have it).
 #pragma once
 
+#include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 
@@ -27,14 +29,24 @@ struct HeldChunk {
     bool is_private = false; // nobody else can have it
 };
 
+// What the feeds of one source have for the next pass.
+struct PassLoad {
+    std::atomic<size_t> bytes{0}, private_bytes{0}; // of chunks, held and delivered
+    std::atomic<size_t> transient{0};               // bytes of rows in no cache
+
+    // The chunks are enough for one pass.
+    bool full(size_t cache_budget) const;
+};
+
 class SharedSource {
   public:
-    SharedSource(RelationRef relation, std::vector<ColumnRef> columns, uint64_t began)
-        : relation(std::move(relation)), columns(std::move(columns)), began(began) {}
+    SharedSource(RelationRef relation, std::vector<ColumnRef> columns, uint64_t began, std::shared_ptr<PassLoad> load)
+        : relation(std::move(relation)), columns(std::move(columns)), began(began), load(std::move(load)) {}
 
     const RelationRef relation;
     const std::vector<ColumnRef> columns;
     const uint64_t began; // the cache's clock at the leader's start
+    const std::shared_ptr<PassLoad> load;
 
     // A chunk is staged once per scan, whoever does it.
     bool is_staged(uint32_t chunk) const;
@@ -48,9 +60,6 @@ class SharedSource {
     void close();
     bool is_closed() const;
 
-    // Enough is held and delivered for one pass.
-    bool full(size_t cache_budget) const;
-
   private:
     void add(const HeldChunk &chunk);
 
@@ -58,7 +67,6 @@ class SharedSource {
     bool closed_ = false;
     std::set<uint32_t> staged_;
     std::vector<HeldChunk> delivered_;
-    size_t bytes_ = 0, private_bytes_ = 0;
 };
 
 // The sources that can be joined. A ticket is a number that nobody guesses by mistake.

@@ -19,7 +19,8 @@ void check(bool good, const char *what) {
 } // namespace
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const std::vector<Type> &types)
-    : device_(device), cache_(device.cache), counters_(counters), began_(began), max_code_(types.size(), -1) {
+    : device_(device), cache_(device.cache), counters_(counters), began_(began), load_(std::make_shared<PassLoad>()),
+      max_code_(types.size(), -1) {
     for (Type type : types) {
         TransientColumn column;
         column.type = type;
@@ -33,11 +34,12 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
 }
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const RelationFile &file,
-                       const std::string &path, const std::vector<std::pair<std::string, ColumnLayout>> &columns)
-    : device_(device), cache_(device.cache), counters_(counters), began_(began), relation_(cache_.relation(file, path)),
-      max_code_(columns.size(), -1) {
-    for (const auto &wanted : columns) {
-        ColumnRef cached = cache_.column(relation_, wanted.first, wanted.second);
+                       const std::string &path, const std::vector<ColumnDefinition> &columns,
+                       std::shared_ptr<PassLoad> load)
+    : device_(device), cache_(device.cache), counters_(counters), began_(began), load_(std::move(load)),
+      relation_(cache_.relation(file, path)), max_code_(columns.size(), -1) {
+    for (const ColumnDefinition &wanted : columns) {
+        ColumnRef cached = cache_.column(relation_, wanted.key, wanted.layout, wanted.dictionary);
         std::string refusal = cache_.refusal(relation_, *cached);
         if (!refusal.empty())
             throw DeviceError(refusal);
@@ -45,14 +47,15 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
         ids_.push_back(cached->id);
         cached_.push_back(std::move(cached));
     }
-    shared_ = std::make_shared<SharedSource>(relation_, cached_, began_);
+    shared_ = std::make_shared<SharedSource>(relation_, cached_, began_, load_);
     decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
     batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
 }
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, std::shared_ptr<SharedSource> source)
     : device_(device), cache_(device.cache), counters_(counters), began_(source->began), joined_(true),
-      relation_(source->relation), cached_(source->columns), shared_(std::move(source)), max_code_(cached_.size(), -1) {
+      load_(source->load), relation_(source->relation), cached_(source->columns), shared_(std::move(source)),
+      max_code_(cached_.size(), -1) {
     for (const ColumnRef &column : cached_) {
         columns_.push_back({column->layout.type, &column->layout, column->dictionary.get()});
         ids_.push_back(column->id);
@@ -285,6 +288,7 @@ std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &w
         std::vector<PageStatus> statuses = decoded_->decode(window, masks, cancel);
         for (size_t c = 0; c < columns_.size(); ++c)
             note_codes(c, decoded_->max_code(c));
+        note_transient();
         return statuses;
     } catch (const Undecodable &reason) {
         give_up(reason);
@@ -300,6 +304,7 @@ void SourceFeed::batch(MessageReader &message, uint32_t nrows) {
         give_up(Undecodable("too many distinct values", {full}));
     for (size_t c = 0; c < columns_.size(); ++c)
         note_codes(c, batched_->max_code(c));
+    note_transient();
 }
 
 // The fragment ends here; what is known for sure to be wrong with a column saves the next query the way to here.
@@ -324,8 +329,19 @@ void SourceFeed::give_up(const Undecodable &reason) {
 // ---- handing over -------------------------------------------------------------------------------------------------
 
 bool SourceFeed::pass_full() const {
-    size_t transient = (batched_ ? batched_->bytes() : 0) + (decoded_ ? decoded_->bytes() : 0);
-    return transient > transient_limit || (shared_ && shared_->full(cache_.budget()));
+    return load_->transient.load(std::memory_order_relaxed) > transient_limit || load_->full(cache_.budget());
+}
+
+void SourceFeed::note_transient() {
+    const size_t bytes = (batched_ ? batched_->bytes() : 0) + (decoded_ ? decoded_->bytes() : 0);
+    load_->transient.fetch_add(bytes - transient_, std::memory_order_relaxed); // (modulo 2^64)
+    transient_ = bytes;
+}
+
+bool SourceFeed::shares_dictionaries(const SourceFeed &other) const {
+    return columns_.size() == other.columns_.size() &&
+           std::equal(columns_.begin(), columns_.end(), other.columns_.begin(),
+                      [](const TransientColumn &a, const TransientColumn &b) { return a.dictionary == b.dictionary; });
 }
 
 void SourceFeed::add_to(PassInput &input) {
@@ -345,8 +361,8 @@ void SourceFeed::add_to(PassInput &input) {
     batched_->add_to(input);
 }
 
-bool SourceFeed::identify(const PassInput &input, size_t most_bytes, BuildIdentity &identity) const {
-    if (input.chunks.size() != held_.size())
+bool SourceFeed::identify(size_t most_bytes, BuildIdentity &identity) const {
+    if ((decoded_ && !decoded_->empty()) || !batched_->empty())
         return false;
     size_t mask_bytes = 0;
     for (const HeldChunk &held : held_) {
@@ -390,6 +406,7 @@ void SourceFeed::release(bool last) {
     if (decoded_)
         decoded_->clear();
     batched_->clear();
+    note_transient();
     if (last && shared_)
         check(shared_->forget_staged(), "delivered chunks have not been collected");
 }

@@ -3,12 +3,15 @@
 // Per map page of a relation: stage() says what the cache has, decode() and publish() bring the rest, decode_rows() and
 // batch() bring what no cache may hold. add_to() hands everything to a pipeline; release() lets go of it.
 //
+// A source of several relations has a feed for each of them. Their text columns share dictionaries, and they fill one pass.
+//
 // The session of a parallel worker joins the source of another session (shared_source.hpp): it stages the same chunks, and
 // delivers them instead of holding them.
 //
 // A session holds column buffers, never a whole version, so that columns which it does not use can be evicted meanwhile.
 #pragma once
 
+#include "engine/server/column_message.hpp"
 #include "engine/server/devices.hpp"
 #include "engine/server/transient.hpp"
 
@@ -26,7 +29,8 @@ class SourceFeed {
     SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const std::vector<Type> &types);
     // Columns of a relation; throws DeviceError when one of them is refused.
     SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const RelationFile &file,
-               const std::string &path, const std::vector<std::pair<std::string, ColumnLayout>> &columns);
+               const std::string &path, const std::vector<ColumnDefinition> &columns,
+               std::shared_ptr<PassLoad> load = std::make_shared<PassLoad>());
     // Joins the source of another session.
     SourceFeed(ServedDevice &device, protocol::Counters &counters, std::shared_ptr<SharedSource> source);
     ~SourceFeed();
@@ -50,6 +54,10 @@ class SourceFeed {
 
     // For those who want to join; nullptr: rows of a CPU plan, or joined itself.
     std::shared_ptr<SharedSource> share() const { return joined_ ? nullptr : shared_; }
+    // What this source's feeds hold together.
+    const std::shared_ptr<PassLoad> &load() const { return load_; }
+    // Would a code mean the same text in both?
+    bool shares_dictionaries(const SourceFeed &other) const;
     // How many chunks of so many rows may be built at the same time without crowding the cache.
     uint32_t builders(uint64_t rows_per_chunk) const;
     // Takes what others have delivered; returns how many chunks.
@@ -57,9 +65,9 @@ class SourceFeed {
 
     bool pass_full() const;
     void add_to(PassInput &input);
-    // Adds which rows these are, if all of `input` are rows of cached chunks and their masks take at most `most_bytes`;
-    // false: they cannot be recognised later.
-    bool identify(const PassInput &input, size_t most_bytes, BuildIdentity &identity) const;
+    // Adds which rows these are, if all are rows of cached chunks and their masks take at most `most_bytes`; false: they
+    // cannot be recognised later.
+    bool identify(size_t most_bytes, BuildIdentity &identity) const;
     void release(bool last); // last: the pipeline has read all; chunks may be staged again
     bool is_relation() const { return relation_ != nullptr; }
 
@@ -91,6 +99,7 @@ class SourceFeed {
     void keep(HeldChunk chunk);
     void count_hits(uint32_t pages);
     void note_codes(size_t column, int64_t code);
+    void note_transient();
     [[noreturn]] void give_up(const Undecodable &reason);
 
     ServedDevice &device_;
@@ -98,6 +107,8 @@ class SourceFeed {
     protocol::Counters &counters_;
     const uint64_t began_; // the cache's clock at the session's start
     const bool joined_ = false;
+    const std::shared_ptr<PassLoad> load_;
+    size_t transient_ = 0; // bytes that the load has of this feed's transient rows
     RelationRef relation_;
     std::vector<ColumnRef> cached_;        // relation
     std::shared_ptr<SharedSource> shared_; // relation

@@ -39,6 +39,7 @@ class DecodedRows {
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
                                    const std::atomic<uint32_t> *cancel);
     size_t bytes() const;
+    bool empty() const { return valid_ == 0; }
     int64_t max_code(size_t column) const { return data_[column].stats.max; }
     void add_to(PassInput &input);
     void clear();
@@ -67,6 +68,7 @@ class BatchRows {
     // Reads the columns of a Batch message. False: a dictionary is full (of column *full).
     bool add(MessageReader &message, uint32_t nrows, size_t *full);
     size_t bytes() const;
+    bool empty() const { return nrows_ == 0; }
     int64_t max_code(size_t column) const { return data_[column].stats.max; }
     void add_to(PassInput &input);
     void clear();

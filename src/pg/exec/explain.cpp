@@ -74,9 +74,15 @@ char *source_name(const Explainer *explainer, int index) {
         return psprintf("rows of %s", source->alias ? source->alias : "a CPU plan");
     const char *name = get_rel_name(source->relid);
     const char *alias = source->alias ? source->alias : name;
-    if (!name || strcmp(name, alias) == 0)
-        return pstrdup(quote_identifier(alias));
-    return psprintf("%s %s", quote_identifier(name), quote_identifier(alias));
+    StringInfoData text;
+    initStringInfo(&text);
+    if (name && strcmp(name, alias) != 0)
+        appendStringInfo(&text, "%s ", quote_identifier(name));
+    appendStringInfoString(&text, quote_identifier(alias));
+    int tables = list_length(source->leaves);
+    if (tables > 0)
+        appendStringInfo(&text, " in %d %s", tables, tables == 1 ? "table" : "tables");
+    return text.data;
 }
 
 // ---- the steps ----

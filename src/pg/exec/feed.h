@@ -41,7 +41,9 @@ struct ChunkAhead {
 struct ChunkFeed {
     FragmentRun *run;
     Relation relation;
-    int source;
+    uint32 feed;                // its number in the device's session
+    int source;                 // whose relation it is (not in a worker)
+    const SourceRelation *from; // ... and which
     BufferAccessStrategy strategy;
     PageFinder finder;
     bool cacheable;
@@ -65,8 +67,8 @@ struct ChunkFeed {
 
 // ---- feed_relation.cpp ----
 
-// In the current memory context. `source`: its number in the device's session.
-ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, int source, BlockNumber nblocks);
+// In the current memory context. `feed`: its number in the device's session.
+ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 feed, BlockNumber nblocks);
 void end_chunks(ChunkFeed *feed);
 void go_to_chunk(ChunkFeed *feed, uint32 chunk);
 // Brings the chunk into the session as far as possible; `covered` says for which pages.

@@ -158,7 +158,7 @@ PageBuffer read_page(ChunkFeed *feed, uint32 page) {
 bool send_stage(ChunkFeed *feed, const uint64 *lsns, bool accept_missing) {
     char *input = device_input(feed->run->connection);
     protocol::StageRequest head = {};
-    head.source = feed->source;
+    head.source = feed->feed;
     head.chunk = feed->chunk;
     head.npages = feed->npages;
     head.has_lsns = lsns != nullptr;
@@ -244,7 +244,7 @@ bool stage_ahead(ChunkFeed *feed, uint32 chunk) {
 
     char *input = device_input(run->connection);
     protocol::StageManyRequest head = {};
-    head.source = feed->source;
+    head.source = feed->feed;
     head.count = nasked;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
@@ -351,7 +351,7 @@ void post_window(ChunkFeed *feed, Window *window) {
     const bool copy = feed->window_pages == 0;
     char *input = device_input(feed->run->connection) + window->input_offset;
     protocol::DecodeRequest head = {};
-    head.source = feed->source;
+    head.source = feed->feed;
     head.npages = window->npages;
     head.copied = copy;
     memcpy(input, &head, sizeof head);
@@ -457,7 +457,7 @@ bool publish(ChunkFeed *feed) {
     }
     char *input = device_input(feed->run->connection);
     protocol::PublishRequest head = {};
-    head.source = feed->source;
+    head.source = feed->feed;
     head.nbad = feed->nbad;
     head.map_unchanged = unchanged;
     memcpy(input, &head, sizeof head);
@@ -564,11 +564,11 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
     }
 }
 
-ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, int source, BlockNumber nblocks) {
+ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 number, BlockNumber nblocks) {
     ChunkFeed *feed = static_cast<ChunkFeed *>(palloc0(sizeof(ChunkFeed)));
     feed->run = run;
     feed->relation = relation;
-    feed->source = source;
+    feed->feed = number;
     feed->nblocks = nblocks;
     feed->cacheable = is_cacheable(relation);
     feed->map_buffer = InvalidBuffer;
@@ -588,7 +588,7 @@ void end_chunks(ChunkFeed *feed) {
 
 bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
     return feed->run->visible_only ||
-           feed_rows(feed->run, feed->source, feed->strategy, feed->first, feed->npages, covered);
+           feed_rows(feed->run, feed->source, feed->from, feed->strategy, feed->first, feed->npages, covered);
 }
 
 namespace {
@@ -636,20 +636,29 @@ bool feed_chunks(ChunkFeed *feed) {
     return true;
 }
 
-} // namespace
-
-bool feed_relation(FragmentRun *run, int source) {
-    Relation relation = run->relations[source];
+bool feed_one(FragmentRun *run, int source, const SourceRelation *from) {
     MemoryContext context = AllocSetContextCreate(run->context, "GpuScan feed", ALLOCSET_DEFAULT_SIZES);
     MemoryContext old = MemoryContextSwitchTo(context);
-    ChunkFeed *feed = begin_chunks(run, relation, source, RelationGetNumberOfBlocks(relation));
-    pgstat_count_heap_scan(relation);
-    batch_begin(run, source);
-    bool fed = feed_chunks(feed) && batch_flush(run);
+    ChunkFeed *feed = begin_chunks(run, from->relation, from->feed, RelationGetNumberOfBlocks(from->relation));
+    feed->source = source;
+    feed->from = from;
+    pgstat_count_heap_scan(from->relation);
+    bool fed = feed_chunks(feed);
     end_chunks(feed);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
     return fed;
+}
+
+} // namespace
+
+bool feed_relations(FragmentRun *run, int source) {
+    const SourceRelations *relations = &run->relations[source];
+    batch_begin(run, source);
+    for (int i = 0; i < relations->count; ++i)
+        if (!feed_one(run, source, &relations->at[i]))
+            return false;
+    return batch_flush(run);
 }
 
 } // namespace gpuscan

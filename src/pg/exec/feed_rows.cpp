@@ -13,6 +13,7 @@ namespace {
 struct RowFeed {
     FragmentRun *run;
     Relation relation;
+    const SourceRelation *from;
     int source;
     BufferAccessStrategy strategy;
     bool copy;
@@ -73,8 +74,8 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
         ItemPointerSet(&tuple.t_self, block, offset + 1);
         heap_deform_tuple(&tuple, desc, feed->values, feed->nulls);
         for (int i = 0; i < source->ncolumns; ++i) {
-            feed->row[i] = feed->values[source->columns[i].attnum - 1];
-            feed->row_nulls[i] = feed->nulls[source->columns[i].attnum - 1];
+            feed->row[i] = feed->values[feed->from->attnums[i] - 1];
+            feed->row_nulls[i] = feed->nulls[feed->from->attnums[i] - 1];
         }
         MemoryContext old = MemoryContextSwitchTo(feed->row_context);
         bool added = batch_add(feed->run, feed->row, feed->row_nulls);
@@ -96,7 +97,7 @@ void release_window(RowFeed *feed) {
 bool post_window(RowFeed *feed) {
     char *input = device_input(feed->run->connection);
     protocol::DecodeRequest head = {};
-    head.source = feed->source;
+    head.source = feed->from->feed;
     head.npages = feed->npages;
     head.copied = feed->copy;
     head.has_masks = 1;
@@ -200,13 +201,14 @@ uint32 covered_words(const uint8 *covered, uint32 page, uint32 npages) {
 
 } // namespace
 
-bool feed_rows(FragmentRun *run, int source, BufferAccessStrategy strategy, BlockNumber first, uint32 npages,
-               const uint8 *covered) {
+bool feed_rows(FragmentRun *run, int source, const SourceRelation *from, BufferAccessStrategy strategy,
+               BlockNumber first, uint32 npages, const uint8 *covered) {
     MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
     MemoryContext old = MemoryContextSwitchTo(context);
     RowFeed feed = {};
     feed.run = run;
-    feed.relation = run->relations[source];
+    feed.relation = from->relation;
+    feed.from = from;
     feed.source = source;
     feed.strategy = strategy;
 

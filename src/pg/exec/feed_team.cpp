@@ -154,7 +154,7 @@ bool note_passes(Leader *leader, bool fed) {
 bool collect(Leader *leader) {
     FragmentRun *run = leader->feed->run;
     protocol::CollectRequest head = {};
-    head.source = leader->feed->source;
+    head.source = leader->feed->feed;
     memcpy(device_input(run->connection), &head, sizeof head);
     if (!request(run, protocol::Command::Collect, sizeof head, sizeof(protocol::CollectReply)))
         return false;
@@ -246,7 +246,7 @@ bool share(ChunkFeed *feed, protocol::ShareReply *reply) {
     double rows_per_page =
         table->relpages > 0 && table->reltuples > 0 ? table->reltuples / table->relpages : default_rows_per_page;
     protocol::ShareRequest head = {};
-    head.source = feed->source;
+    head.source = feed->feed;
     head.rows_per_chunk = static_cast<uint64>(rows_per_page * pages_per_chunk);
     memcpy(device_input(run->connection), &head, sizeof head);
     if (!request(run, protocol::Command::Share, sizeof head, sizeof *reply))

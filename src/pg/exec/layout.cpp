@@ -3,6 +3,8 @@
 // A cached column may be used only by someone who would decode it the same way, so its key is everything that decides
 // the decoding: the types and alignments of columns 1..k, and column k's collation and missing value (the value of
 // tuples that are older than the column). The bytes are compared, not hashed.
+//
+// The columns of a parent's leaves name the dictionaries that they share, too (relations.cpp).
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"
 
@@ -43,13 +45,23 @@ void pad(StringInfo message) {
     appendBinaryStringInfo(message, zeros, aligned(message->len) - message->len);
 }
 
-bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, const FragmentColumn *column) {
+// The name of the dictionary of a text column; "": its own.
+char *dictionary_name(const SourceRelations *relations, const FragmentColumn *column) {
+    if (!OidIsValid(relations->dictionary_owner) || column->codec != Codec::Text)
+        return pstrdup("");
+    Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relations->named), column->attnum - 1);
+    return psprintf("%u/%u/%s", MyDatabaseId, relations->dictionary_owner, NameStr(attribute->attname));
+}
+
+// `attnum`: where the column is in `desc`.
+bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNumber attnum,
+                   const FragmentColumn *column, const char *dictionary) {
     protocol::ColumnHead head = {};
     StringInfoData key;
     initStringInfo(&key);
     const char *text = nullptr;
 
-    for (int i = 0; i < column->attnum; ++i) {
+    for (int i = 0; i < attnum; ++i) {
         Form_pg_attribute attribute = TupleDescAttr(desc, i);
         KeyAttribute entry = {};
         entry.typid = attribute->atttypid;
@@ -60,17 +72,17 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, const F
         entry.dropped = attribute->attisdropped;
         appendBinaryStringInfo(&key, reinterpret_cast<const char *>(&entry), sizeof entry);
     }
-    Form_pg_attribute attribute = TupleDescAttr(desc, column->attnum - 1);
+    Form_pg_attribute attribute = TupleDescAttr(desc, attnum - 1);
     appendBinaryStringInfo(&key, reinterpret_cast<const char *>(&attribute->attcollation), sizeof(Oid));
 
     head.codec = static_cast<uint8>(column->codec);
     head.type = static_cast<uint8>(column->type);
     head.scale = column->scale;
-    head.nattributes = column->attnum;
+    head.nattributes = attnum;
     head.missing_null = 1;
     AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
-    if (attribute->atthasmissing && missing && missing[column->attnum - 1].am_present) {
-        Datum value = missing[column->attnum - 1].am_value;
+    if (attribute->atthasmissing && missing && missing[attnum - 1].am_present) {
+        Datum value = missing[attnum - 1].am_value;
         append_missing(&key, attribute, value);
         head.missing_null = 0;
         if (column->codec == Codec::Text) {
@@ -87,10 +99,11 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, const F
         }
     }
     head.key_size = key.len;
+    head.dictionary_size = strlen(dictionary);
 
     appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
     pad(message);
-    for (int i = 0; i < column->attnum; ++i) {
+    for (int i = 0; i < attnum; ++i) {
         AttributeLayout layout = {};
         layout.length = TupleDescAttr(desc, i)->attlen;
         layout.align = align_bytes(TupleDescAttr(desc, i)->attalign);
@@ -102,38 +115,60 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, const F
     pad(message);
     appendBinaryStringInfo(message, key.data, key.len);
     pad(message);
+    appendBinaryStringInfo(message, dictionary, head.dictionary_size);
+    pad(message);
     pfree(key.data);
     return true;
 }
 
-} // namespace
+bool append_columns(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {
+    const FragmentSource *described = &run->fragment->sources[source];
+    for (int i = 0; i < described->ncolumns; ++i) {
+        char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
+        if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i], &described->columns[i],
+                           dictionary))
+            return false;
+        pfree(dictionary);
+    }
+    return true;
+}
 
-bool define_source(FragmentRun *run, int source) {
-    const FragmentSource *from = &run->fragment->sources[source];
+// `from` NULL: rows come from elsewhere, if any.
+bool send_definition(FragmentRun *run, int source, const SourceRelation *from) {
+    const FragmentSource *described = &run->fragment->sources[source];
     protocol::DefineSourceRequest head = {};
     StringInfoData message;
     initStringInfo(&message);
 
     head.source = source;
-    if (from->is_relation) {
-        Relation relation = run->relations[source];
-        head.ncolumns = from->ncolumns;
-        head.locator.tablespace = locator_tablespace(relation->rd_locator);
-        head.locator.database = locator_database(relation->rd_locator);
-        head.locator.relation = locator_relation(relation->rd_locator);
-        relation_path(head.path, sizeof head.path, relation->rd_locator);
+    if (from) {
+        head.feed = from == run->relations[source].at ? 0 : from->feed;
+        head.ncolumns = described->ncolumns;
+        head.locator = locator_of(from->relation);
+        relation_path(head.path, sizeof head.path, from->relation->rd_locator);
     }
     appendBinaryStringInfo(&message, reinterpret_cast<const char *>(&head), sizeof head);
     pad(&message);
-    for (uint32 i = 0; i < head.ncolumns; ++i)
-        if (!append_column(run, &message, RelationGetDescr(run->relations[source]), &from->columns[i]))
-            return false;
+    if (from && !append_columns(run, &message, source, from))
+        return false;
     if (message.len > static_cast<int>(protocol::slot_buffer_size))
-        return give_up(run, "the columns of %s take too long to describe", from->alias);
+        return give_up(run, "the columns of %s take too long to describe", described->alias);
     memcpy(device_input(run->connection), message.data, message.len);
     Size size = message.len;
     pfree(message.data);
     return request(run, protocol::Command::DefineSource, size, 0);
+}
+
+} // namespace
+
+bool define_source(FragmentRun *run, int source) {
+    const SourceRelations *relations = &run->relations[source];
+    if (relations->count == 0)
+        return send_definition(run, source, nullptr);
+    for (int i = 0; i < relations->count; ++i)
+        if (!send_definition(run, source, &relations->at[i]))
+            return false;
+    return true;
 }
 
 } // namespace gpuscan

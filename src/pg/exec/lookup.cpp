@@ -47,17 +47,17 @@ void append_entry(FragmentRun *run, DictionaryCopy *copy, const char *text, uint
     copy->data_used += size;
 }
 
-// Lets the device forget what it has cached of a relation; its next user begins with an empty dictionary.
-bool forget_relation(FragmentRun *run, int source) {
-    Relation relation = run->relations[source];
-    if (!relation)
-        return true;
-    protocol::EvictRequest head = {};
-    head.locator.tablespace = locator_tablespace(relation->rd_locator);
-    head.locator.database = locator_database(relation->rd_locator);
-    head.locator.relation = locator_relation(relation->rd_locator);
-    memcpy(device_input(run->connection), &head, sizeof head);
-    return request(run, protocol::Command::Evict, sizeof head, 0);
+// Lets the device forget what it has cached of a source; its next user begins with an empty dictionary.
+bool forget_source(FragmentRun *run, int source) {
+    const SourceRelations *relations = &run->relations[source];
+    for (int i = 0; i < relations->count; ++i) {
+        protocol::EvictRequest head = {};
+        head.locator = locator_of(relations->at[i].relation);
+        memcpy(device_input(run->connection), &head, sizeof head);
+        if (!request(run, protocol::Command::Evict, sizeof head, 0))
+            return false;
+    }
+    return true;
 }
 
 bool append_entries(FragmentRun *run, int source, DictionaryCopy *copy, const char *at, const char *end, uint32 count) {
@@ -70,7 +70,7 @@ bool append_entries(FragmentRun *run, int source, DictionaryCopy *copy, const ch
         if (Size(end - at) < length)
             return give_up(run, "the device's dictionary is cut short");
         if (!pg_verifymbstr(at, length, true))
-            return forget_relation(run, source) && give_up(run, "a text is not valid in the database's encoding");
+            return forget_source(run, source) && give_up(run, "a text is not valid in the database's encoding");
         append_entry(run, copy, at, length);
         Size step = (Size(length) + 3) & ~Size(3);
         at += step < Size(end - at) ? step : Size(end - at);

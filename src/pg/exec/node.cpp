@@ -28,7 +28,8 @@ void open_sources(GpuScanState *state) {
     const Fragment *fragment = state->fragment;
     FragmentRun *run = &state->run;
     EState *estate = state->css.ss.ps.state;
-    run->relations = static_cast<Relation *>(palloc0(sizeof(Relation) * (fragment->nsources + 1)));
+    uint32 feeds = fragment->nsources;
+    run->relations = static_cast<SourceRelations *>(palloc0(sizeof(SourceRelations) * (fragment->nsources + 1)));
     run->children = static_cast<PlanState **>(palloc0(sizeof(PlanState *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i) {
         const FragmentSource *source = &fragment->sources[i];
@@ -37,7 +38,7 @@ void open_sources(GpuScanState *state) {
             run->children[i] = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
             state->css.custom_ps = lappend(state->css.custom_ps, run->children[i]);
         } else if (!(state->eflags & EXEC_FLAG_EXPLAIN_ONLY)) {
-            run->relations[i] = executor_relation(estate, source->rti);
+            open_relations(fragment, i, estate, &feeds, &run->relations[i]);
         }
     }
 }
@@ -124,6 +125,13 @@ void next_of_fallback(GpuScanState *state, TupleTableSlot *to) {
 
 // ---- the device ----
 
+bool notices_conflicts(const SourceRelations *relations, Snapshot snapshot) {
+    for (int i = 0; i < relations->count; ++i)
+        if (CheckForSerializableConflictOutNeeded(relations->at[i].relation, snapshot))
+            return true;
+    return false;
+}
+
 // Why the device must not be asked at all: NULL if it may.
 const char *reason_for_cpu(GpuScanState *state) {
     EState *estate = state->css.ss.ps.state;
@@ -139,7 +147,7 @@ const char *reason_for_cpu(GpuScanState *state) {
     // A serializable transaction must notice every conflicting writer, and nobody would look at cached pages' tuples.
     if (IsolationIsSerializable())
         for (int i = 0; i < state->fragment->nsources; ++i)
-            if (state->run.relations[i] && CheckForSerializableConflictOutNeeded(state->run.relations[i], snapshot))
+            if (notices_conflicts(&state->run.relations[i], snapshot))
                 return "the transaction is serializable";
     return nullptr;
 }

@@ -110,10 +110,12 @@ Fragment *counting_fragment(Relation relation, FragmentColumn *columns, int ncol
 // Pages that are cached now; -1 with the reason when it did not work.
 int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, const char **reason) {
     FragmentRun run = {};
+    SourceRelations relations = {};
     run.fragment = counting_fragment(relation, columns, ncolumns);
     run.context = CurrentMemoryContext;
     run.snapshot = GetActiveSnapshot();
-    run.relations = &relation;
+    use_relation(run.fragment, relation, &relations);
+    run.relations = &relations;
     run.visible_only = true;
     if (run_fragment(&run))
         return run.report.pages_cached + run.report.pages_decoded;

@@ -110,7 +110,7 @@ bool open_fragment(FragmentRun *run) {
 }
 
 bool feed(FragmentRun *run, int source) {
-    return run->fragment->sources[source].is_relation ? feed_relation(run, source) : feed_plan(run, source);
+    return run->fragment->sources[source].is_relation ? feed_relations(run, source) : feed_plan(run, source);
 }
 
 bool fetch_groups(FragmentRun *run) {

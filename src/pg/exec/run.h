@@ -80,6 +80,20 @@ struct GroupStore {
     char *buffer; // the file's current page
 };
 
+// One of the relations that a source reads.
+struct SourceRelation {
+    Relation relation;
+    uint32 feed;         // its number in the device's session
+    AttrNumber *attnums; // of the source's columns, here
+};
+
+struct SourceRelations {
+    int count;            // 0: a CPU plan; or a parent of whose leaves this execution needs none
+    SourceRelation *at;   // [count]
+    Relation named;       // in the query: the only one, or the parent
+    Oid dictionary_owner; // whose columns name the dictionaries of texts; InvalidOid: they are the relation's own
+};
+
 struct BatchBuilder;
 struct RowStore;
 
@@ -87,12 +101,12 @@ struct FragmentRun {
     const Fragment *fragment;
     ProgramArrays program;
     Snapshot snapshot;
-    MemoryContext context; // of this run and its results; reset by the next one
-    ExprContext *econtext; // for constants and lookups
-    PlanState *parent;     // whose expressions they are; NULL: none
-    Relation *relations;   // per source; NULL for CPU plans
-    PlanState **children;  // per source; NULL for relations
-    bool visible_only;     // leave out the pages that would be read row by row (prewarming)
+    MemoryContext context;      // of this run and its results; reset by the next one
+    ExprContext *econtext;      // for constants and lookups
+    PlanState *parent;          // whose expressions they are; NULL: none
+    SourceRelations *relations; // per source
+    PlanState **children;       // per source; NULL for relations
+    bool visible_only;          // leave out the pages that would be read row by row (prewarming)
 
     DeviceConnection *connection;
     int pipeline;            // the one that is being fed
@@ -108,6 +122,11 @@ struct FragmentRun {
     RowStore *rows; // of a fragment that delivers rows
     uint64 rows_shown;
 };
+
+inline protocol::Locator locator_of(Relation relation) {
+    return {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
+            locator_relation(relation->rd_locator)};
+}
 
 inline Size aligned(Size size) { return (size + 7) & ~Size(7); }
 
@@ -140,18 +159,25 @@ bool run_pipeline(FragmentRun *run, bool last);
 // The program to send, with the constants of this execution; NULL: see failure.
 char *program_with_constants(FragmentRun *run);
 
+// ---- relations.cpp ----
+
+// Opens what a source reads; `feeds`: the next number of a feed.
+void open_relations(const Fragment *fragment, int source, EState *estate, uint32 *feeds, SourceRelations *relations);
+// The same for the only source of a fragment that nobody has planned.
+void use_relation(const Fragment *fragment, Relation relation, SourceRelations *relations);
+
 // ---- layout.cpp ----
 
-// Sends DefineSource.
+// Sends DefineSource for all of a source's relations.
 bool define_source(FragmentRun *run, int source);
 
 // ---- feed_relation.cpp, feed_rows.cpp, feed_plan.cpp ----
 
-bool feed_relation(FragmentRun *run, int source);
+bool feed_relations(FragmentRun *run, int source);
 
 // The pages of a chunk whose bit in `covered` is not set, with visibility checked row by row.
-bool feed_rows(FragmentRun *run, int source, BufferAccessStrategy strategy, BlockNumber first, uint32 npages,
-               const uint8 *covered);
+bool feed_rows(FragmentRun *run, int source, const SourceRelation *from, BufferAccessStrategy strategy,
+               BlockNumber first, uint32 npages, const uint8 *covered);
 
 bool feed_plan(FragmentRun *run, int source);
 

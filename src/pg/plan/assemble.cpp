@@ -31,13 +31,15 @@ struct Assembly {
 
 // ---- the parts ----
 
-static Bitmapset *not_null_attributes(Oid relid) {
+// A table that inherits may lack its parent's NOT NULL, a partition may not.
+static Bitmapset *not_null_attributes(const BlueprintSource *source) {
     Bitmapset *result = nullptr;
-    Relation relation = RelationIdGetRelation(relid);
+    Relation relation = RelationIdGetRelation(source->relid);
     if (!RelationIsValid(relation))
         return nullptr;
     TupleDesc descriptor = RelationGetDescr(relation);
-    for (int i = 0; i < descriptor->natts; ++i)
+    bool everywhere = source->leaves == NIL || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+    for (int i = 0; everywhere && i < descriptor->natts; ++i)
         if (attribute_is_not_null(descriptor, i))
             result = bms_add_member(result, i + 1);
     RelationClose(relation);
@@ -61,7 +63,7 @@ static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
         to->rti = from->rti;
         to->relid = from->relid;
         to->child_attnos = from->child_attnos;
-        to->not_null = from->is_relation ? not_null_attributes(from->relid) : nullptr;
+        to->not_null = from->is_relation ? not_null_attributes(from) : nullptr;
     }
 }
 
@@ -354,6 +356,7 @@ static void describe(Assembly *a, Fragment *out) {
         to->is_relation = from->is_relation;
         to->rti = from->rti;
         to->relid = from->relid;
+        to->leaves = from->leaves;
         to->child = from->child;
         to->alias = from->alias;
         to->ncolumns = a->t.sources[i].columns.count;

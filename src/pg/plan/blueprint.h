@@ -14,7 +14,8 @@ namespace gpuscan {
 struct BlueprintSource {
     bool is_relation;
     Index rti;
-    Oid relid; // InvalidOid for a CPU plan
+    Oid relid;    // InvalidOid for a CPU plan
+    List *leaves; // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
     const char *alias;
     int child;          // CPU plan: index into the custom plans (from 1); else -1
     List *child_attnos; // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)

@@ -20,7 +20,7 @@ namespace gpuscan {
 
 // One column that a source delivers to the device.
 struct FragmentColumn {
-    AttrNumber attnum; // of the relation; of a CPU plan: its target list position (from 1)
+    AttrNumber attnum; // of the relation (a parent: of the parent); of a CPU plan: its target list position (from 1)
     Oid typid;
     int32 typmod;
     Oid collation;
@@ -32,9 +32,10 @@ struct FragmentColumn {
 
 struct FragmentSource {
     bool is_relation;
-    Index rti;         // range table index (relation)
-    Oid relid;         // relation
-    int child;         // CPU plan: index into custom_plans / custom_ps; else -1
+    Index rti;    // range table index (relation)
+    Oid relid;    // relation
+    List *leaves; // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
+    int child;    // CPU plan: index into custom_plans / custom_ps; else -1
     const char *alias; // for EXPLAIN
     int ncolumns;
     FragmentColumn *columns;

@@ -14,6 +14,10 @@
 // GEQO throws its join relations away after every tour, so notes would point nowhere: there every join becomes a
 // candidate at once, and the cheapest one of each set of relations is kept.
 //
+// A table with partitions or children is one relation here: its filters and joins are written down for the parent, and the
+// source reads whatever relations PostgreSQL's own plan would append (what planning has pruned is gone). If the device
+// cannot read one of them, PostgreSQL's plan of the whole feeds it.
+//
 // A base relation that the device cannot read (a view's subquery, a function, a temporary table, a qual that is not
 // shippable) is still a source: PostgreSQL's own plan for it feeds the device.
 #include "pg/pg.h"
@@ -124,15 +128,44 @@ static bool probe_qual(Expr *qual, bool *raises) {
     return true;
 }
 
-static bool device_can_read(const RelOptInfo *rel, const RangeTblEntry *rte) {
+// The relations below a parent that planning has not pruned. Partitioned ones are parents themselves and hold no rows; a
+// table with children stands among them.
+static List *leaves_of(PlannerInfo *root, Index parent) {
+    List *leaves = NIL;
+    ListCell *cell;
+    foreach (cell, root->append_rel_list) {
+        const AppendRelInfo *info = static_cast<const AppendRelInfo *>(lfirst(cell));
+        RelOptInfo *child = info->parent_relid == parent ? root->simple_rel_array[info->child_relid] : nullptr;
+        if (child == nullptr || is_dummy_rel(child))
+            continue;
+        if (planner_rt_fetch(info->child_relid, root)->inh)
+            leaves = list_concat(leaves, leaves_of(root, info->child_relid));
+        else
+            leaves = lappend_int(leaves, static_cast<int>(info->child_relid));
+    }
+    return leaves;
+}
+
+static bool device_can_read_leaves(PlannerInfo *root, const List *leaves, const char *parent) {
+    if (leaves == NIL)
+        return refuse("no partition or child of %s is left to be read", parent);
+    ListCell *cell;
+    foreach (cell, leaves) {
+        const RangeTblEntry *rte = planner_rt_fetch(static_cast<Index>(lfirst_int(cell)), root);
+        const char *name = get_rel_name(rte->relid);
+        if (!is_cacheable_table(rte->relid, name != nullptr ? name : parent))
+            return false;
+    }
+    return true;
+}
+
+static bool device_can_read(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte, const List *leaves) {
     const char *name = rte->eref->aliasname;
     if (rte->rtekind != RTE_RELATION)
         return false;
-    if (rte->inh)
-        return refuse("%s has partitions or children", name);
     if (rte->tablesample != nullptr)
         return refuse("%s is sampled (TABLESAMPLE)", name);
-    if (!is_cacheable_table(rte->relid, name))
+    if (rte->inh ? !device_can_read_leaves(root, leaves, name) : !is_cacheable_table(rte->relid, name))
         return false;
     ListCell *cell;
     foreach (cell, rel->baserestrictinfo) {
@@ -217,9 +250,9 @@ static Cost source_cost(const CandidateSource *source) {
     const RelOptInfo *rel = source->rel;
     SourceWork work{};
     work.is_relation = source->is_relation;
-    work.pages = rel->pages;
-    work.visible_share = rel->allvisfrac;
-    work.rows = rel->tuples;
+    work.pages = source->pages;
+    work.visible_share = source->pages > 0 ? source->visible / source->pages : 1;
+    work.rows = source->tuples;
     work.columns = list_length(rel->reltarget->exprs);
     work.conjuncts = list_length(source->quals);
     if (!source->is_relation && rel->cheapest_total_path != nullptr) {
@@ -229,6 +262,12 @@ static Cost source_cost(const CandidateSource *source) {
     return device_source_cost(&work);
 }
 
+static void add_size(const RelOptInfo *rel, CandidateSource *source) {
+    source->pages += rel->pages;
+    source->visible += rel->pages * rel->allvisfrac;
+    source->tuples += rel->tuples;
+}
+
 // The relation as a candidate without joins; NULL: it cannot be a source.
 static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
@@ -236,7 +275,8 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
         refuse("%s is lateral", rte->eref->aliasname);
         return nullptr;
     }
-    bool readable = device_can_read(rel, rte);
+    List *leaves = rte->rtekind == RTE_RELATION && rte->inh ? leaves_of(root, rel->relid) : NIL;
+    bool readable = device_can_read(root, rel, rte, leaves);
     if (!readable && (in_recursion(root, rte) || !may_run_twice(rel, rte)))
         return nullptr;
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
@@ -244,6 +284,12 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
     source->is_relation = readable;
     source->relid = readable ? rte->relid : InvalidOid;
     source->quals = readable ? ordered_quals(root, rel->baserestrictinfo) : NIL;
+    source->leaves = readable ? leaves : NIL;
+    ListCell *cell;
+    foreach (cell, source->leaves)
+        add_size(root->simple_rel_array[lfirst_int(cell)], source);
+    if (source->leaves == NIL)
+        add_size(rel, source);
     Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
     candidate->relids = bms_copy(rel->relids);
     candidate->main = source;
@@ -504,6 +550,7 @@ static void describe_source(PlannerInfo *root, const CandidateSource *from, List
     to->is_relation = from->is_relation;
     to->rti = from->rel->relid;
     to->relid = from->relid;
+    to->leaves = from->leaves;
     to->alias = rte->eref->aliasname;
     to->child = -1;
     to->quals = from->quals;

@@ -14,7 +14,10 @@ struct CandidateSource {
     RelOptInfo *rel;  // a base relation: lives as long as its PlannerInfo
     bool is_relation; // read by the device; else its cheapest path feeds the device
     Oid relid;
-    List *quals; // is_relation: expressions, cheap and selective ones first
+    List *quals;           // is_relation: expressions, cheap and selective ones first
+    List *leaves;          // a parent: range table indexes of the relations that hold its rows
+    double pages, visible; // is_relation: in all of its relations
+    double tuples;
 };
 
 struct CandidateJoin {

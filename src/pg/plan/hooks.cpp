@@ -9,6 +9,10 @@
 // and, where outer or semi joins stand between the base relations and that one, for each base relation. Levels without
 // an aggregation are most of what a busy server plans, so a relation that PostgreSQL reads in less time than a device
 // needs to begin costs no more than a look at its paths.
+//
+// PostgreSQL makes the topmost relation's paths anew if it is partitioned, from those of the partitions, so that the final
+// target list is computed below the Append (apply_scanjoin_target_to_paths). Rows of a device would be lost there. So where
+// they are the cheapest path, the relation passes for one without partitions just until that function is through.
 #include "pg/pg.h"
 
 #include "pg/plan/hooks.h"
@@ -26,6 +30,8 @@ namespace gpuscan {
 struct LevelState {
     const PlannerInfo *root;
     CandidateTable *candidates; // NULL: this level is none of our business
+    RelOptInfo *disguised;      // a partitioned relation that passes for one without partitions, of which it has
+    int partitions;             // ... so many
 };
 
 struct PlannerState {
@@ -69,16 +75,23 @@ static bool level_is_ours(const PlannerInfo *root) {
     return true;
 }
 
-static CandidateTable *candidates_of(PlannerInfo *root) {
-    refusals_level(root);
+static LevelState *find_level(const PlannerInfo *root) {
     ListCell *cell;
     foreach (cell, current->levels) {
-        const LevelState *level = static_cast<const LevelState *>(lfirst(cell));
+        LevelState *level = static_cast<LevelState *>(lfirst(cell));
         if (level->root == root)
-            return level->candidates;
+            return level;
     }
+    return nullptr;
+}
+
+static CandidateTable *candidates_of(PlannerInfo *root) {
+    refusals_level(root);
+    LevelState *level = find_level(root);
+    if (level != nullptr)
+        return level->candidates;
     MemoryContext before = MemoryContextSwitchTo(current->context);
-    LevelState *level = static_cast<LevelState *>(palloc0(sizeof(LevelState)));
+    level = static_cast<LevelState *>(palloc0(sizeof(LevelState)));
     level->root = root;
     level->candidates = level_is_ours(root) ? candidates_create(root) : nullptr;
     current->levels = lcons(level, current->levels);
@@ -118,6 +131,34 @@ static bool is_wanted(const PlannerInfo *root, const RelOptInfo *rel) {
 
 // ---- rows ----
 
+static bool device_is_cheapest(const RelOptInfo *rel) {
+    Path *best = nullptr;
+    ListCell *cell;
+    foreach (cell, rel->pathlist) {
+        Path *path = static_cast<Path *>(lfirst(cell));
+        if (best == nullptr || compare_path_costs(path, best, TOTAL_COST) < 0)
+            best = path;
+    }
+    return best != nullptr && is_gpuscan_path(best);
+}
+
+static void disguise_partitions(const PlannerInfo *root, RelOptInfo *rel) {
+    LevelState *level = find_level(root);
+    if (level == nullptr || level->disguised != nullptr)
+        return;
+    level->disguised = rel;
+    level->partitions = rel->nparts;
+    rel->nparts = 0;
+}
+
+static void show_partitions(const PlannerInfo *root) {
+    LevelState *level = find_level(root);
+    if (level == nullptr || level->disguised == nullptr)
+        return;
+    level->disguised->nparts = level->partitions;
+    level->disguised = nullptr;
+}
+
 static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
     const bool topmost = is_topmost(root, rel), force = topmost && guc_offload == OFFLOAD_FORCE;
     if (not_worth_a_look(rel) || is_dummy_rel(rel))
@@ -128,6 +169,8 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
         if (aggregates(root) && topmost && can_aggregate(root, candidate))
             return;
         if (add_rows_path(root, candidate, rel, force)) {
+            if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
+                disguise_partitions(root, rel);
             refusals_forget();
             return;
         }
@@ -206,6 +249,8 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
                                 void *extra) {
     if (previous_upper_hook != nullptr)
         previous_upper_hook(root, stage, input, output, extra);
+    if (current != nullptr)
+        show_partitions(root);
     if (stage != UPPERREL_GROUP_AGG || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
         root->parse->commandType != CMD_SELECT || not_worth_a_look(output))
         return;

@@ -89,13 +89,20 @@ static PathTarget *output_target(PlannerInfo *root, const Blueprint *b) {
     return target;
 }
 
-static Path *plain_aggregate_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
-    if (root->parse->groupClause != NIL || input->cheapest_total_path->param_info != nullptr)
+// The aggregation above the cheapest path of its input, where PostgreSQL has another idea of it.
+static Path *simple_aggregate_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
+    List *clause = group_clause_of(root);
+    if ((clause != NIL && !grouping_is_hashable(clause)) || input->cheapest_total_path->param_info != nullptr)
         return nullptr;
     AggClauseCosts costs{};
     get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-    return reinterpret_cast<Path *>(create_agg_path(root, output, input->cheapest_total_path, target, AGG_PLAIN,
-                                                    AGGSPLIT_SIMPLE, NIL, NIL, &costs, 1));
+    // (Keys of which there is but one value need no sorting.)
+    AggStrategy strategy = clause != NIL ? AGG_HASHED : root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
+    double groups = 1;
+    if (clause != NIL && output->pathlist != NIL)
+        groups = static_cast<const Path *>(linitial(output->pathlist))->rows;
+    return reinterpret_cast<Path *>(create_agg_path(root, output, input->cheapest_total_path, target, strategy,
+                                                    AGGSPLIT_SIMPLE, clause, NIL, &costs, groups));
 }
 
 template <class T> static T *copy_path(const Path *path) {
@@ -124,6 +131,8 @@ Path *copy_of_path(const Path *path) {
         return &copy_path<HashPath>(path)->jpath.path;
     case T_AppendPath:
         return &copy_path<AppendPath>(path)->path;
+    case T_MergeAppendPath:
+        return &copy_path<MergeAppendPath>(path)->path;
     case T_GroupResultPath:
         return &copy_path<GroupResultPath>(path)->path;
     case T_MaterialPath:
@@ -150,7 +159,7 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
             best = path;
     }
     if (best == nullptr) // min and max by an index, or partition-wise aggregation
-        return plain_aggregate_path(root, input, output, target);
+        return simple_aggregate_path(root, input, output, target);
     if (IsA(best, AggPath)) {
         AggPath *copy = copy_path<AggPath>(best);
         copy->path.pathtarget = target;
@@ -187,6 +196,10 @@ CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *havin
     path->blueprint = blueprint;
     path->having = having;
     return custom;
+}
+
+bool is_gpuscan_path(const Path *path) {
+    return IsA(path, CustomPath) && reinterpret_cast<const CustomPath *>(path)->methods == &gpuscan_path_methods;
 }
 
 bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {

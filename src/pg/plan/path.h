@@ -11,6 +11,8 @@ namespace gpuscan {
 // blueprint's outputs; `children` feed sources. The caller sets rows and costs.
 CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children);
 
+bool is_gpuscan_path(const Path *path);
+
 // Adds a GpuScan path to the grouping relation where the candidate, aggregated, is shippable; else refuses.
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         const GroupPathExtraData *extra);

@@ -3,7 +3,9 @@
 //   custom_scan_tlist  outputs (group keys, then Aggrefs; or a row's columns), every other Var that is read, then one Var of tableoid per
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
 //   custom_exprs       (filters per source) (per join: (clauses filters)) (aggregates' arguments and filters)
-//   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit) (per source: is_relation, child, rows, attnos...)
+//   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit) (per source:
+//                      is_relation, child, rows, then of a CPU plan attnos, of a parent its leaves' distances from it in
+//                      the range table, which setrefs.c moves as a whole)
 //
 // setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
 // reading back replaces them by what they point to, so the translator sees plain Vars with final range table indexes.
@@ -13,7 +15,7 @@
 
 namespace gpuscan {
 
-constexpr int payload_version = 2;
+constexpr int payload_version = 3;
 
 static void add_column(List **tlist, Expr *expr) {
     AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
@@ -45,6 +47,14 @@ static List *attnos_of(const Plan *plan, Index rti) {
     return result;
 }
 
+static List *moved(const List *range_table_indexes, int by) {
+    List *result = NIL;
+    ListCell *cell;
+    foreach (cell, range_table_indexes)
+        result = lappend_int(result, lfirst_int(cell) + by);
+    return result;
+}
+
 static int clamped(double rows) { return rows < 2e9 ? static_cast<int>(rows) : 2000000000; }
 
 void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
@@ -54,7 +64,9 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         const BlueprintSource *s = &b->sources[i];
         filters = lappend(filters, s->quals);
         List *description = list_make3_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows));
-        if (!s->is_relation)
+        if (s->is_relation)
+            description = list_concat(description, moved(s->leaves, -static_cast<int>(s->rti)));
+        else
             description = list_concat(description, attnos_of(static_cast<Plan *>(list_nth(plans, s->child)), s->rti));
         sources = lappend(sources, description);
         if (i > 0)
@@ -124,8 +136,10 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         s->is_relation = linitial_int(description) != 0;
         s->child = lsecond_int(description);
         s->rows = lthird_int(description);
-        s->child_attnos = s->is_relation ? NIL : list_copy_tail(description, 3);
         s->rti = static_cast<Index>(reinterpret_cast<Var *>(column(node, first_anchor + i))->varno);
+        List *tail = list_copy_tail(description, 3);
+        s->child_attnos = s->is_relation ? NIL : tail;
+        s->leaves = s->is_relation ? moved(tail, static_cast<int>(s->rti)) : NIL;
         const RangeTblEntry *rte =
             static_cast<const RangeTblEntry *>(list_nth(range_table, static_cast<int>(s->rti) - 1));
         s->relid = s->is_relation ? rte->relid : InvalidOid;

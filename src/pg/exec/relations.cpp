@@ -1,0 +1,87 @@
+// Which relations does a source read, and where are its columns in each of them?
+//
+// A source that is a parent reads the relations that hold its rows: partitions, or the tables that inherit from it and
+// itself. Each has the parent's columns, by name and with the same types, but in an order of its own and among others
+// (dropped ones, or a child's own), so columns are looked up in each. PostgreSQL has locked them all, and its plan is
+// made anew when one comes or goes or changes.
+//
+// Texts have the codes of a dictionary, and rows of one source must have those of the same one. So the columns of a
+// table with partitions share dictionaries, named for the root of the partitions and the column: whether a query reads the root,
+// a part of the tree or one leaf, it finds the same cached columns. A name that is given anew to other columns does no
+// harm: a dictionary is a set of texts, not a meaning.
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+namespace {
+
+// The relation whose columns name the dictionaries; InvalidOid: this source's columns have their own.
+Oid dictionary_owner(Relation relation, bool is_parent) {
+    if (relation->rd_rel->relispartition)
+        return llast_oid(get_partition_ancestors(RelationGetRelid(relation)));
+    return is_parent ? RelationGetRelid(relation) : InvalidOid;
+}
+
+// Column `attnum` of `parent` in one of its children.
+AttrNumber attnum_in(TupleDesc child, TupleDesc parent, AttrNumber attnum) {
+    Form_pg_attribute wanted = TupleDescAttr(parent, attnum - 1);
+    for (int i = 0; i < child->natts; ++i) {
+        int at = (attnum - 1 + i) % child->natts; // mostly the same
+        Form_pg_attribute found = TupleDescAttr(child, at);
+        if (found->attisdropped || strcmp(NameStr(found->attname), NameStr(wanted->attname)) != 0)
+            continue;
+        if (found->atttypid != wanted->atttypid || found->atttypmod != wanted->atttypmod ||
+            found->attcollation != wanted->attcollation)
+            break;
+        return static_cast<AttrNumber>(at + 1);
+    }
+    elog(ERROR, "gpuscan: a child has no column \"%s\" like its parent's", NameStr(wanted->attname));
+    pg_unreachable();
+}
+
+void add_relation(const FragmentSource *source, Relation parent, Relation relation, uint32 feed,
+                  SourceRelations *relations) {
+    SourceRelation *to = &relations->at[relations->count++];
+    TupleDesc desc = RelationGetDescr(relation);
+    to->relation = relation;
+    to->feed = feed;
+    to->attnums = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * (source->ncolumns + 1)));
+    for (int i = 0; i < source->ncolumns; ++i) {
+        const FragmentColumn *column = &source->columns[i];
+        AttrNumber attnum =
+            relation == parent ? column->attnum : attnum_in(desc, RelationGetDescr(parent), column->attnum);
+        if (!column->nullable && !attribute_is_not_null(desc, attnum - 1))
+            elog(ERROR, "gpuscan: a child's column \"%s\" may be NULL, its parent's may not",
+                 NameStr(TupleDescAttr(desc, attnum - 1)->attname));
+        to->attnums[i] = attnum;
+    }
+}
+
+} // namespace
+
+void open_relations(const Fragment *fragment, int source, EState *estate, uint32 *feeds, SourceRelations *relations) {
+    const FragmentSource *from = &fragment->sources[source];
+    Relation parent = executor_relation(estate, from->rti);
+    relations->at = static_cast<SourceRelation *>(palloc(sizeof(SourceRelation) * (list_length(from->leaves) + 1)));
+    relations->named = parent;
+    relations->dictionary_owner = dictionary_owner(parent, from->leaves != NIL);
+    if (from->leaves == NIL) {
+        add_relation(from, parent, parent, source, relations);
+        return;
+    }
+    ListCell *cell;
+    foreach (cell, from->leaves) {
+        Index rti = static_cast<Index>(lfirst_int(cell));
+        if (!is_pruned(estate, rti))
+            add_relation(from, parent, executor_relation(estate, rti), relations->count == 0 ? source : (*feeds)++,
+                         relations);
+    }
+}
+
+void use_relation(const Fragment *fragment, Relation relation, SourceRelations *relations) {
+    relations->at = static_cast<SourceRelation *>(palloc(sizeof(SourceRelation)));
+    relations->named = relation;
+    relations->dictionary_owner = dictionary_owner(relation, false);
+    add_relation(&fragment->sources[0], relation, relation, 0, relations);
+}
+
+} // namespace gpuscan
