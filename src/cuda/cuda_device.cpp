@@ -63,6 +63,8 @@ class CudaDeviceImpl : public CudaDevice {
         return info;
     }
 
+    void ping() noexcept override { state_->memory->ping(); }
+
     BufferRef allocate(size_t bytes) override { return state_->memory->allocate(bytes); }
     void set_memory_limit(size_t bytes) override { state_->memory->set_limit(std::min(bytes, state_->memory_total)); }
 

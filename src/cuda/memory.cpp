@@ -37,6 +37,11 @@ void DeviceMemory::set_limit(size_t bytes) {
         driver_->cuMemPoolTrimTo(pool_, bytes);
 }
 
+void DeviceMemory::ping() noexcept {
+    if (driver_->cuCtxSetCurrent(context_) == success)
+        driver_->cuStreamQuery(stream_);
+}
+
 void DeviceMemory::warm_up(size_t bytes) {
     CUdeviceptr address = take(bytes);
     release(address, bytes);

@@ -29,6 +29,8 @@ class DeviceMemory : public std::enable_shared_from_this<DeviceMemory> {
     void set_limit(size_t bytes);
     size_t limit() const { return limit_.load(); }
     size_t used() const { return used_.load(); }
+    // A short call that takes the locks of the driver's context.
+    void ping() noexcept;
     // Takes `bytes` from the GPU into the pool now.
     void warm_up(size_t bytes);
 

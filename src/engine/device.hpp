@@ -151,6 +151,8 @@ class Device {
   public:
     virtual ~Device() = default;
     virtual DeviceInfo info() const = 0;
+    // Comes back when the device answers at all, whatever it answers. Where a driver hangs, so does this.
+    virtual void ping() noexcept {}
     // The account of host memory that executions and sessions use beside buffers; no limit until one is set.
     const WorkMemoryRef &work_memory() const { return work_memory_; }
     // Throws OutOfDeviceMemory beyond the limit. Contents are undefined.

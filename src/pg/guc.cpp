@@ -11,6 +11,7 @@ namespace gpuscan {
 int guc_cache_size = 1024 * 1024;
 int guc_device = DEVICE_AUTO;
 int guc_device_memory_share = 80;
+int guc_device_timeout = 30;
 bool guc_exact_float = false;
 bool guc_explain_refusals = false;
 int guc_feed_workers = -1;
@@ -45,6 +46,11 @@ void guc_init() {
     DefineCustomIntVariable(
         "gpuscan.device_memory_share", "Sets the share of the GPU's memory that gpuscan may use, in per cent.", nullptr,
         &guc_device_memory_share, guc_device_memory_share, 1, 100, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("gpuscan.device_timeout",
+                            "Sets how long the device process may give no sign of life before it is started again.",
+                            "Queries that wait for it are then answered by PostgreSQL. 0 means for ever.",
+                            &guc_device_timeout, guc_device_timeout, 0, 3600, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr,
+                            nullptr);
     DefineCustomBoolVariable("gpuscan.exact_float", "Refuses plans that change the order of float additions.",
                              "Sums of float4 and float8 depend in their last digits on the order of the "
                              "additions, in parallel plans of PostgreSQL too.",

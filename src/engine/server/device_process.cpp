@@ -4,7 +4,9 @@
 // PostgreSQL's memory read-only before any code that could go wrong has run. Then, while there is a single thread, the
 // processes that compile kernels. Then the devices and the slots' threads,
 // with every signal blocked, so that all of them are started blocked and signals reach the main thread only. Then the
-// main thread lets signals in, says that the service is ready, and looks after things four times a second.
+// main thread lets signals in, says that the service is ready, and looks after things four times a second. Each round ends
+// with a beat of the heart: it has taken the caches' locks and got an answer from the drivers, so whatever hangs in one of
+// them stops the beat, and the supervisor ends the process.
 //
 // The process has no state worth saving: its end, wherever it comes, is _exit. Its messages go to stderr, which is the
 // server's log.
@@ -102,8 +104,10 @@ void set_state(Area &area, ServiceState state) {
         try {
             setup.evict_gone();
             setup.update_entries();
+            setup.ping();
         } catch (const std::bad_alloc &) { // another time; whoever runs now gives memory back
         }
+        area.heartbeat.fetch_add(1);
     }
 }
 

@@ -172,6 +172,11 @@ void DeviceSetup::update_entries() {
     }
 }
 
+void DeviceSetup::ping() {
+    for (const ServedDeviceRef &served : devices_.all())
+        served->device->ping();
+}
+
 void DeviceSetup::evict_gone() {
     for (const ServedDeviceRef &served : devices_.all()) {
         served->cache.evict_gone([](const std::string &path) {

@@ -26,6 +26,8 @@ class DeviceSetup {
     void configure();
     // Brings the entries' numbers and the eviction counter up to date.
     void update_entries();
+    // Comes back when every device has answered.
+    void ping();
     // Evicts what belongs to files that are gone.
     void evict_gone();
 

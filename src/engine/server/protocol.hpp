@@ -137,6 +137,7 @@ struct Area {
     DeviceEntry devices[2];               // [0] host, [1] cuda
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
+    std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
 
     Slot *slot(uint32_t i) { return reinterpret_cast<Slot *>(reinterpret_cast<char *>(this) + slots_offset) + i; }
     uint8_t *input(uint32_t i) {

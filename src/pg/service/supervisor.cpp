@@ -14,6 +14,12 @@
 //      GPU after several such deaths (until the configuration is read again).
 // gpuscan.device = none in the configuration file means that there is no child.
 //
+// A child that hangs (a driver that does not come back, a lock that nobody gives back, SIGSTOP) never dies by itself, and its
+// clients would wait until they are cancelled. While it is ready its heartbeat grows four times a second; if it has not grown
+// for gpuscan.device_timeout, the child is killed, and what follows is 2. That time is counted in looks at the heartbeat and
+// not by the clock: a machine that was suspended, or that has nothing to run the supervisor on either, proves nothing.
+// A kernel that takes long does not stop the heartbeat.
+//
 // Nobody is left behind: the child dies with the supervisor (PR_SET_PDEATHSIG; the parent is compared after that), the
 // supervisor with the postmaster (WL_EXIT_ON_PM_DEATH). Whenever the supervisor leaves in order it ends the child
 // first and waits for it; in the immediate shutdown too, in the signal handler, because the postmaster sets up new
@@ -51,6 +57,7 @@ constexpr int quick_death_milliseconds = 5000; // a process that lived no longer
 constexpr int quick_deaths_without_cuda = 5;   // after so many in a row the GPU is left alone
 constexpr int longest_pause_milliseconds = 5000;
 constexpr int term_milliseconds = 500;  // between SIGTERM and SIGKILL
+constexpr int looks = 4;                // at a heartbeat that does not grow, within gpuscan.device_timeout
 constexpr int kill_milliseconds = 4000; // after SIGKILL: freeing a GPU's registrations takes a second or so
 
 static volatile pid_t device_pid; // of the child, 0 if there is none
@@ -59,6 +66,9 @@ static TimestampTz next_start; // not before
 static int quick_deaths;       // in a row
 static int deaths_of_its_own;  // those of them that nobody outside caused
 static uint32 running_devices; // what the child was started with
+static TimestampTz next_look;  // at its heartbeat
+static uint32 heartbeat_seen;
+static int silent_looks; // in a row
 
 static void set_state(Area *area, ServiceState state) {
     area->state = uint32_t(state);
@@ -232,14 +242,17 @@ static void plan_next_start(Area *area, int status) {
     }
 }
 
-static void reap_child(Area *area) {
+// Also those that we ended ourselves: their last thread may go a moment after they were seen to be gone.
+static void reap_children(Area *area) {
     int status;
-    pid_t pid = device_pid;
-    if (pid == 0 || waitpid(pid, &status, WNOHANG) != pid)
-        return;
-    child_is_gone(area);
-    log_death(pid, status);
-    plan_next_start(area, status);
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid != device_pid)
+            continue;
+        child_is_gone(area);
+        log_death(pid, status);
+        plan_next_start(area, status);
+    }
 }
 
 // Ends the child by our own will.
@@ -255,6 +268,39 @@ static void stop_child(Area *area) {
     (void)waitpid(device_pid, nullptr, WNOHANG);
     child_is_gone(area);
     next_start = 0;
+}
+
+static int64 milliseconds_between_looks() { return guc_device_timeout * INT64CONST(1000) / looks; }
+
+// Kills a child that has been silent for too long.
+static void end_silent_child(Area *area) {
+    TimestampTz now = GetCurrentTimestamp();
+    uint32 heartbeat = area->heartbeat;
+    bool watched = device_pid != 0 && guc_device_timeout > 0 && area->state == uint32_t(ServiceState::Ready);
+    if (watched && heartbeat == heartbeat_seen) {
+        if (now < next_look)
+            return;
+        silent_looks++;
+    } else
+        silent_looks = 0;
+    heartbeat_seen = heartbeat;
+    next_look = now + milliseconds_between_looks() * 1000;
+    if (silent_looks < looks)
+        return;
+    silent_looks = 0;
+    pid_t pid = device_pid;
+    int status = SIGKILL;
+    ereport(LOG, (errmsg("gpuscan device process (PID %d) has given no sign of life for %d seconds", int(pid),
+                         guc_device_timeout),
+                  errdetail("It is terminated and started again.")));
+    set_state(area, ServiceState::Down);
+    kill(pid, SIGKILL);
+    // One that hangs in the kernel stays there, but never comes back to touch the shared area.
+    (void)wait_until_gone(pid, kill_milliseconds);
+    (void)waitpid(pid, &status, WNOHANG);
+    child_is_gone(area);
+    log_death(pid, status);
+    plan_next_start(area, status);
 }
 
 static void stop_child_at_exit(int code, Datum argument) {
@@ -281,7 +327,7 @@ static void reload_configuration(Area *area) {
 
 static long milliseconds_to_sleep() {
     if (device_pid != 0)
-        return 10000;
+        return guc_device_timeout > 0 ? long(milliseconds_between_looks()) : 10000;
     long pause = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next_start);
     return pause < 10 ? 10 : pause;
 }
@@ -294,7 +340,8 @@ static void supervise(Area *area) {
             ConfigReloadPending = false;
             reload_configuration(area);
         }
-        reap_child(area);
+        reap_children(area);
+        end_silent_child(area);
         bool wanted = wanted_devices(area) != 0;
         if (device_pid == 0 && wanted && GetCurrentTimestamp() >= next_start)
             start_child(area);
