@@ -174,6 +174,53 @@ inline Node *mutate_expression(Node *node, TreeMutator mutator, void *context) {
 }
 #endif
 
+// 16: query_tree_walker takes callbacks with a prototype as well (commit 1c27d16e6e5).
+#if PG_VERSION_NUM < 160000
+inline bool walk_query(Query *query, TreeWalker walker, void *context) {
+    return query_tree_walker(query, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), context, 0);
+}
+#else
+inline bool walk_query(Query *query, TreeWalker walker, void *context) {
+    return query_tree_walker(query, walker, context, 0);
+}
+#endif
+
+// 16: what may be done with a table stands in a list of its own (commit a61b1f74823). Gives `copy`, a copy of a range
+// table entry of `from`, the same in `to`, whose only entry it is.
+#if PG_VERSION_NUM >= 160000
+inline void copy_permissions(const Query *from, const RangeTblEntry *rte, Query *to, RangeTblEntry *copy) {
+    copy->perminfoindex = 0;
+    if (rte->perminfoindex == 0)
+        return;
+    to->rteperminfos =
+        list_make1(copyObject(getRTEPermissionInfo(from->rteperminfos, const_cast<RangeTblEntry *>(rte))));
+    copy->perminfoindex = 1;
+}
+#else
+inline void copy_permissions(const Query *, const RangeTblEntry *, Query *, RangeTblEntry *) {}
+#endif
+
+// 16: a Var above an outer join names the joins that may make it NULL (commit 2489d76c491).
+#if PG_VERSION_NUM >= 160000
+inline void set_nulled_by(Var *var, int join) { var->varnullingrels = bms_make_singleton(join); }
+#else
+inline void set_nulled_by(Var *, int) {}
+#endif
+
+// 18: generated columns that are computed when they are read (commit 83ea6c54025).
+#if PG_VERSION_NUM >= 180000
+constexpr char generated_when_read = ATTRIBUTE_GENERATED_VIRTUAL;
+#else
+constexpr char generated_when_read = 'v';
+#endif
+
+// 18: the interpretation of operators is no longer B-tree's alone (commit a8025f54485).
+#if PG_VERSION_NUM >= 180000
+inline bool is_ordering_operator(Oid opno) { return get_op_index_interpretation(opno) != NIL; }
+#else
+inline bool is_ordering_operator(Oid opno) { return get_op_btree_interpretation(opno) != NIL; }
+#endif
+
 // 18: switched-off steps of plans are counted instead of costing 1e10 (commit e22253467942).
 #if PG_VERSION_NUM >= 180000
 inline void count_disabled_nodes(Path *path, const List *children) {

@@ -9,6 +9,7 @@
 namespace gpuscan {
 
 int guc_cache_size = 1024 * 1024;
+bool guc_decorrelate = true;
 int guc_device = DEVICE_AUTO;
 int guc_device_memory_share = 80;
 int guc_device_timeout = 30;
@@ -38,6 +39,10 @@ void guc_init() {
                             "least recently used ones go first.",
                             &guc_cache_size, guc_cache_size, 1024, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr,
                             nullptr, nullptr);
+    DefineCustomBoolVariable("gpuscan.decorrelate",
+                             "Plans subqueries that would be evaluated row by row as joins, too.",
+                             "The plan with joins is taken where a device runs a part of it and it costs less.",
+                             &guc_decorrelate, guc_decorrelate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable("gpuscan.device", "Selects the device that runs query fragments.",
                              "\"auto\" takes the GPU where there is one, else the CPU engine (\"host\"). \"none\" "
                              "in the configuration file means that no device process is started.",

@@ -9,6 +9,7 @@ enum OffloadMode { OFFLOAD_OFF, OFFLOAD_AUTO, OFFLOAD_FORCE };
 enum DeviceChoice { DEVICE_AUTO, DEVICE_CUDA, DEVICE_HOST, DEVICE_NONE };
 
 extern int guc_cache_size;          // gpuscan.cache_size (SIGHUP, kB): host memory for cached columns
+extern bool guc_decorrelate;        // gpuscan.decorrelate (USERSET): plan subqueries per row as joins, too
 extern int guc_device;              // gpuscan.device (USERSET): auto | cuda | host | none
 extern int guc_device_memory_share; // gpuscan.device_memory_share (SIGHUP, per cent of the GPU's memory)
 extern int guc_device_timeout;      // gpuscan.device_timeout (SIGHUP, s): a silent device process is ended, 0 = never

@@ -19,6 +19,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/guc.h"
+#include "pg/plan/decorrelate.h"
 #include "pg/plan/fragments.h"
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
@@ -184,23 +185,35 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
     return is_topmost(root, rel) || root->join_info_list != NIL;
 }
 
-// ---- the hooks, which PostgreSQL calls by pointer ----
+// ---- plans of a statement ----
 
-extern "C" {
+struct PlannerCall {
+    const char *query_string;
+    int options;
+    ParamListInfo params;
+};
 
-static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
-    PlannerState state{NIL, CurrentMemoryContext,
-                       guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available(), 0};
-    state.start = device_setup_cost(1, 0);
-    RefusalState refusals{};
+struct PlanAttempt {
+    PlannedStmt *plan;
+    int device_nodes;
+    RefusalState refusals;
+};
+
+// One call of the planner, or of `rewrite` before it, with a state of its own. False: rewrite has found nothing to do.
+static bool run_planner(Query *parse, const PlannerCall *call, bool (*rewrite)(Query *), PlannerState *state,
+                        PlanAttempt *result) {
     PlannerState *outer = current;
-    RefusalState *outer_refusals = refusals_begin(&refusals);
-    PlannedStmt *volatile result = nullptr;
-    current = &state;
+    RefusalState *outer_refusals = refusals_begin(&result->refusals);
+    const int nodes = planned_nodes;
+    current = state;
     PG_TRY();
     {
-        result = previous_planner_hook != nullptr ? previous_planner_hook(parse, query_string, options, params)
-                                                  : standard_planner(parse, query_string, options, params);
+        if (rewrite == nullptr || rewrite(parse))
+            result->plan = previous_planner_hook != nullptr
+                               ? previous_planner_hook(parse, call->query_string, call->options, call->params)
+                               : standard_planner(parse, call->query_string, call->options, call->params);
+        else
+            refusals_tell(nullptr);
     }
     PG_FINALLY();
     {
@@ -208,7 +221,55 @@ static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int 
         refusals_end(outer_refusals);
     }
     PG_END_TRY();
-    return result;
+    result->device_nodes = planned_nodes - nodes;
+    return result->plan != nullptr;
+}
+
+static void attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
+    PlannerState state{NIL, CurrentMemoryContext, enabled, device_setup_cost(1, 0)};
+    result->refusals.held = held;
+    run_planner(parse, call, nullptr, &state, result);
+}
+
+// The statement with its subqueries as joins, unless the plan as written costs less than a device needs to begin.
+static bool plan_as_joins(Query *copy, const PlannerCall *call, PlanAttempt *as_written, PlanAttempt *result) {
+    PlannerState state{NIL, CurrentMemoryContext, true, device_setup_cost(1, 0)};
+    if (guc_offload == OFFLOAD_AUTO && as_written->plan->planTree->total_cost < state.start)
+        return false;
+    result->refusals.held = true;
+    if (run_planner(copy, call, decorrelate, &state, result))
+        return true;
+    refusals_release(&result->refusals);
+    return false;
+}
+
+static bool is_better(const PlanAttempt *as_joins, const PlanAttempt *as_written) {
+    if (as_joins->device_nodes == 0)
+        return false;
+    return guc_offload == OFFLOAD_FORCE ||
+           as_joins->plan->planTree->total_cost < as_written->plan->planTree->total_cost;
+}
+
+// ---- the hooks, which PostgreSQL calls by pointer ----
+
+extern "C" {
+
+static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
+    const PlannerCall call{query_string, options, params};
+    const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
+    // Planning scribbles on its query. Another order of float additions is not wanted by everybody, and a subquery that
+    // is computed as a whole may need a temporary file where one row's share did not.
+    Query *copy = nullptr;
+    if (enabled && guc_decorrelate && !guc_exact_float && temp_file_limit < 0 && may_have_subqueries(parse))
+        copy = static_cast<Query *>(copyObject(parse));
+    PlanAttempt as_written{};
+    attempt(parse, &call, enabled, copy != nullptr, &as_written);
+    if (copy == nullptr)
+        return as_written.plan;
+    PlanAttempt as_joins{};
+    bool better = plan_as_joins(copy, &call, &as_written, &as_joins) && is_better(&as_joins, &as_written);
+    refusals_release(better ? &as_joins.refusals : &as_written.refusals);
+    return better ? as_joins.plan : as_written.plan;
 }
 
 static void gpuscan_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {

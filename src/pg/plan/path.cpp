@@ -174,6 +174,8 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
 
 // ---- path and plan ----
 
+int planned_nodes = 0;
+
 extern "C" {
 static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
                           List *custom_plans);
@@ -246,6 +248,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
 static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
     const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
     CustomScan *node = makeNode(CustomScan);
+    ++planned_nodes;
     node->scan.plan.targetlist = tlist;
     node->scan.plan.qual = static_cast<List *>(copyObject(ours->having));
     node->scan.scanrelid = 0;

@@ -13,6 +13,9 @@ CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *havin
 
 bool is_gpuscan_path(const Path *path);
 
+// How many plan nodes have been made of such paths so far.
+extern int planned_nodes;
+
 // Adds a GpuScan path to the grouping relation where the candidate, aggregated, is shippable; else refuses.
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         const GroupPathExtraData *extra);

@@ -32,6 +32,18 @@ RefusalState *refusals_begin(RefusalState *state) {
 
 void refusals_end(RefusalState *outer) { current = outer; }
 
+static void report(const Refusal *refusal) {
+    ereport(guc_explain_refusals ? NOTICE : DEBUG2, (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
+}
+
+void refusals_release(RefusalState *state) {
+    state->held = false;
+    ListCell *cell;
+    foreach (cell, state->refusals)
+        if (static_cast<const Refusal *>(lfirst(cell))->told)
+            report(static_cast<const Refusal *>(lfirst(cell)));
+}
+
 void refusals_level(const void *level) {
     if (current != nullptr)
         current->level = level;
@@ -71,14 +83,15 @@ void refusals_tell(const char *otherwise) {
     ListCell *cell;
     foreach (cell, current->refusals)
         count += static_cast<const Refusal *>(lfirst(cell))->level == current->level ? 1 : 0;
-    if (count == 0)
+    if (count == 0 && otherwise != nullptr)
         refuse("%s", otherwise);
     foreach (cell, current->refusals) {
         Refusal *refusal = static_cast<Refusal *>(lfirst(cell));
         if (refusal->level != current->level || refusal->told)
             continue;
         refusal->told = true;
-        ereport(guc_explain_refusals ? NOTICE : DEBUG2, (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
+        if (!current->held)
+            report(refusal);
     }
 }
 

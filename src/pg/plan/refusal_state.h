@@ -9,6 +9,7 @@ struct RefusalState {
     List *refusals; // of Refusal *
     const void *level;
     MemoryContext context;
+    bool held; // what is told waits for refusals_release
 };
 
 // Makes `state` the current one and returns the one before, which refusals_end takes back.
@@ -18,8 +19,11 @@ void refusals_end(RefusalState *outer);
 // The query level (a PlannerInfo) that the following refusals belong to.
 void refusals_level(const void *level);
 
-// The level has no device path: tells its reasons, or `otherwise` if there is none.
+// The level has no device path: tells its reasons, or `otherwise` (if not NULL) if there is none.
 void refusals_tell(const char *otherwise);
+
+// Tells what was held, once it is known that this is the plan.
+void refusals_release(RefusalState *state);
 
 // The level has one.
 void refusals_forget();

@@ -1,0 +1,30 @@
+// Which expressions cannot raise an error, whatever rows they meet?
+//
+// A rewritten query evaluates a subquery's expressions for rows that nobody asked for. That may not show.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+// What is known of a numeric expression's values without looking at any.
+struct NumericBounds {
+    int digits;       // before and after the point together, at most
+    int scale;        // digits after the point of the largest display scale
+    bool exact_scale; // every value is shown with `scale` digits after the point
+};
+
+bool numeric_bounds(Node *node, NumericBounds *bounds);
+
+// Columns of the query's own plain tables, constants, parameters, comparisons, logic, arithmetic of bounded numerics.
+// Aggregates count if `aggregates` (but never inside one another). False for whatever is not known to be harmless.
+bool is_harmless(const Query *query, Node *node, bool aggregates = false);
+
+// A comparison that cannot raise an error, whatever its operands do.
+bool is_harmless_comparison(const OpExpr *expr);
+
+// The aggregates that cannot fail over harmless arguments, and those of them that are 0, not NULL, over no rows.
+bool is_harmless_aggregate(const Query *query, const Aggref *aggref);
+bool is_count(const Aggref *aggref);
+
+} // namespace gpuscan

@@ -1,0 +1,172 @@
+-- Subqueries that PostgreSQL evaluates row by row, planned as joins: the same rows, NULLs, errors, privileges.
+CREATE SCHEMA subqueries;
+SET search_path = subqueries, public;
+SET client_min_messages = warning;
+CREATE TABLE o (id int PRIMARY KEY, k int, g int NOT NULL, k8 int8, k2 int2, v int, n numeric(8,2), s text, c char(4), d date, z int);
+INSERT INTO o SELECT i, nullif(i % 23, 7), i % 11, i % 23, i % 23, i % 50 - 10, (i % 400) / 3.0, 'word ' || i % 13, i % 9,
+    date '2024-01-01' + i % 30, i % 5 FROM generate_series(1, 150) i;
+CREATE TABLE i (id int PRIMARY KEY, k int, g int NOT NULL, k8 int8, v int, n numeric(8,2), w numeric, f float8, b bool, s text, c char(4), d date);
+INSERT INTO i SELECT i, nullif(i % 29, 5), i % 7, i % 29, nullif(i % 40, 3), (i % 500) / 7.0, i / 7.0, i / 8.0, i % 3 = 0, 'word ' || i % 17, i % 11,
+    date '2024-01-10' + i % 30 FROM generate_series(1, 400) i;
+CREATE TABLE one_null (k int);
+INSERT INTO one_null VALUES (NULL);
+CREATE TABLE few (k int, m int NOT NULL);
+INSERT INTO few VALUES (1, 1), (2, 2), (2, 2), (NULL, 3);
+CREATE TABLE no (LIKE i);
+VACUUM (FREEZE, ANALYZE) o, i, one_null, few, no;
+
+-- How is a statement planned? joined: no subquery is evaluated by row.
+CREATE FUNCTION shape(statement text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
+DECLARE
+    line text;
+    shape text := 'joined';
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
+        IF line ~ '(SubPlan|exists\()' AND line !~ 'never' THEN
+            shape := 'by row';
+        END IF;
+    END LOOP;
+    RETURN shape;
+END $$;
+-- The query's verdict (see check_query), and its shape.
+CREATE FUNCTION check_shape(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT check_query(query, 'any') || CASE current_setting('check.reference', true) WHEN 'on' THEN '' ELSE ', ' || shape(query) END
+$$;
+CREATE FUNCTION check_shapes(template text, list text[]) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT rpad(part, 44) || ' ' || check_shape(replace(template, '%s', part)) FROM unnest(list) part
+$$;
+
+-- aggregates, over nothing as well: the count bug
+SELECT check_shapes('SELECT id, v FROM o WHERE v < (SELECT %s FROM i WHERE i.k = o.k)', '{min(v), max(v), sum(v), avg(v), count(*), count(v), sum(n), avg(n), 0.2 * avg(n), 0.5 * sum(n) + 1, min(n), max(n) - min(n), count(DISTINCT v), "sum(v) FILTER (WHERE b)", "count(*) + max(v)", "coalesce(sum(v), 0)", "coalesce(max(v), count(*))", "CASE WHEN count(*) > 3 THEN 1 END", sum(n * v), sum(-n)}');
+SELECT check_shapes('SELECT id, (SELECT %s FROM i WHERE i.k = o.k) AS x FROM o', '{min(v), sum(n), avg(n), count(*), count(v), max(s), min(c), min(d), bool_and(b), every(b), "coalesce(min(s), ''none'')", 1, "max(w)"}');
+SELECT check_shapes('SELECT id FROM o WHERE (SELECT %s FROM i WHERE i.k = o.k) IS NULL', '{max(v), count(v), sum(n), "max(v) FILTER (WHERE v > 38)", "nullif(count(*), 52)"}');
+SELECT check_shapes('SELECT id FROM o WHERE (SELECT count(x.k) FROM %s WHERE x.k = o.k) = 0', '{i x, no x, one_null x, few x}');
+SELECT check_shapes('SELECT id, n FROM %s WHERE n > (SELECT avg(n) FROM i WHERE i.k = o.k)', '{o, "(SELECT * FROM o OFFSET 0) o", "o JOIN few ON few.k = o.g", "few LEFT JOIN o ON o.k = few.m", "o LEFT JOIN few ON few.k = o.g", "few FULL JOIN o ON o.k = few.m"}');
+-- correlation: types, several columns, expressions, collations, NULLs
+SELECT check_shapes('SELECT id FROM o WHERE n < (SELECT max(n) FROM i WHERE %s)', '{i.k = o.k, o.k = i.k, i.k = o.k8, i.k8 = o.k, i.k = o.k2, i.k8 = o.k2, i.s = o.s, i.c = o.c, i.d = o.d, i.n = o.n, "i.k = o.k AND i.g = o.g", "i.k = o.k AND i.k = o.g", "i.k = o.k AND i.g > 3", "i.k = o.k AND i.v IS NULL", "i.k = o.k AND b", "i.k IS NOT DISTINCT FROM o.k", "i.k < o.k", "i.k = o.k AND i.v < o.v", "i.k = o.k OR i.g = o.g", "i.s = o.s COLLATE \"C\"", "i.s COLLATE \"C\" = o.s", "i.k = -o.k", "i.k + 1 = o.k", "i.k = o.id % 5", "i.k = o.k AND o.v > 0", "i.k = 3", "i.f = o.k", "i.c = o.s", "i.k = ANY (ARRAY[o.k])"}');
+SELECT check_shapes('SELECT id FROM o WHERE n < (SELECT max(i.n) FROM %s)', '{"i JOIN few ON few.k = i.g WHERE i.k = o.k", "i, few WHERE few.k = i.g AND i.k = o.k", "i, few WHERE few.k = o.g AND i.k = o.k", "i LEFT JOIN few ON few.k = i.g WHERE i.k = o.k", "i JOIN few ON few.k = o.g WHERE i.k = o.k", "(SELECT * FROM i) i WHERE i.k = o.k", "i TABLESAMPLE BERNOULLI (100) WHERE i.k = o.k", "i WHERE i.k = o.k GROUP BY ()", "i WHERE i.k = o.k HAVING count(*) > 1", "i WHERE i.k = o.k LIMIT 1", "i WHERE i.k = o.k AND i.v IN (SELECT k FROM few)"}');
+-- more places
+SELECT check_shapes('SELECT %s', '{"g, count(*), sum(n) FROM o WHERE n < (SELECT avg(n) FROM i WHERE i.k = o.k) GROUP BY g", "g, sum((SELECT max(v) FROM i WHERE i.k = o.k)) FROM o GROUP BY g", "g, (SELECT max(v) FROM i WHERE i.k = o.g) FROM o GROUP BY g", "DISTINCT g, (SELECT max(v) FROM i WHERE i.k = o.g) FROM o", "id, row_number() OVER (ORDER BY id) FROM o WHERE v > (SELECT min(v) FROM i WHERE i.k = o.k)", "id FROM o ORDER BY (SELECT max(v) FROM i WHERE i.k = o.k), id LIMIT 3", "max(x) FROM (SELECT (SELECT sum(v) FROM i WHERE i.k = o.k) x FROM o) y", "id, (SELECT max(v) FROM i WHERE i.k = o.k) + (SELECT count(*) FROM i WHERE i.g = o.g) FROM o", "id FROM o WHERE v > (SELECT min(v) FROM i WHERE i.k = o.k) UNION SELECT id FROM i WHERE v > (SELECT max(v) FROM o WHERE i.k = o.k)", "id FROM o WHERE v BETWEEN (SELECT min(v) FROM i WHERE i.k = o.k) AND (SELECT avg(v) FROM i WHERE i.g = o.g)", "a.id, x FROM few, LATERAL (SELECT id, (SELECT max(v) FROM i WHERE i.k = o.k) x FROM o WHERE o.g = few.m) a", "id FROM o WHERE EXISTS (SELECT FROM few WHERE few.k = o.g AND few.m <= (SELECT min(v) + 9 FROM i WHERE i.k = few.k))", "id FROM o WHERE CASE WHEN v > 3 THEN n < (SELECT avg(n) FROM i WHERE i.k = o.k) END", "id FROM o WHERE g IN (SELECT m FROM few WHERE m < (SELECT count(*) FROM i WHERE i.k = few.k))", "id FROM o WHERE (SELECT avg(n) FROM i WHERE i.k = o.k AND i.v > (SELECT avg(k) FROM few WHERE m = o.g)) > 3", "generate_series(1, 2), (SELECT max(v) FROM i WHERE i.k = o.k) FROM o WHERE id < 40"}');
+SELECT check_shape('WITH x AS MATERIALIZED (SELECT id, k FROM o WHERE n > (SELECT avg(n) FROM i WHERE i.k = o.k)) SELECT count(*), sum(a.id) FROM x a JOIN x b USING (k)');
+SELECT check_shape('WITH RECURSIVE r AS (SELECT id FROM o WHERE id = 1 UNION ALL SELECT o.id FROM o, r WHERE o.id = r.id + 1 AND o.n < 1 + (SELECT avg(n) FROM i WHERE i.k = o.k)) SELECT * FROM r');
+-- What the outer query asks for goes into the groups.
+CREATE FUNCTION groups_of(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO plan;
+    RETURN (SELECT min(x ->> 'Actual Rows') FROM jsonb_path_query(plan, '$.** ? (@."Group Key" like_regex "i.*k")') x);
+END $$;
+SELECT rpad(c, 44) || ' ' || check_shape(q) || ', groups: ' || regexp_replace(groups_of(q), '\.0+', '', 'g') FROM
+    (SELECT c, format('SELECT o.id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k = o.id) AND %s', c) q
+     FROM unnest('{true, o.id < 5, o.id < 5 AND o.g = 2, "o.id IN (1, 2, 3)", "o.id IN (SELECT k FROM few)", "o.s LIKE ''word 1%''", "o.v % 7 = 2", "o.id IN (SELECT k / m FROM few)"}'::text[]) c) x;
+SELECT check_shape('SELECT count(*) FROM i x, o WHERE x.k = o.id AND o.id < 9 AND x.n < (SELECT avg(n) FROM i WHERE i.k = x.k)');
+SELECT check_shape('SELECT count(*) FROM i x, o WHERE x.k = o.id AND o.id < 9 AND x.n < 1 / (SELECT coalesce(max(v), 0) FROM i WHERE i.k = x.k)');
+SELECT check_shape('SELECT count(*) FROM i x LEFT JOIN o ON x.k = o.id WHERE o.id < 9 AND x.n < (SELECT avg(n) FROM i WHERE i.k = o.id)');
+
+-- errors: those of the rows that are asked for, no others
+INSERT INTO i (id, k, g, v) VALUES (9001, 9001, 0, 0), (9002, 9002, 0, 2147483647), (9003, 9002, 0, 2147483647);
+SELECT check_shapes('SELECT id FROM o WHERE v < (SELECT %s FROM i WHERE i.k = o.k)', '{1 / min(v), "10 / (count(*) - 14)", max(1000 / v), max(v + 2147483), sum(f), sum(v * 1000000), "max(v) FILTER (WHERE 1 / v > 0)", "1 / sum(v)::int", "max(w * 10)", "sum(w)", "max(substring(s, 5)::int)", "max(length(s))"}');
+SELECT check_shapes('SELECT id, (SELECT 1 / min(v) FROM i WHERE i.k = o.id) FROM o WHERE id < %s', '{4, 30}');
+INSERT INTO o (id, k, g, v) VALUES (9001, 9001, 0, 0);
+SELECT check_shapes('SELECT id, (SELECT %s FROM i WHERE i.k = o.k) FROM o', '{1 / sum(v), max(v), 1 / max(1 / v)}');
+DELETE FROM o WHERE id = 9001;
+SELECT check_shapes('SELECT id FROM o WHERE n < (SELECT max(n) FROM i WHERE i.k = o.k AND %s)', '{1 / v > 0, v > 0, "random() < 2", "i.n + 1 > 2", "i.v + 1 > 2", "s LIKE ''w%''", "s LIKE ''w\\''", "s ~ ''w''", "i.d > ''2024-01-20''", "i.d >= date ''2024-01-01'' + interval ''1 month''", "v IN (1, 2, NULL)", "v NOT IN (1, 2)", "n BETWEEN 1 AND 9", "upper(s) = ''WORD 1''"}');
+SELECT check_shape('SELECT id FROM o WHERE z > 0 AND n < (SELECT max(n) FROM i WHERE i.k = 10 / o.z)');
+SELECT check_shape('SELECT id FROM o WHERE (SELECT n FROM i WHERE i.k = o.k) > 3');
+SELECT check_shape('SELECT id FROM o WHERE (SELECT n FROM i WHERE i.id = o.id) > 3');
+
+-- NOT IN: NULLs on both sides, empty lists
+SELECT check_shapes('SELECT id, k FROM o WHERE k NOT IN (%s)', '{SELECT k FROM i, SELECT k FROM few, SELECT m FROM few, SELECT k FROM one_null, SELECT k FROM no, SELECT k FROM few WHERE k IS NOT NULL, SELECT k FROM few WHERE m > 99, SELECT g FROM i WHERE v > 10, SELECT k8 FROM i WHERE g = 1, SELECT k FROM few WHERE few.m = o.g, SELECT m / (m - 1) FROM few, SELECT max(m) FROM few, "VALUES (1), (NULL)", SELECT m FROM few LIMIT 2, SELECT k + 1 FROM few}');
+SELECT check_shapes('SELECT id, k FROM o WHERE %s', '{g NOT IN (SELECT m FROM few), g NOT IN (SELECT k FROM few), NOT g IN (SELECT m FROM few), NOT (k IN (SELECT m FROM few)), k + 1 NOT IN (SELECT m FROM few), "(k, g) NOT IN (SELECT k, m FROM few)", "k <> ALL (SELECT m FROM few)", s NOT IN (SELECT s FROM i WHERE g = 2), n NOT IN (SELECT n FROM i), g NOT IN (SELECT m FROM few) AND k NOT IN (SELECT g FROM i WHERE v > 3), g NOT IN (SELECT m FROM few) OR v > 10, k IS NULL AND k NOT IN (SELECT k FROM no), NULL NOT IN (SELECT k FROM no), NULL NOT IN (SELECT m FROM few)}');
+SELECT check_shapes('SELECT o.id, few.m FROM o LEFT JOIN few ON few.m = o.g WHERE %s', '{few.m NOT IN (SELECT g FROM i WHERE v = 2), o.g NOT IN (SELECT g FROM i WHERE v = 2), few.m NOT IN (SELECT k FROM no)}');
+-- EXISTS and IN where they are no joins by themselves
+SELECT check_shapes('SELECT id FROM o WHERE %s', '{v < 3 OR EXISTS (SELECT FROM few WHERE few.k = o.k), v < 3 OR NOT EXISTS (SELECT FROM few WHERE few.k = o.k AND m < 3), v < 3 OR k IN (SELECT k FROM few), v < 3 OR k NOT IN (SELECT k FROM few), (k IN (SELECT k FROM few)) IS NULL, v < 3 OR (g = 2 AND k IN (SELECT m FROM few)), NOT (v < 3 OR k IN (SELECT k FROM few)), EXISTS (SELECT FROM few WHERE few.k = o.k), EXISTS (SELECT FROM few WHERE few.k = o.k) = (v > 3), v < 3 OR EXISTS (SELECT FROM few WHERE few.k > o.k), v < 3 OR EXISTS (SELECT FROM few), v < 3 OR EXISTS (SELECT max(k) FROM few WHERE few.k = o.k), v < 3 OR EXISTS (SELECT 1 / k FROM few WHERE few.k = o.k), v < 3 OR EXISTS (SELECT FROM few WHERE few.k = o.k LIMIT 0), v < 3 OR k = ANY (SELECT m FROM few WHERE k = o.g)}');
+SELECT check_shapes('SELECT id, %s FROM o', '{EXISTS (SELECT FROM few WHERE few.k = o.k), k IN (SELECT k FROM few), CASE WHEN EXISTS (SELECT FROM few WHERE few.k = o.k) THEN 1 ELSE 1 / (z - 9) END}');
+
+-- parameters, custom and generic plans
+PREPARE p(int, text) AS SELECT count(*), sum(n) FROM o WHERE g > $1 AND n < (SELECT avg(n) FROM i WHERE i.k = o.k AND i.g > $1 AND i.s <> $2);
+SET plan_cache_mode = force_custom_plan;
+SET gpuscan.offload = off;
+EXECUTE p(2, 'word 1');
+EXECUTE p(NULL, 'word 1');
+SET gpuscan.offload = force;
+EXECUTE p(2, 'word 1');
+EXECUTE p(NULL, 'word 1');
+SET plan_cache_mode = force_generic_plan;
+EXECUTE p(2, 'word 1');
+EXECUTE p(NULL, 'word 1');
+RESET plan_cache_mode;
+RESET gpuscan.offload;
+-- statements that write
+CREATE TABLE target (id int, x bigint);
+SET gpuscan.offload = force;
+INSERT INTO target SELECT id, (SELECT count(*) FROM i WHERE i.k = o.k) FROM o;
+UPDATE target SET x = (SELECT max(v) FROM i WHERE i.k = target.id) WHERE id < 10;
+DELETE FROM target WHERE x > (SELECT avg(v) FROM i WHERE i.k = target.id);
+CREATE TABLE made AS SELECT id, (SELECT sum(n) FROM i WHERE i.k = o.k) x, (SELECT count(*) FROM i WHERE i.k = o.k) y FROM o;
+RESET gpuscan.offload;
+SELECT count(*), sum(id), sum(x) FROM target;
+SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'made'::regclass AND attnum > 0;
+SELECT count(*), sum(x), sum(y) FROM made;
+
+-- privileges and row security are those of the query as it was written
+CREATE ROLE subqueries_reader;
+CREATE TABLE secret (k int, v int, owner text);
+INSERT INTO secret SELECT i % 23, i, CASE WHEN i % 2 = 0 THEN 'reader' ELSE 'other' END FROM generate_series(1, 500) i;
+VACUUM (FREEZE, ANALYZE) secret;
+ALTER TABLE secret ENABLE ROW LEVEL SECURITY;
+CREATE POLICY mine ON secret TO subqueries_reader USING (owner = 'reader');
+CREATE TABLE dear (k int, v int);
+INSERT INTO dear SELECT i % 23, i FROM generate_series(1, 500) i;
+VACUUM (FREEZE, ANALYZE) dear;
+CREATE POLICY fails ON dear TO subqueries_reader USING (1 / (v - 400) < 3);
+ALTER TABLE dear ENABLE ROW LEVEL SECURITY;
+CREATE VIEW through AS SELECT o.id, o.k, (SELECT max(v) FROM i WHERE i.k = o.k) AS x FROM o;
+GRANT USAGE ON SCHEMA subqueries TO subqueries_reader;
+GRANT SELECT ON o, secret, dear, through TO subqueries_reader;
+GRANT SELECT (k) ON few TO subqueries_reader;
+SET ROLE subqueries_reader;
+SELECT check_shape('SELECT id FROM o WHERE v < (SELECT avg(v) FROM secret WHERE secret.k = o.k)');
+SELECT check_shape('SELECT id FROM o WHERE id < 3 AND v < (SELECT avg(v) FROM dear WHERE dear.k = o.k)');
+SELECT check_shape('SELECT id, x FROM through WHERE x > 3');
+SELECT check_shape('SELECT id FROM o WHERE v < (SELECT avg(k) FROM few WHERE few.k = o.k)');
+SELECT check_query('SELECT id FROM o WHERE v < (SELECT avg(m) FROM few WHERE few.k = o.k)', 'any');
+SELECT check_query('SELECT id FROM o WHERE v < (SELECT avg(v) FROM i WHERE i.k = o.k)', 'any');
+SELECT check_query('SELECT id FROM o WHERE g NOT IN (SELECT m FROM few)', 'any');
+RESET ROLE;
+
+-- tables with children
+CREATE TABLE parts (k int, v int) PARTITION BY RANGE (v);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (100) TO (1000);
+INSERT INTO parts SELECT i % 23, i FROM generate_series(1, 500) i;
+VACUUM (FREEZE, ANALYZE) parts;
+SELECT check_query('SELECT id FROM o WHERE v < (SELECT avg(v) / 10 FROM parts WHERE parts.k = o.k)', 'any');
+
+-- settings
+SET gpuscan.decorrelate = off;
+SELECT check_shape('SELECT id FROM o WHERE v < (SELECT avg(v) FROM i WHERE i.k = o.k)');
+RESET gpuscan.decorrelate;
+SET gpuscan.exact_float = on;
+SELECT check_shape('SELECT id FROM o WHERE v < (SELECT avg(v) FROM i WHERE i.k = o.k)');
+RESET gpuscan.exact_float;
+SET temp_file_limit = '1GB';
+SELECT check_shape('SELECT id FROM o WHERE v < (SELECT avg(v) FROM i WHERE i.k = o.k)');
+RESET temp_file_limit;
+-- A device that gives up: the plan with joins is PostgreSQL's, too.
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT check_query('SELECT id FROM o WHERE n < (SELECT avg(n) FROM i WHERE i.k = o.k)', 'any');
+COMMIT;
+-- EXPLAIN says why not
+SET gpuscan.explain_refusals = on;
+SET gpuscan.offload = force;
+SET client_min_messages = notice;
+DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k < o.k)'; END $$;
+DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(1 / v) FROM i WHERE i.k = o.k)'; END $$;
+DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k = o.k LIMIT 1)'; END $$;
+RESET gpuscan.explain_refusals;
+RESET gpuscan.offload;
+SET client_min_messages = warning;
+DROP SCHEMA subqueries CASCADE;
+DROP ROLE subqueries_reader;
