@@ -29,7 +29,8 @@ they are missing. The column "aggregates" says whether gpuscan aggregates the la
   --no-extension    PostgreSQL alone
   --freeze          load by COPY FREEZE in the transaction that creates the tables: no VACUUM, and no WAL under wal_level =
                     minimal; one connection loads
-  --warmups N, --postgres-reps N, --postgres-warmups N, --set NAME=VALUE, --only LIST, --dbname CONNINFO: see tpch-run --help
+  --warmups N, --postgres-reps N, --postgres-warmups N, --budget S, --answers DIR, --set NAME=VALUE, --only LIST,
+  --dbname CONNINFO: see tpch-run --help
   --help            this text
 
 Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 for any other error.
@@ -47,7 +48,7 @@ while (($#)); do
         --load) load=1 ;;
         --cold | --first | --no-extension | --refusals) run+=("$1") ;;
         --freeze) generate+=("$1") ;;
-        --seed | --data-seed | --threads | --schema | --dbname | --reps | --warmups | --postgres-reps | --postgres-warmups | --timeout | \
+        --seed | --data-seed | --threads | --schema | --dbname | --reps | --warmups | --postgres-reps | --postgres-warmups | --timeout | --budget | --answers | \
             --device | --offload | --workers | --set | --only | --csv)
             (($# >= 2)) || fail "$1 needs a value"
             case $1 in

@@ -405,13 +405,77 @@ class Runner {
         return elapsed;
     }
 
+    // Runs that --budget has no time for are left out, the warm-ups first.
     double hot_median(const Query &q, int warmups, int reps, Expected &expected) {
-        for (int i = 0; i < warmups; ++i)
-            time_once(q, expected);
         std::vector<double> times;
-        for (int i = 0; i < reps; ++i)
-            times.push_back(time_once(q, expected));
+        double spent = 0;
+        const auto affordable = [&](double next) {
+            return options_.budget == 0 || spent + next < options_.budget * 1000.0;
+        };
+        for (int i = 0; i < warmups + reps; ++i) {
+            const double ms = time_once(q, expected);
+            spent += ms;
+            times.push_back(ms);
+            if (!affordable(ms))
+                break;
+        }
+        times.erase(times.begin(), times.begin() + std::min<size_t>(warmups, times.size() - 1));
         return median(times);
+    }
+
+    // PostgreSQL's own plan: measured, or from an earlier run.
+    double postgres_median(const Query &q, Expected &expected) {
+        const std::string path = options_.answers.empty() ? "" : options_.answers + "/" + q.name + ".answer";
+        if (!path.empty()) {
+            if (std::ifstream in(path, std::ios::binary); in)
+                return read_answer(in, q, expected);
+        }
+        const double ms = hot_median(q, options_.postgres_warmups, options_.postgres_reps, expected);
+        if (!path.empty() && expected.equal)
+            write_answer(path, q, *expected.answer, ms);
+        return ms;
+    }
+
+    // The file: the query's text, the time, and the lists of the answer, each with its length before it.
+    void write_answer(const std::string &path, const Query &q, const Answer &a, double ms) {
+        std::ofstream out(path, std::ios::binary);
+        const auto put = [&](const std::string &text) { out << text.size() << ' ' << text; };
+        put(described_data() + q.sql);
+        out << ms << ' ';
+        for (const std::vector<std::string> *list : {&a.rows, &a.order, &a.ties}) {
+            out << list->size() << ' ';
+            for (const std::string &text : *list)
+                put(text);
+        }
+        out.close();
+        if (!out)
+            throw pg::Error("cannot write " + path);
+    }
+
+    double read_answer(std::istream &in, const Query &q, Expected &expected) {
+        const auto count = [&] {
+            size_t n = 0;
+            in >> n;
+            in.get();
+            return n;
+        };
+        const auto text = [&] {
+            std::string s(count(), '\0');
+            in.read(s.data(), static_cast<std::streamsize>(s.size()));
+            return s;
+        };
+        if (text() != described_data() + q.sql)
+            throw pg::Error(q.name + ": the answer in " + options_.answers + " belongs to other data or parameters");
+        double ms;
+        in >> ms;
+        Answer a;
+        for (std::vector<std::string> *list : {&a.rows, &a.order, &a.ties})
+            for (size_t n = count(); n > 0 && in; --n)
+                list->push_back(text());
+        if (!in)
+            throw pg::Error(q.name + ": the answer in " + options_.answers + " is cut short");
+        expected.answer = std::move(a);
+        return ms;
     }
 
     // The first of the benchmark's tables, which are in the order of their size, that the query names.
@@ -523,7 +587,7 @@ class Runner {
             throw pg::Error(q.name + ": gpuscan takes part in the plan although gpuscan.offload = off");
         try {
             if (options_.postgres_reps > 0)
-                m.postgres_ms = hot_median(q, options_.postgres_warmups, options_.postgres_reps, expected);
+                m.postgres_ms = postgres_median(q, expected);
         } catch (const pg::Error &e) {
             m.postgres_error = first_line(e);
             expected.answer.reset();
@@ -777,6 +841,8 @@ Usage: %s [OPTION]...
   --postgres-reps N counted runs of PostgreSQL's own plan (default 3; 0: it does not run, and results are not compared)
   --postgres-warmups N    runs before them that are not counted (default 1)
   --timeout S       seconds that a query may take, on either side (default: any number)
+  --budget S        seconds for the runs of a query on one side: further runs are left out (default: any number)
+  --answers DIR     keep PostgreSQL's times and answers in DIR, and take them from there instead of measuring again
   --cold            also time each query once with gpuscan's cache empty (pages in shared_buffers)
   --first           also time each query's first execution ever: compiled kernels removed, columns in the cache
   --new-connections show instead what each query costs more as the first of a session, beyond PostgreSQL's own cost of a
@@ -843,6 +909,8 @@ Options parse(const Benchmark &b, int argc, char **argv) {
         no_extension,
         postgres_warmups,
         timeout,
+        budget,
+        answers,
         seed,
         refusals,
         own_task,
@@ -867,6 +935,8 @@ Options parse(const Benchmark &b, int argc, char **argv) {
         {"no-extension", no_argument, nullptr, no_extension},
         {"postgres-warmups", required_argument, nullptr, postgres_warmups},
         {"timeout", required_argument, nullptr, timeout},
+        {"budget", required_argument, nullptr, budget},
+        {"answers", required_argument, nullptr, answers},
         {"refusals", no_argument, nullptr, refusals},
         {"schema", required_argument, nullptr, schema},
         {"queries", required_argument, nullptr, queries},
@@ -931,6 +1001,12 @@ Options parse(const Benchmark &b, int argc, char **argv) {
             break;
         case timeout:
             o.timeout = parse_int(b, "timeout", optarg, 1, 1000000);
+            break;
+        case budget:
+            o.budget = parse_int(b, "budget", optarg, 1, 1000000);
+            break;
+        case answers:
+            o.answers = optarg;
             break;
         case seed:
             o.seed = parse_int(b, "seed", optarg, 0, 2147483647);

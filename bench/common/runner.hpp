@@ -21,7 +21,9 @@ struct Options {
     int postgres_reps = 3; // 0: PostgreSQL's own plans are not run
     int postgres_warmups = 1;
     int workers = -1;
-    int timeout = 0; // seconds that a query may take; 0: any number
+    int timeout = 0;     // seconds that a query may take; 0: any number
+    int budget = 0;      // seconds for all runs of a query on one side but the first counted; 0: any number
+    std::string answers; // directory of PostgreSQL's times and answers
     std::optional<uint64_t> seed;
     bool cold = false;
     bool first = false;
