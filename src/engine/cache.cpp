@@ -77,12 +77,17 @@ RelationRef Cache::relation(const RelationFile &file, const std::string &path) {
     return found;
 }
 
+std::unique_ptr<Dictionary> Cache::new_dictionary() const {
+    const DictionaryLimits limits = dictionary_limits(device_.info().memory_limit);
+    return std::make_unique<Dictionary>(limits.entries, limits.bytes);
+}
+
 // Under the mutex.
 std::shared_ptr<Dictionary> Cache::shared_dictionary(const std::string &name) {
     if (!name.empty())
         if (auto found = dictionaries_[name].lock())
             return found;
-    auto made = std::make_shared<Dictionary>(dictionary_max_entries, dictionary_max_bytes);
+    std::shared_ptr<Dictionary> made = new_dictionary();
     if (name.empty())
         return made;
     for (auto old = dictionaries_.begin(); old != dictionaries_.end();)

@@ -28,9 +28,6 @@
 
 namespace gpuscan {
 
-constexpr uint32_t dictionary_max_entries = 1000000;
-constexpr size_t dictionary_max_bytes = size_t(64) << 20;
-
 // RelFileLocator.
 struct RelationFile {
     uint32_t tablespace = 0, database = 0, relation = 0;
@@ -61,6 +58,7 @@ class Cache {
     Cache &operator=(const Cache &) = delete;
 
     // ---- finding things ----
+    std::unique_ptr<Dictionary> new_dictionary() const;
     RelationRef relation(const RelationFile &file, const std::string &path);
     // `dictionary`: the name under which a text column shares one, "": it has its own.
     ColumnRef column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,

@@ -6,6 +6,7 @@
 // Entries lie in segments of doubling size, so that an entry's address follows from its code; texts lie in blocks.
 #include "engine/dictionary.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -164,6 +165,12 @@ struct Dictionary::Impl {
     std::shared_ptr<DeviceMirror> mirror;
 };
 
+DictionaryLimits dictionary_limits(size_t cache_bytes) {
+    constexpr size_t entry_bytes = 64; // of a text that is not long
+    const size_t bytes = std::clamp(cache_bytes / 16, size_t(64) << 20, size_t(1) << 30);
+    return {std::max(1000000u, static_cast<uint32_t>(bytes / entry_bytes)), bytes};
+}
+
 Dictionary::Dictionary(uint32_t max_entries, size_t max_bytes) : impl_(new Impl(max_entries, max_bytes)) {}
 Dictionary::~Dictionary() = default;
 
@@ -184,6 +191,8 @@ uint32_t Dictionary::find(std::string_view text) const {
 uint32_t Dictionary::size() const { return impl_->size.load(std::memory_order_acquire); }
 
 size_t Dictionary::bytes() const { return impl_->held.load(std::memory_order_relaxed); }
+
+bool Dictionary::is_full() const { return size() >= impl_->max_entries || bytes() >= impl_->max_bytes; }
 
 std::string_view Dictionary::entry(uint32_t code) const {
     const Entry &e = impl_->entry(code);

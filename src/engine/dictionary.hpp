@@ -11,6 +11,14 @@
 
 namespace gpuscan {
 
+// What one column's dictionary may hold, on a device whose cache has so many bytes: a sixteenth of them. A million entries and
+// 64 MB always, 16 million and 1 GB at most: they are numbered one after the other.
+struct DictionaryLimits {
+    uint32_t entries;
+    size_t bytes;
+};
+DictionaryLimits dictionary_limits(size_t cache_bytes);
+
 class Dictionary {
   public:
     static constexpr uint32_t full = 0xffffffffu; // intern(): the dictionary takes no more entries
@@ -26,6 +34,7 @@ class Dictionary {
     // The code of `text`, or Dictionary::full when it is not there. Lock-free against other readers is not promised.
     uint32_t find(std::string_view text) const;
     uint32_t size() const;
+    bool is_full() const; // it may still take some texts
     size_t bytes() const; // memory held
     // Entry `code` < size(); the view stays valid as long as the dictionary.
     std::string_view entry(uint32_t code) const;

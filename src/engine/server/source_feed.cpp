@@ -25,7 +25,7 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
         TransientColumn column;
         column.type = type;
         if (type == Type::Code) {
-            own_dictionaries_.push_back(std::make_unique<Dictionary>(dictionary_max_entries, dictionary_max_bytes));
+            own_dictionaries_.push_back(cache_.new_dictionary());
             column.dictionary = own_dictionaries_.back().get();
         }
         columns_.push_back(column);
@@ -313,8 +313,7 @@ void SourceFeed::give_up(const Undecodable &reason) {
     std::vector<size_t> guilty;
     for (size_t c : reason.columns) {
         const Dictionary *dictionary = columns_[c].dictionary;
-        if (dictionary == nullptr || reason.columns.size() == 1 || dictionary->size() >= dictionary_max_entries ||
-            dictionary->bytes() >= dictionary_max_bytes)
+        if (dictionary == nullptr || reason.columns.size() == 1 || dictionary->is_full())
             guilty.push_back(c);
     }
     if (guilty.empty())

@@ -7,6 +7,7 @@
 //            + rows that survive * (group_ns + aggregates * aggregate_ns) + groups * emit_ns
 //         or + rows that survive * (columns * column_ns + bytes * byte_ns) + dictionary entries * entry_ns
 //            + rows * (row_ns + columns * datum_ns), which is paid row by row, the rest before the first row
+//            + dictionary entries * (number_ns + evaluate_ns of those that expressions are evaluated for)
 //
 // Work on rows is shared by the host device's threads, or runs at the GPU's rate. Decoding of pages is shared as well;
 // what the backend does itself (visibility of pages that are not all-visible, CPU plans, emission) is not.
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "engine/decode.hpp"
+#include "engine/dictionary.hpp"
 #include "pg/cost/feed_workers.h"
 #include "pg/guc.h"
 #include "pg/service/area.h"
@@ -49,11 +51,13 @@ constexpr double plan_row_ns = 60;       // backend: copy a tuple of a CPU plan 
 constexpr double emit_group_ns = 300;    // backend: a group to a tuple
 // Rows: bench/rows.sql on the H200 with 4 M rows, 664 ms for nine columns (54 bytes), 221 ms for three (19 bytes), of which the
 // counting consumer takes 20 to 50 ns a row.
-constexpr double row_byte_ns = 0.7;   // a byte of a row from the device's memory to the backend's
-constexpr double spilled_byte_ns = 1; // the same, by way of a temporary file
-constexpr double entry_ns = 40;       // backend: an entry of a dictionary, read and checked
-constexpr double emit_row_ns = 25;    // backend: a row of a batch to a tuple
-constexpr double emit_column_ns = 5;  // ... and each of its columns
+constexpr double row_byte_ns = 0.7;       // a byte of a row from the device's memory to the backend's
+constexpr double spilled_byte_ns = 1;     // the same, by way of a temporary file
+constexpr double entry_ns = 40;           // backend: an entry of a dictionary, read and checked
+constexpr double emit_row_ns = 25;        // backend: a row of a batch to a tuple
+constexpr double emit_column_ns = 5;      // ... and each of its columns
+constexpr double number_entry_ns = 300;   // device: a text that no row had before is numbered
+constexpr double evaluate_entry_ns = 200; // backend: an entry is read, LIKE is evaluated, and the result sent back
 constexpr double source_setup_ns = 50000;
 constexpr double lookup_setup_ns = 100000; // kept with the dictionary, so mostly paid once
 
@@ -132,6 +136,13 @@ Cost device_rows_cost(const RowsWork *work) {
 }
 
 Cost emit_rows_cost(const RowsWork *work) { return units(work->rows * (emit_row_ns + work->columns * emit_column_ns)); }
+
+Cost device_text_cost(const TextWork *work) {
+    return units(work->read * number_entry_ns * cached_decode_share + work->evaluated * evaluate_entry_ns +
+                 work->shown * entry_ns);
+}
+
+double most_dictionary_entries() { return dictionary_limits(static_cast<size_t>(cache_bytes())).entries; }
 
 Cost device_setup_cost(int nsources, int nlookups) {
     return units(rates().setup_ns + nsources * source_setup_ns + nlookups * lookup_setup_ns);

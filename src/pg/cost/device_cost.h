@@ -35,4 +35,14 @@ Cost emit_rows_cost(const RowsWork *work);   // making tuples of them
 
 Cost device_setup_cost(int nsources, int nlookups);
 
+// Entries of dictionaries, each column's counted: see plan/text_work.cpp.
+struct TextWork {
+    double read;      // numbered when the columns are read
+    double evaluated; // for which an expression is evaluated
+    double shown;     // that the backend needs to show groups
+};
+
+Cost device_text_cost(const TextWork *work);
+double most_dictionary_entries(); // of a column; with more the device gives up
+
 } // namespace gpuscan

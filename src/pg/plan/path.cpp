@@ -11,6 +11,7 @@
 #include "pg/guc.h"
 #include "pg/plan/payload.h"
 #include "pg/plan/refusal.h"
+#include "pg/plan/text_work.h"
 
 namespace gpuscan {
 
@@ -226,6 +227,9 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     const Fragment *rehearsal = assemble(blueprint, false);
     if (rehearsal == nullptr)
         return false;
+    TextWork texts;
+    if (!text_work(root, rehearsal, &texts) && guc_offload != OFFLOAD_FORCE)
+        return false;
     PathTarget *target = output_target(root, blueprint);
     Path *fallback = fallback_path(root, input, output, target);
     if (fallback == nullptr)
@@ -235,7 +239,8 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
         make_gpuscan_path(output, blueprint, reinterpret_cast<List *>(extra->havingQual), fallback, children);
     path->path.rows = fallback->rows;
     path->path.total_cost =
-        device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + candidate_cost(candidate) +
+        device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + device_text_cost(&texts) +
+        candidate_cost(candidate) +
         device_aggregate_cost(candidate->rows, fallback->rows, rehearsal->nkeys, rehearsal->naggregates) +
         fallback->rows * (cpu_tuple_cost + output->reltarget->cost.per_tuple);
     path->path.startup_cost = path->path.total_cost;

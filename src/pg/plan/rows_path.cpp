@@ -16,11 +16,10 @@
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sql_type.h"
+#include "pg/plan/text_work.h"
 
 namespace gpuscan {
 
-// A dictionary with more entries is given up by the device (engine/cache.hpp).
-constexpr double max_dictionary_entries = 1000000;
 constexpr double most_single_entries = 4096; // that are asked for one by one
 
 // ---- what is there ----
@@ -147,7 +146,7 @@ static bool rows_are_fit(const PlannerInfo *root) {
 // ---- costs ----
 
 // Entries of dictionaries that the rows' texts are shown from: for a few rows those that they have (exec/rows.cpp), else
-// all; -1: a dictionary is too large for a device.
+// all.
 static double dictionary_entries(PlannerInfo *root, double rows, const Blueprint *blueprint) {
     double entries = 0;
     ListCell *cell;
@@ -160,8 +159,6 @@ static double dictionary_entries(PlannerInfo *root, double rows, const Blueprint
         examine_variable(root, column, 0, &statistics);
         double distinct = get_variable_numdistinct(&statistics, &is_default);
         ReleaseVariableStats(statistics);
-        if (distinct > max_dictionary_entries)
-            return -1;
         if (!is_default)
             entries += rows < most_single_entries && rows < distinct ? rows : distinct;
     }
@@ -175,14 +172,15 @@ static double row_bytes(const Fragment *fragment) {
     return bytes;
 }
 
-static void set_costs(const Candidate *candidate, const Fragment *rehearsal, double entries, Path *path) {
+static void set_costs(const Candidate *candidate, const Fragment *rehearsal, double entries, const TextWork *texts,
+                      Path *path) {
     RowsWork work{};
     work.rows = path->rows;
     work.columns = rehearsal->noutputs;
     work.bytes = row_bytes(rehearsal);
     work.dictionary_entries = entries;
-    path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + candidate_cost(candidate) +
-                         device_rows_cost(&work);
+    path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + device_text_cost(texts) +
+                         candidate_cost(candidate) + device_rows_cost(&work);
     path->total_cost = path->startup_cost + emit_rows_cost(&work) + path->pathtarget->cost.startup +
                        path->rows * path->pathtarget->cost.per_tuple;
 }
@@ -204,16 +202,17 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     const Fragment *rehearsal = assemble(blueprint, false);
     if (rehearsal == nullptr)
         return false;
-    double entries = dictionary_entries(root, rel->rows, blueprint);
-    if (entries < 0 && !force)
-        return refuse("a text column with too many distinct values");
+    TextWork texts;
+    if (!text_work(root, rehearsal, &texts) && !force)
+        return false;
+    texts.shown = 0; // counted by the rows
     Path *fallback = fallback_path(root, rel);
     if (fallback == nullptr)
         return refuse("no plan of PostgreSQL's that could take over");
 
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children);
     path->path.rows = rel->rows;
-    set_costs(candidate, rehearsal, entries, &path->path);
+    set_costs(candidate, rehearsal, dictionary_entries(root, rel->rows, blueprint), &texts, &path->path);
     if (force) { // whatever it costs
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;

@@ -1,0 +1,54 @@
+// How much has a fragment to do with the dictionaries of its text columns?
+//
+// Every text of a column is numbered once, when the column is read into the cache; expressions over it are evaluated for
+// every entry in each execution; and the texts that groups or rows show are read by the backend: all of a dictionary, or for
+// a few rows those that they have (exec/rows.cpp). A column of unique texts makes each of these as long as the table, and
+// beyond a limit the device gives up (engine/dictionary.hpp), so that only the statistics can tell in time.
+#include "pg/pg.h"
+
+#include "pg/plan/text_work.h"
+
+#include "pg/plan/refusal.h"
+
+namespace gpuscan {
+
+// Distinct texts of a source's column; 0 where nobody knows: a CPU plan's, or without statistics.
+static double distinct_texts(PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column) {
+    if (!source->is_relation)
+        return 0;
+    Var *var = makeVar(source->rti, column->attnum, column->typid, column->typmod, column->collation, 0);
+    VariableStatData statistics;
+    bool is_default;
+    examine_variable(root, reinterpret_cast<Node *>(var), 0, &statistics);
+    const double distinct = get_variable_numdistinct(&statistics, &is_default);
+    ReleaseVariableStats(statistics);
+    return is_default ? 0 : distinct;
+}
+
+static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int source, int column) {
+    const FragmentSource *from = &fragment->sources[source];
+    return distinct_texts(root, from, &from->columns[column]);
+}
+
+bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
+    bool fits = true;
+    *work = {};
+    for (int s = 0; s < fragment->nsources; ++s) {
+        const FragmentSource *source = &fragment->sources[s];
+        for (int c = 0; c < source->ncolumns; ++c) {
+            if (source->columns[c].codec != Codec::Text)
+                continue;
+            const double distinct = distinct_texts(root, source, &source->columns[c]);
+            work->read += distinct;
+            fits = fits && distinct <= most_dictionary_entries();
+        }
+    }
+    for (int i = 0; i < fragment->nlookups; ++i)
+        work->evaluated += distinct_texts(root, fragment, fragment->lookups[i].source, fragment->lookups[i].column);
+    for (int i = 0; i < fragment->noutputs; ++i)
+        if (fragment->outputs[i].type == Type::Code || fragment->outputs[i].rank_lookup >= 0)
+            work->shown += distinct_texts(root, fragment, fragment->outputs[i].source, fragment->outputs[i].column);
+    return fits || refuse("a text column with too many distinct values");
+}
+
+} // namespace gpuscan
