@@ -36,6 +36,18 @@ struct Table : BuiltTable {
             bytes += buffer ? buffer->size : 0;
         return bytes;
     }
+
+    ColumnStats key_bounds(Index key) const override {
+        ColumnStats bounds;
+        if (rows == 0)
+            return bounds;
+        const Type type = shape.keys[key];
+        bounds.any_value = true;
+        bounds.any_wide = is_float(type) || type == Type::I128 || ranges[key].min > ranges[key].max;
+        bounds.min = ranges[key].min;
+        bounds.max = ranges[key].max;
+        return bounds;
+    }
 };
 
 struct LookupTable {

@@ -56,6 +56,7 @@ void ChunkBuilder::compact() {
         for (auto &entry : next->columns) {
             ColumnData &to = entry.second;
             const ColumnData from = to;
+            Zones zones;
             const size_t width = to.frame.bytes(to.type);
             to.capacity = next->nrows + next->nrows / 16 + row_headroom;
             if (width > 0)
@@ -76,11 +77,15 @@ void ChunkBuilder::compact() {
                 }
                 if (rows == 0)
                     continue;
+                if (from.zones)
+                    move_zones(*from.zones, start, rows, zones, target);
                 if (width > 0)
                     device_.copy(*to.values, target * width, *from.values, start * width, rows * width);
                 if (from.nulls)
                     device_.copy(*to.nulls, target, *from.nulls, start, rows);
             }
+            to.zones = std::make_shared<Zones>(std::move(zones));
+            to.zones_tell = zones_tell(*to.zones, to.stats);
         }
     } catch (const OutOfDeviceMemory &) {
         return;
@@ -212,8 +217,11 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
                 texts.push_back(c);
         throw Undecodable("too many distinct values", texts);
     }
-    for (size_t k = 0; k < columns.size(); ++k)
+    for (size_t k = 0; k < columns.size(); ++k) {
         fresh_[columns[k]].stats.merge(result.columns[k]);
+        fresh_[columns[k]].windows.push_back(
+            {job.pages.front().row_start, job.pages.back().row_start + job.pages.back().ntuples, result.columns[k]});
+    }
     for (size_t k = 0; k < pages.size(); ++k) {
         uint32_t page = window[pages[k]].page;
         statuses[pages[k]] = result.pages[k];
@@ -330,8 +338,28 @@ void ChunkBuilder::settle(size_t column, const PageBits &pages) {
         from.nulls = fresh.nulls;
         move_rows(from, runs, next);
     }
+    note_zones(fresh, runs, next);
     next.have |= pages;
     data = std::move(next);
+}
+
+// The zones that get the fresh rows of these runs have their bounds, too.
+void ChunkBuilder::note_zones(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const {
+    Zones zones;
+    if (data.zones)
+        zones = *data.zones;
+    auto window = fresh.windows.begin();
+    for (const RowRun &run : runs) {
+        while (window != fresh.windows.end() && window->end <= run.from)
+            ++window;
+        for (auto w = window; w != fresh.windows.end() && w->first < run.from + run.count; ++w) {
+            const uint32_t first = std::max(w->first, run.from), end = std::min(w->end, run.from + run.count);
+            if (first < end)
+                widen_zones(zones, run.to + (first - run.from), end - first, w->stats);
+        }
+    }
+    data.zones_tell = zones_tell(zones, data.stats);
+    data.zones = std::make_shared<Zones>(std::move(zones));
 }
 
 std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity) {

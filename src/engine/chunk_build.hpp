@@ -68,11 +68,16 @@ class ChunkBuilder {
     uint32_t decoded_pages() const { return decoded_; }
 
   private:
+    struct Decoded { // fresh rows [first, end), and others
+        uint32_t first, end;
+        ColumnStats stats;
+    };
     struct Fresh { // what was decoded of one column
         BufferRef values, nulls;
         uint32_t capacity = 0;
         PageBits pages;
         ColumnStats stats;
+        std::vector<Decoded> windows; // in the order of their rows
     };
 
     void compact();
@@ -82,6 +87,7 @@ class ChunkBuilder {
     BufferRef zeroed(size_t bytes);
     std::vector<RowRun> fresh_runs(const PageBits &pages) const;
     void settle(size_t column, const PageBits &pages);
+    void note_zones(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const;
     bool adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data);
     void move_rows(const ColumnData &from, const std::vector<RowRun> &runs, ColumnData &to);
     void decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,

@@ -15,6 +15,7 @@
 #include "engine/frame.hpp"
 #include "engine/program.hpp"
 #include "engine/work_memory.hpp"
+#include "engine/zones.hpp"
 
 namespace gpuscan {
 
@@ -55,6 +56,7 @@ struct ColumnView {
     const uint8_t *nulls = nullptr; // nrows bytes, 1 = NULL; nullptr: no NULLs
     bool has_range = false;         // min and max below bound every value that is not NULL (integer types, Code)
     int64_t min = 0, max = 0;
+    const ColumnStats *zones = nullptr; // bounds by zone, for all of the rows; nullptr: not known
 };
 
 // The rows of one chunk. Views stay valid until the call they are passed to returns.
@@ -103,6 +105,8 @@ class BuiltTable {
   public:
     virtual ~BuiltTable() = default;
     virtual size_t bytes() const = 0; // of memory that it holds
+    // Bounds of a join key over all rows. No value: the table is empty; any_wide: not known.
+    virtual ColumnStats key_bounds(ir::Index key) const = 0;
 };
 using BuiltTableRef = std::shared_ptr<BuiltTable>;
 

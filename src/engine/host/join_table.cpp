@@ -158,6 +158,15 @@ size_t JoinTable::bytes() const {
     return bytes;
 }
 
+ColumnStats JoinTable::key_bounds(ir::Index key) const {
+    ColumnStats bounds;
+    bounds.any_value = rows_ > 0;
+    bounds.any_wide = form_ == Form::Wide; // by hash alone
+    bounds.min = keys_.at(key).min;
+    bounds.max = keys_.at(key).max;
+    return bounds;
+}
+
 std::string JoinTable::describe() const {
     size_t bytes = bitmap_.size() * 4 + offsets_.size() * 4 + slots_.size() * sizeof(Slot) + entry_words_.size() * 8;
     for (const PayloadColumn &column : payload_)

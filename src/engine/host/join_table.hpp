@@ -62,6 +62,7 @@ class JoinTable : public BuiltTable {
     void build(const Work &work, std::vector<BuildRows> &parts);
 
     size_t bytes() const override;
+    ColumnStats key_bounds(ir::Index key) const override;
     bool unique() const { return unique_; }
     size_t rows() const { return rows_; }
     std::string describe() const;

@@ -311,6 +311,7 @@ struct RunRequest {
 };
 struct RunReply { // joins: njoins times char[64]
     uint64_t rows_in, kernel_us, compile_us, link_bytes;
+    uint64_t chunks_skipped, rows_skipped; // by their bounds (skip.hpp)
     uint64_t
         groups; // after the main pipeline's last Run; of a Rows pipeline: rows so far, and with its limit no Run is needed
     char grouping[32];

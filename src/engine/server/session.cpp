@@ -6,6 +6,7 @@
 
 #include "engine/build_identity.hpp"
 #include "engine/server/column_message.hpp"
+#include "engine/skip.hpp"
 
 namespace gpuscan {
 
@@ -89,6 +90,7 @@ void Session::reset() {
     any_pass_ = false;
     fetched_ = 0;
     counted_ = ExecutionStats();
+    chunks_skipped_ = rows_skipped_ = 0;
     device_.reset();
 }
 
@@ -486,6 +488,8 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     reply.kernel_us = stats.kernel_us;
     reply.compile_us = stats.compile_us;
     reply.link_bytes = stats.link_bytes;
+    reply.chunks_skipped = chunks_skipped_;
+    reply.rows_skipped = rows_skipped_;
     reply.groups = delivers_rows() ? rows_.nrows : groups_.ngroups;
     copy_text(reply.grouping, sizeof reply.grouping, stats.grouping);
     reply.njoins = static_cast<uint32_t>(std::min<size_t>(stats.joins.size(), ir::max_joins));
@@ -518,7 +522,23 @@ bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
     return true;
 }
 
-void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
+// Takes out what the pipeline cannot use; what depends on which rows were staged has been done before.
+void Session::skip(uint32_t pipeline, PassInput &input) {
+    if (input.chunks.empty())
+        return;
+    Skipper skipper(
+        program_, pipeline,
+        [this](ir::Index lookup) {
+            const LookupTable &table = lookups_[lookup];
+            return table.set ? LookupContents{&table.values, &table.nulls} : LookupContents{nullptr, nullptr};
+        },
+        [this](ir::Index build, ir::Index key) { return execution_->finished_build(build)->key_bounds(key); });
+    const Skipped skipped = skipper.skip(input.chunks);
+    chunks_skipped_ += skipped.chunks;
+    rows_skipped_ += skipped.rows;
+}
+
+void Session::run_build(uint32_t pipeline, PassInput &input, bool last) {
     BuildIdentity identity;
     const bool keep = last && first_pass_ && identify_build(pipeline, identity);
     if (keep) {
@@ -530,6 +550,7 @@ void Session::run_build(uint32_t pipeline, const PassInput &input, bool last) {
             return;
         }
     }
+    skip(pipeline, input);
     // A build cannot be repeated when it fails half-way, so the room for its table is made before.
     const ir::Pipeline &p = program_.pipelines[pipeline];
     size_t width = 16;
@@ -582,7 +603,8 @@ void Session::collect_rows(const PassInput &input) {
     }
 }
 
-void Session::run_main(const PassInput &input, bool last) {
+void Session::run_main(PassInput &input, bool last) {
+    skip(pipeline_, input);
     if (delivers_rows())
         return collect_rows(input);
     // Without any row there is still the one group of a query without GROUP BY.

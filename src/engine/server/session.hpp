@@ -82,9 +82,10 @@ class Session {
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline);
-    void run_build(uint32_t pipeline, const PassInput &input, bool last);
+    void skip(uint32_t pipeline, PassInput &input);
+    void run_build(uint32_t pipeline, PassInput &input, bool last);
     bool identify_build(uint32_t pipeline, BuildIdentity &identity);
-    void run_main(const PassInput &input, bool last);
+    void run_main(PassInput &input, bool last);
     void collect_rows(const PassInput &input);
     template <class Run> auto with_room(Run run) -> decltype(run());
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
@@ -111,6 +112,7 @@ class Session {
     RowTable rows_;
     size_t fetched_ = 0;     // groups, or rows of the first block
     ExecutionStats counted_; // what the counters already have
+    uint64_t chunks_skipped_ = 0, rows_skipped_ = 0;
 };
 
 } // namespace gpuscan

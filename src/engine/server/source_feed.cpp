@@ -349,9 +349,12 @@ void SourceFeed::add_to(PassInput &input) {
         ChunkView view;
         view.nrows = held.rows.nrows;
         view.row_mask = held.rows.row_mask.empty() ? nullptr : held.rows.row_mask.data();
-        for (const ColumnValues &column : held.columns)
+        for (const ColumnValues &column : held.columns) {
             view.columns.push_back(
                 column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
+            if (column.zones_tell && column.zones->size() * zone_rows >= view.nrows)
+                view.columns.back().zones = column.zones->data();
+        }
         input.chunks.push_back(std::move(view));
         input.rows += held.rows.participating;
     }

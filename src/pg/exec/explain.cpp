@@ -221,6 +221,19 @@ void show_durations(const Explainer *explainer, const RunReport *report) {
     ExplainPropertyUInteger("Link Bytes", nullptr, report->link_bytes, es);
 }
 
+void show_skipped(const Explainer *explainer, const RunReport *report) {
+    ExplainState *es = explainer->es;
+    if (!is_text(es)) {
+        ExplainPropertyUInteger("Chunks Skipped", nullptr, report->chunks_skipped, es);
+        ExplainPropertyUInteger("Rows Skipped", nullptr, report->rows_skipped, es);
+    } else if (report->rows_skipped > 0) {
+        ExplainPropertyText(
+            "Skipped by Bounds",
+            psprintf("chunks=" UINT64_FORMAT "  rows=" UINT64_FORMAT, report->chunks_skipped, report->rows_skipped),
+            es);
+    }
+}
+
 void show_rows_out(const Explainer *explainer, const RunReport *report) {
     ExplainPropertyUInteger("Rows Out", nullptr, report->rows_out, explainer->es);
     if (report->rows_spilled > 0 && explainer->es->timing)
@@ -252,6 +265,7 @@ void show_report(const Explainer *explainer) {
     if (report->feed_workers > 0 || !is_text(es))
         ExplainPropertyUInteger("Feed Workers", nullptr, report->feed_workers, es);
     ExplainPropertyUInteger("Rows In", nullptr, report->rows_in, es);
+    show_skipped(explainer, report);
     if (explainer->state->fragment->delivers_rows)
         show_rows_out(explainer, report);
     else if (report->grouping[0])

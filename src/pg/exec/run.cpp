@@ -176,6 +176,8 @@ bool run_pipeline(FragmentRun *run, bool last) {
     report->kernel_us = reply->kernel_us;
     report->compile_us = reply->compile_us;
     report->link_bytes = reply->link_bytes;
+    report->chunks_skipped = reply->chunks_skipped;
+    report->rows_skipped = reply->rows_skipped;
     report->groups = reply->groups;
     memcpy(report->grouping, reply->grouping, sizeof reply->grouping);
     report->grouping[sizeof reply->grouping] = '\0';
