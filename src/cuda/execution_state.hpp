@@ -107,6 +107,20 @@ class CudaExecution : public Execution {
         quietly([&] { groups = aggregate(chunks); });
         return groups;
     }
+    GroupTable start_aggregate(const std::vector<ChunkView> &chunks) override {
+        keep_groups_ = true;
+        GroupTable groups = run_aggregate(chunks);
+        keep_groups_ = false;
+        return groups;
+    }
+    uint64_t groups_left() const override { return gathered_ ? gathered_->count - gathered_->next : 0; }
+    GroupTable more_groups() override {
+        GroupTable groups(state_->work_memory);
+        quietly([&] { take_groups(*gathered_, state_->groups.kept_groups, groups); });
+        if (groups_left() == 0)
+            gathered_.reset();
+        return groups;
+    }
     RowTable run_rows(const std::vector<ChunkView> &chunks) override {
         RowTable rows;
         quietly([&] { rows = deliver(chunks); });
@@ -197,6 +211,21 @@ class CudaExecution : public Execution {
                                  const std::vector<KeyPlan> &keys);
 
     // their values (group_values.cpp)
+    // The groups of a table, as records in device memory.
+    struct Gathered {
+        Kernel kernel;
+        codegen::GroupShape group;
+        std::vector<KeyPlan> plan;
+        BufferRef records;
+        uint64_t words = 0; // of a record, without the group's number
+        bool hashed = false;
+        uint64_t count = 0, next = 0; // groups, and the first that has not been taken
+
+        size_t record() const { return (words + (hashed ? 0 : 1)) * sizeof(uint64_t); }
+    };
+    Gathered gather(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table, uint64_t entries,
+                    const std::vector<KeyPlan> &plan);
+    void take_groups(Gathered &gathered, uint64_t most, GroupTable &groups);
     void read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table, uint64_t entries,
                       const std::vector<KeyPlan> &plan, GroupTable &groups);
     static void make_room(GroupTable &groups, uint64_t more, size_t nkeys, const Kernel &kernel);
@@ -216,6 +245,8 @@ class CudaExecution : public Execution {
     std::shared_ptr<Lane> lane_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
     std::vector<LookupTable> lookups_;
+    bool keep_groups_ = false;           // those beyond the first ones stay in device memory,
+    std::unique_ptr<Gathered> gathered_; // here
     ExecutionStats stats_;
 };
 

@@ -51,9 +51,9 @@ void CudaExecution::make_room(GroupTable &groups, uint64_t more, size_t nkeys, c
     groups.states.resize(groups.ngroups * kernel.components.size());
 }
 
-// Adds the groups of a table, gathered on the GPU and copied in pieces.
-void CudaExecution::read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
-                                 uint64_t entries, const std::vector<KeyPlan> &plan, GroupTable &groups) {
+// The groups of a table side by side in device memory.
+CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codegen::GroupShape &group,
+                                              const Buffer &table, uint64_t entries, const std::vector<KeyPlan> &plan) {
     const CUfunction function = tables_function("gather_groups");
     const bool hashed = kernel.key_words != 0;
     tables::GatherArgument a{};
@@ -74,9 +74,16 @@ void CudaExecution::read_entries(const Kernel &kernel, const codegen::GroupShape
         stats_.kernel_us += lane_->wait(cancel_);
         count = lane_->fetched().counter;
     }
+    Gathered gathered;
+    gathered.kernel = kernel;
+    gathered.group = group;
+    gathered.plan = plan;
+    gathered.words = a.words;
+    gathered.hashed = hashed;
+    gathered.count = count;
     if (count == 0)
-        return;
-    const size_t record = (a.words + a.numbered) * sizeof(uint64_t);
+        return gathered;
+    const size_t record = gathered.record();
     const BufferRef out = state_->memory->allocate(count * record);
     a.out = static_cast<uint64_t *>(out->data);
     a.room = count;
@@ -88,35 +95,55 @@ void CudaExecution::read_entries(const Kernel &kernel, const codegen::GroupShape
     if (lane_->fetched().counter != count)
         throw DeviceError("the number of groups changed while they were read");
     stats_.link_bytes += count * record;
+    gathered.records = out;
+    return gathered;
+}
 
+// Adds the next groups, at most so many, copied in pieces.
+void CudaExecution::take_groups(Gathered &gathered, uint64_t most, GroupTable &groups) {
+    const uint64_t begin = gathered.next, end = begin + std::min(most, gathered.count - begin);
+    if (begin == end)
+        return;
+    gathered.next = end;
+    const size_t record = gathered.record();
     uint64_t to = groups.ngroups;
-    make_room(groups, count, plan.size(), kernel);
+    make_room(groups, end - begin, gathered.plan.size(), gathered.kernel);
     const uint64_t per_piece = std::max<uint64_t>(1, piece_bytes / record);
     std::unique_ptr<PinnedMemory::Piece> pieces[2];
     auto fetch = [&](uint64_t first, unsigned turn) {
-        const uint64_t n = std::min(per_piece, count - first);
+        const uint64_t n = std::min(per_piece, end - first);
         if (!pieces[turn])
-            pieces[turn] = state_->pinned->allocate(std::min(per_piece, count) * record);
-        lane_->copy_out(pieces[turn]->data, address_of(*out) + first * record, n * record);
+            pieces[turn] = state_->pinned->allocate(std::min(per_piece, end - begin) * record);
+        lane_->copy_out(pieces[turn]->data, address_of(*gathered.records) + first * record, n * record);
     };
     std::atomic<uint64_t> rows{0};
     const Drain drain(*lane_);
-    fetch(0, 0);
-    for (uint64_t first = 0, turn = 0; first < count; first += per_piece, turn ^= 1) {
+    fetch(begin, 0);
+    for (uint64_t first = begin, turn = 0; first < end; first += per_piece, turn ^= 1) {
         lane_->wait(cancel_);
-        if (first + per_piece < count)
+        if (first + per_piece < end)
             fetch(first + per_piece, static_cast<unsigned>(turn ^ 1));
         const uint64_t *const records = static_cast<const uint64_t *>(pieces[turn]->data);
-        in_parallel(std::min(per_piece, count - first), [&](uint64_t begin, uint64_t end) {
+        in_parallel(std::min(per_piece, end - first), [&](uint64_t from, uint64_t until) {
             uint64_t own = 0;
-            for (uint64_t i = begin; i < end; ++i) {
+            for (uint64_t i = from; i < until; ++i) {
                 const uint64_t *const r = records + i * (record / sizeof(uint64_t));
-                own += put_group(groups, to + first + i, kernel, group, r, hashed ? 0 : r[a.words], plan);
+                own += put_group(groups, to + (first - begin) + i, gathered.kernel, gathered.group, r,
+                                 gathered.hashed ? 0 : r[gathered.words], gathered.plan);
             }
             rows += own;
         });
     }
     stats_.rows_out += rows;
+}
+
+// Adds the groups of a table; those that may stay in device memory do.
+void CudaExecution::read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
+                                 uint64_t entries, const std::vector<KeyPlan> &plan, GroupTable &groups) {
+    Gathered gathered = gather(kernel, group, table, entries, plan);
+    take_groups(gathered, keep_groups_ ? state_->groups.kept_groups : gathered.count, groups);
+    if (gathered.next < gathered.count)
+        gathered_ = std::make_unique<Gathered>(std::move(gathered));
 }
 
 // One group's values from its record (the key's words, then the entry) or its number; answers its rows.

@@ -302,6 +302,8 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction fun
         const uint64_t slots = parts == 1 ? wanted : std::min(room, wanted / parts + wanted / parts / 8 + 64);
         if (parts > most_parts)
             throw OutOfDeviceMemory("the groups do not fit into the GPU's memory");
+        if (parts > 1)
+            keep_groups_ = false; // each part's groups make room for the next
         const BufferRef table = lane_->memory().allocate(slots * slot_bytes);
         words[kernel.sink + AggregateWords::table] = address_of(*table);
         words[kernel.sink + AggregateWords::counter] = lane_->groups_word();
@@ -322,7 +324,8 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction fun
                 read_entries(kernel, r.group, *table, slots, keys, groups);
         }
         if (!full) {
-            state_->group_counts.put(kernel.source, std::max<uint64_t>(1, groups.ngroups)); // 0: never run
+            state_->group_counts.put(kernel.source,
+                                     std::max<uint64_t>(1, groups.ngroups + groups_left())); // 0: never run
             return groups;
         }
         stats_.rows_out = 0;

@@ -139,6 +139,11 @@ class Execution {
     virtual void use_build(ir::Index pipeline, BuiltTableRef table) = 0;
     virtual BuiltTableRef finished_build(ir::Index pipeline) = 0;
     virtual GroupTable run_aggregate(const std::vector<ChunkView> &chunks) = 0;
+    // The same, but the device may keep groups back where there are many, as they are in its own memory: more_groups()
+    // brings some of them, until none is left. Nothing else may be run then.
+    virtual GroupTable start_aggregate(const std::vector<ChunkView> &chunks) { return run_aggregate(chunks); }
+    virtual uint64_t groups_left() const { return 0; }
+    virtual GroupTable more_groups() { return GroupTable(); }
     virtual RowTable run_rows(const std::vector<ChunkView> &chunks) = 0;
     virtual ExecutionStats stats() const = 0;
 };

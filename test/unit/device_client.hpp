@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/server/futex.hpp"
+#include "engine/server/group_page.hpp"
 #include "engine/server/source_feed.hpp"
 #include "page_builder.hpp"
 #include "program_builder.hpp"
@@ -45,6 +46,38 @@ struct Answer {
         return value;
     }
 };
+
+// The groups of a reply to Fetch, one after the other.
+struct UnpackedGroups {
+    std::vector<ir::Value> keys;
+    std::vector<uint8_t> key_nulls;
+    std::vector<ir::AggregateState> states;
+};
+
+inline UnpackedGroups unpack(const Answer &answer, uint32_t nkeys, uint32_t naggregates) {
+    UnpackedGroups groups;
+    std::vector<GroupPart> parts(nkeys + 2 * naggregates);
+    const bool good = open_group_page(answer.bytes.data(), answer.bytes.size(), nkeys, naggregates, parts.data());
+    EXPECT_TRUE(good);
+    if (!good)
+        return groups;
+    const uint32_t n = answer.head<FetchReply>().ngroups;
+    groups.keys.resize(n * nkeys);
+    groups.key_nulls.resize(n * nkeys);
+    groups.states.resize(n * naggregates);
+    for (uint32_t k = 0; k < nkeys && n > 0; ++k) {
+        unpack_group_part(parts[k], 0, n, &groups.keys[k].low, &groups.keys[k].high, nkeys * sizeof(ir::Value));
+        for (uint32_t g = 0; g < n && parts[k].nulls != nullptr; ++g)
+            groups.key_nulls[g * nkeys + k] = parts[k].nulls[g];
+    }
+    for (uint32_t a = 0; a < naggregates && n > 0; ++a) {
+        ir::AggregateState &first = groups.states[a];
+        const size_t stride = naggregates * sizeof first;
+        unpack_group_part(parts[nkeys + 2 * a], 0, n, &first.count, nullptr, stride);
+        unpack_group_part(parts[nkeys + 2 * a + 1], 0, n, &first.low, &first.high, stride);
+    }
+    return groups;
+}
 
 class Client {
   public:
@@ -438,14 +471,11 @@ struct Course {
             const FetchReply head = a.head<FetchReply>();
             if (head.ngroups == 0)
                 break;
-            size_t at = sizeof head;
-            const size_t states = at + head.ngroups * sizeof(ir::Value);
+            const UnpackedGroups unpacked = unpack(a, 1, 2);
             for (uint32_t g = 0; g < head.ngroups; ++g) {
-                const ir::Value key = a.head<ir::Value>(at + g * sizeof(ir::Value));
-                const ir::AggregateState count = a.head<ir::AggregateState>(states + 2 * g * sizeof count);
-                const ir::AggregateState sum = a.head<ir::AggregateState>(states + (2 * g + 1) * sizeof sum);
-                EXPECT_LT(key.low, names.size());
-                (*groups)[names[key.low]] = {count.count, static_cast<int64_t>(sum.low)};
+                EXPECT_LT(unpacked.keys[g].low, names.size());
+                (*groups)[names[unpacked.keys[g].low]] = {unpacked.states[2 * g].count,
+                                                          static_cast<int64_t>(unpacked.states[2 * g + 1].low)};
             }
         }
         return ask(Command::Close, Message());

@@ -622,7 +622,11 @@ inline GroupTable run_on(Device &device, const Case &c, const std::atomic<uint32
                          ExecutionStats *stats = nullptr) {
     auto execution = start_on(device, c, cancel);
     GroupMerger merger(c.program);
-    each_pass(device, c, [&](const std::vector<ChunkView> &views) { merger.add(execution->run_aggregate(views)); });
+    each_pass(device, c, [&](const std::vector<ChunkView> &views) {
+        merger.add(c.passes == 1 ? execution->start_aggregate(views) : execution->run_aggregate(views));
+        while (execution->groups_left() > 0)
+            merger.add(execution->more_groups());
+    });
     if (stats != nullptr)
         *stats = execution->stats();
     return merger.finish();

@@ -319,10 +319,19 @@ struct RunReply { // joins: njoins times char[64]
     uint32_t unused;
 };
 
-struct FetchReply {   // ngroups * nkeys ir::Value; ngroups * naggregates ir::AggregateState; ngroups * nkeys nulls
+struct FetchReply {   // group_page.hpp
     uint32_t ngroups; // 0: no more
     uint32_t nkeys, naggregates;
     uint32_t unused;
+};
+// How a column of the groups of a reply is stored: base + `width` bytes; 128-bit values have an upper half.
+struct GroupColumn {
+    enum High : uint8_t { zero, sign, stored }; // the upper half: zero, that of a sign, or 8 bytes of its own
+    int64_t base;
+    uint8_t width; // 0, 1, 2, 4 or 8
+    uint8_t high;
+    uint8_t nulls; // 1: NULL flags follow
+    uint8_t unused[5];
 };
 
 // The reply to Fetch of a program with a Rows pipeline. Per column: nrows values of the expression's type, nrows bytes of

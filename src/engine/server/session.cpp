@@ -6,6 +6,7 @@
 
 #include "engine/build_identity.hpp"
 #include "engine/server/column_message.hpp"
+#include "engine/server/group_page.hpp"
 #include "engine/skip.hpp"
 
 namespace gpuscan {
@@ -490,7 +491,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     reply.link_bytes = stats.link_bytes;
     reply.chunks_skipped = chunks_skipped_;
     reply.rows_skipped = rows_skipped_;
-    reply.groups = delivers_rows() ? rows_.nrows : groups_.ngroups;
+    reply.groups = delivers_rows() ? rows_.nrows : groups_.ngroups + execution_->groups_left();
     copy_text(reply.grouping, sizeof reply.grouping, stats.grouping);
     reply.njoins = static_cast<uint32_t>(std::min<size_t>(stats.joins.size(), ir::max_joins));
     out.put(reply);
@@ -608,14 +609,18 @@ void Session::run_main(PassInput &input, bool last) {
     if (delivers_rows())
         return collect_rows(input);
     // Without any row there is still the one group of a query without GROUP BY.
+    const bool only = last && !any_pass_;
     if (!input.chunks.empty() || (last && !any_pass_)) {
         any_pass_ = true;
-        merger_->add(with_room([&] { return execution_->run_aggregate(input.chunks); }));
+        // Groups of an only pass are merged with nothing: where they are many, the device may keep them until they are fetched.
+        merger_->add(with_room([&] {
+            return only ? execution_->start_aggregate(input.chunks) : execution_->run_aggregate(input.chunks);
+        }));
     }
     if (!last)
         return;
     groups_ = merger_->finish();
-    counters_.groups_out.fetch_add(groups_.ngroups, std::memory_order_relaxed);
+    counters_.groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
 }
 
 void Session::count(const ExecutionStats &stats) {
@@ -687,24 +692,12 @@ void Session::fetch_rows(MessageWriter &out) {
 }
 
 void Session::fetch_groups(MessageWriter &out) {
-    const size_t nkeys = program_.main().keys.count, naggregates = program_.main().aggregates.count;
-    const size_t group = nkeys * (sizeof(ir::Value) + 1) + naggregates * sizeof(ir::AggregateState);
-    const size_t fit = group == 0 ? SIZE_MAX : (slot_buffer_size - sizeof(FetchReply) - 64) / group;
-    const size_t n = std::min({groups_.ngroups - fetched_, fit, size_t(UINT32_MAX)});
-    FetchReply reply = {};
-    reply.ngroups = static_cast<uint32_t>(n);
-    reply.nkeys = static_cast<uint32_t>(nkeys);
-    reply.naggregates = static_cast<uint32_t>(naggregates);
-    out.put(reply);
-    auto put = [&](const void *from, size_t first, size_t width, size_t count) {
-        uint8_t *to = out.part(count * width);
-        if (count * width != 0)
-            memcpy(to, static_cast<const uint8_t *>(from) + first * width, count * width);
-    };
-    put(groups_.keys.data(), fetched_ * nkeys, sizeof(ir::Value), n * nkeys);
-    put(groups_.states.data(), fetched_ * naggregates, sizeof(ir::AggregateState), n * naggregates);
-    put(groups_.key_nulls.data(), fetched_ * nkeys, 1, n * nkeys);
-    fetched_ += n;
+    if (fetched_ == groups_.ngroups && execution_->groups_left() > 0) {
+        groups_ = GroupTable(); // gives its memory back before the next ones need it
+        groups_ = execution_->more_groups();
+        fetched_ = 0;
+    }
+    fetched_ += write_group_page(groups_, fetched_, program_.main().keys.count, program_.main().aggregates.count, out);
 }
 
 // ---- the cache from outside ---------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@
 // needed any more. As many pages stay in memory as a hash aggregation may use (work_mem times hash_mem_multiplier); later
 // ones go to a temporary file; where temp_file_limit could turn that into an error, the CPU plan answers instead.
 //
-// A page is looked at once when it comes (can each of its groups be shown?) and then each time it is shown.
+// A page is looked at once when it comes (can each of its groups be shown?) and then each time it is shown; it is unpacked
+// some groups at a time.
 #include "pg/exec/groups.h"
 
 #include "pg/exec/emit.h"
@@ -13,22 +14,62 @@
 namespace gpuscan {
 namespace {
 
+constexpr Size unpacked_groups = 1024; // at a time: they stay in the processor's cache
+
+void make_room(FragmentRun *run) {
+    GroupStore *store = &run->groups;
+    const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
+    MemoryContext old = MemoryContextSwitchTo(run->context);
+    store->parts =
+        static_cast<protocol::GroupPart *>(palloc0((nkeys + 2 * naggregates + 1) * sizeof(protocol::GroupPart)));
+    store->keys = static_cast<ir::Value *>(palloc((nkeys * unpacked_groups + 1) * sizeof(ir::Value)));
+    store->key_nulls = static_cast<uint8 *>(palloc0(nkeys * unpacked_groups + 1));
+    store->states =
+        static_cast<ir::AggregateState *>(palloc((naggregates * unpacked_groups + 1) * sizeof(ir::AggregateState)));
+    MemoryContextSwitchTo(old);
+}
+
 // Makes a page's groups those of `run`. False: it has another form than the fragment's groups.
 bool open_page(FragmentRun *run, const char *page, Size size) {
-    const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
-    const protocol::FetchReply *head = reinterpret_cast<const protocol::FetchReply *>(page);
-    const Size ngroups = head->ngroups;
-    const Size keys = aligned(sizeof *head);
-    const Size states = keys + ngroups * nkeys * sizeof(ir::Value);
-    const Size nulls = states + ngroups * naggregates * sizeof(ir::AggregateState);
-    if (head->nkeys != nkeys || head->naggregates != naggregates || nulls + ngroups * nkeys > size)
+    GroupStore *store = &run->groups;
+    if (!store->parts)
+        make_room(run);
+    if (!protocol::open_group_page(page, size, run->fragment->nkeys, run->fragment->naggregates, store->parts))
         return false;
-    GroupPage *current = &run->groups.current;
-    current->ngroups = ngroups;
-    current->next = 0;
-    current->keys = reinterpret_cast<const ir::Value *>(page + keys);
-    current->states = reinterpret_cast<const ir::AggregateState *>(page + states);
-    current->key_nulls = reinterpret_cast<const uint8 *>(page + nulls);
+    store->current = GroupPage();
+    store->current.keys = store->keys;
+    store->current.key_nulls = store->key_nulls;
+    store->current.states = store->states;
+    store->page_groups = reinterpret_cast<const protocol::FetchReply *>(page)->ngroups;
+    store->unpacked = 0;
+    return true;
+}
+
+// The next groups of the page; false: there are none.
+bool unpack_groups(FragmentRun *run) {
+    GroupStore *store = &run->groups;
+    const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
+    const Size first = store->unpacked;
+    const Size n = store->page_groups - first < unpacked_groups ? store->page_groups - first : unpacked_groups;
+    store->current.ngroups = n;
+    store->current.next = 0;
+    if (n == 0) // or there has never been a page
+        return false;
+    for (Size k = 0; k < nkeys; ++k) {
+        const protocol::GroupPart *part = &store->parts[k];
+        protocol::unpack_group_part(*part, first, n, &store->keys[k].low, &store->keys[k].high,
+                                    nkeys * sizeof(ir::Value));
+        for (Size i = 0; i < n; ++i)
+            store->key_nulls[i * nkeys + k] = part->nulls ? part->nulls[first + i] : 0;
+    }
+    for (Size a = 0; a < naggregates; ++a) {
+        const protocol::GroupPart *count = &store->parts[nkeys + 2 * a], *value = count + 1;
+        ir::AggregateState *to = &store->states[a];
+        const Size stride = naggregates * sizeof(ir::AggregateState);
+        protocol::unpack_group_part(*count, first, n, &to->count, nullptr, stride);
+        protocol::unpack_group_part(*value, first, n, &to->low, &to->high, stride);
+    }
+    store->unpacked += n;
     return true;
 }
 
@@ -103,9 +144,10 @@ bool groups_add(FragmentRun *run, const char *reply, Size size) {
     GroupStore *store = &run->groups;
     if (!open_page(run, reply, size) || size > protocol::slot_buffer_size)
         return give_up(run, "the device's groups have another form");
-    for (GroupPage *page = &store->current; page->next < page->ngroups; ++page->next)
-        if (!group_can_be_shown(run))
-            return false;
+    while (unpack_groups(run))
+        for (GroupPage *page = &store->current; page->next < page->ngroups; ++page->next)
+            if (!group_can_be_shown(run))
+                return false;
     if (store->file || store->bytes + size > get_hash_memory_limit())
         return store_in_file(run, reply, size);
     store_in_memory(run, reply, size);
@@ -115,6 +157,7 @@ bool groups_add(FragmentRun *run, const char *reply, Size size) {
 void groups_rewind(FragmentRun *run) {
     GroupStore *store = &run->groups;
     store->current = GroupPage();
+    store->page_groups = store->unpacked = 0;
     store->shown_pages = 0;
     store->read_bytes = 0;
     store->started = false;
@@ -122,12 +165,15 @@ void groups_rewind(FragmentRun *run) {
 
 bool groups_next(FragmentRun *run) {
     GroupPage *page = &run->groups.current;
-    if (!run->groups.started)
+    if (!run->groups.started) { // what it had when it came was only looked at
         run->groups.started = true;
-    else if (page->next < page->ngroups)
+        *page = GroupPage();
+        run->groups.page_groups = run->groups.unpacked = 0;
+    } else if (page->next < page->ngroups) {
         ++page->next;
+    }
     while (page->next >= page->ngroups)
-        if (!next_page(run))
+        if (!unpack_groups(run) && !next_page(run))
             return false;
     return true;
 }

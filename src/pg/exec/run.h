@@ -9,6 +9,7 @@
 #include "pg/pg.h"
 
 #include "engine/program.hpp"
+#include "engine/server/group_page.hpp"
 #include "pg/plan/fragment.h"
 #include "pg/service/client.h"
 
@@ -56,7 +57,7 @@ struct RunReport {
     char (*joins)[64]; // one per join of the main pipeline, what its table looks like
 };
 
-// The groups of one reply to Fetch; `next` is the current one.
+// Some groups of a reply to Fetch, unpacked; `next` is the current one.
 struct GroupPage {
     uint64 ngroups, next;
     const ir::Value *keys;            // ngroups * nkeys
@@ -72,6 +73,12 @@ struct StoredPage {
 // All of them (groups.cpp). Pages in memory come before those of the file.
 struct GroupStore {
     GroupPage current;
+    uint64 page_groups,
+        unpacked;               // of the page that `current` is a part of: groups, and how many have been in `current`
+    protocol::GroupPart *parts; // of that page, one for each key and two for each aggregate
+    ir::Value *keys;            // of `current`
+    uint8 *key_nulls;
+    ir::AggregateState *states;
     bool started; // groups_next has been called
     uint64 npages, allocated, shown_pages;
     StoredPage *pages;
