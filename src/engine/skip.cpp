@@ -175,6 +175,11 @@ Skipped Skipper::skip(std::vector<ChunkView> &chunks, uint32_t zone) {
     return skipped;
 }
 
+bool Skipper::hopeless(const ChunkView &chunk) {
+    const std::vector<const ColumnStats *> zones(chunk.columns.size(), nullptr);
+    return !steps_.empty() && dead(chunk, zones.data());
+}
+
 // Does none of the rows come to the pipeline's end, and raise no error on its way?
 bool Skipper::dead(const ChunkView &chunk, const ColumnStats *const *zones) {
     chunk_ = &chunk;

@@ -33,6 +33,8 @@ class Skipper {
 
     // Takes out of `chunks` what no row can come from. `zone`: rows of a zone.
     Skipped skip(std::vector<ChunkView> &chunks, uint32_t zone = zone_rows);
+    // Can no row of the chunk be of use? Only what the view says of its columns is looked at, not its values.
+    bool hopeless(const ChunkView &chunk);
 
   private:
     // The values that an expression can take over some rows.

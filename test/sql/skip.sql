@@ -24,6 +24,18 @@ BEGIN
                 WHEN (plan ->> 'Chunks Skipped')::int8 > 0 THEN 'chunks' ELSE 'rows' END;
 END $$;
 
+-- Where the pages of its scan came from.
+CREATE FUNCTION read_pages(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+    plan := jsonb_path_query_first(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuScan")');
+    RETURN concat_ws(', ', CASE WHEN (plan ->> 'Pages Cached')::int > 0 THEN 'cached' END,
+                     CASE WHEN (plan ->> 'Pages Decoded')::int > 0 THEN 'decoded' END,
+                     CASE WHEN (plan ->> 'Pages by Row')::int > 0 THEN 'by row' END);
+END $$;
+
 SELECT check_query(q) AS cold, check_query(q) AS hot, skipped(q), q FROM (VALUES
     ('SELECT count(*), sum(id) FROM t WHERE id < 2000'),
     ('SELECT count(*), sum(id) FROM t WHERE id BETWEEN 70000 AND 71000'),
@@ -58,6 +70,16 @@ SELECT check_query(q, 'any'), q FROM (VALUES
     ('SELECT count(*) FROM t WHERE 1 / (id - 150000) = 0 AND id > 500000'),
     ('SELECT count(*), sum(1 / (id - 150000)) FROM t WHERE id < 1000'),
     ('SELECT count(*), sum(1 / (id - 150000)) FROM t WHERE id < 160000')) v(q);
+
+-- Columns that are not cached yet are not read either, where cached ones tell; the last query reads them.
+CREATE TABLE later (id int NOT NULL, a int, b int, c int) WITH (fillfactor = 10);
+INSERT INTO later SELECT i, i % 7, i % 11, i % 13 FROM generate_series(1, 50000) i;
+VACUUM (FREEZE, ANALYZE) later;
+SELECT check_query('SELECT count(*), sum(id) FROM later WHERE id > 10');
+SELECT check_query(q), skipped(q), q FROM (VALUES ('SELECT count(*), sum(a) FROM later WHERE id > 50000'), ('SELECT sum(b) FROM later JOIN nobody ON id = k'),
+    ('SELECT sum(b) FROM later WHERE a < 0 AND id < 0'), ('SELECT sum(b) FROM later WHERE a + 1 < 0 AND id < 0'), ('SELECT b, id FROM later WHERE id > 60000'), ('SELECT sum(b) FROM later WHERE id > 49999')) v(q);
+SELECT read_pages('SELECT sum(c) FROM later WHERE id < 0') AS nothing, read_pages('SELECT sum(c) FROM later WHERE id < 3') AS decoded,
+    read_pages('SELECT sum(c) FROM later WHERE id < 3') AS cached;
 
 -- rows that change: what was bounded before is not where it was
 UPDATE t SET id = -id WHERE id BETWEEN 1 AND 5 OR id = 150000;

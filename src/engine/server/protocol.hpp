@@ -219,7 +219,12 @@ struct StageManyEntry {
     uint32_t unused;
     uint64_t map_lsn; // never 0
 };
-struct StageManyReply { // answered uint8: 1 held, 0 not
+enum class StageManyState : uint8_t {
+    NotHeld = 0,
+    Held = 1,
+    Skipped = 2, // staged, without a row: by the bounds of cached columns none would be of use
+};
+struct StageManyReply { // answered uint8: StageManyState
     uint32_t answered;  // entries that were looked at, from the first
     uint32_t pass_full;
 };

@@ -7,7 +7,6 @@
 #include "engine/build_identity.hpp"
 #include "engine/server/column_message.hpp"
 #include "engine/server/group_page.hpp"
-#include "engine/skip.hpp"
 
 namespace gpuscan {
 
@@ -240,13 +239,34 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> held;
     held.reserve(entries.size());
+    // The tables that the next pipeline probes are there.
+    bool is_next = false;
+    const size_t next = pipeline_ < program_.pipelines.size() ? program_.pipelines[pipeline_].source : feeds_.size();
+    if (next < feeds_.size() && feeds_[next] != nullptr)
+        for (const SourceFeed *feed : feeds_of(static_cast<uint32_t>(next)))
+            is_next = is_next || feed == &source;
+    std::unique_ptr<Skipper> skipper;
     for (const StageManyEntry &entry : entries) {
         check(entry.npages <= pages_per_chunk, "too many pages");
         PageBits visible;
         if (!entry.all_visible)
             visible.read(in.part(bitmap_bytes), entry.npages);
-        held.push_back(
-            source.stage_complete(entry.chunk, entry.map_lsn, entry.npages, entry.all_visible ? nullptr : &visible));
+        const PageBits *const pages = entry.all_visible ? nullptr : &visible;
+        StageManyState state = StageManyState::NotHeld;
+        if (source.stage_complete(entry.chunk, entry.map_lsn, entry.npages, pages))
+            state = StageManyState::Held;
+        else if (is_next)
+            if (const uint32_t rows =
+                    source.stage_hopeless(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
+                        if (!skipper)
+                            skipper = std::make_unique<Skipper>(make_skipper(pipeline_));
+                        return skipper->hopeless(chunk);
+                    })) {
+                state = StageManyState::Skipped;
+                ++chunks_skipped_;
+                rows_skipped_ += rows;
+            }
+        held.push_back(static_cast<uint8_t>(state));
         if (source.pass_full())
             break;
     }
@@ -523,17 +543,21 @@ bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
     return true;
 }
 
-// Takes out what the pipeline cannot use; what depends on which rows were staged has been done before.
-void Session::skip(uint32_t pipeline, PassInput &input) {
-    if (input.chunks.empty())
-        return;
-    Skipper skipper(
+Skipper Session::make_skipper(uint32_t pipeline) const {
+    return Skipper(
         program_, pipeline,
         [this](ir::Index lookup) {
             const LookupTable &table = lookups_[lookup];
             return table.set ? LookupContents{&table.values, &table.nulls} : LookupContents{nullptr, nullptr};
         },
         [this](ir::Index build, ir::Index key) { return execution_->finished_build(build)->key_bounds(key); });
+}
+
+// Takes out what the pipeline cannot use; what depends on which rows were staged has been done before.
+void Session::skip(uint32_t pipeline, PassInput &input) {
+    if (input.chunks.empty())
+        return;
+    Skipper skipper = make_skipper(pipeline);
     const Skipped skipped = skipper.skip(input.chunks);
     chunks_skipped_ += skipped.chunks;
     rows_skipped_ += skipped.rows;

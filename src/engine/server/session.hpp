@@ -16,6 +16,7 @@
 #include "engine/group_merge.hpp"
 #include "engine/program.hpp"
 #include "engine/server/source_feed.hpp"
+#include "engine/skip.hpp"
 
 namespace gpuscan {
 
@@ -82,6 +83,7 @@ class Session {
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline);
+    Skipper make_skipper(uint32_t pipeline) const;
     void skip(uint32_t pipeline, PassInput &input);
     void run_build(uint32_t pipeline, PassInput &input, bool last);
     bool identify_build(uint32_t pipeline, BuildIdentity &identity);

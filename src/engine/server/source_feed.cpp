@@ -143,6 +143,35 @@ bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npage
     return true;
 }
 
+uint32_t SourceFeed::stage_hopeless(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
+                                    const std::function<bool(const ChunkView &)> &hopeless) {
+    static const uint8_t some_nulls = 0; // nobody looks at the flags
+    const Cache::Snapshot now = cache_.chunk(relation_, chunk);
+    const PageBits bits = visible != nullptr ? *visible : PageBits::first(npages);
+    if (!now.version || now.map_lsn != map_lsn || !now.version->known_pages.contains(bits))
+        return 0;
+    ChunkView view;
+    view.nrows = now.version->live_rows;
+    bool any = false;
+    for (size_t c = 0; c < ids_.size(); ++c) {
+        const auto column = now.version->columns.find(ids_[c]);
+        if (column != now.version->columns.end() && column->second.have.contains(bits)) {
+            const ColumnData &data = column->second;
+            view.columns.push_back(column_view(data.type, data.frame, data.values.get(), data.nulls.get(), data.stats));
+            any = true;
+        } else {
+            ColumnView unknown;
+            unknown.type = columns_[c].type;
+            unknown.nulls = &some_nulls;
+            view.columns.push_back(unknown);
+        }
+    }
+    if (!any || view.nrows == 0 || !hopeless(view))
+        return 0;
+    shared_->note_staged(chunk);
+    return view.nrows;
+}
+
 SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered) {
     shared_->note_staged(chunk);
     if (covered.any()) {

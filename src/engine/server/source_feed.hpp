@@ -44,6 +44,10 @@ class SourceFeed {
     Staged stage(const protocol::StageRequest &request, const PageBits &visible, const uint64_t *lsns);
     // Holds the chunk if the cache has all visible pages of it, right at this map LSN; `visible` nullptr: all npages are.
     bool stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible);
+    // The same where columns are missing, but those that are there let `hopeless` say of their bounds that no row is wanted:
+    // then the chunk is staged, and nothing of it is held. Answers the rows that were passed over, none: it is not so.
+    uint32_t stage_hopeless(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
+                            const std::function<bool(const ChunkView &)> &hopeless);
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
                                    const std::atomic<uint32_t> *cancel);
     Staged publish(const std::vector<uint16_t> &bad, bool map_unchanged);

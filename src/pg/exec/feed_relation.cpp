@@ -269,8 +269,9 @@ bool stage_ahead(ChunkFeed *feed, uint32 chunk) {
         return give_up(run, "the device's reply is too short");
     for (uint32 i = 0; i < answered; ++i) {
         ChunkAhead *ahead = &feed->ahead[asked[i]];
-        ahead->held = output[states + i] != 0;
-        run->report.pages_cached += ahead->held ? ahead->npages : 0;
+        const protocol::StageManyState state = static_cast<protocol::StageManyState>(output[states + i]);
+        ahead->held = state != protocol::StageManyState::NotHeld;
+        run->report.pages_cached += state == protocol::StageManyState::Held ? ahead->npages : 0;
     }
     if (answered < nasked) // the others are asked for again
         forget_ahead(feed, asked[answered]);
