@@ -1,8 +1,8 @@
 // Random queries, answered twice in one snapshot: by PostgreSQL and with gpuscan.offload = force.
 //
 // A seed decides everything: the tables (all supported types, many NULLs, edge values, text in three collations, a
-// column added later, a dropped one, one table that is temporary, one that is empty), the queries, and the writes,
-// VACUUMs and DDL between them. Rows are compared as multisets (floats up to the order of their additions), errors by
+// column added later, a dropped one, one table that is temporary, one that is empty, tables with partitions and children),
+// the queries, and the writes, VACUUMs and DDL between them. Rows are compared as multisets (floats up to the order of their additions), errors by
 // SQLSTATE.
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
 //
@@ -180,6 +180,42 @@ string insert_rows(const Table &table, int rows) {
     return sql;
 }
 
+// The definitions of a table's columns, with one to be dropped.
+string definitions(const vector<Column> &columns, const char *gone) {
+    string out;
+    for (size_t i = 0; i < columns.size(); ++i) {
+        if (i == 2)
+            out += string(", ") + gone + " int4";
+        out += (i ? ", " : "") + columns[i].name + " " + columns[i].declared;
+    }
+    return out;
+}
+
+// What follows the creation of a parent. One of the parts has the columns in an order of its own, and another dropped one.
+vector<string> make_parts(const Table &table, const string &kind) {
+    const string &name = table.name, part = "CREATE TABLE " + name;
+    vector<Column> columns = table.columns;
+    columns.push_back({"gone", Int4, "int4", 0, 0, 0});
+    std::shuffle(columns.begin(), columns.end(), engine);
+    vector<string> out = {part + "_2 (" + definitions(columns, "gone_too") + ")",
+                          "ALTER TABLE " + name + "_2 DROP COLUMN gone_too"};
+    if (kind == "RANGE (k)") {
+        out.push_back(part + "_1 PARTITION OF " + name + " FOR VALUES FROM (MINVALUE) TO (30)");
+        out.push_back("ALTER TABLE " + name + " ATTACH PARTITION " + name + "_2 FOR VALUES FROM (30) TO (60)");
+        out.push_back(part + "_3 PARTITION OF " + name + " DEFAULT PARTITION BY HASH (s8)");
+        out.push_back(part + "_30 PARTITION OF " + name + "_3 FOR VALUES WITH (MODULUS 2, REMAINDER 0)");
+        out.push_back(part + "_31 PARTITION OF " + name + "_3 FOR VALUES WITH (MODULUS 2, REMAINDER 1)");
+    } else if (kind == "LIST (b)") {
+        out.push_back(part + "_1 PARTITION OF " + name + " FOR VALUES IN (true, NULL)");
+        out.push_back("ALTER TABLE " + name + " ATTACH PARTITION " + name + "_2 FOR VALUES IN (false)");
+    } else {
+        out.push_back("ALTER TABLE " + name + "_2 INHERIT " + name);
+        out.push_back(part + "_1 (own text) INHERITS (" + name + ")");
+        out.push_back(part + "_10 () INHERITS (" + name + "_1)");
+    }
+    return out;
+}
+
 void make_tables(pg::Connection &c, FILE *script) {
     auto run = [&](const string &sql) {
         c.exec(sql);
@@ -195,11 +231,16 @@ void make_tables(pg::Connection &c, FILE *script) {
         const char *name, *kind;
         int rows;
         bool clean; // no limit values: expressions rarely fail
+        const char *parts;
     };
-    const Plan plans[] = {{"fuzz.a", "TABLE", 900, true},         {"fuzz.e", "TABLE", 500, false},
-                          {"fuzz.s", "TABLE", 60, true},          {"fuzz.z", "TABLE", 0, true},
-                          {"fuzz.big", "TABLE", 4000, true},      {"fuzz.one", "TABLE", 1, false},
-                          {"pg_temp.tmp", "TEMP TABLE", 80, true}};
+    const Plan plans[] = {{"fuzz.a", "TABLE", 900, true, ""},
+                          {"fuzz.e", "TABLE", 500, false, "LIST (b)"},
+                          {"fuzz.s", "TABLE", 60, true, ""},
+                          {"fuzz.z", "TABLE", 0, true, ""},
+                          {"fuzz.big", "TABLE", 4000, true, "RANGE (k)"},
+                          {"fuzz.heirs", "TABLE", 300, true, "INHERITS"},
+                          {"fuzz.one", "TABLE", 1, false, ""},
+                          {"pg_temp.tmp", "TEMP TABLE", 80, true, ""}};
     for (const Plan &plan : plans) {
         Table table{plan.name, plan.rows, true, all_columns()};
         if (plan.clean)
@@ -207,13 +248,13 @@ void make_tables(pg::Connection &c, FILE *script) {
                 column.edge = column.type == Text || column.type == Bpchar ? column.edge : 0;
         if (plan.rows % 100 == 0)
             std::shuffle(table.columns.begin(), table.columns.end(), engine);
-        string columns;
-        for (size_t i = 0; i < table.columns.size(); ++i) {
-            if (i == 2)
-                columns += ", gone int4";
-            columns += (i ? ", " : "") + table.columns[i].name + " " + table.columns[i].declared;
-        }
-        run(string("CREATE ") + plan.kind + " " + table.name + " (" + columns + ")");
+        const string parts = plan.parts;
+        const bool inherits = parts == "INHERITS";
+        run(string("CREATE ") + plan.kind + " " + table.name + " (" + definitions(table.columns, "gone") + ")" +
+            (parts.empty() || inherits ? "" : " PARTITION BY " + parts));
+        if (!parts.empty())
+            for (const string &statement : make_parts(table, parts))
+                run(statement);
         for (int left = plan.rows; left > 0; left -= 200)
             run(insert_rows(table, std::min(left, 200)));
         run("ALTER TABLE " + table.name + " DROP COLUMN gone");
@@ -224,6 +265,12 @@ void make_tables(pg::Connection &c, FILE *script) {
         if (plan.rows > 0)
             run(insert_rows(table, 1 + plan.rows / 20));
         tables.push_back(table);
+        for (const char *heir : {"_1", "_2", "_10"})
+            if (inherits) {
+                table.name = plan.name + string(heir);
+                run(insert_rows(table, 60));
+                tables.push_back(table);
+            }
     }
     run("CREATE INDEX ON fuzz.a (k)");
     run("ANALYZE");
@@ -984,7 +1031,7 @@ string write_statement() {
 
 string maintenance() {
     const Table &table = pick(tables);
-    switch (roll(14)) {
+    switch (roll(15)) {
     case 0:
         return "VACUUM FULL " + table.name;
     case 1:
@@ -999,6 +1046,9 @@ string maintenance() {
         return "ALTER TABLE " + table.name + " DROP COLUMN IF EXISTS extra";
     case 6:
         return "ALTER TABLE " + table.name + " ALTER COLUMN s8 " + pick({"SET", "DROP"}) + " NOT NULL";
+    case 7:
+        return "BEGIN; ALTER TABLE fuzz.big DETACH PARTITION fuzz.big_2; ALTER TABLE fuzz.big ATTACH PARTITION "
+               "fuzz.big_2 FOR VALUES FROM (30) TO (60); COMMIT";
     default:
         return "VACUUM " + table.name;
     }
@@ -1006,6 +1056,11 @@ string maintenance() {
 
 string settings() {
     string out;
+    for (const char *name : {"enable_partitionwise_join", "enable_partitionwise_aggregate"})
+        if (chance(15))
+            out += string("SET LOCAL ") + name + " = on; ";
+    if (chance(10))
+        out += "SET LOCAL enable_partition_pruning = off; ";
     for (const char *name :
          {"enable_hashagg", "enable_hashjoin", "enable_mergejoin", "enable_nestloop", "enable_indexscan"})
         if (chance(20))
