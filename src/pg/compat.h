@@ -69,8 +69,12 @@ inline Relation executor_relation(EState *estate, Index rti) { return ExecGetRan
 inline bool is_pruned(const EState *estate, Index rti) {
     return !bms_is_member(static_cast<int>(rti), estate->es_unpruned_relids);
 }
+template <class AppendNode> const PartitionPruneInfo *prune_info_of(const AppendNode *) { return nullptr; }
 #else
 inline bool is_pruned(const EState *, Index) { return false; }
+template <class AppendNode> const PartitionPruneInfo *prune_info_of(const AppendNode *plan) {
+    return plan->part_prune_info;
+}
 #endif
 
 // 17: old_snapshot_threshold is gone (commit f691f5b80a8). Before, vacuum may set a page all-visible that a live
@@ -219,6 +223,18 @@ constexpr char generated_when_read = 'v';
 inline bool is_ordering_operator(Oid opno) { return get_op_index_interpretation(opno) != NIL; }
 #else
 inline bool is_ordering_operator(Oid opno) { return get_op_btree_interpretation(opno) != NIL; }
+#endif
+
+// 16: as the walkers above.
+using StateWalker = bool (*)(PlanState *, void *);
+#if PG_VERSION_NUM < 160000
+inline bool walk_states(PlanState *state, StateWalker walker, void *context) {
+    return planstate_tree_walker(state, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), context);
+}
+#else
+inline bool walk_states(PlanState *state, StateWalker walker, void *context) {
+    return planstate_tree_walker(state, walker, context);
+}
 #endif
 
 // 18: switched-off steps of plans are counted instead of costing 1e10 (commit e22253467942).

@@ -245,11 +245,11 @@ inline Message stage_message(uint32_t source, const Relation &r, bool lsns, bool
 // Every one of these chunks has the relation's pages.
 inline Message stage_many_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &chunks) {
     Message message;
-    message.put(StageManyRequest{source, static_cast<uint32_t>(chunks.size())});
+    message.put(StageManyRequest{static_cast<uint32_t>(chunks.size()), 0});
     const bool all = r.visible == PageBits::first(r.npages);
     std::vector<StageManyEntry> entries;
     for (uint32_t chunk : chunks)
-        entries.push_back({chunk, r.npages, all, 0, r.map_lsn});
+        entries.push_back({chunk, r.npages, all, source, r.map_lsn});
     message.array(entries);
     uint8_t bits[bitmap_bytes];
     r.visible.write(bits);

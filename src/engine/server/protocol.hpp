@@ -171,7 +171,9 @@ struct
     uint32_t source;
     uint32_t ncolumns;
     Locator locator;
-    uint32_t feed;  // 0: the source's first relation, else the number of this one's feed
+    uint32_t feed; // 0: the source's first relation, else the number of this one's feed
+    uint32_t more; // 1: the definition of another relation follows in the same message
+    uint32_t unused;
     char path[128]; // of the relation's main fork below the data directory (relpathperm); empty for rows
 };
 struct ColumnHead {
@@ -210,13 +212,13 @@ struct StageReply {     // also the reply to Publish. Followed by one bitmap (bi
 // Many chunks of one source, for what the cache has: a chunk of which every visible page is right at its map LSN is held
 // by the session as after Stage; nothing happens to the others. The chunks are taken in order until the pass is full.
 struct StageManyRequest { // StageManyEntry[count]; then per entry that is not all_visible its bitmap (bitmap_bytes)
-    uint32_t source;
     uint32_t count;
+    uint32_t unused;
 };
 struct StageManyEntry {
     uint32_t chunk, npages; // as in StageRequest
     uint32_t all_visible;   // 1: all of the npages are, no bitmap is sent
-    uint32_t unused;
+    uint32_t source;
     uint64_t map_lsn; // never 0
 };
 enum class StageManyState : uint8_t {

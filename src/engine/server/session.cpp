@@ -117,7 +117,7 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         throw Cancelled();
     switch (request.command) {
     case Command::DefineSource:
-        return define_source(in);
+        return define_sources(in);
     case Command::StageMany:
         return stage_many(in, out);
     case Command::Stage:
@@ -180,8 +180,15 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
     out.put(reply);
 }
 
-void Session::define_source(MessageReader &in) {
-    const DefineSourceRequest request = in.head<DefineSourceRequest>();
+void Session::define_sources(MessageReader &in) {
+    DefineSourceRequest request;
+    do {
+        request = in.head<DefineSourceRequest>();
+        define_source(request, in);
+    } while (request.more);
+}
+
+void Session::define_source(const DefineSourceRequest &request, MessageReader &in) {
     check(request.source < program_.sources.size(), "unknown source");
     const bool first = request.feed == 0;
     check(first == (feeds_[request.source] == nullptr), "the source is defined already, or not yet");
@@ -235,18 +242,17 @@ SourceFeed &Session::feed(uint32_t source) {
 
 void Session::stage_many(MessageReader &in, MessageWriter &out) {
     const StageManyRequest request = in.head<StageManyRequest>();
-    SourceFeed &source = feed(request.source);
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> held;
     held.reserve(entries.size());
     // The tables that the next pipeline probes are there.
-    bool is_next = false;
-    const size_t next = pipeline_ < program_.pipelines.size() ? program_.pipelines[pipeline_].source : feeds_.size();
-    if (next < feeds_.size() && feeds_[next] != nullptr)
-        for (const SourceFeed *feed : feeds_of(static_cast<uint32_t>(next)))
-            is_next = is_next || feed == &source;
+    std::vector<SourceFeed *> next;
+    if (pipeline_ < program_.pipelines.size() && feeds_[program_.pipelines[pipeline_].source] != nullptr)
+        next = feeds_of(program_.pipelines[pipeline_].source);
     std::unique_ptr<Skipper> skipper;
+    bool full = false;
     for (const StageManyEntry &entry : entries) {
+        SourceFeed &source = feed(entry.source);
         check(entry.npages <= pages_per_chunk, "too many pages");
         PageBits visible;
         if (!entry.all_visible)
@@ -255,7 +261,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
         StageManyState state = StageManyState::NotHeld;
         if (source.stage_complete(entry.chunk, entry.map_lsn, entry.npages, pages))
             state = StageManyState::Held;
-        else if (is_next)
+        else if (std::find(next.begin(), next.end(), &source) != next.end())
             if (const uint32_t rows =
                     source.stage_hopeless(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
                         if (!skipper)
@@ -267,12 +273,13 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
                 rows_skipped_ += rows;
             }
         held.push_back(static_cast<uint8_t>(state));
-        if (source.pass_full())
+        full = source.pass_full();
+        if (full)
             break;
     }
     StageManyReply reply = {};
     reply.answered = static_cast<uint32_t>(held.size());
-    reply.pass_full = source.pass_full();
+    reply.pass_full = full;
     out.put(reply);
     if (!held.empty())
         memcpy(out.part(held.size()), held.data(), held.size());

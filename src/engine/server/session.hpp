@@ -54,7 +54,8 @@ class Session {
 
     void dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out);
     void open(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
-    void define_source(MessageReader &in);
+    void define_sources(MessageReader &in);
+    void define_source(const protocol::DefineSourceRequest &request, MessageReader &in);
     void stage_many(MessageReader &in, MessageWriter &out);
     void stage(MessageReader &in, MessageWriter &out);
     void decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);

@@ -1,4 +1,5 @@
-// Feeding one chunk after the other of a relation: what the session's backend and its parallel workers have in common.
+// Feeding one chunk after the other of a source's relations: what the session's backend and its parallel workers have in
+// common.
 #pragma once
 
 #include "pg/exec/run.h"
@@ -31,6 +32,7 @@ struct PageFinder {
 
 // A chunk of which the cache may have everything.
 struct ChunkAhead {
+    int relation; // of the source
     protocol::StageManyEntry question;
     uint8 *visible; // NULL: every page is
     uint32 npages;  // that are visible
@@ -51,8 +53,6 @@ struct ChunkFeed {
     int window_pages; // 0: copy
     Window windows[2];
     BlockNumber nblocks;
-    ChunkAhead ahead[chunks_ahead]; // from chunk first_ahead on
-    uint32 first_ahead, nahead;
 
     uint32 chunk, npages;
     BlockNumber first;
@@ -63,6 +63,17 @@ struct ChunkFeed {
     uint8 sent[bitmap_bytes_aligned]; // pages that the device decoded for this session
     uint16 *bad;                      // decoded pages that must not be used: their second check failed
     uint32 nbad;
+};
+
+// All of a source's relations, one after the other.
+struct SourceScan {
+    FragmentRun *run;
+    int nrelations;
+    ChunkFeed **feeds;              // by relation; NULL before and after its turn
+    ChunkAhead ahead[chunks_ahead]; // in the order of the scan
+    uint32 nahead;
+    int relation; // where it goes on
+    uint32 chunk;
 };
 
 // ---- feed_relation.cpp ----
@@ -85,8 +96,8 @@ PageBuffer find_page(PageFinder *finder, Relation relation, BlockNumber block);
 // ---- feed_team.cpp ----
 
 // How many workers are worth starting for so many missing pages of so many chunks.
-int team_size(const ChunkFeed *feed, uint32 nchunks, uint64 npages);
-// Feeds these chunks together with workers.
-bool feed_with_team(ChunkFeed *feed, const uint32 *chunks, uint32 nchunks, int nworkers);
+int team_size(uint32 nchunks, uint64 npages);
+// Feeds these of the chunks ahead together with workers.
+bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, int nworkers);
 
 } // namespace gpuscan

@@ -134,6 +134,13 @@ bool read_map(ChunkFeed *feed, XLogRecPtr *lsn, uint8 *bits, uint32 *set) {
     return true;
 }
 
+// Of many relations only one map page is pinned at a time.
+void unpin_map(ChunkFeed *feed) {
+    if (BufferIsValid(feed->map_buffer))
+        ReleaseBuffer(feed->map_buffer);
+    feed->map_buffer = InvalidBuffer;
+}
+
 // A map page of a table that was loaded without WAL has LSN 0, which identifies nothing. Logging the page as it is
 // gives it an LSN. (Its contents lie where a standard page has its hole.)
 void stamp_map(ChunkFeed *feed) {
@@ -147,6 +154,14 @@ void stamp_map(ChunkFeed *feed) {
         END_CRIT_SECTION();
     }
     LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
+}
+
+ChunkFeed *begin_scan(FragmentRun *run, int source, const SourceRelation *from) {
+    ChunkFeed *feed = begin_chunks(run, from->relation, from->feed, RelationGetNumberOfBlocks(from->relation));
+    feed->source = source;
+    feed->from = from;
+    pgstat_count_heap_scan(from->relation);
+    return feed;
 }
 
 PageBuffer read_page(ChunkFeed *feed, uint32 page) {
@@ -203,10 +218,11 @@ uint64 *collect_lsns(ChunkFeed *feed) {
 // Reads the map of the chunk; false: it has to be staged by itself.
 bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
     XLogRecPtr lsn;
-    *ahead = ChunkAhead();
-    if (!read_map(feed, &lsn, feed->visible, &ahead->npages) || lsn == InvalidXLogRecPtr || ahead->npages == 0)
+    if (!feed->cacheable || !read_map(feed, &lsn, feed->visible, &ahead->npages) || lsn == InvalidXLogRecPtr)
+        ahead->npages = 0;
+    if (ahead->npages == 0)
         return false;
-    ahead->question.chunk = feed->chunk;
+    ahead->question.source = feed->feed;
     ahead->question.npages = feed->npages;
     ahead->question.all_visible = ahead->npages == feed->npages;
     ahead->question.map_lsn = lsn;
@@ -218,40 +234,65 @@ bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
 }
 
 // Keeps the first `kept` of the chunks that were looked at.
-void forget_ahead(ChunkFeed *feed, uint32 kept) {
-    for (uint32 i = kept; i < feed->nahead; ++i)
-        if (feed->ahead[i].visible)
-            pfree(feed->ahead[i].visible);
-    feed->nahead = kept;
+void forget_ahead(SourceScan *scan, uint32 kept) {
+    for (uint32 i = kept; i < scan->nahead; ++i)
+        if (scan->ahead[i].visible)
+            pfree(scan->ahead[i].visible);
+    scan->nahead = kept;
 }
 
-// Asks for chunks from `chunk` on, until the pass is full: afterwards feed->ahead says which of them the session holds.
-bool stage_ahead(ChunkFeed *feed, uint32 chunk) {
-    FragmentRun *run = feed->run;
-    forget_ahead(feed, 0);
-    feed->first_ahead = chunk;
-    uint32 asked[chunks_ahead];
-    uint32 nasked = 0;
-    for (; feed->nahead < chunks_ahead && Size(chunk) * pages_per_chunk < feed->nblocks; ++chunk) {
-        CHECK_FOR_INTERRUPTS();
-        go_to_chunk(feed, chunk);
-        if (look_ahead(feed, &feed->ahead[feed->nahead]))
-            asked[nasked++] = feed->nahead;
-        ++feed->nahead;
+// The feed of the relation where the scan is, begun if this is its first chunk; NULL at the end of all.
+ChunkFeed *present_feed(SourceScan *scan, int source) {
+    const SourceRelations *relations = &scan->run->relations[source];
+    for (; scan->relation < scan->nrelations; ++scan->relation, scan->chunk = 0) {
+        ChunkFeed **feed = &scan->feeds[scan->relation];
+        if (!*feed)
+            *feed = begin_scan(scan->run, source, &relations->at[scan->relation]);
+        if (Size(scan->chunk) * pages_per_chunk < (*feed)->nblocks)
+            return *feed;
+        unpin_map(*feed);
     }
+    return nullptr;
+}
+
+// Looks at the next chunks; returns how many of them the session can be asked for, which `asked` gets.
+uint32 look_at_chunks(SourceScan *scan, int source, uint32 *asked) {
+    uint32 nasked = 0;
+    forget_ahead(scan, 0);
+    while (scan->nahead < chunks_ahead) {
+        CHECK_FOR_INTERRUPTS();
+        ChunkFeed *feed = present_feed(scan, source);
+        if (!feed)
+            break;
+        ChunkAhead *ahead = &scan->ahead[scan->nahead];
+        *ahead = ChunkAhead();
+        ahead->relation = scan->relation;
+        ahead->question.chunk = scan->chunk;
+        go_to_chunk(feed, scan->chunk++);
+        if (look_ahead(feed, ahead))
+            asked[nasked++] = scan->nahead;
+        ++scan->nahead;
+    }
+    return nasked;
+}
+
+// Asks for the next chunks, until the pass is full: afterwards scan->ahead says which of them the session holds.
+bool stage_ahead(SourceScan *scan, int source) {
+    FragmentRun *run = scan->run;
+    uint32 asked[chunks_ahead];
+    const uint32 nasked = look_at_chunks(scan, source, asked);
     if (nasked == 0)
         return true;
 
     char *input = device_input(run->connection);
     protocol::StageManyRequest head = {};
-    head.source = feed->feed;
     head.count = nasked;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     for (uint32 i = 0; i < nasked; ++i, size += sizeof(protocol::StageManyEntry))
-        memcpy(input + size, &feed->ahead[asked[i]].question, sizeof(protocol::StageManyEntry));
+        memcpy(input + size, &scan->ahead[asked[i]].question, sizeof(protocol::StageManyEntry));
     for (uint32 i = 0; i < nasked; ++i) {
-        const uint8 *visible = feed->ahead[asked[i]].visible;
+        const uint8 *visible = scan->ahead[asked[i]].visible;
         if (visible) {
             memcpy(input + size, visible, bitmap_bytes_aligned);
             size += bitmap_bytes_aligned;
@@ -268,26 +309,25 @@ bool stage_ahead(ChunkFeed *feed, uint32 chunk) {
     if (answered == 0 || answered > nasked || reply_size < states + answered)
         return give_up(run, "the device's reply is too short");
     for (uint32 i = 0; i < answered; ++i) {
-        ChunkAhead *ahead = &feed->ahead[asked[i]];
+        ChunkAhead *ahead = &scan->ahead[asked[i]];
         const protocol::StageManyState state = static_cast<protocol::StageManyState>(output[states + i]);
         ahead->held = state != protocol::StageManyState::NotHeld;
         run->report.pages_cached += state == protocol::StageManyState::Held ? ahead->npages : 0;
     }
-    if (answered < nasked) // the others are asked for again
-        forget_ahead(feed, asked[answered]);
+    if (answered < nasked) { // the others are asked for again
+        scan->relation = scan->ahead[asked[answered]].relation;
+        scan->chunk = scan->ahead[asked[answered]].question.chunk;
+        forget_ahead(scan, asked[answered]);
+    }
     return !reply->pass_full || run_pipeline(run, false);
 }
 
-// What the session holds of a chunk that has been asked for; false: nothing yet.
-bool is_held(ChunkFeed *feed) {
-    const ChunkAhead *ahead = &feed->ahead[feed->chunk - feed->first_ahead];
-    if (!ahead->held)
-        return false;
+// What the session holds of a chunk that it was asked for.
+void take_covered(ChunkFeed *feed, const ChunkAhead *ahead) {
     if (ahead->visible)
         memcpy(feed->covered, ahead->visible, bitmap_bytes_aligned);
     else
         set_bits(feed->covered, feed->npages);
-    return true;
 }
 
 // ---- building ----
@@ -581,10 +621,18 @@ ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 number, Bloc
 }
 
 void end_chunks(ChunkFeed *feed) {
-    if (BufferIsValid(feed->map_buffer))
-        ReleaseBuffer(feed->map_buffer);
+    unpin_map(feed);
     if (feed->strategy)
         FreeAccessStrategy(feed->strategy);
+    if (feed->bad) {
+        pfree(feed->bad);
+        for (Window &window : feed->windows) {
+            pfree(window.entries);
+            pfree(window.buffers);
+            pfree(window.status);
+        }
+    }
+    pfree(feed);
 }
 
 bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
@@ -595,22 +643,22 @@ bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
 namespace {
 
 // Feeds the missing chunks of those that were asked for together with workers, where that pays.
-bool feed_missing(ChunkFeed *feed) {
+bool feed_missing(SourceScan *scan) {
     uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
     uint32 nchunks = 0;
     uint64 npages = 0;
     bool fed = true;
-    for (uint32 i = 0; i < feed->nahead; ++i) {
-        if (feed->ahead[i].held || feed->ahead[i].npages == 0)
+    for (uint32 i = 0; i < scan->nahead; ++i) {
+        if (scan->ahead[i].held || scan->ahead[i].npages == 0)
             continue;
-        chunks[nchunks++] = feed->first_ahead + i;
-        npages += feed->ahead[i].npages;
+        chunks[nchunks++] = i;
+        npages += scan->ahead[i].npages;
     }
-    int nworkers = team_size(feed, nchunks, npages);
+    int nworkers = team_size(nchunks, npages);
     if (nworkers > 0) {
-        fed = feed_with_team(feed, chunks, nchunks, nworkers);
+        fed = feed_with_team(scan, chunks, nchunks, nworkers);
         for (uint32 i = 0; i < nchunks; ++i)
-            feed->ahead[chunks[i] - feed->first_ahead].fed = true;
+            scan->ahead[chunks[i]].fed = true;
     }
     pfree(chunks);
     return fed;
@@ -619,47 +667,56 @@ bool feed_missing(ChunkFeed *feed) {
 // The session has nothing of the chunk yet.
 bool feed_alone(ChunkFeed *feed) {
     bool pass_full = false;
-    return stage_chunk(feed, &pass_full) && (!pass_full || run_pipeline(feed->run, false)) &&
-           feed_other_pages(feed, feed->covered);
+    bool staged = stage_chunk(feed, &pass_full);
+    unpin_map(feed);
+    return staged && (!pass_full || run_pipeline(feed->run, false)) && feed_other_pages(feed, feed->covered);
 }
 
-bool feed_chunks(ChunkFeed *feed) {
-    for (uint32 chunk = 0; Size(chunk) * pages_per_chunk < feed->nblocks; ++chunk) {
-        if (feed->cacheable && chunk == feed->first_ahead + feed->nahead &&
-            (!stage_ahead(feed, chunk) || !feed_missing(feed)))
+bool feed_chunk(SourceScan *scan, const ChunkAhead *ahead) {
+    ChunkFeed *feed = scan->feeds[ahead->relation];
+    go_to_chunk(feed, ahead->question.chunk);
+    if (!ahead->held)
+        return feed_alone(feed);
+    take_covered(feed, ahead);
+    return feed_other_pages(feed, feed->covered);
+}
+
+// Lets go of the relations before the one that the scan is in.
+void end_feeds(SourceScan *scan, int end) {
+    for (int i = 0; i < end; ++i)
+        if (scan->feeds[i]) {
+            end_chunks(scan->feeds[i]);
+            scan->feeds[i] = nullptr;
+        }
+}
+
+bool feed_scan(SourceScan *scan, int source) {
+    do {
+        if (!stage_ahead(scan, source) || !feed_missing(scan))
             return false;
-        go_to_chunk(feed, chunk);
-        if (feed->cacheable && feed->ahead[chunk - feed->first_ahead].fed)
-            continue;
-        if (feed->cacheable && is_held(feed) ? !feed_other_pages(feed, feed->covered) : !feed_alone(feed))
-            return false;
-    }
+        for (uint32 i = 0; i < scan->nahead; ++i)
+            if (!scan->ahead[i].fed && !feed_chunk(scan, &scan->ahead[i]))
+                return false;
+        end_feeds(scan, scan->relation);
+    } while (scan->nahead > 0);
     return true;
-}
-
-bool feed_one(FragmentRun *run, int source, const SourceRelation *from) {
-    MemoryContext context = AllocSetContextCreate(run->context, "GpuScan feed", ALLOCSET_DEFAULT_SIZES);
-    MemoryContext old = MemoryContextSwitchTo(context);
-    ChunkFeed *feed = begin_chunks(run, from->relation, from->feed, RelationGetNumberOfBlocks(from->relation));
-    feed->source = source;
-    feed->from = from;
-    pgstat_count_heap_scan(from->relation);
-    bool fed = feed_chunks(feed);
-    end_chunks(feed);
-    MemoryContextSwitchTo(old);
-    MemoryContextDelete(context);
-    return fed;
 }
 
 } // namespace
 
 bool feed_relations(FragmentRun *run, int source) {
-    const SourceRelations *relations = &run->relations[source];
+    MemoryContext context = AllocSetContextCreate(run->context, "GpuScan feed", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(context);
+    SourceScan *scan = static_cast<SourceScan *>(palloc0(sizeof(SourceScan)));
+    scan->run = run;
+    scan->nrelations = run->relations[source].count;
+    scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));
     batch_begin(run, source);
-    for (int i = 0; i < relations->count; ++i)
-        if (!feed_one(run, source, &relations->at[i]))
-            return false;
-    return batch_flush(run);
+    bool fed = feed_scan(scan, source) && batch_flush(run);
+    end_feeds(scan, scan->nrelations);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return fed;
 }
 
 } // namespace gpuscan

@@ -1,10 +1,10 @@
-// Feeding a relation with parallel workers: one process finds, pins and checks some million pages a second, the link to a
+// Feeding a source's relations with parallel workers: one process finds, pins and checks some million pages a second, the link to a
 // GPU takes six.
 //
-//   leader    shares its session's source (Share), starts workers of PostgreSQL's parallel infrastructure (so they have its
+//   leader    shares its session's feeds of the relations that lack chunks (Share), starts workers of PostgreSQL's parallel infrastructure (so they have its
 //             transaction, locks and settings, count against max_parallel_workers, report their errors to it and end with
 //             it), and then takes chunks itself
-//   worker    takes a request slot of its own, joins the source (Join), and brings one chunk after the other into the
+//   worker    takes a request slot of its own, joins the feed of the relation whose turn it is (Join), and brings one chunk after the other into the
 //             leader's session by the rules of feed_relation.cpp. What it looks at is younger than the leader's snapshot,
 //             because it was started after that was taken
 //   chunks    are taken from one counter. For each that a worker has brought, `covered` says for which pages; the leader
@@ -27,18 +27,22 @@ namespace {
 constexpr double default_rows_per_page = 100;
 constexpr long longest_sleep = 20; // ms
 
-constexpr uint64 key_team = 1, key_buffer_usage = 2, key_wal_usage = 3;
+constexpr uint64 key_team = 1, key_buffer_usage = 2, key_wal_usage = 3, key_relations = 4;
+
+struct TeamRelation {
+    Oid relid;
+    BlockNumber nblocks;
+    uint64 ticket;
+};
 
 struct TeamChunk {
+    uint32 relation; // of the team's
     uint32 chunk;
     pg_atomic_uint32 brought; // by a worker
     uint8 covered[bitmap_bytes_aligned];
 };
 
 struct Team {
-    Oid relid;
-    BlockNumber nblocks;
-    uint64 ticket;
     uint32 nchunks;
     pg_atomic_uint32 next;    // chunk to be taken
     pg_atomic_uint32 passes;  // that the leader has run
@@ -74,9 +78,9 @@ void fail(Team *team, const char *reason) {
     stop_team(team);
 }
 
-bool join(FragmentRun *run, const Team *team) {
+bool join(FragmentRun *run, const TeamRelation *relation) {
     protocol::JoinRequest head = {};
-    head.ticket = team->ticket;
+    head.ticket = relation->ticket;
     memcpy(device_input(run->connection), &head, sizeof head);
     return request(run, protocol::Command::Join, sizeof head, 0);
 }
@@ -87,16 +91,48 @@ void wait_for_room(Team *team, uint32 passes) {
     ConditionVariableCancelSleep();
 }
 
-void bring_chunks(Team *team, ChunkFeed *feed) {
+// Chunks come in the order of their relations, so each relation is joined once.
+struct Worker {
+    FragmentRun run;
+    const TeamRelation *relation; // NULL: none yet
+    ChunkFeed *feed;
+};
+
+void leave_relation(Worker *worker) {
+    if (!worker->relation)
+        return;
+    Relation relation = worker->feed->relation;
+    end_chunks(worker->feed);
+    table_close(relation, AccessShareLock);
+    worker->relation = nullptr;
+}
+
+bool go_to_relation(Worker *worker, const TeamRelation *relation) {
+    if (worker->relation == relation)
+        return true;
+    leave_relation(worker);
+    if (!join(&worker->run, relation))
+        return false;
+    worker->feed = begin_chunks(&worker->run, table_open(relation->relid, AccessShareLock), 0, relation->nblocks);
+    worker->relation = relation;
+    return true;
+}
+
+void bring_chunks(Team *team, const TeamRelation *relations, Worker *worker) {
     uint32 i;
     while (take_chunk(team, &i)) {
         TeamChunk *chunk = &team->chunks[i];
         uint32 passes = pg_atomic_read_u32(&team->passes);
         bool pass_full;
         CHECK_FOR_INTERRUPTS();
+        if (!go_to_relation(worker, &relations[chunk->relation])) {
+            fail(team, worker->run.failure);
+            return;
+        }
+        ChunkFeed *feed = worker->feed;
         go_to_chunk(feed, chunk->chunk);
         if (!stage_chunk(feed, &pass_full)) {
-            fail(team, feed->run->failure);
+            fail(team, worker->run.failure);
             return;
         }
         memcpy(chunk->covered, feed->covered, bitmap_bytes_aligned);
@@ -108,31 +144,29 @@ void bring_chunks(Team *team, ChunkFeed *feed) {
     }
 }
 
-void work(Team *team) {
-    FragmentRun run = {};
+void work(Team *team, const TeamRelation *relations) {
+    Worker worker = {};
     const char *reason;
-    run.context = CurrentMemoryContext;
+    worker.run.context = CurrentMemoryContext;
     if (!device_slots_to_spare()) // they are for sessions first
         return;
-    run.connection = device_connect(&reason);
-    if (!run.connection)
+    worker.run.connection = device_connect(&reason);
+    if (!worker.run.connection)
         return;
-    if (join(&run, team)) {
-        Relation relation = table_open(team->relid, AccessShareLock);
-        ChunkFeed *feed = begin_chunks(&run, relation, 0, team->nblocks);
-        bring_chunks(team, feed);
-        end_chunks(feed);
-        table_close(relation, AccessShareLock);
-        pg_atomic_fetch_add_u64(&team->pages_cached, run.report.pages_cached);
-        pg_atomic_fetch_add_u64(&team->pages_decoded, run.report.pages_decoded);
-    }
-    device_disconnect(run.connection);
+    bring_chunks(team, relations, &worker);
+    leave_relation(&worker);
+    pg_atomic_fetch_add_u64(&team->pages_cached, worker.run.report.pages_cached);
+    pg_atomic_fetch_add_u64(&team->pages_decoded, worker.run.report.pages_decoded);
+    device_disconnect(worker.run.connection);
 }
 
 // ---- the leader ----
 
 struct Leader {
-    ChunkFeed *feed;
+    FragmentRun *run;
+    ChunkFeed **feeds; // by relation of the team
+    uint32 nrelations;
+    bool *delivered; // by relation: something that has not been collected
     Team *team;
     ParallelContext *parallel;
     bool *settled; // per chunk: fed in full, or about to be
@@ -142,7 +176,7 @@ struct Leader {
 
 // A pass makes room, wherever it was run.
 bool note_passes(Leader *leader, bool fed) {
-    uint32 passes = leader->feed->run->passes;
+    uint32 passes = leader->run->passes;
     if (pg_atomic_read_u32(&leader->team->passes) != passes) {
         pg_atomic_write_u32(&leader->team->passes, passes);
         ConditionVariableBroadcast(&leader->team->room);
@@ -150,20 +184,30 @@ bool note_passes(Leader *leader, bool fed) {
     return fed;
 }
 
-// Takes what workers have delivered into the session.
-bool collect(Leader *leader) {
-    FragmentRun *run = leader->feed->run;
+// Takes what workers have delivered of a relation into the session.
+bool collect_one(Leader *leader, uint32 relation, bool *pass_full) {
+    FragmentRun *run = leader->run;
     protocol::CollectRequest head = {};
-    head.source = leader->feed->feed;
+    head.source = leader->feeds[relation]->feed;
     memcpy(device_input(run->connection), &head, sizeof head);
+    leader->delivered[relation] = false;
     if (!request(run, protocol::Command::Collect, sizeof head, sizeof(protocol::CollectReply)))
         return false;
-    return !reply_of<protocol::CollectReply>(run)->pass_full || run_pipeline(run, false);
+    *pass_full = reply_of<protocol::CollectReply>(run)->pass_full;
+    return true;
+}
+
+// `all`: not only of the relations of which workers have told.
+bool collect(Leader *leader, bool all) {
+    bool pass_full = false;
+    for (uint32 i = 0; i < leader->nrelations; ++i)
+        if ((all || leader->delivered[i]) && !collect_one(leader, i, &pass_full))
+            return false;
+    return !pass_full || run_pipeline(leader->run, false);
 }
 
 // What workers have brought since the last time.
 bool settle(Leader *leader) {
-    ChunkFeed *feed = leader->feed;
     Team *team = leader->team;
     uint32 nnews = 0;
     for (uint32 i = 0; i < team->nchunks; ++i) {
@@ -172,11 +216,13 @@ bool settle(Leader *leader) {
         leader->settled[i] = true;
         --leader->unsettled;
         leader->news[nnews++] = i;
+        leader->delivered[team->chunks[i].relation] = true;
     }
     pg_read_barrier();
-    bool fed = nnews == 0 || collect(leader);
+    bool fed = nnews == 0 || collect(leader, false);
     for (uint32 n = 0; fed && n < nnews; ++n) {
         const TeamChunk *chunk = &team->chunks[leader->news[n]];
+        ChunkFeed *feed = leader->feeds[chunk->relation];
         go_to_chunk(feed, chunk->chunk);
         fed = feed_other_pages(feed, chunk->covered);
     }
@@ -184,17 +230,17 @@ bool settle(Leader *leader) {
 }
 
 bool take_part(Leader *leader) {
-    ChunkFeed *feed = leader->feed;
     Team *team = leader->team;
     uint32 i;
     while (take_chunk(team, &i)) {
+        ChunkFeed *feed = leader->feeds[team->chunks[i].relation];
         bool pass_full = false;
         go_to_chunk(feed, team->chunks[i].chunk);
         bool fed = stage_chunk(feed, &pass_full);
         leader->settled[i] = true;
         --leader->unsettled;
         fed = fed && feed_other_pages(feed, feed->covered);
-        fed = fed && (!pass_full || (collect(leader) && note_passes(leader, true)));
+        fed = fed && (!pass_full || (collect(leader, true) && note_passes(leader, true)));
         if (!note_passes(leader, fed) || !settle(leader))
             return false;
     }
@@ -220,7 +266,7 @@ bool wait_for_workers(Leader *leader) {
             break;
         if (gone || pg_atomic_read_u32(&leader->team->stopped)) {
             const char *failure = leader->team->failure;
-            return give_up(leader->feed->run, "%s", failure[0] ? failure : "a feeding process ended early");
+            return give_up(leader->run, "%s", failure[0] ? failure : "a feeding process ended early");
         }
         ConditionVariableTimedSleep(&leader->team->progress, longest_sleep, PG_WAIT_EXTENSION);
     }
@@ -229,12 +275,14 @@ bool wait_for_workers(Leader *leader) {
 }
 
 bool lead(Leader *leader) {
-    leader->feed->run->passes = 0;
+    leader->run->passes = 0;
+    leader->delivered = static_cast<bool *>(palloc0(leader->nrelations * sizeof(bool)));
     leader->settled = static_cast<bool *>(palloc0(leader->team->nchunks * sizeof(bool)));
     leader->unsettled = leader->team->nchunks;
     leader->news = static_cast<uint32 *>(palloc(leader->team->nchunks * sizeof(uint32)));
     // A last collection: what has been brought was delivered before.
-    bool fed = take_part(leader) && wait_for_workers(leader) && collect(leader);
+    bool fed = take_part(leader) && wait_for_workers(leader) && collect(leader, true);
+    pfree(leader->delivered);
     pfree(leader->settled);
     pfree(leader->news);
     return fed;
@@ -255,12 +303,10 @@ bool share(ChunkFeed *feed, protocol::ShareReply *reply) {
     return true;
 }
 
-Team *make_team(ParallelContext *parallel, const ChunkFeed *feed, uint64 ticket, const uint32 *chunks, uint32 nchunks) {
+Team *make_team(ParallelContext *parallel, const SourceScan *scan, const uint32 *chunks, const uint32 *relations,
+                uint32 nchunks) {
     Team *team =
         static_cast<Team *>(shm_toc_allocate(parallel->toc, offsetof(Team, chunks) + nchunks * sizeof(TeamChunk)));
-    team->relid = RelationGetRelid(feed->relation);
-    team->nblocks = feed->nblocks;
-    team->ticket = ticket;
     team->nchunks = nchunks;
     pg_atomic_init_u32(&team->next, 0);
     pg_atomic_init_u32(&team->passes, 0);
@@ -272,7 +318,8 @@ Team *make_team(ParallelContext *parallel, const ChunkFeed *feed, uint64 ticket,
     SpinLockInit(&team->lock);
     team->failure[0] = '\0';
     for (uint32 i = 0; i < nchunks; ++i) {
-        team->chunks[i].chunk = chunks[i];
+        team->chunks[i].relation = relations[i];
+        team->chunks[i].chunk = scan->ahead[chunks[i]].question.chunk;
         pg_atomic_init_u32(&team->chunks[i].brought, 0);
     }
     shm_toc_insert(parallel->toc, key_team, team);
@@ -287,30 +334,49 @@ template <typename Usage> Usage *make_usage(ParallelContext *parallel, uint64 ke
 
 } // namespace
 
-int team_size(const ChunkFeed *feed, uint32 nchunks, uint64 npages) {
-    if (!feed->cacheable || IsParallelWorker() || !ActiveSnapshotSet() || !INTERRUPTS_CAN_BE_PROCESSED())
+int team_size(uint32 nchunks, uint64 npages) {
+    if (nchunks == 0 || IsParallelWorker() || !ActiveSnapshotSet() || !INTERRUPTS_CAN_BE_PROCESSED())
         return 0;
     return feed_workers_worth(static_cast<double>(npages), nchunks);
 }
 
-bool feed_with_team(ChunkFeed *feed, const uint32 *chunks, uint32 nchunks, int nworkers) {
-    protocol::ShareReply shared;
-    if (!share(feed, &shared))
-        return false;
-    if (shared.builders <= static_cast<uint32>(nworkers))
-        nworkers = shared.builders > 0 ? static_cast<int>(shared.builders) - 1 : 0;
+bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, int nworkers) {
+    Leader leader = {};
+    leader.run = scan->run;
+    leader.feeds = static_cast<ChunkFeed **>(palloc(nchunks * sizeof(ChunkFeed *)));
+    uint32 *relations = static_cast<uint32 *>(palloc(nchunks * sizeof(uint32))); // by chunk
+    TeamRelation *described = static_cast<TeamRelation *>(palloc0(nchunks * sizeof(TeamRelation)));
+    for (uint32 i = 0; i < nchunks; ++i) {
+        ChunkFeed *feed = scan->feeds[scan->ahead[chunks[i]].relation];
+        if (leader.nrelations == 0 || leader.feeds[leader.nrelations - 1] != feed) {
+            protocol::ShareReply shared;
+            if (!share(feed, &shared))
+                return false;
+            if (shared.builders <= static_cast<uint32>(nworkers))
+                nworkers = shared.builders > 0 ? static_cast<int>(shared.builders) - 1 : 0;
+            TeamRelation *relation = &described[leader.nrelations];
+            relation->relid = RelationGetRelid(feed->relation);
+            relation->nblocks = feed->nblocks;
+            relation->ticket = shared.ticket;
+            leader.feeds[leader.nrelations++] = feed;
+        }
+        relations[i] = leader.nrelations - 1;
+    }
 
     EnterParallelMode();
     ParallelContext *parallel = CreateParallelContext("gpuscan", "gpuscan_feed_worker", nworkers);
+    const Size described_size = leader.nrelations * sizeof(TeamRelation);
     shm_toc_estimate_chunk(&parallel->estimator, offsetof(Team, chunks) + nchunks * sizeof(TeamChunk));
+    shm_toc_estimate_chunk(&parallel->estimator, described_size);
     shm_toc_estimate_chunk(&parallel->estimator, (nworkers + 1) * sizeof(BufferUsage));
     shm_toc_estimate_chunk(&parallel->estimator, (nworkers + 1) * sizeof(WalUsage));
-    shm_toc_estimate_keys(&parallel->estimator, 3);
+    shm_toc_estimate_keys(&parallel->estimator, 4);
     InitializeParallelDSM(parallel);
-    Leader leader = {};
-    leader.feed = feed;
     leader.parallel = parallel;
-    leader.team = make_team(parallel, feed, shared.ticket, chunks, nchunks);
+    leader.team = make_team(parallel, scan, chunks, relations, nchunks);
+    TeamRelation *shared_relations = static_cast<TeamRelation *>(shm_toc_allocate(parallel->toc, described_size));
+    memcpy(shared_relations, described, described_size);
+    shm_toc_insert(parallel->toc, key_relations, shared_relations);
     BufferUsage *buffer_usage = make_usage<BufferUsage>(parallel, key_buffer_usage);
     WalUsage *wal_usage = make_usage<WalUsage>(parallel, key_wal_usage);
     LaunchParallelWorkers(parallel);
@@ -318,7 +384,7 @@ bool feed_with_team(ChunkFeed *feed, const uint32 *chunks, uint32 nchunks, int n
     bool fed = lead(&leader);
     stop_team(leader.team);
     WaitForParallelWorkersToFinish(parallel);
-    RunReport *report = &feed->run->report;
+    RunReport *report = &scan->run->report;
     for (int i = 0; i < parallel->nworkers_launched; ++i)
         InstrAccumParallelQuery(&buffer_usage[i], &wal_usage[i]);
     if (static_cast<uint32>(parallel->nworkers_launched) > report->feed_workers)
@@ -327,6 +393,9 @@ bool feed_with_team(ChunkFeed *feed, const uint32 *chunks, uint32 nchunks, int n
     report->pages_decoded += pg_atomic_read_u64(&leader.team->pages_decoded);
     DestroyParallelContext(parallel);
     ExitParallelMode();
+    pfree(leader.feeds);
+    pfree(relations);
+    pfree(described);
     return fed;
 }
 
@@ -342,7 +411,7 @@ void gpuscan_feed_worker(dsm_segment *, shm_toc *toc) {
     BufferUsage *buffer_usage = static_cast<BufferUsage *>(shm_toc_lookup(toc, key_buffer_usage, false));
     WalUsage *wal_usage = static_cast<WalUsage *>(shm_toc_lookup(toc, key_wal_usage, false));
     InstrStartParallelQuery();
-    work(team);
+    work(team, static_cast<const TeamRelation *>(shm_toc_lookup(toc, key_relations, false)));
     InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber], &wal_usage[ParallelWorkerNumber]);
 }
 }

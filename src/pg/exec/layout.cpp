@@ -11,6 +11,8 @@
 namespace gpuscan {
 namespace {
 
+constexpr int full_message = protocol::slot_buffer_size / 2; // bytes of definitions that are sent together
+
 struct KeyAttribute {
     uint32 typid;
     int32 typmod;
@@ -134,41 +136,51 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
 }
 
 // `from` NULL: rows come from elsewhere, if any.
-bool send_definition(FragmentRun *run, int source, const SourceRelation *from) {
-    const FragmentSource *described = &run->fragment->sources[source];
+bool append_definition(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {
     protocol::DefineSourceRequest head = {};
-    StringInfoData message;
-    initStringInfo(&message);
-
     head.source = source;
     if (from) {
         head.feed = from == run->relations[source].at ? 0 : from->feed;
-        head.ncolumns = described->ncolumns;
+        head.ncolumns = run->fragment->sources[source].ncolumns;
         head.locator = locator_of(from->relation);
         relation_path(head.path, sizeof head.path, from->relation->rd_locator);
     }
-    appendBinaryStringInfo(&message, reinterpret_cast<const char *>(&head), sizeof head);
-    pad(&message);
-    if (from && !append_columns(run, &message, source, from))
-        return false;
-    if (message.len > static_cast<int>(protocol::slot_buffer_size))
-        return give_up(run, "the columns of %s take too long to describe", described->alias);
-    memcpy(device_input(run->connection), message.data, message.len);
-    Size size = message.len;
-    pfree(message.data);
-    return request(run, protocol::Command::DefineSource, size, 0);
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
+    pad(message);
+    return !from || append_columns(run, message, source, from);
+}
+
+bool send_definitions(FragmentRun *run, const StringInfo message) {
+    if (message->len > static_cast<int>(protocol::slot_buffer_size))
+        return give_up(run, "a table's columns take too long to describe");
+    memcpy(device_input(run->connection), message->data, message->len);
+    return request(run, protocol::Command::DefineSource, message->len, 0);
 }
 
 } // namespace
 
 bool define_source(FragmentRun *run, int source) {
     const SourceRelations *relations = &run->relations[source];
-    if (relations->count == 0)
-        return send_definition(run, source, nullptr);
-    for (int i = 0; i < relations->count; ++i)
-        if (!send_definition(run, source, &relations->at[i]))
+    StringInfoData message;
+    initStringInfo(&message);
+    if (relations->count == 0 && !append_definition(run, &message, source, nullptr))
+        return false;
+    int last = 0; // where the last definition begins
+    for (int i = 0; i < relations->count; ++i) {
+        if (message.len > full_message) {
+            if (!send_definitions(run, &message))
+                return false;
+            resetStringInfo(&message);
+        } else if (i > 0) {
+            reinterpret_cast<protocol::DefineSourceRequest *>(message.data + last)->more = 1;
+        }
+        last = message.len;
+        if (!append_definition(run, &message, source, &relations->at[i]))
             return false;
-    return true;
+    }
+    bool defined = send_definitions(run, &message);
+    pfree(message.data);
+    return defined;
 }
 
 } // namespace gpuscan

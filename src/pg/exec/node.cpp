@@ -29,6 +29,8 @@ void open_sources(GpuScanState *state) {
     FragmentRun *run = &state->run;
     EState *estate = state->css.ss.ps.state;
     uint32 feeds = fragment->nsources;
+    const bool runs = !(state->eflags & EXEC_FLAG_EXPLAIN_ONLY);
+    const Bitmapset *pruned = runs ? pruned_leaves(state) : nullptr;
     run->relations = static_cast<SourceRelations *>(palloc0(sizeof(SourceRelations) * (fragment->nsources + 1)));
     run->children = static_cast<PlanState **>(palloc0(sizeof(PlanState *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i) {
@@ -37,8 +39,8 @@ void open_sources(GpuScanState *state) {
             Plan *plan = static_cast<Plan *>(list_nth(plan_of(state)->custom_plans, source->child));
             run->children[i] = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
             state->css.custom_ps = lappend(state->css.custom_ps, run->children[i]);
-        } else if (!(state->eflags & EXEC_FLAG_EXPLAIN_ONLY)) {
-            open_relations(fragment, i, estate, &feeds, &run->relations[i]);
+        } else if (runs) {
+            open_relations(fragment, i, estate, pruned, &feeds, &run->relations[i]);
         }
     }
 }
@@ -297,13 +299,23 @@ static Node *create_gpuscan_state(CustomScan *) {
 const CustomScanMethods gpuscan_scan_methods = {"GpuScan", create_gpuscan_state};
 
 PlanState *init_fallback(GpuScanState *state, int eflags) {
+    start_fallback(state, eflags);
+    if (state->fallback_shown)
+        return state->fallback;
+    MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+    state->css.custom_ps = lcons(state->fallback, state->css.custom_ps);
+    state->fallback_shown = true;
+    MemoryContextSwitchTo(old);
+    return state->fallback;
+}
+
+PlanState *start_fallback(GpuScanState *state, int eflags) {
     if (state->fallback)
         return state->fallback;
     EState *estate = state->css.ss.ps.state;
     MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
     Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
     state->fallback = ExecInitNode(plan, estate, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-    state->css.custom_ps = lcons(state->fallback, state->css.custom_ps);
     if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
         elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
              state->fragment->nfallback);

@@ -58,7 +58,8 @@ void add_relation(const FragmentSource *source, Relation parent, Relation relati
 
 } // namespace
 
-void open_relations(const Fragment *fragment, int source, EState *estate, uint32 *feeds, SourceRelations *relations) {
+void open_relations(const Fragment *fragment, int source, EState *estate, const Bitmapset *pruned, uint32 *feeds,
+                    SourceRelations *relations) {
     const FragmentSource *from = &fragment->sources[source];
     Relation parent = executor_relation(estate, from->rti);
     relations->at = static_cast<SourceRelation *>(palloc(sizeof(SourceRelation) * (list_length(from->leaves) + 1)));
@@ -71,7 +72,7 @@ void open_relations(const Fragment *fragment, int source, EState *estate, uint32
     ListCell *cell;
     foreach (cell, from->leaves) {
         Index rti = static_cast<Index>(lfirst_int(cell));
-        if (!is_pruned(estate, rti))
+        if (!is_pruned(estate, rti) && !bms_is_member(lfirst_int(cell), pruned))
             add_relation(from, parent, executor_relation(estate, rti), relations->count == 0 ? source : (*feeds)++,
                          relations);
     }

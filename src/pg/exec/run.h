@@ -169,8 +169,9 @@ char *program_with_constants(FragmentRun *run);
 
 // ---- relations.cpp ----
 
-// Opens what a source reads; `feeds`: the next number of a feed.
-void open_relations(const Fragment *fragment, int source, EState *estate, uint32 *feeds, SourceRelations *relations);
+// Opens what a source reads, without the leaves in `pruned`; `feeds`: the next number of a feed.
+void open_relations(const Fragment *fragment, int source, EState *estate, const Bitmapset *pruned, uint32 *feeds,
+                    SourceRelations *relations);
 // The same for the only source of a fragment that nobody has planned.
 void use_relation(const Fragment *fragment, Relation relation, SourceRelations *relations);
 

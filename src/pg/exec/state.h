@@ -21,12 +21,20 @@ struct GpuScanState {
     RowTargets targets;     // of rows
     TupleTableSlot *result; // rows go here at once: the projection only chooses columns; else NULL
     PlanState *fallback;    // NULL until it is needed
+    bool fallback_shown;    // to PostgreSQL, as a child
     const char *fallback_reason;
     uint64 executions;
 };
 
-// Makes the CPU plan's state if it is not there yet, and shows it to PostgreSQL as a child.
+// Makes the CPU plan's state if it is not there yet.
+PlanState *start_fallback(GpuScanState *state, int eflags);
+// ... and shows it to PostgreSQL as a child.
 PlanState *init_fallback(GpuScanState *state, int eflags);
+
+// ---- prune.cpp ----
+
+// Range table indexes of leaves that no row of this execution can be in, as far as PostgreSQL's plan tells.
+Bitmapset *pruned_leaves(GpuScanState *state);
 
 void explain_node(GpuScanState *state, List *ancestors, ExplainState *es);
 

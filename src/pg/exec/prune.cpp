@@ -1,0 +1,99 @@
+// Which leaves does this execution not need? What only parameters decide, PostgreSQL's Append decides when it starts.
+//
+// 18: for the whole statement, before any node starts; the executor's state has the result (is_pruned in compat.h).
+// Before: when the Append itself starts. The CPU plan that the node carries has that Append above the same leaves, so it is
+// started, and the leaves that stand below its Append but have no state are those that were pruned. An Append prunes only what
+// holds no row that its own scans let pass, and the CPU plan delivers what the device delivers: nothing can be missed.
+//
+// Pruning by values that become known only while the statement runs (subqueries, joins) is not done; there the filters do.
+#include "pg/exec/state.h"
+
+namespace gpuscan {
+namespace {
+
+bool prunes_at_start(const PartitionPruneInfo *info) {
+    if (!info)
+        return false;
+    ListCell *cell, *inner;
+    foreach (cell, info->prune_infos)
+        foreach (inner, static_cast<List *>(lfirst(cell)))
+            if (static_cast<const PartitionedRelPruneInfo *>(lfirst(inner))->initial_pruning_steps != NIL)
+                return true;
+    return false;
+}
+
+// Leaves below an Append that prunes.
+Bitmapset *prunable(const Plan *plan, bool below, Bitmapset *found) {
+    if (!plan)
+        return found;
+    check_stack_depth();
+    const PartitionPruneInfo *info = nullptr;
+    const List *children = NIL;
+    switch (nodeTag(plan)) {
+    case T_Append:
+        children = reinterpret_cast<const Append *>(plan)->appendplans;
+        info = prune_info_of(reinterpret_cast<const Append *>(plan));
+        break;
+    case T_MergeAppend:
+        children = reinterpret_cast<const MergeAppend *>(plan)->mergeplans;
+        info = prune_info_of(reinterpret_cast<const MergeAppend *>(plan));
+        break;
+    case T_SeqScan:
+    case T_IndexScan:
+    case T_IndexOnlyScan:
+    case T_BitmapHeapScan:
+    case T_TidScan:
+    case T_TidRangeScan:
+        if (below)
+            found = bms_add_member(found, static_cast<int>(reinterpret_cast<const Scan *>(plan)->scanrelid));
+        break;
+    default:
+        break;
+    }
+    below = below || prunes_at_start(info);
+    ListCell *cell;
+    foreach (cell, children)
+        found = prunable(static_cast<const Plan *>(lfirst(cell)), below, found);
+    return prunable(plan->righttree, below, prunable(plan->lefttree, below, found));
+}
+
+struct Started {
+    Bitmapset *scanned;
+};
+
+bool note_started(PlanState *state, void *context) {
+    Started *started = static_cast<Started *>(context);
+    switch (nodeTag(state->plan)) {
+    case T_SeqScan:
+    case T_IndexScan:
+    case T_IndexOnlyScan:
+    case T_BitmapHeapScan:
+    case T_TidScan:
+    case T_TidRangeScan:
+        started->scanned =
+            bms_add_member(started->scanned, static_cast<int>(reinterpret_cast<const Scan *>(state->plan)->scanrelid));
+        break;
+    default:
+        break;
+    }
+    return walk_states(state, note_started, context);
+}
+
+} // namespace
+
+Bitmapset *pruned_leaves(GpuScanState *state) {
+    bool has_leaves = false;
+    for (int i = 0; i < state->fragment->nsources; ++i)
+        has_leaves = has_leaves || state->fragment->sources[i].leaves != NIL;
+    if (!has_leaves)
+        return nullptr;
+    const CustomScan *node = reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan);
+    Bitmapset *leaves = prunable(static_cast<const Plan *>(linitial(node->custom_plans)), false, nullptr);
+    if (bms_is_empty(leaves))
+        return nullptr;
+    Started started = {};
+    note_started(start_fallback(state, state->eflags), &started);
+    return bms_difference(leaves, started.scanned);
+}
+
+} // namespace gpuscan
