@@ -10,7 +10,7 @@ VACUUM (FREEZE, ANALYZE) dim;
 
 SELECT check_prepared('device', 'SELECT count(*), sum(v) FROM t WHERE g = $1', '(int)', '(3)', '(0)', '(99)', '(NULL)');
 SELECT check_prepared('device', 'SELECT g, count(*), sum(v) FROM t WHERE id BETWEEN $1 AND $2 GROUP BY g', '(int, int8)', '(3, 50)', '(1, 100000000000)', '(NULL, 7)', '(70, 60)');
-SELECT check_prepared('custom', 'SELECT sum(n * $1), min(n) FROM t WHERE n > $2', '(numeric(4,2), numeric(10,4))', '(1.5, 3.1234)', '(NULL, 0)', '(-0.25, 99999)');
+SELECT check_prepared('device', 'SELECT sum(n * $1), min(n) FROM t WHERE n > $2', '(numeric(4,2), numeric(10,4))', '(1.5, 3.1234)', '(NULL, 0)', '(-0.25, 99999)');
 SELECT check_prepared('device', 'SELECT count(*), approx(sum(f * $1)) FROM t WHERE f < $2', '(float8, float8)', '(1, 10)', '(0.5, ''NaN'')', '(2, ''Infinity'')', '(NULL, NULL)');
 SELECT check_prepared('device', 'SELECT count(*), sum(id), max(s) FROM t WHERE s = $1', '(text)', '(''s3'')', '('''')', '(NULL)', '(''nowhere'')');
 SELECT check_prepared('custom', 'SELECT s, count(*) FROM t WHERE s LIKE $1 AND d >= $2 GROUP BY s', '(text, date)', '(''s1%'', ''2023-01-15'')', '(''%'', ''-infinity'')', '(NULL, ''2023-01-01'')');

@@ -98,6 +98,19 @@ EXECUTE p(2, 'word 1');
 EXECUTE p(NULL, 'word 1');
 RESET plan_cache_mode;
 RESET gpuscan.offload;
+-- Numerics without a scale of their own: parameters, the values of subqueries that run once, columns of CPU plans.
+CREATE TABLE num (id int, n numeric(8,2), m numeric(5,0), w numeric(30,6), l numeric(36,2), i8 int8);
+INSERT INTO num SELECT i, x, x % 10000, x, x, x::int8 FROM unnest('{0, 1, -1, 1.23, -1.23, 1.24, -1.24, 0.01, -0.01, 99999.99, -99999.99, 5000, 4999.99, 9999.99, 10000, 10000.01, 3.5, NULL}'::numeric[]) WITH ORDINALITY x(x, i);
+INSERT INTO num SELECT 99, NULL, NULL, x, x * 1e9, 9223372036854775807 * sign(x) FROM unnest('{999999999999999999999999.999999, -999999999999999999999999.999999}'::numeric[]) x;
+CREATE TABLE bare (id int, x numeric);
+INSERT INTO bare SELECT i, x FROM unnest('{0, 1, -1, 1.23, 1.230000, 1.234, -1.234, 1.2300000000000000000000000000000000000000000000000001, 1e-20, -1e-20, 1e-300, 3.5, 5000, 4999.99, 9999.995, 9999.9999, 99999.99, 99999.995, 100000, 1e23, 999999999999999999999999.999999, 999999999999999999999999.9999999, 1e24, 1e36, 1e37, 99999999999999999999999999999999999999, 1e38, -1e38, 1e40, -1e40, 1e1000, 9223372036854775807, 9223372036854775808, NaN, Infinity, -Infinity, NULL}'::numeric[]) WITH ORDINALITY x(x, i);
+VACUUM (FREEZE, ANALYZE) num, bare;
+SELECT check_matrix('SELECT b.id FROM bare b, LATERAL (SELECT count(*) FROM num WHERE %s %s b.x) y WHERE y.count > 1', '{n, m, w, l, i8, n + w, n * m, "CASE WHEN id > 3 THEN n END"}', '{<, <=, =, <>, >=, >}');
+SELECT check_matrix('SELECT count(*), min(id), max(id) FROM num WHERE (SELECT x FROM bare WHERE id = %2$s) %1$s n AND (m %1$s (SELECT x FROM bare WHERE id = %2$s)) IS NOT TRUE', '{<, <=, =, <>, >=, >}', '{1, 4, 6, 7, 8, 10, 13, 16, 17, 23, 29, 30, 34, 35, 36, 37}');
+CREATE TABLE join_on AS SELECT n.id, b.id AS b FROM num n, bare b;
+VACUUM (FREEZE, ANALYZE) join_on;
+SELECT check_matrix('SELECT count(*), sum(num.id), sum(x.id) FROM join_on JOIN num ON num.id = join_on.id JOIN (SELECT id, x FROM bare OFFSET 0) x ON join_on.b = x.id AND num.%s %s x.x', '{n, m, w, l}', '{<, <=, =, <>, >=, >}');
+SELECT check_prepared('device', 'SELECT count(*), sum(n) FROM num WHERE n < $1 AND w >= $2', '(numeric, numeric)', '(1.234, -1.2341)', '(1e30, -1e30)', '(1.23, 1.23)');
 -- statements that write
 CREATE TABLE target (id int, x bigint);
 SET gpuscan.offload = force;

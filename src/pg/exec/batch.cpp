@@ -100,8 +100,11 @@ bool batch_add(FragmentRun *run, const Datum *values, const bool *nulls) {
         }
         ir::Value value = {};
         const char *reason = nullptr;
-        if (!nulls[i] &&
-            !encode_value(values[i], column->column->typid, type, column->column->scale, true, &value, &reason))
+        const FragmentColumn *as = column->column;
+        bool encoded = nulls[i] || (as->rounding == Rounding::None
+                                        ? encode_value(values[i], as->typid, type, as->scale, true, &value, &reason)
+                                        : encode_rounded(values[i], type, as->scale, as->rounding, &value, &reason));
+        if (!encoded)
             return give_up(run, "%s", reason);
         store_value(column->values + row * type_width(type), type, &value);
     }

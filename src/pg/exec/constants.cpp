@@ -26,7 +26,10 @@ char *program_with_constants(FragmentRun *run) {
             continue;
         ir::Value value;
         const char *reason = nullptr;
-        if (!encode_value(datum, from->typid, from->type, from->scale, false, &value, &reason)) {
+        bool encoded = from->rounding == Rounding::None
+                           ? encode_value(datum, from->typid, from->type, from->scale, false, &value, &reason)
+                           : encode_rounded(datum, from->type, from->scale, from->rounding, &value, &reason);
+        if (!encoded) {
             give_up(run, "a parameter cannot be used on the device: %s", reason);
             return nullptr;
         }

@@ -10,9 +10,11 @@
 namespace gpuscan {
 namespace {
 
-constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short = 0x8000, numeric_special = 0xC000;
+constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short = 0x8000, numeric_special = 0xC000,
+                 numeric_special_kind = 0xF000, numeric_minus_infinity = 0xF000;
 
 struct NumericParts {
+    uint16 special; // 0; or NaN, Infinity, -Infinity
     bool negative;
     int dscale, weight, ndigits;
     const char *digits; // int16 each, not aligned
@@ -34,9 +36,10 @@ bool read_parts(const struct varlena *value, NumericParts *parts, const char **r
     }
     memcpy(&header, data, sizeof header);
     int header_size = sizeof header;
+    *parts = NumericParts{};
     if ((header & numeric_kind) == numeric_special) {
-        *reason = "a numeric value is NaN or infinite";
-        return false;
+        parts->special = header & numeric_special_kind;
+        return true;
     }
     if ((header & numeric_kind) == numeric_short) {
         parts->negative = (header & 0x2000) != 0;
@@ -95,12 +98,70 @@ bool scale_digits(const NumericParts *parts, int32 scale, int128 *to) {
     return true;
 }
 
+// The digits' value times 10^scale without its fraction, at most `limit`, which counts as exact.
+int128 cut_digits(const NumericParts *parts, int32 scale, int128 limit, bool *exact) {
+    static const int powers[] = {1, 10, 100, 1000, 10000};
+    const int full = scale / 4, rest = scale % 4; // base-10000 digits after the point, and decimal ones of the next
+    int128 value = 0;
+    *exact = true;
+    for (int i = 0; i < parts->ndigits || i <= parts->weight + full + (rest > 0 ? 1 : 0); ++i) {
+        int digit = i < parts->ndigits ? digit_at(parts, i) : 0;
+        int kept = i <= parts->weight + full ? 4 : i == parts->weight + full + 1 ? rest : 0;
+        if (digit % powers[4 - kept] != 0)
+            *exact = false;
+        if (kept > 0 && !multiply_add(&value, powers[kept], digit / powers[4 - kept])) {
+            *exact = true;
+            return limit;
+        }
+    }
+    if (value > limit)
+        *exact = true;
+    return value > limit ? limit : value;
+}
+
+int128 round_parts(const NumericParts *parts, int32 scale, Rounding rounding, int128 limit) {
+    bool exact;
+    int128 value = cut_digits(parts, scale, limit, &exact);
+    if (parts->negative)
+        value = -value;
+    if (exact)
+        return value;
+    switch (rounding) {
+    case Rounding::Up:
+        return parts->negative || value == limit ? value : value + 1;
+    case Rounding::Down:
+        return !parts->negative || value == -limit ? value : value - 1;
+    default:
+        return limit;
+    }
+}
+
 } // namespace
+
+bool encode_rounded(Datum value, Type type, int32 scale, Rounding rounding, ir::Value *to, const char **reason) {
+    int128 limit = 1; // no number of so many digits reaches it
+    for (int i = 0; i < (type == Type::I64 ? 18 : 38); ++i)
+        limit *= 10;
+    struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
+    NumericParts parts;
+    bool encoded = read_parts(packed, &parts, reason);
+    if (encoded && parts.special != 0)
+        set_wide(to, parts.special == numeric_minus_infinity ? -limit : limit);
+    else if (encoded)
+        set_wide(to, round_parts(&parts, scale, rounding, limit));
+    if (reinterpret_cast<Pointer>(packed) != DatumGetPointer(value))
+        pfree(packed);
+    return encoded;
+}
 
 bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, const char **reason) {
     struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
     NumericParts parts;
     bool encoded = read_parts(packed, &parts, reason);
+    if (encoded && parts.special != 0) {
+        *reason = "a numeric value is NaN or infinite";
+        encoded = false;
+    }
     if (encoded && exact_scale && parts.dscale != scale) {
         *reason = "a numeric value has another scale than its column";
         encoded = false;

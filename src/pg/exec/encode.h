@@ -18,6 +18,9 @@ void store_value(char *to, Type type, const ir::Value *value);
 // shown); else only its value must fit. False with the reason.
 bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, const char **reason);
 
+// A numeric for a comparison with numbers of type I64 (at most 18 digits) or I128 (at most 38) and this scale.
+bool encode_rounded(Datum value, Type type, int32 scale, Rounding rounding, ir::Value *to, const char **reason);
+
 // A numeric of exactly this value and display scale.
 Datum make_numeric(int128 value, int32 scale);
 

@@ -813,6 +813,25 @@ static Bitmapset *inner_relations(Node *from) {
     return result;
 }
 
+// Is there a subquery in it that PostgreSQL evaluates more than once?
+static bool is_by_row(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, SubLink) && (reinterpret_cast<SubLink *>(node)->testexpr != nullptr ||
+                               contain_vars_of_level(reinterpret_cast<SubLink *>(node)->subselect, 1)))
+        return true;
+    return walk_expression(node, is_by_row, context);
+}
+
+static bool has_subquery_by_row(const List *conjuncts) {
+    ListCell *cell;
+    foreach (cell, conjuncts)
+        if (!is_join_already(static_cast<const Node *>(lfirst(cell))) &&
+            is_by_row(static_cast<Node *>(lfirst(cell)), nullptr))
+            return true;
+    return false;
+}
+
 static void rewrite_where(Level *level) {
     List *conjuncts = NIL;
     ListCell *cell;
@@ -849,7 +868,7 @@ static bool rewrite_level(Query *query) {
     // A row may meet a condition now that another one has kept from it.
     if (joins_are_harmless_with_links(query, reinterpret_cast<Node *>(query->jointree)))
         rewrite_where(&level);
-    else
+    else if (has_subquery_by_row(level.conjuncts))
         refuse("a subquery per row, or a condition beside it, reads more than plain tables or could raise an error");
     if (!query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
         query->groupingSets == NIL && query->havingQual == nullptr)

@@ -18,6 +18,14 @@
 
 namespace gpuscan {
 
+// What becomes of a numeric that the device's type and scale cannot hold.
+enum class Rounding : uint8 {
+    None,        // the CPU plan
+    Up,          // for one comparison: the next number above; beyond all numbers the end of the type
+    Down,        //
+    OrElsewhere, // for an equality: a number that the other side never is
+};
+
 // One column that a source delivers to the device.
 struct FragmentColumn {
     AttrNumber attnum; // of the relation (a parent: of the parent); of a CPU plan: its target list position (from 1)
@@ -26,7 +34,8 @@ struct FragmentColumn {
     Oid collation;
     Type type;
     Codec codec;
-    int32 scale;   // numeric: digits after the point; else 0
+    int32 scale; // numeric: digits after the point; else 0
+    Rounding rounding;
     bool nullable; // false: NOT NULL is declared (and no outer join nulls it)
 };
 
@@ -57,6 +66,7 @@ struct FragmentConstant {
     Oid typid;
     Type type;
     int32 scale;
+    Rounding rounding;
 };
 
 enum class LookupKind {

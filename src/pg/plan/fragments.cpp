@@ -236,6 +236,7 @@ static List *ordered_quals(PlannerInfo *root, const List *infos) {
         quals[i].security_level = info->security_level;
         quals[i].cost = cost.per_tuple;
         quals[i].rank = (selectivity - 1) / (cost.per_tuple + cpu_operator_cost);
+        quals[i].raises = true; // unless told otherwise
         probe_qual(info->clause, &quals[i].raises);
     }
     sort_quals(quals, count, before_in_postgres);
@@ -314,12 +315,21 @@ static const char *join_name(JoinType type) {
     }
 }
 
+// A numeric column without precision and scale can be compared, but has no form in which it could be a key.
+static bool is_unscaled_column(Node *side) {
+    int precision, scale;
+    Expr *bare = strip_relabels(reinterpret_cast<Expr *>(side));
+    return IsA(bare, Var) && exprType(reinterpret_cast<Node *>(bare)) == NUMERICOID &&
+           !numeric_typmod(exprTypmod(reinterpret_cast<Node *>(bare)), &precision, &scale);
+}
+
 // An equality with one side over the inner relation alone and the other one over outer relations alone.
 static bool is_equi_join(const RestrictInfo *info, Relids outer, Relids inner) {
     if (!IsA(info->clause, OpExpr) || info->pseudoconstant)
         return false;
     OpExpr *clause = reinterpret_cast<OpExpr *>(info->clause);
-    if (list_length(clause->args) != 2)
+    if (list_length(clause->args) != 2 || is_unscaled_column(static_cast<Node *>(linitial(clause->args))) ||
+        is_unscaled_column(static_cast<Node *>(lsecond(clause->args))))
         return false;
     bool sides = (bms_is_subset(info->left_relids, outer) && bms_is_subset(info->right_relids, inner)) ||
                  (bms_is_subset(info->right_relids, outer) && bms_is_subset(info->left_relids, inner));

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "pg/plan/refusal.h"
-#include "pg/plan/translate.h"
+#include "pg/plan/translate_parts.h"
 
 namespace gpuscan {
 
@@ -309,6 +309,9 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Valu
         return refuse("function %s with these arguments", format_procedure(funcid));
     if (!may_execute(t, funcid))
         return false;
+    if (builtin->form == Form::Compare &&
+        (is_unscaled(t, static_cast<Expr *>(linitial(args))) || is_unscaled(t, static_cast<Expr *>(lsecond(args)))))
+        return translate_unscaled_comparison(t, builtin->op, args, out);
     SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(node)));
     Value a, b;
     if (!translate(t, static_cast<Expr *>(linitial(args)), &a))

@@ -74,7 +74,9 @@ static int find_source(Translation *t, Index rti) {
 
 static int find_column(TranslatedSource *source, const Var *var, const FragmentColumn &described) {
     for (int i = 0; i < source->varattnos.count; ++i)
-        if (source->varattnos[i] == var->varattno)
+        if (source->varattnos[i] == var->varattno && source->columns[i].rounding == described.rounding &&
+            (described.rounding == Rounding::None ||
+             (source->columns[i].scale == described.scale && source->columns[i].type == described.type)))
             return i;
     FragmentColumn column = described;
     column.attnum = var->varattno;
@@ -98,6 +100,31 @@ static int payload_position(TranslatedSource *source, int column) {
     return append(&source->payload, column);
 }
 
+// The column as the pipeline at hand sees it: its own source's, or the payload of a join.
+static bool column_node(Translation *t, int source, int position, Type type, ir::Index *node) {
+    int step = 0, at = position;
+    if (source != t->pipeline) {
+        if (t->pipeline != 0)
+            return refuse("a build side needs a column of another relation");
+        step = source;
+        at = payload_position(&t->sources[source], position);
+    }
+    *node = add_expr(t, ir::Op::Column, type, static_cast<ir::Index>(step), static_cast<ir::Index>(at));
+    return true;
+}
+
+bool add_rounded_column(Translation *t, int source, const Var *var, Type type, int32 scale, Rounding rounding,
+                        ir::Index *node) {
+    FragmentColumn column{};
+    column.typid = NUMERICOID;
+    column.typmod = -1;
+    column.type = type;
+    column.codec = Codec::Numeric;
+    column.scale = scale;
+    column.rounding = rounding;
+    return column_node(t, source, find_column(&t->sources[source], var, column), type, node);
+}
+
 bool translate_column(Translation *t, Var *var, Value *out) {
     if (var->varlevelsup != 0)
         return refuse("a column of an outer query");
@@ -112,24 +139,19 @@ bool translate_column(Translation *t, Var *var, Value *out) {
     int source = t->probing ? 0 : find_source(t, static_cast<Index>(var->varno));
     if (source < 0)
         return refuse("a column of a relation outside of the fragment");
-    int position = 0, step = 0;
+    int position = 0;
     bool nullable = true;
-    ir::Index at = 0;
-    if (!t->probing) {
-        TranslatedSource *s = &t->sources[source];
-        position = find_column(s, var, column);
-        nullable = s->columns[position].nullable;
-        at = static_cast<ir::Index>(position);
-        if (source != t->pipeline) {
-            if (t->pipeline != 0)
-                return refuse("a build side needs a column of another relation");
-            step = source;
-            at = static_cast<ir::Index>(payload_position(s, position));
-        }
+    ir::Index node;
+    if (t->probing) {
+        node = add_expr(t, ir::Op::Column, column.type, 0, 0);
+    } else {
+        position = find_column(&t->sources[source], var, column);
+        nullable = t->sources[source].columns[position].nullable;
+        if (!column_node(t, source, position, column.type, &node))
+            return false;
     }
     SqlKind kind = sql_kind(column.typid);
-    node_value(out, kind, column.type, add_expr(t, ir::Op::Column, column.type, static_cast<ir::Index>(step), at),
-               nullable);
+    node_value(out, kind, column.type, node, nullable);
     out->source = source;
     out->column = position;
     if (kind == SqlKind::Numeric) {
@@ -220,6 +242,18 @@ bool translate_const(Translation *t, const Const *constant, Value *out) {
     return true;
 }
 
+static ir::Index add_late_constant(Translation *t, FragmentConstant constant) {
+    ir::Index node = add_constant(t, constant.type, 0, true);
+    constant.index = static_cast<int>(t->exprs[static_cast<int>(node)].a);
+    append(&t->late_constants, constant);
+    return node;
+}
+
+bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Rounding rounding, ir::Index *node) {
+    *node = add_late_constant(t, FragmentConstant{0, expr, NUMERICOID, type, scale, rounding});
+    return true;
+}
+
 // A value that is known when the plan starts: PostgreSQL evaluates it, the program gets it as a constant.
 bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
     Oid typid = exprType(reinterpret_cast<Node *>(expr));
@@ -231,13 +265,7 @@ bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
     if (kind == SqlKind::Numeric)
         return refuse("a parameter of type numeric, whose scale is not known at plan time");
     Type type = engine_type(kind);
-    ir::Index node = add_constant(t, type, 0, true);
-    FragmentConstant constant{};
-    constant.index = static_cast<int>(t->exprs[static_cast<int>(node)].a);
-    constant.expr = expr;
-    constant.typid = typid;
-    constant.type = type;
-    append(&t->late_constants, constant);
+    ir::Index node = add_late_constant(t, FragmentConstant{0, expr, typid, type, 0, Rounding::None});
     node_value(out, kind, type, node, true);
     return true;
 }
