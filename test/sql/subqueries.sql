@@ -111,6 +111,16 @@ CREATE TABLE join_on AS SELECT n.id, b.id AS b FROM num n, bare b;
 VACUUM (FREEZE, ANALYZE) join_on;
 SELECT check_matrix('SELECT count(*), sum(num.id), sum(x.id) FROM join_on JOIN num ON num.id = join_on.id JOIN (SELECT id, x FROM bare OFFSET 0) x ON join_on.b = x.id AND num.%s %s x.x', '{n, m, w, l}', '{<, <=, =, <>, >=, >}');
 SELECT check_prepared('device', 'SELECT count(*), sum(n) FROM num WHERE n < $1 AND w >= $2', '(numeric, numeric)', '(1.234, -1.2341)', '(1e30, -1e30)', '(1.23, 1.23)');
+-- HAVING: by the same conjuncts in the same order.
+SELECT rpad(h, 44) || ' ' || check_query(q) FROM
+    (SELECT h, 'SELECT k, count(*), sum(n), min(d) FROM i GROUP BY k HAVING ' || h q
+     FROM unnest('{count(*) > 13, 14 = count(*), count(v) <> 14, 3 < min(v), max(v) <= 38, sum(v) > 270, sum(v) = NULL, sum(n) > 400, sum(n) >= 392.86, sum(n) < 392.861, 392.86 = sum(n), sum(n) = 392.861, sum(n) <> 392.86, sum(n) < ''NaN'', min(n) > 0.2, max(n) < (SELECT avg(n) + 20 FROM i), min(d) = ''2024-01-11'', max(d) > ''2024-02-01''::date, avg(v) > 20, count(*) > 13 AND sum(v) < 270, avg(v) > 20 AND count(*) > 13, count(*) > 13 OR k = 3, k > 12, min(v) > 0 AND 1 / min(v) >= 0, count(*) > 99}'::text[]) h) x;
+SELECT check_query('SELECT count(*) FROM i HAVING count(*) < 0');
+SELECT check_query('SELECT k FROM i GROUP BY k HAVING 1 / min(v) >= 0 AND min(v) > 0');
+SELECT check_prepared('device', 'SELECT k, sum(n) FROM i GROUP BY k HAVING sum(n) > $1 AND count(*) >= $2', '(numeric, int)', '(392.8601, 13)', '(400, 14)', '(-1e30, 0)');
+CREATE TABLE wide AS SELECT i % 3 AS k, (CASE i % 3 WHEN 0 THEN 1 WHEN 1 THEN -1 ELSE 0 END * (1e34 - 1))::numeric(36,2) AS n FROM generate_series(1, 360) i;
+VACUUM (FREEZE, ANALYZE) wide;
+SELECT check_matrix('SELECT k, sum(n) FROM wide GROUP BY k HAVING sum(n) %s %s', '{<, <=, =, <>, >=, >}', '{0, 1199999999999999999999999999999999880, 1199999999999999999999999999999999880.001, 1e38, -1e38, 1.7e38, 1e60, -1e60}');
 -- statements that write
 CREATE TABLE target (id int, x bigint);
 SET gpuscan.offload = force;

@@ -173,6 +173,30 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
     return &copy->path;
 }
 
+// The cheap conjuncts first, as PostgreSQL has them in its aggregation nodes: which of two is evaluated decides which
+// errors are met.
+static List *in_postgres_order(PlannerInfo *root, const List *having) {
+    const int count = list_length(having);
+    Node **quals = static_cast<Node **>(palloc(sizeof(Node *) * static_cast<Size>(count + 1)));
+    Cost *costs = static_cast<Cost *>(palloc(sizeof(Cost) * static_cast<Size>(count + 1)));
+    for (int i = 0; i < count; ++i) {
+        Node *qual = static_cast<Node *>(list_nth(having, i));
+        QualCost cost;
+        cost_qual_eval_node(&cost, qual, root);
+        int at = i;
+        for (; at > 0 && costs[at - 1] > cost.per_tuple; --at) {
+            quals[at] = quals[at - 1];
+            costs[at] = costs[at - 1];
+        }
+        quals[at] = qual;
+        costs[at] = cost.per_tuple;
+    }
+    List *result = NIL;
+    for (int i = 0; i < count; ++i)
+        result = lappend(result, copyObject(quals[i]));
+    return result;
+}
+
 // ---- path and plan ----
 
 int planned_nodes = 0;
@@ -250,12 +274,12 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     return true;
 }
 
-static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
+static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
     const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
     CustomScan *node = makeNode(CustomScan);
     ++planned_nodes;
     node->scan.plan.targetlist = tlist;
-    node->scan.plan.qual = static_cast<List *>(copyObject(ours->having));
+    node->scan.plan.qual = in_postgres_order(root, ours->having);
     node->scan.scanrelid = 0;
     node->flags = path->flags;
     node->custom_plans = custom_plans;
