@@ -68,6 +68,7 @@ std::shared_ptr<Driver> Driver::open() {
     GPUSCAN_RESOLVE(cuStreamDestroy, "cuStreamDestroy_v2");
     GPUSCAN_RESOLVE(cuStreamQuery, "cuStreamQuery");
     GPUSCAN_RESOLVE(cuStreamSynchronize, "cuStreamSynchronize");
+    GPUSCAN_RESOLVE(cuStreamWaitEvent, "cuStreamWaitEvent");
     GPUSCAN_RESOLVE(cuEventCreate, "cuEventCreate");
     GPUSCAN_RESOLVE(cuEventDestroy, "cuEventDestroy_v2");
     GPUSCAN_RESOLVE(cuEventRecord, "cuEventRecord");
@@ -80,6 +81,8 @@ std::shared_ptr<Driver> Driver::open() {
     GPUSCAN_RESOLVE(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     GPUSCAN_RESOLVE(cuLaunchKernel, "cuLaunchKernel");
 #undef GPUSCAN_RESOLVE
+    driver->cuStreamWriteValue32 = reinterpret_cast<decltype(driver->cuStreamWriteValue32)>(
+        dlsym(driver->library, "cuStreamWriteValue32_v2"));
     const CUresult result = driver->cuInit(0);
     if (result == 100)
         throw DeviceError("the NVIDIA driver sees no GPU");

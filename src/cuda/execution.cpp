@@ -193,7 +193,6 @@ void CudaExecution::run_slices(const Kernel &kernel, CUfunction function, std::v
     uint64_t slice = std::max<uint64_t>(least, static_cast<uint64_t>(rows_per_ms * slice_ms) / codegen::tile_rows);
     if (kernel.loops)
         slice = least;
-    lane_->start_clock();
     for (uint64_t tile = 0; tile < input.tiles;) {
         const uint64_t end = std::min(input.tiles, tile + slice);
         const uint64_t rounds = (end - tile + least * longest_turn - 1) / (least * longest_turn);
@@ -201,8 +200,10 @@ void CudaExecution::run_slices(const Kernel &kernel, CUfunction function, std::v
         words[Kernel::turn] = turn;
         words[Kernel::tile_begin] = tile;
         words[Kernel::tile_end] = end;
-        lane_->start_clock();
         const uint64_t blocks = std::min<uint64_t>(grid, (end - tile + turn * teams - 1) / (turn * teams));
+        if (blocks >= state_->multiprocessors)
+            lane_->take_turn();
+        lane_->start_clock();
         lane_->launch(function, static_cast<unsigned>(blocks), threads, shared, words.data());
         const uint64_t done = end - tile;
         tile = end;

@@ -223,6 +223,9 @@ class CudaExecution : public Execution {
 
         size_t record() const { return (words + (hashed ? 0 : 1)) * sizeof(uint64_t); }
     };
+    GroupTable read_few_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
+                                uint64_t entries, const std::vector<KeyPlan> &plan);
+    void launch_gathering(tables::GatherArgument argument);
     Gathered gather(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table, uint64_t entries,
                     const std::vector<KeyPlan> &plan);
     void take_groups(Gathered &gathered, uint64_t most, GroupTable &groups);

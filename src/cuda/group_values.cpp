@@ -16,6 +16,7 @@ using codegen::SumKind;
 namespace {
 
 constexpr size_t piece_bytes = 32u << 20; // of records, copied while those before are turned into values
+constexpr size_t few_bytes = 64u << 10; // of records that come with the status of their kernel
 constexpr uint64_t groups_per_thread = 64 * 1024;
 constexpr unsigned most_threads = 8;
 
@@ -51,10 +52,48 @@ void CudaExecution::make_room(GroupTable &groups, uint64_t more, size_t nkeys, c
     groups.states.resize(groups.ngroups * kernel.components.size());
 }
 
+void CudaExecution::launch_gathering(tables::GatherArgument argument) {
+    const uint64_t blocks =
+        std::min<uint64_t>((argument.entries + 255) / 256, static_cast<uint64_t>(state_->multiprocessors) * 8);
+    lane_->launch(tables_function("gather_groups"), static_cast<unsigned>(blocks), 256, 0, &argument);
+}
+
+// The groups of a table that the kernel just queued fills by number. If they are no more than few_bytes, they come with its
+// status.
+GroupTable CudaExecution::read_few_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
+                                           uint64_t entries, const std::vector<KeyPlan> &plan) {
+    const size_t record = kernel.entry_words + 1;
+    tables::GatherArgument a{};
+    a.table = static_cast<const uint64_t *>(table.data);
+    a.entries = entries;
+    a.counter = reinterpret_cast<uint64_t *>(lane_->counter_word());
+    a.stride = kernel.slot_words;
+    a.words = kernel.entry_words;
+    a.numbered = 1;
+    a.out = reinterpret_cast<uint64_t *>(lane_->results(few_bytes, false));
+    a.room = few_bytes / (record * sizeof(uint64_t));
+    launch_gathering(a);
+    lane_->fetch_control(few_bytes);
+    stats_.kernel_us += lane_->wait(cancel_);
+    check_status();
+    GroupTable groups;
+    const uint64_t count = lane_->fetched().counter;
+    if (count > a.room) {
+        read_entries(kernel, group, table, entries, plan, groups);
+        return groups;
+    }
+    stats_.link_bytes += few_bytes;
+    make_room(groups, count, plan.size(), kernel);
+    const uint64_t *const records = static_cast<const uint64_t *>(lane_->fetched_results());
+    for (uint64_t i = 0; i < count; ++i)
+        stats_.rows_out += put_group(groups, i, kernel, group, records + i * record,
+                                     records[i * record + kernel.entry_words], plan);
+    return groups;
+}
+
 // The groups of a table side by side in device memory.
 CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codegen::GroupShape &group,
                                               const Buffer &table, uint64_t entries, const std::vector<KeyPlan> &plan) {
-    const CUfunction function = tables_function("gather_groups");
     const bool hashed = kernel.key_words != 0;
     tables::GatherArgument a{};
     a.table = static_cast<const uint64_t *>(table.data);
@@ -64,12 +103,10 @@ CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codege
     a.words = kernel.entry_words + kernel.key_words;
     a.numbered = hashed ? 0 : 1;
     uint64_t count = lane_->fetched().groups;
-    const unsigned grid = static_cast<unsigned>(
-        std::min<uint64_t>((entries + 255) / 256, static_cast<uint64_t>(state_->multiprocessors) * 8));
     if (!hashed) {
         lane_->reset_control();
         lane_->start_clock();
-        lane_->launch(function, grid, 256, 0, &a);
+        launch_gathering(a);
         lane_->fetch_control();
         stats_.kernel_us += lane_->wait(cancel_);
         count = lane_->fetched().counter;
@@ -89,7 +126,7 @@ CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codege
     a.room = count;
     lane_->reset_control();
     lane_->start_clock();
-    lane_->launch(function, grid, 256, 0, &a);
+    launch_gathering(a);
     lane_->fetch_control();
     stats_.kernel_us += lane_->wait(cancel_);
     if (lane_->fetched().counter != count)

@@ -19,7 +19,6 @@ using codegen::Grouping;
 using codegen::SumKind;
 using codegen::TableShape;
 
-constexpr size_t direct_copy_bytes = 1u << 20; // group tables up to here are copied whole
 constexpr uint64_t max_group_slots = 0xffff0000u;
 constexpr size_t cached_table_bytes = 16u << 20;
 constexpr unsigned least_cells = 4; // a bucket (runtime.cuh: claim_cell)
@@ -248,27 +247,23 @@ GroupTable CudaExecution::aggregate_by_number(const Kernel &kernel, CUfunction f
                                               const codegen::Request &r, const Input &input, size_t shared,
                                               uint64_t extent, const std::vector<KeyPlan> &keys) {
     const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
+    // A small table stands beside the status and comes with it, of a larger one its groups, if they are few: one wait for a
+    // hot query.
+    const bool direct = bytes <= Lane::most_results;
+    if (input.tiles >= state_->multiprocessors)
+        lane_->take_turn();
     lane_->reset_control();
-    const BufferRef table = zeroed(bytes);
-    words[kernel.sink + AggregateWords::table] = address_of(*table);
+    const BufferRef table = direct ? nullptr : zeroed(bytes);
+    words[kernel.sink + AggregateWords::table] = direct ? lane_->results(bytes) : address_of(*table);
     run_slices(kernel, function, words, input, r.group.threads, shared, 1e7);
-    // Small tables come with the status: one wait for a hot query.
-    const bool direct = bytes <= direct_copy_bytes;
-    std::unique_ptr<PinnedMemory::Piece> copy;
-    if (direct) {
-        copy = state_->pinned->allocate(bytes);
-        lane_->copy_out(copy->data, address_of(*table), bytes);
-    }
-    lane_->fetch_control();
+    if (!direct)
+        return read_few_entries(kernel, r.group, *table, extent, keys);
+    lane_->fetch_control(bytes);
     stats_.kernel_us += lane_->wait(cancel_);
     check_status();
     GroupTable groups;
-    if (!direct) {
-        read_entries(kernel, r.group, *table, extent, keys, groups);
-        return groups;
-    }
     stats_.link_bytes += bytes;
-    const uint64_t *const all = static_cast<const uint64_t *>(copy->data);
+    const uint64_t *const all = static_cast<const uint64_t *>(lane_->fetched_results());
     std::vector<uint64_t> numbers;
     for (uint64_t g = 0; g < extent; ++g)
         if (all[g * kernel.entry_words] != 0 || keys.empty())

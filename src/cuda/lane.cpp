@@ -5,15 +5,23 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <thread>
+
+#include "engine/spin.hpp"
 
 namespace gpuscan::cuda {
 
 namespace {
 
 constexpr auto spin_time = std::chrono::microseconds(50);
-constexpr long sleep_ns = 20000; // the device process's timers have no slack
+constexpr long shortest_sleep_ns = 20000; // the device process's timers have no slack
+constexpr long longest_sleep_ns = 200000;
+constexpr long sleep_part = 16; // of the time waited so far
 constexpr size_t least_scratch = size_t(256) << 10;
+constexpr size_t few_zeros = 16 << 10;                            // copied from the mirror; more are filled in by the GPU
+constexpr size_t input_alignment = 256;
+constexpr auto question_time = std::chrono::milliseconds(2); // an error leaves the word as it is
 constexpr unsigned fewest_cores_to_spin = 3;
 
 bool may_spin() {
@@ -24,16 +32,23 @@ bool may_spin() {
 } // namespace
 
 Lane::Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-           std::shared_ptr<PinnedMemory> pinned)
-    : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {
+           std::shared_ptr<PinnedMemory> pinned, CUstream turns)
+    : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)),
+      turns_(turns) {
     use();
-    driver_->check(driver_->cuStreamCreate(&stream_, stream_non_blocking), "cuStreamCreate");
+    driver_->check(driver_->cuStreamCreate(&own_stream_, stream_non_blocking), "cuStreamCreate");
+    stream_ = own_stream_;
     driver_->check(driver_->cuStreamCreate(&control_stream_, stream_non_blocking), "cuStreamCreate");
     driver_->check(driver_->cuEventCreate(&started_, event_default), "cuEventCreate");
     driver_->check(driver_->cuEventCreate(&finished_, event_default), "cuEventCreate");
-    control_ = memory_->allocate(sizeof(ControlBlock));
-    fetched_ = pinned_->allocate(sizeof(ControlBlock));
-    reset_control();
+    area_ = memory_->allocate(area_bytes);
+    mirror_ = pinned_->allocate(area_bytes);
+    memset(static_cast<char *>(mirror_->data) + control_at, 0, area_bytes - control_at);
+    fetched_ = pinned_->allocate(control_room + most_results + sizeof(*done_));
+    done_ = new (static_cast<char *>(fetched_->data) + control_room + most_results) std::atomic<uint32_t>(0);
+    if (!driver_->cuStreamWriteValue32 || driver_->cuMemHostGetDevicePointer(&done_address_, done_, 0) != success)
+        done_address_ = 0;
+    begin();
 }
 
 Lane::~Lane() {
@@ -43,14 +58,63 @@ Lane::~Lane() {
     driver_->cuEventDestroy(started_);
     driver_->cuEventDestroy(finished_);
     driver_->cuStreamDestroy(control_stream_);
-    driver_->cuStreamDestroy(stream_);
+    driver_->cuStreamDestroy(own_stream_);
 }
 
 void Lane::use() const { driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
 
-void Lane::reset_control() { fill(control(), 0, sizeof(ControlBlock)); }
+void Lane::begin() {
+    inputs_at_ = control_at;
+    dirty_first_ = dirty_end_ = 0;
+    control_used_ = true;
+    reset_control();
+}
 
-void Lane::fetch_control() { copy_out(fetched_->data, control(), sizeof(ControlBlock)); }
+// Kernels may still use the control block: then zeros are queued behind them.
+void Lane::reset_control() {
+    if (!control_used_)
+        return;
+    if (pending_)
+        fill(control(), 0, sizeof(ControlBlock));
+    else
+        mark(control_at, control_at + sizeof(ControlBlock));
+    control_used_ = false;
+}
+
+CUdeviceptr Lane::results(size_t bytes, bool zeros) {
+    if (bytes > most_results)
+        throw DeviceError("more results than a lane has room for");
+    const size_t at = control_at + control_room;
+    if (zeros && !pending_ && bytes <= few_zeros)
+        mark(at, at + bytes);
+    else if (zeros)
+        fill(address_of(*area_) + at, 0, bytes);
+    return address_of(*area_) + at;
+}
+
+void Lane::fetch_control(size_t result_bytes) {
+    copy_out(fetched_->data, control(), result_bytes > 0 ? control_room + result_bytes : sizeof(ControlBlock));
+}
+
+void Lane::mark(size_t first, size_t end) {
+    const bool none = dirty_first_ == dirty_end_;
+    dirty_first_ = none ? first : std::min(dirty_first_, first);
+    dirty_end_ = none ? end : std::max(dirty_end_, end);
+}
+
+// Inputs lie side by side and end at the control block, so that what lies between two marks is inputs again, or zeros of the
+// results; those a running kernel may be writing are never in between, because nothing is marked while one runs but inputs
+// below those that are sent already.
+void Lane::queue() {
+    pending_ = true;
+    if (dirty_first_ == dirty_end_)
+        return;
+    const size_t first = dirty_first_, size = dirty_end_ - dirty_first_;
+    dirty_first_ = dirty_end_ = 0;
+    driver_->check(driver_->cuMemcpyHtoDAsync(address_of(*area_) + first,
+                                              static_cast<const char *>(mirror_->data) + first, size, stream_),
+                   "cuMemcpyHtoDAsync");
+}
 
 PinnedMemory::Piece &Lane::stage(size_t bytes) {
     staged_.push_back(pinned_->allocate(bytes));
@@ -58,29 +122,30 @@ PinnedMemory::Piece &Lane::stage(size_t bytes) {
 }
 
 void Lane::copy_in(CUdeviceptr to, const void *from, size_t bytes) {
-    pending_ = true;
+    queue();
     driver_->check(driver_->cuMemcpyHtoDAsync(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
 }
 
 void Lane::copy_out(void *to, CUdeviceptr from, size_t bytes) {
-    pending_ = true;
+    queue();
     driver_->check(driver_->cuMemcpyDtoHAsync(to, from, bytes, stream_), "cuMemcpyDtoHAsync");
 }
 
 void Lane::copy_inside(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-    pending_ = true;
+    queue();
     if (bytes > 0)
         driver_->check(driver_->cuMemcpyDtoDAsync(to, from, bytes, stream_), "cuMemcpyDtoDAsync");
 }
 
 void Lane::fill(CUdeviceptr to, uint8_t byte, size_t bytes) {
-    pending_ = true;
+    queue();
     if (bytes > 0)
         driver_->check(driver_->cuMemsetD8Async(to, byte, bytes, stream_), "cuMemsetD8Async");
 }
 
 void Lane::launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument) {
-    pending_ = true;
+    queue();
+    control_used_ = true;
     void *arguments[] = {argument};
     driver_->check(driver_->cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, static_cast<unsigned>(shared),
                                            stream_, arguments, nullptr),
@@ -93,6 +158,16 @@ std::shared_ptr<Buffer> Lane::allocate(size_t bytes) {
 }
 
 std::shared_ptr<Buffer> Lane::send(const void *bytes, size_t size) {
+    if (size <= inputs_at_) {
+        const size_t end = inputs_at_;
+        inputs_at_ = (inputs_at_ - size) / input_alignment * input_alignment;
+        memcpy(static_cast<char *>(mirror_->data) + inputs_at_, bytes, size);
+        mark(inputs_at_, end);
+        auto part = std::make_shared<Buffer>();
+        part->data = reinterpret_cast<void *>(address_of(*area_) + inputs_at_);
+        part->size = size;
+        return part;
+    }
     std::shared_ptr<Buffer> buffer = allocate(size);
     if (size > 0) {
         PinnedMemory::Piece &piece = stage(size);
@@ -102,7 +177,20 @@ std::shared_ptr<Buffer> Lane::send(const void *bytes, size_t size) {
     return buffer;
 }
 
-void Lane::start_clock() { driver_->check(driver_->cuEventRecord(started_, stream_), "cuEventRecord"); }
+void Lane::take_turn() {
+    if (stream_ == turns_)
+        return;
+    if (pending_) { // in the lane's own stream: the turn begins after it
+        driver_->check(driver_->cuEventRecord(finished_, own_stream_), "cuEventRecord");
+        driver_->check(driver_->cuStreamWaitEvent(turns_, finished_, 0), "cuStreamWaitEvent");
+    }
+    stream_ = turns_;
+}
+
+void Lane::start_clock() {
+    queue();
+    driver_->check(driver_->cuEventRecord(started_, stream_), "cuEventRecord");
+}
 
 CUdeviceptr Lane::scratch(size_t bytes) {
     if (!scratch_ || scratch_->size < bytes) {
@@ -123,26 +211,44 @@ uint64_t Lane::wait(const std::atomic<uint32_t> *cancel) {
 
 void Lane::wait_for_long(const std::atomic<uint32_t> *cancel) { poll(cancel, std::chrono::nanoseconds::zero()); }
 
+bool Lane::finished(std::chrono::steady_clock::time_point now) {
+    if (done_address_ != 0) {
+        if (done_->load(std::memory_order_acquire) == waits_)
+            return true;
+        if (now < next_question_)
+            return false;
+        next_question_ = now + question_time;
+    }
+    const CUresult result = driver_->cuEventQuery(finished_);
+    if (result != success && result != error_not_ready)
+        driver_->check(result, "waiting for the GPU");
+    return result == success;
+}
+
 void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin) {
+    queue();
     driver_->check(driver_->cuEventRecord(finished_, stream_), "cuEventRecord");
+    ++waits_;
+    if (done_address_ != 0 && driver_->cuStreamWriteValue32(stream_, done_address_, waits_, 0) != success)
+        done_address_ = 0;
     const auto start = std::chrono::steady_clock::now();
+    next_question_ = start + question_time;
     bool cancelled = false;
-    for (;;) {
-        const CUresult result = driver_->cuEventQuery(finished_);
-        if (result == success)
-            break;
-        if (result != error_not_ready)
-            driver_->check(result, "waiting for the GPU");
+    for (auto now = start; !finished(now); now = std::chrono::steady_clock::now()) {
         if (!cancelled && cancel && cancel->load(std::memory_order_relaxed)) {
             cancelled = true;
             driver_->cuMemsetD8Async(cancel_word(), 1, 1, control_stream_);
         }
-        if (!may_spin() || std::chrono::steady_clock::now() - start >= spin) {
-            const timespec pause = {0, sleep_ns};
+        if (!may_spin() || now - start >= spin) {
+            const long waited = static_cast<long>(std::chrono::nanoseconds(now - start).count());
+            const timespec pause = {0, std::clamp(waited / sleep_part, shortest_sleep_ns, longest_sleep_ns)};
             nanosleep(&pause, nullptr);
+        } else {
+            spin_pause();
         }
     }
     pending_ = false;
+    stream_ = own_stream_;
     staged_.clear();
     kept_.clear();
     if (cancelled || (cancel && cancel->load(std::memory_order_relaxed))) {
@@ -158,6 +264,7 @@ void Lane::drain() noexcept {
         driver_->cuStreamSynchronize(stream_);
         pending_ = false;
     }
+    stream_ = own_stream_;
     staged_.clear();
     kept_.clear();
 }
@@ -172,9 +279,9 @@ std::shared_ptr<Lane> LanePool::borrow() {
         }
     }
     if (!lane)
-        lane = std::make_unique<Lane>(driver_, context_, memory_, pinned_);
+        lane = std::make_unique<Lane>(driver_, context_, memory_, pinned_, turns_);
     lane->use();
-    lane->reset_control();
+    lane->begin();
     std::weak_ptr<Free> home = free_;
     return std::shared_ptr<Lane>(lane.release(), [home](Lane *used) {
         std::unique_ptr<Lane> owned(used);

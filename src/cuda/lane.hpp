@@ -1,9 +1,20 @@
 // What one session needs to talk to the GPU: a stream, events, a control block, and waiting that can be cancelled.
 //
-// Lanes are made rarely and used again (LanePool). Waiting never blocks in the driver: the event is polled, first
-// spinning, then with short sleeps. When nobody waits for the session any more, the control block's cancel word is set
-// through a stream of its own, so that kernels with unbounded loops end; the wait goes on until the GPU has finished,
-// because the memory that its kernels use is about to be given away, and then throws Cancelled.
+// Lanes are made rarely and used again (LanePool). Waiting never blocks in the driver, nor calls it: the last thing in the
+// stream is a store of the wait's number into pinned memory, and that is polled, first spinning, then with short sleeps.
+// (All sessions share one lock in the driver: what is not asked of it costs the others nothing.) When nobody waits for the
+// session any more, the control block's cancel word is set through a stream of its own, so that kernels with unbounded loops
+// end; the wait goes on until the GPU has finished, because the memory that its kernels use is about to be given away, and
+// then throws Cancelled.
+//
+// Every lane has a piece of device memory and its mirror in pinned memory:
+//
+//     ... <- inputs of the program (send) | control block | results of one run (results)
+//
+// Inputs are written to the mirror, downwards from the control block, and stay until the lane goes back. Whatever the mirror
+// has and the device not, zeros of control block and results included, goes over in one copy before the next thing is
+// queued; control block and results come back in one. So a hot query is a copy, a kernel and a copy, and allocates nothing.
+// A place in the mirror is written only once while copies may read it.
 #pragma once
 
 #include <atomic>
@@ -17,7 +28,7 @@
 
 namespace gpuscan::cuda {
 
-// Device memory of every lane, zeroed by Lane::reset().
+// Device memory of every lane, zeroed by Lane::reset_control().
 struct ControlBlock {
     uint32_t status = 0;
     uint32_t cancel = 0;
@@ -28,22 +39,28 @@ struct ControlBlock {
 
 class Lane {
   public:
+    // `turns`: the stream of runs that take turns, of all lanes.
     Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-         std::shared_ptr<PinnedMemory> pinned);
+         std::shared_ptr<PinnedMemory> pinned, CUstream turns);
     ~Lane();
     Lane(const Lane &) = delete;
     Lane &operator=(const Lane &) = delete;
 
     void use() const; // makes the context current in this thread
-    CUdeviceptr control() const { return address_of(*control_); }
+    void begin();     // of a new use: nothing is in the lane
+    CUdeviceptr control() const { return address_of(*area_) + control_at; }
     CUdeviceptr status_word() const { return control(); }
     CUdeviceptr cancel_word() const { return control() + offsetof(ControlBlock, cancel); }
     CUdeviceptr counter_word() const { return control() + offsetof(ControlBlock, counter); }
     CUdeviceptr groups_word() const { return control() + offsetof(ControlBlock, groups); }
     void reset_control();
-    // Queues a copy of the control block to the host; valid after wait().
-    void fetch_control();
+    // Zeroed device memory for what a run leaves, at most most_results bytes; until the next call of results().
+    CUdeviceptr results(size_t bytes, bool zeros = true);
+    static constexpr size_t most_results = size_t(384) << 10;
+    // Queues a copy of the control block, and of this much of the results, to the host; valid after wait().
+    void fetch_control(size_t result_bytes = 0);
     const ControlBlock &fetched() const { return *static_cast<const ControlBlock *>(fetched_->data); }
+    const void *fetched_results() const { return static_cast<const char *>(fetched_->data) + control_room; }
 
     void copy_in(CUdeviceptr to, const void *from, size_t bytes); // `from` is pinned or goes through staging
     void copy_out(void *to, CUdeviceptr from, size_t bytes);      // `to` is pinned
@@ -51,6 +68,9 @@ class Lane {
     void fill(CUdeviceptr to, uint8_t byte, size_t bytes);
     void launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument);
 
+    // What is queued from here to the next wait goes into one stream with other lanes' turns. Kernels that fill the GPU
+    // are slower side by side than one after the other: they share its caches, and wait for each other's blocks.
+    void take_turn();
     void start_clock();
     // Waits for all that was queued. Returns the microseconds since start_clock() on the GPU's clock.
     uint64_t wait(const std::atomic<uint32_t> *cancel);
@@ -65,10 +85,9 @@ class Lane {
     std::shared_ptr<Buffer> allocate(size_t bytes);
     // Device memory that stays with the lane; one user at a time, its contents last until the lane goes back.
     CUdeviceptr scratch(size_t bytes);
-    // Device memory with a copy of these bytes, which need not be pinned.
+    // Device memory with a copy of these bytes, which need not be pinned; the lane keeps it too.
     std::shared_ptr<Buffer> send(const void *bytes, size_t size);
 
-    CUstream stream() const { return stream_; }
     DeviceMemory &memory() { return *memory_; }
     PinnedMemory &pinned() { return *pinned_; }
     const Driver &driver() const { return *driver_; }
@@ -78,17 +97,33 @@ class Lane {
     CUcontext context_;
     std::shared_ptr<DeviceMemory> memory_;
     std::shared_ptr<PinnedMemory> pinned_;
-    CUstream stream_ = nullptr;
+    CUstream own_stream_ = nullptr;
+    CUstream turns_;
+    CUstream stream_ = nullptr; // own or turns
     CUstream control_stream_ = nullptr;
     CUevent started_ = nullptr;
     CUevent finished_ = nullptr;
-    std::shared_ptr<Buffer> control_;
-    std::unique_ptr<PinnedMemory::Piece> fetched_;
-    bool pending_ = false;                                     // something was queued since the last wait
+    static constexpr size_t area_bytes = size_t(1) << 20;
+    static constexpr size_t control_room = 256; // results begin behind it
+    static constexpr size_t control_at = area_bytes - most_results - control_room;
+    std::shared_ptr<Buffer> area_;
+    std::unique_ptr<PinnedMemory::Piece> mirror_;  // of the area; zeros from the control block on
+    std::unique_ptr<PinnedMemory::Piece> fetched_; // control block and results, at its end the word that waits look at
+    std::atomic<uint32_t> *done_ = nullptr;
+    CUdeviceptr done_address_ = 0; // the GPU's, 0: the driver cannot store words, events are asked
+    uint32_t waits_ = 0;           // number of the last wait
+    size_t inputs_at_ = 0;         // where the last input begins
+    size_t dirty_first_ = 0, dirty_end_ = 0; // what the mirror has and the area not
+    bool control_used_ = false;              // by a kernel, since it was zeroed
+    bool pending_ = false;                   // something was queued since the last wait
     std::vector<std::unique_ptr<PinnedMemory::Piece>> staged_; // in use until the next wait
     std::vector<std::shared_ptr<Buffer>> kept_;                // likewise
     std::shared_ptr<Buffer> scratch_;
 
+    void mark(size_t first, size_t end);
+    void queue(); // before anything is queued: sends what the area lacks
+    bool finished(std::chrono::steady_clock::time_point now);
+    std::chrono::steady_clock::time_point next_question_; // to the driver, whether there was an error
     void poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin);
 };
 
@@ -96,7 +131,9 @@ class LanePool {
   public:
     LanePool(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
              std::shared_ptr<PinnedMemory> pinned)
-        : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {}
+        : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {
+        driver_->check(driver_->cuStreamCreate(&turns_, stream_non_blocking), "cuStreamCreate");
+    }
 
     // A lane that goes back to the pool with its last user.
     std::shared_ptr<Lane> borrow();
@@ -106,6 +143,7 @@ class LanePool {
     CUcontext context_;
     std::shared_ptr<DeviceMemory> memory_;
     std::shared_ptr<PinnedMemory> pinned_;
+    CUstream turns_ = nullptr; // (lives as long as the process: lanes may outlive the pool)
     struct Free {
         std::mutex mutex;
         std::vector<std::unique_ptr<Lane>> lanes;

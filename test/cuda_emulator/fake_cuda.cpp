@@ -137,6 +137,10 @@ int cuMemsetD8Async(uint64_t d, unsigned char v, size_t n, void *) {
     memset(reinterpret_cast<void *>(d), v, n);
     return 0;
 }
+int cuStreamWriteValue32_v2(void *, uint64_t d, uint32_t v, unsigned) {
+    *reinterpret_cast<volatile uint32_t *>(d) = v;
+    return 0;
+}
 int cuStreamCreate(void **s, unsigned) {
     *s = malloc(1);
     return 0;
@@ -147,6 +151,7 @@ int cuStreamDestroy_v2(void *s) {
 }
 int cuStreamQuery(void *) { return 0; }
 int cuStreamSynchronize(void *) { return 0; }
+int cuStreamWaitEvent(void *, void *, unsigned) { return 0; }
 int cuEventCreate(void **e, unsigned) {
     *e = malloc(1);
     return 0;

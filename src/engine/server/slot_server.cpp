@@ -13,6 +13,7 @@
 
 #include "engine/server/futex.hpp"
 #include "engine/server/session.hpp"
+#include "engine/spin.hpp"
 
 namespace gpuscan {
 
@@ -52,7 +53,7 @@ class SlotThread {
                 for (int i = 0; i < 64; ++i) {
                     if (slot_.request.load(std::memory_order_relaxed) != seen)
                         return;
-                    std::atomic_signal_fence(std::memory_order_seq_cst);
+                    spin_pause();
                 }
             } while (Clock::now() < end);
         }
