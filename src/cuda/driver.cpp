@@ -81,8 +81,8 @@ std::shared_ptr<Driver> Driver::open() {
     GPUSCAN_RESOLVE(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     GPUSCAN_RESOLVE(cuLaunchKernel, "cuLaunchKernel");
 #undef GPUSCAN_RESOLVE
-    driver->cuStreamWriteValue32 = reinterpret_cast<decltype(driver->cuStreamWriteValue32)>(
-        dlsym(driver->library, "cuStreamWriteValue32_v2"));
+    driver->cuStreamWriteValue32 =
+        reinterpret_cast<decltype(driver->cuStreamWriteValue32)>(dlsym(driver->library, "cuStreamWriteValue32_v2"));
     const CUresult result = driver->cuInit(0);
     if (result == 100)
         throw DeviceError("the NVIDIA driver sees no GPU");

@@ -30,64 +30,33 @@ constexpr uint64_t longest_turn = 16;
 
 // ---- input -------------------------------------------------------------------------------------------------------
 
-CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std::vector<ChunkView> &chunks) {
+// What kernels depend on, and how much it is.
+CudaExecution::Input CudaExecution::survey(const Pipeline &pipeline, const std::vector<ChunkView> &chunks) const {
     const Range columns = program_.sources[pipeline.source].columns;
     Input input;
     input.nullable.assign(columns.count, 0);
     input.ranges.assign(columns.count, ValueRange());
     std::vector<bool> unknown(columns.count, false);
     input.forms.assign(columns.count, codegen::form_any);
-
-    size_t mask_bytes = 0;
-    for (const ChunkView &chunk : chunks)
-        if (chunk.row_mask)
-            mask_bytes += (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
-    PinnedMemory::Piece *staged = nullptr;
-    if (mask_bytes > 0) {
-        staged = &lane_->stage(mask_bytes);
-        input.masks = lane_->allocate(mask_bytes);
-    }
-    std::vector<uint64_t> words;
-    words.reserve(chunks.size() * ChunkWords::count(columns.count));
-    size_t mask_at = 0;
     for (const ChunkView &chunk : chunks) {
         if (chunk.nrows == 0)
             continue;
         if (chunk.columns.size() < columns.count)
             throw DeviceError("a chunk has fewer columns than its source");
-        const uint64_t tiles = (static_cast<uint64_t>(chunk.nrows) + codegen::tile_rows - 1) / codegen::tile_rows;
-        const size_t at = words.size();
-        words.resize(at + ChunkWords::count(columns.count), 0);
-        words[at + ChunkWords::tile_first] = input.tiles;
-        input.tiles += tiles;
+        input.tiles += (static_cast<uint64_t>(chunk.nrows) + codegen::tile_rows - 1) / codegen::tile_rows;
         input.rows += chunk.nrows;
         ++input.chunks;
-        words[at + ChunkWords::tile_end] = input.tiles;
-        words[at + ChunkWords::nrows] = chunk.nrows;
-        if (chunk.row_mask) {
-            const size_t bytes = (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
-            memcpy(static_cast<char *>(staged->data) + mask_at, chunk.row_mask, bytes);
-            words[at + ChunkWords::mask] = address_of(*input.masks) + mask_at;
-            mask_at += bytes;
-        }
         for (Index c = 0; c < columns.count; ++c) {
             const ColumnView &view = chunk.columns[c];
-            const Type type = program_.source_columns[columns.first + c].type;
-            if (view.type != type)
+            const SourceColumn &column = program_.source_columns[columns.first + c];
+            if (view.type != column.type)
                 throw DeviceError("a chunk's column has another type than its source");
-            const uint64_t values = reinterpret_cast<uint64_t>(view.values);
-            const uint64_t nulls = reinterpret_cast<uint64_t>(view.nulls);
-            if (values % 16 != 0 || nulls % 4 != 0)
-                throw DeviceError("a chunk's column is not aligned");
             const uint8_t form = codegen::form_of(view.frame);
-            words[at + ChunkWords::values(c)] = values | form;
-            words[at + ChunkWords::base(c)] = static_cast<uint64_t>(view.frame.base);
             if (input.chunks == 1)
                 input.forms[c] = form;
             else if (input.forms[c] != form)
                 input.forms[c] = codegen::form_any;
-            words[at + ChunkWords::nulls(c)] = nulls;
-            input.nullable[c] |= view.nulls != nullptr && program_.source_columns[columns.first + c].nullable;
+            input.nullable[c] |= view.nulls != nullptr && column.nullable;
             if (!view.has_range) {
                 unknown[c] = true;
             } else if (view.min <= view.max) { // else: no value at all
@@ -104,12 +73,70 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
         else if (!input.ranges[c].known)
             input.ranges[c] = ValueRange::of(0, 0);
     }
+    return input;
+}
+
+// The same, with the chunks described in device memory.
+CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std::vector<ChunkView> &chunks) {
+    Input input = survey(pipeline, chunks);
+    const Index columns = static_cast<Index>(input.forms.size());
+    size_t mask_bytes = 0;
+    for (const ChunkView &chunk : chunks)
+        if (chunk.row_mask)
+            mask_bytes += (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
+    PinnedMemory::Piece *staged = nullptr;
+    if (mask_bytes > 0) {
+        staged = &lane_->stage(mask_bytes);
+        input.masks = lane_->allocate(mask_bytes);
+    }
+    std::vector<uint64_t> words;
+    words.reserve(chunks.size() * ChunkWords::count(columns));
+    size_t mask_at = 0;
+    uint64_t tile = 0;
+    for (const ChunkView &chunk : chunks) {
+        if (chunk.nrows == 0)
+            continue;
+        const size_t at = words.size();
+        words.resize(at + ChunkWords::count(columns), 0);
+        words[at + ChunkWords::tile_first] = tile;
+        tile += (static_cast<uint64_t>(chunk.nrows) + codegen::tile_rows - 1) / codegen::tile_rows;
+        words[at + ChunkWords::tile_end] = tile;
+        words[at + ChunkWords::nrows] = chunk.nrows;
+        if (chunk.row_mask) {
+            const size_t bytes = (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
+            memcpy(static_cast<char *>(staged->data) + mask_at, chunk.row_mask, bytes);
+            words[at + ChunkWords::mask] = address_of(*input.masks) + mask_at;
+            mask_at += bytes;
+        }
+        for (Index c = 0; c < columns; ++c) {
+            const ColumnView &view = chunk.columns[c];
+            const uint64_t values = reinterpret_cast<uint64_t>(view.values);
+            const uint64_t nulls = reinterpret_cast<uint64_t>(view.nulls);
+            if (values % 16 != 0 || nulls % 4 != 0)
+                throw DeviceError("a chunk's column is not aligned");
+            words[at + ChunkWords::values(c)] = values | codegen::form_of(view.frame);
+            words[at + ChunkWords::base(c)] = static_cast<uint64_t>(view.frame.base);
+            words[at + ChunkWords::nulls(c)] = nulls;
+        }
+    }
     if (staged)
         lane_->copy_in(address_of(*input.masks), staged->data, mask_bytes);
     input.words = lane_->send(words.data(), words.size() * sizeof(uint64_t));
     stats_.link_bytes += mask_bytes + words.size() * sizeof(uint64_t);
     stats_.rows_in += input.rows;
     return input;
+}
+
+// Starts to compile the kernel of a build. Its lookups are not known yet: most answer NULL for NULL. A wrong guess costs a
+// compilation that nobody waits for.
+void CudaExecution::foresee(Index index, const std::vector<ChunkView> &chunks) {
+    try {
+        codegen::Request r = request(index, survey(program_.pipelines.at(index), chunks));
+        std::fill(r.lookup_nullable.begin(), r.lookup_nullable.end(), true);
+        state_->prepared->start(generate(r).source);
+    } catch (const std::exception &) {
+        // Whoever needs the kernel will meet the error itself.
+    }
 }
 
 codegen::Request CudaExecution::request(Index index, const Input &input) {

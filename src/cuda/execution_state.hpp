@@ -92,6 +92,8 @@ class CudaExecution : public Execution {
     void set_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries) override {
         quietly([&] { put_lookup(lookup, values, nulls, entries); });
     }
+    bool wants_outlook() override { return state_->prepared->is_new(shape()); }
+    void foresee(Index pipeline, const std::vector<ChunkView> &chunks) override;
     void run_build(Index pipeline, const std::vector<ChunkView> &chunks) override {
         quietly([&] { collect(pipeline, chunks); });
     }
@@ -153,13 +155,15 @@ class CudaExecution : public Execution {
     };
 
     // what all runs do (execution.cpp)
+    Input survey(const Pipeline &pipeline, const std::vector<ChunkView> &chunks) const;
     Input describe(const Pipeline &pipeline, const std::vector<ChunkView> &chunks);
     codegen::Request request(Index pipeline, const Input &input);
-    Kernel generate(const codegen::Request &request) {
+    const std::string &shape() {
         if (shape_.empty())
             shape_ = PreparedKernels::shape_of(program_);
-        return state_->prepared->generate(shape_, request);
+        return shape_;
     }
+    Kernel generate(const codegen::Request &request) { return state_->prepared->generate(shape(), request); }
     std::vector<uint64_t> argument(const Kernel &kernel, Index pipeline, const Input &input);
     void run_slices(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words, const Input &input,
                     unsigned threads, size_t shared, double rows_per_ms);

@@ -16,7 +16,7 @@ using codegen::SumKind;
 namespace {
 
 constexpr size_t piece_bytes = 32u << 20; // of records, copied while those before are turned into values
-constexpr size_t few_bytes = 64u << 10; // of records that come with the status of their kernel
+constexpr size_t few_bytes = 64u << 10;   // of records that come with the status of their kernel
 constexpr uint64_t groups_per_thread = 64 * 1024;
 constexpr unsigned most_threads = 8;
 

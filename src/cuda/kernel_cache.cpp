@@ -150,7 +150,7 @@ std::string Compiler::compile(const std::string &source, int architecture) const
 }
 
 void Compiler::warm_up(int architecture) const {
-    compile("#include \"cuda/semantics.cuh\"\nextern \"C\" __global__ void warm(int *p) { *p = 1; }\n", architecture);
+    compile("#include \"cuda/runtime.cuh\"\nextern \"C\" __global__ void warm(int *p) { *p = 1; }\n", architecture);
 }
 
 // ---- modules -----------------------------------------------------------------------------------------------------

@@ -110,9 +110,9 @@ class Lane {
     std::unique_ptr<PinnedMemory::Piece> mirror_;  // of the area; zeros from the control block on
     std::unique_ptr<PinnedMemory::Piece> fetched_; // control block and results, at its end the word that waits look at
     std::atomic<uint32_t> *done_ = nullptr;
-    CUdeviceptr done_address_ = 0; // the GPU's, 0: the driver cannot store words, events are asked
-    uint32_t waits_ = 0;           // number of the last wait
-    size_t inputs_at_ = 0;         // where the last input begins
+    CUdeviceptr done_address_ = 0;           // the GPU's, 0: the driver cannot store words, events are asked
+    uint32_t waits_ = 0;                     // number of the last wait
+    size_t inputs_at_ = 0;                   // where the last input begins
     size_t dirty_first_ = 0, dirty_end_ = 0; // what the mirror has and the area not
     bool control_used_ = false;              // by a kernel, since it was zeroed
     bool pending_ = false;                   // something was queued since the last wait

@@ -93,6 +93,13 @@ codegen::Kernel PreparedKernels::generate(const std::string &program, const code
     return *kernel;
 }
 
+bool PreparedKernels::is_new(const std::string &program) {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (programs_.size() >= most_prepared)
+        programs_.clear();
+    return programs_.insert(program).second;
+}
+
 ModuleRef PreparedKernels::get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us) {
     {
         std::lock_guard<std::mutex> guard(lock_);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cuda/kernel_cache.hpp"
 #include "engine/codegen.hpp"
@@ -21,6 +22,10 @@ class PreparedKernels {
 
     // As codegen::generate(); `program` is shape_of(*request.program).
     codegen::Kernel generate(const std::string &program, const codegen::Request &request);
+    // Begins to compile a kernel that will be needed soon.
+    void start(const std::string &source) { kernels_->start(source); }
+    // Has nobody asked this of this program before?
+    bool is_new(const std::string &program);
     // As KernelCache::get().
     ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us);
 
@@ -32,7 +37,8 @@ class PreparedKernels {
     const std::shared_ptr<KernelCache> kernels_;
     std::mutex lock_;
     std::unordered_map<std::string, std::shared_ptr<const codegen::Kernel>> generated_; // by key()
-    std::unordered_map<std::string, ModuleRef> modules_;                                // by source
+    std::unordered_set<std::string> programs_;
+    std::unordered_map<std::string, ModuleRef> modules_; // by source
 };
 
 } // namespace gpuscan::cuda

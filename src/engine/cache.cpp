@@ -145,6 +145,15 @@ Cache::Snapshot Cache::chunk(const RelationRef &relation, uint32_t number) {
     return {chunk->second.version, chunk->second.map_lsn};
 }
 
+std::vector<ChunkRef> Cache::versions(const RelationRef &relation) {
+    std::lock_guard<std::mutex> guard(lock_);
+    std::vector<ChunkRef> versions;
+    for (const auto &chunk : relation->chunks)
+        if (chunk.second.version)
+            versions.push_back(chunk.second.version);
+    return versions;
+}
+
 void Cache::touch(const RelationRef &relation, uint32_t number, const std::vector<ColumnRef> &columns) {
     uint64_t now = tick();
     std::lock_guard<std::mutex> guard(lock_);

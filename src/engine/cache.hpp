@@ -73,6 +73,8 @@ class Cache {
         uint64_t map_lsn = 0;
     };
     Snapshot chunk(const RelationRef &relation, uint32_t number);
+    // The current versions of all chunks.
+    std::vector<ChunkRef> versions(const RelationRef &relation);
     // The columns of a chunk have been of use; moves them to the end of the line for eviction.
     void touch(const RelationRef &relation, uint32_t number, const std::vector<ColumnRef> &columns);
     // These pages of `version` are right at this map LSN, the others are forgotten; has an effect only if it is still

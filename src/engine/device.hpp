@@ -128,6 +128,10 @@ class Execution {
     // Entries 0..n-1 and the NULL entry n (so n+1 values of the lookup's type) and their NULL flags, host memory.
     // Must be called for every lookup before the first run of a pipeline that uses it; again when it has grown.
     virtual void set_lookup(ir::Index lookup, const void *values, const uint8_t *nulls, size_t entries) = 0;
+    // Before anything is run: chunks that a build will most likely read, so that the device may prepare for it. Their values
+    // are not looked at, and may change. Nothing depends on a call. wants_outlook(): it would be of use.
+    virtual bool wants_outlook() { return false; }
+    virtual void foresee(ir::Index, const std::vector<ChunkView> &) {}
     // Runs a pipeline over chunks. A Build pipeline collects rows (several calls add up); finish_build ends it.
     // The Aggregate pipeline returns the groups of just these chunks; the session merges passes (group_merge.hpp).
     // The Rows pipeline returns the rows of just these chunks; where the pipeline has a limit, it may stop when it has

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -272,6 +273,40 @@ TEST_F(CudaDeviceTest, JoinForms) {
     }
     for (uint32_t rows : {1u, 31u, 32u, 33u, 255u, 256u, 1023u, 1024u, 1025u})
         form(join_case({chunk_of({numbers(rows, 7, 97), numbers(rows, 1, 1000)})}, {unique}, Type::I32));
+}
+
+// The kernel of a build that was foreseen is the one that runs, and a program asks for it once.
+TEST_F(CudaDeviceTest, ForeseesBuilds) {
+    const std::string directory = testing::TempDir() + "gpuscan-foresee-" + std::to_string(getpid());
+    std::filesystem::remove_all(directory);
+    CudaOptions options;
+    options.cache_dir = directory;
+    const auto device = make_cuda_device(options);
+    auto kernels = [&] {
+        size_t count = 0;
+        for (const auto &file : std::filesystem::directory_iterator(directory))
+            count += file.path().extension() == ".cubin";
+        return count;
+    };
+    auto become = [&](size_t wanted) {
+        for (int i = 0; i < 6000 && kernels() < wanted; ++i)
+            usleep(10 * 1000);
+        return kernels();
+    };
+    const size_t fixed = become(3); // of tables, decoding and packing
+    const Case c = join_case({chunk_of({numbers(5000, 7, 97), numbers(5000, 1, 1000)})},
+                             {chunk_of({numbers(60, 1, 97), numbers(60, 3, 50)})}, Type::I32);
+    const Loaded build = load(*device, c.program, 0, c.sources[0]);
+    const auto execution = device->prepare(c.program, nullptr);
+    EXPECT_TRUE(execution->wants_outlook());
+    execution->foresee(0, build.views);
+    EXPECT_EQ(become(fixed + 1), fixed + 1);
+    execution->run_build(0, build.views);
+    execution->finish_build(0);
+    EXPECT_EQ(execution->stats().joins.at(0).substr(0, 5), "dense");
+    EXPECT_EQ(kernels(), fixed + 1);
+    EXPECT_FALSE(device->prepare(c.program, nullptr)->wants_outlook());
+    std::filesystem::remove_all(directory);
 }
 
 TEST_F(CudaDeviceTest, ManyMatchesPerRow) {

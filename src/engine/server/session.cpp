@@ -85,6 +85,7 @@ void Session::reset() {
     lookups_.clear();
     table_ids_.clear();
     first_pass_ = true;
+    foreseen_ = false;
     program_ = Program();
     pipeline_ = 0;
     any_pass_ = false;
@@ -115,6 +116,8 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
     check(!program_.pipelines.empty() || is_staging(request.command), "the session has joined another one to stage");
     if (request.cancel != nullptr && request.cancel->load(std::memory_order_relaxed) != 0)
         throw Cancelled();
+    if (request.command != Command::DefineSource && !foreseen_)
+        foresee();
     switch (request.command) {
     case Command::DefineSource:
         return define_sources(in);
@@ -231,6 +234,25 @@ std::vector<SourceFeed *> Session::feeds_of(uint32_t source) {
     for (uint32_t other : other_feeds_[source])
         feeds.push_back(feeds_[other].get());
     return feeds;
+}
+
+// The first request after the sources are defined: lets the device prepare for all builds at once that have no joins of their
+// own, while the first of them is fed.
+void Session::foresee() {
+    foreseen_ = true;
+    if (program_.pipelines.empty() || !execution_->wants_outlook())
+        return;
+    for (uint32_t p = 0; p + 1 < program_.pipelines.size(); ++p) {
+        const ir::Pipeline &pipeline = program_.pipelines[p];
+        if (pipeline.joins.count > 0 || pipeline.source >= feeds_.size() || !feeds_[pipeline.source])
+            continue;
+        std::vector<ChunkRef> held;
+        std::vector<ChunkView> chunks;
+        for (const SourceFeed *source : feeds_of(pipeline.source))
+            source->add_outlook(chunks, held);
+        if (!chunks.empty())
+            execution_->foresee(p, chunks);
+    }
 }
 
 SourceFeed &Session::feed(uint32_t source) {

@@ -76,6 +76,7 @@ class Session {
     void test(MessageReader &in, const std::atomic<uint32_t> *cancel);
 
     void define_another(const protocol::DefineSourceRequest &request, std::unique_ptr<SourceFeed> feed);
+    void foresee();
     SourceFeed &feed(uint32_t source);
     // All of a source that is defined.
     std::vector<SourceFeed *> feeds_of(uint32_t source);
@@ -106,6 +107,7 @@ class Session {
     std::vector<std::unique_ptr<SourceFeed>> feeds_; // by number: the first of each source, then the others
     std::vector<std::vector<uint32_t>> other_feeds_; // by source: numbers of the feeds beside the first
     std::vector<LookupTable> lookups_;
+    bool foreseen_ = false;           // the device knows what the builds will most likely read
     uint32_t pipeline_ = 0;           // the one that runs next
     std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the kept ones, 0: not kept
     bool first_pass_ = true;          // of that pipeline

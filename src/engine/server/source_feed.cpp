@@ -392,6 +392,25 @@ void SourceFeed::add_to(PassInput &input) {
     batched_->add_to(input);
 }
 
+void SourceFeed::add_outlook(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const {
+    for (const ChunkRef &version : relation_ ? cache_.versions(relation_) : std::vector<ChunkRef>()) {
+        ChunkView view;
+        view.nrows = version->nrows;
+        for (uint32_t id : ids_) {
+            const auto found = version->columns.find(id);
+            if (found == version->columns.end())
+                break;
+            const ColumnValues &column = found->second;
+            view.columns.push_back(
+                column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
+        }
+        if (view.columns.size() < ids_.size())
+            continue;
+        chunks.push_back(std::move(view));
+        held.push_back(version);
+    }
+}
+
 bool SourceFeed::identify(size_t most_bytes, BuildIdentity &identity) const {
     if ((decoded_ && !decoded_->empty()) || !batched_->empty())
         return false;
