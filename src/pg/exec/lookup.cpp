@@ -10,6 +10,7 @@
 // text, but do for bytes that are none in the database's encoding. A dictionary with such bytes is dropped, and the CPU plan
 // answers.
 #include "pg/exec/encode.h"
+#include "pg/exec/kept_lookups.h"
 #include "pg/exec/run.h"
 
 namespace gpuscan {
@@ -110,15 +111,21 @@ TupleTableSlot *entry_slot(const FragmentColumn *column) {
     return MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 }
 
+// (which asks whether the user may call the functions)
+void prepare_expression(FragmentRun *run, int index) {
+    LookupRun *state = &run->lookups[index];
+    if (state->expr)
+        return;
+    MemoryContext old = MemoryContextSwitchTo(run->context); // that of `state`; who feeds has a shorter-lived one
+    state->expr = ExecInitExpr(run->fragment->lookups[index].expr, run->parent);
+    MemoryContextSwitchTo(old);
+}
+
 bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
     ExprContext *econtext = run->econtext;
-    if (!state->expr) { // it lives as long as `state`; who feeds has a shorter-lived context
-        MemoryContext old = MemoryContextSwitchTo(run->context);
-        state->expr = ExecInitExpr(lookup->expr, run->parent);
-        MemoryContextSwitchTo(old);
-    }
+    prepare_expression(run, index);
     TupleTableSlot *slot = entry_slot(&run->fragment->sources[lookup->source].columns[lookup->column]);
     TupleTableSlot *previous = econtext->ecxt_scantuple;
     econtext->ecxt_scantuple = slot;
@@ -210,9 +217,54 @@ bool put_table(FragmentRun *run, int index, const Table *table) {
     return true;
 }
 
+// The id and the size of a column's dictionary, and none of its entries.
+bool ask_dictionary(FragmentRun *run, int source, int column, uint64 *id, uint32 *size) {
+    protocol::ReadDictionaryRequest head = {};
+    head.source = source;
+    head.column = column;
+    head.first = UINT32_MAX;
+    memcpy(device_input(run->connection), &head, sizeof head);
+    if (!request(run, protocol::Command::ReadDictionary, sizeof head, sizeof(protocol::ReadDictionaryReply)))
+        return false;
+    const protocol::ReadDictionaryReply *reply = reply_of<protocol::ReadDictionaryReply>(run);
+    *id = reply->id;
+    *size = reply->size;
+    return true;
+}
+
+// Sends the table of an earlier execution; `*done`: there was one, or the device has it already.
+bool send_kept(FragmentRun *run, int index, bool *done) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    LookupRun *state = &run->lookups[index];
+    uint64 dictionary;
+    uint32 entries;
+    if (!ask_dictionary(run, lookup->source, lookup->column, &dictionary, &entries))
+        return false;
+    *done = state->sent && state->dictionary == dictionary && state->entries == entries;
+    if (*done)
+        return true;
+    const KeptLookup *kept = find_kept_lookup(lookup, device_generation(run->connection), dictionary, entries);
+    if (!kept)
+        return true;
+    prepare_expression(run, index);
+    Table table = {entries, lookup->type, kept->values, kept->nulls};
+    if (!put_table(run, index, &table))
+        return false;
+    state->sent = *done = true;
+    state->dictionary = dictionary;
+    state->entries = entries;
+    return true;
+}
+
 bool send_lookup(FragmentRun *run, int index) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
+    const bool keep = lookup_can_be_kept(lookup);
+    bool done = false;
+    if (keep && !send_kept(run, index, &done))
+        return false;
+    if (done)
+        return true;
     if (!read_dictionary(run, lookup->source, lookup->column))
         return false;
     const DictionaryCopy *copy = copy_of(run, lookup->source, lookup->column);
@@ -228,6 +280,8 @@ bool send_lookup(FragmentRun *run, int index) {
         return false;
     if (!put_table(run, index, &table))
         return false;
+    if (keep)
+        keep_lookup(lookup, device_generation(run->connection), copy->id, copy->size, table.values, table.nulls);
     pfree(table.values);
     pfree(table.nulls);
     state->sent = true;

@@ -46,6 +46,8 @@ Area *device_area() { return service_area(); }
 
 static Slot *slot_of(const DeviceConnection *connection) { return service_area()->slot(connection->slot); }
 
+uint32 device_generation(const DeviceConnection *connection) { return connection->generation; }
+
 static bool generation_is_over(const DeviceConnection *connection) {
     return service_area()->generation.load() != connection->generation;
 }

@@ -20,6 +20,9 @@ DeviceConnection *device_connect(const char **reason);
 // At least half of the slots are free.
 bool device_slots_to_spare();
 
+// The number of the device process that the connection talks to.
+uint32 device_generation(const DeviceConnection *connection);
+
 // Where to write a request that is made next: the slot's input from `offset` on (slot_buffer_size in all).
 char *device_input(DeviceConnection *connection);
 
