@@ -168,7 +168,9 @@ std::vector<Index> CudaExecution::probe_order(const Pipeline &pipeline) {
         const Table &table = table_of(pipeline, k);
         const bool hash = table.shape.kind == TableKind::Hash;
         const double keys = static_cast<double>(table.words[codegen::TableWords::extent]);
-        const double passing = hash ? 0.5 : std::min(1.0, static_cast<double>(table.rows) / std::max(1.0, keys));
+        const JoinKind kind = program_.joins[pipeline.joins.first + k].kind;
+        double passing = hash ? 0.5 : std::min(1.0, static_cast<double>(table.rows) / std::max(1.0, keys));
+        passing = kind == JoinKind::Left ? 1 : kind == JoinKind::Anti ? 1 - passing : passing;
         const size_t bytes = table.entries ? table.entries->size : 0;
         const double cost = (bytes <= near_table_bytes ? 1 : bytes <= far_table_bytes ? 3 : 8) * (hash ? 2 : 1);
         ranks.emplace_back(-(1 - passing) / cost, k);

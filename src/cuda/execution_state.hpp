@@ -194,7 +194,7 @@ class CudaExecution : public Execution {
     void finish(Index pipeline);
     bool plan_packed(const Table &table, tables::BuildArgument &argument) const;
     bool dense_extent(const Table &table, tables::BuildArgument &argument, uint64_t &extent) const;
-    bool build(Table &table, tables::BuildArgument &argument, TableKind kind, uint64_t extent);
+    bool build(Table &table, tables::BuildArgument &argument, TableKind kind, uint64_t extent, bool keys_only);
 
     // groups (grouping.cpp)
     GroupTable aggregate(const std::vector<ChunkView> &chunks);

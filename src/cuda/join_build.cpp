@@ -13,6 +13,7 @@
 
 #include "cuda/execution_state.hpp"
 #include "cuda/status.cuh"
+#include "engine/build_identity.hpp"
 
 namespace gpuscan::cuda {
 
@@ -212,8 +213,9 @@ bool CudaExecution::plan_packed(const Table &table, tables::BuildArgument &a) co
     return true;
 }
 
-// Builds a table of this kind; false when it wants unique keys and they are not.
-bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind, uint64_t extent) {
+// Builds a table of this kind; false when it wants unique keys and they are not. Keys that are asked for their presence only
+// share an entry.
+bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind, uint64_t extent, bool keys_only) {
     const uint64_t slots = kind == TableKind::Hash ? power_of_two(std::max<uint64_t>(64, 2 * table.rows)) : extent;
     const size_t width = kind == TableKind::Packed ? a.entry_bytes : kind == TableKind::Rows ? 4 : 8;
     table.entries = zeroed((slots * width + 7) / 8 * 8);
@@ -236,7 +238,7 @@ bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind
                       256, 0, &a);
     lane_->fetch_control();
     stats_.kernel_us += lane_->wait(cancel_);
-    const bool duplicates = (lane_->fetched().status & status_duplicates) != 0;
+    const bool duplicates = !keys_only && (lane_->fetched().status & status_duplicates) != 0;
     if (duplicates && kind == TableKind::Packed)
         return false;
     TableShape &shape = table.shape;
@@ -296,6 +298,7 @@ void CudaExecution::finish(Index index) {
         a.keys[i] = {table.keys[i]->data, nullptr, static_cast<uint32_t>(table.shape.keys[i]), 0};
     a.exact_tag = table.shape.keys.size() == 1 && type_width(table.shape.keys[0]) <= 4;
     uint64_t extent = 0;
+    const bool keys_only = is_set_of_keys(program_, index);
     const bool dense = dense_extent(table, a, extent);
     bool done = false;
     if (dense && plan_packed(table, a)) {
@@ -305,7 +308,7 @@ void CudaExecution::finish(Index index) {
                             table.payload_nullable[i] ? static_cast<const uint8_t *>(table.payload_nulls[i]->data)
                                                       : nullptr,
                             static_cast<uint32_t>(table.shape.payload[i]), 0};
-        done = build(table, a, TableKind::Packed, extent);
+        done = build(table, a, TableKind::Packed, extent, keys_only);
         if (done) { // the table holds all there is
             for (std::vector<BufferRef> *buffers : {&table.keys, &table.payload, &table.payload_nulls})
                 for (BufferRef &buffer : *buffers)
@@ -313,7 +316,7 @@ void CudaExecution::finish(Index index) {
         }
     }
     if (!done)
-        build(table, a, dense ? TableKind::Rows : TableKind::Hash, extent);
+        build(table, a, dense ? TableKind::Rows : TableKind::Hash, extent, keys_only);
     table.finished = true;
     stats_.joins[index] = table.description;
 }

@@ -77,6 +77,18 @@ class Describer {
 
 } // namespace
 
+bool is_set_of_keys(const Program &program, Index build) {
+    bool asked = false;
+    for (const Join &join : program.joins) {
+        if (join.build != build)
+            continue;
+        if (delivers_payload(join.kind) || join.filters.count > 0)
+            return false;
+        asked = true;
+    }
+    return asked && program.pipelines[build].payload.count == 0;
+}
+
 std::string describe_build(const Program &program, Index index, const std::function<LookupContents(Index)> &lookup,
                            const std::function<uint64_t(Index)> &table_id) {
     const Pipeline &pipeline = program.pipelines[index];
@@ -98,9 +110,12 @@ std::string describe_build(const Program &program, Index index, const std::funct
         const Join &join = program.joins[pipeline.joins.first + k];
         d.put(table_id(join.build));
         d.list(join.keys);
+        d.put(static_cast<uint8_t>(join.kind));
+        d.list(join.filters);
     }
     d.list(pipeline.keys);
     d.list(pipeline.payload);
+    d.put(static_cast<uint8_t>(is_set_of_keys(program, index)));
     return d.take();
 }
 

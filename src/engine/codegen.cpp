@@ -43,8 +43,9 @@ void Generator::plan_words() {
     for (Index i = 0; i < pipeline_.conjuncts.count; ++i)
         add(program_.conjuncts[pipeline_.conjuncts.first + i].expr);
     for (Index k = 0; k < pipeline_.joins.count; ++k)
-        for (Index i = 0; i < join(k).keys.count; ++i)
-            add(list(join(k).keys, i));
+        for (Range range : {join(k).keys, join(k).filters})
+            for (Index i = 0; i < range.count; ++i)
+                add(list(range, i));
     for (Index i = 0; i < pipeline_.keys.count; ++i)
         add(list(pipeline_.keys, i));
     for (Index i = 0; i < pipeline_.payload.count; ++i)
@@ -75,7 +76,7 @@ void Generator::plan_words() {
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
         kernel_.joins.push_back(next);
         next += TableWords::count(table(k));
-        if (!table(k).unique)
+        if (walks_chains(k))
             kernel_.loops = true;
     }
     kernel_.sink = next;
@@ -200,7 +201,7 @@ Kernel generate(const Request &request) { return Generator(request).generate(); 
 
 bool Generator::order_is_free() {
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
-        if (!table(k).unique)
+        if (walks_chains(k) || join(k).filters.count > 0)
             return false;
         std::vector<Index> open;
         for (Index i = 0; i < join(k).keys.count; ++i)

@@ -137,7 +137,7 @@ struct Kernel {
     unsigned slot_words = 0; // Aggregate: from one entry of the table to the next
     unsigned cell_bytes = 0; // Shared, or with cells: of a group's copy in shared memory
     unsigned tag_bytes = 0;  // with cells: of a cell, beside its copies
-    bool loops = false;      // a join with duplicates: time per row is not bounded
+    bool loops = false;      // along a join table's chains: time per row is not bounded
 };
 
 // A sketch of how many different groups there are: registers of Flajolet et al., "HyperLogLog: the analysis of a
@@ -152,8 +152,8 @@ struct AggregateWords {
 // Throws std::runtime_error where a pipeline uses something the device cannot do.
 Kernel generate(const Request &request);
 
-// May the pipeline's joins be probed in any order? Then every row has at most one partner in each, no key depends on another
-// join, and none can raise an error.
+// May the pipeline's joins be probed in any order? Then no row comes out of any of them more than once, no key depends on
+// another join, and none can raise an error.
 bool order_is_free(const Request &request);
 
 // Can this expression be NULL at this place of the pipeline?

@@ -48,7 +48,8 @@ bool Generator::nullable_node(Index index) {
     const Expr &e = program_.exprs[index];
     switch (e.op) {
     case Op::Column:
-        return e.a == 0 ? request_.source_nullable[e.b] != 0 : table(e.a - 1).payload_nullable[e.b] != 0;
+        return e.a == 0 ? request_.source_nullable[e.b] != 0
+                        : join(e.a - 1).kind == JoinKind::Left || table(e.a - 1).payload_nullable[e.b] != 0;
     case Op::Const:
         return program_.constants[e.a].null != 0;
     case Op::Lookup:
@@ -191,8 +192,10 @@ Value Generator::column(Index index) {
 Value Generator::payload(Index k, Index index, Type type) {
     const TableShape &shape = table(k);
     const unsigned first = kernel_.joins[k] + TableWords::payload(shape.keys.size(), index);
-    const bool null = shape.payload_nullable[index] != 0;
+    const bool some_null = shape.payload_nullable[index] != 0, outer = join(k).kind == JoinKind::Left;
+    const bool null = some_null || outer;
     const string x = row_mode_ ? "x" + to_string(k) : "e" + to_string(k) + "[r]";
+    const string absent = outer ? x + " == " + missing(k) : "";
     Value r{fresh("v"), null ? fresh("n") : ""};
     string value;
     if (shape.kind == TableKind::Packed) {
@@ -203,15 +206,19 @@ Value Generator::payload(Index k, Index index, Type type) {
         else
             line("const uint64_t " + field + " = ((" + x + " - 1) >> " + word(first) + ") & " + word(first + 1) + ";");
         if (null)
-            line("const bool " + r.n + " = " + field + " == 0;");
+            line("const bool " + r.n + " = " + absent + (outer && some_null ? " || " : "") +
+                 (some_null ? field + " == 0" : "") + ";");
         if (type == Type::I32 || type == Type::Code || type == Type::I16)
             value = string("(") + value_type(type) + ")((uint32_t)" + field + " + (uint32_t)" + word(first + 2) + ")";
         else
             value = string("(") + value_type(type) + ")(" + field + " + " + word(first + 2) + ")";
     } else {
         if (null)
-            line("const bool " + r.n + " = " + pointer("uint8_t", first + 1) + "[" + x + "] != 0;");
+            line("const bool " + r.n + " = " + absent + (outer && some_null ? " || " : "") +
+                 (some_null ? pointer("uint8_t", first + 1) + "[" + x + "] != 0" : "") + ";");
         value = pointer(stored_type(type), first) + "[" + x + "]";
+        if (outer)
+            value = absent + " ? (" + stored_type(type) + ")0 : " + value;
     }
     if (type == Type::Bool)
         value = "(" + value + ") != 0" + (null ? " & !" + r.n : "");

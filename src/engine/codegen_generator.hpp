@@ -60,6 +60,10 @@ class Generator {
     void kernel_head();
     const TableShape &table(Index join) const { return *request_.tables[join]; }
     const Join &join(Index k) const { return program_.joins[pipeline_.joins.first + k]; }
+    // Must it look at more than the first row with a key?
+    bool walks_chains(Index k) const {
+        return !table(k).unique && (delivers_payload(join(k).kind) || join(k).filters.count > 0);
+    }
     Index list(Range range, Index i) const { return program_.lists[range.first + i]; }
 
     // expressions (codegen_expression.cpp)
@@ -88,6 +92,11 @@ class Generator {
     void probe(Index k);
     Value probe_index(Index k, string &hit);
     string hash_probe(Index k, const string &hit, const std::vector<Value> &keys);
+    string missing(Index k) const { return table(k).kind == TableKind::Packed ? "0" : "no_match"; }
+    string entry_type(Index k) const;
+    string probe_entry(Index k, const std::vector<Index> &keys, string hit);
+    void partner_lambda(Index k);
+    void enter_partners(Index k, const string &entry);
 
     // the sinks that write rows: of a build and of a fragment that delivers rows (codegen_rows.cpp)
     struct RowOutput {

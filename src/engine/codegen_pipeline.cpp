@@ -5,7 +5,9 @@
 // an unrolled loop over the four rows, clears the bits of rows that fall out in `alive`, and goes on with the next tile
 // when none is left. From the first join with duplicates on, and in sinks that write row by row, the text continues
 // inside a loop over the living rows ("row"), where later steps are nested blocks: an `if` per conjunct and unique
-// join, a `for` along the chain of a join with duplicates.
+// join, a `for` along the chain of a join with duplicates. So they do from the first join on that has filters of its own:
+// they stand in a function that finds the next partner, which a left join asks until there is none, a semi or anti join
+// once.
 #include <iterator>
 
 #include "engine/codegen_generator.hpp"
@@ -14,11 +16,15 @@ namespace gpuscan::codegen {
 
 namespace {
 
-const char *entry_type(uint8_t bytes) {
+const char *packed_type(uint8_t bytes) {
     return bytes == 1 ? "uint8_t" : bytes == 2 ? "uint16_t" : bytes == 4 ? "uint32_t" : "uint64_t";
 }
 
 } // namespace
+
+string Generator::entry_type(Index k) const {
+    return table(k).kind == TableKind::Packed ? packed_type(table(k).entry_bytes) : "uint32_t";
+}
 
 // ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -81,9 +87,7 @@ void Generator::enter_row_mode() {
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
         if (!staged_[k])
             continue;
-        const TableShape &shape = table(k);
-        const char *type = shape.kind == TableKind::Packed ? entry_type(shape.entry_bytes) : "uint32_t";
-        line(string("const ") + type + " x" + to_string(k) + " = pick(e" + to_string(k) + ", r);");
+        line("const " + entry_type(k) + " x" + to_string(k) + " = pick(e" + to_string(k) + ", r);");
     }
 }
 
@@ -183,71 +187,120 @@ string Generator::hash_probe(Index k, const string &hit, const std::vector<Value
     return m;
 }
 
+// Text that finds what the table has for a row's key: a packed entry or the first row of a chain; the name of that value.
+// It is what says "missing" where the condition `hit` does not hold or a key is NULL.
+string Generator::probe_entry(Index k, const std::vector<Index> &keys, string hit) {
+    const string type = entry_type(k);
+    if (table(k).kind == TableKind::Hash) {
+        std::vector<Value> values;
+        for (Index expr : keys) {
+            values.push_back(eval(expr));
+            if (!values.back().n.empty())
+                hit += (hit.empty() ? "!" : " && !") + values.back().n;
+        }
+        return hash_probe(k, hit, values);
+    }
+    const Value index = probe_index(k, hit);
+    const string entries = pointer(type.c_str(), kernel_.joins[k] + TableWords::entries);
+    const string entry = fresh("m");
+    if (table(k).kind == TableKind::Packed)
+        line("const " + type + " " + entry + " = " + hit + " ? __ldg(" + entries + " + " + index.v + ") : (" + type +
+             ")0;");
+    else
+        line("const uint32_t " + entry + " = " + hit + " ? rows_first(" + entries + ", " + index.v + ") : no_match;");
+    return entry;
+}
+
+// A function from a row of the table, or a packed entry, to the first one from there on that is a partner of this row:
+// that passes the join's filters.
+void Generator::partner_lambda(Index k) {
+    const string x = "x" + to_string(k), type = entry_type(k);
+    const std::map<Index, Value> outer = values_;
+    const bool chain = walks_chains(k);
+    open("auto partner" + to_string(k) + " = [&](" + type + " " + x + ") -> " + type);
+    if (chain) {
+        const string next = pointer("uint32_t", kernel_.joins[k] + TableWords::next);
+        open("for (; " + x + " != no_match && !stop; " + x + " = rows_next(" + next + ", " + x + "))");
+        line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
+    } else {
+        open("if (" + x + " != " + missing(k) + ")");
+    }
+    const int depth = depth_;
+    for (Index i = 0; i < join(k).filters.count; ++i) {
+        const Value v = eval(list(join(k).filters, i));
+        open("if (" + v.v + ")");
+    }
+    line("return " + x + ";");
+    while (depth_ > depth)
+        close();
+    close();
+    line("return (" + type + ")" + missing(k) + ";");
+    --depth_;
+    line("};");
+    values_ = outer;
+}
+
+// Opens the block for a row's partners, or for the row that has, or has not, one.
+void Generator::enter_partners(Index k, const string &entry) {
+    const string x = "x" + to_string(k), none = missing(k);
+    const JoinKind kind = join(k).kind;
+    const bool filtered = join(k).filters.count > 0;
+    const bool chain = walks_chains(k);
+    if (filtered || (kind == JoinKind::Left && chain))
+        partner_lambda(k);
+    const string first = filtered ? "partner" + to_string(k) + "(" + entry + ")" : entry;
+    if (!delivers_payload(kind)) {
+        open("if (" + first + (kind == JoinKind::Semi ? " != " : " == ") + none + (chain ? " && !stop)" : ")"));
+        return;
+    }
+    if (!chain) {
+        line("const " + entry_type(k) + " " + x + " = " + first + ";");
+        if (kind == JoinKind::Inner)
+            open("if (" + x + " != " + none + ")");
+        return;
+    }
+    const string next = "rows_next(" + pointer("uint32_t", kernel_.joins[k] + TableWords::next) + ", " + x + ")";
+    if (kind == JoinKind::Inner)
+        open("for (uint32_t " + x + " = " + entry + "; " + x + " != no_match && !stop; " + x + " = " + next + ")");
+    else // once at least
+        open("for (uint32_t " + x + " = " + first + ", more = 1; more && !stop; more = " + x + " != no_match && (" + x +
+             " = partner" + to_string(k) + "(" + next + ")) != no_match)");
+    line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
+}
+
 void Generator::probe(Index k) {
-    const TableShape &shape = table(k);
     std::vector<Index> exprs;
     bool guard = false;
     for (Index i = 0; i < join(k).keys.count; ++i) {
         exprs.push_back(list(join(k).keys, i));
         guard = guard || may_raise(exprs.back());
     }
-    if (!shape.unique)
+    if (walks_chains(k) || join(k).filters.count > 0)
         enter_row_mode();
-    const bool packed = shape.kind == TableKind::Packed;
-    const string type = packed ? entry_type(shape.entry_bytes) : "uint32_t";
-    const string e = "e" + to_string(k);
-    const string missing = packed ? "0" : "no_match";
-    if (!row_mode_) {
-        load_columns(exprs);
-        line(type + " " + e + "[4];");
-        open_rows();
-        line(e + "[r] = (" + type + ")" + missing + ";");
-        if (guard || shape.kind == TableKind::Hash) {
-            open("if (alive >> r & 1)");
-            guard = true;
-        }
+    if (row_mode_) {
+        enter_partners(k, probe_entry(k, exprs, ""));
+        return;
     }
-    string hit = row_mode_ || guard ? "" : "(alive >> r & 1)";
-    string entry;
-    if (shape.kind == TableKind::Hash) {
-        std::vector<Value> keys;
-        for (Index expr : exprs) {
-            keys.push_back(eval(expr));
-            if (!keys.back().n.empty())
-                hit += (hit.empty() ? "!" : " && !") + keys.back().n;
-        }
-        entry = hash_probe(k, hit, keys);
-    } else {
-        const Value index = probe_index(k, hit);
-        const string table_address = pointer(type.c_str(), kernel_.joins[k] + TableWords::entries);
-        entry = fresh("m");
-        if (packed)
-            line("const " + type + " " + entry + " = " + hit + " ? __ldg(" + table_address + " + " + index.v + ") : (" +
-                 type + ")0;");
-        else
-            line("const uint32_t " + entry + " = " + hit + " ? rows_first(" + table_address + ", " + index.v +
-                 ") : no_match;");
+    const string e = "e" + to_string(k), none = missing(k);
+    const JoinKind kind = join(k).kind;
+    load_columns(exprs);
+    line(entry_type(k) + " " + e + "[4];");
+    open_rows();
+    line(e + "[r] = (" + entry_type(k) + ")" + none + ";");
+    if (guard || table(k).kind == TableKind::Hash) {
+        open("if (alive >> r & 1)");
+        guard = true;
     }
-    if (!row_mode_) {
-        line(e + "[r] = " + entry + ";");
-        line("if (" + entry + " == " + missing + ") alive &= ~(1u << r);");
-        if (guard)
-            close();
-        close_rows();
+    const string entry = probe_entry(k, exprs, guard ? "" : "(alive >> r & 1)");
+    line(e + "[r] = " + entry + ";");
+    if (kind != JoinKind::Left)
+        line("if (" + entry + (kind == JoinKind::Anti ? " != " : " == ") + none + ") alive &= ~(1u << r);");
+    if (guard)
+        close();
+    close_rows();
+    if (kind != JoinKind::Left)
         line("if (!alive) continue;");
-        staged_[k] = true;
-        return;
-    }
-    const string x = "x" + to_string(k);
-    if (shape.unique) {
-        line("const " + type + " " + x + " = " + entry + ";");
-        open("if (" + x + " != " + missing + ")");
-        return;
-    }
-    const string next = pointer("uint32_t", kernel_.joins[k] + TableWords::next);
-    open("for (uint32_t " + x + " = " + entry + "; " + x + " != no_match && !stop; " + x + " = rows_next(" + next +
-         ", " + x + "))");
-    line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
+    staged_[k] = delivers_payload(kind);
 }
 
 } // namespace gpuscan::codegen

@@ -6,6 +6,9 @@
 //
 //     scan source -> conjuncts -> { probe join k -> conjuncts }* -> sink
 //
+// Filters that belong to an outer, semi or anti join decide what is a partner (Join::filters); conjuncts decide which rows
+// go on, and see what the joins before them have made of a row.
+//
 // Everything is plain old data in flat arrays that refer to each other by index, so that a backend can fill them in
 // palloc'ed memory and send them through shared memory as they are; ir_codec.hpp checks every index before use.
 //
@@ -158,10 +161,27 @@ struct Conjunct {
     Index after = 0; // 0: right after the scan; k: after join k-1
 };
 
-// An inner equi-join with the table built by an earlier pipeline.
+// What a join does with a row. Its partners are the rows of the table that have its keys and pass the join's filters.
+enum class JoinKind : uint8_t {
+    Inner, // goes on once per partner
+    Left,  // the same, and without a partner once with NULL in every column of the payload
+    Semi,  // goes on, once, if it has a partner
+    Anti,  // goes on if it has none
+};
+
+// Does a row that goes on have a partner's columns?
+constexpr bool delivers_payload(JoinKind kind) { return kind == JoinKind::Inner || kind == JoinKind::Left; }
+
+// An equi-join with the table built by an earlier pipeline.
 struct Join {
     Index build = none; // index of the pipeline that builds the table
     Range keys;         // into lists: probe expressions, one per key of the build, of the same types
+    JoinKind kind = JoinKind::Inner;
+    uint8_t unused[3] = {};
+    Range filters =
+        {}; // into lists: Bool, all of them true of a row and its partner, whose columns they see; none where
+            // Inner (conjuncts say the same), and none that may raise an error where Semi or Anti (how many
+            // pairs are looked at is not told)
 };
 
 enum class SinkKind : uint8_t { Build, Aggregate, Rows };

@@ -197,6 +197,8 @@ class Checker {
             Range columns = step_columns(pipeline, e.a);
             require(e.b < columns.count, "column out of bounds");
             require(p.column_type(pipeline, e.a, e.b) == e.type, "type of a column");
+            require(e.a == 0 || e.a == partner_ || delivers_payload(p.joins[pipeline.joins.first + e.a - 1].kind),
+                    "column of a semi or anti join");
         }
     }
 
@@ -218,6 +220,19 @@ class Checker {
             check_use(pipeline, probe, k);
             require(p.exprs[probe].type == p.exprs[p.lists[build.keys.first + i]].type, "types of join keys");
         }
+        require(join.kind <= JoinKind::Anti, "kind of a join");
+        check_range(join.filters, p.lists.size(), "filters of a join");
+        require(join.kind != JoinKind::Inner || join.filters.count == 0, "filters of an inner join");
+        partner_ = k + 1;
+        for (Index i = 0; i < join.filters.count; ++i) {
+            const Index filter = p.lists[join.filters.first + i];
+            check_use(pipeline, filter, k + 1);
+            require(p.exprs[filter].type == Type::Bool, "type of a join's filter");
+            for (size_t node = 0; node <= filter && !delivers_payload(join.kind); ++node)
+                require(!needed_[node] || !raises_itself(p.exprs.data(), p.exprs[node]),
+                        "error in the filter of a semi or anti join");
+        }
+        partner_ = none;
     }
 
     void check_aggregate(const Pipeline &pipeline, const Aggregate &aggregate, Index step) {
@@ -279,6 +294,7 @@ class Checker {
     }
 
     std::vector<uint8_t> needed_;
+    Index partner_ = none; // the step whose partners the expressions under check may see whatever the join
 };
 
 } // namespace

@@ -95,13 +95,24 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
         const Join &join = program.joins[p.joins.first + at];
         Step step;
         step.keys = join.keys;
+        step.needs_partner = join.kind == JoinKind::Inner || join.kind == JoinKind::Semi;
         std::vector<Index> roots;
         for (Index k = 0; k < join.keys.count; ++k) {
             roots.push_back(program.lists[join.keys.first + k]);
             step.table.push_back(keys(join.build, k));
         }
         add_step(std::move(step), roots);
+        for (Index i = 0; i < join.filters.count; ++i)
+            if (may_raise(program.lists[join.filters.first + i]))
+                steps_.push_back(Step()); // the end
     }
+}
+
+bool Skipper::may_raise(Index expr) const {
+    const Expr &e = program_.exprs[expr];
+    bool raises = raises_itself(program_.exprs.data(), e);
+    for_each_operand(e, [&](Index operand) { raises = raises || may_raise(operand); });
+    return raises;
 }
 
 // Notes the step and the columns that it reads; what is too long to look at is left out, and where it might raise an error
@@ -211,7 +222,7 @@ bool Skipper::dead_end(const Step &step, bool *raises) {
         end = end || !v.value || (!table.any_value && !table.any_wide) ||
               (v.known && !table.any_wide && (v.max < table.min || v.min > table.max));
     }
-    return end;
+    return end && step.needs_partner;
 }
 
 // ---- expressions --------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 // Which rows can a pipeline not use, by the bounds of their columns?
 //
 // A cached column knows the bounds of its values, for the chunk and for its zones (zones.hpp). Where they prove that a
-// condition of the pipeline is false or NULL for every row of a chunk or zone, or that no row has a partner in a join's
-// table, those rows are not given to the device. This is data skipping by small materialized aggregates (Moerkotte, VLDB
+// condition of the pipeline is false or NULL for every row of a chunk or zone, or that no row has the partner that an inner
+// or semi join wants in its table, those rows are not given to the device. This is data skipping by small materialized aggregates (Moerkotte, VLDB
 // 1998) by interval arithmetic over the same expressions that the device would evaluate.
 //
 // An error that a row would raise must not be lost: conditions and joins are looked at in the order in which the pipeline
@@ -54,9 +54,11 @@ class Skipper {
         ir::Index conjunct = ir::none; // its expression, or
         ir::Range keys;                // of a join
         std::vector<ColumnStats> table;
+        bool needs_partner = true; // a row without one goes no further
     };
 
     void add_step(Step step, const std::vector<ir::Index> &roots);
+    bool may_raise(ir::Index expr) const;
     bool dead(const ChunkView &chunk, const ColumnStats *const *zones);
     bool dead_end(const Step &step, bool *raises);
     Values values(ir::Index expr);

@@ -236,7 +236,7 @@ TEST_F(CodegenTest, Joins) {
                 for (Type type : shape.payload)
                     build_payload.push_back(b.column(type, 0, static_cast<Index>(type)));
                 const Index build = b.build(d, {}, {}, build_keys, build_payload);
-                specs.push_back({build, probe_keys});
+                specs.push_back({build, probe_keys, random() % 3 == 0 ? JoinKind::Left : JoinKind::Inner});
                 for (Index p = 0; p < shape.payload.size(); ++p)
                     if (shape.payload[p] == Type::Code || shape.payload[p] == Type::I16)
                         keys.push_back(b.column(shape.payload[p], static_cast<Index>(j + 1), p));

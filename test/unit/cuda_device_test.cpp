@@ -18,6 +18,7 @@
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
 #include "grouping_cases.hpp"
+#include "join_cases.hpp"
 #include "pack_check.hpp"
 #include "page_builder.hpp"
 #include "row_cases.hpp"
@@ -308,6 +309,7 @@ TEST_F(CudaDeviceTest, ForeseesBuilds) {
     EXPECT_FALSE(device->prepare(c.program, nullptr)->wants_outlook());
     std::filesystem::remove_all(directory);
 }
+TEST_F(CudaDeviceTest, JoinKinds) { test::check_join_kinds(device()); }
 
 TEST_F(CudaDeviceTest, ManyMatchesPerRow) {
     std::vector<Datum> ones(5000);

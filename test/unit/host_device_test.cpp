@@ -3,6 +3,7 @@
 
 #include "engine/host/host_device.hpp"
 #include "grouping_cases.hpp"
+#include "join_cases.hpp"
 #include "row_cases.hpp"
 
 namespace gpuscan {
@@ -129,6 +130,8 @@ TEST(HostDevice, JoinForms) {
                                            Type::I128)));
     EXPECT_EQ("empty", join_form(*device, join_case({probe}, {}, Type::I32)));
 }
+
+TEST(HostDevice, JoinKinds) { test::check_join_kinds(*make_host_device(2)); }
 
 TEST(HostDevice, ManyMatchesPerRow) { // far more than a batch, for one probe row
     auto device = make_host_device(2);

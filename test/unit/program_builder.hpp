@@ -59,6 +59,8 @@ class ProgramBuilder {
     struct JoinSpec {
         ir::Index build;
         std::vector<ir::Index> keys;
+        ir::JoinKind kind = ir::JoinKind::Inner;
+        std::vector<ir::Index> filters = {};
     };
     struct ConjunctSpec {
         ir::Index expr;
@@ -124,6 +126,8 @@ class ProgramBuilder {
             ir::Join j;
             j.build = spec.build;
             j.keys = list(spec.keys);
+            j.kind = spec.kind;
+            j.filters = list(spec.filters);
             program.joins.push_back(j);
         }
         p.keys = list(keys);

@@ -122,6 +122,30 @@ TEST(Program, Refused) {
     EXPECT_FALSE(refused([](Builder &b) {
         b.p.conjuncts[0] = {b.unary(Op::IsNull, Type::Bool, b.column(Type::F64, 1, 0)), 1};
     }));
+    // filters see the join's own partners; what an error in them would mean is not defined where partners are only sought
+    auto join = [](Builder &b, JoinKind kind, Index filter) {
+        b.p.joins[0].kind = kind;
+        b.p.joins[0].filters = b.list({filter});
+        b.p.aggregates[0] = aggregate(AggregateKind::CountRows);
+        b.p.pipelines[1].aggregates = {0, 1};
+        b.p.pipelines[1].conjuncts.count = 0;
+    };
+    auto is_null = [](Builder &b) { return b.unary(Op::IsNull, Type::Bool, b.column(Type::F64, 1, 0)); };
+    for (JoinKind kind : {JoinKind::Left, JoinKind::Semi, JoinKind::Anti})
+        EXPECT_FALSE(refused([&](Builder &b) { join(b, kind, is_null(b)); }));
+    EXPECT_TRUE(refused([&](Builder &b) { join(b, JoinKind::Inner, is_null(b)); }));
+    EXPECT_TRUE(refused([&](Builder &b) { join(b, static_cast<JoinKind>(4), is_null(b)); }));
+    EXPECT_TRUE(refused([&](Builder &b) { join(b, JoinKind::Left, b.column(Type::F64, 1, 0)); }));
+    EXPECT_TRUE(refused([&](Builder &b) {
+        join(b, JoinKind::Semi, is_null(b));
+        b.p.aggregates[0] = aggregate(AggregateKind::Count, b.column(Type::F64, 1, 0));
+    }));
+    auto raises = [](Builder &b) {
+        const Index sum = b.binary(Op::Add, b.column(Type::F64, 1, 0), b.column(Type::F64, 1, 0));
+        return b.unary(Op::IsNull, Type::Bool, sum);
+    };
+    EXPECT_FALSE(refused([&](Builder &b) { join(b, JoinKind::Left, raises(b)); }));
+    EXPECT_TRUE(refused([&](Builder &b) { join(b, JoinKind::Anti, raises(b)); }));
     // a pipeline of rows has no groups, and only such a pipeline has a limit
     EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[1].sink = SinkKind::Rows; }));
     EXPECT_TRUE(refused([](Builder &b) { b.p.pipelines[0].sink = SinkKind::Rows; }));

@@ -282,6 +282,7 @@ class Interpreter {
         std::vector<Datum> keys;
         for (Index k = 0; k < join.keys.count; ++k)
             keys.push_back(value(p_.lists[join.keys.first + k], row));
+        bool met = false;
         for (const BuildRow &build : tables_[join.build]) {
             bool match = true;
             for (size_t k = 0; k < keys.size(); ++k)
@@ -289,9 +290,22 @@ class Interpreter {
             if (!match)
                 continue;
             row.push_back(build.payload);
-            advance(index, row, out);
+            for (Index f = 0; match && f < join.filters.count; ++f) {
+                const Datum v = value(p_.lists[join.filters.first + f], row);
+                match = !v.null && v.i;
+            }
+            met = met || match;
+            if (match && delivers_payload(join.kind))
+                advance(index, row, out);
             row.pop_back();
         }
+        if (join.kind == JoinKind::Inner || met == (join.kind != JoinKind::Semi))
+            return;
+        Datum null; // what lies under it is never seen
+        null.null = true;
+        row.emplace_back(p_.pipelines[join.build].payload.count, null);
+        advance(index, row, out);
+        row.pop_back();
     }
 
     void sink(Index index, const Row &row, Expected &out) {
@@ -1052,6 +1066,23 @@ class Generator {
         }
     }
 
+    bool raises(Index root) const {
+        bool any = raises_itself(b_.p.exprs.data(), b_.p.exprs[root]);
+        for_each_operand(b_.p.exprs[root], [&](Index operand) { any = any || raises(operand); });
+        return any;
+    }
+
+    Range filters(bool may_raise) {
+        std::vector<Index> list;
+        for (size_t i = 1 + pick(2); i > 0; --i) {
+            Index e = expression(Type::Bool, 3);
+            while (!may_raise && raises(e))
+                e = expression(Type::Bool, 2);
+            list.push_back(e);
+        }
+        return b_.list(list);
+    }
+
     // Joins with tables already built, and conjuncts between them. A list of expressions may repeat itself.
     void make_steps(Pipeline &pipeline, size_t njoins) {
         std::vector<Conjunct> conjuncts;
@@ -1066,10 +1097,20 @@ class Generator {
             std::vector<Index> keys;
             for (Index k = 0; k < table.keys.count; ++k)
                 keys.push_back(expression(b_.type(b_.p.lists[table.keys.first + k]), chance(80) ? 0 : 2));
-            joins.push_back({build, b_.list(keys)});
+            static const JoinKind kinds[] = {JoinKind::Inner, JoinKind::Inner, JoinKind::Left, JoinKind::Semi,
+                                             JoinKind::Anti};
+            Join join;
+            join.build = build;
+            join.keys = b_.list(keys);
+            join.kind = kinds[pick(5)];
             steps_.emplace_back();
             for (Index i = 0; i < table.payload.count; ++i)
                 steps_.back().push_back(b_.type(b_.p.lists[table.payload.first + i]));
+            if (join.kind != JoinKind::Inner && chance(60))
+                join.filters = filters(delivers_payload(join.kind));
+            if (!delivers_payload(join.kind))
+                steps_.back().clear();
+            joins.push_back(join);
         }
         pipeline.conjuncts = b_.conjuncts(conjuncts);
         pipeline.joins = b_.joins(joins);

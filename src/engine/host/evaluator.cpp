@@ -204,12 +204,35 @@ Vec Evaluator::column(const Expr &e, Slot &to, const Batch &batch) {
     const PayloadColumn &payload = context_.tables[join.build]->payload(e.b);
     const uint32_t *entries = batch.entries[e.a - 1];
     void *out = buffer(to.values, width);
+    if (join.kind == JoinKind::Left)
+        return outer_payload(payload, entries, batch.n, to);
     k_.gather_narrow(width, payload.stored, batch.n, payload.values.data(), payload.low, entries, out);
     if (payload.nulls.empty())
         return {out, nullptr, false};
     void *nulls = buffer(to.nulls, 1);
     k_.gather(1, batch.n, payload.nulls.data(), entries, nulls);
     return {out, static_cast<uint8_t *>(nulls), false};
+}
+
+// The same for a join that leaves rows without an entry: their values are NULL.
+Vec Evaluator::outer_payload(const PayloadColumn &payload, const uint32_t *entries, uint32_t n, Slot &to) {
+    uint8_t *out = to.values.get();
+    uint8_t *nulls = static_cast<uint8_t *>(buffer(to.nulls, 1));
+    const size_t width = type_width(payload.type);
+    if (payload.values.size() == 0) { // a table without rows
+        memset(nulls, 1, n);
+        memset(out, 0, n * width);
+        return {out, nulls, false};
+    }
+    uint32_t *present = static_cast<uint32_t *>(buffer(to.broadcast, sizeof(uint32_t)));
+    for (uint32_t i = 0; i < n; ++i)
+        present[i] = entries[i] == no_entry ? 0 : entries[i];
+    k_.gather_narrow(width, payload.stored, n, payload.values.data(), payload.low, present, out);
+    if (!payload.nulls.empty())
+        k_.gather(1, n, payload.nulls.data(), present, nulls);
+    for (uint32_t i = 0; i < n; ++i)
+        nulls[i] = entries[i] == no_entry || (!payload.nulls.empty() && nulls[i]);
+    return {out, nulls, false};
 }
 
 Vec Evaluator::binary(Index expr, const Batch &batch, size_t depth) {

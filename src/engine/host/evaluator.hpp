@@ -72,6 +72,7 @@ class Evaluator {
     Vec full(ir::Index expr, Vec vec, const Batch &batch, size_t depth);
     const uint8_t *either_null(Slot &to, Vec a, Vec b, size_t n);
     Vec column(const ir::Expr &e, Slot &to, const Batch &batch);
+    Vec outer_payload(const PayloadColumn &payload, const uint32_t *entries, uint32_t n, Slot &to);
     Vec binary(ir::Index expr, const Batch &batch, size_t depth);
     Vec unary(ir::Index expr, const Batch &batch, size_t depth);
     Vec logic(ir::Index expr, const Batch &batch, size_t depth);

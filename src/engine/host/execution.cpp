@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "engine/build_identity.hpp"
 #include "engine/host/pipeline.hpp"
 #include "engine/host/row_sink.hpp"
 
@@ -241,7 +242,7 @@ void HostExecution::finish_build(Index pipeline) {
     if (parts.empty()) // no rows: columns of the right types all the same
         parts.push_back(make_rows(p, p.pipelines[pipeline], work_.memory));
     auto table = std::make_shared<JoinTable>();
-    table->build(work_, parts);
+    table->build(work_, parts, is_set_of_keys(p, pipeline));
     std::vector<BuildRows>().swap(parts);
     stats_.joins[pipeline] = table->describe();
     context_.tables[pipeline] = std::move(table);

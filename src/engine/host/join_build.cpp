@@ -23,6 +23,8 @@ constexpr uint64_t offsets_per_row = 16, free_offsets = 65536;
 // 128 kB, in the second-level cache), and only hits read payload. SSB Q2.1, SF 1: 7,891 parts of 200,000 as a hash table
 // 253 ms, as a bitmap 60 ms (two busy cores).
 constexpr uint64_t places_per_row = 8, free_places = 1u << 20;
+// Where only bits are kept: 256 MB of them, and no more memory than a hash table of the same keys.
+constexpr uint64_t max_bits = uint64_t(1) << 31, bits_per_key = 256;
 constexpr uint32_t no_row = 0xffffffffu;
 constexpr uint64_t no_number = ~uint64_t(0); // numbers have 62 bits
 constexpr size_t max_rows = (size_t(1) << 31) - 2;
@@ -38,7 +40,7 @@ template <class T> bool swap(T &to, T &expected, T value) {
 
 class JoinTable::Builder {
   public:
-    Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts);
+    Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts, bool keys_only);
     void build();
 
   private:
@@ -83,19 +85,20 @@ class JoinTable::Builder {
     JoinTable &t_;
     const Work &work_;
     std::vector<BuildRows> &parts_;
+    const bool keys_only_;
     std::vector<Piece> pieces_;
     size_t n_ = 0;
     WorkArray<uint64_t> numbers_; // of each row's key; Wide: its words, word by word
     WorkArray<uint32_t> place_;   // of each row among the entries; empty: rows are entries. Before that, its slot
 };
 
-void JoinTable::build(const Work &work, std::vector<BuildRows> &parts) {
+void JoinTable::build(const Work &work, std::vector<BuildRows> &parts, bool keys_only) {
     *this = JoinTable();
-    Builder(*this, work, parts).build();
+    Builder(*this, work, parts, keys_only).build();
 }
 
-JoinTable::Builder::Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts)
-    : t_(table), work_(work), parts_(parts), numbers_(work.memory), place_(work.memory) {
+JoinTable::Builder::Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts, bool keys_only)
+    : t_(table), work_(work), parts_(parts), keys_only_(keys_only), numbers_(work.memory), place_(work.memory) {
     for (BuildRows &part : parts) {
         for (size_t begin = 0; begin < part.n; begin += piece_rows)
             pieces_.push_back({&part, begin, std::min(piece_rows, part.n - begin), n_ + begin});
@@ -180,6 +183,8 @@ void JoinTable::Builder::build_by_number(uint64_t domain) {
     pack_keys();
     t_.domain_ = domain;
     const bool small = domain <= max_dense_domain;
+    if (keys_only_ && domain <= max_bits && domain <= bits_per_key * n_ + free_places && build_bitmap(domain))
+        return;
     if (small && domain <= places_per_row * n_ + free_places && build_bitmap(domain))
         return;
     if (small && domain <= offsets_per_row * n_ + free_offsets)
@@ -188,12 +193,12 @@ void JoinTable::Builder::build_by_number(uint64_t domain) {
         build_hash();
 }
 
-// False: a key comes twice.
+// False: a key comes twice, and its rows are wanted.
 bool JoinTable::Builder::build_bitmap(uint64_t domain) {
     work_.fill(t_.bitmap_, domain / 32 + 1, uint32_t(0));
     std::atomic<bool> unique{true};
     each_piece([&](const Piece &piece, unsigned) {
-        if (!unique.load(std::memory_order_relaxed))
+        if (!unique.load(std::memory_order_relaxed) && !keys_only_)
             return;
         bool twice = false;
         for (size_t i = piece.first; i < piece.first + piece.n; ++i) {
@@ -203,12 +208,14 @@ bool JoinTable::Builder::build_bitmap(uint64_t domain) {
         if (twice)
             unique = false;
     });
-    if (!unique) {
+    if (!unique && !keys_only_) {
         t_.bitmap_.release();
         return false;
     }
     t_.form_ = Form::Bitmap;
     t_.entries_ = domain;
+    if (keys_only_)
+        return true;
     place_.resize(n_);
     each_piece([&](const Piece &piece, unsigned) {
         for (size_t i = piece.first; i < piece.first + piece.n; ++i)

@@ -58,8 +58,9 @@ struct ProbeScratch {
 
 class JoinTable : public BuiltTable {
   public:
-    // Makes the table of the rows of all parts, which is used up.
-    void build(const Work &work, std::vector<BuildRows> &parts);
+    // Makes the table of the rows of all parts, which is used up. `keys_only`: nobody asks for more than which keys there
+    // are, so a key stands for all of its rows and there is no payload.
+    void build(const Work &work, std::vector<BuildRows> &parts, bool keys_only);
 
     size_t bytes() const override;
     ColumnStats key_bounds(ir::Index key) const override;

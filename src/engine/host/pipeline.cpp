@@ -39,8 +39,16 @@ PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std
         const Join &join = p.joins[pipeline_.joins.first + j];
         for (Index k = 0; k < join.keys.count; ++k)
             note_uses(p, p.lists[join.keys.first + k], j, last_use_);
-        for (auto *buffer : {&steps_[j].positions, &steps_[j].entries, &steps_[j].counts})
+        for (Index i = 0; i < join.filters.count; ++i)
+            note_uses(p, p.lists[join.filters.first + i], j, last_use_);
+        Step &step = steps_[j];
+        for (auto *buffer : {&step.positions, &step.entries, &step.counts})
             buffer->reset(new uint32_t[batch_rows + batch_slack]);
+        if (join.kind != JoinKind::Inner)
+            step.met.reset(new uint8_t[batch_rows + batch_slack]);
+        if (join.filters.count > 0)
+            for (auto *buffer : {&step.pair_positions, &step.pair_entries})
+                buffer->reset(new uint32_t[batch_rows + batch_slack]);
     }
     size_t sink_step = pipeline_.joins.count;
     for (Range list : {pipeline_.keys, pipeline_.payload})
@@ -150,28 +158,105 @@ void PipelineRunner::probe(size_t at) {
     Vec keys[max_join_keys];
     for (Index k = 0; k < join.keys.count; ++k)
         keys[k] = evaluator_.evaluate_full(context_.program.lists[join.keys.first + k], step.batch);
-    uint32_t *positions = step.positions.get(), *entries = step.entries.get(), *counts = step.counts.get();
-    uint32_t matched = table.probe(keys, step.batch.n, scratch_, positions, entries, counts);
-    if (matched == 0)
-        return;
-    if (table.unique()) {
-        hand_on(at, positions, entries, matched);
+    const uint32_t n = step.batch.n;
+    const uint32_t matched =
+        table.probe(keys, n, scratch_, step.positions.get(), step.entries.get(), step.counts.get());
+    if (join.kind == JoinKind::Inner) {
+        hand_on_matches(at, table, matched);
         return;
     }
+    uint8_t *met = step.met.get();
+    std::fill_n(met, n, 0);
+    if (join.filters.count == 0) {
+        for (uint32_t i = 0; i < matched; ++i)
+            met[step.positions[i]] = 1;
+        if (join.kind == JoinKind::Left)
+            hand_on_matches(at, table, matched);
+    } else {
+        each_pair(at, table, matched, [&](const uint32_t *positions, const uint32_t *entries, uint32_t pairs) {
+            pairs = filter_pairs(at, join, positions, entries, pairs);
+            for (uint32_t i = 0; i < pairs; ++i)
+                met[step.pair_positions[i]] = 1;
+            if (join.kind == JoinKind::Left && pairs > 0)
+                hand_on(at, step.pair_positions.get(), step.pair_entries.get(), pairs);
+        });
+    }
+    if (join.kind == JoinKind::Left)
+        hand_on_without_partner(at);
+    else
+        hand_on_chosen(at, join.kind == JoinKind::Semi);
+}
+
+void PipelineRunner::hand_on_matches(size_t at, const JoinTable &table, uint32_t matched) {
+    if (matched > 0 && table.unique())
+        hand_on(at, steps_[at].positions.get(), steps_[at].entries.get(), matched);
+    else
+        each_pair(at, table, matched, [&](const uint32_t *positions, const uint32_t *entries, uint32_t n) {
+            hand_on(at, positions, entries, n);
+        });
+}
+
+// The rows that have a partner, or those that have none.
+void PipelineRunner::hand_on_chosen(size_t at, bool met) {
+    Step &step = steps_[at];
+    if (!met)
+        k_.invert(step.batch.n, step.met.get(), step.met.get());
+    const uint32_t n = k_.select(step.batch.n, step.met.get(), nullptr, expanded_positions_.get());
+    if (n > 0)
+        hand_on(at, expanded_positions_.get(), nullptr, n);
+}
+
+void PipelineRunner::hand_on_without_partner(size_t at) {
+    Step &step = steps_[at];
+    k_.invert(step.batch.n, step.met.get(), step.met.get());
+    const uint32_t n = k_.select(step.batch.n, step.met.get(), nullptr, expanded_positions_.get());
+    std::fill_n(expanded_entries_.get(), n, no_entry);
+    if (n > 0)
+        hand_on(at, expanded_positions_.get(), expanded_entries_.get(), n);
+}
+
+// Calls task(positions, entries, n) for the pairs of the probe of a step, a batch at a time.
+template <class Task> void PipelineRunner::each_pair(size_t at, const JoinTable &table, uint32_t matched, Task task) {
+    const Step &step = steps_[at];
     uint32_t n = 0;
     for (uint32_t i = 0; i < matched; ++i) {
-        for (uint32_t c = 0; c < counts[i]; ++c) {
-            expanded_positions_[n] = positions[i];
-            expanded_entries_[n] = entries[i] + c;
+        const uint32_t count = table.unique() ? 1 : step.counts[i];
+        for (uint32_t c = 0; c < count; ++c) {
+            expanded_positions_[n] = step.positions[i];
+            expanded_entries_[n] = step.entries[i] + c;
             if (++n == batch_rows) {
-                hand_on(at, expanded_positions_.get(), expanded_entries_.get(), n);
+                task(expanded_positions_.get(), expanded_entries_.get(), n);
                 check_cancel();
                 n = 0;
             }
         }
     }
     if (n > 0)
-        hand_on(at, expanded_positions_.get(), expanded_entries_.get(), n);
+        task(expanded_positions_.get(), expanded_entries_.get(), n);
+}
+
+// Of these pairs those that pass the join's filters, as the step's pair_positions and pair_entries; how many are left.
+uint32_t PipelineRunner::filter_pairs(size_t at, const Join &join, const uint32_t *positions, const uint32_t *entries,
+                                      uint32_t n) {
+    Step &step = steps_[at];
+    uint32_t *kept_positions = step.pair_positions.get(), *kept_entries = step.pair_entries.get();
+    std::copy_n(positions, n, kept_positions);
+    std::copy_n(entries, n, kept_entries);
+    for (Index i = 0; i < join.filters.count; ++i) {
+        Batch &pairs = step.pairs;
+        Evaluator::subset(step.batch, kept_positions, n, step.pair_storage, pairs);
+        pairs.entries[at] = kept_entries;
+        const Vec v = evaluator_.evaluate_full(context_.program.lists[join.filters.first + i], pairs);
+        const uint32_t left = k_.select(n, v.as<uint8_t>(), v.nulls, selected_.get());
+        if (left == 0)
+            return 0;
+        for (uint32_t k = 0; k < left && left < n; ++k) { // selected_[k] >= k
+            kept_positions[k] = kept_positions[selected_[k]];
+            kept_entries[k] = kept_entries[selected_[k]];
+        }
+        n = left;
+    }
+    return n;
 }
 
 void PipelineRunner::hand_on(size_t at, const uint32_t *positions, const uint32_t *entries, uint32_t n) {
