@@ -113,6 +113,15 @@ inline List *group_clause_of(const PlannerInfo *root) { return root->processed_g
 inline List *group_clause_of(const PlannerInfo *root) { return root->parse->groupClause; }
 #endif
 
+// 16: a Var names the outer joins that may have made it NULL (commit 2489d76c491).
+#if PG_VERSION_NUM >= 160000
+inline void take_nulling_joins(Var *to, const Var *from) {
+    to->varnullingrels = from != nullptr ? bms_copy(from->varnullingrels) : nullptr;
+}
+#else
+inline void take_nulling_joins(Var *, const Var *) {}
+#endif
+
 namespace gpuscan {
 
 // 17: the MAINTAIN privilege (commit ecb0fd33720). Before, maintenance is the owner's; 16 has one ownership check for

@@ -647,6 +647,38 @@ string join_condition(const Source &a, const Source &b) {
     return a.alias + ".k = " + b.alias + ".k";
 }
 
+string condition_over(const vector<Source> &sources) {
+    Scope scope;
+    scope.sources = sources;
+    Generator g{scope};
+    switch (roll(4)) {
+    case 0:
+        return sources[0].alias + ".k " + pick({"<>", "<", ">="}) + " " + sources[1].alias + ".k";
+    case 1: {
+        const Type type = pick(vector<Type>{Int2, Int4, Int8, Date, Numeric, Bool});
+        const vector<string> columns = g.columns(type);
+        return columns.empty() ? "true" : pick(columns) + pick({" <> ", " < ", " = "}) + pick(columns);
+    }
+    default:
+        return g.condition(1 + roll(2));
+    }
+}
+
+// Rows that have, or have not, a partner in another table.
+string partner_exists(const Source &source) {
+    static int number_of_partners = 0;
+    const Table &table = chance(50) ? pick(tables) : tables[2];
+    const Source partner = table_source(table, "e" + number(number_of_partners++));
+    string where = join_condition(source, partner);
+    if (chance(40))
+        where += " AND " + condition_over({source, partner});
+    const string from = " FROM " + table.name + " " + partner.alias + " WHERE ";
+    if (chance(25))
+        return source.alias + ".k" + (chance(85) ? " IN" : " NOT IN") + " (SELECT " + partner.alias + ".k" + from +
+               condition_over({partner, partner}) + ")";
+    return (chance(50) ? "EXISTS (SELECT" : "NOT EXISTS (SELECT") + from + where + ")";
+}
+
 string select_query(Scope &scope, bool grouped, bool one_row);
 
 // FROM and WHERE over 1..4 relations, added to the scope.
@@ -662,18 +694,28 @@ string from_where(Scope &scope) {
             from = item;
         } else {
             string on = join_condition(pick(scope.sources), source);
-            bool inner = chance(92);
+            const bool inner = chance(65);
             if (inner && chance(50)) {
                 from = from + " CROSS JOIN " + item; // a comma would hide earlier relations from the ON of later ones
                 where += (where.empty() ? "" : " AND ") + on;
             } else {
-                from = from + (inner ? " JOIN " : " LEFT JOIN ") + item + " ON " + on;
+                const string kind = inner        ? " JOIN "
+                                    : chance(75) ? " LEFT JOIN "
+                                    : chance(80) ? " RIGHT JOIN "
+                                                 : " FULL JOIN ";
+                if (kind != " FULL JOIN " && chance(40))
+                    on += " AND " + condition_over({pick(scope.sources), source});
+                from = from + kind + item + " ON " + on;
             }
         }
         scope.sources.push_back(source);
     }
     for (int i = roll(4); i > 0; --i)
         where += (where.empty() ? "" : " AND ") + g.condition(1 + roll(4));
+    if (chance(25))
+        where += (where.empty() ? "" : " AND ") + partner_exists(pick(scope.sources));
+    if (chance(8))
+        where += (where.empty() ? "" : " AND ") + partner_exists(pick(scope.sources));
     if (chance(4)) {
         const Table &table = pick(tables);
         where += (where.empty() ? "" : " AND ") +
@@ -956,6 +998,13 @@ long answered_by_device(pg::Connection &c) {
 bool another_plan_agrees(pg::Connection &c, const Query &q, const vector<string> &arguments, bool generic,
                          Answer &answer);
 
+bool joins(const Query &q) {
+    for (const char *word : {" JOIN ", "EXISTS (", " IN (SELECT"})
+        if (q.sql.find(word) != string::npos)
+            return true;
+    return false;
+}
+
 // All executions of a query, one after the other; stops at the first error.
 Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &arguments, const string &offload,
                  bool generic, bool cursor = false) {
@@ -1168,10 +1217,10 @@ int main(int argc, char **argv) {
             }
             // (Rows of a plan that feeds the device are computed even if PostgreSQL sees first that the other side is
             // empty.)
-            const bool fed = plain.sqlstate.empty() && !forced.sqlstate.empty() && q.sql.find(" JOIN ") != string::npos;
+            const bool fed = plain.sqlstate.empty() && !forced.sqlstate.empty() && joins(q);
             // (And where PostgreSQL's own plan took over, it need not be the one that it would choose without a device.)
-            const bool took_over = fell_back && plain.sqlstate.compare(0, 2, "22") == 0 && forced.sqlstate.empty() &&
-                                   q.sql.find(" JOIN ") != string::npos;
+            const bool took_over =
+                fell_back && plain.sqlstate.compare(0, 2, "22") == 0 && forced.sqlstate.empty() && joins(q);
             const bool other_plan = !equal && (!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
                                     (fed || took_over || another_plan_agrees(c, q, arguments, generic, forced));
             c.exec(chance(50) ? "COMMIT" : "ROLLBACK");

@@ -129,28 +129,47 @@ void show_scan(const Explainer *explainer) {
     ExplainCloseGroup("Step", nullptr, true, explainer->es);
 }
 
+const char *join_name(ir::JoinKind kind) {
+    switch (kind) {
+    case ir::JoinKind::Left:
+        return "Left";
+    case ir::JoinKind::Semi:
+        return "Semi";
+    case ir::JoinKind::Anti:
+        return "Anti";
+    default:
+        return "Inner";
+    }
+}
+
 void show_join(const Explainer *explainer, int index) {
     const FragmentJoin *join = &explainer->state->fragment->joins[index];
     const FragmentSource *source = &explainer->state->fragment->sources[join->source];
     const RunReport *report = &explainer->state->run.report;
     char *condition = deparse_conditions(explainer, join->clauses);
     char *build_filter = deparse_conditions(explainer, source->quals);
+    char *partner_filter = deparse_conditions(explainer, join->partner_filters);
     char *filter = deparse_conditions(explainer, join->filters);
     const char *table =
         explainer->es->analyze && static_cast<uint32>(index) < report->njoins ? report->joins[index] : nullptr;
     if (is_text(explainer->es)) {
         char *label = psprintf("Join %d", index + 1);
+        if (join->kind != ir::JoinKind::Inner)
+            label = psprintf("%s %s", join_name(join->kind), label);
         ExplainPropertyText(label, text_of_source(explainer, join->source), explainer->es);
         show_optional(explainer, psprintf("%s Cond", label), condition);
         show_optional(explainer, psprintf("%s Build Filter", label), build_filter);
+        show_optional(explainer, psprintf("%s Partner Filter", label), partner_filter);
         show_optional(explainer, psprintf("%s Filter", label), filter);
         if (table && explainer->es->timing)
             ExplainPropertyText(psprintf("%s Table", label), table, explainer->es);
         return;
     }
     open_step(explainer, "Join", join->source);
+    ExplainPropertyText("Join Type", join_name(join->kind), explainer->es);
     show_optional(explainer, "Join Cond", condition);
     show_optional(explainer, "Build Filter", build_filter);
+    show_optional(explainer, "Partner Filter", partner_filter);
     show_optional(explainer, "Filter", filter);
     if (table && explainer->es->timing)
         ExplainPropertyText("Table", table, explainer->es);

@@ -23,6 +23,7 @@ struct Assembly {
     Array<ir::Conjunct> *conjuncts; // per pipeline: 0 the main one, i the build of source i
     Array<ir::Index> *build_keys;   // per source
     Array<ir::Index> *probe_keys;   // per source
+    Array<ir::Index> *filters;      // per source: of its join, where that is not an inner one
     Array<ir::Index> group_keys;
     Array<ir::Index> row_columns;
     AggregateStates states;
@@ -56,6 +57,7 @@ static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
     a->conjuncts = static_cast<Array<ir::Conjunct> *>(palloc0(sizeof(Array<ir::Conjunct>) * n));
     a->build_keys = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
     a->probe_keys = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
+    a->filters = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
     for (int i = 0; i < blueprint->nsources; ++i) {
         const BlueprintSource *from = &blueprint->sources[i];
         TranslatedSource *to = &a->t.sources[i];
@@ -64,6 +66,7 @@ static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
         to->relid = from->relid;
         to->child_attnos = from->child_attnos;
         to->not_null = from->is_relation ? not_null_attributes(from) : nullptr;
+        to->kind = i > 0 ? blueprint->joins[i - 1].kind : ir::JoinKind::Inner;
     }
 }
 
@@ -126,6 +129,22 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
     return true;
 }
 
+// What makes a row of the build side a partner, beside the keys.
+static bool add_partner_filters(Assembly *a, int source, List *filters) {
+    a->t.pipeline = 0;
+    ListCell *cell;
+    foreach (cell, filters) {
+        ir::Index node;
+        if (!translate_condition(&a->t, static_cast<Expr *>(lfirst(cell)), &node))
+            return false;
+        // How many pairs are looked at until one is found depends on the order of the rows.
+        if (!ir::delivers_payload(a->t.sources[source].kind) && may_raise(&a->t, node))
+            return refuse("a condition of a semi or anti join that can raise an error");
+        append(&a->filters[source], node);
+    }
+    return true;
+}
+
 static bool add_join(Assembly *a, int source) {
     const BlueprintJoin *join = &a->blueprint->joins[source - 1];
     List *filters = NIL;
@@ -136,8 +155,16 @@ static bool add_join(Assembly *a, int source) {
         else if (!add_join_key(a, source, static_cast<OpExpr *>(lfirst(cell))))
             return false;
     }
-    return add_conjuncts(a, source, a->blueprint->sources[source].quals, 0) && add_conjuncts(a, 0, filters, source) &&
-           add_conjuncts(a, 0, join->filters, source);
+    if (!add_conjuncts(a, source, a->blueprint->sources[source].quals, 0))
+        return false;
+    if (join->kind == ir::JoinKind::Inner) {
+        if (!add_conjuncts(a, 0, filters, source))
+            return false;
+    } else if (!add_partner_filters(a, source, list_concat(filters, join->partner_filters))) {
+        return false;
+    }
+    a->t.sources[source].joined = true;
+    return add_conjuncts(a, 0, join->filters, source);
 }
 
 // What a row delivers. A float's sign of zero, a numeric's display scale, a text's bytes are those of its column.
@@ -259,6 +286,8 @@ static void write_main(Assembly *a, Writer *w) {
         ir::Join join{};
         join.build = static_cast<ir::Index>(i - 1);
         join.keys = add_list(w, a->probe_keys[i]);
+        join.kind = a->t.sources[i].kind;
+        join.filters = add_list(w, a->filters[i]);
         append(&w->joins, join);
     }
     pipeline.joins.count = static_cast<ir::Index>(w->joins.count) - pipeline.joins.first;
@@ -369,7 +398,9 @@ static void describe(Assembly *a, Fragment *out) {
     out->joins = static_cast<FragmentJoin *>(palloc0(sizeof(FragmentJoin) * static_cast<Size>(b->nsources)));
     for (int i = 0; i < out->njoins; ++i) {
         out->joins[i].source = i + 1;
+        out->joins[i].kind = b->joins[i].kind;
         out->joins[i].clauses = b->joins[i].clauses;
+        out->joins[i].partner_filters = b->joins[i].partner_filters;
         out->joins[i].filters = b->joins[i].filters;
     }
     out->nconstants = a->t.late_constants.count;

@@ -25,8 +25,10 @@ struct BlueprintSource {
 
 // Source i (from 1) is joined in step i - 1.
 struct BlueprintJoin {
-    List *clauses; // equalities between expressions of source i and of earlier sources
-    List *filters; // what else must hold once source i is there
+    ir::JoinKind kind;
+    List *clauses;         // equalities between expressions of source i and of earlier sources
+    List *partner_filters; // not Inner: what else must hold of a row of source i for it to be a partner
+    List *filters;         // what must hold of a row that comes out of the join
 };
 
 struct Blueprint {

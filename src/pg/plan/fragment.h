@@ -54,9 +54,11 @@ struct FragmentSource {
 
 // A join step of the main pipeline, for EXPLAIN; the engine's program says the same in IR.
 struct FragmentJoin {
-    int source;    // the build side
-    List *clauses; // EXPLAIN: the equi-join clauses
-    List *filters; // EXPLAIN: quals that run after this join
+    int source; // the build side
+    ir::JoinKind kind;
+    List *clauses;         // EXPLAIN: the equi-join clauses
+    List *partner_filters; // EXPLAIN: what else makes a row of the build side a partner (not Inner)
+    List *filters;         // EXPLAIN: quals that run after this join
 };
 
 // A constant that is known only at execution: Params and stable expressions.

@@ -1,7 +1,10 @@
 // Candidates: a main relation, filtered, and the relations that are joined to it by hash tables, one after the other.
 //
 // A base relation is a candidate without joins. A join relation is one if one side is a candidate, the other side a
-// single base relation, the join is an inner one, and at least one clause is an equality that the engine can hash.
+// single base relation, and at least one clause is an equality that the engine can hash. The join may be an inner one, or
+// a left, semi or anti join whose other side the single relation is: the rows that such a join keeps are those that scan
+// and probe. So each step is a pair that PostgreSQL itself joins, with the clauses that it gives to this pair; which orders
+// of outer joins are legal is its decision alone.
 //
 // Planning is PostgreSQL's time, and most queries are not ours, so the hooks only take notes: which base relations there
 // are, and for each join that PostgreSQL tries with a base relation as inner side the clauses that belong to it
@@ -323,6 +326,35 @@ static bool is_unscaled_column(Node *side) {
            !numeric_typmod(exprTypmod(reinterpret_cast<Node *>(bare)), &precision, &scale);
 }
 
+// As the engine does it, the inner relation being the table. PostgreSQL's other ways to do one of these joins (with the
+// sides exchanged, or with the inner side made unique first) come beside the one that we take.
+static bool engine_kind(const JoinNote *note, ir::JoinKind *kind) {
+    switch (note->type) {
+    case JOIN_INNER:
+        *kind = ir::JoinKind::Inner;
+        return true;
+    case JOIN_LEFT:
+        *kind = ir::JoinKind::Left;
+        return true;
+    case JOIN_SEMI:
+        *kind = ir::JoinKind::Semi;
+        return true;
+    case JOIN_ANTI:
+        *kind = ir::JoinKind::Anti;
+        return true;
+    default:
+        if (note->type == JOIN_FULL)
+            return refuse("full joins are not supported");
+        return note->type != JOIN_UNIQUE_INNER && bms_membership(note->outer->relids) == BMS_MULTIPLE &&
+               refuse("%s with a join of several tables are not supported", join_name(note->written_type));
+    }
+}
+
+// Does the clause say which rows are partners? In an outer join, what stands in WHERE looks at the joined rows.
+static bool decides_partners(const JoinNote *note, const RestrictInfo *info) {
+    return !IS_OUTER_JOIN(note->type) || !RINFO_IS_PUSHED_DOWN(info, note->joined->relids);
+}
+
 // An equality with one side over the inner relation alone and the other one over outer relations alone.
 static bool is_equi_join(const RestrictInfo *info, Relids outer, Relids inner) {
     if (!IsA(info->clause, OpExpr) || info->pseudoconstant)
@@ -350,10 +382,14 @@ static Expr *outer_side_first(const RestrictInfo *info, Relids inner) {
     return reinterpret_cast<Expr *>(clause);
 }
 
-static bool has_equality(const List *clauses, Relids outer, Relids inner) {
+static bool is_key(const JoinNote *note, const RestrictInfo *info) {
+    return decides_partners(note, info) && is_equi_join(info, note->outer->relids, note->inner->relids);
+}
+
+static bool has_key(const JoinNote *note) {
     ListCell *cell;
-    foreach (cell, clauses)
-        if (is_equi_join(static_cast<const RestrictInfo *>(lfirst(cell)), outer, inner))
+    foreach (cell, note->clauses)
+        if (is_key(note, static_cast<const RestrictInfo *>(lfirst(cell))))
             return true;
     return refuse("a join without an equality of integers, dates or the like");
 }
@@ -363,17 +399,21 @@ static CandidateJoin *make_join(PlannerInfo *root, const JoinNote *note, const C
     CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
     join->source = inner->main;
     join->ratio = note->joined->rows / (outer->rows > 1 ? outer->rows : 1);
-    List *filters = NIL;
+    engine_kind(note, &join->kind);
+    List *filters = NIL, *partner_filters = NIL;
     ListCell *cell;
     foreach (cell, note->clauses) {
         RestrictInfo *info = static_cast<RestrictInfo *>(lfirst(cell));
-        if (is_equi_join(info, note->outer->relids, note->inner->relids))
+        if (is_key(note, info))
             join->clauses = lappend(join->clauses, outer_side_first(info, note->inner->relids));
+        else if (join->kind != ir::JoinKind::Inner && decides_partners(note, info))
+            partner_filters = lappend(partner_filters, info);
         else
             filters = lappend(filters, info);
         join->needs = bms_add_members(join->needs, info->clause_relids);
     }
     join->needs = bms_difference(join->needs, note->inner->relids);
+    join->partner_filters = ordered_quals(root, partner_filters);
     join->filters = ordered_quals(root, filters);
     return join;
 }
@@ -392,13 +432,12 @@ static const Candidate *inner_side(CandidateTable *table, const JoinNote *note) 
     const Candidate *inner = candidates_find(table, note->inner->relids);
     if (inner == nullptr)
         return nullptr;
-    if (note->type != JOIN_INNER) {
-        refuse("%s are not supported", join_name(note->written_type));
+    ir::JoinKind kind;
+    if (!engine_kind(note, &kind))
         return nullptr;
-    }
     if (!inner->main->is_relation && note->inner->cheapest_total_path->param_info != nullptr)
         return nullptr;
-    return has_equality(note->clauses, note->outer->relids, note->inner->relids) ? inner : nullptr;
+    return has_key(note) ? inner : nullptr;
 }
 
 static Candidate *joined_candidate(CandidateTable *table, const JoinNote *note, const Candidate *outer,
@@ -534,8 +573,19 @@ const Candidate *candidates_find(CandidateTable *table, Relids relids) {
 
 // ---- the result ----
 
-// The most selective join first whose other relations are there already.
+static bool joins_are_inner(const Candidate *candidate) {
+    ListCell *cell;
+    foreach (cell, candidate->joins)
+        if (static_cast<const CandidateJoin *>(lfirst(cell))->kind != ir::JoinKind::Inner)
+            return false;
+    return true;
+}
+
+// The most selective join first whose other relations are there already. Others than inner joins may want more than that:
+// the order in which they were found is legal.
 static List *ordered_joins(const Candidate *candidate) {
+    if (!joins_are_inner(candidate))
+        return candidate->joins;
     List *left = list_copy(candidate->joins), *result = NIL;
     Relids there = bms_copy(candidate->main->rel->relids);
     while (left != NIL) {
@@ -582,7 +632,9 @@ Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, Li
     for (int i = 0; i < list_length(joins); ++i) {
         const CandidateJoin *join = static_cast<const CandidateJoin *>(list_nth(joins, i));
         describe_source(root, join->source, child_paths, &blueprint->sources[i + 1]);
+        blueprint->joins[i].kind = join->kind;
         blueprint->joins[i].clauses = join->clauses;
+        blueprint->joins[i].partner_filters = join->partner_filters;
         blueprint->joins[i].filters = join->filters;
     }
     return blueprint;

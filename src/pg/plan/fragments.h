@@ -22,7 +22,9 @@ struct CandidateSource {
 
 struct CandidateJoin {
     const CandidateSource *source;
+    ir::JoinKind kind;
     List *clauses;
+    List *partner_filters; // as in BlueprintJoin
     List *filters;
     Relids needs; // what the clauses and filters read besides the source
     double ratio; // rows after the join / rows before

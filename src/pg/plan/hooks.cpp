@@ -6,7 +6,8 @@
 //
 // A level whose aggregation a device can do gets that path only; rows are for the others. They are offered for the
 // relation that all scans and joins of the level end in (after the join search, when PostgreSQL's own paths are known),
-// and, where outer or semi joins stand between the base relations and that one, for each base relation. Levels without
+// and, where outer or semi joins stand between the base relations and that one (a device may not be able to do them), for
+// each base relation. Levels without
 // an aggregation are most of what a busy server plans, so a relation that PostgreSQL reads in less time than a device
 // needs to begin costs no more than a look at its paths.
 //

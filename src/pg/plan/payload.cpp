@@ -2,9 +2,9 @@
 //
 //   custom_scan_tlist  outputs (group keys, then Aggrefs; or a row's columns), every other Var that is read, then one Var of tableoid per
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
-//   custom_exprs       (filters per source) (per join: (clauses filters)) (aggregates' arguments and filters)
+//   custom_exprs       (filters per source) (per join: (clauses partner filters, filters)) (aggregates' arguments and filters)
 //   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit) (per source:
-//                      is_relation, child, rows, then of a CPU plan attnos, of a parent its leaves' distances from it in
+//                      is_relation, child, rows, kind of its join, then of a CPU plan attnos, of a parent its leaves' distances from it in
 //                      the range table, which setrefs.c moves as a whole)
 //
 // setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
@@ -55,6 +55,23 @@ static List *moved(const List *range_table_indexes, int by) {
     return result;
 }
 
+// A copy in which each Var is nulled by the outer joins that null it in the outputs, or by none. setrefs.c wants one
+// opinion on that of everything that reads the scan tuple; the device knows by itself where a join makes a NULL.
+static Node *as_in_outputs(Node *node, void *outputs) {
+    if (node == nullptr || !IsA(node, Var))
+        return mutate_expression(node, as_in_outputs, outputs);
+    Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
+    const Var *output = nullptr;
+    ListCell *cell;
+    foreach (cell, static_cast<List *>(outputs)) {
+        const Var *other = reinterpret_cast<const Var *>(static_cast<TargetEntry *>(lfirst(cell))->expr);
+        if (IsA(other, Var) && other->varno == var->varno && other->varattno == var->varattno)
+            output = other;
+    }
+    take_nulling_joins(var, output);
+    return reinterpret_cast<Node *>(var);
+}
+
 static int clamped(double rows) { return rows < 2e9 ? static_cast<int>(rows) : 2000000000; }
 
 void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
@@ -63,26 +80,27 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     for (int i = 0; i < b->nsources; ++i) {
         const BlueprintSource *s = &b->sources[i];
         filters = lappend(filters, s->quals);
-        List *description = list_make3_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows));
+        const int kind = i > 0 ? static_cast<int>(b->joins[i - 1].kind) : 0;
+        List *description = list_make4_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows), kind);
         if (s->is_relation)
             description = list_concat(description, moved(s->leaves, -static_cast<int>(s->rti)));
         else
             description = list_concat(description, attnos_of(static_cast<Plan *>(list_nth(plans, s->child)), s->rti));
         sources = lappend(sources, description);
         if (i > 0)
-            joins = lappend(joins, list_make2(b->joins[i - 1].clauses, b->joins[i - 1].filters));
+            joins = lappend(
+                joins, list_make3(b->joins[i - 1].clauses, b->joins[i - 1].partner_filters, b->joins[i - 1].filters));
     }
     node->custom_exprs = list_make3(filters, joins, aggregate_inputs(b->aggrefs));
-    node->custom_exprs = static_cast<List *>(copyObject(node->custom_exprs));
-
     foreach (cell, b->keys)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     foreach (cell, b->aggrefs)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     foreach (cell, b->columns)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    List *read = list_make3(node->custom_exprs, b->keys, b->columns);
-    foreach (cell, pull_var_clause(reinterpret_cast<Node *>(read), PVC_RECURSE_PLACEHOLDERS))
+    node->custom_exprs = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(node->custom_exprs), tlist));
+    Node *read = as_in_outputs(reinterpret_cast<Node *>(list_make3(node->custom_exprs, b->keys, b->columns)), tlist);
+    foreach (cell, pull_var_clause(read, PVC_RECURSE_PLACEHOLDERS))
         if (tlist_member(static_cast<Expr *>(lfirst(cell)), tlist) == nullptr)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     for (int i = 0; i < b->nsources; ++i)
@@ -137,7 +155,7 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         s->child = lsecond_int(description);
         s->rows = lthird_int(description);
         s->rti = static_cast<Index>(reinterpret_cast<Var *>(column(node, first_anchor + i))->varno);
-        List *tail = list_copy_tail(description, 3);
+        List *tail = list_copy_tail(description, 4);
         s->child_attnos = s->is_relation ? NIL : tail;
         s->leaves = s->is_relation ? moved(tail, static_cast<int>(s->rti)) : NIL;
         const RangeTblEntry *rte =
@@ -147,8 +165,10 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         s->quals = static_cast<List *>(list_nth(filters, i));
         if (i > 0) {
             List *join = static_cast<List *>(list_nth(joins, i - 1));
+            b->joins[i - 1].kind = static_cast<ir::JoinKind>(lfourth_int(description));
             b->joins[i - 1].clauses = static_cast<List *>(linitial(join));
-            b->joins[i - 1].filters = static_cast<List *>(lsecond(join));
+            b->joins[i - 1].partner_filters = static_cast<List *>(lsecond(join));
+            b->joins[i - 1].filters = static_cast<List *>(lthird(join));
         }
     }
     int keys = lthird_int(header), aggrefs = lfourth_int(header);

@@ -24,6 +24,8 @@ struct TranslatedSource {
     Oid relid;
     List *child_attnos;
     Bitmapset *not_null; // attributes declared NOT NULL
+    ir::JoinKind kind;   // of the join whose build side it is
+    bool joined;         // that join and its filters have been translated
     Array<FragmentColumn> columns;
     Array<AttrNumber> varattnos; // per column: the attribute number in Vars
     Array<int> payload;          // build sides: columns that later steps read

@@ -102,6 +102,9 @@ static int payload_position(TranslatedSource *source, int column) {
 
 // The column as the pipeline at hand sees it: its own source's, or the payload of a join.
 static bool column_node(Translation *t, int source, int position, Type type, ir::Index *node) {
+    const TranslatedSource *s = &t->sources[source];
+    if (s->joined && !ir::delivers_payload(s->kind))
+        return refuse("a column that is not there after a semi or anti join");
     int step = 0, at = position;
     if (source != t->pipeline) {
         if (t->pipeline != 0)
@@ -125,6 +128,21 @@ bool add_rounded_column(Translation *t, int source, const Var *var, Type type, i
     return column_node(t, source, find_column(&t->sources[source], var, column), type, node);
 }
 
+static void set_scale(const FragmentColumn &column, Value *out) {
+    if (sql_kind(column.typid) == SqlKind::Numeric)
+        numeric_typmod(column.typmod, &out->precision, &out->scale);
+}
+
+// Above a semi join nobody asks for a column of its other side; above an anti join it is NULL.
+static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColumn &column, Value *out) {
+    const SqlKind kind = sql_kind(column.typid);
+    if (join != ir::JoinKind::Anti || is_text_kind(kind))
+        return refuse("a column that is not there after a semi or anti join");
+    node_value(out, kind, column.type, add_constant(t, column.type, 0, true), true);
+    set_scale(column, out);
+    return true;
+}
+
 bool translate_column(Translation *t, Var *var, Value *out) {
     if (var->varlevelsup != 0)
         return refuse("a column of an outer query");
@@ -139,6 +157,8 @@ bool translate_column(Translation *t, Var *var, Value *out) {
     int source = t->probing ? 0 : find_source(t, static_cast<Index>(var->varno));
     if (source < 0)
         return refuse("a column of a relation outside of the fragment");
+    if (!t->probing && t->sources[source].joined && !ir::delivers_payload(t->sources[source].kind))
+        return absent_column(t->sources[source].kind, t, column, out);
     int position = 0;
     bool nullable = true;
     ir::Index node;
@@ -146,7 +166,7 @@ bool translate_column(Translation *t, Var *var, Value *out) {
         node = add_expr(t, ir::Op::Column, column.type, 0, 0);
     } else {
         position = find_column(&t->sources[source], var, column);
-        nullable = t->sources[source].columns[position].nullable;
+        nullable = t->sources[source].columns[position].nullable || t->sources[source].kind == ir::JoinKind::Left;
         if (!column_node(t, source, position, column.type, &node))
             return false;
     }
@@ -154,12 +174,7 @@ bool translate_column(Translation *t, Var *var, Value *out) {
     node_value(out, kind, column.type, node, nullable);
     out->source = source;
     out->column = position;
-    if (kind == SqlKind::Numeric) {
-        int precision = 0, scale = 0;
-        numeric_typmod(column.typmod, &precision, &scale);
-        out->scale = scale;
-        out->precision = precision;
-    }
+    set_scale(column, out);
     return true;
 }
 
