@@ -262,6 +262,9 @@ uint64_t CudaExecution::put_group(GroupTable &groups, uint64_t at, const Kernel 
                 state.low = static_cast<uint64_t>(sum);
                 state.high = static_cast<int64_t>(sum >> 64);
             }
+        } else if (is_bitwise(aggregate.kind) && state.count > 0) {
+            state.low = aggregate.kind == AggregateKind::BitAnd ? ~v[0] : v[0];
+            state.high = static_cast<int64_t>(state.low) < 0 ? -1 : 0;
         } else if (parts.value != 0 && state.count > 0) {
             const bool is_min = aggregate.kind == AggregateKind::Min;
             const uint64_t code = is_min ? ~v[0] : v[0];

@@ -23,8 +23,8 @@ template <class T> void put(std::string &to, const std::vector<T> &values) {
 } // namespace
 
 std::string PreparedKernels::shape_of(const Program &program) {
-    const auto &[exprs, constants, lookups, sources, source_columns, conjuncts, joins, lists, aggregates, pipelines] =
-        program; // (every member: a new one does not compile here)
+    const auto &[exprs, constants, lookups, sources, source_columns, conjuncts, joins, lists, aggregates, pipelines,
+                 sets, distincts] = program; // (every member: a new one does not compile here)
     std::string shape;
     put(shape, exprs);
     put(shape, constants.size());
@@ -40,6 +40,8 @@ std::string PreparedKernels::shape_of(const Program &program) {
     put(shape, lists);
     put(shape, aggregates);
     put(shape, pipelines);
+    put(shape, sets);
+    put(shape, distincts);
     return shape;
 }
 

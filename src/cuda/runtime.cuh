@@ -403,6 +403,14 @@ __device__ __forceinline__ void global_add(uint64_t *at, uint64_t v) {
     atomicAdd((unsigned long long *)at, (unsigned long long)v);
 }
 __device__ __forceinline__ void global_add_double(uint64_t *at, double v) { atomicAdd((double *)at, v); }
+// Shared memory has these two as well. Most values change nothing of a union of bits.
+__device__ __forceinline__ void global_or(uint64_t *at, uint64_t v) {
+    if (v & ~*(volatile uint64_t *)at)
+        atomicOr((unsigned long long *)at, (unsigned long long)v);
+}
+__device__ __forceinline__ void global_xor(uint64_t *at, uint64_t v) {
+    atomicXor((unsigned long long *)at, (unsigned long long)v);
+}
 __device__ __forceinline__ void global_max(uint64_t *at, uint64_t v) {
     if (*(volatile uint64_t *)at < v)
         atomicMax((unsigned long long *)at, (unsigned long long)v);
@@ -561,6 +569,13 @@ struct Plus {
 };
 struct Largest {
     template <class T> __device__ __forceinline__ static T apply(T a, T b) { return a > b ? a : b; }
+};
+
+struct Either {
+    template <class T> __device__ __forceinline__ static T apply(T a, T b) { return a | b; }
+};
+struct Differing {
+    template <class T> __device__ __forceinline__ static T apply(T a, T b) { return a ^ b; }
 };
 
 // `scratch`: 32 times 16 bytes of shared memory. Every thread of the block must come here. 0 is neutral.

@@ -1,5 +1,5 @@
 // How do rows become groups? A group is an entry of 64-bit words: the number of its rows, then the components of every
-// aggregate. All of them are merged by addition or by maximum, so threads, blocks and passes merge alike.
+// aggregate. All of them are merged by addition, by maximum or bit by bit, so threads, blocks and passes merge alike.
 //
 // aggregate_plan gives the components their words. Each row finds its entry (find_entry) and adds itself to it (update).
 // Without keys a thread keeps its sums in registers and blocks reduce them (thread_end); what a block keeps in shared
@@ -25,6 +25,8 @@ void Generator::aggregate_plan() {
         } else if (a.kind == AggregateKind::Min || a.kind == AggregateKind::Max) {
             parts.value = next;
             next += program_.exprs[a.arg].type == Type::I128 ? 3 : 1;
+        } else if (is_bitwise(a.kind)) {
+            parts.value = next++;
         }
         kernel_.components.push_back(parts);
     }
@@ -78,6 +80,11 @@ void Generator::aggregate_start() {
     }
 }
 
+// What of a value is added to a bitwise state, which begins with 0: the bits that are missing where all are asked for.
+string bits_word(AggregateKind kind, const string &v) {
+    return string(kind == AggregateKind::BitAnd ? "~" : "") + "(uint64_t)(int64_t)" + v;
+}
+
 // ---- one row -----------------------------------------------------------------------------------------------------
 
 // Adds the current row to aggregate i.
@@ -129,6 +136,13 @@ void Generator::update(Index i, Place place) {
             add(parts.value + 2, "(uint32_t)(" + wide + " >> 64)");
             add(parts.value + 3, "(uint64_t)(int64_t)(" + wide + " >> 96)");
         }
+    } else if (is_bitwise(a.kind)) {
+        const string code = bits_word(a.kind, v.v);
+        const bool exclusive = a.kind == AggregateKind::BitXor;
+        if (place == Place::Thread)
+            line("best" + n + (exclusive ? " ^= " : " |= ") + code + ";");
+        else
+            line((exclusive ? "global_xor(" : "global_or(") + entry(parts.value) + ", " + code + ");");
     } else if (parts.value != 0) {
         const bool wide = program_.exprs[a.arg].type == Type::I128;
         const string code = string(a.kind == AggregateKind::Min ? "~" : "") + "order_word(" + v.v + ")";
@@ -333,6 +347,12 @@ void Generator::thread_end() {
         }
         if (parts.value == 0)
             continue;
+        if (is_bitwise(a.kind)) {
+            const bool exclusive = a.kind == AggregateKind::BitXor;
+            reduce("best" + n, exclusive ? "Differing" : "Either");
+            store("best" + n, exclusive ? "global_xor" : "global_or", parts.value);
+            continue;
+        }
         if (a.kind != AggregateKind::Sum) {
             const bool wide = program_.exprs[a.arg].type == Type::I128;
             reduce("best" + n, "Largest");

@@ -53,6 +53,8 @@ void Generator::block_plan() {
                 parts.value = take(narrow_, 1);
             else if (type != Type::I128) // those stand in device memory only
                 parts.value = take(wide_, 1);
+        } else if (is_bitwise(a.kind)) {
+            parts.value = take(wide_, 1);
         }
         block_.push_back(parts);
     }
@@ -125,6 +127,9 @@ void Generator::block_update(Index i, const Value &v) {
             line("block_sum<" + to_string(sum_planes(kind)) + ">(" + narrow_cell(parts.value, "cell") + ", plane, (" +
                  (kind == SumKind::Digits ? "i128" : "int64_t") + ")" + v.v + ");");
         }
+    } else if (is_bitwise(a.kind)) {
+        line(string(a.kind == AggregateKind::BitXor ? "global_xor(" : "global_or(") + wide_cell(parts.value, "cell") +
+             ", " + bits_word(a.kind, v.v) + ");");
     } else if (a.kind == AggregateKind::Min || a.kind == AggregateKind::Max) {
         const Type type = program_.exprs[a.arg].type;
         const string flip = a.kind == AggregateKind::Min ? "~" : "";
@@ -185,6 +190,12 @@ void Generator::block_end() {
             continue;
         const string at = "entry + " + to_string(to.value);
         const string v = "v" + n;
+        if (is_bitwise(a.kind)) {
+            const bool exclusive = a.kind == AggregateKind::BitXor;
+            gather(v, "uint64_t", "0", v + (exclusive ? " ^= *(" : " |= *(") + wide_cell(from.value, "c") + ")");
+            line("if (" + v + ") " + (exclusive ? "global_xor(" : "global_or(") + at + ", " + v + ");");
+            continue;
+        }
         if (a.kind != AggregateKind::Sum) {
             const Type type = program_.exprs[a.arg].type;
             if (type == Type::I128)

@@ -32,6 +32,9 @@ struct BlockParts {
     unsigned count = 0, value = 0, odd = 0;
 };
 
+// What of a value goes into the state of a bitwise aggregate.
+string bits_word(AggregateKind kind, const string &v);
+
 class Generator {
   public:
     explicit Generator(const Request &request)

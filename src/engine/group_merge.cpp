@@ -1,8 +1,5 @@
-// Merging the groups of several passes: an open-addressing table over key tuples, load at most 1/2.
+// Merging the groups of several passes. Most fragments run in one pass: its table is the result, and no key is looked up.
 //
-// Most fragments run in one pass: its table is the result, and no key is ever looked up.
-//
-// Keys are equal where NULL flags and bits are equal: devices canonicalise floats (one NaN, no -0.0) before they group.
 // A sum of floats that becomes infinite although no part was is PostgreSQL's overflow error (float8_combine).
 #include "engine/group_merge.hpp"
 
@@ -14,9 +11,6 @@ namespace gpuscan {
 namespace {
 
 using namespace ir;
-
-constexpr uint64_t hash_half = 0xffffffff00000000u;
-constexpr size_t groups_between_checks = 16384; // for cancel; a group may cost a few cache misses
 
 int128 wide(const AggregateState &s) {
     return static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(s.high)) << 64 | s.low);
@@ -52,103 +46,28 @@ StateCombiner::StateCombiner(const Program &program) {
     }
 }
 
-GroupMerger::GroupMerger(const Program &program, WorkMemoryRef memory, const std::atomic<uint32_t> *cancel)
-    : nkeys_(program.main().keys.count), combiner_(program), memory_(std::move(memory)), cancel_(cancel),
-      groups_(memory_), slots_(memory_) {}
+GroupMerger::GroupMerger(const Program &program, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
+    : combiner_(program), groups_(program.main().keys.count, combiner_.size(), memory, cancel) {}
 
 void GroupMerger::add(const GroupTable &table) {
-    const size_t naggregates = combiner_.size();
+    const size_t nkeys = groups_.nkeys(), naggregates = combiner_.size();
     for (size_t g = 0; g < table.ngroups; ++g) {
-        if (g % groups_between_checks == 0)
-            check_cancel();
-        const size_t to = find(table.keys.data() + g * nkeys_, table.key_nulls.data() + g * nkeys_);
-        combiner_.combine(groups_.states.data() + to * naggregates, table.states.data() + g * naggregates);
+        groups_.check_cancel(g);
+        const size_t to = groups_.find(table.keys.data() + g * nkeys, table.key_nulls.data() + g * nkeys);
+        combiner_.combine(groups_.states(to), table.states.data() + g * naggregates);
     }
 }
 
 void GroupMerger::add(GroupTable &&table) {
-    if (groups_.ngroups != 0)
+    if (groups_.size() != 0)
         return add(table);
-    table.keys.charge_to(memory_);
-    table.key_nulls.charge_to(memory_);
-    table.states.charge_to(memory_);
-    groups_ = std::move(table);
+    groups_.take(std::move(table));
 }
 
 GroupTable GroupMerger::finish() {
-    if (nkeys_ == 0 && groups_.ngroups == 0)
-        find(nullptr, nullptr);
-    GroupTable out = std::move(groups_);
-    groups_ = GroupTable(memory_);
-    slots_.release();
-    return out;
-}
-
-void GroupMerger::check_cancel() const {
-    if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed) != 0)
-        throw Cancelled();
-}
-
-// The group with these keys, added if new.
-size_t GroupMerger::find(const Value *keys, const uint8_t *nulls) {
-    if (nkeys_ == 0) {
-        if (groups_.ngroups == 0) {
-            groups_.ngroups = 1;
-            groups_.states.resize(combiner_.size(), AggregateState());
-        }
-        return 0;
-    }
-    if ((groups_.ngroups + 1) * 2 > slots_.size())
-        grow();
-    uint64_t h = hash(keys, nulls);
-    size_t mask = slots_.size() - 1;
-    size_t at = h & mask;
-    for (; slots_[at] != 0; at = (at + 1) & mask) {
-        if ((slots_[at] ^ h) & hash_half)
-            continue;
-        size_t g = static_cast<uint32_t>(slots_[at]) - 1;
-        bool same = memcmp(&groups_.key_nulls[g * nkeys_], nulls, nkeys_) == 0;
-        for (size_t k = 0; same && k < nkeys_; ++k) {
-            const Value &v = groups_.keys[g * nkeys_ + k];
-            same = nulls[k] || (v.low == keys[k].low && v.high == keys[k].high);
-        }
-        if (same)
-            return g;
-    }
-    if (groups_.ngroups >= UINT32_MAX - 1)
-        throw OutOfDeviceMemory("more than 2^32 groups");
-    size_t g = groups_.ngroups++;
-    slots_[at] = (h & hash_half) | (g + 1);
-    groups_.keys.append(keys, nkeys_);
-    groups_.key_nulls.append(nulls, nkeys_);
-    groups_.states.resize(groups_.states.size() + combiner_.size(), AggregateState());
-    return g;
-}
-
-void GroupMerger::grow() {
-    size_t size = slots_.empty() ? 64 : slots_.size() * 2;
-    while (size < (groups_.ngroups + 1) * 2)
-        size *= 2;
-    slots_.release();
-    slots_.resize(size, 0);
-    for (size_t g = 0; g < groups_.ngroups; ++g) {
-        if (g % groups_between_checks == 0)
-            check_cancel();
-        uint64_t h = hash(&groups_.keys[g * nkeys_], &groups_.key_nulls[g * nkeys_]);
-        size_t at = h & (size - 1);
-        while (slots_[at] != 0)
-            at = (at + 1) & (size - 1);
-        slots_[at] = (h & hash_half) | (g + 1);
-    }
-}
-
-uint64_t GroupMerger::hash(const Value *keys, const uint8_t *nulls) const {
-    uint64_t h = 0;
-    for (size_t k = 0; k < nkeys_; ++k) {
-        h = sem::hash_combine(h, nulls[k] ? 0x5bd1e995 : keys[k].low);
-        h = sem::hash_combine(h, nulls[k] ? 1 : static_cast<uint64_t>(keys[k].high));
-    }
-    return h;
+    if (groups_.nkeys() == 0 && groups_.size() == 0)
+        groups_.find(nullptr, nullptr);
+    return groups_.finish();
 }
 
 namespace {
@@ -165,6 +84,14 @@ void combine_one(AggregateKind kind, Type type, AggregateState &into, const Aggr
         return;
     }
     into.count += from.count;
+    if (is_bitwise(kind)) { // signs are extended, so the halves need not know each other
+        auto bits = [kind](uint64_t a, uint64_t b) {
+            return kind == AggregateKind::BitAnd ? a & b : kind == AggregateKind::BitOr ? a | b : a ^ b;
+        };
+        into.low = bits(into.low, from.low);
+        into.high = static_cast<int64_t>(bits(static_cast<uint64_t>(into.high), static_cast<uint64_t>(from.high)));
+        return;
+    }
     if (kind != AggregateKind::Sum) {
         if (kind == AggregateKind::Min ? less(type, from, into) : less(type, into, from)) {
             into.low = from.low;

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "engine/device.hpp"
+#include "engine/group_index.hpp"
 #include "engine/program.hpp"
 
 namespace gpuscan {
@@ -28,7 +28,7 @@ class StateCombiner {
 class GroupMerger {
   public:
     // The groups count in `memory`; `cancel` is looked at while they are added. Both may be nullptr.
-    explicit GroupMerger(const Program &program, WorkMemoryRef memory = nullptr,
+    explicit GroupMerger(const Program &program, const WorkMemoryRef &memory = nullptr,
                          const std::atomic<uint32_t> *cancel = nullptr);
 
     // Throw RowError where a combined sum overflows. After any exception the merger is of no use.
@@ -38,17 +38,8 @@ class GroupMerger {
     GroupTable finish();
 
   private:
-    size_t find(const ir::Value *keys, const uint8_t *nulls);
-    void grow();
-    uint64_t hash(const ir::Value *keys, const uint8_t *nulls) const;
-    void check_cancel() const;
-
-    size_t nkeys_;
     StateCombiner combiner_;
-    WorkMemoryRef memory_;
-    const std::atomic<uint32_t> *cancel_;
-    GroupTable groups_;
-    WorkArray<uint64_t> slots_; // upper half of the hash, group + 1; 0 = empty. Made when a second table comes
+    GroupIndex groups_;
 };
 
 } // namespace gpuscan

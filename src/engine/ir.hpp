@@ -192,12 +192,29 @@ enum class AggregateKind : uint8_t {
     Sum,       // I16, I32, I64, I128: exact in 128 bits; F64: in double
     Min,       // by the type's order; F64 with NaN above all
     Max,
+    BitAnd, // I16, I32, I64
+    BitOr,
+    BitXor,
 };
+
+constexpr bool is_bitwise(AggregateKind kind) { return kind >= AggregateKind::BitAnd; }
 
 struct Aggregate {
     AggregateKind kind;
     uint8_t unused[3] = {};
     Index arg = none; // into exprs; none for CountRows
+};
+
+// A second grouping, of the groups that an Aggregate sink made: one grouping set, as bits of the keys that its groups
+// differ in. The keys that are left out are NULL in its groups.
+struct GroupingSet {
+    uint32_t keys = 0;
+};
+
+// An aggregate of the second grouping, over the values of a key of the first one, each counted once in a group and NULL not at
+// all: how many there are and, of integers, their sum.
+struct Distinct {
+    Index key = none; // which of the pipeline's keys
 };
 
 struct Pipeline {
@@ -208,7 +225,13 @@ struct Pipeline {
     Range joins;     // into joins, in the order in which they should run
     Range keys;      // into lists. Build: the join keys (integer, Bool or Code types). Aggregate: the group keys
     Range payload; // into lists. Build: what later steps read as Column{step, i}. Rows: what is delivered, of any type
-    Range aggregates;   // into aggregates
+    Range aggregates; // into aggregates
+    // Aggregate: where there are sets, the groups are grouped again (regroup.hpp). The result has the first `result_keys` of
+    // the keys, then, if there are several sets, the number of the group's set; the aggregates, then the distincts.
+    Range sets;            // into sets
+    Range distincts;       // into distincts
+    Index result_keys = 0; // the other keys are there for the distincts
+    uint32_t unused2 = 0;
     uint64_t limit = 0; // Rows: how many are wanted at most, whichever they are; 0: all
 };
 
@@ -218,14 +241,15 @@ struct Value {
     int64_t high = 0;
 };
 
-// The state of one aggregate of one group. SQL NULL iff count == 0 (for Sum, Min, Max).
+// The state of one aggregate of one group. SQL NULL iff count == 0 (for all but counts).
 struct AggregateState {
     int64_t count = 0; // rows that were not NULL (CountRows: all)
-    uint64_t low = 0;  // Sum, Min, Max: 128-bit integer, or a double's bits in low
+    uint64_t low = 0;  // all but counts: 128-bit integer, or a double's bits in low
     int64_t high = 0;
 };
 
 constexpr int max_group_keys = 16;
+constexpr int max_grouping_sets = 4096; // PostgreSQL's own limit
 constexpr int max_join_keys = 4;
 constexpr int max_joins = 16;
 constexpr int max_row_outputs = 1664; // PostgreSQL's MaxTupleAttributeNumber

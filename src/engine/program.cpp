@@ -236,7 +236,7 @@ class Checker {
     }
 
     void check_aggregate(const Pipeline &pipeline, const Aggregate &aggregate, Index step) {
-        require(aggregate.kind <= AggregateKind::Max, "unknown aggregate");
+        require(aggregate.kind <= AggregateKind::BitXor, "unknown aggregate");
         if (aggregate.kind == AggregateKind::CountRows) {
             require(aggregate.arg == none, "argument of count(*)");
             return;
@@ -244,6 +244,21 @@ class Checker {
         check_use(pipeline, aggregate.arg, step);
         Type type = p.exprs[aggregate.arg].type;
         require(aggregate.kind != AggregateKind::Sum || is_integer(type) || type == Type::F64, "type of a sum");
+        require(!is_bitwise(aggregate.kind) || (is_integer(type) && type != Type::I128), "type of a bitwise aggregate");
+    }
+
+    void check_regrouping(const Pipeline &pipeline, bool aggregates) {
+        check_range(pipeline.sets, p.sets.size(), "grouping sets");
+        check_range(pipeline.distincts, p.distincts.size(), "distinct aggregates");
+        require(pipeline.sets.count <= max_grouping_sets, "too many grouping sets");
+        require(aggregates || pipeline.sets.count == 0, "grouping sets without groups");
+        require(pipeline.sets.count > 0 || pipeline.distincts.count == 0, "distinct aggregates without a grouping set");
+        require(pipeline.result_keys <= pipeline.keys.count && pipeline.keys.count <= max_group_keys,
+                "keys of a result");
+        for (Index s = 0; s < pipeline.sets.count; ++s)
+            require(p.sets[pipeline.sets.first + s].keys >> pipeline.result_keys == 0, "key of a grouping set");
+        for (Index d = 0; d < pipeline.distincts.count; ++d)
+            require(p.distincts[pipeline.distincts.first + d].key < pipeline.keys.count, "key of a distinct aggregate");
     }
 
     void check_pipeline(size_t i) {
@@ -281,6 +296,7 @@ class Checker {
             check_use(pipeline, p.lists[pipeline.payload.first + k], steps);
         for (Index a = 0; a < pipeline.aggregates.count; ++a)
             check_aggregate(pipeline, p.aggregates[pipeline.aggregates.first + a], steps);
+        check_regrouping(pipeline, last && !rows);
         if (rows) {
             require(pipeline.keys.count == 0 && pipeline.aggregates.count == 0, "groups of a pipeline that has rows");
             require(pipeline.payload.count <= max_row_outputs, "too many columns of a row");
@@ -306,6 +322,11 @@ Type Program::column_type(const Pipeline &pipeline, Index step, Index column) co
     return exprs[lists[build.payload.first + column]].type;
 }
 
+size_t Program::result_keys() const {
+    const Pipeline &p = main();
+    return p.sets.count == 0 ? p.keys.count : p.result_keys + (p.sets.count > 1 ? 1 : 0);
+}
+
 Program parse_program(const void *bytes, size_t size) {
     ProgramHeader header;
     require(size >= sizeof(header), "truncated");
@@ -325,6 +346,8 @@ Program parse_program(const void *bytes, size_t size) {
     reader.array(program.lists, header.lists);
     reader.array(program.aggregates, header.aggregates);
     reader.array(program.pipelines, header.pipelines);
+    reader.array(program.sets, header.sets);
+    reader.array(program.distincts, header.distincts);
     Checker(program).check();
     return program;
 }
@@ -341,6 +364,8 @@ std::string serialize_program(const Program &p) {
     header.lists = static_cast<uint32_t>(p.lists.size());
     header.aggregates = static_cast<uint32_t>(p.aggregates.size());
     header.pipelines = static_cast<uint32_t>(p.pipelines.size());
+    header.sets = static_cast<uint32_t>(p.sets.size());
+    header.distincts = static_cast<uint32_t>(p.distincts.size());
     std::string out(reinterpret_cast<const char *>(&header), sizeof(header));
     out.resize(aligned(out.size()), '\0');
     write_array(out, p.exprs);
@@ -353,6 +378,8 @@ std::string serialize_program(const Program &p) {
     write_array(out, p.lists);
     write_array(out, p.aggregates);
     write_array(out, p.pipelines);
+    write_array(out, p.sets);
+    write_array(out, p.distincts);
     return out;
 }
 

@@ -14,6 +14,7 @@ struct ProgramHeader {
     uint32_t magic = expected_magic;
     uint32_t exprs = 0, constants = 0, lookups = 0, sources = 0, source_columns = 0;
     uint32_t conjuncts = 0, joins = 0, lists = 0, aggregates = 0, pipelines = 0;
+    uint32_t sets = 0, distincts = 0;
     uint32_t unused = 0;
 };
 
@@ -28,8 +29,14 @@ struct Program {
     std::vector<ir::Index> lists;
     std::vector<ir::Aggregate> aggregates;
     std::vector<ir::Pipeline> pipelines;
+    std::vector<ir::GroupingSet> sets;
+    std::vector<ir::Distinct> distincts;
 
     const ir::Pipeline &main() const { return pipelines.back(); }
+
+    // What a group of the result consists of; the groups that a device delivers have the main pipeline's keys and aggregates.
+    size_t result_keys() const;
+    size_t result_aggregates() const { return main().aggregates.count + main().distincts.count; }
 
     // The type and nullability of column `column` seen at `step` of `pipeline` (see Op::Column).
     Type column_type(const ir::Pipeline &pipeline, ir::Index step, ir::Index column) const;

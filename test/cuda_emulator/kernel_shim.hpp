@@ -155,6 +155,11 @@ template <class T> T atomicOr(T *at, T v) {
     *at = old | v;
     return old;
 }
+template <class T> T atomicXor(T *at, T v) {
+    T old = *at;
+    *at = old ^ v;
+    return old;
+}
 template <class T> T atomicMin(T *at, T v) {
     T old = *at;
     *at = v < old ? v : old;

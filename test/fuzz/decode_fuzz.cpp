@@ -8,6 +8,7 @@
 //     make decode-fuzz                builds build/fuzz/decode_fuzz, or by hand (every *.cpp of the two directories):
 //     clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address -Isrc -Itest/unit -pthread -o decode_fuzz
 //         test/fuzz/decode_fuzz.cpp src/engine/dictionary.cpp src/engine/program.cpp src/engine/group_merge.cpp
+//         src/engine/group_index.cpp
 //         src/engine/host/*.cpp
 //     DECODE_FUZZ_CORPUS=corpus ./decode_fuzz -runs=0    writes a few well-formed pages into corpus/ to start from
 //     ./decode_fuzz -max_total_time=60 corpus

@@ -109,6 +109,9 @@ void all_aggregates(ProgramBuilder &b, std::vector<ProgramBuilder::AggregateSpec
         aggregates.push_back({AggregateKind::Count, column});
         if (is_integer(type) || type == Type::F64)
             aggregates.push_back({AggregateKind::Sum, column});
+        if (is_integer(type) && type != Type::I128)
+            for (AggregateKind kind : {AggregateKind::BitAnd, AggregateKind::BitOr, AggregateKind::BitXor})
+                aggregates.push_back({kind, column});
         aggregates.push_back({AggregateKind::Min, column});
         aggregates.push_back({AggregateKind::Max, column});
     }

@@ -375,6 +375,15 @@ class Interpreter {
             }
             break;
         }
+        case AggregateKind::BitAnd:
+            s.i = first ? v.i : s.i & v.i;
+            break;
+        case AggregateKind::BitOr:
+            s.i |= v.i;
+            break;
+        case AggregateKind::BitXor:
+            s.i ^= v.i;
+            break;
         default:
             break;
         }
@@ -1157,9 +1166,10 @@ class Generator {
             keys.push_back(expression(any_type(), chance(80) ? 0 : 2));
         std::vector<Aggregate> aggregates;
         for (size_t i = 1 + pick(5); i > 0; --i) {
-            AggregateKind kind = static_cast<AggregateKind>(pick(5));
+            AggregateKind kind = static_cast<AggregateKind>(pick(8));
             Type type = any_type();
-            while (kind == AggregateKind::Sum && !is_integer(type) && type != Type::F64)
+            while ((kind == AggregateKind::Sum && !is_integer(type) && type != Type::F64) ||
+                   (is_bitwise(kind) && (!is_integer(type) || type == Type::I128)))
                 type = any_type();
             aggregates.push_back(aggregate(kind, kind == AggregateKind::CountRows ? none : expression(type, pick(4))));
         }

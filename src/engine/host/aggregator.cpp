@@ -165,7 +165,7 @@ void Aggregator::resize(uint32_t groups) {
         resize(a);
 }
 
-// New states of Min and Max hold the value that loses against every other.
+// New states hold the value that changes no other.
 void Aggregator::resize(Accumulator &a) {
     if (!a.nulls.empty())
         extend(a.nulls, capacity_, int64_t(0));
@@ -181,6 +181,11 @@ void Aggregator::resize(Accumulator &a) {
             extend(a.wide, capacity_, int128(0));
         if (a.type == Type::I16 || a.type == Type::I32)
             extend(a.narrow, capacity_, int64_t(0));
+        return;
+    case AggregateKind::BitAnd:
+    case AggregateKind::BitOr:
+    case AggregateKind::BitXor:
+        extend<int64_t>(a.narrow, capacity_, a.kind == AggregateKind::BitAnd ? -1 : 0);
         return;
     default:
         if (is_float(a.type))
@@ -390,6 +395,15 @@ template <class T, class S> void extreme(bool min, WorkArray<S> &states, Vec v, 
                 [=](uint32_t g, T x) { s[g] = sem::lt(s[g], static_cast<S>(x)) ? static_cast<S>(x) : s[g]; });
 }
 
+template <class T> void bits(AggregateKind kind, int64_t *s, Vec v, uint32_t n, const uint32_t *ids) {
+    if (kind == AggregateKind::BitAnd)
+        each<T>(v, n, ids, [=](uint32_t g, T x) { s[g] &= x; });
+    else if (kind == AggregateKind::BitOr)
+        each<T>(v, n, ids, [=](uint32_t g, T x) { s[g] |= x; });
+    else
+        each<T>(v, n, ids, [=](uint32_t g, T x) { s[g] ^= x; });
+}
+
 } // namespace
 
 void Aggregator::update_one(Accumulator &a, Vec v, uint32_t n) {
@@ -432,6 +446,15 @@ void Aggregator::update_many(Accumulator &a, Vec v, uint32_t n, const uint32_t *
         }
         if (error)
             raise_row_error();
+        return;
+    }
+    if (is_bitwise(a.kind)) {
+        if (a.type == Type::I16)
+            bits<int16_t>(a.kind, a.narrow.data(), v, n, ids);
+        else if (a.type == Type::I32)
+            bits<int32_t>(a.kind, a.narrow.data(), v, n, ids);
+        else
+            bits<int64_t>(a.kind, a.narrow.data(), v, n, ids);
         return;
     }
     bool min = a.kind == AggregateKind::Min;

@@ -67,7 +67,7 @@ class Aggregator {
         ir::Index arg;
         Type type;
         WorkArray<int64_t> nulls;  // per group, empty: no NULL so far
-        WorkArray<int64_t> narrow; // Sum of I16 and I32 since the last carry; Min and Max of up to 64 bits
+        WorkArray<int64_t> narrow; // Sum of I16 and I32 since the last carry; Min, Max and bits of up to 64 bits
         WorkArray<int128> wide;    // Sum; Min and Max of I128
         WorkArray<double> real;    // F64 and F32
     };

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "engine/build_identity.hpp"
+#include "engine/regroup.hpp"
 #include "engine/server/column_message.hpp"
 #include "engine/server/group_page.hpp"
 
@@ -87,6 +88,7 @@ void Session::reset() {
     first_pass_ = true;
     foreseen_ = false;
     program_ = Program();
+    cancel_ = nullptr;
     pipeline_ = 0;
     any_pass_ = false;
     fetched_ = 0;
@@ -171,6 +173,7 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
     began_ = device_->cache.tick();
     program_ = std::move(program);
     execution_ = device_->device->prepare(program_, cancel);
+    cancel_ = cancel;
     if (!delivers_rows())
         merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel);
     feeds_.resize(program_.sources.size());
@@ -662,10 +665,10 @@ void Session::run_main(PassInput &input, bool last) {
     if (delivers_rows())
         return collect_rows(input);
     // Without any row there is still the one group of a query without GROUP BY.
-    const bool only = last && !any_pass_;
+    const bool only = last && !any_pass_ && program_.main().sets.count == 0;
     if (!input.chunks.empty() || (last && !any_pass_)) {
         any_pass_ = true;
-        // Groups of an only pass are merged with nothing: where they are many, the device may keep them until they are fetched.
+        // Groups of an only pass are merged with nothing, nor grouped again: where they are many, the device may keep them until they are fetched.
         merger_->add(with_room([&] {
             return only ? execution_->start_aggregate(input.chunks) : execution_->run_aggregate(input.chunks);
         }));
@@ -673,6 +676,8 @@ void Session::run_main(PassInput &input, bool last) {
     if (!last)
         return;
     groups_ = merger_->finish();
+    if (program_.main().sets.count > 0)
+        groups_ = regroup(program_, groups_, device_->device->work_memory(), cancel_);
     counters_.groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
 }
 
@@ -750,7 +755,7 @@ void Session::fetch_groups(MessageWriter &out) {
         groups_ = execution_->more_groups();
         fetched_ = 0;
     }
-    fetched_ += write_group_page(groups_, fetched_, program_.main().keys.count, program_.main().aggregates.count, out);
+    fetched_ += write_group_page(groups_, fetched_, program_.result_keys(), program_.result_aggregates(), out);
 }
 
 // ---- the cache from outside ---------------------------------------------------------------------------------------

@@ -104,6 +104,7 @@ class Session {
     uint64_t began_ = 0;
     Program program_;
     std::unique_ptr<Execution> execution_;
+    const std::atomic<uint32_t> *cancel_ = nullptr;  // of the request that opened it, and so of all
     std::vector<std::unique_ptr<SourceFeed>> feeds_; // by number: the first of each source, then the others
     std::vector<std::vector<uint32_t>> other_feeds_; // by source: numbers of the feeds beside the first
     std::vector<LookupTable> lookups_;
