@@ -548,9 +548,11 @@ struct Generator {
         }
     }
 
+    string distinct(int percent) { return chance(percent) ? "DISTINCT " : ""; }
+
     string aggregate() {
         string call;
-        switch (roll(9)) {
+        switch (roll(14)) {
         case 0:
             call = "count(*)";
             break;
@@ -567,10 +569,31 @@ struct Generator {
             call = "avg(" + expression(type, 2) + ")";
             break;
         }
+        case 6:
+            call = pick({"bool_and(", "bool_or(", "every("}) + condition(2) + ")";
+            break;
+        case 7:
+            call = string(pick({"bit_and(", "bit_or(", "bit_xor("})) + distinct(20) +
+                   expression(pick(vector<Type>{Int2, Int4, Int8}), 2) + ")";
+            break;
+        case 8:
+            call = pick({"stddev(", "stddev_pop(", "var_samp(", "var_pop("}) +
+                   expression(pick(vector<Type>{Int2, Int4, Int8, Numeric, Numeric}), 1) + ")";
+            break;
+        case 9:
+        case 10: {
+            Type type = static_cast<Type>(roll(types));
+            call = "count(DISTINCT " + (type == Text || type == Bpchar ? text_column() : expression(type, 2)) + ")";
+            break;
+        }
+        case 11:
+            call = pick({"sum(DISTINCT ", "avg(DISTINCT "}) +
+                   expression(pick(vector<Type>{Int2, Int4, Int8, Numeric}), 2) + ")";
+            break;
         default: {
             Type type = static_cast<Type>(1 + roll(types - 1));
-            call =
-                pick({"min(", "max("}) + (type == Text || type == Bpchar ? text_column() : expression(type, 2)) + ")";
+            call = pick({"min(", "max("}) + distinct(5) +
+                   (type == Text || type == Bpchar ? text_column() : expression(type, 2)) + ")";
         }
         }
         if (chance(20))
@@ -737,8 +760,13 @@ string select_query(Scope &scope, bool grouped, bool one_row) {
                 key == "true" || key == "false")
                 key = pick(scope.sources).alias + ".k";
             keys.push_back(key);
-            group += (group.empty() ? " GROUP BY " : ", ") + key;
+            group += (group.empty() ? "" : ", ") + key;
         }
+    const bool sets = !keys.empty() && chance(12);
+    if (sets)
+        group = pick({"ROLLUP (", "CUBE ("}) + group + ")" + (chance(20) ? ", GROUPING SETS ((), ())" : "");
+    if (!keys.empty())
+        group = " GROUP BY " + group;
     int column = 0;
     auto add = [&](const string &item) {
         list += (list.empty() ? "" : ", ") + item + " AS o" + std::to_string(column++);
@@ -747,6 +775,8 @@ string select_query(Scope &scope, bool grouped, bool one_row) {
         for (const string &key : keys)
             if (chance(85))
                 add(key);
+        if (sets && chance(40))
+            add("grouping(" + pick(keys) + ")");
         for (int i = keys.empty() ? 1 + roll(4) : roll(4); i > 0; --i)
             add(g.aggregate());
     }
@@ -792,7 +822,7 @@ string above_rows(Scope &scope) {
     case 0:
         return "SELECT * FROM (" + rows + ") s ORDER BY s::text COLLATE \"C\" LIMIT " + number(roll(9));
     case 1:
-        return "SELECT DISTINCT * FROM (" + rows + ") s";
+        return chance(50) ? "SELECT DISTINCT" + rows.substr(6) : "SELECT DISTINCT * FROM (" + rows + ") s";
     case 2:
         return "SELECT count(*), string_agg(s::text, ',' ORDER BY s::text COLLATE \"C\") FROM (" + rows + ") s";
     case 3:

@@ -53,11 +53,15 @@ BEGIN
 END $$;
 CREATE FUNCTION aggregate_of(t text) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    RETURN CASE pick('count', 'sum', 'sum', 'avg', 'minmax', 'minmax', 'number', 'float')
+    RETURN CASE pick('count', 'sum', 'sum', 'avg', 'minmax', 'minmax', 'number', 'float', 'variance', 'bits', 'bool', 'distinct')
         WHEN 'count' THEN pick('count(*)', format('count(%s.a)', t), format('count(%s.s)', t))
         WHEN 'sum' THEN format('sum(%s.%s)', t, pick('a', 'b', 'c', 'n', 'm', 'id'))
         WHEN 'avg' THEN format('avg(%s.%s)', t, pick('a', 'b', 'c', 'n', 'm', 'id'))
         WHEN 'minmax' THEN format('%s(%s.%s)', pick('min', 'max'), t, pick('a', 'b', 'c', 'n', 'm', 'f', 'r', 's', 'd', 'ts'))
+        WHEN 'variance' THEN format('%s(%s.%s)', pick('stddev', 'stddev_pop', 'variance', 'var_pop'), t, pick('a', 'b', 'c', 'n', 'm', 'id'))
+        WHEN 'bits' THEN format('%s(%s.%s)', pick('bit_and', 'bit_or', 'bit_xor'), t, pick('a', 'b', 'c', 'id'))
+        WHEN 'bool' THEN format('%s(%s)', pick('bool_and', 'bool_or', 'every'), condition_of(t, 1))
+        WHEN 'distinct' THEN format('%s(DISTINCT %s.%s)', pick('count', 'count', 'sum', 'avg', 'max'), t, pick('a', 'b', 'c', 'n', 'm', 'id'))
         WHEN 'float' THEN format('approx(%s(%s.f))', pick('sum', 'avg'), t)
         ELSE format('%s(%s)', pick('min', 'max', 'count'), number_of(t, 2)) END;
 END $$;

@@ -668,7 +668,8 @@ void Session::run_main(PassInput &input, bool last) {
     const bool only = last && !any_pass_ && program_.main().sets.count == 0;
     if (!input.chunks.empty() || (last && !any_pass_)) {
         any_pass_ = true;
-        // Groups of an only pass are merged with nothing, nor grouped again: where they are many, the device may keep them until they are fetched.
+        // Groups of an only pass are merged with nothing, nor grouped again: where they are many, the device may keep them
+        // until they are fetched.
         merger_->add(with_room([&] {
             return only ? execution_->start_aggregate(input.chunks) : execution_->run_aggregate(input.chunks);
         }));

@@ -5,6 +5,7 @@
 //            + sum over builds  (rows * build_ns)
 //            + sum over joins   (rows that reach it * probe_ns(entries))
 //            + rows that survive * (group_ns + aggregates * aggregate_ns) + groups * emit_ns
+//            + groups of DISTINCT values * regroup_ns
 //         or + rows that survive * (columns * column_ns + bytes * byte_ns) + dictionary entries * entry_ns
 //            + rows * (row_ns + columns * datum_ns), which is paid row by row, the rest before the first row
 //            + dictionary entries * (number_ns + evaluate_ns of those that expressions are evaluated for)
@@ -49,6 +50,7 @@ constexpr double by_row_page_ns = 20000; // backend: lock, check each tuple's vi
 constexpr double pin_page_ns = 450;      // feeding process: find, pin, vouch for a page that must be decoded
 constexpr double plan_row_ns = 60;       // backend: copy a tuple of a CPU plan into a batch
 constexpr double emit_group_ns = 300;    // backend: a group to a tuple
+constexpr double regroup_ns = 100;       // a group that is grouped once more (a miss or two of the cache)
 // Rows: bench/rows.sql on the H200 with 4 M rows, 664 ms for nine columns (54 bytes), 221 ms for three (19 bytes), of which the
 // counting consumer takes 20 to 50 ns a row.
 constexpr double row_byte_ns = 0.7;       // a byte of a row from the device's memory to the backend's
@@ -127,6 +129,8 @@ Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates)
     double per_row = (keys > 0 ? r.group_ns : 0) + aggregates * r.aggregate_ns;
     return units(rows * per_row / threads() + groups * emit_group_ns * threads());
 }
+
+Cost device_regroup_cost(double groups) { return units(groups * regroup_ns); }
 
 Cost device_rows_cost(const RowsWork *work) {
     double bytes = work->rows * work->bytes, kept = work_mem * 1024.0;

@@ -21,6 +21,7 @@ Cost device_source_cost(const SourceWork *work);
 Cost device_build_cost(double rows);                 // rows put into a hash table
 Cost device_probe_cost(double rows, double entries); // rows looked up in a table of so many entries
 Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates);
+Cost device_regroup_cost(double groups); // groups that are grouped once more
 
 // Rows that leave the device.
 struct RowsWork {

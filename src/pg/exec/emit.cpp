@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "pg/exec/encode.h"
+#include "pg/exec/variance.h"
 
 namespace gpuscan {
 namespace {
@@ -32,7 +33,7 @@ double float_of(const ir::AggregateState *state) {
 }
 
 bool can_be_shown(FragmentRun *run, const FragmentOutput *output) {
-    if (output->kind == OutputKind::GroupKey)
+    if (output->kind == OutputKind::GroupKey || output->kind == OutputKind::Grouping)
         return true;
     const ir::AggregateState *state = state_of(run, output->agg);
     ir::Value value = value_of(state);
@@ -44,7 +45,7 @@ bool can_be_shown(FragmentRun *run, const FragmentOutput *output) {
     case OutputKind::SumFloat8:
     case OutputKind::AvgFloat8:
         return !std::isinf(float_of(state)) || give_up(run, "a sum of floats is infinite");
-    case OutputKind::MinMax:
+    case OutputKind::StateValue:
         return !is_float(output->type) || float_of_value(output->type, &value) != 0 ||
                give_up(run, "a minimum or maximum of floats is zero");
     default:
@@ -70,7 +71,22 @@ Datum show_key(const FragmentRun *run, const FragmentOutput *output, bool *null)
     return make_value(output->typid, output->type, output->scale, &page->keys[at]);
 }
 
-Datum show_minmax(const FragmentRun *run, const FragmentOutput *output, const ir::AggregateState *state) {
+// The bits of the arguments that the group's set does not group by.
+Datum show_grouping(const FragmentRun *run, const FragmentOutput *output) {
+    const Fragment *fragment = run->fragment;
+    const GroupPage *page = &run->groups.current;
+    uint64 set = 0;
+    if (list_length(fragment->sets) > 1)
+        set = page->keys[(page->next + 1) * fragment->nkeys - 1].low;
+    const int members = list_nth_int(fragment->sets, static_cast<int>(set));
+    int32 bits = 0;
+    ListCell *cell;
+    foreach (cell, output->arguments)
+        bits = bits << 1 | (members >> lfirst_int(cell) & 1 ? 0 : 1);
+    return Int32GetDatum(bits);
+}
+
+Datum show_value(const FragmentRun *run, const FragmentOutput *output, const ir::AggregateState *state) {
     ir::Value value = value_of(state);
     if (output->rank_lookup < 0)
         return make_value(output->typid, output->type, output->scale, &value);
@@ -99,11 +115,18 @@ Datum show_aggregate(const FragmentRun *run, const FragmentOutput *output, bool 
     case OutputKind::AvgNumeric:
         return DirectFunctionCall2(numeric_div, make_numeric(wide(&value), output->scale),
                                    NumericGetDatum(int64_to_numeric(state->count)));
+    case OutputKind::VarPop:
+    case OutputKind::VarSamp:
+    case OutputKind::StddevPop:
+    case OutputKind::StddevSamp: {
+        const ir::Value squares = value_of(state_of(run, output->squares));
+        return variance_of(output->kind, state->count, wide(&value), wide(&squares), output->scale, null);
+    }
     case OutputKind::AvgFloat8:
         // PostgreSQL's avg, unlike its sum, begins with 0.0.
         return Float8GetDatum((float_of(state) + 0.0) / static_cast<double>(state->count));
     default:
-        return show_minmax(run, output, state);
+        return show_value(run, output, state);
     }
 }
 
@@ -125,6 +148,11 @@ void show_group(const FragmentRun *run, TupleTableSlot *slot) {
     for (int i = 0; i < run->fragment->noutputs; ++i) {
         const FragmentOutput *output = &run->fragment->outputs[i];
         int at = output->attno - 1;
+        if (output->kind == OutputKind::Grouping) {
+            slot->tts_values[at] = show_grouping(run, output);
+            slot->tts_isnull[at] = false;
+            continue;
+        }
         slot->tts_values[at] = output->kind == OutputKind::GroupKey
                                    ? show_key(run, output, &slot->tts_isnull[at])
                                    : show_aggregate(run, output, &slot->tts_isnull[at]);

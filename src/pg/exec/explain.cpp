@@ -205,6 +205,8 @@ void show_steps(const Explainer *explainer) {
         keys = lappend(keys, deparse(explainer, static_cast<Node *>(lfirst(cell))));
     if (keys != NIL)
         ExplainPropertyList("Group Key", keys, es);
+    if (fragment->sets != NIL)
+        ExplainPropertyInteger("Grouping Sets", nullptr, list_length(fragment->sets), es);
     if (fragment->delivers_rows)
         show_row(explainer);
 }

@@ -24,9 +24,9 @@ struct Assembly {
     Array<ir::Index> *build_keys;   // per source
     Array<ir::Index> *probe_keys;   // per source
     Array<ir::Index> *filters;      // per source: of its join, where that is not an inner one
-    Array<ir::Index> group_keys;
     Array<ir::Index> row_columns;
-    AggregateStates states;
+    AggregateStates states; // and the group keys, which come first
+    int group_keys;
     Array<FragmentOutput> outputs;
 };
 
@@ -208,10 +208,11 @@ static bool add_outputs(Assembly *a) {
         ir::Index node;
         if (!translate_group_key(&a->t, static_cast<Expr *>(lfirst(cell)), &node, &output))
             return false;
-        output.key = append(&a->group_keys, node);
+        output.key = append(&a->states.keys, node);
         output.attno = static_cast<AttrNumber>(a->outputs.count + 1);
         append(&a->outputs, output);
     }
+    a->group_keys = a->states.keys.count;
     foreach (cell, b->aggrefs) {
         FragmentOutput output;
         if (!translate_aggregate(&a->t, static_cast<Aggref *>(lfirst(cell)), &a->states, &output))
@@ -219,6 +220,19 @@ static bool add_outputs(Assembly *a) {
         output.attno = static_cast<AttrNumber>(a->outputs.count + 1);
         append(&a->outputs, output);
     }
+    foreach (cell, b->asked) {
+        FragmentOutput output{};
+        output.kind = OutputKind::Grouping;
+        output.attno = static_cast<AttrNumber>(a->outputs.count + 1);
+        output.arguments = static_cast<List *>(lfirst(cell));
+        output.rank_lookup = -1;
+        append(&a->outputs, output);
+    }
+    for (int i = 0; i < a->outputs.count; ++i)
+        if (a->outputs[i].distinct)
+            a->outputs[i].agg += a->states.states.count;
+    if (a->states.keys.count > ir::max_group_keys)
+        return refuse("more than %d group keys and arguments of DISTINCT aggregates", ir::max_group_keys);
     return true;
 }
 
@@ -244,6 +258,7 @@ struct Writer {
     Array<ir::Source> sources;
     Array<ir::SourceColumn> columns;
     Array<ir::Lookup> lookups;
+    Array<ir::GroupingSet> sets;
 };
 
 static ir::Range add_list(Writer *w, const Array<ir::Index> &items) {
@@ -291,10 +306,20 @@ static void write_main(Assembly *a, Writer *w) {
         append(&w->joins, join);
     }
     pipeline.joins.count = static_cast<ir::Index>(w->joins.count) - pipeline.joins.first;
-    pipeline.keys = add_list(w, a->group_keys);
+    pipeline.keys = add_list(w, a->states.keys);
     pipeline.payload = add_list(w, a->row_columns);
     pipeline.aggregates.first = 0;
     pipeline.aggregates.count = static_cast<ir::Index>(a->states.states.count);
+    ListCell *cell;
+    foreach (cell, a->blueprint->sets)
+        append(&w->sets, ir::GroupingSet{static_cast<uint32_t>(lfirst_int(cell))});
+    if (a->blueprint->sets == NIL && a->states.distincts.count > 0)
+        append(&w->sets, ir::GroupingSet{(1u << a->group_keys) - 1});
+    if (w->sets.count > 0) {
+        pipeline.sets.count = static_cast<ir::Index>(w->sets.count);
+        pipeline.distincts.count = static_cast<ir::Index>(a->states.distincts.count);
+        pipeline.result_keys = static_cast<ir::Index>(a->group_keys);
+    }
     append(&w->pipelines, pipeline);
 }
 
@@ -352,11 +377,13 @@ static void write_program(Assembly *a, Fragment *out) {
     header.lists = static_cast<uint32_t>(w.lists.count);
     header.aggregates = static_cast<uint32_t>(a->states.states.count);
     header.pipelines = static_cast<uint32_t>(w.pipelines.count);
+    header.sets = static_cast<uint32_t>(w.sets.count);
+    header.distincts = static_cast<uint32_t>(a->states.distincts.count);
 
     static_assert(sizeof header % 8 == 0, "arrays follow the header at once");
     out->program_size = sizeof header + room(t.exprs) + room(t.constants) + room(w.lookups) + room(w.sources) +
                         room(w.columns) + room(w.conjuncts) + room(w.joins) + room(w.lists) + room(a->states.states) +
-                        room(w.pipelines);
+                        room(w.pipelines) + room(w.sets) + room(a->states.distincts);
     out->program = static_cast<char *>(palloc0(out->program_size));
     char *at = out->program;
     memcpy(at, &header, sizeof header);
@@ -370,7 +397,9 @@ static void write_program(Assembly *a, Fragment *out) {
     at = put(at, w.joins);
     at = put(at, w.lists);
     at = put(at, a->states.states);
-    put(at, w.pipelines);
+    at = put(at, w.pipelines);
+    at = put(at, w.sets);
+    put(at, a->states.distincts);
 }
 
 // ---- the description ----
@@ -416,8 +445,9 @@ static void describe(Assembly *a, Fragment *out) {
         out->fallback_attnos[i] = static_cast<AttrNumber>(i + 1);
     out->group_exprs = b->keys;
     out->has_group_by = b->has_group_by;
-    out->nkeys = a->group_keys.count;
-    out->naggregates = a->states.states.count;
+    out->sets = b->sets;
+    out->nkeys = a->group_keys + (list_length(b->sets) > 1 ? 1 : 0);
+    out->naggregates = a->states.states.count + a->states.distincts.count;
     out->delivers_rows = b->delivers_rows;
     out->limit = static_cast<uint64>(b->limit);
 }

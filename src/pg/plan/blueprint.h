@@ -37,16 +37,21 @@ struct Blueprint {
     BlueprintJoin *joins;     // [nsources - 1]
     List *keys;               // group key expressions
     List *aggrefs;
+    List *
+        sets; // GROUPING SETS and the like: integers, each with a bit per key that the set's groups differ in; NIL: one
+              // set of all keys
+    List *groupings; // GROUPING(), of the sets
+    List *asked;     // and for each of them the numbers of the keys that it asks for
     bool has_group_by;
     bool delivers_rows; // no aggregation: keys and aggrefs are empty
     List *columns;      // delivers_rows: the expressions of a row
     int limit;          // delivers_rows: rows that are wanted at most, whichever they are; 0: all
 };
 
-// The scan tuple's first columns are the outputs: keys, then aggregates, or a row's columns; the fallback plan delivers
+// The scan tuple's first columns are the outputs: keys, aggregates, GROUPING(), or a row's columns; the fallback plan delivers
 // just these.
 inline int output_count(const Blueprint *b) {
-    return list_length(b->keys) + list_length(b->aggrefs) + list_length(b->columns);
+    return list_length(b->keys) + list_length(b->aggrefs) + list_length(b->groupings) + list_length(b->columns);
 }
 
 inline bool reads_relation(const Blueprint *b) {

@@ -90,13 +90,19 @@ struct FragmentLookup {
 
 enum class OutputKind {
     GroupKey,   // key
+    Grouping,   // GROUPING(): which of `arguments` the group's set lacks
     Count,      // count of state `agg` as int8
     SumInt8,    // sum(int2), sum(int4): state `agg` as int8
     SumNumeric, // sum(int8), sum(numeric): state `agg` as numeric with `scale`
     SumFloat8,  // sum(float8)
     AvgNumeric, // avg(int2/4/8), avg(numeric): numeric_div(sum as numeric with `scale`, count)
     AvgFloat8,  // avg(float4/8): sum / count
-    MinMax,     // state `agg` as a value of typid (see type and scale; Code: see rank_lookup)
+    VarPop,     // var_pop and so on of integers and numerics: from the sum, the sum `squares` and the count
+    VarSamp,    //
+    StddevPop,  //
+    StddevSamp, //
+    StateValue, // min, max, bool_and, bit_and and their like: state `agg` as a value of typid (see type and scale; Code: see
+                // rank_lookup)
     Row,        // column `key` of a delivered row
 };
 
@@ -105,13 +111,16 @@ struct FragmentOutput {
     OutputKind kind;
     AttrNumber attno; // in the scan tuple (custom_scan_tlist), from 1
     int key;          // GroupKey: which
-    int agg;          // state that holds sum, min, max or count
+    int agg;          // state that holds sum, min, max, bits or count; those of DISTINCT aggregates follow all others
+    bool distinct;    // of a DISTINCT aggregate
+    List *arguments;  // Grouping: numbers of keys
+    int squares;      // state that holds the sum of squares
     Oid typid;        // SQL type of the output
     int32 typmod;
     Type type; // engine type of the key or state
     int32 scale;
     int source, column; // Code: whose dictionary
-    int rank_lookup;    // MinMax of text: the Rank lookup whose inverse gives the entry; else -1
+    int rank_lookup;    // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
 struct Fragment {
@@ -132,9 +141,10 @@ struct Fragment {
     AttrNumber *fallback_attnos;
     List *group_exprs; // EXPLAIN
     bool has_group_by;
-    int nkeys, naggregates;
-    bool delivers_rows; // no groups: output i is column i of the rows
-    uint64 limit;       // of the rows that are wanted; 0: all
+    List *sets;             // as in the blueprint; of several, a group's number is its last key
+    int nkeys, naggregates; // of the groups that the device process delivers
+    bool delivers_rows;     // no groups: output i is column i of the rows
+    uint64 limit;           // of the rows that are wanted; 0: all
     // The engine's program in its wire format (engine/program.hpp): header and arrays; FragmentConstants are filled in
     // by the executor directly in the copy it sends (program_constants points into `program`).
     char *program;

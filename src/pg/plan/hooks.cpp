@@ -59,8 +59,8 @@ static bool enabled() { return current != nullptr && current->enabled; }
 // Could a device do the level's aggregation, as far as the query tells?
 static bool aggregates(const PlannerInfo *root) {
     const Query *query = root->parse;
-    return query->commandType == CMD_SELECT && (query->hasAggs || query->groupClause != NIL) &&
-           query->groupingSets == NIL;
+    return query->commandType == CMD_SELECT &&
+           (query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL || removes_duplicates(query));
 }
 
 static bool is_query(const PlannerInfo *root) {
@@ -313,16 +313,16 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         previous_upper_hook(root, stage, input, output, extra);
     if (current != nullptr)
         show_partitions(root);
-    if (stage != UPPERREL_GROUP_AGG || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
+    const bool distinct = stage == UPPERREL_DISTINCT && removes_duplicates(root->parse);
+    if ((stage != UPPERREL_GROUP_AGG && !distinct) || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
         root->parse->commandType != CMD_SELECT || not_worth_a_look(output))
         return;
     CandidateTable *candidates = candidates_of(root);
-    if (root->parse->groupingSets != NIL)
-        refuse("GROUPING SETS, ROLLUP or CUBE");
     const Candidate *candidate =
         candidates != nullptr && aggregates(root) ? candidates_find(candidates, input->relids) : nullptr;
-    if (candidate != nullptr &&
-        add_aggregate_path(root, candidate, input, output, static_cast<const GroupPathExtraData *>(extra)))
+    PathTarget *results = distinct ? input->cheapest_total_path->pathtarget : output->reltarget;
+    Node *having = distinct ? nullptr : static_cast<const GroupPathExtraData *>(extra)->havingQual;
+    if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having))
         refusals_forget();
     else
         refusals_tell("no table that a device could read");

@@ -7,6 +7,8 @@
 
 #include "pg/plan/path.h"
 
+#include <algorithm>
+
 #include "pg/cost/device_cost.h"
 #include "pg/guc.h"
 #include "pg/plan/payload.h"
@@ -21,12 +23,49 @@ struct GpuScanPath {
     List *having;
 };
 
+// ---- what is grouped ----
+
+bool removes_duplicates(const Query *query) {
+    return query->commandType == CMD_SELECT && query->distinctClause != NIL && !query->hasDistinctOn &&
+           !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
+           query->groupingSets == NIL && query->havingQual == nullptr;
+}
+
+static List *grouping_clause(const PlannerInfo *root) {
+    return removes_duplicates(root->parse) ? root->parse->distinctClause : root->parse->groupClause;
+}
+
 // ---- outputs ----
 
 struct OutputWalk {
+    const PlannerInfo *root;
     Blueprint *blueprint;
     bool impossible;
 };
+
+// Of a group key that the query refers to.
+static int number_of_key(const PlannerInfo *root, const Blueprint *b, int reference) {
+    const Expr *key = get_sortgroupref_tle(static_cast<Index>(reference), root->processed_tlist)->expr;
+    int number = 0;
+    ListCell *cell;
+    foreach (cell, b->keys) {
+        if (equal(lfirst(cell), key))
+            break;
+        ++number;
+    }
+    return number;
+}
+
+static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, Blueprint *b) {
+    if (list_member(b->groupings, grouping))
+        return;
+    List *keys = NIL;
+    ListCell *cell;
+    foreach (cell, grouping->refs)
+        keys = lappend_int(keys, number_of_key(root, b, lfirst_int(cell)));
+    b->groupings = lappend(b->groupings, grouping);
+    b->asked = lappend(b->asked, keys);
+}
 
 // Collects Aggrefs, and Vars outside of them that are no group keys: those depend functionally on the keys (PostgreSQL
 // has checked that), so grouping by them too changes nothing.
@@ -43,28 +82,60 @@ static bool collect_outputs(Node *node, void *context) {
         b->keys = lappend(b->keys, node);
         return false;
     case T_GroupingFunc:
+        if (b->sets != NIL && reinterpret_cast<GroupingFunc *>(node)->agglevelsup == 0) {
+            add_grouping(walk->root, reinterpret_cast<GroupingFunc *>(node), b);
+            return false;
+        }
+        refuse("GROUPING() without grouping sets, or of an outer query");
+        return walk->impossible = true;
     case T_PlaceHolderVar:
-        refuse("GROUPING() or a value that an outer join computes");
+        refuse("a value that an outer join computes");
         return walk->impossible = true;
     default:
         return walk_expression(node, collect_outputs, context);
     }
 }
 
+// The query's grouping sets, which the planner has written out as lists of references to group keys, as bits of the keys.
+static bool add_sets(const PlannerInfo *root, Blueprint *b) {
+    ListCell *set, *cell;
+    if (list_length(root->parse->groupingSets) > ir::max_grouping_sets || list_length(b->keys) > ir::max_group_keys)
+        return refuse("too many grouping sets");
+    if (root->parse->groupingSets != NIL)
+        foreach (cell, b->keys)
+            if (!contain_var_clause(
+                    static_cast<Node *>(lfirst(cell)))) // setrefs.c would show it where it is to be NULL
+                return refuse("a constant among the keys of grouping sets");
+    foreach (set, root->parse->groupingSets) {
+        int members = 0;
+        if (lfirst(set) != nullptr && !IsA(lfirst(set), IntList))
+            return refuse("GROUPING SETS, ROLLUP or CUBE");
+        foreach (cell, static_cast<const List *>(lfirst(set)))
+            members |= 1 << number_of_key(root, b, lfirst_int(cell));
+        b->sets = lappend_int(b->sets, members);
+    }
+    return true;
+}
+
 // `results` is what is computed from the groups.
 static bool add_outputs(PlannerInfo *root, List *results, Node *having, Blueprint *b) {
     ListCell *cell;
-    foreach (cell, root->parse->groupClause) {
+    foreach (cell, grouping_clause(root)) {
         const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
         Expr *key = get_sortgroupclause_tle(const_cast<SortGroupClause *>(clause), root->processed_tlist)->expr;
         b->keys = list_append_unique(b->keys, key);
     }
-    b->has_group_by = root->parse->groupClause != NIL;
-    OutputWalk walk{b, false};
+    b->has_group_by = grouping_clause(root) != NIL;
+    if (!add_sets(root, b))
+        return false;
+    const int in_sets = list_length(b->keys);
+    OutputWalk walk{root, b, false};
     collect_outputs(reinterpret_cast<Node *>(results), &walk);
     collect_outputs(having, &walk);
     if (walk.impossible)
         return false;
+    if (b->sets != NIL && list_length(b->keys) > in_sets)
+        return refuse("a column that depends on the keys of grouping sets");
     return output_count(b) > 0 || refuse("neither a group key nor an aggregate");
 }
 
@@ -79,12 +150,14 @@ static PathTarget *output_target(PlannerInfo *root, const Blueprint *b) {
         foreach (entry, root->processed_tlist) {
             const TargetEntry *tle = static_cast<const TargetEntry *>(lfirst(entry));
             if (tle->ressortgroupref != 0 && equal(tle->expr, lfirst(cell)) &&
-                get_sortgroupref_clause_noerr(tle->ressortgroupref, root->parse->groupClause) != nullptr)
+                get_sortgroupref_clause_noerr(tle->ressortgroupref, grouping_clause(root)) != nullptr)
                 sortgroupref = tle->ressortgroupref;
         }
         add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), sortgroupref);
     }
     foreach (cell, b->aggrefs)
+        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
+    foreach (cell, b->groupings)
         add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
     set_pathtarget_cost_width(root, target);
     return target;
@@ -92,8 +165,9 @@ static PathTarget *output_target(PlannerInfo *root, const Blueprint *b) {
 
 // The aggregation above the cheapest path of its input, where PostgreSQL has another idea of it.
 static Path *simple_aggregate_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
-    List *clause = group_clause_of(root);
-    if ((clause != NIL && !grouping_is_hashable(clause)) || input->cheapest_total_path->param_info != nullptr)
+    List *clause = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
+    if ((clause != NIL && !grouping_is_hashable(clause)) || input->cheapest_total_path->param_info != nullptr ||
+        root->parse->groupingSets != NIL || root->numOrderedAggs > 0)
         return nullptr;
     AggClauseCosts costs{};
     get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
@@ -155,14 +229,20 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
     ListCell *cell;
     foreach (cell, output->pathlist) {
         Path *path = static_cast<Path *>(lfirst(cell));
-        if ((IsA(path, AggPath) || IsA(path, GroupPath)) && path->param_info == nullptr &&
-            (best == nullptr || compare_path_costs(path, best, TOTAL_COST) < 0))
+        if ((IsA(path, AggPath) || IsA(path, GroupPath) || IsA(path, GroupingSetsPath)) &&
+            path->param_info == nullptr && (best == nullptr || compare_path_costs(path, best, TOTAL_COST) < 0))
             best = path;
     }
-    if (best == nullptr) // min and max by an index, or partition-wise aggregation
+    if (best == nullptr) // min and max by an index, partition-wise aggregation, or sorted rows without duplicates
         return simple_aggregate_path(root, input, output, target);
     if (IsA(best, AggPath)) {
         AggPath *copy = copy_path<AggPath>(best);
+        copy->path.pathtarget = target;
+        copy->qual = NIL;
+        return &copy->path;
+    }
+    if (IsA(best, GroupingSetsPath)) {
+        GroupingSetsPath *copy = copy_path<GroupingSetsPath>(best);
         copy->path.pathtarget = target;
         copy->qual = NIL;
         return &copy->path;
@@ -229,6 +309,22 @@ bool is_gpuscan_path(const Path *path) {
     return IsA(path, CustomPath) && reinterpret_cast<const CustomPath *>(path)->methods == &gpuscan_path_methods;
 }
 
+// Groups that are grouped once more; 0 where the device's groups are the result's.
+static double groups_again(PlannerInfo *root, const Blueprint *b, double rows) {
+    List *keys = NIL;
+    ListCell *cell;
+    foreach (cell, b->aggrefs) {
+        const Aggref *aggref = static_cast<const Aggref *>(lfirst(cell));
+        if (aggref->aggdistinct != NIL && aggref->args != NIL)
+            keys = list_append_unique(keys, static_cast<TargetEntry *>(linitial(aggref->args))->expr);
+    }
+    if (keys == NIL && b->sets == NIL)
+        return 0;
+    keys = list_concat_unique(keys, b->keys);
+    double groups = keys != NIL ? estimate_num_groups(root, keys, rows, nullptr, nullptr) : 1;
+    return groups * std::max(list_length(b->sets), 1);
+}
+
 bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
     List *children = NIL;
     Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
@@ -237,14 +333,14 @@ bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
 }
 
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
-                        const GroupPathExtraData *extra) {
+                        PathTarget *results, Node *having) {
     if (candidate->joins == NIL && !candidate->main->is_relation)
         return false;
-    if (expression_returns_set(reinterpret_cast<Node *>(output->reltarget->exprs)))
+    if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
         return refuse("a set-returning function");
     List *children = NIL;
     Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
-    if (!add_outputs(root, output->reltarget->exprs, static_cast<Node *>(extra->havingQual), blueprint))
+    if (!add_outputs(root, results->exprs, having, blueprint))
         return false;
     if (!reads_relation(blueprint))
         return refuse("no table that a device could read");
@@ -259,14 +355,15 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (fallback == nullptr)
         return refuse("no aggregation plan of PostgreSQL's that could take over");
 
-    CustomPath *path =
-        make_gpuscan_path(output, blueprint, reinterpret_cast<List *>(extra->havingQual), fallback, children);
+    CustomPath *path = make_gpuscan_path(output, blueprint, reinterpret_cast<List *>(having), fallback, children);
+    path->path.pathtarget = results;
     path->path.rows = fallback->rows;
     path->path.total_cost =
         device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + device_text_cost(&texts) +
         candidate_cost(candidate) +
         device_aggregate_cost(candidate->rows, fallback->rows, rehearsal->nkeys, rehearsal->naggregates) +
-        fallback->rows * (cpu_tuple_cost + output->reltarget->cost.per_tuple);
+        device_regroup_cost(groups_again(root, blueprint, candidate->rows)) +
+        fallback->rows * (cpu_tuple_cost + results->cost.per_tuple);
     path->path.startup_cost = path->path.total_cost;
     if (guc_offload == OFFLOAD_FORCE)
         output->pathlist = NIL; // whatever it costs

@@ -16,9 +16,13 @@ bool is_gpuscan_path(const Path *path);
 // How many plan nodes have been made of such paths so far.
 extern int planned_nodes;
 
-// Adds a GpuScan path to the grouping relation where the candidate, aggregated, is shippable; else refuses.
+// Adds a GpuScan path to the grouping relation, or that of distinct rows, where the candidate, aggregated, is shippable; else
+// refuses. The path shows `results` for the groups that pass `having`.
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
-                        const GroupPathExtraData *extra);
+                        PathTarget *results, Node *having);
+
+// SELECT DISTINCT of what scans and joins deliver: groups without aggregates.
+bool removes_duplicates(const Query *query);
 
 // Will add_aggregate_path find the query level's aggregation shippable? To be asked while its input is planned.
 bool can_aggregate(PlannerInfo *root, const Candidate *candidate);

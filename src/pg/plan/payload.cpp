@@ -1,11 +1,11 @@
 // Blueprint <-> CustomScan.
 //
-//   custom_scan_tlist  outputs (group keys, then Aggrefs; or a row's columns), every other Var that is read, then one Var of tableoid per
+//   custom_scan_tlist  outputs (group keys, Aggrefs, GROUPING(); or a row's columns), every other Var that is read, then one Var of tableoid per
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
 //   custom_exprs       (filters per source) (per join: (clauses partner filters, filters)) (aggregates' arguments and filters)
-//   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit) (per source:
+//   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit, groupings) (per source:
 //                      is_relation, child, rows, kind of its join, then of a CPU plan attnos, of a parent its leaves' distances from it in
-//                      the range table, which setrefs.c moves as a whole)
+//                      the range table, which setrefs.c moves as a whole) (grouping sets) (per GROUPING(): keys)
 //
 // setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
 // reading back replaces them by what they point to, so the translator sees plain Vars with final range table indexes.
@@ -15,7 +15,7 @@
 
 namespace gpuscan {
 
-constexpr int payload_version = 3;
+constexpr int payload_version = 4;
 
 static void add_column(List **tlist, Expr *expr) {
     AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
@@ -55,7 +55,7 @@ static List *moved(const List *range_table_indexes, int by) {
     return result;
 }
 
-// A copy in which each Var is nulled by the outer joins that null it in the outputs, or by none. setrefs.c wants one
+// A copy in which each Var is nulled by the outer joins (18: and by the grouping) that null it in the outputs, or by none. setrefs.c wants one
 // opinion on that of everything that reads the scan tuple; the device knows by itself where a join makes a NULL.
 static Node *as_in_outputs(Node *node, void *outputs) {
     if (node == nullptr || !IsA(node, Var))
@@ -96,6 +96,8 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     foreach (cell, b->aggrefs)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
+    foreach (cell, b->groupings)
+        add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     foreach (cell, b->columns)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     node->custom_exprs = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(node->custom_exprs), tlist));
@@ -112,7 +114,8 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     header = lappend_int(header, b->delivers_rows ? 1 : 0);
     header = lappend_int(header, list_length(b->columns));
     header = lappend_int(header, b->limit);
-    node->custom_private = list_make2(header, sources);
+    header = lappend_int(header, list_length(b->groupings));
+    node->custom_private = list_make4(header, sources, b->sets, b->asked);
 }
 
 static Node *look_through(Node *node, void *context) {
@@ -181,6 +184,10 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
     for (int i = 0; i < list_nth_int(header, 6); ++i)
         b->columns = lappend(b->columns, column(node, i));
     b->limit = list_nth_int(header, 7);
+    for (int i = 0; i < list_nth_int(header, 8); ++i)
+        b->groupings = lappend(b->groupings, column(node, keys + aggrefs + i));
+    b->sets = static_cast<List *>(lthird(node->custom_private));
+    b->asked = static_cast<List *>(lfourth(node->custom_private));
     return b;
 }
 

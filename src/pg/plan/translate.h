@@ -97,9 +97,18 @@ bool translate_lookup(Translation *t, Expr *expr, Value *out);
 bool translate_rank(Translation *t, const Value &column, Oid collation, int *lookup, Value *out);
 
 // Aggregates (translate_aggregate.cpp).
+enum class StateOf { Argument, Bounded, Square }; // what of the argument goes into a state
+struct StateOwner {
+    Aggref *aggref; // the first that asked for the state; argument and filter decide sharing
+    StateOf of;
+};
 struct AggregateStates {
     Array<ir::Aggregate> states;
-    Array<Aggref *> owners; // per state: the first aggregate that asked for it; arguments and filter decide sharing
+    Array<StateOwner> owners; // per state
+    // By what the device groups: the query's group keys, then the arguments of DISTINCT aggregates that are none of them.
+    Array<ir::Index> keys;
+    Array<ir::Distinct> distincts;
+    Array<Aggref *> distinct_owners; // per distinct: the first aggregate that asked for it
 };
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out);
 bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOutput *out);

@@ -1,7 +1,8 @@
 // Aggregates and group keys -> states and outputs.
 //
 // A state is what the device keeps per group; several aggregates can share one: avg(x) and sum(x) need the same Sum, and
-// every state counts its non-NULL arguments. FILTER (WHERE f) becomes CASE WHEN f THEN x END around the argument.
+// every state counts its non-NULL arguments, and a variance is made of the sums of x and of x * x, as PostgreSQL keeps them for
+// integers and numerics. FILTER (WHERE f) becomes CASE WHEN f THEN x END around the argument.
 #include "pg/pg.h"
 
 #include "pg/guc.h"
@@ -10,10 +11,12 @@
 
 namespace gpuscan {
 
-// What a built-in aggregate is on the device.
+constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (exec/encode.h)
+
+// What a built-in aggregate is on the device. true is above false, so bool_and is a minimum and bool_or a maximum.
 struct KnownAggregate {
     Oid aggfnoid;
-    ir::AggregateKind kind;
+    ir::AggregateKind kind; // of its (first) state
     OutputKind output;
 };
 
@@ -31,28 +34,64 @@ static const KnownAggregate known_aggregates[] = {
     {F_AVG_NUMERIC, ir::AggregateKind::Sum, OutputKind::AvgNumeric},
     {F_AVG_FLOAT4, ir::AggregateKind::Sum, OutputKind::AvgFloat8},
     {F_AVG_FLOAT8, ir::AggregateKind::Sum, OutputKind::AvgFloat8},
-    {F_MIN_INT2, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_INT4, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_INT8, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_FLOAT4, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_FLOAT8, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_NUMERIC, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_DATE, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_TIMESTAMP, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_TIMESTAMPTZ, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_TEXT, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MIN_BPCHAR, ir::AggregateKind::Min, OutputKind::MinMax},
-    {F_MAX_INT2, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_INT4, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_INT8, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_FLOAT4, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_FLOAT8, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_NUMERIC, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_DATE, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_TIMESTAMP, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_TIMESTAMPTZ, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_TEXT, ir::AggregateKind::Max, OutputKind::MinMax},
-    {F_MAX_BPCHAR, ir::AggregateKind::Max, OutputKind::MinMax},
+    {F_MIN_INT2, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_INT4, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_INT8, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_FLOAT4, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_FLOAT8, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_NUMERIC, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_DATE, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_TIMESTAMP, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_TIMESTAMPTZ, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_TEXT, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_BPCHAR, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MAX_INT2, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_INT4, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_INT8, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_FLOAT4, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_FLOAT8, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_NUMERIC, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_DATE, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_TIMESTAMP, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_TIMESTAMPTZ, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_TEXT, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_BPCHAR, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_BOOL_AND, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_EVERY, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_BOOL_OR, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_BIT_AND_INT2, ir::AggregateKind::BitAnd, OutputKind::StateValue},
+    {F_BIT_AND_INT4, ir::AggregateKind::BitAnd, OutputKind::StateValue},
+    {F_BIT_AND_INT8, ir::AggregateKind::BitAnd, OutputKind::StateValue},
+    {F_BIT_OR_INT2, ir::AggregateKind::BitOr, OutputKind::StateValue},
+    {F_BIT_OR_INT4, ir::AggregateKind::BitOr, OutputKind::StateValue},
+    {F_BIT_OR_INT8, ir::AggregateKind::BitOr, OutputKind::StateValue},
+    {F_BIT_XOR_INT2, ir::AggregateKind::BitXor, OutputKind::StateValue},
+    {F_BIT_XOR_INT4, ir::AggregateKind::BitXor, OutputKind::StateValue},
+    {F_BIT_XOR_INT8, ir::AggregateKind::BitXor, OutputKind::StateValue},
+    {F_VARIANCE_INT2, ir::AggregateKind::Sum, OutputKind::VarSamp},
+    {F_VARIANCE_INT4, ir::AggregateKind::Sum, OutputKind::VarSamp},
+    {F_VARIANCE_INT8, ir::AggregateKind::Sum, OutputKind::VarSamp},
+    {F_VARIANCE_NUMERIC, ir::AggregateKind::Sum, OutputKind::VarSamp},
+    {F_VAR_SAMP_INT2, ir::AggregateKind::Sum, OutputKind::VarSamp},
+    {F_VAR_SAMP_INT4, ir::AggregateKind::Sum, OutputKind::VarSamp},
+    {F_VAR_SAMP_INT8, ir::AggregateKind::Sum, OutputKind::VarSamp},
+    {F_VAR_SAMP_NUMERIC, ir::AggregateKind::Sum, OutputKind::VarSamp},
+    {F_VAR_POP_INT2, ir::AggregateKind::Sum, OutputKind::VarPop},
+    {F_VAR_POP_INT4, ir::AggregateKind::Sum, OutputKind::VarPop},
+    {F_VAR_POP_INT8, ir::AggregateKind::Sum, OutputKind::VarPop},
+    {F_VAR_POP_NUMERIC, ir::AggregateKind::Sum, OutputKind::VarPop},
+    {F_STDDEV_INT2, ir::AggregateKind::Sum, OutputKind::StddevSamp},
+    {F_STDDEV_INT4, ir::AggregateKind::Sum, OutputKind::StddevSamp},
+    {F_STDDEV_INT8, ir::AggregateKind::Sum, OutputKind::StddevSamp},
+    {F_STDDEV_NUMERIC, ir::AggregateKind::Sum, OutputKind::StddevSamp},
+    {F_STDDEV_SAMP_INT2, ir::AggregateKind::Sum, OutputKind::StddevSamp},
+    {F_STDDEV_SAMP_INT4, ir::AggregateKind::Sum, OutputKind::StddevSamp},
+    {F_STDDEV_SAMP_INT8, ir::AggregateKind::Sum, OutputKind::StddevSamp},
+    {F_STDDEV_SAMP_NUMERIC, ir::AggregateKind::Sum, OutputKind::StddevSamp},
+    {F_STDDEV_POP_INT2, ir::AggregateKind::Sum, OutputKind::StddevPop},
+    {F_STDDEV_POP_INT4, ir::AggregateKind::Sum, OutputKind::StddevPop},
+    {F_STDDEV_POP_INT8, ir::AggregateKind::Sum, OutputKind::StddevPop},
+    {F_STDDEV_POP_NUMERIC, ir::AggregateKind::Sum, OutputKind::StddevPop},
 };
 
 static const KnownAggregate *find_aggregate(const Aggref *aggref) {
@@ -68,8 +107,6 @@ static const KnownAggregate *find_aggregate(const Aggref *aggref) {
 }
 
 static bool is_plain(const Aggref *aggref) {
-    if (aggref->aggdistinct != NIL)
-        return refuse("an aggregate with DISTINCT");
     if (aggref->aggorder != NIL || aggref->aggdirectargs != NIL || aggref->aggkind != AGGKIND_NORMAL)
         return refuse("an aggregate with ORDER BY or WITHIN GROUP");
     if (aggref->aggvariadic || aggref->agglevelsup != 0)
@@ -81,15 +118,30 @@ static Expr *argument_of(const Aggref *aggref) {
     return aggref->args == NIL ? nullptr : static_cast<TargetEntry *>(linitial(aggref->args))->expr;
 }
 
-// A state of this kind over the same argument and filter, or -1.
-static int find_state(const AggregateStates *states, ir::AggregateKind kind, const Aggref *aggref, bool bounded) {
+static bool same_input(const Aggref *a, const Aggref *b) {
+    return equal(argument_of(a), argument_of(b)) && equal(a->aggfilter, b->aggfilter);
+}
+
+// The number of a state of this kind over what is made of the same argument under the same filter, or -1.
+static int find_state(const AggregateStates *states, ir::AggregateKind kind, StateOf of, const Aggref *aggref) {
     for (int i = 0; i < states->states.count; ++i) {
-        const Aggref *owner = states->owners[i];
-        if (states->states[i].kind == kind && equal(argument_of(owner), argument_of(aggref)) &&
-            equal(owner->aggfilter, aggref->aggfilter) && bounded == (owner->aggfnoid == F_AVG_FLOAT8))
+        const StateOwner &owner = states->owners[i];
+        if (states->states[i].kind == kind && owner.of == of &&
+            (kind == ir::AggregateKind::CountRows || same_input(owner.aggref, aggref)))
             return i;
     }
     return -1;
+}
+
+static int add_state(AggregateStates *states, ir::AggregateKind kind, StateOf of, Aggref *aggref, ir::Index arg) {
+    const int found = find_state(states, kind, of, aggref);
+    if (found >= 0)
+        return found;
+    ir::Aggregate state{};
+    state.kind = kind;
+    state.arg = arg;
+    append(&states->owners, StateOwner{aggref, of});
+    return append(&states->states, state);
 }
 
 static bool filtered(Translation *t, Expr *filter, Type type, ir::Index *node) {
@@ -101,7 +153,7 @@ static bool filtered(Translation *t, Expr *filter, Type type, ir::Index *node) {
 }
 
 // count(*), count(x) where x is never NULL and never an error: rows; else the argument matters.
-static bool translate_count(Translation *t, Aggref *aggref, ir::Aggregate *state) {
+static bool translate_count(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out) {
     Expr *argument = argument_of(aggref);
     ir::Index node = ir::none;
     Type type = Type::Bool;
@@ -116,22 +168,81 @@ static bool translate_count(Translation *t, Aggref *aggref, ir::Aggregate *state
         if (node != ir::none)
             type = value.type;
     }
+    out->type = Type::I64;
     if (node == ir::none && aggref->aggfilter == nullptr) {
-        state->kind = ir::AggregateKind::CountRows;
+        out->agg = add_state(states, ir::AggregateKind::CountRows, StateOf::Argument, aggref, ir::none);
         return true;
     }
-    state->kind = ir::AggregateKind::Count;
     if (node == ir::none)
         node = add_constant(t, Type::Bool, 1, false);
     if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, type, &node))
         return false;
-    state->arg = node;
+    out->agg = add_state(states, ir::AggregateKind::Count, StateOf::Argument, aggref, node);
     return true;
 }
 
-static void add_state(AggregateStates *states, const ir::Aggregate &state, Aggref *aggref, FragmentOutput *out) {
-    out->agg = append(&states->states, state);
-    append(&states->owners, aggref);
+// The sum of the squares beside the sum. Squares have twice the digits, so that only 128 bits may overflow (a row error).
+static bool add_squares(Translation *t, const Value &value, Aggref *aggref, AggregateStates *states,
+                        FragmentOutput *out) {
+    if (value.scale > max_scale_of_squares)
+        return refuse("a variance of numeric values with more than %d decimals", max_scale_of_squares);
+    Type type = value.precision > 0 && value.precision * 2 <= 18 ? Type::I64 : Type::I128;
+    if (value.kind == SqlKind::Int4) // ten digits, but 32 bits
+        type = Type::I64;
+    ir::Index node;
+    if (!as_node(t, value, type, value.scale, &node))
+        return false;
+    node = add_expr(t, ir::Op::Mul, type, node, node);
+    if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, type, &node))
+        return false;
+    out->squares = add_state(states, ir::AggregateKind::Sum, StateOf::Square, aggref, node);
+    return true;
+}
+
+static bool is_variance(OutputKind kind) {
+    return kind == OutputKind::VarPop || kind == OutputKind::VarSamp || kind == OutputKind::StddevPop ||
+           kind == OutputKind::StddevSamp;
+}
+
+// Do values that come again change nothing? Then DISTINCT does not either.
+static bool ignores_repetition(ir::AggregateKind kind) {
+    return kind == ir::AggregateKind::Min || kind == ir::AggregateKind::Max || kind == ir::AggregateKind::BitAnd ||
+           kind == ir::AggregateKind::BitOr;
+}
+
+// count, sum and avg of DISTINCT values: the device groups by the argument as well, and the second grouping counts and adds
+// up its values (engine/regroup.cpp).
+static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out) {
+    const bool counts = out->kind == OutputKind::Count;
+    if (!counts && out->kind != OutputKind::SumInt8 && out->kind != OutputKind::SumNumeric &&
+        out->kind != OutputKind::AvgNumeric)
+        return refuse("DISTINCT in %s", format_procedure(aggref->aggfnoid));
+    Value value;
+    Expr *argument = argument_of(aggref);
+    if (argument == nullptr || !translate(t, argument, &value))
+        return false;
+    if (!counts && value.mixed_scale)
+        return refuse("an aggregate over numeric values of different scales");
+    out->distinct = true;
+    out->type = counts ? Type::I64 : value.type;
+    out->scale = value.scale;
+    for (int i = 0; i < states->distincts.count; ++i)
+        if (same_input(states->distinct_owners[i], aggref)) {
+            out->agg = i;
+            return true;
+        }
+    ir::Index node;
+    if (!as_own_node(t, value, &node) ||
+        (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, value.type, &node)))
+        return false;
+    int key = 0;
+    while (key < states->keys.count && states->keys[key] != node)
+        ++key;
+    if (key == states->keys.count)
+        append(&states->keys, node);
+    append(&states->distinct_owners, aggref);
+    out->agg = append(&states->distincts, ir::Distinct{static_cast<ir::Index>(key)});
+    return true;
 }
 
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out) {
@@ -146,25 +257,10 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->typmod = -1;
     out->rank_lookup = -1;
     out->key = -1;
-    ir::Aggregate state{};
-    state.kind = known->kind;
-
-    if (known->output == OutputKind::Count) {
-        out->type = Type::I64;
-        if (!translate_count(t, aggref, &state))
-            return false;
-        if (state.kind == ir::AggregateKind::CountRows) {
-            for (int i = 0; i < states->states.count; ++i)
-                if (states->states[i].kind == ir::AggregateKind::CountRows) {
-                    out->agg = i;
-                    return true;
-                }
-        } else if ((out->agg = find_state(states, state.kind, aggref, false)) >= 0) {
-            return true;
-        }
-        add_state(states, state, aggref, out);
-        return true;
-    }
+    if (aggref->aggdistinct != NIL && !ignores_repetition(known->kind))
+        return translate_distinct_values(t, aggref, states, out);
+    if (known->output == OutputKind::Count)
+        return translate_count(t, aggref, states, out);
 
     Value value;
     Expr *argument = argument_of(aggref);
@@ -202,10 +298,8 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
         node = add_expr(t, ir::Op::Bounded, Type::F64, node);
     if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, type, &node))
         return false;
-    state.arg = node;
-    if ((out->agg = find_state(states, state.kind, aggref, bounded)) < 0)
-        add_state(states, state, aggref, out);
-    return true;
+    out->agg = add_state(states, known->kind, bounded ? StateOf::Bounded : StateOf::Argument, aggref, node);
+    return !is_variance(known->output) || add_squares(t, value, aggref, states, out);
 }
 
 bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOutput *out) {
@@ -215,12 +309,12 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
     Oid typid = exprType(reinterpret_cast<Node *>(key));
     if (is_float_kind(value.kind))
         return refuse("GROUP BY a floating-point number");
-    if (value.kind == SqlKind::Numeric && (value.mixed_scale || value.precision > 18))
-        return refuse("GROUP BY a numeric of more than 18 digits or of different scales");
+    if (value.mixed_scale)
+        return refuse("GROUP BY numeric values of different scales");
     // PostgreSQL asks for the privilege to compare keys, too (ExecBuildGroupingEqual).
     if (!may_execute(t, get_opcode(lookup_type_cache(typid, TYPECACHE_EQ_OPR)->eq_opr)))
         return false;
-    Type type = value.kind == SqlKind::Numeric ? Type::I64 : value.type;
+    Type type = value.kind == SqlKind::Numeric && value.type != Type::I128 ? Type::I64 : value.type;
     if (!as_node(t, value, type, value.scale, node))
         return false;
     *out = FragmentOutput{};
