@@ -261,6 +261,199 @@ GPUSCAN_HD double bounded(double a, int &error) {
     return a;
 }
 
+// ---- dates and times, as in utils/adt/datetime.c and timestamp.c ----
+
+// A date is a day since 2000-01-01; j2date() and date2j() count from 4714 BC in 32 bits. None of this may be asked of infinity
+// except where it says so, but must not trap for it.
+
+constexpr int64_t micros_per_day = 86400000000LL;
+constexpr int32_t epoch_julian = 2451545;
+constexpr int32_t day_begin = -2147483647 - 1, day_end = 2147483647; // -infinity, infinity
+constexpr int64_t time_begin = -9223372036854775807LL - 1, time_end = 9223372036854775807LL;
+
+struct Civil {
+    int32_t year, month, day; // the year before 1 is 0
+};
+
+GPUSCAN_HD Civil civil(int32_t date) {
+    uint32_t julian = (uint32_t)date + (uint32_t)epoch_julian + 32044u;
+    uint32_t quad = julian / 146097u;
+    const uint32_t extra = (julian - quad * 146097u) * 4u + 3u;
+    julian += 60u + quad * 3u + extra / 146097u;
+    quad = julian / 1461u;
+    julian -= quad * 1461u;
+    const uint32_t year = julian * 4u / 1461u;
+    julian = (year != 0 ? (julian + 305u) % 365u : (julian + 306u) % 366u) + 123u;
+    Civil c;
+    c.year = (int32_t)(year + quad * 4u) - 4800;
+    quad = julian * 2141u / 65536u;
+    c.day = (int32_t)(julian - 7834u * quad / 256u);
+    c.month = (int32_t)((quad + 10u) % 12u + 1u);
+    return c;
+}
+
+GPUSCAN_HD int32_t julian_of(int32_t year, int32_t month, int32_t day) {
+    const bool late = month > 2;
+    const uint32_t y = (uint32_t)year + (late ? 4800u : 4799u), m = (uint32_t)month + (late ? 1u : 13u);
+    const uint32_t century = y / 100u;
+    return (int32_t)(y * 365u - 32167u + y / 4u - century + century / 4u + 7834u * m / 256u + (uint32_t)day);
+}
+GPUSCAN_HD int32_t day_of(int32_t year, int32_t month, int32_t day) {
+    return (int32_t)((uint32_t)julian_of(year, month, day) - (uint32_t)epoch_julian);
+}
+
+// Sunday 0, of a day counted as date2j() does.
+GPUSCAN_HD int32_t week_day(int32_t julian) {
+    const int32_t day = (int32_t)((uint32_t)julian + 1u) % 7;
+    return day < 0 ? day + 7 : day;
+}
+
+// The Monday of the first week of the year that has its Thursday.
+GPUSCAN_HD int32_t first_monday(int32_t year) {
+    const int32_t fourth = julian_of(year, 1, 4);
+    return fourth - week_day(fourth - 1);
+}
+
+struct Week {
+    int32_t year, week;
+};
+GPUSCAN_HD Week iso_week(int32_t date) {
+    const int32_t julian = (int32_t)((uint32_t)date + (uint32_t)epoch_julian);
+    int32_t year = civil(date).year;
+    int32_t monday = first_monday(year);
+    if (julian < monday)
+        monday = first_monday(--year);
+    else if (julian >= first_monday(year + 1))
+        monday = first_monday(++year);
+    Week w;
+    w.year = year;
+    w.week = (julian - monday) / 7 + 1;
+    return w;
+}
+
+GPUSCAN_HD bool is_infinite_day(int32_t date) { return (date == day_begin) | (date == day_end); }
+
+// Parts: there is no year 0, and centuries and millennia begin with the year 1.
+GPUSCAN_HD int64_t date_year(int32_t date, int &error) {
+    error |= is_infinite_day(date);
+    const int32_t year = civil(date).year;
+    return year > 0 ? year : year - 1;
+}
+GPUSCAN_HD int64_t date_iso_year(int32_t date, int &error) {
+    error |= is_infinite_day(date);
+    const int32_t year = iso_week(date).year;
+    return year > 0 ? year : year - 1;
+}
+GPUSCAN_HD int64_t date_decade(int32_t date, int &error) {
+    error |= is_infinite_day(date);
+    const int32_t year = civil(date).year;
+    return year >= 0 ? year / 10 : -((8 - (year - 1)) / 10);
+}
+GPUSCAN_HD int64_t date_century(int32_t date, int &error) {
+    error |= is_infinite_day(date);
+    const int32_t year = civil(date).year;
+    return year > 0 ? (year + 99) / 100 : -((99 - (year - 1)) / 100);
+}
+GPUSCAN_HD int64_t date_millennium(int32_t date, int &error) {
+    error |= is_infinite_day(date);
+    const int32_t year = civil(date).year;
+    return year > 0 ? (year + 999) / 1000 : -((999 - (year - 1)) / 1000);
+}
+GPUSCAN_HD int64_t date_quarter(int32_t date, int &) { return (civil(date).month - 1) / 3 + 1; }
+GPUSCAN_HD int64_t date_month(int32_t date, int &) { return civil(date).month; }
+GPUSCAN_HD int64_t date_week(int32_t date, int &) { return iso_week(date).week; }
+GPUSCAN_HD int64_t date_day(int32_t date, int &) { return civil(date).day; }
+GPUSCAN_HD int64_t date_day_of_year(int32_t date, int &) { return (int64_t)date - day_of(civil(date).year, 1, 1) + 1; }
+GPUSCAN_HD int64_t date_day_of_week(int32_t date, int &) {
+    return week_day((int32_t)((uint32_t)date + (uint32_t)epoch_julian));
+}
+GPUSCAN_HD int64_t date_iso_day_of_week(int32_t date, int &) {
+    const int32_t day = week_day((int32_t)((uint32_t)date + (uint32_t)epoch_julian));
+    return day == 0 ? 7 : day;
+}
+
+// Timestamps: infinities are those of dates.
+GPUSCAN_HD int64_t floor_div(int64_t a, int64_t b) {
+    const int64_t quotient = a / b;
+    return quotient - (a % b < 0 ? 1 : 0);
+}
+GPUSCAN_HD int32_t floor_day(int64_t time, int &) {
+    return time == time_begin ? day_begin : time == time_end ? day_end : (int32_t)floor_div(time, micros_per_day);
+}
+GPUSCAN_HD int32_t ceil_day(int64_t time, int &) {
+    const int64_t day = floor_div(time, micros_per_day);
+    return time == time_begin ? day_begin
+           : time == time_end ? day_end
+                              : (int32_t)(day + (day * micros_per_day != time ? 1 : 0));
+}
+// What is left of a timestamp below a multiple of `unit`.
+GPUSCAN_HD int64_t rest(int64_t time, int64_t unit) {
+    const int64_t r = time % unit;
+    return r < 0 ? r + unit : r;
+}
+GPUSCAN_HD int64_t time_hour(int64_t time, int &) {
+    return time == micros_per_day ? 24 : rest(time, micros_per_day) / 3600000000LL; // a time may be 24:00
+}
+GPUSCAN_HD int64_t time_minute(int64_t time, int &) { return rest(time, 3600000000LL) / 60000000; }
+GPUSCAN_HD int64_t time_minute_micros(int64_t time, int &) { return rest(time, 60000000); }
+
+GPUSCAN_HD int32_t year_start(int32_t date, int &) { return day_of(civil(date).year, 1, 1); }
+GPUSCAN_HD int32_t quarter_start(int32_t date, int &) {
+    const Civil c = civil(date);
+    return day_of(c.year, (c.month - 1) / 3 * 3 + 1, 1);
+}
+GPUSCAN_HD int32_t month_start(int32_t date, int &) {
+    return (int32_t)((uint32_t)date - (uint32_t)civil(date).day + 1u);
+}
+GPUSCAN_HD int32_t week_start(int32_t date, int &) {
+    const int32_t day = week_day((int32_t)((uint32_t)date + (uint32_t)epoch_julian));
+    return (int32_t)((uint32_t)date - (uint32_t)(day == 0 ? 6 : day - 1));
+}
+GPUSCAN_HD int64_t unit_start(int64_t time, int64_t unit) {
+    return (time == time_begin) | (time == time_end) ? time : (int64_t)((uint64_t)time - (uint64_t)rest(time, unit));
+}
+GPUSCAN_HD int64_t hour_start(int64_t time, int &) { return unit_start(time, 3600000000LL); }
+GPUSCAN_HD int64_t minute_start(int64_t time, int &) { return unit_start(time, 60000000); }
+GPUSCAN_HD int64_t second_start(int64_t time, int &) { return unit_start(time, 1000000); }
+GPUSCAN_HD int64_t millisecond_start(int64_t time, int &) { return unit_start(time, 1000); }
+
+// Months are counted from the year 0; a day that the month does not have is its last one.
+GPUSCAN_HD int32_t add_months(int32_t date, int32_t months, int &error) {
+    const Civil c = civil(date);
+    const int64_t month = (int64_t)c.year * 12 + (c.month - 1) + months;
+    error |= is_infinite_day(date) | (month < -4713 * 12) | (month > 5874898LL * 12);
+    const int32_t year = (int32_t)floor_div(month, 12), in_year = (int32_t)(month - (int64_t)year * 12);
+    const bool leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0));
+    const int32_t last = in_year == 1                                                           ? (leap ? 29 : 28)
+                         : ((in_year == 3) | (in_year == 5) | (in_year == 8) | (in_year == 10)) ? 30
+                                                                                                : 31;
+    return day_of(year, in_year + 1, c.day < last ? c.day : last);
+}
+
+// ---- functions of floats ----
+
+#ifdef __CUDACC__
+GPUSCAN_HD double absolute(double a, int &) { return fabs(a); }
+GPUSCAN_HD double ceiling(double a, int &) { return ceil(a); }
+GPUSCAN_HD double floor_of(double a, int &) { return floor(a); }
+GPUSCAN_HD double truncate(double a, int &) { return trunc(a); }
+GPUSCAN_HD double root(double a) { return sqrt(a); }
+#else
+GPUSCAN_HD double absolute(double a, int &) { return __builtin_fabs(a); }
+GPUSCAN_HD double ceiling(double a, int &) { return __builtin_ceil(a); }
+GPUSCAN_HD double floor_of(double a, int &) { return __builtin_floor(a); }
+GPUSCAN_HD double truncate(double a, int &) { return __builtin_trunc(a); }
+GPUSCAN_HD double root(double a) { return __builtin_sqrt(a); }
+#endif
+GPUSCAN_HD double round_even(double a, int &) { return round_even(a); }
+// PostgreSQL's sign: 0 for NaN and both zeros.
+GPUSCAN_HD double sign(double a, int &) { return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0; }
+// Rounded correctly by IEEE 754 everywhere.
+GPUSCAN_HD double square_root(double a, int &error) {
+    error |= a < 0;
+    return root(a < 0 ? 0.0 : a);
+}
+
 // ---- three-valued logic: value and NULL flag, both 0 or 1; the value under a NULL is 0 ----
 
 struct Truth {

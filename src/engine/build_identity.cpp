@@ -46,6 +46,8 @@ class Describer {
             put(c.high);
         } else if (e.op == Op::Lookup) {
             contents(e.b);
+        } else if (e.op == Op::Call || e.op == Op::CallTwo) {
+            put(e.c);
         }
     }
 

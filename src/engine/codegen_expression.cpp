@@ -118,6 +118,17 @@ Value Generator::eval_node(Index index) {
         const Value a = eval(e.a);
         return checked(e, "sem::bounded(" + a.v + ", error)", a.n);
     }
+    case Op::Call: {
+        const Value a = eval(e.a);
+        const char *name = function_info(static_cast<Function>(e.c)).name;
+        return checked(e, string("sem::") + name + "(" + a.v + ", error)", a.n);
+    }
+    case Op::CallTwo: {
+        const Value a = eval(e.a);
+        const Value b = eval(e.b);
+        const char *name = function_info(static_cast<Function>(e.c)).name;
+        return checked(e, string("sem::") + name + "(" + a.v + ", " + b.v + ", error)", either(a.n, b.n));
+    }
     case Op::Cast: {
         const Value a = eval(e.a);
         return checked(e, "sem::cast<" + type + ", " + value_type(program_.exprs[e.a].type) + ">(" + a.v + ", error)",

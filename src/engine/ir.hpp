@@ -16,6 +16,7 @@
 // SQL semantics (three-valued logic, PostgreSQL's order of NaN, overflow) are those of cuda/semantics.cuh.
 #pragma once
 
+#include "engine/functions.hpp"
 #include "engine/types.hpp"
 
 namespace gpuscan::ir {
@@ -56,6 +57,8 @@ enum class Op : uint8_t {
                // float -> integer rounds half to even and checks, as PostgreSQL's rint does
     Lookup,    // a of type Code, b = index into lookups: the table's entry, its NULL entry where a is NULL
     Bounded,   // a F64: the value itself, a row error when it is finite and |a| > 1e140 (float8 avg's own overflow)
+    Call,      // c = Function, of a
+    CallTwo,   // c = Function, of a and b
 };
 
 // One node; operands are indexes into the program's expressions and always smaller than the node's own index.
@@ -82,6 +85,7 @@ constexpr int operand_count(Op op) {
     case Op::Cast:
     case Op::Lookup:
     case Op::Bounded:
+    case Op::Call:
         return 1;
     case Op::Case:
         return 3;
@@ -122,6 +126,9 @@ inline bool raises_itself(const Expr *exprs, const Expr &e) {
         return true;
     case Op::Cast:
         return cast_may_raise(exprs[e.a].type, e.type);
+    case Op::Call:
+    case Op::CallTwo:
+        return function_info(static_cast<Function>(e.c)).raises;
     default:
         return false;
     }

@@ -172,6 +172,15 @@ class Checker {
         case Op::Bounded:
             require(e.type == Type::F64 && operand(i, e.a) == Type::F64, "types of Bounded");
             return;
+        case Op::Call:
+        case Op::CallTwo: {
+            require(e.c < function_count, "unknown function");
+            const FunctionInfo &f = function_info(static_cast<Function>(e.c));
+            require(f.arguments == operand_count(e.op), "number of arguments of a function");
+            require(operand(i, e.a) == f.argument && e.type == f.result, "types of a function");
+            require(f.arguments == 1 || operand(i, e.b) == f.argument, "types of a function");
+            return;
+        }
         }
         fail("unknown operator");
     }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <set>
 
+#include "engine/value_range.hpp"
+
 namespace gpuscan {
 
 using namespace ir;
@@ -341,6 +343,16 @@ Skipper::Values Skipper::evaluate(const Expr &e) {
         return has_bounds(program_.exprs[e.a].type) && has_bounds(e.type) ? a : unknown;
     case Op::Lookup:
         return looked_up(e, a);
+    case Op::Call: {
+        const ValueRange range =
+            call_range(static_cast<Function>(e.c), a.known ? ValueRange::of(a.min, a.max) : ValueRange());
+        if (!range.known)
+            break;
+        Values v = Values::of(range.min, range.max, a.null);
+        v.value = a.value;
+        return v;
+    }
+    case Op::CallTwo:
     case Op::Bounded:
         break;
     }

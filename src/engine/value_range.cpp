@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "cuda/semantics.cuh"
+
 namespace gpuscan {
 namespace {
 
@@ -55,7 +57,54 @@ bool small(const ValueRange &r) {
     return r.min >= -half && r.max <= half;
 }
 
+// Of a function that grows with its argument.
+template <class From, class F> ValueRange of_ends(ValueRange a, int128 limit, F function) {
+    int error = 0;
+    if (!a.known || a.min < -limit || a.max > limit)
+        return {};
+    return ValueRange::of(function(static_cast<From>(a.min), error), function(static_cast<From>(a.max), error));
+}
+
 } // namespace
+
+ValueRange call_range(Function function, const ValueRange &a) {
+    constexpr int128 days = 1000000, micros = days * sem::micros_per_day; // more than 2,700 years on both sides of 2000
+    switch (function) {
+    case Function::Year:
+        return of_ends<int32_t>(a, days, sem::date_year);
+    case Function::YearStart:
+        return of_ends<int32_t>(a, days, sem::year_start);
+    case Function::QuarterStart:
+        return of_ends<int32_t>(a, days, sem::quarter_start);
+    case Function::MonthStart:
+        return of_ends<int32_t>(a, days, sem::month_start);
+    case Function::WeekStart:
+        return of_ends<int32_t>(a, days, sem::week_start);
+    case Function::FloorDay:
+        return of_ends<int64_t>(a, micros, sem::floor_day);
+    case Function::CeilDay:
+        return of_ends<int64_t>(a, micros, sem::ceil_day);
+    case Function::Quarter:
+        return ValueRange::of(1, 4);
+    case Function::Month:
+        return ValueRange::of(1, 12);
+    case Function::Week:
+        return ValueRange::of(1, 53);
+    case Function::Day:
+        return ValueRange::of(1, 31);
+    case Function::DayOfYear:
+        return ValueRange::of(1, 366);
+    case Function::DayOfWeek:
+    case Function::IsoDayOfWeek:
+        return ValueRange::of(0, 7);
+    case Function::Hour:
+        return ValueRange::of(0, 24);
+    case Function::Minute:
+        return ValueRange::of(0, 59);
+    default:
+        return {};
+    }
+}
 
 ValueRange value_range(const Program &program, Index index, const RangeSources &sources) {
     const Expr &e = program.exprs[index];
@@ -110,6 +159,8 @@ ValueRange value_range(const Program &program, Index index, const RangeSources &
         const ValueRange a = operand(e.a);
         return a.known ? clip(ValueRange::of(-a.max, -a.min), e.type) : of_type(e.type);
     }
+    case Op::Call:
+        return clip(call_range(static_cast<Function>(e.c), operand(e.a)), e.type);
     case Op::Case:
         return clip(hull(operand(e.b), operand(e.c)), e.type);
     case Op::Coalesce:

@@ -32,4 +32,7 @@ struct RangeSources {
 
 ValueRange value_range(const Program &program, ir::Index expr, const RangeSources &sources);
 
+// Of what a function gives for an argument within `a`.
+ValueRange call_range(ir::Function function, const ValueRange &a);
+
 } // namespace gpuscan

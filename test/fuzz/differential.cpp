@@ -319,7 +319,15 @@ struct Generator {
         if (depth <= 0 || chance(45))
             return column;
         string inner = text_of(column, depth - 1);
-        switch (roll(14)) {
+        switch (roll(18)) {
+        case 14:
+            return "replace(" + inner + ", 'a', " + quoted(pick({"", "e", "aa"})) + ")";
+        case 15:
+            return "reverse(" + inner + ")";
+        case 16:
+            return "split_part(" + inner + ", '-', " + number(1 + roll(3)) + ")";
+        case 17:
+            return "translate(" + inner + ", 'ab', 'b')";
         case 0:
             return "upper(" + inner + ")";
         case 1:
@@ -357,7 +365,32 @@ struct Generator {
         return names.empty() ? "'abc'::text" : pick(names);
     }
 
+    // A text that may come from several columns or from none.
+    string text_value(int depth) {
+        auto one = [&] { return "(" + text_of(text_column(), 1) + ")::text"; };
+        if (depth <= 0 || chance(50))
+            return one();
+        switch (roll(5)) {
+        case 0:
+            return "coalesce(" + text_value(depth - 1) + ", " + text_value(depth - 1) + ")";
+        case 1:
+            return "nullif(" + text_value(depth - 1) + ", " + text_value(depth - 1) + ")";
+        case 2:
+            return "(CASE WHEN " + condition(1) + " THEN " + text_value(depth - 1) +
+                   (chance(70) ? " ELSE " + text_value(depth - 1) : "") + " END)";
+        case 3:
+            return "(CASE WHEN " + condition(1) + " THEN 'a' WHEN " + condition(1) + " THEN 'xyz' ELSE 'ab' END)";
+        default:
+            return "(" + quoted(literal(Text, 10)) + "::text)";
+        }
+    }
+
     string text_condition() {
+        if (chance(25))
+            return text_value(2) + pick({" = ", " = ", " <> ", " IS DISTINCT FROM ", " IS NOT DISTINCT FROM "}) +
+                   text_value(2);
+        if (chance(10))
+            return text_value(2) + pick({" IN ", " NOT IN "}) + "('a', 'ab', " + quoted(literal(Text, 10)) + ")";
         string x = "(" + text_of(text_column(), 2) + ")";
         string value = quoted(literal(Text, 15));
         if (!scope.outer[Text].empty() && chance(40)) {
@@ -406,7 +439,13 @@ struct Generator {
         }
         Type type = comparable();
         auto x = [&] { return expression(type, depth - 1); };
-        switch (roll(22)) {
+        switch (roll(24)) {
+        case 22:
+            return "(" + expression(Date, depth - 1) + pick({" = ", " <> ", " < ", " <= ", " > ", " >= "}) +
+                   expression(Timestamp, depth - 1) + ")";
+        case 23:
+            return "(" + expression(Timestamp, depth - 1) + pick({" = ", " <> ", " < ", " <= ", " > ", " >= "}) +
+                   expression(Date, depth - 1) + ")";
         case 0:
         case 1:
             return "(" + condition(depth - 1) + " AND " + condition(depth - 1) + ")";
@@ -461,7 +500,10 @@ struct Generator {
         if (depth <= 0 || chance(35))
             return leaf(type);
         auto same = [&] { return expression(type, depth - 1); };
-        switch (roll(12)) {
+        switch (roll(13)) {
+        case 12:
+            return string(chance(50) ? "greatest(" : "least(") + same() + ", " + same() +
+                   (chance(30) ? ", " + leaf(type) : "") + ")";
         case 0:
             return "coalesce(" + same() + ", " + same() + ")";
         case 1:
@@ -483,7 +525,11 @@ struct Generator {
         case Int2:
             return chance(50) ? arithmetic("+-*/%") : chance(30) ? "(- " + same() + ")" : "(" + leaf(Int4) + ")::int2";
         case Int4:
-            switch (roll(8)) {
+            switch (roll(10)) {
+            case 8:
+                return "abs(" + same() + ")";
+            case 9:
+                return "(" + expression(Numeric, depth - 1) + ")::int4";
             case 0:
                 return "(" + leaf(Int2) + " " + pick({"+", "-", "*", "/"}) + " " + same() + ")";
             case 1:
@@ -516,7 +562,12 @@ struct Generator {
             return chance(60) ? arithmetic("+-*/")
                               : "(" + leaf(pick(vector<Type>{Int4, Float8, Int8, Int2})) + ")::float4";
         case Float8:
-            switch (roll(5)) {
+            switch (roll(7)) {
+            case 5:
+                return pick({"abs(", "floor(", "ceil(", "round(", "trunc(", "sign("}) + same() + ")";
+            case 6:
+                return chance(50) ? "sqrt(abs(" + same() + "))"
+                                  : "date_part('" + date_part() + "', " + expression(Timestamp, depth - 1) + ")";
             case 0:
                 return "(" + expression(pick(vector<Type>{Int4, Float4, Int8, Numeric}), depth - 1) + ")::float8";
             case 1:
@@ -527,7 +578,21 @@ struct Generator {
                 return arithmetic("+-*/");
             }
         case Numeric:
-            switch (roll(6)) {
+            switch (roll(12)) {
+            case 6:
+                return pick({"abs(", "floor(", "ceil(", "round(", "trunc(", "sign("}) + same() + ")";
+            case 7:
+                return pick({"round(", "trunc("}) + same() + ", " + number(roll(5)) + ")";
+            case 8:
+                return "mod(" + same() + ", " + pick({"3", "0.75", "-7.125"}) + ")";
+            case 9:
+                return "extract(" + date_part() + " from " + expression(Date, depth - 1) + ")";
+            case 10:
+                return "extract(" +
+                       (chance(50) ? date_part() : pick({"hour", "minute", "second", "milliseconds", "epoch"})) +
+                       " from " + expression(Timestamp, depth - 1) + ")";
+            case 11:
+                return "(" + same() + ")::numeric(" + pick({"9,1", "12,0", "6,3"}) + ")";
             case 0:
                 return "(" + expression(pick(vector<Type>{Int4, Int8, Int2}), depth - 1) + ")::numeric";
             case 1:
@@ -538,9 +603,21 @@ struct Generator {
                 return arithmetic("+-*");
             }
         case Date:
+            if (chance(25))
+                return "(" + expression(Timestamp, depth - 1) + ")::date";
             return "(" + same() + pick({" + ", " - "}) + (chance(80) ? number(roll(40)) : leaf(Int4)) + ")";
         case Timestamp:
-            return "(" + leaf(Date) + ")::timestamp";
+            switch (roll(4)) {
+            case 0:
+                return "date_trunc('" + pick({"year", "quarter", "month", "week", "day", "hour", "minute", "second"}) +
+                       "', " + same() + ")";
+            case 1:
+                return "(" + same() + pick({" + ", " - "}) + interval() + ")";
+            case 2:
+                return "(" + expression(Date, depth - 1) + pick({" + ", " - "}) + interval() + ")";
+            default:
+                return "(" + leaf(Date) + ")::timestamp";
+            }
         case Timestamptz:
             return chance(30) ? "now()" : leaf(type);
         default:
@@ -549,6 +626,16 @@ struct Generator {
     }
 
     string distinct(int percent) { return chance(percent) ? "DISTINCT " : ""; }
+    string date_part() {
+        return pick(
+            {"year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "isoyear", "decade", "century"});
+    }
+    string interval() {
+        return "interval '" +
+               pick({"1 day", "-3 days", "1 month", "13 months 2 days", "1 year -1 day 03:04:05.678", "90 minutes",
+                     "-1 month", "0"}) +
+               "'";
+    }
 
     string aggregate() {
         string call;
@@ -557,7 +644,7 @@ struct Generator {
             call = "count(*)";
             break;
         case 1:
-            call = "count(" + expression(static_cast<Type>(roll(types)), 2) + ")";
+            call = "count(" + (chance(15) ? text_value(2) : expression(static_cast<Type>(roll(types)), 2)) + ")";
             break;
         case 2:
         case 3:
@@ -593,7 +680,7 @@ struct Generator {
         default: {
             Type type = static_cast<Type>(1 + roll(types - 1));
             call = pick({"min(", "max("}) + distinct(5) +
-                   (type == Text || type == Bpchar ? text_column() : expression(type, 2)) + ")";
+                   (type == Text || type == Bpchar ? text_of(text_column(), 1) : expression(type, 2)) + ")";
         }
         }
         if (chance(20))
@@ -648,7 +735,12 @@ string join_condition(const Source &a, const Source &b) {
     left.sources.push_back(a);
     right.sources.push_back(b);
     Generator l{left}, r{right};
-    switch (roll(8)) {
+    switch (roll(9)) {
+    case 8: {
+        string x = chance(50) ? l.text_column() : l.text_value(1), y = chance(50) ? r.text_column() : r.text_value(1);
+        return "(" + x + ")::text = (" + y + ")::text" +
+               (chance(70) ? " AND " + a.alias + ".k = " + b.alias + ".k" : "");
+    }
     case 0: {
         Type type = pick(vector<Type>{Int2, Int4, Int8, Date, Numeric, Timestamp, Bool});
         vector<string> x = l.columns(type), y = r.columns(type);
@@ -755,7 +847,8 @@ string select_query(Scope &scope, bool grouped, bool one_row) {
     if (grouped)
         for (int i = 1 + roll(3); i > 0; --i) {
             Type type = pick(vector<Type>{Bool, Int2, Int4, Int8, Numeric, Date, Timestamp, Timestamptz, Text, Bpchar});
-            string key = type == Text || type == Bpchar ? g.text_column() : g.expression(type, 1 + roll(2));
+            string key = type == Text || type == Bpchar ? (chance(50) ? g.text_column() : g.text_value(2))
+                                                        : g.expression(type, 1 + roll(2));
             if (key[0] == '$' || (key[0] >= '0' && key[0] <= '9') || key[0] == '\'' || key.rfind("NULL", 0) == 0 ||
                 key == "true" || key == "false")
                 key = pick(scope.sources).alias + ".k";

@@ -27,11 +27,21 @@ BEGIN
     IF depth <= 0 OR random() < 0.4 THEN
         RETURN CASE WHEN random() < 0.75 THEN t || '.' || pick('id', 'a', 'b', 'c', 'n', 'm', 'f') ELSE pick('0', '1', '7', '-3', '2.5', '10', '0.125', '100') END;
     END IF;
-    RETURN CASE pick('op', 'op', 'op', 'case', 'coalesce', 'neg')
+    RETURN CASE pick('op', 'op', 'op', 'case', 'coalesce', 'neg', 'function', 'part')
+        WHEN 'function' THEN format('%s(%s)', pick('abs', 'round', 'floor', 'ceil', 'trunc', 'sign'), number_of(t, depth - 1))
+        WHEN 'part' THEN format('extract(%s from %s.%s)', pick('year', 'quarter', 'month', 'week', 'day', 'dow', 'doy'), t, pick('d', 'ts'))
         WHEN 'op' THEN format('(%s %s %s)', number_of(t, depth - 1), pick('+', '-', '*'), number_of(t, depth - 1))
         WHEN 'case' THEN format('CASE WHEN %s THEN %s ELSE %s END', condition_of(t, depth - 1), number_of(t, depth - 1), number_of(t, depth - 1))
         WHEN 'coalesce' THEN format('coalesce(%s, %s)', number_of(t, depth - 1), number_of(t, depth - 1))
         ELSE format('(- %s)', number_of(t, depth - 1)) END;
+END $$;
+CREATE FUNCTION text_from(t text, depth int) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN CASE pick('column', 'column', 'function', 'case', 'coalesce')
+        WHEN 'column' THEN t || '.s'
+        WHEN 'function' THEN format('%s(%s.s)', pick('upper', 'reverse', 'md5'), t)
+        WHEN 'case' THEN format('CASE WHEN %s THEN %s.s ELSE ''s3'' END', condition_of(t, depth - 2), t)
+        ELSE format('coalesce(left(%s.s, 2), ''none'')', t) END;
 END $$;
 CREATE FUNCTION condition_of(t text, depth int) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -42,7 +52,9 @@ BEGIN
             WHEN 'not' THEN format('(NOT %s)', condition_of(t, depth - 1))
             ELSE format('((%s) %s)', condition_of(t, depth - 1), pick('IS NULL', 'IS NOT TRUE', 'IS FALSE', 'IS NOT NULL')) END;
     END IF;
-    RETURN CASE pick('number', 'number', 'number', 'text', 'date', 'bool', 'null', 'in', 'real')
+    RETURN CASE pick('number', 'number', 'number', 'text', 'texts', 'date', 'dates', 'bool', 'null', 'in', 'real')
+        WHEN 'texts' THEN format('%s %s %s', text_from(t, depth), pick('=', '<>', 'IS DISTINCT FROM'), text_from(t, depth))
+        WHEN 'dates' THEN format('%s.%s %s %s.%s %s', t, pick('d', 'ts'), pick('<', '<=', '=', '>='), t, pick('d', 'ts'), pick('+ interval ''1 month''', '- interval ''3 days'''))
         WHEN 'number' THEN format('%s %s %s', number_of(t, depth), pick('=', '<>', '<', '<=', '>', '>='), number_of(t, depth - 1))
         WHEN 'text' THEN format('%s.s %s', t, pick('= ''s3''', '<> ''s3''', 'LIKE ''s1%''', '> ''s2''', '<= ''s15''', '~ ''[24]$''', 'IN (''s1'', ''s2'', ''moved'')', 'NOT LIKE ''%2%'''))
         WHEN 'date' THEN format('%s.%s', t, pick('d > ''2024-03-01''', 'd = ''2024-02-29''', 'ts < ''2024-03-01 03:00''', 'd BETWEEN ''2024-02-25'' AND ''2024-03-05''', 'ts >= ''2024-03-01'''))
@@ -76,7 +88,7 @@ DECLARE
 BEGIN
     FOREACH t IN ARRAY CASE floor(random() * with_joins::int * 4)::int WHEN 0 THEN '{}' WHEN 1 THEN '{dim1}' WHEN 2 THEN '{dim2}' ELSE '{dim1,dim2}'::text[] END LOOP
         joins := joins || format(' JOIN %s ON %s', t, pick(format('fact.a = %s.a', t), format('fact.c = %s.c', t), format('fact.b = %s.id', t), format('%s.a = %s.id AND fact.b = %2$s.b', pick(VARIADIC sources), t), format('%s.c = %s.id', pick(VARIADIC sources), t),
-            format('fact.d = %s.d AND fact.id %% 3 = 0', t), format('fact.a + 1 = %s.c', t)));
+            format('fact.d = %s.d AND fact.id %% 3 = 0', t), format('fact.a + 1 = %s.c', t), format('fact.s = %s.s AND fact.a = %1$s.a', t), format('upper(fact.s) = upper(%s.s) AND fact.id %% 5 = 0', t)));
         sources := sources || t;
     END LOOP;
     FOR i IN 1..floor(random() * 3)::int LOOP
@@ -84,7 +96,7 @@ BEGIN
     END LOOP;
     FOR i IN 1..floor(random() * 4)::int LOOP
         t := pick(VARIADIC sources);
-        keys := keys || pick(t || '.a', t || '.b', t || '.c', t || '.s', t || '.d', t || '.l', t || '.n', t || '.ts', format('%s.id %% 6', t), format('(%s)', condition_of(t, 1)));
+        keys := keys || pick(t || '.a', t || '.b', t || '.c', t || '.s', t || '.d', t || '.l', t || '.n', t || '.ts', format('%s.id %% 6', t), format('(%s)', text_from(t, 1)), format('date_trunc(''month'', %s.ts)', t), format('(%s)', condition_of(t, 1)));
     END LOOP;
     FOR i IN 1..1 + floor(random() * 4)::int LOOP
         aggregates := aggregates || aggregate_of(pick(VARIADIC sources));

@@ -81,7 +81,7 @@ TEST(KeptTablesTest, TablesInUseStay) {
 TEST(BuildIdentityTest, TellsBuildsApart) {
     const std::vector<uint8_t> values = {1, 0}, other_values = {0, 1}, nulls = {0, 0};
     auto describe = [&](int64_t constant, ir::Index key, bool second_source, const std::vector<uint8_t> &lookup,
-                        uint64_t id) {
+                        uint64_t id, ir::Function part = ir::Function::Month) {
         ProgramBuilder b;
         if (second_source)
             b.column(Type::I64, 0, 0);
@@ -89,7 +89,10 @@ TEST(BuildIdentityTest, TellsBuildsApart) {
         const ir::Index inner = b.build(s, {}, {}, {b.column(Type::I32, 0, 0)}, {});
         const ir::Index filter = b.compare(ir::Op::Lt, b.column(Type::I32, 0, 0), b.constant(Type::I32, constant));
         const ir::Index text = b.lookup(Type::Bool, s, 1, b.column(Type::Code, 0, 1));
-        const ir::Index build = b.build(s, {{filter, 0}, {text, 0}}, {{inner, {b.column(Type::I32, 0, 2)}}},
+        const ir::Index call =
+            b.expr(ir::Op::Call, Type::I64, b.column(Type::I32, 0, 0), ir::none, static_cast<ir::Index>(part));
+        const ir::Index day = b.compare(ir::Op::Eq, call, b.constant(Type::I64, 3));
+        const ir::Index build = b.build(s, {{filter, 0}, {text, 0}, {day, 0}}, {{inner, {b.column(Type::I32, 0, 2)}}},
                                         {b.column(Type::I32, 0, key)}, {b.column(Type::Code, 0, 1)});
         return describe_build(
             b.program, build,
@@ -104,6 +107,7 @@ TEST(BuildIdentityTest, TellsBuildsApart) {
     EXPECT_NE(one, describe(5, 2, false, values, 1));
     EXPECT_NE(one, describe(5, 0, false, other_values, 1));
     EXPECT_NE(one, describe(5, 0, false, values, 2));
+    EXPECT_NE(one, describe(5, 0, false, values, 1, ir::Function::Day));
 }
 
 } // namespace

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/semantics.cuh"
 #include "engine/device.hpp"
 #include "engine/group_merge.hpp"
 #include "engine/program.hpp"
@@ -35,6 +36,21 @@ struct Datum {
 };
 
 struct SqlError {};
+
+// An argument of a function as its own type, and back.
+template <Type type> struct ValueOf;
+template <> struct ValueOf<Type::I32> {
+    static int32_t from(const Datum &a) { return static_cast<int32_t>(a.i); }
+};
+template <> struct ValueOf<Type::I64> {
+    static int64_t from(const Datum &a) { return static_cast<int64_t>(a.i); }
+};
+template <> struct ValueOf<Type::F64> {
+    static double from(const Datum &a) { return a.d; }
+};
+inline void set(Datum &r, int32_t value) { r.i = value; }
+inline void set(Datum &r, int64_t value) { r.i = value; }
+inline void set(Datum &r, double value) { r.d = value; }
 
 // ---- data ----
 
@@ -454,6 +470,24 @@ class Interpreter {
             if (a.null)
                 return a;
             return type == e.type ? a : cast(type, e.type, a);
+        case Op::Call: {
+            if (a.null)
+                return a;
+            int error = 0;
+            switch (static_cast<Function>(e.c)) {
+#define GPUSCAN_CALL(name, function, argument, result, raises)                                                         \
+    case Function::name:                                                                                               \
+        set(r, sem::function(ValueOf<Type::argument>::from(a), error));                                                \
+        break;
+                GPUSCAN_FUNCTIONS(GPUSCAN_CALL)
+#undef GPUSCAN_CALL
+            default:
+                break;
+            }
+            if (error)
+                throw SqlError();
+            return r;
+        }
         case Op::Bounded:
             if (!a.null && std::isfinite(a.d) && std::fabs(a.d) > 1e140)
                 throw SqlError();
@@ -481,6 +515,13 @@ class Interpreter {
             return r;
         }
         r.null = a.null || b.null;
+        if (e.op == Op::CallTwo && !r.null) {
+            int error = 0;
+            set(r, sem::add_months(static_cast<int32_t>(a.i), static_cast<int32_t>(b.i), error));
+            if (error)
+                throw SqlError();
+            return r;
+        }
         if (r.null)
             return r;
         if (e.op >= Op::Eq && e.op <= Op::Ge) {
@@ -1000,6 +1041,8 @@ class Generator {
             return leaf(type);
         if (type == Type::F64 && chance(10))
             return b_.unary(Op::Bounded, type, expression(type, depth - 1));
+        if ((type == Type::I32 || type == Type::I64 || type == Type::F64) && chance(15))
+            return call(type, depth);
         if (chance(25)) {
             static const Type from[] = {Type::I16, Type::I32, Type::I64, Type::I128, Type::F64, Type::F32, Type::Bool};
             Type t = from[pick(is_integer(type) ? 7 : 6)];
@@ -1014,6 +1057,19 @@ class Generator {
         Index b =
             op >= 3 && !wild_ ? b_.constant(type, 1 + static_cast<int64_t>(pick(5))) : expression(type, depth - 1);
         return b_.binary(ops[op], a, b);
+    }
+
+    // A function that cannot fail, unless errors are wanted.
+    Index call(Type type, size_t depth) {
+        for (;;) {
+            const uint32_t function = static_cast<uint32_t>(pick(function_count));
+            const FunctionInfo &f = function_info(static_cast<Function>(function));
+            if (f.result != type || (f.raises && !wild_))
+                continue;
+            const Index a = expression(f.argument, depth - 1);
+            const Index b = f.arguments == 2 ? expression(f.argument, depth - 1) : none;
+            return b_.add({f.arguments == 2 ? Op::CallTwo : Op::Call, type, 0, a, b, function});
+        }
     }
 
     Index condition(size_t depth) {

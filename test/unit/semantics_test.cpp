@@ -163,6 +163,83 @@ TEST(Semantics, Casts) {
     EXPECT_EQ(1, e);
 }
 
+bool is_leap(int year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
+
+int month_days(int year, int month) {
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return days[month - 1] + (month == 2 && is_leap(year) ? 1 : 0);
+}
+
+// A calendar that counts day by day, from 4714 BC into the future; 2000-01-01 was a Saturday.
+TEST(Semantics, CalendarDayByDay) {
+    int error = 0, year = 2000, month = 1, day = 1, of_year = 1;
+    int32_t date = 0;
+    for (int way = -1; way <= 1; way += 2) {
+        year = 2000, month = day = of_year = 1;
+        for (date = 0; date > -2451500 && date < 800000; date += way) {
+            const sem::Civil c = sem::civil(date);
+            ASSERT_TRUE(c.year == year && c.month == month && c.day == day) << date;
+            ASSERT_EQ(sem::day_of(year, month, day), date);
+            ASSERT_EQ(sem::date_day_of_year(date, error), of_year);
+            ASSERT_EQ(sem::date_iso_day_of_week(date, error), ((date % 7 + 7) % 7 + 5) % 7 + 1);
+            ASSERT_EQ(sem::year_start(date, error), date - of_year + 1);
+            ASSERT_EQ(sem::month_start(date, error), date - day + 1);
+            ASSERT_EQ(sem::week_start(date, error), date - sem::date_iso_day_of_week(date, error) + 1);
+            // The week's number is that of its Thursday among the Thursdays of the year.
+            const int32_t thursday = sem::week_start(date, error) + 3;
+            ASSERT_EQ(sem::date_week(date, error), (sem::date_day_of_year(thursday, error) - 1) / 7 + 1) << date;
+            ASSERT_EQ(sem::date_iso_year(date, error), sem::date_year(thursday, error));
+            if (way > 0) {
+                of_year = month == 12 && day == 31 ? 1 : of_year + 1;
+                if (++day > month_days(year, month)) {
+                    day = 1;
+                    month = month % 12 + 1;
+                    year += month == 1;
+                }
+            } else if (--day == 0) {
+                month = month == 1 ? 12 : month - 1;
+                year -= month == 12;
+                day = month_days(year, month);
+                of_year = month == 12 ? 365 + is_leap(year) : of_year - 1;
+            } else {
+                --of_year;
+            }
+        }
+    }
+    EXPECT_EQ(error, 0);
+}
+
+TEST(Semantics, MonthsAreAddedToTheLastDayAtMost) {
+    int error = 0;
+    const int32_t january = sem::day_of(2024, 1, 31);
+    EXPECT_EQ(sem::add_months(january, 1, error), sem::day_of(2024, 2, 29));
+    EXPECT_EQ(sem::add_months(january, 13, error), sem::day_of(2025, 2, 28));
+    EXPECT_EQ(sem::add_months(january, -2, error), sem::day_of(2023, 11, 30));
+    EXPECT_EQ(sem::add_months(january, -24 * 1024 + 12 * 24, error), sem::day_of(0, 1, 31));
+    EXPECT_EQ(error, 0);
+    sem::add_months(january, INT32_MAX, error);
+    EXPECT_EQ(error, 1);
+    error = 0;
+    sem::add_months(INT32_MAX, 1, error);
+    EXPECT_EQ(error, 1);
+}
+
+TEST(Semantics, TimestampsRoundDownBefore2000) {
+    int error = 0;
+    EXPECT_EQ(sem::floor_day(-1, error), -1);
+    EXPECT_EQ(sem::ceil_day(-1, error), 0);
+    EXPECT_EQ(sem::ceil_day(1, error), 1);
+    EXPECT_EQ(sem::ceil_day(0, error), 0);
+    EXPECT_EQ(sem::floor_day(INT64_MAX, error), INT32_MAX);
+    EXPECT_EQ(sem::floor_day(INT64_MIN, error), INT32_MIN);
+    EXPECT_EQ(sem::time_hour(-1, error), 23);
+    EXPECT_EQ(sem::time_minute(-1, error), 59);
+    EXPECT_EQ(sem::time_minute_micros(-1, error), 59999999);
+    EXPECT_EQ(sem::hour_start(-1, error), -3600000000LL);
+    EXPECT_EQ(sem::hour_start(INT64_MIN, error), INT64_MIN);
+    EXPECT_EQ(error, 0);
+}
+
 TEST(Semantics, ThreeValuedLogic) {
     const Truth t{1, 0}, f{0, 0}, n{0, 1}, garbage{1, 1};
     auto is = [](Truth a, Truth b) { return a.value == b.value && a.null == b.null; };

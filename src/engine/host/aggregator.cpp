@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cuda/semantics.cuh"
+#include "engine/value_range.hpp"
 
 namespace gpuscan::host {
 
@@ -72,6 +73,13 @@ std::optional<Bounds> bounds_of(const Context &context, const std::vector<ChunkV
         if (p.exprs[e.a].type == Type::Bool || is_integer(p.exprs[e.a].type))
             return bounds_of(context, chunks, e.a);
         break;
+    case Op::Call: {
+        auto a = bounds_of(context, chunks, e.a);
+        ValueRange range = call_range(static_cast<Function>(e.c), a ? ValueRange::of(a->min, a->max) : ValueRange());
+        if (!range.known)
+            break;
+        return Bounds{static_cast<int64_t>(range.min), static_cast<int64_t>(range.max)};
+    }
     case Op::Coalesce:
     case Op::Case: {
         auto a = bounds_of(context, chunks, e.op == Op::Case ? e.c : e.a), b = bounds_of(context, chunks, e.b);

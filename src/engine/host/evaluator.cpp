@@ -119,10 +119,12 @@ Vec Evaluator::compute(Index expr, const Batch &batch, size_t depth) {
     case Op::Le:
     case Op::Gt:
     case Op::Ge:
+    case Op::CallTwo:
         return binary(expr, batch, depth);
     case Op::Neg:
     case Op::Cast:
     case Op::Bounded:
+    case Op::Call:
         return unary(expr, batch, depth);
     case Op::And:
     case Op::Or:
@@ -250,7 +252,8 @@ Vec Evaluator::binary(Index expr, const Batch &batch, size_t depth) {
     void *out = buffer(to.values, type_width(e.type));
     if (e.op >= Op::Eq && e.op <= Op::Ge)
         k_.compare(e.op, operand, n, a, b, static_cast<uint8_t *>(out));
-    else if (k_.arithmetic(e.op, operand, n, a, b, nulls, out))
+    else if (e.op == Op::CallTwo ? k_.call_two(static_cast<Function>(e.c), n, a, b, nulls, out)
+                                 : k_.arithmetic(e.op, operand, n, a, b, nulls, out))
         raise_row_error();
     return {out, nulls, constant};
 }
@@ -270,8 +273,9 @@ Vec Evaluator::unary(Index expr, const Batch &batch, size_t depth) {
         return a;
     }
     void *out = buffer(slot(expr, depth).values, type_width(e.type));
-    int error = e.op == Op::Neg ? k_.negate(e.type, n, a.values, a.nulls, out)
-                                : k_.cast(operand, e.type, n, a.values, a.nulls, out);
+    int error = e.op == Op::Neg    ? k_.negate(e.type, n, a.values, a.nulls, out)
+                : e.op == Op::Call ? k_.call(static_cast<Function>(e.c), n, a.values, a.nulls, out)
+                                   : k_.cast(operand, e.type, n, a.values, a.nulls, out);
     if (error)
         raise_row_error();
     return {out, a.nulls, a.constant};

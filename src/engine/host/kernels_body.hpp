@@ -156,6 +156,52 @@ int cast(Type from, Type to, size_t n, const void *a, const uint8_t *nulls, void
     });
 }
 
+// ---- functions ----
+
+template <Type type> struct ValueOf;
+template <> struct ValueOf<Type::I32> { using T = int32_t; };
+template <> struct ValueOf<Type::I64> { using T = int64_t; };
+template <> struct ValueOf<Type::F64> { using T = double; };
+
+template <class To, class From, class F>
+int call_loop(size_t n, const void *a, const uint8_t *nulls, void *out, F function) {
+    const From *x = static_cast<const From *>(a);
+    To *to = static_cast<To *>(out);
+    int error = 0;
+    for (size_t i = 0; i < n; ++i) {
+        int e = 0;
+        to[i] = function(x[i], e);
+        error |= nulls == nullptr ? e : e & !nulls[i];
+    }
+    return error;
+}
+
+int call(ir::Function function, size_t n, const void *a, const uint8_t *nulls, void *out) {
+    switch (function) {
+#define GPUSCAN_CALL(name, of, argument, result, raises)                                                               \
+    case ir::Function::name:                                                                                           \
+        return call_loop<ValueOf<Type::result>::T, ValueOf<Type::argument>::T>(                                        \
+            n, a, nulls, out, [](ValueOf<Type::argument>::T x, int &e) { return sem::of(x, e); });
+        GPUSCAN_FUNCTIONS(GPUSCAN_CALL)
+#undef GPUSCAN_CALL
+    default:
+        return 1;
+    }
+}
+
+struct AddMonths {
+    template <class T> static inline T apply(T a, T b, int &e) { return sem::add_months(a, b, e); }
+};
+
+int call_two(ir::Function function, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
+    switch (function) {
+    case ir::Function::AddMonths:
+        return arithmetic_of<AddMonths, int32_t>(n, a, b, nulls, out);
+    default:
+        return 1;
+    }
+}
+
 int bounded(size_t n, const double *a, const uint8_t *nulls) {
     int error = 0;
     for (size_t i = 0; i < n; ++i) {
@@ -534,6 +580,8 @@ const Kernels table = {GPUSCAN_KERNELS_NAME,
                        arithmetic,
                        negate,
                        cast,
+                       call,
+                       call_two,
                        bounded,
                        compare,
                        logic,

@@ -24,6 +24,10 @@ char *program_with_constants(FragmentRun *run) {
         to->high = 0;
         if (null)
             continue;
+        if (from->type == Type::Code) {
+            to->low = space_code_of_datum(run, from->space, datum, from->is_bpchar);
+            continue;
+        }
         ir::Value value;
         const char *reason = nullptr;
         bool encoded = from->rounding == Rounding::None

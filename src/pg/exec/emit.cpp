@@ -54,7 +54,8 @@ bool can_be_shown(FragmentRun *run, const FragmentOutput *output) {
 }
 
 Datum show_text(const FragmentRun *run, const FragmentOutput *output, uint32 code) {
-    struct varlena *entry = dictionary_entry(run, output->source, output->column, code);
+    struct varlena *entry = output->space ? space_entry(run, output->space, code)
+                                          : dictionary_entry(run, output->source, output->column, code);
     if (!entry)
         elog(ERROR, "gpuscan: code %u is not in its dictionary", code);
     return PointerGetDatum(entry);
@@ -91,9 +92,20 @@ Datum show_value(const FragmentRun *run, const FragmentOutput *output, const ir:
     if (output->rank_lookup < 0)
         return make_value(output->typid, output->type, output->scale, &value);
     const LookupRun *lookup = &run->lookups[output->rank_lookup];
-    if (value.low >= lookup->entries)
+    if (value.low >= lookup->ranks)
         elog(ERROR, "gpuscan: rank " UINT64_FORMAT " is not in its dictionary", value.low);
     return show_text(run, output, lookup->by_rank[value.low]);
+}
+
+// A sum of values that PostgreSQL would show with different scales has the largest of them.
+Datum show_sum(const FragmentRun *run, const FragmentOutput *output, int128 sum) {
+    int32 scale = output->scale;
+    if (output->scale_agg >= 0) {
+        const int32 shown = static_cast<int32>(state_of(run, output->scale_agg)->low);
+        for (; scale > shown; --scale)
+            sum /= 10;
+    }
+    return make_numeric(sum, scale);
 }
 
 Datum show_aggregate(const FragmentRun *run, const FragmentOutput *output, bool *null) {
@@ -109,11 +121,11 @@ Datum show_aggregate(const FragmentRun *run, const FragmentOutput *output, bool 
     case OutputKind::SumInt8:
         return Int64GetDatum(static_cast<int64>(value.low));
     case OutputKind::SumNumeric:
-        return make_numeric(wide(&value), output->scale);
+        return show_sum(run, output, wide(&value));
     case OutputKind::SumFloat8:
         return Float8GetDatum(float_of(state));
     case OutputKind::AvgNumeric:
-        return DirectFunctionCall2(numeric_div, make_numeric(wide(&value), output->scale),
+        return DirectFunctionCall2(numeric_div, show_sum(run, output, wide(&value)),
                                    NumericGetDatum(int64_to_numeric(state->count)));
     case OutputKind::VarPop:
     case OutputKind::VarSamp:

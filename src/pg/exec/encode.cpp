@@ -350,6 +350,8 @@ Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value) {
     case FLOAT4OID:
         return Float4GetDatum(static_cast<float4>(float_of_value(type, value)));
     case FLOAT8OID:
+        if (is_integer(type)) // a whole number, as a group key
+            return Float8GetDatum(static_cast<float8>(static_cast<int64>(value->low)));
         return Float8GetDatum(float_of_value(type, value));
     case NUMERICOID:
         return make_numeric(wide(value), scale);

@@ -121,7 +121,9 @@ void prepare_expression(FragmentRun *run, int index) {
     MemoryContextSwitchTo(old);
 }
 
-bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
+// Calls take(i, value, null) for every entry i as the lookup's expression makes it, and at last for NULL, as long as it
+// answers true.
+template <class Take> bool each_entry(FragmentRun *run, int index, const DictionaryCopy *copy, Take take) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
     ExprContext *econtext = run->econtext;
@@ -129,8 +131,8 @@ bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, T
     TupleTableSlot *slot = entry_slot(&run->fragment->sources[lookup->source].columns[lookup->column]);
     TupleTableSlot *previous = econtext->ecxt_scantuple;
     econtext->ecxt_scantuple = slot;
-    bool encoded = true;
-    for (uint32 i = 0; encoded && i <= copy->size; ++i) {
+    bool taken = true;
+    for (uint32 i = 0; taken && i <= copy->size; ++i) {
         if (i % entries_between_checks == 0)
             CHECK_FOR_INTERRUPTS();
         bool null;
@@ -139,30 +141,46 @@ bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, T
         slot->tts_values[0] = i == copy->size ? Datum(0) : PointerGetDatum(entry_at(copy, i));
         ExecStoreVirtualTuple(slot);
         Datum result = ExecEvalExprSwitchContext(state->expr, econtext, &null);
-        ir::Value value;
-        const char *reason = nullptr;
-        if (!null)
-            encoded = encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason) ||
-                      give_up(run, "%s", reason);
-        if (encoded)
-            set_entry(table, i, null ? nullptr : &value);
+        taken = take(i, result, null);
         ResetExprContext(econtext);
     }
     econtext->ecxt_scantuple = previous;
     ExecDropSingleTupleTableSlot(slot);
-    return encoded;
+    return taken;
 }
 
+bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    return each_entry(run, index, copy, [run, lookup, table](uint32 i, Datum result, bool null) {
+        ir::Value value;
+        const char *reason = nullptr;
+        if (!null && lookup->kind == LookupKind::Text)
+            set_wide(&value, space_code_of_datum(run, lookup->space, result, lookup->is_bpchar));
+        else if (!null && !encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason))
+            return give_up(run, "%s", reason);
+        set_entry(table, i, null ? nullptr : &value);
+        return true;
+    });
+}
+
+// ---- order ----
+
 struct Order {
+    const FragmentRun *run;
     const DictionaryCopy *copy;
     Oid collation;
+    int space; // not the entries of `copy` but the texts of this space
     bool is_bpchar;
 };
 
+struct varlena *text_of(const Order *order, uint32 code) {
+    return order->space ? space_entry(order->run, order->space, code) : entry_at(order->copy, code);
+}
+
 int compare_entries(const void *a, const void *b, void *argument) {
     const Order *order = static_cast<const Order *>(argument);
-    struct varlena *x = entry_at(order->copy, *static_cast<const uint32 *>(a));
-    struct varlena *y = entry_at(order->copy, *static_cast<const uint32 *>(b));
+    struct varlena *x = text_of(order, *static_cast<const uint32 *>(a));
+    struct varlena *y = text_of(order, *static_cast<const uint32 *>(b));
     int xlength = VARSIZE_ANY_EXHDR(x), ylength = VARSIZE_ANY_EXHDR(y);
     CHECK_FOR_INTERRUPTS();
     if (order->is_bpchar) {
@@ -172,27 +190,53 @@ int compare_entries(const void *a, const void *b, void *argument) {
     return varstr_cmp(VARDATA_ANY(x), xlength, VARDATA_ANY(y), ylength, order->collation);
 }
 
-// Equal entries share a rank, that of the first of them.
-void rank_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
-    const FragmentLookup *lookup = &run->fragment->lookups[index];
-    Order order = {copy, lookup->collation, lookup->is_bpchar};
-    uint32 *sorted = static_cast<uint32 *>(
-        MemoryContextAllocExtended(run->context, (Size(copy->size) + 1) * sizeof(uint32), MCXT_ALLOC_HUGE));
-    for (uint32 i = 0; i < copy->size; ++i)
+void *allocate(FragmentRun *run, Size size) { return MemoryContextAllocExtended(run->context, size, MCXT_ALLOC_HUGE); }
+
+// The ranks of codes 0..n-1, and the code of each rank. Equal texts share a rank, that of the first of them.
+uint32 *sort_codes(FragmentRun *run, const Order *order, uint32 n, uint32 **by_rank) {
+    uint32 *sorted = static_cast<uint32 *>(allocate(run, (Size(n) + 1) * sizeof(uint32)));
+    uint32 *ranks = static_cast<uint32 *>(allocate(run, (Size(n) + 1) * sizeof(uint32)));
+    for (uint32 i = 0; i < n; ++i)
         sorted[i] = i;
-    qsort_arg(sorted, copy->size, sizeof *sorted, compare_entries, &order);
+    qsort_arg(sorted, n, sizeof *sorted, compare_entries, const_cast<Order *>(order));
     uint32 rank = 0;
-    for (uint32 i = 0; i < copy->size; ++i) {
-        if (i > 0 && compare_entries(&sorted[i - 1], &sorted[i], &order) != 0)
+    for (uint32 i = 0; i < n; ++i) {
+        if (i > 0 && compare_entries(&sorted[i - 1], &sorted[i], const_cast<Order *>(order)) != 0)
             rank = i;
-        ir::Value value;
-        set_wide(&value, rank);
-        set_entry(table, sorted[i], &value);
+        ranks[sorted[i]] = rank;
     }
-    set_entry(table, copy->size, nullptr);
-    if (run->lookups[index].by_rank)
-        pfree(run->lookups[index].by_rank);
-    run->lookups[index].by_rank = sorted;
+    *by_rank = sorted;
+    return ranks;
+}
+
+bool rank_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    LookupRun *state = &run->lookups[index];
+    const Order order = {run, copy, lookup->collation, lookup->space, lookup->is_bpchar};
+    uint32 *codes = nullptr; // of the entries, in the space; count: NULL
+    if (lookup->space) {
+        codes = static_cast<uint32 *>(allocate(run, (Size(copy->size) + 1) * sizeof(uint32)));
+        if (!each_entry(run, index, copy, [run, lookup, codes](uint32 i, Datum result, bool null) {
+                codes[i] = null ? UINT32_MAX : space_code_of_datum(run, lookup->space, result, false);
+                return true;
+            }))
+            return false;
+    }
+    if (state->by_rank)
+        pfree(state->by_rank);
+    state->ranks = lookup->space ? run->spaces[lookup->space - 1].count : copy->size;
+    uint32 *ranks = sort_codes(run, &order, state->ranks, &state->by_rank);
+    for (uint32 i = 0; i <= copy->size; ++i) {
+        const bool null = codes ? codes[i] == UINT32_MAX : i == copy->size;
+        ir::Value value;
+        if (!null)
+            set_wide(&value, ranks[codes ? codes[i] : i]);
+        set_entry(table, i, null ? nullptr : &value);
+    }
+    pfree(ranks);
+    if (codes)
+        pfree(codes);
+    return true;
 }
 
 bool put_table(FragmentRun *run, int index, const Table *table) {
@@ -274,9 +318,8 @@ bool send_lookup(FragmentRun *run, int index) {
     if (state->sent && lookup->kind == LookupKind::Rank)
         return give_up(run, "new texts came up between two passes of an ordered column");
     Table table = make_table(run, copy->size, lookup->type);
-    if (lookup->kind == LookupKind::Rank)
-        rank_entries(run, index, copy, &table);
-    else if (!evaluate_entries(run, index, copy, &table))
+    if (lookup->kind == LookupKind::Rank ? !rank_entries(run, index, copy, &table)
+                                         : !evaluate_entries(run, index, copy, &table))
         return false;
     if (!put_table(run, index, &table))
         return false;

@@ -131,7 +131,7 @@ bool fetch_groups(FragmentRun *run) {
 bool fetch_dictionaries(FragmentRun *run) {
     for (int i = 0; i < run->fragment->noutputs; ++i) {
         const FragmentOutput *output = &run->fragment->outputs[i];
-        if (output->type == Type::Code || output->rank_lookup >= 0)
+        if (output->space == 0 && (output->type == Type::Code || output->rank_lookup >= 0))
             if (!read_dictionary(run, output->source, output->column))
                 return false;
     }
@@ -202,6 +202,7 @@ bool run_fragment(FragmentRun *run) {
     for (int i = 0; i < fragment->nsources; ++i)
         run->copies[i] =
             static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
+    run->spaces = static_cast<TextSpace *>(palloc0(sizeof(TextSpace) * (fragment->nspaces + 1)));
     run->lookups = static_cast<LookupRun *>(palloc0(sizeof(LookupRun) * (fragment->nlookups + 1)));
 
     const char *reason = nullptr;

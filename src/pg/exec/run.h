@@ -40,8 +40,9 @@ struct LookupRun {
     bool sent;
     uint64 dictionary;
     uint32 entries;
-    ExprState *expr; // Function; made once per node
-    uint32 *by_rank; // Rank: the entry that has it
+    uint32 ranks;    // Rank: how many of them there are
+    ExprState *expr; // Function, Text; made once per node
+    uint32 *by_rank; // Rank: the entry (in a space: the code of the text) that has it
 };
 
 // What a run did, for EXPLAIN.
@@ -102,6 +103,16 @@ struct SourceRelations {
     Oid dictionary_owner; // whose columns name the dictionaries of texts; InvalidOid: they are the relation's own
 };
 
+// Texts that are numbered for this execution: equal ones have equal codes (text_space.cpp).
+struct TextSpace {
+    uint32 count, allocated; // texts; of offsets
+    Size *offsets;           // of the text's varlena in data
+    char *data;
+    Size data_used, data_allocated;
+    uint32 *slots; // open addressing: code + 1, 0: free
+    uint32 nslots; // a power of two
+};
+
 struct BatchBuilder;
 struct RowStore;
 
@@ -121,6 +132,7 @@ struct FragmentRun {
     uint32 passes;           // runs of a pipeline, counted by whom it concerns
     DictionaryCopy **copies; // per source, per column
     LookupRun *lookups;
+    TextSpace *spaces;   // [space - 1]
     BatchBuilder *batch; // of the source that is being fed
     const char *failure; // why the device cannot; NULL as long as it can
     RunReport report;
@@ -208,6 +220,15 @@ bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes,
 bool send_lookups(FragmentRun *run, int source);
 // Entry `code` as a text datum; valid as long as the run. NULL when there is no such entry.
 struct varlena *dictionary_entry(const FragmentRun *run, int source, int column, uint32 code);
+
+// ---- text_space.cpp ----
+
+// The code of a text, which is added if it is new.
+uint32 space_code(FragmentRun *run, int space, const char *text, Size length);
+// The code of a text datum; is_bpchar: without trailing blanks.
+uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, bool is_bpchar);
+// Text `code` as a datum, valid until the next one is added; NULL when there is no such text.
+struct varlena *space_entry(const FragmentRun *run, int space, uint32 code);
 
 // ---- pins.cpp ----
 

@@ -103,6 +103,8 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
         return refuse("a join by %s", format_procedure(funcid));
     if (!may_execute(&a->t, funcid))
         return false;
+    if (OidIsValid(clause->inputcollid) && !is_sound_collation(clause->inputcollid))
+        return refuse("a join under a nondeterministic collation");
 
     Value left, right;
     a->t.pipeline = 0;
@@ -119,9 +121,22 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
         int digits = std::max(left.precision - left.scale, right.precision - right.scale) + scale;
         type = numeric_type(digits);
     }
+    ir::Index probe_node, build_node;
+    if (is_text_kind(left.kind)) { // equal texts have equal codes in one space
+        int space = new_space(&a->t);
+        bool is_bpchar = left.kind == SqlKind::Bpchar;
+        a->t.pipeline = 0;
+        if (!as_space_node(&a->t, left, space, is_bpchar, &probe_node))
+            return false;
+        a->t.pipeline = source;
+        if (!as_space_node(&a->t, right, space, is_bpchar, &build_node))
+            return false;
+        append(&a->probe_keys[source], probe_node);
+        append(&a->build_keys[source], build_node);
+        return true;
+    }
     if (type != Type::Bool && type != Type::I16 && type != Type::I32 && type != Type::I64)
         return refuse("a join by values that are not integers of up to 64 bits");
-    ir::Index probe_node, build_node;
     if (!as_node(&a->t, left, type, scale, &probe_node) || !as_node(&a->t, right, type, scale, &build_node))
         return false;
     append(&a->probe_keys[source], probe_node);
@@ -436,6 +451,13 @@ static void describe(Assembly *a, Fragment *out) {
     out->constants = a->t.late_constants.at;
     out->nlookups = a->t.lookups.count;
     out->lookups = a->t.lookups.at;
+    out->nspaces = a->t.spaces.count;
+    for (int i = 0; i < out->nlookups; ++i)
+        out->lookups[i].space = space_root(&a->t, out->lookups[i].space);
+    for (int i = 0; i < out->nconstants; ++i)
+        out->constants[i].space = space_root(&a->t, out->constants[i].space);
+    for (int i = 0; i < a->outputs.count; ++i)
+        a->outputs[i].space = space_root(&a->t, a->outputs[i].space);
     out->noutputs = a->outputs.count;
     out->outputs = a->outputs.at;
     out->nfallback = a->outputs.count;

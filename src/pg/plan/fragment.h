@@ -69,11 +69,14 @@ struct FragmentConstant {
     Type type;
     int32 scale;
     Rounding rounding;
+    int space;      // Code: the space in which the text has a code
+    bool is_bpchar; // Code: trailing blanks do not count
 };
 
 enum class LookupKind {
     Function, // PostgreSQL evaluates `expr` once per entry and once for NULL
     Rank,     // the entry's position in the order of `collation` (min/max, order comparisons)
+    Text,     // the text that `expr` makes of the entry, as a code of `space`
 };
 
 // A table over a dictionary column's codes. `expr` reads the column as Var(1, 1) of ecxt_scantuple.
@@ -83,9 +86,10 @@ struct FragmentLookup {
     Expr *expr;         // Function; may hold Params and stable expressions (has_params): then per execution only
     bool has_params;
     Oid typid;      // type of expr's result
-    Type type;      // of the entries (Bool, I32, I64, F64)
+    Type type;      // of the entries (Bool, I32, I64, F64, Code)
     Oid collation;  // Rank
-    bool is_bpchar; // Rank: compare as bpchar
+    bool is_bpchar; // Rank: compare as bpchar; Text: trailing blanks do not count
+    int space;      // Text; Rank: 0, or of the texts that `expr` makes of the entries
 };
 
 enum class OutputKind {
@@ -119,7 +123,9 @@ struct FragmentOutput {
     int32 typmod;
     Type type; // engine type of the key or state
     int32 scale;
+    int scale_agg;      // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
     int source, column; // Code: whose dictionary
+    int space;          // Code: not of a dictionary but of this space (from 1); else 0
     int rank_lookup;    // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
@@ -133,6 +139,7 @@ struct Fragment {
     FragmentConstant *constants;
     int nlookups;
     FragmentLookup *lookups; // in the program's order
+    int nspaces;             // numberings of texts that exist for one execution (exec/text_space.cpp)
     int noutputs;
     FragmentOutput *outputs;
     // The fallback plan delivers scan tuples too, not the node's own target list: its column i (from 1) belongs into

@@ -13,7 +13,7 @@
 
 namespace gpuscan {
 
-enum class Rule : uint8_t { Any, LikePattern, RegexPattern, Length };
+enum class Rule : uint8_t { Any, LikePattern, RegexPattern, Length, Field, Explicit };
 
 struct DictionaryFunction {
     Oid funcid;
@@ -83,6 +83,14 @@ static const DictionaryFunction dictionary_functions[] = {
     {F_STRPOS, Rule::Any},
     {F_POSITION_TEXT_TEXT, Rule::Any},
     {F_TEXT_BPCHAR, Rule::Any},
+    {F_REPLACE, Rule::Any},
+    {F_TRANSLATE, Rule::Any},
+    {F_REVERSE, Rule::Any},
+    {F_SPLIT_PART, Rule::Field},
+    {F_MD5_TEXT, Rule::Any},
+    {F_ASCII, Rule::Any},
+    {F_SUBSTRING_TEXT_TEXT, Rule::RegexPattern},
+    {F_VARCHAR_VARCHAR_INT4_BOOL, Rule::Explicit},
 };
 
 // A pattern that ends in a lone escape is an error in PostgreSQL for the entries that get that far.
@@ -129,13 +137,17 @@ static const Const *constant_argument(List *args, int position) {
 static bool arguments_are_sound(Rule rule, List *args) {
     if (rule == Rule::Any)
         return true;
-    const Const *constant = constant_argument(args, rule == Rule::Length ? 2 : 1);
+    const Const *constant = constant_argument(args, rule == Rule::LikePattern || rule == Rule::RegexPattern ? 1 : 2);
     if (constant == nullptr)
         return false;
     if (constant->constisnull)
         return true;
     if (rule == Rule::Length)
         return DatumGetInt32(constant->constvalue) >= 0;
+    if (rule == Rule::Field)
+        return DatumGetInt32(constant->constvalue) > 0;
+    if (rule == Rule::Explicit) // a cast that cuts off what is too long
+        return DatumGetBool(constant->constvalue);
     char *pattern = TextDatumGetCString(constant->constvalue);
     bool sound = rule == Rule::LikePattern ? like_pattern_is_sound(pattern) : regex_is_simple(pattern);
     pfree(pattern);
@@ -218,10 +230,12 @@ static bool unsound_walker(Node *node, DictionaryWalk *walk) {
         for (const DictionaryFunction &function : dictionary_functions)
             if (function.funcid == funcid && function.rule != Rule::Any)
                 return true;
-        Node *array = static_cast<Node *>(lsecond(call->args));
-        return !IsA(strip_relabels(reinterpret_cast<Expr *>(array)), Const) ||
+        Expr *array = strip_relabels(static_cast<Expr *>(lsecond(call->args)));
+        return !(IsA(array, Const) || IsA(array, Param) || IsA(array, ArrayExpr)) ||
                unsound_function(funcid, call->inputcollid, call->args, walk);
     }
+    case T_ArrayExpr:
+        return unsound_in(reinterpret_cast<ArrayExpr *>(node)->elements, walk);
     case T_BoolExpr:
         return unsound_in(reinterpret_cast<BoolExpr *>(node)->args, walk);
     case T_NullTest:
@@ -267,6 +281,9 @@ static bool lookup_type(Expr *expr, Type *type) {
     case SqlKind::Float8:
         *type = Type::F64;
         return true;
+    case SqlKind::Text:
+        *type = Type::Code;
+        return true;
     default:
         return false;
     }
@@ -275,8 +292,11 @@ static bool lookup_type(Expr *expr, Type *type) {
 bool is_dictionary_expression(const Translation *, Expr *expr) {
     Type type;
     DictionaryWalk walk{};
-    return !unsound_walker(reinterpret_cast<Node *>(expr), &walk) && walk.column != nullptr && walk.functions > 0 &&
-           lookup_type(expr, &type);
+    if (unsound_walker(reinterpret_cast<Node *>(expr), &walk) || walk.column == nullptr || !lookup_type(expr, &type))
+        return false;
+    if (type == Type::Code && !is_sound_collation(exprCollation(reinterpret_cast<Node *>(expr))))
+        return false;
+    return walk.functions > 0 || (type == Type::Code && !IsA(strip_relabels(expr), Var));
 }
 
 // The column becomes Var(1, 1), which is how the executor hands an entry to the expression.
@@ -297,7 +317,9 @@ static int find_lookup(const Translation *t, const FragmentLookup &wanted) {
     for (int i = 0; i < t->lookups.count; ++i) {
         const FragmentLookup &lookup = t->lookups[i];
         if (lookup.kind == wanted.kind && lookup.source == wanted.source && lookup.column == wanted.column &&
-            lookup.collation == wanted.collation && equal(lookup.expr, wanted.expr))
+            lookup.collation == wanted.collation && equal(lookup.expr, wanted.expr) &&
+            lookup.is_bpchar == wanted.is_bpchar &&
+            (wanted.space == 0 || space_root(t, lookup.space) == space_root(t, wanted.space)))
             return i;
     }
     return -1;
@@ -323,11 +345,16 @@ bool translate_lookup(Translation *t, Expr *expr, Value *out) {
     Value column;
     if (!translate_column(t, const_cast<Var *>(walk.column), &column))
         return false;
+    Expr *over_entry = reinterpret_cast<Expr *>(read_entry(reinterpret_cast<Node *>(expr), nullptr));
+    if (is_text_kind(sql_kind(exprType(reinterpret_cast<Node *>(expr))))) {
+        add_text_lookup(t, column, over_entry, walk.has_params, false, 0, out);
+        return true;
+    }
     FragmentLookup lookup{};
     lookup.kind = LookupKind::Function;
     lookup.source = column.source;
     lookup.column = column.column;
-    lookup.expr = reinterpret_cast<Expr *>(read_entry(reinterpret_cast<Node *>(expr), nullptr));
+    lookup.expr = over_entry;
     lookup.has_params = walk.has_params;
     lookup.typid = exprType(reinterpret_cast<Node *>(expr));
     lookup_type(expr, &lookup.type);
@@ -335,8 +362,40 @@ bool translate_lookup(Translation *t, Expr *expr, Value *out) {
     return true;
 }
 
-bool translate_rank(Translation *t, const Value &column, Oid collation, int *index, Value *out) {
+void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool is_bpchar, int space,
+                     Value *out) {
     FragmentLookup lookup{};
+    lookup.kind = LookupKind::Text;
+    lookup.source = column.source;
+    lookup.column = column.column;
+    lookup.expr = expr;
+    lookup.has_params = has_params;
+    lookup.typid = TEXTOID;
+    lookup.type = Type::Code;
+    lookup.is_bpchar = is_bpchar;
+    lookup.space = space;
+    int index = find_lookup(t, lookup);
+    if (index < 0 && space == 0)
+        lookup.space = new_space(t);
+    index = add_lookup(t, lookup, column, is_bpchar ? SqlKind::Bpchar : SqlKind::Text, out);
+    out->space = t->lookups[index].space;
+}
+
+bool translate_rank(Translation *t, const Value &value, Oid collation, int *index, Value *out) {
+    FragmentLookup lookup{};
+    Value column = value;
+    if (value.space != 0) { // of the texts that an expression makes of a column
+        const ir::Expr &node = t->exprs[static_cast<int>(value.expr)];
+        if (node.op != ir::Op::Lookup || t->lookups[static_cast<int>(node.b)].kind != LookupKind::Text)
+            return refuse("the order of texts that come from more than one column");
+        const FragmentLookup &texts = t->lookups[static_cast<int>(node.b)];
+        column.source = texts.source;
+        column.column = texts.column;
+        column.expr = node.a;
+        lookup.expr = texts.expr;
+        lookup.has_params = texts.has_params;
+        lookup.space = value.space;
+    }
     lookup.kind = LookupKind::Rank;
     lookup.source = column.source;
     lookup.column = column.column;

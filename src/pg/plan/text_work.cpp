@@ -46,7 +46,8 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     for (int i = 0; i < fragment->nlookups; ++i)
         work->evaluated += distinct_texts(root, fragment, fragment->lookups[i].source, fragment->lookups[i].column);
     for (int i = 0; i < fragment->noutputs; ++i)
-        if (fragment->outputs[i].type == Type::Code || fragment->outputs[i].rank_lookup >= 0)
+        if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].space == 0) ||
+            fragment->outputs[i].rank_lookup >= 0)
             work->shown += distinct_texts(root, fragment, fragment->outputs[i].source, fragment->outputs[i].column);
     return fits || refuse("a text column with too many distinct values");
 }

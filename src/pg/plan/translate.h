@@ -41,6 +41,7 @@ struct Translation {
     Array<ir::Constant> constants;
     Array<FragmentConstant> late_constants;
     Array<FragmentLookup> lookups;
+    Array<int> spaces; // of texts: the space that each is a part of, from 1; 0: it stands for itself
 };
 
 // 128 bits that palloc can hold: it aligns to 8 bytes only, as PostgreSQL does with its own int128.
@@ -57,7 +58,10 @@ struct Value {
     bool literal;
     bool literal_null;
     AlignedInt128 literal_value;
-    int source, column; // Code: whose dictionary
+    ir::Index scale_node; // mixed_scale: how many digits PostgreSQL shows
+    int source, column;   // Code: whose dictionary
+    int space;            // Code: not of a dictionary but of this space; else 0
+    Expr *text;           // a text that is known when the plan starts (also `literal`)
 };
 
 bool translate(Translation *t, Expr *expr, Value *out);
@@ -88,7 +92,10 @@ bool is_device_function(Oid funcid);
 // Comparisons by one of the built-in functions; false without a reason for any other function.
 bool comparison_operator(Oid funcid, ir::Op *op);
 
-// Equality whose both sides the engine can hash as integers.
+// = and <> of texts.
+bool text_operator(Oid funcid, ir::Op *op);
+
+// Equality whose both sides the engine can hash as integers, texts by their codes.
 bool is_hashable_equality(Oid funcid);
 
 // The dictionary side (lookup.cpp): expressions over one text column and constants.
@@ -96,8 +103,22 @@ bool is_dictionary_expression(const Translation *t, Expr *expr);
 bool translate_lookup(Translation *t, Expr *expr, Value *out);
 bool translate_rank(Translation *t, const Value &column, Oid collation, int *lookup, Value *out);
 
+// Texts in spaces (translate_text.cpp).
+bool is_sound_collation(Oid collation);
+int new_space(Translation *t);
+int space_root(const Translation *t, int space);
+// The text as a code of `space`, which joins the one that it is in.
+bool as_space_node(Translation *t, const Value &value, int space, bool is_bpchar, ir::Index *out);
+// A text that is known when the plan starts becomes a node.
+bool settle_text(Translation *t, Value *value);
+// a = b, a <> b.
+bool translate_text_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);
+// The entries of `column` as `expr` makes them (which reads it as Var(1, 1)), as codes of `space`.
+void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool is_bpchar, int space,
+                     Value *out);
+
 // Aggregates (translate_aggregate.cpp).
-enum class StateOf { Argument, Bounded, Square }; // what of the argument goes into a state
+enum class StateOf { Argument, Bounded, Square, Scale }; // what of the argument goes into a state
 struct StateOwner {
     Aggref *aggref; // the first that asked for the state; argument and filter decide sharing
     StateOf of;

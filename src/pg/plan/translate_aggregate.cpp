@@ -223,6 +223,8 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
         return false;
     if (!counts && value.mixed_scale)
         return refuse("an aggregate over numeric values of different scales");
+    if (is_text_kind(value.kind) && !is_sound_collation(aggref->inputcollid))
+        return refuse("DISTINCT under a nondeterministic collation");
     out->distinct = true;
     out->type = counts ? Type::I64 : value.type;
     out->scale = value.scale;
@@ -245,6 +247,17 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
     return true;
 }
 
+// A sum is shown with as many digits as the value that is shown with most; NULLs do not count.
+static bool add_scale_state(Translation *t, const Value &value, ir::Index node, Aggref *aggref, AggregateStates *states,
+                            FragmentOutput *out) {
+    ir::Index scale = add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::IsNotNull, Type::Bool, node),
+                               value.scale_node, add_constant(t, Type::I32, 0, true));
+    if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, Type::I32, &scale))
+        return false;
+    out->scale_agg = add_state(states, ir::AggregateKind::Max, StateOf::Scale, aggref, scale);
+    return true;
+}
+
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out) {
     if (!is_plain(aggref))
         return false;
@@ -256,6 +269,7 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->typid = aggref->aggtype;
     out->typmod = -1;
     out->rank_lookup = -1;
+    out->scale_agg = -1;
     out->key = -1;
     if (aggref->aggdistinct != NIL && !ignores_repetition(known->kind))
         return translate_distinct_values(t, aggref, states, out);
@@ -266,9 +280,9 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     Expr *argument = argument_of(aggref);
     if (argument == nullptr || !translate(t, argument, &value))
         return false;
-    if (value.mixed_scale)
-        return refuse("an aggregate over numeric values of different scales");
     bool sum = known->kind == ir::AggregateKind::Sum;
+    if (value.mixed_scale && (!sum || is_variance(known->output)))
+        return refuse("a minimum, maximum or variance of numeric values of different scales");
     if (sum && is_float_kind(value.kind) && guc_exact_float && !t->binding)
         return refuse("a sum of floating-point numbers (gpuscan.exact_float is on)");
     out->type = value.type;
@@ -277,8 +291,11 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->column = value.column;
     if (is_text_kind(value.kind)) {
         Value rank;
-        if (!translate_rank(t, value, aggref->inputcollid, &out->rank_lookup, &rank))
+        if (!settle_text(t, &value) || !translate_rank(t, value, aggref->inputcollid, &out->rank_lookup, &rank))
             return false;
+        out->source = t->lookups[out->rank_lookup].source;
+        out->column = t->lookups[out->rank_lookup].column;
+        out->space = value.space;
         out->type = Type::Code;
         value = rank;
     }
@@ -290,15 +307,18 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     if (out->rank_lookup < 0)
         out->type = type;
 
-    ir::Index node;
+    ir::Index node, argument_node;
     if (!as_node(t, value, type, value.scale, &node))
         return false;
+    argument_node = node;
     bool bounded = aggref->aggfnoid == F_AVG_FLOAT8;
     if (bounded)
         node = add_expr(t, ir::Op::Bounded, Type::F64, node);
     if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, type, &node))
         return false;
     out->agg = add_state(states, known->kind, bounded ? StateOf::Bounded : StateOf::Argument, aggref, node);
+    if (value.mixed_scale)
+        return add_scale_state(t, value, argument_node, aggref, states, out);
     return !is_variance(known->output) || add_squares(t, value, aggref, states, out);
 }
 
@@ -307,8 +327,17 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
     if (!translate(t, key, &value))
         return false;
     Oid typid = exprType(reinterpret_cast<Node *>(key));
-    if (is_float_kind(value.kind))
+    if (is_text_kind(value.kind) &&
+        (!is_sound_collation(exprCollation(reinterpret_cast<Node *>(key))) || !settle_text(t, &value)))
+        return refuse("GROUP BY a text with a nondeterministic collation");
+    const ir::Expr *whole =
+        value.kind == SqlKind::Float8 && !value.literal ? &t->exprs[static_cast<int>(value.expr)] : nullptr;
+    if (whole != nullptr && whole->op == ir::Op::Cast && is_integer(t->exprs[static_cast<int>(whole->a)].type)) {
+        value.expr = whole->a; // date_part() and the like: no NaN, and only one zero
+        value.type = t->exprs[static_cast<int>(whole->a)].type;
+    } else if (is_float_kind(value.kind)) {
         return refuse("GROUP BY a floating-point number");
+    }
     if (value.mixed_scale)
         return refuse("GROUP BY numeric values of different scales");
     // PostgreSQL asks for the privilege to compare keys, too (ExecBuildGroupingEqual).
@@ -326,6 +355,7 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
     out->scale = value.scale;
     out->source = value.source;
     out->column = value.column;
+    out->space = value.space;
     out->rank_lookup = -1;
     return true;
 }

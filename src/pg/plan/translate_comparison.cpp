@@ -27,7 +27,7 @@ bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value
     } else if (a.kind != b.kind) {
         return refuse("a comparison of different types");
     } else if (is_text_kind(a.kind)) {
-        return refuse("a comparison of two text columns");
+        return translate_text_comparison(t, op, a, b, out);
     }
     ir::Index left, right;
     if (!as_node(t, a, type, scale, &left) || !as_node(t, b, type, scale, &right))
@@ -36,13 +36,18 @@ bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value
     return true;
 }
 
+bool equality_operator(Oid funcid, Oid collation, ir::Op *op) {
+    return (comparison_operator(funcid, op) || (text_operator(funcid, op) && is_sound_collation(collation))) &&
+           *op == ir::Op::Eq;
+}
+
 // a IS DISTINCT FROM b = NOT (both NULL OR (a = b) IS TRUE)
 bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *out) {
     ir::Op op;
     Value a, b, equal;
     ir::Index left, right, same;
     Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
-    if (!comparison_operator(funcid, &op) || op != ir::Op::Eq)
+    if (!equality_operator(funcid, expr->inputcollid, &op))
         return refuse("IS DISTINCT FROM by %s", format_procedure(funcid));
     if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &a) ||
         !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) || !translate_comparison(t, op, a, b, &equal) ||
@@ -59,7 +64,7 @@ bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *out) {
 bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, Value *out) {
     ir::Op op;
     Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
-    if (!comparison_operator(funcid, &op))
+    if (!comparison_operator(funcid, &op) && !(text_operator(funcid, &op) && is_sound_collation(expr->inputcollid)))
         return refuse("IN or ANY by %s", format_procedure(funcid));
     const Const *array = static_cast<const Const *>(lsecond(expr->args));
     if (!IsA(array, Const) || array->constisnull)
@@ -67,7 +72,7 @@ bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, V
     Value x;
     ir::Index node;
     if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &x) ||
-        !as_own_node(t, x, &node))
+        !settle_text(t, &x) || !as_own_node(t, x, &node))
         return false;
     if (x.literal) { // evaluated once
         x.literal = false;

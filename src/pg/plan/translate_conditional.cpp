@@ -1,7 +1,7 @@
-// CASE, COALESCE, NULLIF: of which type and scale is a value that may come from any of several branches?
+// CASE, COALESCE, NULLIF, GREATEST, LEAST: of which type and scale is a value that may come from any of several branches?
 //
 // All branches are of one SQL type, but numerics differ in scale and digits: the result takes the largest scale and as
-// many digits as any branch needs.
+// many digits as any branch needs, and remembers how many each branch would be shown with. Texts become codes of one space.
 #include "pg/pg.h"
 
 #include "pg/plan/refusal.h"
@@ -11,6 +11,10 @@ namespace gpuscan {
 
 // ---- values of one common shape ----
 
+ir::Index display_scale(Translation *t, const Value &value) {
+    return value.mixed_scale ? value.scale_node : add_constant(t, Type::I32, value.scale, false);
+}
+
 struct Shape {
     SqlKind kind;
     Type type;
@@ -18,20 +22,48 @@ struct Shape {
     int precision;
     bool mixed_scale;
     bool nullable;
+    int source, column, space; // of texts, as in Value
 };
 
+// Texts of one column keep its codes; any others meet in a space.
+static void common_space(Translation *t, const Value *values, int count, Shape *shape) {
+    const Value *first = nullptr;
+    for (int i = 0; i < count; ++i) {
+        const Value &v = values[i];
+        if (v.literal_null)
+            continue;
+        bool same = v.text == nullptr && v.space == 0 &&
+                    (first == nullptr || (first->source == v.source && first->column == v.column));
+        if (!same) {
+            shape->space = new_space(t);
+            return;
+        }
+        first = &v;
+    }
+    if (first == nullptr) {
+        shape->space = new_space(t);
+        return;
+    }
+    shape->source = first->source;
+    shape->column = first->column;
+}
+
 // The type and scale that can hold every one of the values, which are of one SQL type.
-static bool common_shape(const Value *values, int count, SqlKind kind, Shape *shape) {
+static bool common_shape(Translation *t, const Value *values, int count, SqlKind kind, Shape *shape) {
     *shape = Shape{};
     shape->kind = kind;
-    if (kind == SqlKind::None || is_text_kind(kind))
-        return refuse("a conditional expression with a result of type text or of a type that no device knows");
+    if (kind == SqlKind::None)
+        return refuse("a conditional expression with a result of a type that no device knows");
     for (int i = 0; i < count; ++i)
         shape->nullable |= values[i].nullable;
     if (kind != SqlKind::Numeric) {
         shape->type = engine_type(kind);
         if (is_integer_kind(kind))
             shape->precision = integer_digits(kind);
+        if (is_text_kind(kind))
+            common_space(t, values, count, shape);
+        if (kind == SqlKind::Bpchar && shape->space != 0)
+            return refuse("a conditional expression of type character over more than one column");
         return true;
     }
     bool first = true;
@@ -55,6 +87,15 @@ static void shaped_value(Value *out, const Shape &shape, ir::Index node) {
     out->scale = shape.scale;
     out->precision = shape.precision;
     out->mixed_scale = shape.mixed_scale;
+    out->source = shape.source;
+    out->column = shape.column;
+    out->space = shape.space;
+}
+
+static bool as_shape_node(Translation *t, const Value &value, const Shape &shape, ir::Index *out) {
+    if (shape.space != 0)
+        return as_space_node(t, value, shape.space, false, out);
+    return as_node(t, value, shape.type, shape.scale, out);
 }
 
 // ---- conditional expressions ----
@@ -93,18 +134,24 @@ bool translate_case(Translation *t, const CaseExpr *expr, Value *out) {
     }
     Shape shape;
     if (!translate(t, expr->defresult, &results[count]) ||
-        !common_shape(results, count + 1, sql_kind(expr->casetype), &shape))
+        !common_shape(t, results, count + 1, sql_kind(expr->casetype), &shape))
         return false;
     ir::Index node;
-    if (!as_node(t, results[count], shape.type, shape.scale, &node))
+    if (!as_shape_node(t, results[count], shape, &node))
         return false;
     for (int i = count; i-- > 0;) {
         ir::Index taken;
-        if (!as_node(t, results[i], shape.type, shape.scale, &taken))
+        if (!as_shape_node(t, results[i], shape, &taken))
             return false;
         node = add_expr(t, ir::Op::Case, shape.type, conditions[i], taken, node);
     }
     shaped_value(out, shape, node);
+    if (shape.mixed_scale) {
+        out->scale_node = display_scale(t, results[count]);
+        for (int i = count; i-- > 0;)
+            out->scale_node =
+                add_expr(t, ir::Op::Case, Type::I32, conditions[i], display_scale(t, results[i]), out->scale_node);
+    }
     return true;
 }
 
@@ -115,18 +162,25 @@ bool translate_coalesce(Translation *t, const CoalesceExpr *expr, Value *out) {
         if (!translate(t, static_cast<Expr *>(list_nth(expr->args, i)), &values[i]))
             return false;
     Shape shape;
-    if (!common_shape(values, count, sql_kind(expr->coalescetype), &shape))
+    if (!common_shape(t, values, count, sql_kind(expr->coalescetype), &shape))
         return false;
-    ir::Index node = ir::none;
+    ir::Index node = ir::none, scale = ir::none;
     shape.nullable = true;
     for (int i = count; i-- > 0;) {
         ir::Index value;
-        if (!as_node(t, values[i], shape.type, shape.scale, &value))
+        if (!as_shape_node(t, values[i], shape, &value))
             return false;
+        if (shape.mixed_scale) {
+            ir::Index own = display_scale(t, values[i]);
+            scale = scale == ir::none ? own
+                                      : add_expr(t, ir::Op::Case, Type::I32,
+                                                 add_expr(t, ir::Op::IsNotNull, Type::Bool, value), own, scale);
+        }
         node = node == ir::none ? value : add_expr(t, ir::Op::Coalesce, shape.type, value, node);
         shape.nullable &= values[i].nullable;
     }
     shaped_value(out, shape, node);
+    out->scale_node = scale;
     return true;
 }
 
@@ -135,16 +189,57 @@ bool translate_nullif(Translation *t, const NullIfExpr *expr, Value *out) {
     Value a, b, equal;
     ir::Index node, condition;
     Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
-    if (!comparison_operator(funcid, &op) || op != ir::Op::Eq)
+    if (!equality_operator(funcid, expr->inputcollid, &op))
         return refuse("NULLIF by %s", format_procedure(funcid));
     if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &a) ||
-        !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) || !translate_comparison(t, op, a, b, &equal) ||
-        !as_own_node(t, a, &node) || !as_own_node(t, equal, &condition))
+        !settle_text(t, &a) || !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) ||
+        !translate_comparison(t, op, a, b, &equal) || !as_own_node(t, a, &node) || !as_own_node(t, equal, &condition))
         return false;
     *out = a;
     out->literal = false;
     out->nullable = true;
     out->expr = add_expr(t, ir::Op::Case, a.type, condition, add_constant(t, a.type, 0, true), node);
+    return true;
+}
+
+// The largest or smallest of the values that are not NULL; the first one of equal ones.
+bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
+    int count = list_length(expr->args);
+    Value *values = static_cast<Value *>(palloc(sizeof(Value) * static_cast<Size>(count)));
+    for (int i = 0; i < count; ++i)
+        if (!translate(t, static_cast<Expr *>(list_nth(expr->args, i)), &values[i]))
+            return false;
+    Oid compare = lookup_type_cache(expr->minmaxtype, TYPECACHE_CMP_PROC)->cmp_proc;
+    Shape shape;
+    if (is_text_kind(sql_kind(expr->minmaxtype)))
+        return refuse("GREATEST or LEAST of texts");
+    if (!may_execute(t, compare) || !common_shape(t, values, count, sql_kind(expr->minmaxtype), &shape))
+        return false;
+    ir::Op further = expr->op == IS_GREATEST ? ir::Op::Lt : ir::Op::Gt; // than the next one
+    ir::Index best = ir::none, scale = ir::none;
+    bool nullable = true;
+    for (int i = 0; i < count; ++i) {
+        ir::Index value;
+        if (!as_node(t, values[i], shape.type, shape.scale, &value))
+            return false;
+        ir::Index own = shape.mixed_scale ? display_scale(t, values[i]) : ir::none;
+        nullable &= values[i].nullable;
+        if (best == ir::none) {
+            best = value;
+            scale = own;
+            continue;
+        }
+        ir::Index beaten = add_expr(t, ir::Op::Or, Type::Bool, add_expr(t, ir::Op::IsNull, Type::Bool, best),
+                                    add_expr(t, further, Type::Bool, best, value));
+        ir::Index taken =
+            add_expr(t, ir::Op::And, Type::Bool, add_expr(t, ir::Op::IsNotNull, Type::Bool, value), beaten);
+        best = add_expr(t, ir::Op::Case, shape.type, taken, value, best);
+        if (shape.mixed_scale)
+            scale = add_expr(t, ir::Op::Case, Type::I32, taken, own, scale);
+    }
+    shape.nullable = nullable;
+    shaped_value(out, shape, best);
+    out->scale_node = scale;
     return true;
 }
 

@@ -69,6 +69,8 @@ static bool power_of_ten(int exponent, int128 *out) {
 
 bool as_node(Translation *t, const Value &value, Type type, int32 scale, ir::Index *out) {
     int128 factor = 1;
+    if (value.text != nullptr) // nobody needs to know which space it is in
+        return as_space_node(t, value, new_space(t), false, out);
     if (value.kind == SqlKind::Numeric && scale > value.scale && !power_of_ten(scale - value.scale, &factor))
         return refuse("numeric scales are too far apart");
 
@@ -112,6 +114,16 @@ void bool_value(Value *out, ir::Index expr, bool nullable) {
     node_value(out, SqlKind::Bool, Type::Bool, expr, nullable);
 }
 
+ir::Index raise_node(Translation *t, Type type) {
+    if (type == Type::I128)
+        return add_expr(t, ir::Op::Cast, Type::I128, raise_node(t, Type::I64));
+    if (type == Type::I64) {
+        ir::Index wide = add_constant(t, Type::I128, static_cast<int128>(1) << 100, false);
+        return add_expr(t, ir::Op::Cast, Type::I64, wide);
+    }
+    return add_expr(t, ir::Op::Cast, Type::I32, add_constant(t, Type::I64, static_cast<int128>(1) << 40, false));
+}
+
 Expr *strip_relabels(Expr *expr) {
     while (expr != nullptr && IsA(expr, RelabelType))
         expr = reinterpret_cast<RelabelType *>(expr)->arg;
@@ -123,7 +135,7 @@ Expr *strip_relabels(Expr *expr) {
 static bool translate_call(Translation *t, Oid funcid, List *args, Expr *expr, Value *out) {
     if (is_late_constant(expr)) {
         SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(expr)));
-        if (kind != SqlKind::None && kind != SqlKind::Numeric && !is_text_kind(kind) &&
+        if (kind != SqlKind::None && kind != SqlKind::Numeric &&
             (contain_mutable_functions(reinterpret_cast<Node *>(expr)) || !is_device_function(funcid)))
             return translate_late_constant(t, expr, out);
     }
@@ -155,6 +167,8 @@ bool translate(Translation *t, Expr *expr, Value *out) {
         SqlKind kind = sql_kind(relabel->resulttype);
         if (kind != out->kind)
             return refuse("a cast to %s", format_type_be(relabel->resulttype));
+        if (out->text != nullptr)
+            out->text = expr;
         if (is_text_kind(kind) &&
             (!OidIsValid(relabel->resultcollid) || !get_collation_isdeterministic(relabel->resultcollid)))
             return refuse("a nondeterministic collation");
@@ -195,7 +209,7 @@ bool translate(Translation *t, Expr *expr, Value *out) {
     case T_CoerceViaIO:
         return refuse("a cast through text");
     case T_MinMaxExpr:
-        return refuse("GREATEST or LEAST");
+        return translate_min_max(t, reinterpret_cast<MinMaxExpr *>(expr), out);
     default:
         return refuse("an expression of a kind that no device knows (%d)", static_cast<int>(nodeTag(expr)));
     }

@@ -9,30 +9,15 @@
 
 namespace gpuscan {
 
-enum class Form : uint8_t {
-    Arithmetic, // a <op> b in the result's type
-    Compare,
-    Negate,
-    Identity,     // unary plus
-    Convert,      // to the result's type
-    DatePlusDays, // also minus
-    DateMinusDate,
-    DateToTimestamp,
-};
-
-struct Builtin {
-    Oid funcid;
-    Form form;
-    ir::Op op;
-};
-
 // clang-format off
-#define ARITHMETIC(name, op) {F_##name, Form::Arithmetic, ir::Op::op}
-#define CONVERT(name) {F_##name, Form::Convert, ir::Op::Cast}
+#define ARITHMETIC(name, op) {F_##name, Form::Arithmetic, ir::Op::op, {}}
+#define NUMBER(name, form) {F_##name, Form::form, ir::Op::Call, {}}
+#define FLOAT(name, function) {F_##name, Form::OfFloat, ir::Op::Call, ir::Function::function}
+#define CONVERT(name) {F_##name, Form::Convert, ir::Op::Cast, {}}
 #define COMPARISONS(prefix) \
-    {F_##prefix##EQ, Form::Compare, ir::Op::Eq}, {F_##prefix##NE, Form::Compare, ir::Op::Ne}, \
-    {F_##prefix##LT, Form::Compare, ir::Op::Lt}, {F_##prefix##LE, Form::Compare, ir::Op::Le}, \
-    {F_##prefix##GT, Form::Compare, ir::Op::Gt}, {F_##prefix##GE, Form::Compare, ir::Op::Ge}
+    {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}, \
+    {F_##prefix##LT, Form::Compare, ir::Op::Lt, {}}, {F_##prefix##LE, Form::Compare, ir::Op::Le, {}}, \
+    {F_##prefix##GT, Form::Compare, ir::Op::Gt, {}}, {F_##prefix##GE, Form::Compare, ir::Op::Ge, {}}
 
 static const Builtin builtins[] = {
     COMPARISONS(INT2), COMPARISONS(INT4), COMPARISONS(INT8), COMPARISONS(INT24), COMPARISONS(INT42),
@@ -59,22 +44,53 @@ static const Builtin builtins[] = {
     ARITHMETIC(INT2MOD, Mod), ARITHMETIC(INT4MOD, Mod), ARITHMETIC(INT8MOD, Mod), ARITHMETIC(MOD_INT2_INT2, Mod),
     ARITHMETIC(MOD_INT4_INT4, Mod), ARITHMETIC(MOD_INT8_INT8, Mod),
 
-    {F_INT2UM, Form::Negate, ir::Op::Neg}, {F_INT4UM, Form::Negate, ir::Op::Neg}, {F_INT8UM, Form::Negate, ir::Op::Neg},
-    {F_FLOAT4UM, Form::Negate, ir::Op::Neg}, {F_FLOAT8UM, Form::Negate, ir::Op::Neg},
-    {F_NUMERIC_UMINUS, Form::Negate, ir::Op::Neg},
-    {F_INT2UP, Form::Identity, ir::Op::Neg}, {F_INT4UP, Form::Identity, ir::Op::Neg},
-    {F_INT8UP, Form::Identity, ir::Op::Neg}, {F_FLOAT4UP, Form::Identity, ir::Op::Neg},
-    {F_FLOAT8UP, Form::Identity, ir::Op::Neg}, {F_NUMERIC_UPLUS, Form::Identity, ir::Op::Neg},
+    ARITHMETIC(NUMERIC_MOD, Mod), ARITHMETIC(MOD_NUMERIC_NUMERIC, Mod),
+
+    {F_TEXTEQ, Form::CompareText, ir::Op::Eq, {}}, {F_TEXTNE, Form::CompareText, ir::Op::Ne, {}},
+    {F_BPCHAREQ, Form::CompareText, ir::Op::Eq, {}}, {F_BPCHARNE, Form::CompareText, ir::Op::Ne, {}},
+
+    NUMBER(INT2ABS, Absolute), NUMBER(INT4ABS, Absolute), NUMBER(INT8ABS, Absolute), NUMBER(NUMERIC_ABS, Absolute),
+    NUMBER(ABS_INT2, Absolute), NUMBER(ABS_INT4, Absolute), NUMBER(ABS_INT8, Absolute), NUMBER(ABS_NUMERIC, Absolute),
+    NUMBER(SIGN_NUMERIC, Sign), NUMBER(ROUND_NUMERIC, Round), NUMBER(ROUND_NUMERIC_INT4, Round),
+    NUMBER(TRUNC_NUMERIC, Truncate), NUMBER(TRUNC_NUMERIC_INT4, Truncate), NUMBER(CEIL_NUMERIC, Ceil),
+    NUMBER(CEILING_NUMERIC, Ceil), NUMBER(FLOOR_NUMERIC, Floor),
+    FLOAT(FLOAT8ABS, Absolute), FLOAT(ABS_FLOAT8, Absolute), FLOAT(SIGN_FLOAT8, Sign), FLOAT(CEIL_FLOAT8, Ceil),
+    FLOAT(CEILING_FLOAT8, Ceil), FLOAT(FLOOR_FLOAT8, Floor), FLOAT(ROUND_FLOAT8, Round), FLOAT(TRUNC_FLOAT8, Truncate),
+    FLOAT(SQRT_FLOAT8, SquareRoot), FLOAT(DSQRT, SquareRoot),
+
+    {F_INT2UM, Form::Negate, ir::Op::Neg, {}}, {F_INT4UM, Form::Negate, ir::Op::Neg, {}}, {F_INT8UM, Form::Negate, ir::Op::Neg, {}},
+    {F_FLOAT4UM, Form::Negate, ir::Op::Neg, {}}, {F_FLOAT8UM, Form::Negate, ir::Op::Neg, {}},
+    {F_NUMERIC_UMINUS, Form::Negate, ir::Op::Neg, {}},
+    {F_INT2UP, Form::Identity, ir::Op::Neg, {}}, {F_INT4UP, Form::Identity, ir::Op::Neg, {}},
+    {F_INT8UP, Form::Identity, ir::Op::Neg, {}}, {F_FLOAT4UP, Form::Identity, ir::Op::Neg, {}},
+    {F_FLOAT8UP, Form::Identity, ir::Op::Neg, {}}, {F_NUMERIC_UPLUS, Form::Identity, ir::Op::Neg, {}},
 
     CONVERT(INT2_INT4), CONVERT(INT2_INT8), CONVERT(INT4_INT2), CONVERT(INT4_INT8), CONVERT(INT8_INT2),
     CONVERT(INT8_INT4), CONVERT(INT4_BOOL), CONVERT(FLOAT4_INT2), CONVERT(FLOAT4_INT4), CONVERT(FLOAT4_INT8),
     CONVERT(FLOAT8_INT2), CONVERT(FLOAT8_INT4), CONVERT(FLOAT8_INT8), CONVERT(FLOAT8_FLOAT4), CONVERT(FLOAT4_FLOAT8),
     CONVERT(INT2_FLOAT4), CONVERT(INT2_FLOAT8), CONVERT(INT4_FLOAT4), CONVERT(INT4_FLOAT8), CONVERT(INT8_FLOAT4),
     CONVERT(INT8_FLOAT8), CONVERT(NUMERIC_INT2), CONVERT(NUMERIC_INT4), CONVERT(NUMERIC_INT8),
-    CONVERT(NUMERIC_NUMERIC_INT4), CONVERT(FLOAT8_NUMERIC),
+    CONVERT(NUMERIC_NUMERIC_INT4), CONVERT(FLOAT8_NUMERIC), CONVERT(INT2_NUMERIC), CONVERT(INT4_NUMERIC),
+    CONVERT(INT8_NUMERIC),
 
-    {F_DATE_PLI, Form::DatePlusDays, ir::Op::Add}, {F_DATE_MII, Form::DatePlusDays, ir::Op::Sub},
-    {F_DATE_MI, Form::DateMinusDate, ir::Op::Sub}, {F_TIMESTAMP_DATE, Form::DateToTimestamp, ir::Op::Mul},
+    {F_DATE_PLI, Form::DatePlusDays, ir::Op::Add, {}}, {F_DATE_MII, Form::DatePlusDays, ir::Op::Sub, {}},
+    {F_DATE_MI, Form::DateMinusDate, ir::Op::Sub, {}}, {F_TIMESTAMP_DATE, Form::DateToTimestamp, ir::Op::Cast, {}},
+    {F_DATE_TIMESTAMP, Form::TimestampToDate, ir::Op::Cast, {}},
+    {F_DATE_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}}, {F_DATE_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMP_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}}, {F_TIMESTAMP_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMPTZ_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}},
+    {F_TIMESTAMPTZ_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
+    {F_DATE_EQ_TIMESTAMP, Form::DateTimestamp, ir::Op::Eq, {}}, {F_DATE_NE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ne, {}},
+    {F_DATE_LT_TIMESTAMP, Form::DateTimestamp, ir::Op::Lt, {}}, {F_DATE_LE_TIMESTAMP, Form::DateTimestamp, ir::Op::Le, {}},
+    {F_DATE_GT_TIMESTAMP, Form::DateTimestamp, ir::Op::Gt, {}}, {F_DATE_GE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ge, {}},
+    {F_TIMESTAMP_EQ_DATE, Form::TimestampDate, ir::Op::Eq, {}}, {F_TIMESTAMP_NE_DATE, Form::TimestampDate, ir::Op::Ne, {}},
+    {F_TIMESTAMP_LT_DATE, Form::TimestampDate, ir::Op::Lt, {}}, {F_TIMESTAMP_LE_DATE, Form::TimestampDate, ir::Op::Le, {}},
+    {F_TIMESTAMP_GT_DATE, Form::TimestampDate, ir::Op::Gt, {}}, {F_TIMESTAMP_GE_DATE, Form::TimestampDate, ir::Op::Ge, {}},
+    {F_ISFINITE_DATE, Form::IsFinite, ir::Op::And, {}}, {F_ISFINITE_TIMESTAMP, Form::IsFinite, ir::Op::And, {}},
+    {F_ISFINITE_TIMESTAMPTZ, Form::IsFinite, ir::Op::And, {}},
+    {F_EXTRACT_TEXT_DATE, Form::Extract, ir::Op::Call, {}}, {F_EXTRACT_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},
+    {F_EXTRACT_TEXT_TIMESTAMPTZ, Form::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},
+    {F_DATE_TRUNC_TEXT_TIMESTAMP, Form::DateTrunc, ir::Op::Call, {}},
 };
 // clang-format on
 
@@ -95,21 +111,21 @@ bool comparison_operator(Oid funcid, ir::Op *op) {
     return true;
 }
 
+bool text_operator(Oid funcid, ir::Op *op) {
+    const Builtin *builtin = find_builtin(funcid);
+    if (builtin == nullptr || builtin->form != Form::CompareText)
+        return false;
+    *op = builtin->op;
+    return true;
+}
+
 bool is_hashable_equality(Oid funcid) {
     ir::Op op;
+    if (text_operator(funcid, &op))
+        return op == ir::Op::Eq;
     if (!comparison_operator(funcid, &op) || op != ir::Op::Eq)
         return false;
     return funcid != F_FLOAT4EQ && funcid != F_FLOAT8EQ && funcid != F_FLOAT48EQ && funcid != F_FLOAT84EQ;
-}
-
-static void result_value(Value *out, SqlKind kind, Type type, ir::Index node, bool nullable) {
-    *out = Value{};
-    out->kind = kind;
-    out->type = type;
-    out->expr = node;
-    out->nullable = nullable;
-    if (is_integer_kind(kind))
-        out->precision = integer_digits(kind);
 }
 
 // ---- arithmetic ----
@@ -130,10 +146,16 @@ static bool numeric_arithmetic(Translation *t, ir::Op op, const Value &a, const 
     ir::Index left, right;
     if (!as_node(t, a, type, scale_a, &left) || !as_node(t, b, type, scale_b, &right))
         return false;
-    result_value(out, SqlKind::Numeric, type, add_expr(t, op, type, left, right), a.nullable || b.nullable);
+    node_value(out, SqlKind::Numeric, type, add_expr(t, op, type, left, right), a.nullable || b.nullable);
     out->scale = scale;
     out->precision = precision;
     out->mixed_scale = a.mixed_scale || b.mixed_scale;
+    if (out->mixed_scale) {
+        ir::Index x = display_scale(t, a), y = display_scale(t, b);
+        out->scale_node = op == ir::Op::Mul
+                              ? add_expr(t, ir::Op::Add, Type::I32, x, y)
+                              : add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::Gt, Type::Bool, x, y), x, y);
+    }
     return true;
 }
 
@@ -144,7 +166,7 @@ static bool arithmetic(Translation *t, ir::Op op, SqlKind kind, const Value &a, 
     ir::Index left, right;
     if (!as_node(t, a, type, 0, &left) || !as_node(t, b, type, 0, &right))
         return false;
-    result_value(out, kind, type, add_expr(t, op, type, left, right), a.nullable || b.nullable);
+    node_value(out, kind, type, add_expr(t, op, type, left, right), a.nullable || b.nullable);
     return true;
 }
 
@@ -167,19 +189,36 @@ static bool to_numeric(const Value &a, Value *out) {
     return true;
 }
 
-// numeric -> numeric(p,s), only where nothing is rounded or out of range.
+// numeric -> numeric(p,s): rounded; out of range is a row error.
 static bool numeric_to_typmod(const Value &a, const Const *typmod, Translation *t, Value *out) {
     int precision, scale;
     if (!IsA(typmod, Const) || typmod->constisnull ||
         !numeric_typmod(DatumGetInt32(typmod->constvalue), &precision, &scale))
         return refuse("a cast to numeric with a precision that is not constant");
-    if (scale < a.scale || precision - scale < a.precision - a.scale || precision > 38)
-        return refuse("a cast to numeric(%d,%d) that may round or overflow", precision, scale);
-    Type type = numeric_type(precision);
+    if (precision > 36 || scale < 0 || scale > 36)
+        return refuse("a cast to numeric(%d,%d)", precision, scale);
+    Value rounded;
     ir::Index node;
-    if (!as_node(t, a, type, scale, &node))
+    if (!rounded_numeric(t, a, scale, false, &rounded) || !as_own_node(t, rounded, &node))
         return false;
-    result_value(out, SqlKind::Numeric, type, node, a.nullable);
+    Type type = rounded.type;
+    if (rounded.precision > precision) {
+        int128 end = 1;
+        for (int i = 0; i < precision; ++i)
+            end *= 10;
+        if (fits(end, type)) {
+            ir::Index below = add_expr(t, ir::Op::Lt, Type::Bool, node, add_constant(t, type, end, false));
+            ir::Index above = add_expr(t, ir::Op::Gt, Type::Bool, node, add_constant(t, type, -end, false));
+            node = add_expr(t, ir::Op::Case, type,
+                            add_expr(t, ir::Op::Not, Type::Bool, add_expr(t, ir::Op::And, Type::Bool, below, above)),
+                            raise_node(t, type), node);
+        }
+    }
+    if (type != numeric_type(precision)) {
+        type = numeric_type(precision);
+        node = add_expr(t, ir::Op::Cast, type, node);
+    }
+    node_value(out, SqlKind::Numeric, type, node, a.nullable);
     out->scale = scale;
     out->precision = precision;
     return true;
@@ -201,7 +240,18 @@ static bool numeric_to_double(Translation *t, const Value &a, Value *out) {
         memcpy(&bits, &divisor, sizeof bits);
         node = add_expr(t, ir::Op::Div, Type::F64, node, add_constant(t, Type::F64, static_cast<int128>(bits), false));
     }
-    result_value(out, SqlKind::Float8, Type::F64, node, a.nullable);
+    node_value(out, SqlKind::Float8, Type::F64, node, a.nullable);
+    return true;
+}
+
+static bool convert_node(Translation *t, SqlKind kind, const Value &a, Value *out) {
+    Type type = engine_type(kind);
+    ir::Index node;
+    if (!as_own_node(t, a, &node))
+        return false;
+    if (a.type != type)
+        node = add_expr(t, ir::Op::Cast, type, node);
+    node_value(out, kind, type, node, a.nullable);
     return true;
 }
 
@@ -211,94 +261,13 @@ static bool convert(Translation *t, SqlKind kind, List *args, const Value &a, Va
             return to_numeric(a, out);
         return numeric_to_typmod(a, static_cast<const Const *>(lsecond(args)), t, out);
     }
-    if (a.kind == SqlKind::Numeric)
+    if (a.kind == SqlKind::Numeric && kind == SqlKind::Float8)
         return numeric_to_double(t, a, out);
-    Type type = engine_type(kind);
-    ir::Index node;
-    if (!as_own_node(t, a, &node))
-        return false;
-    if (a.type != type)
-        node = add_expr(t, ir::Op::Cast, type, node);
-    result_value(out, kind, type, node, a.nullable);
-    return true;
-}
-
-// ---- dates ----
-
-// A node that raises a row error whenever it is evaluated: PostgreSQL's own error is then raised by its plan.
-static ir::Index raise_node(Translation *t, Type type) {
-    if (type == Type::I64) {
-        ir::Index wide = add_constant(t, Type::I128, static_cast<int128>(1) << 100, false);
-        return add_expr(t, ir::Op::Cast, Type::I64, wide);
+    if (a.kind == SqlKind::Numeric) { // to an integer: rounded
+        Value rounded;
+        return rounded_numeric(t, a, 0, false, &rounded) && convert_node(t, kind, rounded, out);
     }
-    return add_expr(t, ir::Op::Cast, Type::I32, add_constant(t, Type::I64, static_cast<int128>(1) << 40, false));
-}
-
-static ir::Index binary(Translation *t, ir::Op op, ir::Index a, ir::Index b) {
-    return add_expr(t, op, Type::Bool, a, b);
-}
-
-static ir::Index date_constant(Translation *t, int64_t value) { return add_constant(t, Type::I32, value, false); }
-
-static ir::Index is_finite_date(Translation *t, ir::Index date) {
-    return binary(t, ir::Op::And, binary(t, ir::Op::Gt, date, date_constant(t, DATEVAL_NOBEGIN)),
-                  binary(t, ir::Op::Lt, date, date_constant(t, DATEVAL_NOEND)));
-}
-
-// date + n: infinity stays, and the result must be a date (IS_VALID_DATE).
-static bool date_plus_days(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out) {
-    ir::Index date, days;
-    if (!as_own_node(t, a, &date) || !as_node(t, b, Type::I32, 0, &days))
-        return false;
-    ir::Index moved = add_expr(t, op, Type::I32, date, days);
-    ir::Index valid = binary(t, ir::Op::And,
-                             binary(t, ir::Op::Ge, moved, date_constant(t, DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE)),
-                             binary(t, ir::Op::Lt, moved, date_constant(t, DATE_END_JULIAN - POSTGRES_EPOCH_JDATE)));
-    // NULL days must give NULL, not an error: a NULL condition takes the last arm.
-    ir::Index checked = add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::Not, Type::Bool, valid),
-                                 raise_node(t, Type::I32), moved);
-    ir::Index result =
-        add_expr(t, ir::Op::Case, Type::I32, is_finite_date(t, date), checked,
-                 b.nullable ? add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::IsNull, Type::Bool, days),
-                                       add_constant(t, Type::I32, 0, true), date)
-                            : date);
-    result_value(out, SqlKind::Date, Type::I32, result, a.nullable || b.nullable);
-    return true;
-}
-
-static bool date_minus_date(Translation *t, const Value &a, const Value &b, Value *out) {
-    ir::Index left, right;
-    if (!as_own_node(t, a, &left) || !as_own_node(t, b, &right))
-        return false;
-    ir::Index infinite =
-        add_expr(t, ir::Op::Not, Type::Bool, binary(t, ir::Op::And, is_finite_date(t, left), is_finite_date(t, right)));
-    // NULL - infinity is NULL in PostgreSQL (strict), so the error needs both sides.
-    ir::Index both = binary(t, ir::Op::And, add_expr(t, ir::Op::IsNotNull, Type::Bool, left),
-                            add_expr(t, ir::Op::IsNotNull, Type::Bool, right));
-    ir::Index result =
-        add_expr(t, ir::Op::Case, Type::I32, binary(t, ir::Op::And, both, infinite), raise_node(t, Type::I32),
-                 add_expr(t, ir::Op::Case, Type::I32, both, add_expr(t, ir::Op::Sub, Type::I32, left, right),
-                          add_constant(t, Type::I32, 0, true)));
-    result_value(out, SqlKind::Int4, Type::I32, result, a.nullable || b.nullable);
-    return true;
-}
-
-// date::timestamp: infinities stay, days beyond the last timestamp are an error.
-static bool date_to_timestamp(Translation *t, const Value &a, Value *out) {
-    ir::Index date;
-    if (!as_own_node(t, a, &date))
-        return false;
-    ir::Index micros = add_expr(t, ir::Op::Mul, Type::I64, add_expr(t, ir::Op::Cast, Type::I64, date),
-                                add_constant(t, Type::I64, USECS_PER_DAY, false));
-    ir::Index late = binary(t, ir::Op::Ge, date, date_constant(t, TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE));
-    ir::Index checked = add_expr(t, ir::Op::Case, Type::I64, late, raise_node(t, Type::I64), micros);
-    ir::Index upper = add_expr(t, ir::Op::Case, Type::I64, binary(t, ir::Op::Eq, date, date_constant(t, DATEVAL_NOEND)),
-                               add_constant(t, Type::I64, DT_NOEND, false), checked);
-    ir::Index result =
-        add_expr(t, ir::Op::Case, Type::I64, binary(t, ir::Op::Eq, date, date_constant(t, DATEVAL_NOBEGIN)),
-                 add_constant(t, Type::I64, DT_NOBEGIN, false), upper);
-    result_value(out, SqlKind::Timestamp, Type::I64, result, a.nullable);
-    return true;
+    return convert_node(t, kind, a, out);
 }
 
 // ---- the call ----
@@ -313,11 +282,13 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Valu
         (is_unscaled(t, static_cast<Expr *>(linitial(args))) || is_unscaled(t, static_cast<Expr *>(lsecond(args)))))
         return translate_unscaled_comparison(t, builtin->op, args, out);
     SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(node)));
+    if (builtin->form >= Form::DatePlusDays)
+        return translate_datetime(t, *builtin, kind, args, out);
     Value a, b;
     if (!translate(t, static_cast<Expr *>(linitial(args)), &a))
         return false;
-    bool two = builtin->form == Form::Arithmetic || builtin->form == Form::Compare ||
-               builtin->form == Form::DatePlusDays || builtin->form == Form::DateMinusDate;
+    bool two =
+        builtin->form == Form::Arithmetic || builtin->form == Form::Compare || builtin->form == Form::CompareText;
     if (two && !translate(t, static_cast<Expr *>(lsecond(args)), &b))
         return false;
 
@@ -326,6 +297,10 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Valu
         return arithmetic(t, builtin->op, kind, a, b, out);
     case Form::Compare:
         return translate_comparison(t, builtin->op, a, b, out);
+    case Form::CompareText:
+        if (!is_sound_collation(exprInputCollation(reinterpret_cast<Node *>(node))))
+            return refuse("a comparison under a nondeterministic collation");
+        return translate_comparison(t, builtin->op, a, b, out);
     case Form::Negate:
         return negate(t, a, out);
     case Form::Identity:
@@ -333,14 +308,9 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Valu
         return true;
     case Form::Convert:
         return convert(t, kind, args, a, out);
-    case Form::DatePlusDays:
-        return date_plus_days(t, builtin->op, a, b, out);
-    case Form::DateMinusDate:
-        return date_minus_date(t, a, b, out);
-    case Form::DateToTimestamp:
-        return date_to_timestamp(t, a, out);
+    default:
+        return translate_math(t, *builtin, kind, args, a, out);
     }
-    pg_unreachable();
 }
 
 } // namespace gpuscan

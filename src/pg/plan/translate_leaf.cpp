@@ -212,13 +212,17 @@ bool translate_const(Translation *t, const Const *constant, Value *out) {
     SqlKind kind = sql_kind(constant->consttype);
     if (kind == SqlKind::None)
         return refuse("a constant has type %s, which no device knows", format_type_be(constant->consttype));
-    if (is_text_kind(kind))
-        return refuse("a text constant outside of a function of one text column");
     *out = Value{};
     out->kind = kind;
     out->expr = ir::none;
     out->literal = true;
     out->nullable = out->literal_null = constant->constisnull;
+    if (is_text_kind(kind)) {
+        out->type = Type::Code;
+        if (!constant->constisnull)
+            out->text = reinterpret_cast<Expr *>(const_cast<Const *>(constant));
+        return true;
+    }
     if (kind == SqlKind::Numeric) {
         out->type = Type::I64;
         return constant->constisnull || numeric_literal(constant->constvalue, out);
@@ -275,8 +279,15 @@ bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
     SqlKind kind = sql_kind(typid);
     if (kind == SqlKind::None)
         return refuse("a parameter has type %s, which no device knows", format_type_be(typid));
-    if (is_text_kind(kind))
-        return refuse("a text parameter outside of a function of one text column");
+    if (is_text_kind(kind)) {
+        *out = Value{};
+        out->kind = kind;
+        out->type = Type::Code;
+        out->expr = ir::none;
+        out->literal = out->nullable = true;
+        out->text = expr;
+        return true;
+    }
     if (kind == SqlKind::Numeric)
         return refuse("a parameter of type numeric, whose scale is not known at plan time");
     Type type = engine_type(kind);

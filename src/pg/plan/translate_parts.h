@@ -13,6 +13,53 @@ bool fits(int128 value, Type type);
 void node_value(Value *out, SqlKind kind, Type type, ir::Index expr, bool nullable);
 void bool_value(Value *out, ir::Index expr, bool nullable);
 
+// A node that raises a row error whenever it is evaluated: PostgreSQL's own error is then raised by its plan.
+ir::Index raise_node(Translation *t, Type type);
+
+// What a built-in function is to the translator; what it does depends on the arguments' types.
+enum class Form : uint8_t {
+    Arithmetic, // a <op> b in the result's type
+    Compare,
+    CompareText,
+    Negate,
+    Identity, // unary plus
+    Convert,  // to the result's type
+    // translate_math.cpp
+    Absolute,
+    Sign,
+    Round, // with a second argument: to so many digits
+    Truncate,
+    Ceil,
+    Floor,
+    OfFloat, // a function of one float8
+    // translate_datetime.cpp
+    DatePlusDays, // also minus
+    DateMinusDate,
+    DateToTimestamp,
+    TimestampToDate,
+    PlusInterval,  // also minus; of a date, too
+    DateTimestamp, // date <op> timestamp
+    TimestampDate, // timestamp <op> date
+    IsFinite,
+    Extract, // also date_part
+    DateTrunc,
+};
+
+struct Builtin {
+    Oid funcid;
+    Form form;
+    ir::Op op;
+    ir::Function function; // OfFloat
+};
+
+// Functions of numbers (translate_math.cpp).
+bool translate_math(Translation *t, const Builtin &builtin, SqlKind kind, List *args, const Value &a, Value *out);
+// A numeric with `scale` digits after the point, rounded half away from zero or cut off.
+bool rounded_numeric(Translation *t, const Value &a, int32 scale, bool cut, Value *out);
+
+// Dates and timestamps (translate_datetime.cpp).
+bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, Value *out);
+
 // Leaves (translate_leaf.cpp). Late constants are built-in functions of constants and parameters, none of them volatile.
 bool translate_const(Translation *t, const Const *constant, Value *out);
 bool translate_late_constant(Translation *t, Expr *expr, Value *out);
@@ -22,6 +69,12 @@ bool is_late_constant(Expr *expr);
 bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Rounding rounding, ir::Index *node);
 bool add_rounded_column(Translation *t, int source, const Var *var, Type type, int32 scale, Rounding rounding,
                         ir::Index *node);
+
+// = between texts whose collation says what bytes say, and between everything else that has an =; false without a reason.
+bool equality_operator(Oid funcid, Oid collation, ir::Op *op);
+
+// The display scale of a numeric as a node.
+ir::Index display_scale(Translation *t, const Value &value);
 
 // Logic (translate_logic.cpp).
 bool translate_bool(Translation *t, const BoolExpr *expr, Value *out);
@@ -40,5 +93,6 @@ bool translate_unscaled_comparison(Translation *t, ir::Op op, List *args, Value 
 bool translate_case(Translation *t, const CaseExpr *expr, Value *out);
 bool translate_coalesce(Translation *t, const CoalesceExpr *expr, Value *out);
 bool translate_nullif(Translation *t, const NullIfExpr *expr, Value *out);
+bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out);
 
 } // namespace gpuscan
