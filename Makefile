@@ -42,6 +42,9 @@ stress:
 fuzz:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/fuzz.sh $(or $(QUERIES),100000) $(SEED)
 
+coverage:
+	+@BUILD='$(BUILD)' PG='$(PG)' script/coverage.sh
+
 setup:
 	script/setup.sh
 

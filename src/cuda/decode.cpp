@@ -140,16 +140,18 @@ bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<Attri
 
 // What the codec needs must be what the attribute has, or the kernel's reads would not be checked.
 void check_column(const ColumnTarget &target, uint64_t rows) {
-    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1};
-    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32, Type::I64,
-                                    Type::F32,  Type::F64, Type::I64, Type::Code};
+    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1, 16};
+    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32,  Type::I64,  Type::F32,
+                                    Type::F64,  Type::I64, Type::Code, Type::I128, Type::Code};
     const ColumnLayout &layout = *target.layout;
     const size_t codec = static_cast<size_t>(layout.codec);
-    if (codec >= 8 || layout.attributes.empty() || layout.attributes.back().length != length[codec])
+    if (codec >= 10 || layout.attributes.empty() ||
+        (layout.codec == Codec::Fixed ? layout.attributes.back().length <= 0
+                                      : layout.attributes.back().length != length[codec]))
         throw DeviceError("column layout does not match its codec");
     if (layout.type != type[codec] && !(layout.codec == Codec::Numeric && layout.type == Type::I128))
         throw DeviceError("column type does not match its codec");
-    if (layout.codec == Codec::Text && target.dictionary == nullptr)
+    if (is_coded(layout.codec) && target.dictionary == nullptr)
         throw DeviceError("text column without a dictionary");
     for (const AttributeLayout &a : layout.attributes) {
         const bool align = a.align == 1 || a.align == 2 || a.align == 4 || a.align == 8;
@@ -278,7 +280,7 @@ class Job {
         c.index = static_cast<uint32_t>(index);
         c.missing[0] = layout.missing_low;
         c.missing[1] = static_cast<uint64_t>(layout.missing_high);
-        if (layout.codec == Codec::Text && !layout.missing_null) {
+        if (is_coded(layout.codec) && !layout.missing_null) {
             const uint32_t code = target.dictionary->intern(layout.missing_text);
             result_.dictionary_full |= code == Dictionary::full;
             c.missing[0] = code == Dictionary::full ? 0 : code;
@@ -336,7 +338,7 @@ class Job {
         views_.clear();
         for (decoding::Column &column : columns_) {
             Dictionary *const dictionary = job_.columns[column.index].dictionary;
-            if (static_cast<Codec>(column.codec) != Codec::Text)
+            if (!is_coded(static_cast<Codec>(column.codec)))
                 continue;
             const Mirror::View view = mirror_of(*dictionary)->update(*lane_, *dictionary);
             column.mirror.slots = static_cast<const uint64_t *>(view.slots->data);
@@ -372,7 +374,7 @@ class Job {
         memory_ = lane_->scratch(size_);
         bool text = false;
         for (const decoding::Column &column : columns_)
-            text = text || static_cast<Codec>(column.codec) == Codec::Text;
+            text = text || is_coded(static_cast<Codec>(column.codec));
         if (!text)
             return;
         miss_room_ = miss_room;

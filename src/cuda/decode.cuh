@@ -243,8 +243,14 @@ __device__ __forceinline__ uint8_t put_value(const Argument &a, const Page &p, S
         s.any_value = 1;
         return status_ok;
     }
-    uint32_t start, length;
-    if (heap::varlena_bytes(page, place, start, length) != heap::Varlena::Inline)
+    if (c.codec == 8) {
+        const sem::i128 v = heap::uuid_value(page, place.at);
+        put(c, row, (uint64_t)v, (uint64_t)(v >> 64), false);
+        note_wide(s, v);
+        return status_ok;
+    }
+    uint32_t start = place.at, length = place.next - place.at;
+    if (c.codec != 9 && heap::varlena_bytes(page, place, start, length) != heap::Varlena::Inline)
         return status_needs_cpu;
     if (c.codec == 6) {
         sem::i128 v;

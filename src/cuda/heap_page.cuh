@@ -153,6 +153,14 @@ GPUSCAN_HD bool find_attribute(const uint8_t *page, const Tuple &tuple, uint32_t
     return end < tuple.limit;
 }
 
+// A uuid as an integer of the same order: its bytes as a number, from the middle of the range.
+GPUSCAN_HD sem::i128 uuid_value(const uint8_t *page, uint32_t at) {
+    sem::u128 number = 0;
+    for (uint32_t i = 0; i < 16; ++i)
+        number = number << 8 | page[at + i];
+    return (sem::i128)(number ^ (sem::u128)1 << 127);
+}
+
 // The bytes inside a varlena found above.
 enum class Varlena : uint8_t { Inline, Compressed, External };
 GPUSCAN_HD Varlena varlena_bytes(const uint8_t *page, Place place, uint32_t &start, uint32_t &length) {

@@ -107,7 +107,7 @@ ColumnRef Cache::column(const RelationRef &relation, const std::string &key, con
     column->attnum = static_cast<uint32_t>(layout.attributes.size());
     column->key = key;
     column->layout = layout;
-    if (layout.codec == Codec::Text)
+    if (is_coded(layout.codec))
         column->dictionary = shared_dictionary(dictionary);
     relation->columns.push_back(column);
     return column;

@@ -47,6 +47,11 @@ enum class Codec : uint8_t {
     Float8 = 5,  // -> F64
     Numeric = 6, // varlena, base-10000 digits -> I64 or I128, value * 10^scale
     Text = 7,    // varlena -> Code, every byte counts
+    Uuid = 8,    // 16 bytes -> I128 in the same order
+    Fixed = 9,   // attlen bytes -> Code, every byte counts
 };
+
+// Whose values are entries of a dictionary?
+constexpr bool is_coded(Codec codec) { return codec == Codec::Text || codec == Codec::Fixed; }
 
 } // namespace gpuscan

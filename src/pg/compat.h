@@ -258,3 +258,8 @@ inline bool path_is_disabled(const Path *path) { return path->disabled_nodes > 0
 inline void count_disabled_nodes(Path *, const List *) {}
 inline bool path_is_disabled(const Path *) { return false; }
 #endif
+
+// 18: reverse() takes bytea, too, so that the name of the one for text says so.
+#if PG_VERSION_NUM >= 180000
+#define F_REVERSE F_REVERSE_TEXT
+#endif

@@ -367,7 +367,7 @@ struct Generator {
 
     // A text that may come from several columns or from none.
     string text_value(int depth) {
-        auto one = [&] { return "(" + text_of(text_column(), 1) + ")::text"; };
+        auto one = [&] { return "((" + text_of(text_column(), 1) + ")::text COLLATE \"C\")"; };
         if (depth <= 0 || chance(50))
             return one();
         switch (roll(5)) {
@@ -738,7 +738,7 @@ string join_condition(const Source &a, const Source &b) {
     switch (roll(9)) {
     case 8: {
         string x = chance(50) ? l.text_column() : l.text_value(1), y = chance(50) ? r.text_column() : r.text_value(1);
-        return "(" + x + ")::text = (" + y + ")::text" +
+        return "(" + x + ")::text COLLATE \"C\" = (" + y + ")::text COLLATE \"C\"" +
                (chance(70) ? " AND " + a.alias + ".k = " + b.alias + ".k" : "");
     }
     case 0: {
@@ -852,6 +852,8 @@ string select_query(Scope &scope, bool grouped, bool one_row) {
             if (key[0] == '$' || (key[0] >= '0' && key[0] <= '9') || key[0] == '\'' || key.rfind("NULL", 0) == 0 ||
                 key == "true" || key == "false")
                 key = pick(scope.sources).alias + ".k";
+            if (type == Numeric) // of equal values of several scales, which one is shown depends on the plan
+                key = "(" + key + ")::numeric(30,8)";
             keys.push_back(key);
             group += (group.empty() ? "" : ", ") + key;
         }

@@ -106,7 +106,7 @@ BEGIN
 END $$;
 SELECT * FROM explained($$SELECT t.id + 1, upper(name), t.n FROM t JOIN dim ON t.i2 = dim.k WHERE t.id < 4 AND price > 1$$);
 
--- refused: what a device cannot hold, rows that somebody wants to find again, order that matters
+-- handed through: what a device cannot compute with; refused: rows that somebody wants to find again, order that matters
 SELECT plan_of('SELECT j FROM other WHERE id < 5'), plan_of('SELECT a[1] FROM other'), plan_of('SELECT n FROM other'), plan_of('SELECT i FROM other'), plan_of('SELECT id FROM other WHERE n > 5'), plan_of('SELECT id FROM other');
 SELECT plan_of('SELECT t FROM t'), plan_of('SELECT ctid, id FROM t'), plan_of('SELECT tableoid FROM t'), plan_of('SELECT xmin FROM t'), plan_of('SELECT id FROM t FOR UPDATE'), plan_of('SELECT t.id FROM t JOIN dim ON i2 = k FOR SHARE OF dim'), plan_of('SELECT id FROM t TABLESAMPLE SYSTEM (50)');
 SELECT plan_of('UPDATE t SET n = n WHERE id < 0'), plan_of('DELETE FROM t WHERE id < 0 AND s = ''x'''), plan_of('UPDATE t SET n = price FROM dim WHERE t.id = o AND o < 0'), plan_of('SELECT oid FROM pg_class'), plan_of('SELECT id FROM t WHERE random() < 2'), plan_of('SELECT sum(f4) FROM t'), plan_of('SELECT pg_column_size(n) FROM t');

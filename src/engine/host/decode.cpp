@@ -80,15 +80,17 @@ bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<Attri
 // What the codec needs must be what the attribute has, or the reads below would not be checked.
 void check_column(const ColumnTarget &target, size_t rows) {
     const ColumnLayout &layout = *target.layout;
-    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1};
-    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32, Type::I64,
-                                    Type::F32,  Type::F64, Type::I64, Type::Code};
+    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1, 16};
+    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32,  Type::I64,  Type::F32,
+                                    Type::F64,  Type::I64, Type::Code, Type::I128, Type::Code};
     size_t codec = static_cast<size_t>(layout.codec);
-    if (codec >= 8 || layout.attributes.empty() || layout.attributes.back().length != length[codec])
+    if (codec >= 10 || layout.attributes.empty() ||
+        (layout.codec == Codec::Fixed ? layout.attributes.back().length <= 0
+                                      : layout.attributes.back().length != length[codec]))
         throw DeviceError("column layout does not match its codec");
     if (layout.type != type[codec] && !(layout.codec == Codec::Numeric && layout.type == Type::I128))
         throw DeviceError("column type does not match its codec");
-    if (layout.codec == Codec::Text && target.dictionary == nullptr)
+    if (is_coded(layout.codec) && target.dictionary == nullptr)
         throw DeviceError("text column without a dictionary");
     for (const AttributeLayout &a : layout.attributes) {
         bool align = a.align == 1 || a.align == 2 || a.align == 4 || a.align == 8;
@@ -110,7 +112,7 @@ std::vector<Walk> plan_walks(const DecodeJob &job, bool &dictionary_full) {
         const ColumnTarget &t = job.columns[i];
         Column column{t.layout,     static_cast<uint8_t *>(t.values->data), static_cast<uint8_t *>(t.nulls->data),
                       t.dictionary, static_cast<uint32_t>(length(i)) - 1,   i};
-        if (t.layout->codec == Codec::Text && !t.layout->missing_null) {
+        if (is_coded(t.layout->codec) && !t.layout->missing_null) {
             column.missing_code = t.dictionary->intern(t.layout->missing_text);
             dictionary_full |= column.missing_code == Dictionary::full;
         }
@@ -251,7 +253,7 @@ class PageDecoder {
             return;
         }
         uint64_t words[2] = {layout.missing_low, static_cast<uint64_t>(layout.missing_high)};
-        if (layout.codec == Codec::Text)
+        if (is_coded(layout.codec))
             words[0] = column.missing_code == Dictionary::full ? 0 : column.missing_code;
         size_t width = type_width(layout.type);
         memcpy(column.values + row * width, words, width);
@@ -321,6 +323,14 @@ class PageDecoder {
             return put_numeric(column, place, row);
         case Codec::Text:
             return put_text(column, place, row, cache);
+        case Codec::Uuid: {
+            const int128 value = heap::uuid_value(page_, place.at);
+            put(column, row, value);
+            note_wide(column, value);
+            return PageStatus::Ok;
+        }
+        case Codec::Fixed:
+            return put_code(column, place.at, place.next - place.at, row, cache);
         }
         return PageStatus::Broken;
     }
@@ -348,6 +358,10 @@ class PageDecoder {
         uint32_t start, length;
         if (heap::varlena_bytes(page_, place, start, length) != heap::Varlena::Inline)
             return PageStatus::NeedsCpu;
+        return put_code(column, start, length, row, cache);
+    }
+
+    PageStatus put_code(const Column &column, uint32_t start, uint32_t length, uint32_t row, TextCache &cache) {
         uint32_t code = cache.code(reinterpret_cast<const char *>(page_ + start), length);
         if (code == Dictionary::full) {
             dictionary_full = true;

@@ -28,6 +28,10 @@ bool codec_fits(const ColumnLayout &layout) {
                layout.scale <= max_scale;
     case Codec::Text:
         return layout.type == Type::Code && length == -1;
+    case Codec::Uuid:
+        return layout.type == Type::I128 && length == 16;
+    case Codec::Fixed:
+        return layout.type == Type::Code && length > 0;
     }
     return false;
 }
@@ -42,8 +46,8 @@ bool attribute_is_sound(const AttributeLayout &a) {
 ColumnDefinition read_column(MessageReader &in) {
     const protocol::ColumnHead head = in.head<protocol::ColumnHead>();
     if (head.nattributes == 0 || head.nattributes > max_attributes || head.missing_text_size > max_text ||
-        head.key_size > max_text || head.dictionary_size > max_text || head.codec > static_cast<uint8_t>(Codec::Text) ||
-        head.type >= type_count)
+        head.key_size > max_text || head.dictionary_size > max_text ||
+        head.codec > static_cast<uint8_t>(Codec::Fixed) || head.type >= type_count)
         throw InvalidMessage("column definition out of range");
     ColumnLayout layout;
     layout.attributes = in.array<AttributeLayout>(head.nattributes);

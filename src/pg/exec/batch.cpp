@@ -60,7 +60,11 @@ void allocate(FragmentRun *run, BatchBuilder *batch) {
 }
 
 bool add_text(FragmentRun *run, BatchColumn *column, uint32 row, Datum value, bool null) {
-    if (!null) {
+    if (!null && column->column->codec == Codec::Fixed) {
+        const int length = get_typlen(column->column->typid);
+        appendBinaryStringInfo(&column->text, DatumGetPointer(value), length);
+        run->batch->text_bytes += length;
+    } else if (!null) {
         struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
         Size length = VARSIZE_ANY_EXHDR(packed);
         if (length > batch_bytes / 2)

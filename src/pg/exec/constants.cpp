@@ -25,7 +25,7 @@ char *program_with_constants(FragmentRun *run) {
         if (null)
             continue;
         if (from->type == Type::Code) {
-            to->low = space_code_of_datum(run, from->space, datum, from->is_bpchar);
+            to->low = space_code_of_datum(run, from->space, datum, get_typlen(from->typid), from->is_bpchar);
             continue;
         }
         ir::Value value;

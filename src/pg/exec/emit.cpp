@@ -58,7 +58,7 @@ Datum show_text(const FragmentRun *run, const FragmentOutput *output, uint32 cod
                                           : dictionary_entry(run, output->source, output->column, code);
     if (!entry)
         elog(ERROR, "gpuscan: code %u is not in its dictionary", code);
-    return PointerGetDatum(entry);
+    return entry_datum(entry, output->fixed_length);
 }
 
 Datum show_key(const FragmentRun *run, const FragmentOutput *output, bool *null) {

@@ -7,6 +7,10 @@
 
 #include "pg/exec/run.h"
 
+extern "C" {
+#include "utils/uuid.h"
+}
+
 namespace gpuscan {
 namespace {
 
@@ -175,6 +179,19 @@ bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, cons
     return encoded;
 }
 
+int128 uuid_value(Datum value) {
+    uint128 number = 0;
+    for (int i = 0; i < UUID_LEN; ++i)
+        number = number << 8 | DatumGetUUIDP(value)->data[i];
+    return static_cast<int128>(number ^ static_cast<uint128>(1) << 127);
+}
+
+void write_uuid(int128 value, char *to) {
+    uint128 number = static_cast<uint128>(value) ^ static_cast<uint128>(1) << 127;
+    for (int i = UUID_LEN; i-- > 0; number >>= 8)
+        to[i] = static_cast<char>(number);
+}
+
 bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_scale, ir::Value *to,
                   const char **reason) {
     int128 integer = 0;
@@ -192,10 +209,15 @@ bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_sca
     case INT8OID:
     case TIMESTAMPOID:
     case TIMESTAMPTZOID:
+    case MONEYOID:
+    case TIMEOID:
         integer = DatumGetInt64(value);
         break;
-    case OIDOID:
-        integer = DatumGetObjectId(value);
+    case OIDOID: // as a column has it
+        integer = type == Type::I32 ? static_cast<int32>(DatumGetObjectId(value)) : int128(DatumGetObjectId(value));
+        break;
+    case UUIDOID:
+        integer = uuid_value(value);
         break;
     case FLOAT4OID:
     case FLOAT8OID: {
@@ -218,6 +240,8 @@ bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_sca
     default:
         if (getBaseType(typid) != typid) // a domain
             return encode_value(value, getBaseType(typid), type, scale, exact_scale, to, reason);
+        if (type_is_enum(typid))
+            return encode_value(value, OIDOID, type, scale, exact_scale, to, reason);
         *reason = psprintf("values of type %s are unknown to the device", format_type_be(typid));
         return false;
     }
@@ -344,7 +368,14 @@ Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value) {
     case INT8OID:
     case TIMESTAMPOID:
     case TIMESTAMPTZOID:
+    case MONEYOID:
+    case TIMEOID:
         return Int64GetDatum(static_cast<int64>(value->low));
+    case UUIDOID: {
+        char *uuid = static_cast<char *>(palloc(UUID_LEN));
+        write_uuid(wide(value), uuid);
+        return PointerGetDatum(uuid);
+    }
     case OIDOID:
         return ObjectIdGetDatum(static_cast<Oid>(value->low));
     case FLOAT4OID:
@@ -358,6 +389,8 @@ Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value) {
     default:
         if (getBaseType(typid) != typid) // a domain
             return make_value(getBaseType(typid), type, scale, value);
+        if (type_is_enum(typid))
+            return ObjectIdGetDatum(static_cast<Oid>(value->low));
         elog(ERROR, "gpuscan: type %u of a result with engine type %d", typid, static_cast<int>(type));
     }
     return 0; // not reached

@@ -43,4 +43,8 @@ inline void set_wide(ir::Value *to, int128 value) {
     to->high = static_cast<int64>(value >> 64);
 }
 
+// A uuid as an integer of the same order, and back (16 bytes).
+int128 uuid_value(Datum value);
+void write_uuid(int128 value, char *to);
+
 } // namespace gpuscan

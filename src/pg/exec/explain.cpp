@@ -209,6 +209,9 @@ void show_steps(const Explainer *explainer) {
         ExplainPropertyInteger("Grouping Sets", nullptr, list_length(fragment->sets), es);
     if (fragment->delivers_rows)
         show_row(explainer);
+    // Tables over dictionaries: expressions that PostgreSQL evaluates once per different text.
+    if (es->verbose && fragment->nlookups > 0)
+        ExplainPropertyInteger("Dictionary Tables", nullptr, fragment->nlookups, es);
 }
 
 // ---- the device ----

@@ -49,7 +49,7 @@ void pad(StringInfo message) {
 
 // The name of the dictionary of a text column; "": its own.
 char *dictionary_name(const SourceRelations *relations, const FragmentColumn *column) {
-    if (!OidIsValid(relations->dictionary_owner) || column->codec != Codec::Text)
+    if (!OidIsValid(relations->dictionary_owner) || !is_coded(column->codec))
         return pstrdup("");
     Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relations->named), column->attnum - 1);
     return psprintf("%u/%u/%s", MyDatabaseId, relations->dictionary_owner, NameStr(attribute->attname));
@@ -87,7 +87,10 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNum
         Datum value = missing[attnum - 1].am_value;
         append_missing(&key, attribute, value);
         head.missing_null = 0;
-        if (column->codec == Codec::Text) {
+        if (column->codec == Codec::Fixed) {
+            text = DatumGetPointer(value);
+            head.missing_text_size = attribute->attlen;
+        } else if (column->codec == Codec::Text) {
             struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
             text = VARDATA_ANY(packed);
             head.missing_text_size = VARSIZE_ANY_EXHDR(packed);

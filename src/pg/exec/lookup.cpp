@@ -61,7 +61,9 @@ bool forget_source(FragmentRun *run, int source) {
     return true;
 }
 
-bool append_entries(FragmentRun *run, int source, DictionaryCopy *copy, const char *at, const char *end, uint32 count) {
+bool append_entries(FragmentRun *run, int source, int column, DictionaryCopy *copy, const char *at, const char *end,
+                    uint32 count) {
+    const bool is_text = is_text_kind(sql_kind(run->fragment->sources[source].columns[column].typid));
     for (uint32 i = 0; i < count; ++i) {
         uint32 length;
         if (Size(end - at) < sizeof length)
@@ -70,7 +72,7 @@ bool append_entries(FragmentRun *run, int source, DictionaryCopy *copy, const ch
         at += sizeof length;
         if (Size(end - at) < length)
             return give_up(run, "the device's dictionary is cut short");
-        if (!pg_verifymbstr(at, length, true))
+        if (is_text && !pg_verifymbstr(at, length, true))
             return forget_source(run, source) && give_up(run, "a text is not valid in the database's encoding");
         append_entry(run, copy, at, length);
         Size step = (Size(length) + 3) & ~Size(3);
@@ -128,7 +130,8 @@ template <class Take> bool each_entry(FragmentRun *run, int index, const Diction
     LookupRun *state = &run->lookups[index];
     ExprContext *econtext = run->econtext;
     prepare_expression(run, index);
-    TupleTableSlot *slot = entry_slot(&run->fragment->sources[lookup->source].columns[lookup->column]);
+    const FragmentColumn *column = &run->fragment->sources[lookup->source].columns[lookup->column];
+    TupleTableSlot *slot = entry_slot(column);
     TupleTableSlot *previous = econtext->ecxt_scantuple;
     econtext->ecxt_scantuple = slot;
     bool taken = true;
@@ -138,7 +141,8 @@ template <class Take> bool each_entry(FragmentRun *run, int index, const Diction
         bool null;
         ExecClearTuple(slot);
         slot->tts_isnull[0] = i == copy->size;
-        slot->tts_values[0] = i == copy->size ? Datum(0) : PointerGetDatum(entry_at(copy, i));
+        slot->tts_values[0] =
+            i == copy->size ? Datum(0) : entry_datum(entry_at(copy, i), column->codec == Codec::Fixed);
         ExecStoreVirtualTuple(slot);
         Datum result = ExecEvalExprSwitchContext(state->expr, econtext, &null);
         taken = take(i, result, null);
@@ -151,11 +155,12 @@ template <class Take> bool each_entry(FragmentRun *run, int index, const Diction
 
 bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
-    return each_entry(run, index, copy, [run, lookup, table](uint32 i, Datum result, bool null) {
+    const int length = get_typlen(lookup->typid);
+    return each_entry(run, index, copy, [run, lookup, table, length](uint32 i, Datum result, bool null) {
         ir::Value value;
         const char *reason = nullptr;
         if (!null && lookup->kind == LookupKind::Text)
-            set_wide(&value, space_code_of_datum(run, lookup->space, result, lookup->is_bpchar));
+            set_wide(&value, space_code_of_datum(run, lookup->space, result, length, lookup->is_bpchar));
         else if (!null && !encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason))
             return give_up(run, "%s", reason);
         set_entry(table, i, null ? nullptr : &value);
@@ -217,7 +222,7 @@ bool rank_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table
     if (lookup->space) {
         codes = static_cast<uint32 *>(allocate(run, (Size(copy->size) + 1) * sizeof(uint32)));
         if (!each_entry(run, index, copy, [run, lookup, codes](uint32 i, Datum result, bool null) {
-                codes[i] = null ? UINT32_MAX : space_code_of_datum(run, lookup->space, result, false);
+                codes[i] = null ? UINT32_MAX : space_code_of_datum(run, lookup->space, result, -1, false);
                 return true;
             }))
             return false;
@@ -359,7 +364,7 @@ bool read_dictionary(FragmentRun *run, int source, int column) {
         copy->id = reply->id;
         if (reply->count == 0 && copy->size < reply->size)
             return give_up(run, "the device's dictionary is cut short");
-        if (!append_entries(run, source, copy, output + aligned(sizeof *reply), output + size, reply->count))
+        if (!append_entries(run, source, column, copy, output + aligned(sizeof *reply), output + size, reply->count))
             return false;
         if (copy->size >= reply->size)
             return true;
@@ -390,7 +395,7 @@ bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes,
             return give_up(run, "the device's dictionary is cut short");
         id = reply->id;
         size = reply->size;
-        if (!append_entries(run, source, &piece, output + aligned(sizeof *reply), output + got, reply->count))
+        if (!append_entries(run, source, column, &piece, output + aligned(sizeof *reply), output + got, reply->count))
             return false;
     }
     Size *offsets = static_cast<Size *>(MemoryContextAllocHuge(run->context, (Size(size) + 1) * sizeof(Size)));

@@ -18,7 +18,7 @@ bool describe_column(Form_pg_attribute attribute, FragmentColumn *column) {
     column->typmod = attribute->atttypmod;
     column->collation = attribute->attcollation;
     column->nullable = !attribute->attnotnull;
-    if (kind == SqlKind::None)
+    if (kind == SqlKind::None || kind == SqlKind::Opaque)
         return false;
     if (kind == SqlKind::Numeric) {
         int precision, scale;
@@ -49,8 +49,11 @@ bool describe_column(Form_pg_attribute attribute, FragmentColumn *column) {
     case Type::F64:
         column->codec = Codec::Float8;
         return true;
+    case Type::I128:
+        column->codec = Codec::Uuid;
+        return true;
     case Type::Code:
-        column->codec = Codec::Text;
+        column->codec = attribute->attlen > 0 ? Codec::Fixed : Codec::Text;
         return true;
     default:
         return false;
@@ -148,7 +151,7 @@ int64 prewarm(Oid relid) {
 
     for (int i = 0; i < desc->natts; ++i)
         if (!TupleDescAttr(desc, i)->attisdropped && describe_column(TupleDescAttr(desc, i), &fixed[nfixed]) &&
-            fixed[nfixed].codec != Codec::Text)
+            !is_coded(fixed[nfixed].codec))
             ++nfixed;
     pages = warm_columns(relation, fixed, nfixed, &reason);
     if (pages < 0)
@@ -158,7 +161,7 @@ int64 prewarm(Oid relid) {
     for (int i = 0; i < desc->natts; ++i) {
         FragmentColumn column;
         if (TupleDescAttr(desc, i)->attisdropped || !describe_column(TupleDescAttr(desc, i), &column) ||
-            column.codec != Codec::Text)
+            !is_coded(column.codec))
             continue;
         int64 staged = warm_columns(relation, &column, 1, &reason);
         if (staged < 0)

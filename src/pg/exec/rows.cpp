@@ -239,6 +239,11 @@ void release_rows(RowStore *store) {
 
 namespace {
 
+// Values that do not fit into a Datum and are no entries of a dictionary.
+bool is_wide(const FragmentOutput *output) {
+    return output->value_kind == SqlKind::Numeric || output->value_kind == SqlKind::Uuid;
+}
+
 // A type's values as Datums, in a loop of their own.
 template <class T, class Make>
 void convert(RowStore *store, int target, int stride, uint32 first, uint32 n, const char *from, Make make) {
@@ -266,17 +271,28 @@ void convert_numerics(RowStore *store, const FragmentOutput *output, int target,
     }
 }
 
+void convert_uuids(RowStore *store, int target, int stride, uint32 first, uint32 n, const char *from) {
+    char *room = store->numerics[target];
+    Datum *to = store->datums + target;
+    for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
+        int128 value;
+        memcpy(&value, from + (first + i) * sizeof value, sizeof value);
+        write_uuid(value, room);
+        *to = PointerGetDatum(room);
+    }
+}
+
 // The value of a NULL is undefined, and may be a code that does not exist. `nulls`: NULL if there is none.
-void convert_texts(RowStore *store, const DictionaryCopy *copy, int target, int stride, uint32 first, uint32 n,
-                   const char *from, const uint8 *nulls) {
+void convert_texts(RowStore *store, const DictionaryCopy *copy, int header, int target, int stride, uint32 first,
+                   uint32 n, const char *from, const uint8 *nulls) {
     const uint32 *codes = reinterpret_cast<const uint32 *>(from) + first;
     Datum *to = store->datums + target;
     if (!nulls)
         for (uint32 i = 0; i < n; ++i, to += stride)
-            *to = PointerGetDatum(copy->data + copy->offsets[codes[i]]);
+            *to = PointerGetDatum(copy->data + copy->offsets[codes[i]] + header);
     else
         for (uint32 i = 0; i < n; ++i, to += stride)
-            *to = nulls[first + i] ? 0 : PointerGetDatum(copy->data + copy->offsets[codes[i]]);
+            *to = nulls[first + i] ? 0 : PointerGetDatum(copy->data + copy->offsets[codes[i]] + header);
 }
 
 void convert_nulls(RowStore *store, int target, int stride, uint32 first, uint32 n, const uint8 *nulls) {
@@ -294,7 +310,7 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
         // Flags behind the slice's end stay: they are seen until a full slice has gone over them.
         store->null_seen[target] = store->has_nulls[column] || (store->null_seen[target] && n < store->slice_rows);
     }
-    if (output->typid == NUMERICOID) {
+    if (output->value_kind == SqlKind::Numeric) {
         convert_numerics(store, output, target, stride, first, n, from);
         return;
     }
@@ -306,7 +322,10 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
         convert<int16>(store, target, stride, first, n, from, [](int16 v) { return Int16GetDatum(v); });
         break;
     case Type::I32:
-        convert<int32>(store, target, stride, first, n, from, [](int32 v) { return Int32GetDatum(v); });
+        if (has_equality_only(output->value_kind))
+            convert<uint32>(store, target, stride, first, n, from, [](uint32 v) { return ObjectIdGetDatum(v); });
+        else
+            convert<int32>(store, target, stride, first, n, from, [](int32 v) { return Int32GetDatum(v); });
         break;
     case Type::I64:
         convert<int64>(store, target, stride, first, n, from, [](int64 v) { return Int64GetDatum(v); });
@@ -317,9 +336,12 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
     case Type::F64:
         convert<float8>(store, target, stride, first, n, from, [](float8 v) { return Float8GetDatum(v); });
         break;
+    case Type::I128:
+        convert_uuids(store, target, stride, first, n, from);
+        break;
     case Type::Code:
-        convert_texts(store, &run->copies[output->source][output->column], target, stride, first, n, from,
-                      store->has_nulls[column] ? store->nulls[column] : nullptr);
+        convert_texts(store, &run->copies[output->source][output->column], output->fixed_length ? VARHDRSZ : 0, target,
+                      stride, first, n, from, store->has_nulls[column] ? store->nulls[column] : nullptr);
         break;
     default:
         elog(ERROR, "gpuscan: a row with a column of engine type %d", static_cast<int>(output->type));
@@ -374,7 +396,7 @@ void begin_rows(FragmentRun *run, const RowTargets *targets) {
         store->null_seen = static_cast<bool *>(palloc0(count));
         store->numerics = static_cast<char **>(palloc0(count * sizeof(char *)));
         for (int i = 0; i < targets->count; ++i)
-            if (run->fragment->outputs[targets->columns[i]].typid == NUMERICOID)
+            if (is_wide(&run->fragment->outputs[targets->columns[i]]))
                 store->numerics[i] = static_cast<char *>(palloc(store->slice_rows * numeric_room));
     }
     if (store->file) {

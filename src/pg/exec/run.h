@@ -148,6 +148,11 @@ inline protocol::Locator locator_of(Relation relation) {
             locator_relation(relation->rd_locator)};
 }
 
+// An entry of a dictionary or a space as its type's Datum.
+inline Datum entry_datum(struct varlena *entry, bool fixed_length) {
+    return fixed_length ? PointerGetDatum(VARDATA(entry)) : PointerGetDatum(entry);
+}
+
 inline Size aligned(Size size) { return (size + 7) & ~Size(7); }
 
 // Notes why the device cannot finish the fragment (the first reason counts); returns false.
@@ -225,8 +230,8 @@ struct varlena *dictionary_entry(const FragmentRun *run, int source, int column,
 
 // The code of a text, which is added if it is new.
 uint32 space_code(FragmentRun *run, int space, const char *text, Size length);
-// The code of a text datum; is_bpchar: without trailing blanks.
-uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, bool is_bpchar);
+// The code of a Datum: a varlena (`length` -1; is_bpchar: without trailing blanks), or so many bytes.
+uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, int length, bool is_bpchar);
 // Text `code` as a datum, valid until the next one is added; NULL when there is no such text.
 struct varlena *space_entry(const FragmentRun *run, int space, uint32 code);
 

@@ -78,7 +78,9 @@ uint32 space_code(FragmentRun *run, int number, const char *text, Size length) {
     return space->count++;
 }
 
-uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, bool is_bpchar) {
+uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, int typlen, bool is_bpchar) {
+    if (typlen > 0)
+        return space_code(run, space, DatumGetPointer(text), typlen);
     struct varlena *packed = PG_DETOAST_DATUM_PACKED(text);
     int length = VARSIZE_ANY_EXHDR(packed);
     if (is_bpchar)

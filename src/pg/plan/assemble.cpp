@@ -122,7 +122,9 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
         type = numeric_type(digits);
     }
     ir::Index probe_node, build_node;
-    if (is_text_kind(left.kind)) { // equal texts have equal codes in one space
+    if (left.kind == SqlKind::Opaque)
+        return refuse("a join by values that are only handed through");
+    if (is_coded_kind(left.kind)) { // equal texts have equal codes in one space
         int space = new_space(&a->t);
         bool is_bpchar = left.kind == SqlKind::Bpchar;
         a->t.pipeline = 0;
@@ -135,7 +137,7 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
         append(&a->build_keys[source], build_node);
         return true;
     }
-    if (type != Type::Bool && type != Type::I16 && type != Type::I32 && type != Type::I64)
+    if (type != Type::Bool && type != Type::I16 && type != Type::I32 && type != Type::I64 && left.kind != SqlKind::Uuid)
         return refuse("a join by values that are not integers of up to 64 bits");
     if (!as_node(&a->t, left, type, scale, &probe_node) || !as_node(&a->t, right, type, scale, &build_node))
         return false;
@@ -200,7 +202,11 @@ static bool add_row_columns(Assembly *a) {
         output.key = append(&a->row_columns, node);
         output.typmod = exprTypmod(reinterpret_cast<Node *>(expr));
         output.typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(expr)), &output.typmod);
+        if (value.mixed_scale)
+            return refuse("a row needs a numeric of which nobody knows the scale");
         output.type = value.type;
+        output.value_kind = value.kind;
+        output.fixed_length = value.type == Type::Code && get_typlen(output.typid) > 0;
         output.scale = value.scale;
         output.source = value.source;
         output.column = value.column;

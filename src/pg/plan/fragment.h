@@ -15,6 +15,7 @@
 
 #include "engine/decode.hpp"
 #include "engine/ir.hpp"
+#include "pg/plan/sql_type.h"
 
 namespace gpuscan {
 
@@ -122,6 +123,8 @@ struct FragmentOutput {
     Oid typid;        // SQL type of the output
     int32 typmod;
     Type type; // engine type of the key or state
+    SqlKind value_kind;
+    bool fixed_length; // Code: no varlena but so many bytes
     int32 scale;
     int scale_agg;      // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
     int source, column; // Code: whose dictionary

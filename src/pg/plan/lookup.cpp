@@ -370,7 +370,7 @@ void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool has_p
     lookup.column = column.column;
     lookup.expr = expr;
     lookup.has_params = has_params;
-    lookup.typid = TEXTOID;
+    lookup.typid = exprType(reinterpret_cast<Node *>(expr));
     lookup.type = Type::Code;
     lookup.is_bpchar = is_bpchar;
     lookup.space = space;

@@ -152,7 +152,7 @@ static double dictionary_entries(PlannerInfo *root, double rows, const Blueprint
     ListCell *cell;
     foreach (cell, blueprint->columns) {
         Node *column = static_cast<Node *>(lfirst(cell));
-        if (!is_text_kind(sql_kind(exprType(column))))
+        if (!is_coded_kind(sql_kind(exprType(column))))
             continue;
         VariableStatData statistics;
         bool is_default;

@@ -32,16 +32,45 @@ static SqlKind builtin_kind(Oid typid) {
         return SqlKind::Text;
     case BPCHAROID:
         return SqlKind::Bpchar;
+    case MONEYOID:
+        return SqlKind::Money;
+    case TIMEOID:
+        return SqlKind::Time;
+    case OIDOID:
+        return SqlKind::Oid;
+    case UUIDOID:
+        return SqlKind::Uuid;
+    case BYTEAOID:
+    case INETOID:
+    case CIDROID:
+    case MACADDROID:
+    case MACADDR8OID:
+    case TIMETZOID:
+        return SqlKind::Bytes;
     default:
         return SqlKind::None;
     }
 }
 
+// Whatever stands in a tuple as so many bytes, or with its length, can be handed through.
+static SqlKind other_kind(Oid typid) {
+    int16 length;
+    bool by_value;
+    if (type_is_enum(typid))
+        return SqlKind::Enum;
+    if (get_typtype(typid) == TYPTYPE_PSEUDO)
+        return SqlKind::None;
+    get_typlenbyval(typid, &length, &by_value);
+    return !by_value && (length == -1 || (length > 0 && length <= 256)) ? SqlKind::Opaque : SqlKind::None;
+}
+
 SqlKind sql_kind(Oid typid) {
     SqlKind kind = builtin_kind(typid);
-    if (kind != SqlKind::None || typid < FirstNormalObjectId)
+    if (kind != SqlKind::None || !OidIsValid(typid))
         return kind;
-    return builtin_kind(getBaseType(typid));
+    Oid base = typid < FirstNormalObjectId ? typid : getBaseType(typid);
+    kind = builtin_kind(base);
+    return kind != SqlKind::None ? kind : other_kind(base);
 }
 
 Type engine_type(SqlKind kind) {
@@ -52,17 +81,25 @@ Type engine_type(SqlKind kind) {
         return Type::I16;
     case SqlKind::Int4:
     case SqlKind::Date:
+    case SqlKind::Oid:
+    case SqlKind::Enum:
         return Type::I32;
     case SqlKind::Int8:
     case SqlKind::Timestamp:
     case SqlKind::Timestamptz:
+    case SqlKind::Money:
+    case SqlKind::Time:
         return Type::I64;
+    case SqlKind::Uuid:
+        return Type::I128;
     case SqlKind::Float4:
         return Type::F32;
     case SqlKind::Float8:
         return Type::F64;
     case SqlKind::Text:
     case SqlKind::Bpchar:
+    case SqlKind::Bytes:
+    case SqlKind::Opaque:
         return Type::Code;
     case SqlKind::Numeric:
     case SqlKind::None:

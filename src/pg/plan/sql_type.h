@@ -20,7 +20,14 @@ enum class SqlKind {
     Timestamp,
     Timestamptz,
     Text,
-    Bpchar
+    Bpchar,
+    Money,
+    Time,
+    Oid,  // the order of unsigned numbers: only compared for equality
+    Enum, // the order of its labels is not that of its numbers: only compared for equality
+    Uuid,
+    Bytes, // equal if every byte is: bytea, inet, cidr, macaddr, timetz; by a dictionary
+    Opaque // only delivered and tested for NULL: jsonb, arrays, interval, ...; by a dictionary
 };
 
 // The kind of a type, domains looked through; None for one that the device does not know.
@@ -40,6 +47,12 @@ inline bool is_integer_kind(SqlKind kind) {
 }
 inline bool is_float_kind(SqlKind kind) { return kind == SqlKind::Float4 || kind == SqlKind::Float8; }
 inline bool is_text_kind(SqlKind kind) { return kind == SqlKind::Text || kind == SqlKind::Bpchar; }
+
+// Values are codes of a dictionary.
+inline bool is_coded_kind(SqlKind kind) {
+    return is_text_kind(kind) || kind == SqlKind::Bytes || kind == SqlKind::Opaque;
+}
+inline bool has_equality_only(SqlKind kind) { return kind == SqlKind::Oid || kind == SqlKind::Enum; }
 
 // Precision and scale of numeric(p,s); false without typmod.
 bool numeric_typmod(int32 typmod, int *precision, int *scale);

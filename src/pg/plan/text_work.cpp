@@ -36,7 +36,7 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     for (int s = 0; s < fragment->nsources; ++s) {
         const FragmentSource *source = &fragment->sources[s];
         for (int c = 0; c < source->ncolumns; ++c) {
-            if (source->columns[c].codec != Codec::Text)
+            if (!is_coded(source->columns[c].codec))
                 continue;
             const double distinct = distinct_texts(root, source, &source->columns[c]);
             work->read += distinct;

@@ -58,7 +58,7 @@ struct Value {
     bool literal;
     bool literal_null;
     AlignedInt128 literal_value;
-    ir::Index scale_node; // mixed_scale: how many digits PostgreSQL shows
+    ir::Index scale_node; // mixed_scale: how many digits PostgreSQL shows; none: nobody knows
     int source, column;   // Code: whose dictionary
     int space;            // Code: not of a dictionary but of this space; else 0
     Expr *text;           // a text that is known when the plan starts (also `literal`)

@@ -40,6 +40,10 @@ static const KnownAggregate known_aggregates[] = {
     {F_MIN_FLOAT4, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MIN_FLOAT8, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MIN_NUMERIC, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_MONEY, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_TIME, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MAX_MONEY, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_TIME, ir::AggregateKind::Max, OutputKind::StateValue},
     {F_MIN_DATE, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MIN_TIMESTAMP, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MIN_TIMESTAMPTZ, ir::AggregateKind::Min, OutputKind::StateValue},
@@ -221,6 +225,8 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
     Expr *argument = argument_of(aggref);
     if (argument == nullptr || !translate(t, argument, &value))
         return false;
+    if (value.kind == SqlKind::Opaque)
+        return refuse("DISTINCT values that are only handed through");
     if (!counts && value.mixed_scale)
         return refuse("an aggregate over numeric values of different scales");
     if (is_text_kind(value.kind) && !is_sound_collation(aggref->inputcollid))
@@ -280,6 +286,8 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     Expr *argument = argument_of(aggref);
     if (argument == nullptr || !translate(t, argument, &value))
         return false;
+    if (value.kind == SqlKind::Opaque)
+        return refuse("an aggregate over numeric without precision and scale");
     bool sum = known->kind == ir::AggregateKind::Sum;
     if (value.mixed_scale && (!sum || is_variance(known->output)))
         return refuse("a minimum, maximum or variance of numeric values of different scales");
@@ -327,8 +335,11 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
     if (!translate(t, key, &value))
         return false;
     Oid typid = exprType(reinterpret_cast<Node *>(key));
-    if (is_text_kind(value.kind) &&
-        (!is_sound_collation(exprCollation(reinterpret_cast<Node *>(key))) || !settle_text(t, &value)))
+    if (value.kind == SqlKind::Opaque)
+        return refuse("GROUP BY a value of type %s", format_type_be(typid));
+    if (is_coded_kind(value.kind) && !settle_text(t, &value))
+        return false;
+    if (is_text_kind(value.kind) && (!is_sound_collation(exprCollation(reinterpret_cast<Node *>(key)))))
         return refuse("GROUP BY a text with a nondeterministic collation");
     const ir::Expr *whole =
         value.kind == SqlKind::Float8 && !value.literal ? &t->exprs[static_cast<int>(value.expr)] : nullptr;
@@ -352,6 +363,8 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
     out->typid = typid;
     out->typmod = exprTypmod(reinterpret_cast<Node *>(key));
     out->type = type;
+    out->value_kind = value.kind;
+    out->fixed_length = type == Type::Code && get_typlen(typid) > 0;
     out->scale = value.scale;
     out->source = value.source;
     out->column = value.column;

@@ -12,6 +12,8 @@ constexpr int max_in_list = 256;
 bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out) {
     Type type = a.type;
     int32 scale = 0;
+    if (a.kind == SqlKind::Opaque || b.kind == SqlKind::Opaque)
+        return refuse("a comparison of values that are only handed through");
     if (is_integer_kind(a.kind) && is_integer_kind(b.kind)) {
         // A constant that fits takes the column's type, so that the column need not be widened.
         if (a.literal && !b.literal && fits(a.literal_value, b.type))
@@ -26,7 +28,9 @@ bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value
         type = a.kind == SqlKind::Float8 || b.kind == SqlKind::Float8 ? Type::F64 : Type::F32;
     } else if (a.kind != b.kind) {
         return refuse("a comparison of different types");
-    } else if (is_text_kind(a.kind)) {
+    } else if (has_equality_only(a.kind) && op != ir::Op::Eq && op != ir::Op::Ne) {
+        return refuse("the order of an oid or enum");
+    } else if (is_coded_kind(a.kind)) {
         return translate_text_comparison(t, op, a, b, out);
     }
     ir::Index left, right;

@@ -21,6 +21,7 @@ struct Shape {
     int32 scale;
     int precision;
     bool mixed_scale;
+    bool unknown_scale; // and nobody knows how many digits PostgreSQL would show
     bool nullable;
     int source, column, space; // of texts, as in Value
 };
@@ -54,13 +55,16 @@ static bool common_shape(Translation *t, const Value *values, int count, SqlKind
     shape->kind = kind;
     if (kind == SqlKind::None)
         return refuse("a conditional expression with a result of a type that no device knows");
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count; ++i) {
+        if (values[i].kind == SqlKind::Opaque)
+            return refuse("a conditional expression over values that are only handed through");
         shape->nullable |= values[i].nullable;
+    }
     if (kind != SqlKind::Numeric) {
         shape->type = engine_type(kind);
         if (is_integer_kind(kind))
             shape->precision = integer_digits(kind);
-        if (is_text_kind(kind))
+        if (is_coded_kind(kind))
             common_space(t, values, count, shape);
         if (kind == SqlKind::Bpchar && shape->space != 0)
             return refuse("a conditional expression of type character over more than one column");
@@ -72,6 +76,7 @@ static bool common_shape(Translation *t, const Value *values, int count, SqlKind
         const Value &v = values[i];
         if (v.literal && v.literal_null)
             continue;
+        shape->unknown_scale |= v.mixed_scale && v.scale_node == ir::none;
         shape->mixed_scale |= v.mixed_scale || (!first && v.scale != shape->scale);
         shape->scale = first ? v.scale : (v.scale > shape->scale ? v.scale : shape->scale);
         whole = v.precision - v.scale > whole ? v.precision - v.scale : whole;
@@ -146,7 +151,8 @@ bool translate_case(Translation *t, const CaseExpr *expr, Value *out) {
         node = add_expr(t, ir::Op::Case, shape.type, conditions[i], taken, node);
     }
     shaped_value(out, shape, node);
-    if (shape.mixed_scale) {
+    out->scale_node = ir::none;
+    if (shape.mixed_scale && !shape.unknown_scale) {
         out->scale_node = display_scale(t, results[count]);
         for (int i = count; i-- > 0;)
             out->scale_node =
@@ -170,7 +176,7 @@ bool translate_coalesce(Translation *t, const CoalesceExpr *expr, Value *out) {
         ir::Index value;
         if (!as_shape_node(t, values[i], shape, &value))
             return false;
-        if (shape.mixed_scale) {
+        if (shape.mixed_scale && !shape.unknown_scale) {
             ir::Index own = display_scale(t, values[i]);
             scale = scale == ir::none ? own
                                       : add_expr(t, ir::Op::Case, Type::I32,
@@ -211,8 +217,9 @@ bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
             return false;
     Oid compare = lookup_type_cache(expr->minmaxtype, TYPECACHE_CMP_PROC)->cmp_proc;
     Shape shape;
-    if (is_text_kind(sql_kind(expr->minmaxtype)))
-        return refuse("GREATEST or LEAST of texts");
+    SqlKind kind = sql_kind(expr->minmaxtype);
+    if (is_coded_kind(kind) || has_equality_only(kind) || kind == SqlKind::None)
+        return refuse("GREATEST or LEAST of values of type %s", format_type_be(expr->minmaxtype));
     if (!may_execute(t, compare) || !common_shape(t, values, count, sql_kind(expr->minmaxtype), &shape))
         return false;
     ir::Op further = expr->op == IS_GREATEST ? ir::Op::Lt : ir::Op::Gt; // than the next one
@@ -222,7 +229,7 @@ bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
         ir::Index value;
         if (!as_node(t, values[i], shape.type, shape.scale, &value))
             return false;
-        ir::Index own = shape.mixed_scale ? display_scale(t, values[i]) : ir::none;
+        ir::Index own = shape.mixed_scale && !shape.unknown_scale ? display_scale(t, values[i]) : ir::none;
         nullable &= values[i].nullable;
         if (best == ir::none) {
             best = value;
@@ -234,7 +241,7 @@ bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
         ir::Index taken =
             add_expr(t, ir::Op::And, Type::Bool, add_expr(t, ir::Op::IsNotNull, Type::Bool, value), beaten);
         best = add_expr(t, ir::Op::Case, shape.type, taken, value, best);
-        if (shape.mixed_scale)
+        if (own != ir::none)
             scale = add_expr(t, ir::Op::Case, Type::I32, taken, own, scale);
     }
     shape.nullable = nullable;

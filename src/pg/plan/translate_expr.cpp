@@ -135,7 +135,7 @@ Expr *strip_relabels(Expr *expr) {
 static bool translate_call(Translation *t, Oid funcid, List *args, Expr *expr, Value *out) {
     if (is_late_constant(expr)) {
         SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(expr)));
-        if (kind != SqlKind::None && kind != SqlKind::Numeric &&
+        if (kind != SqlKind::None && kind != SqlKind::Opaque && kind != SqlKind::Numeric &&
             (contain_mutable_functions(reinterpret_cast<Node *>(expr)) || !is_device_function(funcid)))
             return translate_late_constant(t, expr, out);
     }

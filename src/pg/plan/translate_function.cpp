@@ -19,11 +19,15 @@ namespace gpuscan {
     {F_##prefix##LT, Form::Compare, ir::Op::Lt, {}}, {F_##prefix##LE, Form::Compare, ir::Op::Le, {}}, \
     {F_##prefix##GT, Form::Compare, ir::Op::Gt, {}}, {F_##prefix##GE, Form::Compare, ir::Op::Ge, {}}
 
+#define EQUALITY(prefix) {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}
+
 static const Builtin builtins[] = {
     COMPARISONS(INT2), COMPARISONS(INT4), COMPARISONS(INT8), COMPARISONS(INT24), COMPARISONS(INT42),
     COMPARISONS(INT28), COMPARISONS(INT82), COMPARISONS(INT48), COMPARISONS(INT84), COMPARISONS(BOOL),
     COMPARISONS(FLOAT4), COMPARISONS(FLOAT8), COMPARISONS(FLOAT48), COMPARISONS(FLOAT84),
     COMPARISONS(NUMERIC_), COMPARISONS(DATE_), COMPARISONS(TIMESTAMP_), COMPARISONS(TIMESTAMPTZ_),
+    COMPARISONS(TIME_), COMPARISONS(CASH_), COMPARISONS(UUID_), EQUALITY(OID), EQUALITY(ENUM_), EQUALITY(BYTEA),
+    EQUALITY(NETWORK_), EQUALITY(MACADDR_), EQUALITY(MACADDR8_), EQUALITY(TIMETZ_),
 
     ARITHMETIC(INT2PL, Add), ARITHMETIC(INT4PL, Add), ARITHMETIC(INT8PL, Add), ARITHMETIC(INT24PL, Add),
     ARITHMETIC(INT42PL, Add), ARITHMETIC(INT28PL, Add), ARITHMETIC(INT82PL, Add), ARITHMETIC(INT48PL, Add),
@@ -150,7 +154,9 @@ static bool numeric_arithmetic(Translation *t, ir::Op op, const Value &a, const 
     out->scale = scale;
     out->precision = precision;
     out->mixed_scale = a.mixed_scale || b.mixed_scale;
-    if (out->mixed_scale) {
+    if ((a.mixed_scale && a.scale_node == ir::none) || (b.mixed_scale && b.scale_node == ir::none)) {
+        out->scale_node = ir::none;
+    } else if (out->mixed_scale) {
         ir::Index x = display_scale(t, a), y = display_scale(t, b);
         out->scale_node = op == ir::Op::Mul
                               ? add_expr(t, ir::Op::Add, Type::I32, x, y)
@@ -292,6 +298,8 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Valu
     if (two && !translate(t, static_cast<Expr *>(lsecond(args)), &b))
         return false;
 
+    if (a.kind == SqlKind::Opaque || (two && b.kind == SqlKind::Opaque))
+        return refuse("%s of numeric without precision and scale", format_procedure(funcid));
     switch (builtin->form) {
     case Form::Arithmetic:
         return arithmetic(t, builtin->op, kind, a, b, out);

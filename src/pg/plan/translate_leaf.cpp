@@ -6,6 +6,7 @@
 // computes at each execution.
 #include "pg/pg.h"
 
+#include "pg/exec/encode.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
 
@@ -21,6 +22,8 @@ static Codec codec_of(SqlKind kind) {
         return Codec::Int16;
     case SqlKind::Int4:
     case SqlKind::Date:
+    case SqlKind::Oid:
+    case SqlKind::Enum:
         return Codec::Int32;
     case SqlKind::Float4:
         return Codec::Float4;
@@ -31,23 +34,29 @@ static Codec codec_of(SqlKind kind) {
     case SqlKind::Text:
     case SqlKind::Bpchar:
         return Codec::Text;
+    case SqlKind::Uuid:
+        return Codec::Uuid;
     default:
         return Codec::Int64;
     }
 }
 
-static bool describe_column(const Var *var, FragmentColumn *column) {
+static bool describe_column(const Var *var, FragmentColumn *column, SqlKind *described) {
     *column = FragmentColumn{};
     column->typid = getBaseTypeAndTypmod(var->vartype, &(column->typmod = var->vartypmod));
     column->collation = var->varcollid;
     SqlKind kind = sql_kind(column->typid);
     if (kind == SqlKind::None)
         return refuse("a column has type %s, which no device knows", format_type_be(var->vartype));
+    int precision, scale;
+    const bool has_scale = numeric_typmod(column->typmod, &precision, &scale);
+    if (kind == SqlKind::Numeric && !has_scale)
+        kind = SqlKind::Opaque; // any scale, and NaN
+    *described = kind;
     column->codec = codec_of(kind);
+    if (is_coded_kind(kind))
+        column->codec = get_typlen(column->typid) > 0 ? Codec::Fixed : Codec::Text;
     if (kind == SqlKind::Numeric) {
-        int precision, scale;
-        if (!numeric_typmod(column->typmod, &precision, &scale))
-            return refuse("a column has type numeric without precision and scale");
         if (precision > 36 || scale < 0 || scale > 36)
             return refuse("a column has type %s, which does not fit into 128 bits",
                           format_type_with_typemod(column->typid, column->typmod));
@@ -136,7 +145,7 @@ static void set_scale(const FragmentColumn &column, Value *out) {
 // Above a semi join nobody asks for a column of its other side; above an anti join it is NULL.
 static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColumn &column, Value *out) {
     const SqlKind kind = sql_kind(column.typid);
-    if (join != ir::JoinKind::Anti || is_text_kind(kind))
+    if (join != ir::JoinKind::Anti || column.type == Type::Code)
         return refuse("a column that is not there after a semi or anti join");
     node_value(out, kind, column.type, add_constant(t, column.type, 0, true), true);
     set_scale(column, out);
@@ -150,13 +159,13 @@ bool translate_column(Translation *t, Var *var, Value *out) {
         return refuse("a whole row is needed");
     if (var->varattno < 0)
         return refuse("a system column is needed");
-    FragmentColumn column;
-    if (!describe_column(var, &column))
-        return false;
-
     int source = t->probing ? 0 : find_source(t, static_cast<Index>(var->varno));
     if (source < 0)
         return refuse("a column of a relation outside of the fragment");
+    FragmentColumn column;
+    SqlKind kind = SqlKind::None;
+    if (!describe_column(var, &column, &kind))
+        return false;
     if (!t->probing && t->sources[source].joined && !ir::delivers_payload(t->sources[source].kind))
         return absent_column(t->sources[source].kind, t, column, out);
     int position = 0;
@@ -170,7 +179,6 @@ bool translate_column(Translation *t, Var *var, Value *out) {
         if (!column_node(t, source, position, column.type, &node))
             return false;
     }
-    SqlKind kind = sql_kind(column.typid);
     node_value(out, kind, column.type, node, nullable);
     out->source = source;
     out->column = position;
@@ -217,7 +225,9 @@ bool translate_const(Translation *t, const Const *constant, Value *out) {
     out->expr = ir::none;
     out->literal = true;
     out->nullable = out->literal_null = constant->constisnull;
-    if (is_text_kind(kind)) {
+    if (kind == SqlKind::Opaque && !constant->constisnull)
+        return refuse("a constant has type %s, which is only handed through", format_type_be(constant->consttype));
+    if (is_coded_kind(kind)) {
         out->type = Type::Code;
         if (!constant->constisnull)
             out->text = reinterpret_cast<Expr *>(const_cast<Const *>(constant));
@@ -245,6 +255,9 @@ bool translate_const(Translation *t, const Const *constant, Value *out) {
     case Type::I64:
         out->literal_value = DatumGetInt64(constant->constvalue);
         break;
+    case Type::I128:
+        out->literal_value = uuid_value(constant->constvalue);
+        break;
     default: { // floats: a node at once
         uint64_t bits = 0;
         if (out->type == Type::F32) {
@@ -269,7 +282,7 @@ static ir::Index add_late_constant(Translation *t, FragmentConstant constant) {
 }
 
 bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Rounding rounding, ir::Index *node) {
-    *node = add_late_constant(t, FragmentConstant{0, expr, NUMERICOID, type, scale, rounding});
+    *node = add_late_constant(t, FragmentConstant{0, expr, NUMERICOID, type, scale, rounding, 0, false});
     return true;
 }
 
@@ -279,7 +292,9 @@ bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
     SqlKind kind = sql_kind(typid);
     if (kind == SqlKind::None)
         return refuse("a parameter has type %s, which no device knows", format_type_be(typid));
-    if (is_text_kind(kind)) {
+    if (kind == SqlKind::Opaque)
+        return refuse("a parameter has type %s, which is only handed through", format_type_be(typid));
+    if (is_coded_kind(kind)) {
         *out = Value{};
         out->kind = kind;
         out->type = Type::Code;
@@ -291,7 +306,7 @@ bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
     if (kind == SqlKind::Numeric)
         return refuse("a parameter of type numeric, whose scale is not known at plan time");
     Type type = engine_type(kind);
-    ir::Index node = add_late_constant(t, FragmentConstant{0, expr, typid, type, 0, Rounding::None});
+    ir::Index node = add_late_constant(t, FragmentConstant{0, expr, typid, type, 0, Rounding::None, 0, false});
     node_value(out, kind, type, node, true);
     return true;
 }

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The tables of README.md that say what runs where: made by asking the planner (script/coverage.sql), so that they cannot
+# claim what the code does not do.
+#
+# Usage: script/coverage.sh            writes them into README.md; starts a private server
+#        script/coverage.sh --check    compares; exit status 1 and the differences where they are not those of the code
+# With the PG* variables of a server that has the extension, that server is asked (the tests do so).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+begin='<!-- coverage: written by make coverage -->'
+end='<!-- end of coverage -->'
+tables=$(mktemp)
+server=
+finish() {
+    rm -f "$tables"
+    [ -z "$server" ] || script/server.sh stop "$server" >/dev/null
+}
+trap finish EXIT
+if [ -z "${PGHOST:-}" ]; then
+    eval "$(script/server.sh start 'gpuscan.device = host')"
+    # shellcheck disable=SC2153 # the line above assigns it
+    server=$SERVER
+fi
+database=gpuscan_coverage
+psql -Xqc "DROP DATABASE IF EXISTS $database" -c "CREATE DATABASE $database" postgres 2>/dev/null
+psql -Xqc 'CREATE EXTENSION gpuscan' "$database"
+psql -Xq -v ON_ERROR_STOP=1 -f script/coverage.sql "$database" >"$tables"
+psql -Xqc "DROP DATABASE $database" postgres
+if [ "${1:-}" = --check ]; then
+    diff <(sed -n "/^$begin\$/,/^$end\$/p" README.md | sed '1d;$d') "$tables"
+    exit
+fi
+sed -i -e "/^$begin\$/,/^$end\$/{/^$begin\$/{p;r $tables
+};/^$end\$/p;d}" README.md
