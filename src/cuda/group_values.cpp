@@ -86,8 +86,8 @@ GroupTable CudaExecution::read_few_entries(const Kernel &kernel, const codegen::
     make_room(groups, count, plan.size(), kernel);
     const uint64_t *const records = static_cast<const uint64_t *>(lane_->fetched_results());
     for (uint64_t i = 0; i < count; ++i)
-        stats_.rows_out += put_group(groups, i, kernel, group, records + i * record,
-                                     records[i * record + kernel.entry_words], plan);
+        stats_.rows_out +=
+            put_group(groups, i, kernel, group, records + i * record, records[i * record + kernel.entry_words], plan);
     return groups;
 }
 
