@@ -114,6 +114,7 @@ extern "C" {
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
+#include "utils/uuid.h"
 #include "utils/varlena.h"
 #include "utils/wait_event.h"
 }

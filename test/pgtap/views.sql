@@ -19,7 +19,7 @@ SELECT function_returns('gpuscan_evict', ARRAY['regclass'], 'bigint');
 
 -- the settings: defaults, kinds, refused values
 SELECT results_eq($$SELECT name, context, vartype, boot_val FROM pg_settings WHERE name LIKE 'gpuscan.%' ORDER BY name COLLATE "C"$$,
-    $$VALUES ('gpuscan.cache_size', 'sighup', 'integer', '1048576'), ('gpuscan.device', 'user', 'enum', 'auto'), ('gpuscan.device_memory_share', 'sighup', 'integer', '80'), ('gpuscan.device_timeout', 'sighup', 'integer', '30'),
+    $$VALUES ('gpuscan.cache_size', 'sighup', 'integer', '1048576'), ('gpuscan.decorrelate', 'user', 'bool', 'on'), ('gpuscan.device', 'user', 'enum', 'auto'), ('gpuscan.device_memory_share', 'sighup', 'integer', '80'), ('gpuscan.device_timeout', 'sighup', 'integer', '30'),
              ('gpuscan.exact_float', 'user', 'bool', 'off'), ('gpuscan.explain_refusals', 'user', 'bool', 'off'), ('gpuscan.feed_workers', 'user', 'integer', '-1'), ('gpuscan.host_threads', 'sighup', 'integer', '0'),
              ('gpuscan.max_requests', 'postmaster', 'integer', '64'), ('gpuscan.offload', 'user', 'enum', 'auto')$$, 'settings');
 SELECT results_eq($$SELECT enumvals FROM pg_settings WHERE name IN ('gpuscan.device', 'gpuscan.offload') ORDER BY name$$, $$VALUES ('{auto,cuda,host,none}'::text[]), ('{off,auto,force}')$$, 'spellings');

@@ -7,9 +7,7 @@
 
 #include "pg/exec/run.h"
 
-extern "C" {
-#include "utils/uuid.h"
-}
+extern "C" {}
 
 namespace gpuscan {
 namespace {
