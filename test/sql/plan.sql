@@ -96,9 +96,9 @@ BEGIN
     RETURN CASE WHEN plan LIKE '%GpuScan%' THEN 'offloaded' ELSE 'not offloaded' END;
 END $$;
 \set VERBOSITY terse
-SELECT refusal('SELECT count(*) FROM fact LEFT JOIN (dim JOIN dim d USING (k)) ON fact.a = dim.grp');
+SELECT refusal('SELECT count(*) FROM fact LEFT JOIN (dim JOIN fact f USING (k)) ON fact.a = dim.grp');
 SELECT refusal('SELECT count(*) FROM fact FULL JOIN dim USING (k)');
-SELECT refusal('SELECT count(*) FROM fact WHERE EXISTS (SELECT FROM dim JOIN dim d USING (k) WHERE dim.grp = a)');
+SELECT refusal('SELECT count(*) FROM fact WHERE EXISTS (SELECT FROM dim JOIN fact f USING (k) WHERE dim.grp = fact.a)');
 SELECT refusal('SELECT count(*) FROM fact, dim');
 SELECT refusal('SELECT count(*) FROM fact JOIN dim ON fact.y = dim.k');
 SELECT refusal('SELECT count(DISTINCT a), sum(DISTINCT n), max(DISTINCT s) FROM fact');
