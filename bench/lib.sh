@@ -145,6 +145,63 @@ build_ssb() {
     done
 }
 
+# A benchmark with a generator and a runner of its own: loads it if needed, and becomes its runner.
+# load_and_run BENCHMARK SCHEMA FLAGS VALUES ARGUMENT...: SCHEMA is where the tables are unless --schema says otherwise ('': the
+# search path); FLAGS and VALUES are the runner's options, without and with a value, that only this benchmark has.
+load_and_run() {
+    local benchmark=$1 schema=$2 flags=" $3 " values=" $4 " sf='' load=0 generate=() run=() csv=$bench/results/$1.csv with_csv=1
+    shift 4
+    while (($#)); do
+        case $1 in
+            --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+        esac
+        case $1 in
+            --help) usage; exit 0 ;;
+            --load) load=1 ;;
+            --cold | --first | --no-extension) run+=("$1") ;;
+            --freeze) generate+=("$1") ;;
+            --threads | --schema | --dbname | --reps | --warmups | --postgres-reps | --device | --offload | --workers | --set | --only | --csv)
+                (($# >= 2)) || fail "$1 needs a value"
+                case $1 in
+                    --threads) generate+=("$1" "$2") ;;
+                    --dbname) generate+=("$1" "$2"); run+=("$1" "$2") ;;
+                    --schema) schema=$2 ;;
+                    --csv) csv=$2 ;;
+                    *) run+=("$1" "$2") ;;
+                esac
+                shift
+                ;;
+            -*)
+                if [[ $flags == *" $1 "* ]]; then
+                    run+=("$1")
+                    [[ $1 != --selectivity ]] || with_csv=0
+                elif [[ $values == *" $1 "* ]]; then
+                    (($# >= 2)) || fail "$1 needs a value"
+                    if [[ $1 == --data-seed ]]; then generate+=(--seed "$2"); else run+=("$1" "$2"); fi
+                    shift
+                else
+                    fail "unknown option $1; see --help"
+                fi
+                ;;
+            *) [[ -z $sf ]] || fail "one scale factor only; see --help"; sf=$1 ;;
+        esac
+        shift
+    done
+    [[ -n $sf ]] || { usage >&2; exit 2; }
+    if [[ -n $schema ]]; then
+        generate+=(--schema "$schema")
+        run+=(--schema "$schema")
+    fi
+    ((load)) || generate+=(--if-missing)
+    "build_$benchmark"
+    "$bench/$benchmark/$benchmark-gen" --sf "$sf" "${generate[@]}" || exit 2
+    if ((with_csv)); then
+        mkdir -p "$(dirname "$csv")"
+        run+=(--csv "$csv")
+    fi
+    exec "$bench/$benchmark/$benchmark-run" "${run[@]}"
+}
+
 # The settings of every measured session.
 session_options() {
     local options="-c client_min_messages=warning -c search_path=$schema,public" s

@@ -33,40 +33,4 @@ Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 
 EOF
 }
 
-sf='' load=0
-generate=() run=() csv=$bench/results/ssb.csv selectivity=0
-while (($#)); do
-    case $1 in
-        --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
-    esac
-    case $1 in
-        --help) usage; exit 0 ;;
-        --load) load=1 ;;
-        --cold | --first | --no-extension) run+=("$1") ;;
-        --freeze) generate+=("$1") ;;
-        --selectivity) run+=("$1"); selectivity=1 ;;
-        --threads | --schema | --dbname | --reps | --warmups | --postgres-reps | --device | --offload | --workers | --set | --only | --csv)
-            (($# >= 2)) || fail "$1 needs a value"
-            case $1 in
-                --threads) generate+=("$1" "$2") ;;
-                --schema | --dbname) generate+=("$1" "$2"); run+=("$1" "$2") ;;
-                --csv) csv=$2 ;;
-                *) run+=("$1" "$2") ;;
-            esac
-            shift
-            ;;
-        -*) fail "unknown option $1; see --help" ;;
-        *) [[ -z $sf ]] || fail "one scale factor only; see --help"; sf=$1 ;;
-    esac
-    shift
-done
-[[ -n $sf ]] || { usage >&2; exit 2; }
-
-build_ssb
-((load)) || generate+=(--if-missing)
-"$bench/ssb/ssb-gen" --sf "$sf" "${generate[@]}" || exit 2
-if ((!selectivity)); then
-    mkdir -p "$(dirname "$csv")"
-    run+=(--csv "$csv")
-fi
-exec "$bench/ssb/ssb-run" "${run[@]}"
+load_and_run ssb '' '--selectivity' '' "$@"

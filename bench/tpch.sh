@@ -37,39 +37,4 @@ Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 
 TEXT
 }
 
-sf='' load=0
-generate=() run=() csv=$bench/results/tpch.csv schema=tpch
-while (($#)); do
-    case $1 in
-        --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
-    esac
-    case $1 in
-        --help) usage; exit 0 ;;
-        --load) load=1 ;;
-        --cold | --first | --no-extension | --refusals) run+=("$1") ;;
-        --freeze) generate+=("$1") ;;
-        --seed | --data-seed | --threads | --schema | --dbname | --reps | --warmups | --postgres-reps | --postgres-warmups | --timeout | --budget | --answers | \
-            --device | --offload | --workers | --set | --only | --csv)
-            (($# >= 2)) || fail "$1 needs a value"
-            case $1 in
-                --threads) generate+=("$1" "$2") ;;
-                --data-seed) generate+=(--seed "$2") ;;
-                --dbname) generate+=("$1" "$2"); run+=("$1" "$2") ;;
-                --schema) schema=$2 ;;
-                --csv) csv=$2 ;;
-                *) run+=("$1" "$2") ;;
-            esac
-            shift
-            ;;
-        -*) fail "unknown option $1; see --help" ;;
-        *) [[ -z $sf ]] || fail "one scale factor only; see --help"; sf=$1 ;;
-    esac
-    shift
-done
-[[ -n $sf ]] || { usage >&2; exit 2; }
-
-build_tpch
-((load)) || generate+=(--if-missing)
-"$bench/tpch/tpch-gen" --sf "$sf" --schema "$schema" "${generate[@]}" || exit 2
-mkdir -p "$(dirname "$csv")"
-exec "$bench/tpch/tpch-run" --schema "$schema" --csv "$csv" "${run[@]}"
+load_and_run tpch tpch '--refusals' '--seed --data-seed --postgres-warmups --timeout --budget --answers' "$@"
