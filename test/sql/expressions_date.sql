@@ -43,6 +43,9 @@ SELECT check_matrix('SELECT tz %1$s interval %2$L, count(*) FROM t GROUP BY 1', 
 SELECT check_matrix('SELECT tz %1$s interval %2$L, count(*) FROM t GROUP BY 1', '{+,-}', '{1 day,1 month}', expect => 'any');
 SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['d < date ''1998-12-01'' - interval ''90'' day', 'd >= date ''1999-01-01'' AND d < date ''1999-01-01'' + interval ''1'' year', 'd + interval ''1 month'' > ts', 'ts - interval ''1 week'' <= d']);
 
+-- seconds of the far future have 19 digits
+CREATE TABLE future AS SELECT timestamp '40000-01-01' AS ts;
+SELECT check_matrix('SELECT sum(extract(epoch FROM ts)::numeric(%s)) FROM future', '{"18,6", "19,6", "18,5", "20,7"}', expect => 'any');
 -- a date against a timestamp
 SELECT check_matrix('SELECT count(*), sum(id) FROM %2$s WHERE %1$s', ARRAY(SELECT format('%s %s %s', a, op, b) FROM unnest('{=,<>,<,<=,>,>=}'::text[]) op,
     (VALUES ('d', 'ts'), ('ts', 'd'), ('d', 'timestamp ''2000-01-01'''), ('d', 'timestamp ''2000-01-01 00:00:00.000001'''), ('d', 'timestamp ''infinity'''), ('d', 'timestamp ''-infinity'''), ('timestamp ''1999-12-31 12:00''', 'd'), ('ts', 'date ''2000-02-29''')) v(a, b)), '{t,edge}');

@@ -22,6 +22,10 @@ SELECT check_matrix('SELECT %s', ARRAY['a, count(*) FROM few GROUP BY a HAVING c
 -- expressions as keys
 SELECT check_matrix('SELECT %1$s, count(*), sum(id) FROM few GROUP BY %1$s', ARRAY['a % 10', 'a + b', 'id / 100', 'a > 500', 'coalesce(b, -1)', 'CASE WHEN a < 10 THEN 1 WHEN a < 100 THEN 2 END', 'd + 1', 'n * 2', 'a % 10, b, s', '-c']);
 SELECT check_matrix('SELECT %1$s, count(*), sum(id) FROM few GROUP BY %1$s', ARRAY['s || ''x''', 'extract(month from d)', 'n / 3', 'a::text', 'length(s)', 'd::timestamp', 'a::float8', 'round(n)'], expect => 'any');
+-- many integers are one double
+CREATE TABLE large AS SELECT 9007199254740990 + i AS c, i FROM generate_series(0, 20) i;
+VACUUM (ANALYZE) large;
+SELECT check_matrix('SELECT %1$s AS k, count(*), sum(i) FROM large GROUP BY %1$s', ARRAY['c::float8', '(c + 1)::float8', 'CASE WHEN i > 3 THEN c END::float8', 'i::float8', 'c::float4', 'i::float4'], expect => 'any');
 -- keys without aggregates, the same aggregate twice, keys that are not shown
 SELECT check_matrix('SELECT %s', ARRAY['count(*), count(*), sum(a), sum(a) FROM few GROUP BY b', 'max(id) FROM few GROUP BY a, b', 'b, b, count(*) FROM few GROUP BY b', 'count(b), count(*), count(1) FROM few']);
 SELECT check_matrix('SELECT %s', ARRAY['b FROM few GROUP BY b', 'DISTINCT b, s FROM few', 'DISTINCT count(*) FROM few GROUP BY a', '1 FROM few GROUP BY b', 'count(*) FROM (SELECT DISTINCT a, b FROM few) x', 's, count(*) FROM (SELECT s, a FROM few GROUP BY s, a) x GROUP BY s'], expect => 'any');

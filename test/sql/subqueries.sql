@@ -45,6 +45,15 @@ SELECT check_shapes('SELECT id, n FROM %s WHERE n > (SELECT avg(n) FROM i WHERE 
 -- correlation: types, several columns, expressions, collations, NULLs
 SELECT check_shapes('SELECT id FROM o WHERE n < (SELECT max(n) FROM i WHERE %s)', '{i.k = o.k, o.k = i.k, i.k = o.k8, i.k8 = o.k, i.k = o.k2, i.k8 = o.k2, i.s = o.s, i.c = o.c, i.d = o.d, i.n = o.n, "i.k = o.k AND i.g = o.g", "i.k = o.k AND i.k = o.g", "i.k = o.k AND i.g > 3", "i.k = o.k AND i.v IS NULL", "i.k = o.k AND b", "i.k IS NOT DISTINCT FROM o.k", "i.k < o.k", "i.k = o.k AND i.v < o.v", "i.k = o.k OR i.g = o.g", "i.s = o.s COLLATE \"C\"", "i.s COLLATE \"C\" = o.s", "i.k = -o.k", "i.k + 1 = o.k", "i.k = o.id % 5", "i.k = o.k AND o.v > 0", "i.k = 3", "i.f = o.k", "i.c = o.s", "i.k = ANY (ARRAY[o.k])"}');
 SELECT check_shapes('SELECT id FROM o WHERE n < (SELECT max(i.n) FROM %s)', '{"i JOIN few ON few.k = i.g WHERE i.k = o.k", "i, few WHERE few.k = i.g AND i.k = o.k", "i, few WHERE few.k = o.g AND i.k = o.k", "i LEFT JOIN few ON few.k = i.g WHERE i.k = o.k", "i JOIN few ON few.k = o.g WHERE i.k = o.k", "(SELECT * FROM i) i WHERE i.k = o.k", "i TABLESAMPLE BERNOULLI (100) WHERE i.k = o.k", "i WHERE i.k = o.k GROUP BY ()", "i WHERE i.k = o.k HAVING count(*) > 1", "i WHERE i.k = o.k LIMIT 1", "i WHERE i.k = o.k AND i.v IN (SELECT k FROM few)"}');
+-- two points of time without a zone are one with it, when clocks are set forward
+SET timezone = 'America/New_York';
+CREATE TABLE local (at timestamp, v int);
+INSERT INTO local VALUES ('2024-03-10 02:30', 1), ('2024-03-10 03:30', 2), ('2024-03-10 04:30', 4);
+CREATE TABLE global AS SELECT at::timestamptz AS at, v FROM local;
+VACUUM (ANALYZE) local, global;
+SELECT check_shape('SELECT v, (SELECT sum(v) FROM local WHERE local.at = global.at) AS sum FROM global');
+SELECT check_shape('SELECT v, (SELECT sum(v) FROM global g WHERE g.at = global.at) AS sum FROM global');
+RESET timezone;
 -- more places
 SELECT check_shapes('SELECT %s', '{"g, count(*), sum(n) FROM o WHERE n < (SELECT avg(n) FROM i WHERE i.k = o.k) GROUP BY g", "g, sum((SELECT max(v) FROM i WHERE i.k = o.k)) FROM o GROUP BY g", "g, (SELECT max(v) FROM i WHERE i.k = o.g) FROM o GROUP BY g", "DISTINCT g, (SELECT max(v) FROM i WHERE i.k = o.g) FROM o", "id, row_number() OVER (ORDER BY id) FROM o WHERE v > (SELECT min(v) FROM i WHERE i.k = o.k)", "id FROM o ORDER BY (SELECT max(v) FROM i WHERE i.k = o.k), id LIMIT 3", "max(x) FROM (SELECT (SELECT sum(v) FROM i WHERE i.k = o.k) x FROM o) y", "id, (SELECT max(v) FROM i WHERE i.k = o.k) + (SELECT count(*) FROM i WHERE i.g = o.g) FROM o", "id FROM o WHERE v > (SELECT min(v) FROM i WHERE i.k = o.k) UNION SELECT id FROM i WHERE v > (SELECT max(v) FROM o WHERE i.k = o.k)", "id FROM o WHERE v BETWEEN (SELECT min(v) FROM i WHERE i.k = o.k) AND (SELECT avg(v) FROM i WHERE i.g = o.g)", "a.id, x FROM few, LATERAL (SELECT id, (SELECT max(v) FROM i WHERE i.k = o.k) x FROM o WHERE o.g = few.m) a", "id FROM o WHERE EXISTS (SELECT FROM few WHERE few.k = o.g AND few.m <= (SELECT min(v) + 9 FROM i WHERE i.k = few.k))", "id FROM o WHERE CASE WHEN v > 3 THEN n < (SELECT avg(n) FROM i WHERE i.k = o.k) END", "id FROM o WHERE g IN (SELECT m FROM few WHERE m < (SELECT count(*) FROM i WHERE i.k = few.k))", "id FROM o WHERE (SELECT avg(n) FROM i WHERE i.k = o.k AND i.v > (SELECT avg(k) FROM few WHERE m = o.g)) > 3", "generate_series(1, 2), (SELECT max(v) FROM i WHERE i.k = o.k) FROM o WHERE id < 40"}');
 SELECT check_shape('WITH x AS MATERIALIZED (SELECT id, k FROM o WHERE n > (SELECT avg(n) FROM i WHERE i.k = o.k)) SELECT count(*), sum(a.id) FROM x a JOIN x b USING (k)');
@@ -80,6 +89,21 @@ SELECT check_shape('SELECT id FROM o WHERE (SELECT n FROM i WHERE i.id = o.id) >
 SELECT check_shapes('SELECT id, k FROM o WHERE k NOT IN (%s)', '{SELECT k FROM i, SELECT k FROM few, SELECT m FROM few, SELECT k FROM one_null, SELECT k FROM no, SELECT k FROM few WHERE k IS NOT NULL, SELECT k FROM few WHERE m > 99, SELECT g FROM i WHERE v > 10, SELECT k8 FROM i WHERE g = 1, SELECT k FROM few WHERE few.m = o.g, SELECT m / (m - 1) FROM few, SELECT max(m) FROM few, "VALUES (1), (NULL)", SELECT m FROM few LIMIT 2, SELECT k + 1 FROM few}');
 SELECT check_shapes('SELECT id, k FROM o WHERE %s', '{g NOT IN (SELECT m FROM few), g NOT IN (SELECT k FROM few), NOT g IN (SELECT m FROM few), NOT (k IN (SELECT m FROM few)), k + 1 NOT IN (SELECT m FROM few), "(k, g) NOT IN (SELECT k, m FROM few)", "k <> ALL (SELECT m FROM few)", s NOT IN (SELECT s FROM i WHERE g = 2), n NOT IN (SELECT n FROM i), g NOT IN (SELECT m FROM few) AND k NOT IN (SELECT g FROM i WHERE v > 3), g NOT IN (SELECT m FROM few) OR v > 10, k IS NULL AND k NOT IN (SELECT k FROM no), NULL NOT IN (SELECT k FROM no), NULL NOT IN (SELECT m FROM few)}');
 SELECT check_shapes('SELECT o.id, few.m FROM o LEFT JOIN few ON few.m = o.g WHERE %s', '{few.m NOT IN (SELECT g FROM i WHERE v = 2), o.g NOT IN (SELECT g FROM i WHERE v = 2), few.m NOT IN (SELECT k FROM no)}');
+-- a table that inherits may lack its parent's NOT NULL (not since 18)
+CREATE TABLE parent (m int NOT NULL);
+CREATE TABLE child () INHERITS (parent);
+DO $$
+BEGIN
+    IF current_setting('server_version_num')::int < 180000 THEN
+        ALTER TABLE child ALTER m DROP NOT NULL;
+        INSERT INTO child VALUES (NULL);
+    END IF;
+END $$;
+INSERT INTO parent VALUES (1);
+VACUUM (ANALYZE) parent, child;
+SELECT rpad(c, 44) || ' ' || left(check_query('SELECT o.id, m FROM o LEFT JOIN parent ON g = m WHERE ' || c, 'any'), 2)
+    FROM unnest('{g NOT IN (SELECT m FROM parent), g NOT IN (SELECT m FROM ONLY parent), m NOT IN (SELECT g FROM i), m NOT IN (SELECT g FROM no)}'::text[]) c;
+SELECT left(check_query('SELECT m FROM parent WHERE m NOT IN (SELECT g FROM i)', 'any'), 2);
 -- EXISTS and IN where they are no joins by themselves
 SELECT check_shapes('SELECT id FROM o WHERE %s', '{v < 3 OR EXISTS (SELECT FROM few WHERE few.k = o.k), v < 3 OR NOT EXISTS (SELECT FROM few WHERE few.k = o.k AND m < 3), v < 3 OR k IN (SELECT k FROM few), v < 3 OR k NOT IN (SELECT k FROM few), (k IN (SELECT k FROM few)) IS NULL, v < 3 OR (g = 2 AND k IN (SELECT m FROM few)), NOT (v < 3 OR k IN (SELECT k FROM few)), EXISTS (SELECT FROM few WHERE few.k = o.k), EXISTS (SELECT FROM few WHERE few.k = o.k) = (v > 3), v < 3 OR EXISTS (SELECT FROM few WHERE few.k > o.k), v < 3 OR EXISTS (SELECT FROM few), v < 3 OR EXISTS (SELECT max(k) FROM few WHERE few.k = o.k), v < 3 OR EXISTS (SELECT 1 / k FROM few WHERE few.k = o.k), v < 3 OR EXISTS (SELECT FROM few WHERE few.k = o.k LIMIT 0), v < 3 OR k = ANY (SELECT m FROM few WHERE k = o.g)}');
 SELECT check_shapes('SELECT id, %s FROM o', '{EXISTS (SELECT FROM few WHERE few.k = o.k), k IN (SELECT k FROM few), CASE WHEN EXISTS (SELECT FROM few WHERE few.k = o.k) THEN 1 ELSE 1 / (z - 9) END}');

@@ -78,8 +78,8 @@ BEGIN;
 DECLARE c CURSOR FOR SELECT grp, count(*) FROM fact JOIN dim USING (k) GROUP BY grp ORDER BY grp;
 FETCH 1 FROM c;
 SET LOCAL work_mem = '64kB';
-DECLARE r CURSOR FOR SELECT 'row', n FROM fact WHERE n = 5;
-DECLARE s CURSOR FOR SELECT id FROM fact;
+DECLARE r CURSOR FOR SELECT 'row', n FROM fact WHERE n = 5 ORDER BY n;
+DECLARE s CURSOR FOR SELECT a.id FROM fact a JOIN fact b ON a.id = b.id;
 MOVE 1000 IN s;
 \! kill -9 $pid
 FETCH 1 FROM c;

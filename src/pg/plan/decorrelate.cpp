@@ -160,6 +160,9 @@ static bool is_grouping_equality(Oid opno, Oid collation, Node *key) {
     bool hashable;
     if (opno >= FirstNormalObjectId || sql_kind(type) == SqlKind::None || collation != exprCollation(key))
         return false;
+    // One timestamp with time zone is equal to several without, where a clock is set: more than one group.
+    if (op_volatile(opno) != PROVOLATILE_IMMUTABLE)
+        return false;
     get_sort_group_operators(type, false, false, false, nullptr, &equality, nullptr, &hashable);
     if (!OidIsValid(equality) || !hashable)
         return false;
@@ -620,7 +623,10 @@ static bool is_not_null(const Query *query, Bitmapset *inner, const Node *node) 
     if (rte->rtekind != RTE_RELATION || var->varattno <= 0)
         return false;
     Relation relation = table_open(rte->relid, NoLock);
-    bool result = attribute_is_not_null(RelationGetDescr(relation), var->varattno - 1);
+    // A table that inherits may lack its parent's NOT NULL, a partition may not.
+    bool everywhere =
+        !rte->inh || !relation->rd_rel->relhassubclass || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+    bool result = everywhere && attribute_is_not_null(RelationGetDescr(relation), var->varattno - 1);
     table_close(relation, NoLock);
     return result;
 }

@@ -182,7 +182,7 @@ static bool device_can_read(PlannerInfo *root, const RelOptInfo *rel, const Rang
 // Rows of PostgreSQL's own plan feed the device, and if the device gives up, the fallback computes them once more: that
 // must not show (nextval, functions that write).
 static bool may_run_twice(const RelOptInfo *rel, const RangeTblEntry *rte) {
-    const void *const parts[] = {rte->subquery,    rte->functions,        rte->values_lists,
+    const void *const parts[] = {rte->subquery,    rte->functions,        rte->tablefunc,       rte->values_lists,
                                  rte->tablesample, rel->baserestrictinfo, rel->reltarget->exprs};
     for (const void *part : parts)
         if (part != nullptr && contain_volatile_functions(static_cast<Node *>(const_cast<void *>(part))))

@@ -41,7 +41,8 @@ struct PlannerState {
     MemoryContext context;
     // Asked once: the join hook is called thousands of times.
     bool enabled;
-    Cost start; // what the smallest fragment costs before its first row
+    bool cursor; // perhaps: UPDATE ... WHERE CURRENT OF may want to know where a row came from
+    Cost start;  // what the smallest fragment costs before its first row
 };
 
 static PlannerState *current = nullptr;
@@ -161,6 +162,19 @@ static void show_partitions(const PlannerInfo *root) {
     level->disguised = nullptr;
 }
 
+// Is it what the SQL standard calls simply updatable? PostgreSQL looks for a scan of the table at the top of the plan then,
+// and of a cursor's rows nobody says beforehand whether they will be updated.
+static bool is_updatable(const PlannerInfo *root) {
+    for (; root != nullptr; root = root->parent_root) {
+        const Query *query = root->parse;
+        if (bms_membership(root->all_baserels) != BMS_SINGLETON || query->hasAggs || query->hasWindowFuncs ||
+            query->groupClause != NIL || query->groupingSets != NIL || query->havingQual != nullptr ||
+            query->distinctClause != NIL || query->sortClause != NIL)
+            return false;
+    }
+    return true;
+}
+
 static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
     const bool topmost = is_topmost(root, rel), force = topmost && guc_offload == OFFLOAD_FORCE;
     if (not_worth_a_look(rel) || is_dummy_rel(rel))
@@ -170,7 +184,9 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
     if (candidate != nullptr) {
         if (aggregates(root) && topmost && can_aggregate(root, candidate))
             return;
-        if (add_rows_path(root, candidate, rel, force)) {
+        if (current->cursor && is_updatable(root)) {
+            refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
+        } else if (add_rows_path(root, candidate, rel, force)) {
             if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
                 disguise_partitions(root, rel);
             refusals_forget();
@@ -226,16 +242,42 @@ static bool run_planner(Query *parse, const PlannerCall *call, bool (*rewrite)(Q
     return result->plan != nullptr;
 }
 
+// PostgreSQL plans no parallel scans for cursors, and this is how they are known.
+static bool is_cursor(const PlannerCall *call) { return (call->options & CURSOR_OPT_PARALLEL_OK) == 0; }
+
+// Would PostgreSQL find the row of a table on which a cursor with this plan stands (search_plan_tree)?
+static bool ends_in_scan(const Plan *plan) {
+    switch (nodeTag(plan)) {
+    case T_SeqScan:
+    case T_IndexScan:
+    case T_IndexOnlyScan:
+    case T_BitmapHeapScan:
+    case T_TidScan:
+    case T_TidRangeScan:
+    case T_Append:
+        return true;
+    case T_Result:
+    case T_Limit:
+        return plan->lefttree != nullptr && ends_in_scan(plan->lefttree);
+    case T_SubqueryScan:
+        return ends_in_scan(reinterpret_cast<const SubqueryScan *>(plan)->subplan);
+    default:
+        return false;
+    }
+}
+
 static void attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
-    PlannerState state{NIL, CurrentMemoryContext, enabled, device_setup_cost(1, 0)};
+    PlannerState state{NIL, CurrentMemoryContext, enabled, is_cursor(call), device_setup_cost(1, 0)};
     result->refusals.held = held;
     run_planner(parse, call, nullptr, &state, result);
 }
 
 // The statement with its subqueries as joins, unless the plan as written costs less than a device needs to begin.
 static bool plan_as_joins(Query *copy, const PlannerCall *call, PlanAttempt *as_written, PlanAttempt *result) {
-    PlannerState state{NIL, CurrentMemoryContext, true, device_setup_cost(1, 0)};
+    PlannerState state{NIL, CurrentMemoryContext, true, is_cursor(call), device_setup_cost(1, 0)};
     if (guc_offload == OFFLOAD_AUTO && as_written->plan->planTree->total_cost < state.start)
+        return false;
+    if (state.cursor && ends_in_scan(as_written->plan->planTree))
         return false;
     result->refusals.held = true;
     if (run_planner(copy, call, decorrelate, &state, result))

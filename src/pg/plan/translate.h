@@ -52,7 +52,7 @@ struct Value {
     Type type;
     SqlKind kind;
     int32 scale;      // Numeric: digits after the point of the representation
-    int precision;    // Numeric, integers: decimal digits at most
+    int precision;    // Numeric, integers, floats that are made of them: decimal digits at most; else 0
     bool mixed_scale; // Numeric: not every value is shown with `scale` digits in PostgreSQL
     bool nullable;
     bool literal;

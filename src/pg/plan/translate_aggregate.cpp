@@ -11,6 +11,7 @@
 
 namespace gpuscan {
 
+constexpr int digits_of_double = 15;     // of any number of so many digits there is a double of its own
 constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (exec/encode.h)
 
 // What a built-in aggregate is on the device. true is above false, so bool_and is a minimum and bool_or a maximum.
@@ -341,10 +342,11 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
         return false;
     if (is_text_kind(value.kind) && (!is_sound_collation(exprCollation(reinterpret_cast<Node *>(key)))))
         return refuse("GROUP BY a text with a nondeterministic collation");
-    const ir::Expr *whole =
-        value.kind == SqlKind::Float8 && !value.literal ? &t->exprs[static_cast<int>(value.expr)] : nullptr;
+    // date_part() and the like: no NaN, only one zero, and no two integers that are one double.
+    const bool exact = value.kind == SqlKind::Float8 && value.precision > 0 && value.precision <= digits_of_double;
+    const ir::Expr *whole = exact ? &t->exprs[static_cast<int>(value.expr)] : nullptr;
     if (whole != nullptr && whole->op == ir::Op::Cast && is_integer(t->exprs[static_cast<int>(whole->a)].type)) {
-        value.expr = whole->a; // date_part() and the like: no NaN, and only one zero
+        value.expr = whole->a;
         value.type = t->exprs[static_cast<int>(whole->a)].type;
     } else if (is_float_kind(value.kind)) {
         return refuse("GROUP BY a floating-point number");

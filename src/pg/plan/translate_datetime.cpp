@@ -280,7 +280,7 @@ static bool epoch_of(Translation *t, const Value &a, ir::Index node, Value *out)
     }
     node_value(out, SqlKind::Numeric, Type::I64, seconds, a.nullable);
     out->scale = a.kind == SqlKind::Date ? 0 : 6;
-    out->precision = 18;
+    out->precision = 19;
     return true;
 }
 
@@ -321,6 +321,7 @@ static bool extract(Translation *t, SqlKind result, Expr *unit, const Value &a, 
         if (scale != 0)
             return refuse("the part \"%s\" as a floating-point number", name);
         node_value(out, SqlKind::Float8, Type::F64, add_expr(t, ir::Op::Cast, Type::F64, part), nullable);
+        out->precision = 12;
         return true;
     }
     node_value(out, SqlKind::Numeric, Type::I64, part, nullable);

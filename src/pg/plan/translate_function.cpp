@@ -247,6 +247,7 @@ static bool numeric_to_double(Translation *t, const Value &a, Value *out) {
         node = add_expr(t, ir::Op::Div, Type::F64, node, add_constant(t, Type::F64, static_cast<int128>(bits), false));
     }
     node_value(out, SqlKind::Float8, Type::F64, node, a.nullable);
+    out->precision = a.scale == 0 ? a.precision : 0;
     return true;
 }
 
@@ -258,6 +259,8 @@ static bool convert_node(Translation *t, SqlKind kind, const Value &a, Value *ou
     if (a.type != type)
         node = add_expr(t, ir::Op::Cast, type, node);
     node_value(out, kind, type, node, a.nullable);
+    if (kind == SqlKind::Float8 && is_integer_kind(a.kind))
+        out->precision = a.precision;
     return true;
 }
 
