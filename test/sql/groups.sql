@@ -26,6 +26,8 @@ SELECT check_matrix('SELECT %1$s, count(*), sum(id) FROM few GROUP BY %1$s', ARR
 CREATE TABLE large AS SELECT 9007199254740990 + i AS c, i FROM generate_series(0, 20) i;
 VACUUM (ANALYZE) large;
 SELECT check_matrix('SELECT %1$s AS k, count(*), sum(i) FROM large GROUP BY %1$s', ARRAY['c::float8', '(c + 1)::float8', 'CASE WHEN i > 3 THEN c END::float8', 'i::float8', 'c::float4', 'i::float4'], expect => 'any');
+-- NULLs without a column
+SELECT check_matrix('SELECT %s FROM few', ARRAY['DISTINCT NULL::text', 'DISTINCT NULL::bytea, b', 'DISTINCT NULL::numeric, NULL::uuid', 'max(NULL::text)', 'count(DISTINCT NULL::char(3)), count(NULL::text)', 'max(s) FILTER (WHERE NULL::text IN (s, ''s1'')), max(nullif(s, NULL))'], expect => 'any');
 -- keys without aggregates, the same aggregate twice, keys that are not shown
 SELECT check_matrix('SELECT %s', ARRAY['count(*), count(*), sum(a), sum(a) FROM few GROUP BY b', 'max(id) FROM few GROUP BY a, b', 'b, b, count(*) FROM few GROUP BY b', 'count(b), count(*), count(1) FROM few']);
 SELECT check_matrix('SELECT %s', ARRAY['b FROM few GROUP BY b', 'DISTINCT b, s FROM few', 'DISTINCT count(*) FROM few GROUP BY a', '1 FROM few GROUP BY b', 'count(*) FROM (SELECT DISTINCT a, b FROM few) x', 's, count(*) FROM (SELECT s, a FROM few GROUP BY s, a) x GROUP BY s'], expect => 'any');

@@ -109,7 +109,7 @@ int new_space(Translation *t);
 int space_root(const Translation *t, int space);
 // The text as a code of `space`, which joins the one that it is in.
 bool as_space_node(Translation *t, const Value &value, int space, bool is_bpchar, ir::Index *out);
-// A text that is known when the plan starts becomes a node.
+// A text that is known when the plan starts, NULL among them, becomes a node.
 bool settle_text(Translation *t, Value *value);
 // a = b, a <> b.
 bool translate_text_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);

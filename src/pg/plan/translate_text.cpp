@@ -72,7 +72,7 @@ bool as_space_node(Translation *t, const Value &value, int space, bool is_bpchar
 }
 
 bool settle_text(Translation *t, Value *value) {
-    if (value->text == nullptr)
+    if (!value->literal || !is_coded_kind(value->kind))
         return true;
     int space = new_space(t);
     if (!as_space_node(t, *value, space, false, &value->expr))
