@@ -83,6 +83,7 @@ DELETE FROM o WHERE id = 9001;
 SELECT check_shapes('SELECT id FROM o WHERE n < (SELECT max(n) FROM i WHERE i.k = o.k AND %s)', '{1 / v > 0, v > 0, "random() < 2", "i.n + 1 > 2", "i.v + 1 > 2", "s LIKE ''w%''", "s LIKE ''w\\''", "s ~ ''w''", "i.d > ''2024-01-20''", "i.d >= date ''2024-01-01'' + interval ''1 month''", "v IN (1, 2, NULL)", "v NOT IN (1, 2)", "n BETWEEN 1 AND 9", "upper(s) = ''WORD 1''"}');
 SELECT check_shape('SELECT id FROM o WHERE z > 0 AND n < (SELECT max(n) FROM i WHERE i.k = 10 / o.z)');
 SELECT check_shape('SELECT id FROM o WHERE (SELECT n FROM i WHERE i.k = o.k) > 3');
+SELECT check_shapes('SELECT id FROM o WHERE %s', '{false AND v = 1 / 0 AND n < (SELECT max(n) FROM i WHERE i.k = o.k), n < (SELECT max(n) FROM i WHERE false AND v = 1 / 0 AND i.k = o.k), v < 3 OR EXISTS (SELECT FROM i WHERE false AND v = 1 / 0 AND i.k = o.k)}');
 SELECT check_shape('SELECT id FROM o WHERE (SELECT n FROM i WHERE i.id = o.id) > 3');
 
 -- NOT IN: NULLs on both sides, empty lists

@@ -111,6 +111,13 @@ static bool joins_are_harmless(const Query *query, Node *from) {
     }
 }
 
+// Is WHERE false for all rows? The planner stops folding at the first conjunct that says so; behind it may stand an error.
+static bool is_never_true(const Query *query) {
+    const Const *quals = reinterpret_cast<const Const *>(
+        eval_const_expressions(nullptr, static_cast<Node *>(copyObject(query->jointree->quals))));
+    return quals != nullptr && IsA(quals, Const) && (quals->constisnull || !DatumGetBool(quals->constvalue));
+}
+
 // Does it read nothing but plain tables, joined by inner joins, with nothing after the groups?
 static bool is_plain(const Query *query) {
     if (query->commandType != CMD_SELECT || query->hasSubLinks || query->hasWindowFuncs || query->hasTargetSRFs ||
@@ -130,7 +137,7 @@ static bool is_plain(const Query *query) {
             if (!is_harmless(query, static_cast<Node *>(lfirst(qual))))
                 return false;
     }
-    return joins_are_harmless(query, reinterpret_cast<Node *>(query->jointree));
+    return !is_never_true(query) && joins_are_harmless(query, reinterpret_cast<Node *>(query->jointree));
 }
 
 // A copy of its conjuncts.
@@ -521,7 +528,8 @@ static Node *swap_aggregates(Node *node, void *context) {
 // A numeric whose precision and scale are known says so, which a device wants to know.
 static Expr *with_typmod(Node *value) {
     NumericBounds bounds;
-    if (!numeric_bounds(value, &bounds) || !bounds.exact_scale || bounds.digits > 36 || bounds.scale > bounds.digits ||
+    Node *folded = eval_const_expressions(nullptr, static_cast<Node *>(copyObject(value)));
+    if (!numeric_bounds(folded, &bounds) || !bounds.exact_scale || bounds.digits > 36 || bounds.scale > bounds.digits ||
         exprTypmod(value) >= 0)
         return reinterpret_cast<Expr *>(value);
     int32 typmod = ((bounds.digits << 16) | bounds.scale) + static_cast<int32>(VARHDRSZ);
@@ -544,8 +552,8 @@ static Node *join_scalar(Level *level, SubLink *link) {
         return nullptr;
     Query *grouped = make_grouped(sub, &all);
     if (is_null_over_nothing(result) && is_harmless(sub, result, true)) {
-        Node *folded = eval_const_expressions(nullptr, static_cast<Node *>(copyObject(result)));
-        int resno = add_value(grouped, level->shown ? reinterpret_cast<Expr *>(folded) : with_typmod(folded));
+        result = static_cast<Node *>(copyObject(result));
+        int resno = add_value(grouped, level->shown ? reinterpret_cast<Expr *>(result) : with_typmod(result));
         leave_out_groups(level, &all, grouped);
         Joined joined = join_grouped(level, &all, grouped);
         return reinterpret_cast<Node *>(joined_value(&joined, resno));
@@ -867,7 +875,7 @@ static void rewrite_target_list(Level *level) {
 
 static bool rewrite_level(Query *query) {
     if (!query->hasSubLinks || query->rowMarks != NIL || query->hasModifyingCTE || query->setOperations != nullptr ||
-        query->jointree->fromlist == NIL)
+        query->jointree->fromlist == NIL || is_never_true(query))
         return false;
     Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)),
                 inner_relations(reinterpret_cast<Node *>(query->jointree)), false, false};
