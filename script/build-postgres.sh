@@ -39,7 +39,7 @@ done
 
 # What an installation was made of: the way of building (raise the number when it changes below) and the patches. The
 # tarball's version is left out, so that a minor release of PostgreSQL costs no rebuild; remove the directory to get one.
-recipe=$({ echo "build 1"; cat /dev/null "${patches[@]}"; } | sha256sum | cut -d' ' -f1)
+recipe=$({ echo "build 2"; cat /dev/null "${patches[@]}"; } | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$prefix/recipe" 2>/dev/null)" = "$recipe" ]; then
     echo "PostgreSQL $("$prefix/bin/pg_config" --version | cut -d' ' -f2-) is in $prefix"
     exit 0
@@ -122,7 +122,7 @@ phase "building"
 run make -s -j"$(nproc)" all
 phase "installing"
 run make -s install
-for extension in pageinspect pg_visibility pg_freespacemap pg_buffercache; do
+for extension in pageinspect pg_visibility pg_freespacemap pg_buffercache postgres_fdw file_fdw; do
     run make -s -j"$(nproc)" -C "contrib/$extension" install
 done
 # pg_regress, pg_isolation_regress and isolationtester, and the PGXS that names them.

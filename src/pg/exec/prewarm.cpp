@@ -1,4 +1,4 @@
-// gpuscan_prewarm(regclass): brings a table's columns into the device's cache.
+// gpuscan_prewarm(regclass): brings a table's columns into the device's cache; of a partitioned table those of its leaves.
 //
 // It runs a fragment that counts the rows of the table's all-visible pages and asks for the columns on the way. All
 // columns of fixed width and numeric(p,s) go together; a text column goes alone, because one with too many different
@@ -129,9 +129,10 @@ int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, con
 Relation open_table(Oid relid) {
     Relation relation = table_open(relid, AccessShareLock);
     char kind = relation->rd_rel->relkind;
-    if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
+    if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW && kind != RELKIND_PARTITIONED_TABLE)
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                        errmsg("\"%s\" is not a table or materialized view", RelationGetRelationName(relation))));
+                        errmsg("\"%s\" is not a table, materialized view, or partitioned table",
+                               RelationGetRelationName(relation))));
     AclResult result = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
     if (result != ACLCHECK_OK)
         aclcheck_error(result, get_relkind_objtype(kind), RelationGetRelationName(relation));
@@ -141,8 +142,7 @@ Relation open_table(Oid relid) {
     return relation;
 }
 
-int64 prewarm(Oid relid) {
-    Relation relation = open_table(relid);
+int64 warm_table(Relation relation) {
     TupleDesc desc = RelationGetDescr(relation);
     FragmentColumn *fixed = static_cast<FragmentColumn *>(palloc0(sizeof(FragmentColumn) * (desc->natts + 1)));
     int nfixed = 0;
@@ -170,6 +170,25 @@ int64 prewarm(Oid relid) {
         else if (staged > pages)
             pages = staged;
     }
+    return pages;
+}
+
+// As for queries, the right to read a partitioned table is one to read its partitions.
+int64 warm_leaves(Oid parent) {
+    int64 pages = 0;
+    ListCell *cell;
+    foreach (cell, find_all_inheritors(parent, AccessShareLock, nullptr)) {
+        Relation leaf = table_open(lfirst_oid(cell), NoLock);
+        if (leaf->rd_rel->relkind == RELKIND_RELATION)
+            pages += warm_table(leaf);
+        table_close(leaf, NoLock);
+    }
+    return pages;
+}
+
+int64 prewarm(Oid relid) {
+    Relation relation = open_table(relid);
+    int64 pages = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ? warm_leaves(relid) : warm_table(relation);
     table_close(relation, AccessShareLock);
     return pages;
 }

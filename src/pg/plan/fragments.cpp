@@ -21,7 +21,7 @@
 // source reads whatever relations PostgreSQL's own plan would append (what planning has pruned is gone). If the device
 // cannot read one of them, PostgreSQL's plan of the whole feeds it.
 //
-// A base relation that the device cannot read (a view's subquery, a function, a temporary table, a qual that is not
+// A base relation that the device cannot read (a view's subquery, a function, a foreign table, a qual that is not
 // shippable) is still a source: PostgreSQL's own plan for it feeds the device.
 #include "pg/pg.h"
 
@@ -99,21 +99,19 @@ static CandidateEntry *entry_of(CandidateTable *table, Relids relids) {
 
 // ---- base relations ----
 
-static bool is_cacheable_table(Oid relid, const char *name) {
+// A heap: of a temporary or unlogged one the device gets the pages, too, but for one query only (exec/feed_relation.cpp).
+static bool is_heap(Oid relid, const char *name) {
     HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
     if (!HeapTupleIsValid(tuple))
         return false;
     Form_pg_class form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
     bool plain = form->relkind == RELKIND_RELATION || form->relkind == RELKIND_MATVIEW;
     bool heap = form->relam == HEAP_TABLE_AM_OID;
-    bool permanent = form->relpersistence == RELPERSISTENCE_PERMANENT;
     ReleaseSysCache(tuple);
     if (relid < FirstNormalObjectId)
         return refuse("%s is a system catalog", name);
     if (!plain || !heap)
         return refuse("%s is not a heap table", name);
-    if (!permanent)
-        return refuse("%s is temporary or unlogged", name);
     return true;
 }
 
@@ -156,7 +154,7 @@ static bool device_can_read_leaves(PlannerInfo *root, const List *leaves, const 
     foreach (cell, leaves) {
         const RangeTblEntry *rte = planner_rt_fetch(static_cast<Index>(lfirst_int(cell)), root);
         const char *name = get_rel_name(rte->relid);
-        if (!is_cacheable_table(rte->relid, name != nullptr ? name : parent))
+        if (!is_heap(rte->relid, name != nullptr ? name : parent))
             return false;
     }
     return true;
@@ -168,7 +166,7 @@ static bool device_can_read(PlannerInfo *root, const RelOptInfo *rel, const Rang
         return false;
     if (rte->tablesample != nullptr)
         return refuse("%s is sampled (TABLESAMPLE)", name);
-    if (rte->inh ? !device_can_read_leaves(root, leaves, name) : !is_cacheable_table(rte->relid, name))
+    if (rte->inh ? !device_can_read_leaves(root, leaves, name) : !is_heap(rte->relid, name))
         return false;
     ListCell *cell;
     foreach (cell, rel->baserestrictinfo) {
@@ -266,9 +264,12 @@ static Cost source_cost(const CandidateSource *source) {
     return device_source_cost(&work);
 }
 
-static void add_size(const RelOptInfo *rel, CandidateSource *source) {
+// (Of what is not cached, each page is looked at row by row in every query.)
+static void add_size(PlannerInfo *root, const RelOptInfo *rel, CandidateSource *source) {
+    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
     source->pages += rel->pages;
-    source->visible += rel->pages * rel->allvisfrac;
+    if (rte->rtekind == RTE_RELATION && get_rel_persistence(rte->relid) == RELPERSISTENCE_PERMANENT)
+        source->visible += rel->pages * rel->allvisfrac;
     source->tuples += rel->tuples;
 }
 
@@ -291,9 +292,9 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
     source->leaves = readable ? leaves : NIL;
     ListCell *cell;
     foreach (cell, source->leaves)
-        add_size(root->simple_rel_array[lfirst_int(cell)], source);
+        add_size(root, root->simple_rel_array[lfirst_int(cell)], source);
     if (source->leaves == NIL)
-        add_size(rel, source);
+        add_size(root, rel, source);
     Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
     candidate->relids = bms_copy(rel->relids);
     candidate->main = source;
@@ -558,8 +559,10 @@ const Candidate *candidates_find(CandidateTable *table, Relids relids) {
     CandidateEntry *entry = entry_of(table, relids);
     int relid;
     if (bms_get_singleton_member(relids, &relid)) {
-        if (entry->notes < 0 && list_member_ptr(table->base, table->root->simple_rel_array[relid]))
-            entry->candidate = base_candidate(table->root, table->root->simple_rel_array[relid]);
+        RelOptInfo *rel = table->root->simple_rel_array[relid];
+        bool is_member = rel != nullptr && rel->reloptkind == RELOPT_OTHER_MEMBER_REL; // of a union: by itself
+        if (entry->notes < 0 && (is_member || list_member_ptr(table->base, rel)))
+            entry->candidate = base_candidate(table->root, rel);
         entry->notes = 0;
     } else if (entry->notes < table->notes) {
         const Candidate *found = best_joined(table, relids);
