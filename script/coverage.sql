@@ -18,6 +18,11 @@ CREATE TABLE u AS SELECT * FROM t LIMIT 50;
 CREATE TABLE part (k int, v int) PARTITION BY RANGE (k);
 CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (0) TO (100);
 INSERT INTO part SELECT i, i FROM generate_series(0, 99) i;
+CREATE UNLOGGED TABLE unlogged AS SELECT * FROM t;
+CREATE TEMP TABLE temporary AS SELECT * FROM t;
+CREATE MATERIALIZED VIEW seen AS SELECT * FROM t;
+CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler;
+CREATE TABLE elsewhere USING other_heap AS SELECT * FROM t;
 VACUUM (FREEZE, ANALYZE);
 SET gpuscan.offload = force;
 
@@ -96,7 +101,8 @@ FROM (VALUES (1, 'inner, by one or several equalities, with further conditions',
     (4, 'EXISTS, IN', '{SELECT count(*) FROM t WHERE EXISTS (SELECT FROM u WHERE u.k = t.k),SELECT count(*) FROM t WHERE k IN (SELECT k FROM u)}'),
     (5, 'NOT EXISTS', '{SELECT count(*) FROM t WHERE NOT EXISTS (SELECT FROM u WHERE u.k = t.k)}'), (6, 'NOT IN', '{SELECT count(*) FROM t WHERE k NOT IN (SELECT k FROM u)}'),
     (7, 'without an equality', '{SELECT count(*) FROM t JOIN u ON t.k < u.k,"SELECT count(*) FROM t, u"}'), (8, 'with an aggregated subquery', '{SELECT count(*) FROM t JOIN (SELECT g AS h FROM u GROUP BY g) s ON t.g = s.h}'),
-    (9, 'partitioned tables', '{SELECT sum(v) FROM part}'), (10, 'subqueries that are evaluated per row', '{SELECT count(*) FROM t WHERE c_int4 > (SELECT max(u.c_int4) FROM u WHERE u.g = t.g)}'))
+    (9, 'partitioned, temporary, unlogged tables, materialized views', '{SELECT sum(v) FROM part,SELECT sum(k) FROM temporary,SELECT sum(k) FROM unlogged,SELECT sum(k) FROM seen}'),
+    (11, 'foreign tables, other access methods, catalogs: joined with other tables', '{SELECT count(*) FROM t JOIN elsewhere e USING (k),SELECT count(*) FROM t JOIN pg_attribute ON k = attnum}'), (12, '... by themselves', '{SELECT sum(k) FROM elsewhere,SELECT count(*) FROM pg_class}'), (10, 'subqueries that are evaluated per row', '{SELECT count(*) FROM t WHERE c_int4 > (SELECT max(u.c_int4) FROM u WHERE u.g = t.g)}'))
     v(n, label, queries) ORDER BY n;
 \echo
 \echo '| Aggregates, output | |'
@@ -107,6 +113,8 @@ FROM (VALUES (1, '`count`, FILTER, HAVING', '{SELECT count(*) FROM t,"SELECT g, 
     (5, 'DISTINCT aggregates', '{SELECT count(DISTINCT g) FROM t,"SELECT g, sum(DISTINCT c_int4) FROM t GROUP BY g"}'), (6, '`bool_and`, `bool_or`, `every`', '{SELECT bool_and(c_bool) FROM t,SELECT bool_or(c_bool) FROM t}'), (7, '`bit_and`, `bit_or`', '{SELECT bit_and(c_int4) FROM t}'),
     (8, '`stddev`, `variance`', '{SELECT stddev(c_float8) FROM t,SELECT variance(c_int4) FROM t}'), (9, '`corr`, `covar_pop`, `regr_slope`', '{"SELECT corr(c_float8, c_float8) FROM t"}'), (10, '`string_agg`, `array_agg`, ordered-set aggregates', '{"SELECT string_agg(c_text, '','') FROM t",SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY c_float8) FROM t}'),
     (11, 'GROUP BY expressions', '{"SELECT substring(c_text, 1, 2), count(*) FROM t GROUP BY 1","SELECT CASE WHEN g > 1 THEN ''a'' ELSE ''b'' END, count(*) FROM t GROUP BY 1"}'), (12, 'GROUPING SETS, ROLLUP, CUBE', '{"SELECT g, sum(k) FROM t GROUP BY ROLLUP (g)"}'), (13, 'SELECT DISTINCT', '{SELECT DISTINCT g FROM t}'),
-    (14, 'rows', '{"SELECT k, c_text FROM t WHERE g = 1"}'), (15, 'ORDER BY, LIMIT, window functions, set operations', '{"SELECT k FROM t ORDER BY c_int8 LIMIT 5","SELECT k, rank() OVER (ORDER BY g) FROM t",SELECT k FROM t UNION SELECT k FROM u}'))
+    (14, 'rows', '{"SELECT k, c_text FROM t WHERE g = 1"}'), (15, 'ORDER BY, LIMIT, window functions', '{"SELECT k FROM t ORDER BY c_int8 LIMIT 5","SELECT k, rank() OVER (ORDER BY g) FROM t"}'),
+    (16, 'UNION, INTERSECT, EXCEPT, each with and without ALL; aggregates over UNION ALL', '{SELECT k FROM t UNION SELECT k FROM u,SELECT k FROM t INTERSECT SELECT k FROM u,SELECT k FROM t EXCEPT ALL SELECT k FROM u,SELECT k FROM t UNION ALL SELECT k FROM u,SELECT sum(k) FROM (SELECT k FROM t UNION ALL SELECT k FROM u) x}'))
     v(n, label, queries) ORDER BY n;
 DROP SCHEMA coverage CASCADE;
+DROP ACCESS METHOD other_heap;

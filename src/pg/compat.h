@@ -263,3 +263,23 @@ inline bool path_is_disabled(const Path *) { return false; }
 #if PG_VERSION_NUM >= 180000
 #define F_REVERSE F_REVERSE_TEXT
 #endif
+
+// 18: expressions of a grouped query refer to the group keys by a range table entry of their own (commit 247dea89f76). Makes
+// them refer to what the keys are made of, as before; the entry stays, for nobody.
+#if PG_VERSION_NUM >= 180000
+inline void resolve_group_references(Query *query) {
+    if (!query->hasGroupRTE)
+        return;
+    query->targetList =
+        reinterpret_cast<List *>(flatten_group_exprs(nullptr, query, reinterpret_cast<Node *>(query->targetList)));
+    query->havingQual = flatten_group_exprs(nullptr, query, query->havingQual);
+    ListCell *cell;
+    foreach (cell, query->rtable) {
+        RangeTblEntry *entry = static_cast<RangeTblEntry *>(lfirst(cell));
+        if (entry->rtekind == RTE_GROUP)
+            entry->groupexprs = NIL;
+    }
+}
+#else
+inline void resolve_group_references(Query *) {}
+#endif

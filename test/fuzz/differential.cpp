@@ -1,7 +1,7 @@
 // Random queries, answered twice in one snapshot: by PostgreSQL and with gpuscan.offload = force.
 //
 // A seed decides everything: the tables (all supported types, many NULLs, edge values, text in three collations, a
-// column added later, a dropped one, one table that is temporary, one that is empty, tables with partitions and children),
+// column added later, a dropped one, tables that are temporary, unlogged or empty, tables with partitions and children),
 // the queries, and the writes, VACUUMs and DDL between them. Rows are compared as multisets (floats up to the order of their additions), errors by
 // SQLSTATE.
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
@@ -240,6 +240,7 @@ void make_tables(pg::Connection &c, FILE *script) {
                           {"fuzz.big", "TABLE", 4000, true, "RANGE (k)"},
                           {"fuzz.heirs", "TABLE", 300, true, "INHERITS"},
                           {"fuzz.one", "TABLE", 1, false, ""},
+                          {"fuzz.unlogged", "UNLOGGED TABLE", 600, false, ""},
                           {"pg_temp.tmp", "TEMP TABLE", 80, true, ""}};
     for (const Plan &plan : plans) {
         Table table{plan.name, plan.rows, true, all_columns()};
@@ -726,7 +727,10 @@ string from_item(const string &alias, Source *source, bool small) {
     case 2:
         return "(SELECT DISTINCT * FROM (" + select + ") x) " + alias;
     default:
-        return "(" + select + " UNION ALL " + select + " WHERE " + g.condition(1) + ") " + alias;
+        if (chance(50))
+            return "(" + select + " UNION ALL " + select + " WHERE " + g.condition(1) + ") " + alias;
+        return "(" + select + " WHERE " + g.condition(1) + " UNION ALL SELECT " + list + " FROM " + pick(tables).name +
+               " q) " + alias;
     }
 }
 
@@ -837,6 +841,37 @@ string from_where(Scope &scope) {
                  ("(SELECT max(y.k) FROM " + table.name + " y) > " + pick(scope.sources).alias + ".k");
     }
     return " FROM " + from + (where.empty() ? "" : " WHERE " + where);
+}
+
+// One of two or three parts of a set operation: some columns of a table, or expressions over them of the same types.
+string set_part(Scope &scope, const vector<string> &columns, const vector<string> &expressions) {
+    const Table &table = pick(tables);
+    scope.sources = {table_source(table, "q")};
+    Generator g{scope};
+    string list;
+    for (size_t i = 0; i < columns.size(); ++i)
+        list += (i ? ", " : "") + (chance(80) ? "q." + columns[i] : expressions[i]);
+    return "SELECT " + list + " FROM " + table.name + " q" + (chance(60) ? " WHERE " + g.condition(1 + roll(2)) : "");
+}
+
+string set_operation(Scope &scope) {
+    const vector<vector<const char *>> choices = {
+        {"k", "q.k + 1"}, {"j", "NULL::int8"}, {"b", "NOT q.b"},  {"i2", "q.i2"}, {"t", "upper(q.t)"}, {"d", "q.d"},
+        {"c", "q.c"},     {"n", "q.n"},        {"s2", "3::int2"}, {"u", "q.u"},   {"ts", "q.ts"},      {"f8", "q.f8"}};
+    vector<string> columns, expressions;
+    for (int i = 1 + roll(3); i > 0; --i) {
+        const vector<const char *> &choice = pick(choices);
+        columns.push_back(choice[0]);
+        expressions.push_back(choice[1]);
+    }
+    string sql = set_part(scope, columns, expressions);
+    for (int i = chance(75) ? 1 : 2; i > 0; --i) {
+        const string part = set_part(scope, columns, expressions);
+        const string operation =
+            pick({" UNION ", " UNION ", " UNION ALL ", " INTERSECT ", " INTERSECT ALL ", " EXCEPT ", " EXCEPT ALL "});
+        sql = chance(50) ? "(" + sql + ")" + operation + part : part + operation + "(" + sql + ")";
+    }
+    return sql;
 }
 
 string select_query(Scope &scope, bool grouped, bool one_row) {
@@ -951,7 +986,19 @@ Query random_query(bool prepared) {
         q.rows = true;
         return q;
     }
-    switch (roll(15)) {
+    switch (roll(17)) {
+    case 15:
+        q.sql = chance(75) ? set_operation(scope)
+                           : "SELECT count(*), max(s::text COLLATE \"C\") FROM (" + set_operation(scope) + ") s";
+        return q;
+    case 16: { // groups of a union
+        const string part = select_rows(scope);
+        q.sql = "SELECT o0::text, count(*), min(o0::text), max(o0::text COLLATE \"C\") FROM (" + part + " UNION ALL " +
+                part + ") s GROUP BY o0::text";
+        if (part.find(" AS o0") == string::npos)
+            q.sql = "SELECT count(*) FROM (" + part + " UNION ALL " + part + ") s";
+        return q;
+    }
     case 12: // only the first rows of a total order
         q.sql = "SELECT * FROM (" + select_query(scope, true, false) + ") s ORDER BY s::text LIMIT " + number(roll(6));
         return q;

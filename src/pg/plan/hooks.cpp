@@ -26,6 +26,7 @@
 #include "pg/plan/refusal.h"
 #include "pg/plan/refusal_state.h"
 #include "pg/plan/rows_path.h"
+#include "pg/plan/set_operations.h"
 
 namespace gpuscan {
 
@@ -175,8 +176,17 @@ static bool is_updatable(const PlannerInfo *root) {
     return true;
 }
 
+// One of several tables that a UNION ALL makes one relation of? (Members that are more than a table are query levels.)
+static bool is_union_member(const PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte) {
+    if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL || rte->rtekind != RTE_RELATION)
+        return false;
+    const AppendRelInfo *info = root->append_rel_array[rel->relid];
+    return planner_rt_fetch(info->parent_relid, const_cast<PlannerInfo *>(root))->rtekind == RTE_SUBQUERY;
+}
+
 static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
-    const bool topmost = is_topmost(root, rel), force = topmost && guc_offload == OFFLOAD_FORCE;
+    const bool topmost = is_topmost(root, rel);
+    const bool force = (topmost || rel->reloptkind == RELOPT_OTHER_MEMBER_REL) && guc_offload == OFFLOAD_FORCE;
     if (not_worth_a_look(rel) || is_dummy_rel(rel))
         return;
     CandidateTable *candidates = candidates_of(root);
@@ -210,22 +220,56 @@ struct PlannerCall {
     ParamListInfo params;
 };
 
+// Ways to write a query otherwise, in the order in which they are tried.
+struct Rewriting {
+    bool (*wanted)(const Query *);
+    bool (*rewrite)(Query *); // in place; false: nothing was changed
+};
+
+// Another order of float additions is not wanted by everybody.
+static bool wants_joins(const Query *query) {
+    return guc_decorrelate && !guc_exact_float && may_have_subqueries(query);
+}
+
+static const Rewriting rewritings[] = {{wants_joins, decorrelate}, {may_have_set_operations, spread_set_operations}};
+
 struct PlanAttempt {
+    unsigned rewritten; // by which of the rewritings
     PlannedStmt *plan;
     int device_nodes;
     RefusalState refusals;
 };
 
-// One call of the planner, or of `rewrite` before it, with a state of its own. False: rewrite has found nothing to do.
-static bool run_planner(Query *parse, const PlannerCall *call, bool (*rewrite)(Query *), PlannerState *state,
-                        PlanAttempt *result) {
+// A subquery that is computed as a whole, or as a set, may need a temporary file where one row's share, or PostgreSQL's way,
+// did not.
+static unsigned wanted_rewritings(const Query *query) {
+    unsigned wanted = 0;
+    if (temp_file_limit >= 0)
+        return wanted;
+    for (unsigned i = 0; i < lengthof(rewritings); ++i)
+        wanted |= rewritings[i].wanted(query) ? 1u << i : 0;
+    return wanted;
+}
+
+// False: the last of them has found nothing to do.
+static bool rewrite(Query *query, unsigned which) {
+    bool changed = true;
+    for (unsigned i = 0; i < lengthof(rewritings); ++i)
+        if (which >> i & 1)
+            changed = rewritings[i].rewrite(query);
+    return changed;
+}
+
+// Plans the query, rewritten as `result` says, with planner state and refusals of its own. False: there is nothing to
+// rewrite.
+static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *state, PlanAttempt *result) {
     PlannerState *outer = current;
     RefusalState *outer_refusals = refusals_begin(&result->refusals);
     const int nodes = planned_nodes;
     current = state;
     PG_TRY();
     {
-        if (rewrite == nullptr || rewrite(parse))
+        if (rewrite(parse, result->rewritten))
             result->plan = previous_planner_hook != nullptr
                                ? previous_planner_hook(parse, call->query_string, call->options, call->params)
                                : standard_planner(parse, call->query_string, call->options, call->params);
@@ -266,31 +310,37 @@ static bool ends_in_scan(const Plan *plan) {
     }
 }
 
-static void attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
+static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
     PlannerState state{NIL, CurrentMemoryContext, enabled, is_cursor(call), device_setup_cost(1, 0)};
     result->refusals.held = held;
-    run_planner(parse, call, nullptr, &state, result);
+    return run_planner(parse, call, &state, result);
 }
 
-// The statement with its subqueries as joins, unless the plan as written costs less than a device needs to begin.
-static bool plan_as_joins(Query *copy, const PlannerCall *call, PlanAttempt *as_written, PlanAttempt *result) {
-    PlannerState state{NIL, CurrentMemoryContext, true, is_cursor(call), device_setup_cost(1, 0)};
-    if (guc_offload == OFFLOAD_AUTO && as_written->plan->planTree->total_cost < state.start)
+static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
+    if (rewritten->device_nodes == 0)
         return false;
-    if (state.cursor && ends_in_scan(as_written->plan->planTree))
-        return false;
-    result->refusals.held = true;
-    if (run_planner(copy, call, decorrelate, &state, result))
-        return true;
-    refusals_release(&result->refusals);
-    return false;
+    return guc_offload == OFFLOAD_FORCE || rewritten->plan->planTree->total_cost < best->plan->planTree->total_cost;
 }
 
-static bool is_better(const PlanAttempt *as_joins, const PlanAttempt *as_written) {
-    if (as_joins->device_nodes == 0)
-        return false;
-    return guc_offload == OFFLOAD_FORCE ||
-           as_joins->plan->planTree->total_cost < as_written->plan->planTree->total_cost;
+// The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
+// have paid. A plan that costs less than a device needs to begin stays.
+static PlannedStmt *best_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAttempt *best) {
+    const Cost start = device_setup_cost(1, 0);
+    for (unsigned i = 0; i < lengthof(rewritings); ++i) {
+        const Plan *plan = best->plan->planTree;
+        if (!(wanted >> i & 1) || (guc_offload == OFFLOAD_AUTO && plan->total_cost < start) ||
+            (is_cursor(call) && ends_in_scan(plan)))
+            continue;
+        PlanAttempt next{};
+        next.rewritten = best->rewritten | 1u << i;
+        Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
+        if (!attempt(copy, call, true, true, &next))
+            refusals_release(&next.refusals);
+        else if (is_better(&next, best))
+            *best = next;
+    }
+    refusals_release(&best->refusals);
+    return best->plan;
 }
 
 // ---- the hooks, which PostgreSQL calls by pointer ----
@@ -300,25 +350,23 @@ extern "C" {
 static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
     const PlannerCall call{query_string, options, params};
     const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
-    // Planning scribbles on its query. Another order of float additions is not wanted by everybody, and a subquery that
-    // is computed as a whole may need a temporary file where one row's share did not.
-    Query *copy = nullptr;
-    if (enabled && guc_decorrelate && !guc_exact_float && temp_file_limit < 0 && may_have_subqueries(parse))
-        copy = static_cast<Query *>(copyObject(parse));
+    const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
     PlanAttempt as_written{};
-    attempt(parse, &call, enabled, copy != nullptr, &as_written);
-    if (copy == nullptr)
+    if (wanted == 0) {
+        attempt(parse, &call, enabled, false, &as_written);
         return as_written.plan;
-    PlanAttempt as_joins{};
-    bool better = plan_as_joins(copy, &call, &as_written, &as_joins) && is_better(&as_joins, &as_written);
-    refusals_release(better ? &as_joins.refusals : &as_written.refusals);
-    return better ? as_joins.plan : as_written.plan;
+    }
+    // Planning scribbles on its query.
+    const Query *query = static_cast<const Query *>(copyObject(parse));
+    attempt(parse, &call, true, true, &as_written);
+    return best_plan(query, &call, wanted, &as_written);
 }
 
 static void gpuscan_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
     if (previous_rel_hook != nullptr)
         previous_rel_hook(root, rel, rti, rte);
-    if (rel->reloptkind == RELOPT_BASEREL && is_end_of_scans(root, rel) && is_wanted(root, rel))
+    const bool end = rel->reloptkind == RELOPT_BASEREL ? is_end_of_scans(root, rel) : is_union_member(root, rel, rte);
+    if (end && is_wanted(root, rel))
         consider_rows(root, rel);
 }
 

@@ -3,7 +3,8 @@
 // The path belongs to the base or join relation itself, so that anything may stand above it: a sort, a window function, an
 // aggregate that no device knows, a join that no device can do, INSERT. It delivers the relation's own target list, plain
 // columns; the node's projection evaluates what the query makes of them, volatile functions included. The fallback is the
-// relation's cheapest plan of PostgreSQL's, which delivers just the same columns.
+// relation's cheapest plan of PostgreSQL's, which delivers just the same columns. (A table that is a part of UNION ALL has
+// expressions in its target list. They are the node's projection as well, and the fallback delivers the columns below them.)
 //
 // Everything that the device has to say is known before the first row is shown (see exec/rows.cpp), so all of the
 // device's work is start-up cost, and what remains is to make tuples of it.
@@ -49,6 +50,20 @@ static Path *gathered(PlannerInfo *root, RelOptInfo *rel) {
     if (partial == nullptr)
         return nullptr;
     return reinterpret_cast<Path *>(create_gather_path(root, rel, partial, rel->reltarget, nullptr, &rel->rows));
+}
+
+// A scan of one table, as expressions over its columns are wanted: delivers the columns.
+static Path *fallback_of_columns(PlannerInfo *root, RelOptInfo *rel, List *columns) {
+    const Path *best = cheapest(rel->pathlist);
+    if (best == nullptr || (!IsA(best, Path) && !IsA(best, IndexPath) && !IsA(best, BitmapHeapPath)))
+        return nullptr;
+    Path *copy = copy_of_path(best);
+    copy->pathtarget = create_empty_pathtarget();
+    ListCell *cell;
+    foreach (cell, columns)
+        add_column_to_pathtarget(copy->pathtarget, static_cast<Expr *>(lfirst(cell)), 0);
+    set_pathtarget_cost_width(root, copy->pathtarget);
+    return copy;
 }
 
 static Path *fallback_path(PlannerInfo *root, RelOptInfo *rel) {
@@ -187,6 +202,33 @@ static void set_costs(const Candidate *candidate, const Fragment *rehearsal, dou
 
 // ---- the path ----
 
+static bool has_expressions(const RelOptInfo *rel) {
+    ListCell *cell;
+    foreach (cell, rel->reltarget->exprs)
+        if (!IsA(lfirst(cell), Var))
+            return rel->reloptkind == RELOPT_OTHER_MEMBER_REL;
+    return false;
+}
+
+// The columns that expressions in the target list of a part of UNION ALL are made of.
+static bool columns_below(const RelOptInfo *rel, List **columns) {
+    const char *reason = nullptr;
+    Node *exprs = reinterpret_cast<Node *>(rel->reltarget->exprs);
+    if (find_unfit(exprs, &reason))
+        return refuse("%s", reason);
+    if (contain_subplans(exprs))
+        return refuse("a subquery in a part of UNION ALL");
+    ListCell *cell;
+    *columns = NIL;
+    foreach (cell,
+             pull_var_clause(exprs, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS)) {
+        if (!IsA(lfirst(cell), Var))
+            return refuse("a value that an outer join computes");
+        *columns = list_append_unique(*columns, lfirst(cell));
+    }
+    return true;
+}
+
 bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, bool force) {
     if (candidate->joins == NIL && !candidate->main->is_relation)
         return false;
@@ -198,6 +240,9 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         return refuse("no table that a device could read");
     blueprint->delivers_rows = true;
     blueprint->columns = rel->reltarget->exprs;
+    const bool expressions = has_expressions(rel);
+    if (expressions && !columns_below(rel, &blueprint->columns))
+        return false;
     blueprint->limit = rows_wanted(root, rel);
     const Fragment *rehearsal = assemble(blueprint, false);
     if (rehearsal == nullptr)
@@ -206,7 +251,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     if (!text_work(root, rehearsal, &texts) && !force)
         return false;
     texts.shown = 0; // counted by the rows
-    Path *fallback = fallback_path(root, rel);
+    Path *fallback = expressions ? fallback_of_columns(root, rel, blueprint->columns) : fallback_path(root, rel);
     if (fallback == nullptr)
         return refuse("no plan of PostgreSQL's that could take over");
 
