@@ -72,6 +72,9 @@ SELECT rpad(c, 44) || ' ' || check_shape(q) || ', groups: ' || regexp_replace(gr
 SELECT check_shape('SELECT count(*) FROM i x, o WHERE x.k = o.id AND o.id < 9 AND x.n < (SELECT avg(n) FROM i WHERE i.k = x.k)');
 SELECT check_shape('SELECT count(*) FROM i x, o WHERE x.k = o.id AND o.id < 9 AND x.n < 1 / (SELECT coalesce(max(v), 0) FROM i WHERE i.k = x.k)');
 SELECT check_shape('SELECT count(*) FROM i x LEFT JOIN o ON x.k = o.id WHERE o.id < 9 AND x.n < (SELECT avg(n) FROM i WHERE i.k = o.id)');
+-- ... but not what queries further out ask
+SELECT check_shapes('SELECT few.k, x FROM few, LATERAL (SELECT %s AS x FROM o WHERE o.k = few.k AND o.g = 2) y', '{(SELECT max(v) FROM i WHERE i.k = o.k), (SELECT count(*) FROM i WHERE i.k = o.k), EXISTS (SELECT FROM i WHERE i.k = o.k)}');
+SELECT check_shape('SELECT k, ARRAY(SELECT (SELECT max(v) FROM i WHERE i.k = o.k) FROM o WHERE o.k = few.k AND o.id > 20) FROM few');
 
 -- errors: those of the rows that are asked for, no others
 INSERT INTO i (id, k, g, v) VALUES (9001, 9001, 0, 0), (9002, 9002, 0, 2147483647), (9003, 9002, 0, 2147483647);

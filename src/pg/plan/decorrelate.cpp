@@ -338,9 +338,9 @@ static List *equal_columns(const Level *level, Var *column, Oid equality) {
         before = list_length(columns);
         ListCell *cell;
         foreach (cell, level->conjuncts) {
-            const OpExpr *conjunct = static_cast<const OpExpr *>(lfirst(cell));
-            if (!IsA(conjunct, OpExpr) || conjunct->opno != equality || !IsA(linitial(conjunct->args), Var) ||
-                !IsA(lsecond(conjunct->args), Var))
+            OpExpr *conjunct = static_cast<OpExpr *>(lfirst(cell));
+            if (!IsA(conjunct, OpExpr) || conjunct->opno != equality || levels_of(conjunct) != own_columns ||
+                !IsA(linitial(conjunct->args), Var) || !IsA(lsecond(conjunct->args), Var))
                 continue;
             void *left = linitial(conjunct->args), *right = lsecond(conjunct->args);
             if (list_member(columns, left))
