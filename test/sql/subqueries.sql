@@ -89,6 +89,10 @@ SELECT check_shape('SELECT id FROM o WHERE (SELECT n FROM i WHERE i.k = o.k) > 3
 SELECT check_shapes('SELECT id FROM o WHERE %s', '{false AND v = 1 / 0 AND n < (SELECT max(n) FROM i WHERE i.k = o.k), n < (SELECT max(n) FROM i WHERE false AND v = 1 / 0 AND i.k = o.k), v < 3 OR EXISTS (SELECT FROM i WHERE false AND v = 1 / 0 AND i.k = o.k)}');
 SELECT check_shape('SELECT id FROM o WHERE (SELECT n FROM i WHERE i.id = o.id) > 3');
 
+CREATE TYPE pair AS (a int, p point);
+CREATE TABLE pairs AS SELECT 1 AS k, 2 AS v, '(3,"(4,5)")'::pair AS x;
+VACUUM (ANALYZE) pairs;
+SELECT check_shapes('SELECT id FROM o WHERE z > 99 AND v < (SELECT max(v) FROM pairs WHERE pairs.k = o.k AND %s)', '{"x <> ''(3,\"(4,5)\")''::pair", "ARRAY[x] < ARRAY[x]", "v > 1"}');
 -- NOT IN: NULLs on both sides, empty lists
 SELECT check_shapes('SELECT id, k FROM o WHERE k NOT IN (%s)', '{SELECT k FROM i, SELECT k FROM few, SELECT m FROM few, SELECT k FROM one_null, SELECT k FROM no, SELECT k FROM few WHERE k IS NOT NULL, SELECT k FROM few WHERE m > 99, SELECT g FROM i WHERE v > 10, SELECT k8 FROM i WHERE g = 1, SELECT k FROM few WHERE few.m = o.g, SELECT m / (m - 1) FROM few, SELECT max(m) FROM few, "VALUES (1), (NULL)", SELECT m FROM few LIMIT 2, SELECT k + 1 FROM few}');
 SELECT check_shapes('SELECT id, k FROM o WHERE %s', '{g NOT IN (SELECT m FROM few), g NOT IN (SELECT k FROM few), NOT g IN (SELECT m FROM few), NOT (k IN (SELECT m FROM few)), k + 1 NOT IN (SELECT m FROM few), "(k, g) NOT IN (SELECT k, m FROM few)", "k <> ALL (SELECT m FROM few)", s NOT IN (SELECT s FROM i WHERE g = 2), n NOT IN (SELECT n FROM i), g NOT IN (SELECT m FROM few) AND k NOT IN (SELECT g FROM i WHERE v > 3), g NOT IN (SELECT m FROM few) OR v > 10, k IS NULL AND k NOT IN (SELECT k FROM no), NULL NOT IN (SELECT k FROM no), NULL NOT IN (SELECT m FROM few)}');

@@ -144,18 +144,26 @@ static bool is_plain_column(const Query *query, const Var *var) {
     }
 }
 
-// Comparisons of the B-tree kind, of types whose order is just computed. Texts need to know by which collation.
+// Is a type's order just computed? Texts need to know by which collation; what people define, a row among others, may have
+// fields without one.
+static bool is_ordered(Oid type, Oid collation) {
+    Oid base = getBaseType(type), element = get_element_type(base);
+    if (OidIsValid(element))
+        base = getBaseType(element);
+    SqlKind kind = sql_kind(base);
+    if (kind == SqlKind::None || (is_text_kind(kind) && !OidIsValid(collation)))
+        return false;
+    return kind == SqlKind::Enum || (base < FirstNormalObjectId && !type_is_rowtype(base));
+}
+
+// Comparisons of the B-tree kind.
 static bool is_comparison(Oid opno, List *args, Oid collation) {
     if (opno >= FirstNormalObjectId)
         return false;
     ListCell *cell;
-    foreach (cell, args) {
-        Oid type = exprType(static_cast<Node *>(lfirst(cell)));
-        Oid element = get_element_type(type);
-        SqlKind kind = sql_kind(OidIsValid(element) ? element : type);
-        if (kind == SqlKind::None || (is_text_kind(kind) && !OidIsValid(collation)))
+    foreach (cell, args)
+        if (!is_ordered(exprType(static_cast<Node *>(lfirst(cell))), collation))
             return false;
-    }
     return is_ordering_operator(opno);
 }
 
@@ -230,9 +238,7 @@ static bool finds_harm(Node *node, void *context) {
             return true;
         break;
     case T_MinMaxExpr:
-        if (sql_kind(exprType(node)) == SqlKind::None ||
-            (is_text_kind(sql_kind(exprType(node))) &&
-             !OidIsValid(reinterpret_cast<const MinMaxExpr *>(node)->inputcollid)))
+        if (!is_ordered(exprType(node), reinterpret_cast<const MinMaxExpr *>(node)->inputcollid))
             return true;
         break;
     case T_Const:
