@@ -3,9 +3,13 @@
 // Many jobs run at once (a window of every feeding process), each in a lane of its own, and share the link. So a job is few
 // calls of the driver: one copy takes its descriptions to memory that the lane keeps, one copy brings the results back.
 // (Pages that are not in the registered pool are copied first.) It runs in slices of pages.
-// Pages with texts that a mirror does not have come back as missed; the host adds the texts to the dictionaries, brings
-// the mirrors up to date and decodes those pages again. After the first windows of a column everything is found at once.
-// A page may change meanwhile, so the number of rounds is bounded: what is still missed then is Broken.
+// Texts that a mirror does not have are listed by the kernel; the host asks the dictionaries for their codes, which number
+// them if they are new, and a second kernel puts the codes into the rows. So a column of unique texts costs little more than
+// the host's part, and needs no mirror: it would be as long as the column, and have nothing that is asked for again. A mirror
+// is brought up to date when texts that the dictionary had were missing in it as often as it has entries, so that all its
+// updates together cost no more than what was missed.
+// Where the list was too short, the rest of the pages comes back as missed and is decoded again, with mirrors that are up to
+// date. A page may change meanwhile, so the number of rounds is bounded: what is still missed then is Broken.
 #include "cuda/decode.hpp"
 
 #include <algorithm>
@@ -15,18 +19,21 @@
 #include "cuda/decode.cuh"
 #include "engine/device.hpp"
 #include "engine/dictionary.hpp"
+#include "engine/text_hash.hpp"
 
 namespace gpuscan::cuda {
 
 namespace {
 
 constexpr uint32_t miss_room = 1u << 18;
+constexpr size_t texts_at_once = 1u << 14;
+constexpr size_t read_ahead = 16;
 constexpr int max_idle_rounds = 4;         // rounds in which no dictionary grew
 constexpr uint32_t first_slice = 1u << 15; // pages per launch: 256 MB, 5 ms over the link
 
 // ---- mirrors -----------------------------------------------------------------------------------------------------
 
-// The dictionary's entries in device memory; a decode that runs keeps the buffers it was started with. Places and bytes are
+// Entries of the dictionary, from the first on, in device memory; a decode that runs keeps the buffers it was started with. Places and bytes are
 // appended to, and replaced when they are full. Slots are replaced every time: a kernel with the old places and bytes must
 // not find a code that lies behind their end.
 class Mirror : public Dictionary::DeviceMirror {
@@ -36,12 +43,23 @@ class Mirror : public Dictionary::DeviceMirror {
         uint64_t mask = 0;
     };
 
-    // Brings the mirror up to the dictionary's present size; the copies are queued in `lane`, and waited for.
-    View update(Lane &lane, const Dictionary &dictionary) {
+    // The mirror, brought up to the dictionary's present size if that is worth it, or `wanted`; the copies are queued in
+    // `lane`, and waited for.
+    View view(Lane &lane, const Dictionary &dictionary, bool wanted) {
         std::lock_guard<std::mutex> lock(mutex_);
-        const uint32_t size = dictionary.size();
-        if (view_.slots && size == mirrored_)
-            return view_;
+        if (!view_.slots || (mirrored_ < dictionary.size() && (wanted || missed_ >= dictionary.size())))
+            update(lane, dictionary, view_.slots ? dictionary.size() : 0);
+        return view_;
+    }
+
+    // So many texts were missing here that the dictionary had.
+    void note_missed(uint64_t count) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        missed_ += count;
+    }
+
+  private:
+    void update(Lane &lane, const Dictionary &dictionary, uint32_t size) {
         std::vector<uint64_t> places;
         std::vector<uint8_t> text;
         hashes_.resize(mirrored_); // (an exception may have left more)
@@ -71,10 +89,9 @@ class Mirror : public Dictionary::DeviceMirror {
         view_ = next;
         bytes_ += text.size();
         mirrored_ = size;
-        return view_;
+        missed_ = 0;
     }
 
-  private:
     static uint64_t slots_for(uint64_t entries) {
         uint64_t slots = 256;
         while (slots < 2 * entries)
@@ -113,6 +130,7 @@ class Mirror : public Dictionary::DeviceMirror {
     std::mutex mutex_;
     View view_;
     uint32_t mirrored_ = 0;
+    uint64_t missed_ = 0; // texts of the dictionary that were missing since the last update
     size_t bytes_ = 0;
     std::vector<uint64_t> hashes_;
     std::vector<uint64_t> host_slots_;
@@ -191,16 +209,18 @@ class Job {
 
   private:
     void work() {
+        numbered_.resize(job_.columns.size());
         module_ = state_.kernels->get(decode_source, cancel_, nullptr);
         function_ = module_->function("decode_pages");
         describe_columns();
         describe_pages();
         plan_memory();
         std::vector<decoding::Page> todo = pages_;
-        for (int idle = 0; !todo.empty();) {
-            update_mirrors();
+        bool again = false;
+        for (int idle = 0; !todo.empty(); again = true) {
+            find_mirrors(again);
             decode(todo);
-            const bool grew = intern_misses();
+            const bool grew = number_misses();
             idle = grew ? 0 : idle + 1;
             todo.clear();
             for (const decoding::Page &page : pages_) {
@@ -219,6 +239,8 @@ class Job {
         }
         for (size_t i = 0; i < status_.size(); ++i)
             result_.pages[i] = static_cast<PageStatus>(status_[i]);
+        for (size_t c = 0; c < numbered_.size(); ++c)
+            result_.columns[c].merge(numbered_[c]);
     }
 
     // Groups the columns into walks over one list of attributes each, longest first.
@@ -334,13 +356,13 @@ class Job {
                 page.bytes = static_cast<const uint8_t *>(copied_->data) + copy++ * page_size;
     }
 
-    void update_mirrors() {
+    void find_mirrors(bool up_to_date) {
         views_.clear();
         for (decoding::Column &column : columns_) {
             Dictionary *const dictionary = job_.columns[column.index].dictionary;
             if (!is_coded(static_cast<Codec>(column.codec)))
                 continue;
-            const Mirror::View view = mirror_of(*dictionary)->update(*lane_, *dictionary);
+            const Mirror::View view = mirror_of(*dictionary)->view(*lane_, *dictionary, up_to_date);
             column.mirror.slots = static_cast<const uint64_t *>(view.slots->data);
             column.mirror.places = static_cast<const uint64_t *>(view.places->data);
             column.mirror.bytes = static_cast<const uint8_t *>(view.bytes->data);
@@ -463,39 +485,97 @@ class Job {
         return *piece;
     }
 
-    // Adds the listed texts to the dictionaries. True when one of them grew.
-    bool intern_misses() {
-        const uint64_t count = std::min<uint64_t>(nmisses_, miss_room_);
+    // Has the listed texts numbered and their codes put into the rows. True when a dictionary grew.
+    bool number_misses() {
+        const size_t count = std::min<size_t>(nmisses_, miss_room_);
         if (count == 0)
             return false;
         PinnedMemory::Piece &piece = result_piece(miss_piece_, miss_room_ * sizeof(decoding::Miss));
         lane_->copy_out(piece.data, address_of(*misses_), count * sizeof(decoding::Miss));
         lane_->wait(cancel_);
         const decoding::Miss *const misses = static_cast<const decoding::Miss *>(piece.data);
-        bool grew = false;
-        for (uint64_t i = 0; i < count; ++i) {
+        std::vector<std::vector<uint32_t>> by_column(job_.columns.size());
+        for (size_t i = 0; i < count; ++i) {
             const decoding::Miss &miss = misses[i];
-            if (miss.page >= job_.pages.size() || miss.column >= job_.columns.size() ||
-                static_cast<uint32_t>(miss.offset) + miss.length > page_size)
-                continue;
-            if ((i & 4095) == 0 && cancel_ && cancel_->load(std::memory_order_relaxed))
-                throw Cancelled();
-            Dictionary &dictionary = *job_.columns[miss.column].dictionary;
-            const uint32_t before = dictionary.size();
-            // Copied: the page may change between the dictionary's look and its copy, and an entry that stands under
-            // another text's hash would be found by some and not by others: two codes for one text.
-            const std::string text(reinterpret_cast<const char *>(job_.pages[miss.page].page) + miss.offset,
-                                   miss.length);
-            const uint32_t code = dictionary.intern(text);
-            if (code == Dictionary::full) {
+            if (miss.page < job_.pages.size() && miss.column < by_column.size() &&
+                static_cast<size_t>(miss.offset) + miss.length <= page_size &&
+                (status_[miss.page] == decoding::status_ok || status_[miss.page] == decoding::status_missed))
+                by_column[miss.column].push_back(static_cast<uint32_t>(i));
+        }
+        std::vector<decoding::Code> codes;
+        codes.reserve(count);
+        bool grew = false;
+        for (size_t c = 0; c < by_column.size(); ++c)
+            for (size_t i = 0; i < by_column[c].size(); i += texts_at_once)
+                grew |=
+                    number(c, misses, by_column[c].data() + i, std::min(texts_at_once, by_column[c].size() - i), codes);
+        put_codes(codes);
+        return grew;
+    }
+
+    // Some of one column.
+    bool number(size_t c, const decoding::Miss *misses, const uint32_t *which, size_t count,
+                std::vector<decoding::Code> &codes) {
+        if (cancel_ && cancel_->load(std::memory_order_relaxed))
+            throw Cancelled();
+        // Copied: the page may change between the dictionary's look and its copy, and an entry that stands under another
+        // text's hash would be found by some and not by others: two codes for one text.
+        std::vector<char> bytes;
+        std::vector<Dictionary::Text> texts(count);
+        auto at = [&](size_t i) {
+            return reinterpret_cast<const char *>(job_.pages[misses[which[i]].page].page) + misses[which[i]].offset;
+        };
+        for (size_t i = 0; i < count; ++i) {
+            if (i + read_ahead < count)
+                __builtin_prefetch(at(i + read_ahead));
+            texts[i].length = misses[which[i]].length;
+            bytes.insert(bytes.end(), at(i), at(i) + texts[i].length);
+        }
+        const char *text = bytes.data();
+        for (Dictionary::Text &t : texts) {
+            t.data = text;
+            t.hash = gpuscan::text_hash(text, t.length);
+            text += t.length;
+        }
+        Dictionary &dictionary = *job_.columns[c].dictionary;
+        const uint32_t before = dictionary.size();
+        dictionary.intern_many(texts.data(), count);
+        const uint32_t added = dictionary.size() - before; // by others too
+        mirror_of(dictionary)->note_missed(count - std::min<size_t>(added, count));
+        ColumnStats &stats = numbered_[c];
+        uint32_t *const values = static_cast<uint32_t *>(job_.columns[c].values->data);
+        for (size_t i = 0; i < count; ++i) {
+            const decoding::Miss &miss = misses[which[i]];
+            if (texts[i].code == Dictionary::full) {
                 result_.dictionary_full = true;
-                if (status_[miss.page] == decoding::status_missed)
+                if (status_[miss.page] == decoding::status_ok || status_[miss.page] == decoding::status_missed)
                     give_up(pages_[miss.page], decoding::status_unrepresentable);
                 continue;
             }
-            grew = grew || code >= before;
+            stats.any_value = true;
+            stats.min = std::min<int64_t>(stats.min, texts[i].code);
+            stats.max = std::max<int64_t>(stats.max, texts[i].code);
+            codes.push_back({values + miss.row, texts[i].code, 0});
         }
-        return grew;
+        return added > 0;
+    }
+
+    // Rows of a miss are rows of its page: the kernel has written them already.
+    void put_codes(const std::vector<decoding::Code> &codes) {
+        if (codes.empty())
+            return;
+        const size_t bytes = codes.size() * sizeof(decoding::Code);
+        if (!codes_ || codes_->size < bytes)
+            codes_ = state_.memory->allocate(std::max(bytes, miss_room_ * sizeof(decoding::Code) / 4));
+        lane_->copy_in(address_of(*codes_), memcpy(lane_->stage(bytes).data, codes.data(), bytes), bytes);
+        decoding::PutArgument a{};
+        a.codes = static_cast<const decoding::Code *>(codes_->data);
+        a.count = static_cast<uint32_t>(codes.size());
+        const CUfunction function = module_->function("put_codes");
+        const unsigned blocks = (a.count + decoding::threads - 1) / decoding::threads;
+        lane_->launch(function, std::min(blocks, state_.full_grid(function, decoding::threads, 0)), decoding::threads,
+                      0, &a);
+        lane_->wait(cancel_);
     }
 
     void give_up(decoding::Page page, uint8_t status) {
@@ -514,8 +594,9 @@ class Job {
     std::vector<decoding::Column> columns_;
     std::vector<decoding::Attribute> attributes_;
     std::vector<uint8_t> status_;
-    std::vector<Mirror::View> views_; // keeps the buffers that the kernel reads
-    BufferRef copied_, misses_;
+    std::vector<Mirror::View> views_;   // keeps the buffers that the kernel reads
+    std::vector<ColumnStats> numbered_; // bounds of the codes that the host has put into rows, by column
+    BufferRef copied_, misses_, codes_;
     Place count_at_, stats_at_, status_at_, pages_at_, masks_at_, walks_at_, columns_at_, attributes_at_;
     size_t results_size_ = 0, size_ = 0;
     CUdeviceptr memory_ = 0; // the lane's

@@ -7,8 +7,9 @@
 // pages a second at best, which leaves a block several hundred microseconds per page: simple code is fast enough.
 //
 // A page fails as a whole, with the status of its first failing row, and leaves NULL in all its rows. Text becomes codes
-// by a hash table that mirrors the column's dictionary; texts that are not in it are listed for the host, which adds
-// them and sends the page again. Writes stay within rows [row_start, row_start + ntuples) whatever the page says.
+// by a hash table that mirrors the column's dictionary; texts that are not in it are listed for the host, which numbers
+// them and has their codes put into the rows (put_codes). Only where the list was full the page is decoded again. Writes
+// stay within rows [row_start, row_start + ntuples) whatever the page says.
 //
 // The structures are filled by the host (cuda/decode.cpp includes this file too).
 #pragma once
@@ -75,7 +76,18 @@ struct Mask {
 struct Miss {
     uint32_t page, column;
     uint16_t offset, length;
-    uint32_t unused;
+    uint32_t row;
+};
+
+// The code of such a text and where it goes.
+struct Code {
+    uint32_t *to;
+    uint32_t code, unused;
+};
+
+struct PutArgument {
+    const Code *codes;
+    uint32_t count, unused;
 };
 
 struct Argument {
@@ -273,16 +285,17 @@ __device__ __forceinline__ uint8_t put_value(const Argument &a, const Page &p, S
         note(s, code);
         return status_ok;
     }
-    put(c, row, 0, 0, true);
-    shared.missed = 1;
+    put(c, row, 0, 0, false);
     const uint32_t at = atomicAdd(a.nmisses, 1u);
-    if (at < a.miss_room) {
+    if (at >= a.miss_room) {
+        shared.missed = 1;
+    } else {
         Miss miss;
         miss.page = p.number;
         miss.column = c.index;
         miss.offset = (uint16_t)start;
         miss.length = (uint16_t)length;
-        miss.unused = 0;
+        miss.row = row;
         a.misses[at] = miss;
     }
     return status_ok;
@@ -425,6 +438,11 @@ extern "C" __global__ void __launch_bounds__(128) decode_pages(const Argument a)
             atomicMax((long long *)&a.stats[c].max, (long long)stats[c].max);
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(128) put_codes(const PutArgument a) {
+    for (uint32_t i = blockIdx.x * threads + threadIdx.x; i < a.count; i += gridDim.x * threads)
+        *a.codes[i].to = a.codes[i].code;
 }
 
 #endif

@@ -61,7 +61,8 @@ class CachedRelation {
     }
 };
 
-Cache::Cache(Device &device, size_t budget) : device_(device), budget_(budget) {}
+Cache::Cache(Device &device, size_t budget)
+    : device_(device), budget_(budget), dictionary_bytes_(dictionary_limit(budget, false)) {}
 Cache::~Cache() = default;
 
 // ---- finding things ---------------------------------------------------------------------------------------------
@@ -77,9 +78,9 @@ RelationRef Cache::relation(const RelationFile &file, const std::string &path) {
     return found;
 }
 
-std::unique_ptr<Dictionary> Cache::new_dictionary() const {
-    const DictionaryLimits limits = dictionary_limits(device_.info().memory_limit);
-    return std::make_unique<Dictionary>(limits.entries, limits.bytes);
+std::shared_ptr<Dictionary> Cache::new_dictionary() const {
+    return std::make_shared<Dictionary>(Dictionary::most_entries, dictionary_bytes_.load(std::memory_order_relaxed),
+                                        dictionaries_counted_.load(std::memory_order_relaxed) ? used_ : nullptr);
 }
 
 // Under the mutex.
@@ -331,6 +332,11 @@ void Cache::erase_column(Chunk &chunk, uint32_t column) {
 void Cache::set_budget(size_t bytes) {
     budget_.store(bytes, std::memory_order_relaxed);
     make_room_for(0, UINT64_MAX, nullptr);
+}
+
+void Cache::set_dictionaries(size_t most_bytes, bool counted) {
+    dictionary_bytes_.store(most_bytes, std::memory_order_relaxed);
+    dictionaries_counted_.store(counted, std::memory_order_relaxed);
 }
 
 // Takes the relation out of the cache; its memory goes with its last user, at the earliest with the caller's reference.

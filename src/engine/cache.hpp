@@ -58,7 +58,7 @@ class Cache {
     Cache &operator=(const Cache &) = delete;
 
     // ---- finding things ----
-    std::unique_ptr<Dictionary> new_dictionary() const;
+    std::shared_ptr<Dictionary> new_dictionary() const;
     RelationRef relation(const RelationFile &file, const std::string &path);
     // `dictionary`: the name under which a text column shares one, "": it has its own.
     ColumnRef column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
@@ -113,6 +113,8 @@ class Cache {
     // Evicts until the device itself can give `bytes` (hash tables, results); as far as possible.
     void make_room(size_t bytes);
     void set_budget(size_t bytes);
+    // What a dictionary made from now on may hold, and whether it counts against the budget (where that is of host memory).
+    void set_dictionaries(size_t most_bytes, bool counted);
     // Gives device memory back that is worth less than cached columns; false: there is none. Set before the first query.
     void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
     size_t budget() const { return budget_.load(std::memory_order_relaxed); }
@@ -143,6 +145,8 @@ class Cache {
 
     Device &device_;
     std::atomic<size_t> budget_;
+    std::atomic<size_t> dictionary_bytes_;
+    std::atomic<bool> dictionaries_counted_{false};
     std::function<bool()> reclaim_;
     std::shared_ptr<std::atomic<size_t>> used_ = std::make_shared<std::atomic<size_t>>(0);
     std::atomic<uint64_t> clock_{1};

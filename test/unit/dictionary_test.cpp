@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/dictionary.hpp"
+#include "engine/text_hash.hpp"
 
 namespace gpuscan {
 namespace {
@@ -59,9 +60,12 @@ TEST(Dictionary, Limits) {
     EXPECT_EQ(1u, entries.intern("b"));
     EXPECT_EQ(Dictionary::full, entries.intern("c"));
     EXPECT_EQ(1u, entries.intern("b"));
-    Dictionary bytes(100, 5);
+    EXPECT_TRUE(entries.is_full());
+    Dictionary bytes(100, 5 + 2 * Dictionary::entry_bytes);
     EXPECT_EQ(0u, bytes.intern("abc"));
+    EXPECT_FALSE(bytes.is_full());
     EXPECT_EQ(Dictionary::full, bytes.intern("def"));
+    EXPECT_TRUE(bytes.is_full());
     EXPECT_EQ(1u, bytes.intern("de"));
 }
 
@@ -99,6 +103,89 @@ TEST(Dictionary, ManyThreads) {
         for (auto &own : codes)
             ASSERT_TRUE(own[static_cast<size_t>(v)] == Dictionary::full ||
                         own[static_cast<size_t>(v)] == d.find("value " + std::to_string(v)));
+}
+
+std::vector<Dictionary::Text> texts_of(const std::vector<std::string> &from) {
+    std::vector<Dictionary::Text> texts;
+    for (const std::string &text : from)
+        texts.push_back({text.data(), static_cast<uint32_t>(text.size()), 0, text_hash(text.data(), text.size())});
+    return texts;
+}
+
+// Every text of a batch has the code that one call for it answers, whatever repeats and whatever was there.
+TEST(Dictionary, Batches) {
+    std::mt19937 random(7);
+    Dictionary d(1 << 20, 64 << 20);
+    for (size_t count : {0, 1, 2, 63, 64, 65, 1000, 30000}) {
+        std::vector<std::string> from;
+        for (size_t i = 0; i < count; ++i)
+            from.push_back(std::string(random() % 90, 'x') + std::to_string(random() % (1 + 2 * count)));
+        std::vector<Dictionary::Text> texts = texts_of(from);
+        d.intern_many(texts.data(), texts.size());
+        for (size_t i = 0; i < count; ++i) {
+            ASSERT_LT(texts[i].code, d.size());
+            ASSERT_EQ(from[i], d.entry(texts[i].code));
+            ASSERT_EQ(texts[i].code, d.find(from[i]));
+        }
+    }
+    for (uint32_t code = 0; code < d.size(); ++code) // each number once
+        ASSERT_EQ(code, d.find(d.entry(code)));
+}
+
+TEST(Dictionary, BatchBeyondLimits) {
+    Dictionary d(50, 1 << 20);
+    std::vector<std::string> from;
+    for (int round = 0; round < 2; ++round)
+        for (int i = 0; i < 1000; ++i)
+            from.push_back("text " + std::to_string(i));
+    std::vector<Dictionary::Text> texts = texts_of(from);
+    d.intern_many(texts.data(), texts.size());
+    EXPECT_EQ(50u, d.size());
+    EXPECT_TRUE(d.is_full());
+    size_t refused = 0;
+    for (size_t i = 0; i < texts.size(); ++i) {
+        refused += texts[i].code == Dictionary::full;
+        ASSERT_EQ(texts[i].code, d.find(from[i]));
+    }
+    EXPECT_EQ(2u * (1000 - 50), refused);
+}
+
+TEST(Dictionary, CountsItsMemory) {
+    auto account = std::make_shared<std::atomic<size_t>>(5);
+    {
+        Dictionary d(1 << 20, 64 << 20, account);
+        for (int i = 0; i < 20000; ++i)
+            d.intern("some text " + std::to_string(i));
+        EXPECT_EQ(5 + d.bytes(), account->load());
+        EXPECT_GT(d.bytes(), 20000u * 10);
+    }
+    EXPECT_EQ(5u, account->load());
+}
+
+TEST(Dictionary, BatchesOfManyThreads) {
+    Dictionary d(1 << 24, size_t(1) << 30);
+    constexpr int distinct = 100000;
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            std::mt19937 random(t);
+            for (int batch = 0; batch < 100; ++batch) {
+                std::vector<std::string> from;
+                for (int i = 0; i < 2000; ++i)
+                    from.push_back("value " + std::to_string(random() % distinct));
+                std::vector<Dictionary::Text> texts = texts_of(from);
+                d.intern_many(texts.data(), texts.size());
+                const uint32_t size = d.size();
+                for (size_t i = 0; i < texts.size(); ++i) {
+                    ASSERT_LT(texts[i].code, size);
+                    ASSERT_EQ(from[i], d.entry(texts[i].code));
+                }
+            }
+        });
+    for (std::thread &t : threads)
+        t.join();
+    for (uint32_t code = 0; code < d.size(); ++code)
+        ASSERT_EQ(code, d.find(d.entry(code)));
 }
 
 } // namespace

@@ -6,8 +6,9 @@
 // attribute is wanted twice), a column gets a walk of its own. Attributes before the first varlena have constant offsets
 // in tuples without NULLs, worked out once per job.
 //
-// Text goes through a small direct-mapped cache per thread before it asks the shared dictionary: columns worth coding
-// repeat few values, and a hit costs one hash and one compare.
+// Text goes through a small direct-mapped cache per thread before it asks the shared dictionary: where few values repeat, a
+// hit costs one hash and one compare. What is not in it is asked for many pages at a time, which is what makes columns of
+// unique texts bearable (dictionary.cpp); the pages' copies stay until then.
 //
 // A page that fails leaves NULL in all its rows, so that nobody ever meets a code or a value that is not there.
 #include "engine/host/decode.hpp"
@@ -25,21 +26,23 @@ namespace gpuscan {
 namespace {
 
 constexpr size_t pages_per_task = 64;
+constexpr size_t text_pages = 32; // whose texts are numbered together
 constexpr uint32_t unknown_offset = 0xffffffffu;
 
 class TextCache {
   public:
-    explicit TextCache(Dictionary *dictionary) : dictionary_(dictionary) {}
+    explicit TextCache(Dictionary *dictionary) : dictionary_(dictionary), entries_(dictionary != nullptr ? size : 0) {}
 
-    uint32_t code(const char *data, uint32_t length) {
-        uint64_t hash = text_hash(data, length);
-        Entry &e = entries_[hash % size];
+    // The code of a text with this hash if it is here, else Dictionary::full.
+    uint32_t code(const char *data, uint32_t length, uint64_t hash) const {
+        const Entry &e = entries_[hash % size];
         if (e.hash == hash && e.length == length && e.data != nullptr && memcmp(e.data, data, length) == 0)
             return e.code;
-        uint32_t code = dictionary_->intern({data, length});
-        if (code != Dictionary::full)
-            e = {hash, dictionary_->entry(code).data(), length, code};
-        return code;
+        return Dictionary::full;
+    }
+
+    void remember(const Dictionary::Text &text) {
+        entries_[text.hash % size] = {text.hash, dictionary_->entry(text.code).data(), text.length, text.code};
     }
 
   private:
@@ -51,7 +54,7 @@ class TextCache {
         uint32_t code = 0;
     };
     Dictionary *dictionary_;
-    std::vector<Entry> entries_ = std::vector<Entry>(size);
+    std::vector<Entry> entries_;
 };
 
 // A column of the job with what decoding it needs at hand.
@@ -145,25 +148,82 @@ class PageDecoder {
   public:
     PageDecoder(const std::vector<Walk> &walks, size_t columns) : stats(columns), walks_(walks) {
         for (const Walk &walk : walks)
-            for (const Column &column : walk.columns)
-                caches_.emplace_back(column.dictionary);
+            for (const Column &column : walk.columns) {
+                texts_.emplace_back(column);
+                any_text_ |= column.dictionary != nullptr;
+            }
+        copies_.reset(new uint8_t[most_pages() * page_size + alignment]);
     }
 
     std::vector<ColumnStats> stats;
     bool dictionary_full = false;
 
-    PageStatus decode(const PageRef &ref) {
-        memcpy(page_, ref.page, page_size);
-        PageStatus status = decode_rows(ref);
-        if (status != PageStatus::Ok)
-            clear(ref);
-        return status;
+    // How many pages decode() takes at most.
+    size_t most_pages() const { return any_text_ ? text_pages : 1; }
+
+    void decode(const PageRef *refs, size_t count, PageStatus *statuses) {
+        uint8_t *const copies =
+            copies_.get() + (alignment - reinterpret_cast<uintptr_t>(copies_.get()) % alignment) % alignment;
+        for (page_number_ = 0; page_number_ < count; ++page_number_) {
+            page_ = copies + page_number_ * page_size;
+            memcpy(page_, refs[page_number_].page, page_size);
+            for (Texts &texts : texts_)
+                texts.before_page = texts.wanted.size();
+            statuses[page_number_] = decode_rows(refs[page_number_]);
+            if (statuses[page_number_] == PageStatus::Ok)
+                continue;
+            clear(refs[page_number_]);
+            for (Texts &texts : texts_) {
+                texts.wanted.resize(texts.before_page);
+                texts.rows.resize(texts.before_page);
+            }
+        }
+        for (Texts &texts : texts_)
+            if (!texts.wanted.empty())
+                number(texts, statuses);
+        for (size_t i = 0; i < count; ++i)
+            if (statuses[i] == PageStatus::Unrepresentable)
+                clear(refs[i]);
     }
 
   private:
+    static constexpr size_t alignment = 64;
+    // Of a text column: what its dictionary is asked for after the pages are decoded.
+    struct Texts {
+        explicit Texts(const Column &c) : column(c), cache(c.dictionary) {}
+        const Column &column;
+        TextCache cache;
+        struct Row {
+            uint32_t row, page;
+        };
+        std::vector<Dictionary::Text> wanted;
+        std::vector<Row> rows; // of `wanted`
+        size_t before_page = 0;
+    };
+
     const std::vector<Walk> &walks_;
-    std::vector<TextCache> caches_;
-    alignas(64) uint8_t page_[page_size];
+    std::vector<Texts> texts_; // by column, in the order of the walks
+    bool any_text_ = false;
+    std::unique_ptr<uint8_t[]> copies_;
+    uint8_t *page_ = nullptr; // the present one
+    size_t page_number_ = 0;
+
+    void number(Texts &texts, PageStatus *statuses) {
+        texts.column.dictionary->intern_many(texts.wanted.data(), texts.wanted.size());
+        for (size_t i = 0; i < texts.wanted.size(); ++i) {
+            const Dictionary::Text &text = texts.wanted[i];
+            if (text.code == Dictionary::full) {
+                dictionary_full = true;
+                statuses[texts.rows[i].page] = PageStatus::Unrepresentable;
+                continue;
+            }
+            texts.cache.remember(text);
+            put(texts.column, texts.rows[i].row, text.code);
+            note(texts.column, text.code);
+        }
+        texts.wanted.clear();
+        texts.rows.clear();
+    }
 
     void clear(const PageRef &ref) {
         for (const Walk &walk : walks_)
@@ -191,24 +251,24 @@ class PageDecoder {
             heap::Tuple tuple;
             if (row == end || !heap::open_tuple(page_, pointer, tuple))
                 return PageStatus::Broken;
-            size_t cache = 0;
+            size_t first = 0;
             for (const Walk &walk : walks_) {
-                PageStatus status = decode_tuple(walk, tuple, row, cache);
+                PageStatus status = decode_tuple(walk, tuple, row, first);
                 if (status != PageStatus::Ok)
                     return status;
-                cache += walk.columns.size();
+                first += walk.columns.size();
             }
             ++row;
         }
         return row == end ? PageStatus::Ok : PageStatus::Broken;
     }
 
-    PageStatus decode_tuple(const Walk &walk, const heap::Tuple &tuple, uint32_t row, size_t cache) {
+    PageStatus decode_tuple(const Walk &walk, const heap::Tuple &tuple, uint32_t row, size_t number) {
         const AttributeLayout *attributes = walk.attributes->data();
         uint32_t attribute = 0; // next to walk over
         uint32_t offset = 0;    // where it starts at the earliest
         for (const Column &column : walk.columns) {
-            TextCache &texts = caches_[cache++];
+            Texts &texts = texts_[number++];
             if (column.attribute >= tuple.attributes) {
                 put_missing(column, row);
                 continue;
@@ -285,7 +345,7 @@ class PageDecoder {
         column.nulls[row] = 0;
     }
 
-    PageStatus put_value(const Column &column, heap::Place place, uint32_t row, TextCache &cache) {
+    PageStatus put_value(const Column &column, heap::Place place, uint32_t row, Texts &texts) {
         switch (column.layout->codec) {
         case Codec::Bool: {
             uint8_t value = page_[place.at] != 0;
@@ -322,7 +382,7 @@ class PageDecoder {
         case Codec::Numeric:
             return put_numeric(column, place, row);
         case Codec::Text:
-            return put_text(column, place, row, cache);
+            return put_text(column, place, row, texts);
         case Codec::Uuid: {
             const int128 value = heap::uuid_value(page_, place.at);
             put(column, row, value);
@@ -330,7 +390,7 @@ class PageDecoder {
             return PageStatus::Ok;
         }
         case Codec::Fixed:
-            return put_code(column, place.at, place.next - place.at, row, cache);
+            return put_code(column, place.at, place.next - place.at, row, texts);
         }
         return PageStatus::Broken;
     }
@@ -354,18 +414,21 @@ class PageDecoder {
         return PageStatus::Ok;
     }
 
-    PageStatus put_text(const Column &column, heap::Place place, uint32_t row, TextCache &cache) {
+    PageStatus put_text(const Column &column, heap::Place place, uint32_t row, Texts &texts) {
         uint32_t start, length;
         if (heap::varlena_bytes(page_, place, start, length) != heap::Varlena::Inline)
             return PageStatus::NeedsCpu;
-        return put_code(column, start, length, row, cache);
+        return put_code(column, start, length, row, texts);
     }
 
-    PageStatus put_code(const Column &column, uint32_t start, uint32_t length, uint32_t row, TextCache &cache) {
-        uint32_t code = cache.code(reinterpret_cast<const char *>(page_ + start), length);
+    PageStatus put_code(const Column &column, uint32_t start, uint32_t length, uint32_t row, Texts &texts) {
+        const char *const data = reinterpret_cast<const char *>(page_ + start);
+        const uint64_t hash = text_hash(data, length);
+        const uint32_t code = texts.cache.code(data, length, hash);
         if (code == Dictionary::full) {
-            dictionary_full = true;
-            return PageStatus::Unrepresentable;
+            texts.wanted.push_back({data, length, code, hash});
+            texts.rows.push_back({row, static_cast<uint32_t>(page_number_)});
+            return PageStatus::Ok;
         }
         put(column, row, code);
         note(column, code);
@@ -392,10 +455,12 @@ void decode_pages(ThreadPool &pool, const DecodeJob &job, DecodeResult &result, 
         if (!decoder)
             decoder = std::make_unique<PageDecoder>(walks, job.columns.size());
         size_t end = std::min(job.pages.size(), (task + 1) * pages_per_task);
-        for (size_t i = task * pages_per_task; i < end; ++i) {
+        for (size_t i = task * pages_per_task; i < end;) {
             if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
                 throw Cancelled();
-            result.pages[i] = decoder->decode(job.pages[i]);
+            const size_t count = std::min(decoder->most_pages(), end - i);
+            decoder->decode(&job.pages[i], count, &result.pages[i]);
+            i += count;
         }
     });
     for (auto &decoder : decoders) {

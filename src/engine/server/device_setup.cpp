@@ -145,6 +145,7 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
         const size_t cache = options_.area->cache_size.load();
         served.device->set_memory_limit(cache + std::max(cache / 2, least_host_work));
         served.cache.set_budget(cache);
+        served.cache.set_dictionaries(dictionary_limit(cache, false), true);
         return;
     }
     const size_t share = std::min<uint32_t>(options_.area->device_share.load(), 100);
@@ -152,6 +153,7 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
     served.device->set_memory_limit(limit);
     served.tables->set_limit(limit / kept_part);
     served.cache.set_budget(limit / 100 * cuda_cache_percent);
+    served.cache.set_dictionaries(dictionary_limit(options_.area->cache_size.load(), true), false);
 }
 
 void DeviceSetup::update_entries() {

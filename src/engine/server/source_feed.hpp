@@ -119,7 +119,7 @@ class SourceFeed {
     std::vector<ColumnRef> cached_;        // relation
     std::shared_ptr<SharedSource> shared_; // relation
     std::vector<uint32_t> ids_;            // relation
-    std::vector<std::unique_ptr<Dictionary>> own_dictionaries_;
+    std::vector<std::shared_ptr<Dictionary>> own_dictionaries_;
     std::vector<TransientColumn> columns_;
     std::vector<int64_t> max_code_;
 

@@ -147,7 +147,10 @@ Cost device_text_cost(const TextWork *work) {
                  work->shown * entry_ns);
 }
 
-double most_dictionary_entries() { return dictionary_limits(static_cast<size_t>(cache_bytes())).entries; }
+bool dictionary_fits(double entries, double width) {
+    return entries < Dictionary::most_entries &&
+           entries * (width + Dictionary::entry_bytes) <= dictionary_limit(guc_cache_size * Size(1024), use_gpu());
+}
 
 Cost device_setup_cost(int nsources, int nlookups) {
     return units(rates().setup_ns + nsources * source_setup_ns + nlookups * lookup_setup_ns);

@@ -44,6 +44,7 @@ struct TextWork {
 };
 
 Cost device_text_cost(const TextWork *work);
-double most_dictionary_entries(); // of a column; with more the device gives up
+// May a column have so many different texts of so many bytes? With more the device gives up.
+bool dictionary_fits(double entries, double width);
 
 } // namespace gpuscan

@@ -13,9 +13,14 @@
 namespace gpuscan {
 
 // Distinct texts of a source's column; 0 where nobody knows: a CPU plan's, or without statistics.
-static double distinct_texts(PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column) {
+static double distinct_texts(PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column,
+                             double *width = nullptr) {
     if (!source->is_relation)
         return 0;
+    if (width != nullptr) {
+        const int average = get_attavgwidth(source->relid, column->attnum);
+        *width = average > 0 ? average : get_typavgwidth(column->typid, column->typmod);
+    }
     Var *var = makeVar(source->rti, column->attnum, column->typid, column->typmod, column->collation, 0);
     VariableStatData statistics;
     bool is_default;
@@ -38,9 +43,10 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
         for (int c = 0; c < source->ncolumns; ++c) {
             if (!is_coded(source->columns[c].codec))
                 continue;
-            const double distinct = distinct_texts(root, source, &source->columns[c]);
+            double width = 0;
+            const double distinct = distinct_texts(root, source, &source->columns[c], &width);
             work->read += distinct;
-            fits = fits && distinct <= most_dictionary_entries();
+            fits = fits && dictionary_fits(distinct, width);
         }
     }
     for (int i = 0; i < fragment->nlookups; ++i)
