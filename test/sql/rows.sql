@@ -105,6 +105,8 @@ BEGIN
     END LOOP;
 END $$;
 SELECT * FROM explained($$SELECT t.id + 1, upper(name), t.n FROM t JOIN dim ON t.i2 = dim.k WHERE t.id < 4 AND price > 1$$);
+-- a CTE that has been read already
+SELECT * FROM explained($$WITH x AS MATERIALIZED (SELECT k FROM few WHERE k < random() + 5) SELECT t.id FROM t JOIN x ON t.id = x.k$$);
 
 -- handed through: what a device cannot compute with; refused: rows that somebody wants to find again, order that matters
 SELECT plan_of('SELECT j FROM other WHERE id < 5'), plan_of('SELECT a[1] FROM other'), plan_of('SELECT n FROM other'), plan_of('SELECT i FROM other'), plan_of('SELECT id FROM other WHERE n > 5'), plan_of('SELECT id FROM other');

@@ -316,7 +316,7 @@ void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     if (es->analyze)
         show_report(&explainer);
     if (es->verbose)
-        init_fallback(state, state->eflags | EXEC_FLAG_EXPLAIN_ONLY);
+        init_fallback(state);
 }
 
 } // namespace gpuscan

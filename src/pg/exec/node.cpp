@@ -103,7 +103,7 @@ void fall_back(GpuScanState *state, const char *reason) {
     state->fallback_reason = MemoryContextStrdup(state->css.ss.ps.state->es_query_cxt, reason);
     device_count(&protocol::Counters::fallbacks, 1);
     elog(DEBUG1, "gpuscan: the CPU plan is used: %s", reason);
-    init_fallback(state, state->eflags);
+    init_fallback(state);
     release_results(&state->run);
     MemoryContextReset(state->run.context);
     state->run.report = RunReport();
@@ -298,8 +298,8 @@ static Node *create_gpuscan_state(CustomScan *) {
 
 const CustomScanMethods gpuscan_scan_methods = {"GpuScan", create_gpuscan_state};
 
-PlanState *init_fallback(GpuScanState *state, int eflags) {
-    start_fallback(state, eflags);
+PlanState *init_fallback(GpuScanState *state) {
+    start_fallback(state);
     if (state->fallback_shown)
         return state->fallback;
     MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
@@ -309,13 +309,13 @@ PlanState *init_fallback(GpuScanState *state, int eflags) {
     return state->fallback;
 }
 
-PlanState *start_fallback(GpuScanState *state, int eflags) {
+PlanState *start_fallback(GpuScanState *state) {
     if (state->fallback)
         return state->fallback;
     EState *estate = state->css.ss.ps.state;
     MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
     Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
-    state->fallback = ExecInitNode(plan, estate, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+    state->fallback = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
     if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
         elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
              state->fragment->nfallback);

@@ -92,7 +92,7 @@ Bitmapset *pruned_leaves(GpuScanState *state) {
     if (bms_is_empty(leaves))
         return nullptr;
     Started started = {};
-    note_started(start_fallback(state, state->eflags), &started);
+    note_started(start_fallback(state), &started);
     return bms_difference(leaves, started.scanned);
 }
 

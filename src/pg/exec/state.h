@@ -27,9 +27,9 @@ struct GpuScanState {
 };
 
 // Makes the CPU plan's state if it is not there yet.
-PlanState *start_fallback(GpuScanState *state, int eflags);
+PlanState *start_fallback(GpuScanState *state);
 // ... and shows it to PostgreSQL as a child.
-PlanState *init_fallback(GpuScanState *state, int eflags);
+PlanState *init_fallback(GpuScanState *state);
 
 // ---- prune.cpp ----
 
