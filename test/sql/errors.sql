@@ -45,3 +45,8 @@ SELECT q, check_query('SELECT count(*) FROM given WHERE ' || q, 'any') FROM unne
 SELECT q, check_query('SELECT ' || q) FROM unnest(ARRAY['a, 1 / (count(*) - 80) FROM t GROUP BY a', 'a FROM t GROUP BY a HAVING 1 / (min(b) + 3) > 0', 'sum(a)::int4 FROM t', 'sum(n)::int2 FROM t']) q;
 -- casts of text: only rows that passed the earlier filters
 SELECT q, check_query('SELECT count(*) FROM t WHERE ' || q, 'any') FROM unnest(ARRAY['x::int > 5', 'id = 801 AND x::int > 5', 'x LIKE ''1%'' AND x::int > 5', 'substring(x FROM 2)::int > 2', 'x < ''2'' AND x::int = 12']) q;
+-- a materialized view without rows is not one without data
+CREATE MATERIALIZED VIEW later AS SELECT a, b FROM t WITH NO DATA;
+SELECT q, check_query(q) FROM unnest(ARRAY['SELECT count(*) FROM later', 'SELECT a FROM later', 'SELECT count(*) FROM dim JOIN later ON k = a']) q;
+REFRESH MATERIALIZED VIEW later;
+SELECT check_query('SELECT count(*), sum(a) FROM later');

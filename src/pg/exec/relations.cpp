@@ -56,12 +56,21 @@ void add_relation(const FragmentSource *source, Relation parent, Relation relati
     }
 }
 
+// As ExecOpenScanRelation().
+void require_populated(const EState *estate, Relation relation) {
+    if (!RelationIsScannable(relation) && !(estate->es_top_eflags & EXEC_FLAG_WITH_NO_DATA))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("materialized view \"%s\" has not been populated", RelationGetRelationName(relation)),
+                        errhint("Use the REFRESH MATERIALIZED VIEW command.")));
+}
+
 } // namespace
 
 void open_relations(const Fragment *fragment, int source, EState *estate, const Bitmapset *pruned, uint32 *feeds,
                     SourceRelations *relations) {
     const FragmentSource *from = &fragment->sources[source];
     Relation parent = executor_relation(estate, from->rti);
+    require_populated(estate, parent);
     relations->at = static_cast<SourceRelation *>(palloc(sizeof(SourceRelation) * (list_length(from->leaves) + 1)));
     relations->named = parent;
     relations->dictionary_owner = dictionary_owner(parent, from->leaves != NIL);
