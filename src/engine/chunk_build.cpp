@@ -348,16 +348,12 @@ void ChunkBuilder::note_zones(const Fresh &fresh, const std::vector<RowRun> &run
     Zones zones;
     if (data.zones)
         zones = *data.zones;
-    auto window = fresh.windows.begin();
-    for (const RowRun &run : runs) {
-        while (window != fresh.windows.end() && window->end <= run.from)
-            ++window;
-        for (auto w = window; w != fresh.windows.end() && w->first < run.from + run.count; ++w) {
-            const uint32_t first = std::max(w->first, run.from), end = std::min(w->end, run.from + run.count);
+    for (const RowRun &run : runs)
+        for (const Decoded &window : fresh.windows) {
+            const uint32_t first = std::max(window.first, run.from), end = std::min(window.end, run.from + run.count);
             if (first < end)
-                widen_zones(zones, run.to + (first - run.from), end - first, w->stats);
+                widen_zones(zones, run.to + (first - run.from), end - first, window.stats);
         }
-    }
     data.zones_tell = zones_tell(zones, data.stats);
     data.zones = std::make_shared<Zones>(std::move(zones));
 }

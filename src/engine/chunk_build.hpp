@@ -77,7 +77,7 @@ class ChunkBuilder {
         uint32_t capacity = 0;
         PageBits pages;
         ColumnStats stats;
-        std::vector<Decoded> windows; // in the order of their rows
+        std::vector<Decoded> windows; // in any order; those of one window of pages may overlap
     };
 
     void compact();

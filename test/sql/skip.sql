@@ -86,6 +86,16 @@ UPDATE t SET id = -id WHERE id BETWEEN 1 AND 5 OR id = 150000;
 SELECT check_query('SELECT count(*), sum(id) FROM t WHERE id < 0');
 VACUUM t;
 SELECT check_query(q), skipped(q), q FROM (VALUES ('SELECT count(*), sum(id) FROM t WHERE id < 0'), ('SELECT count(*) FROM t WHERE id = 150000')) v(q);
+-- changed pages lack both columns, the others one of them
+CREATE TABLE mixed (id int NOT NULL, a int, b int) WITH (fillfactor = 10);
+INSERT INTO mixed SELECT i, i, i FROM generate_series(1, 150000) i;
+CREATE TABLE mixed_too WITH (fillfactor = 10) AS SELECT id, b, a FROM mixed;
+VACUUM (FREEZE, ANALYZE) mixed, mixed_too;
+SELECT check_query('SELECT count(*), sum(b) FROM mixed'), check_query('SELECT count(*), sum(b) FROM mixed_too');
+UPDATE mixed SET a = 1000000 + id WHERE id <= 100;
+UPDATE mixed_too SET a = 1000000 + id WHERE id <= 100;
+VACUUM mixed, mixed_too;
+SELECT check_query(q), check_query(q), skipped(q), q FROM (VALUES ('SELECT count(*), sum(b) FROM mixed WHERE a > 900000'), ('SELECT count(*), sum(b) FROM mixed_too WHERE a > 900000')) v(q);
 INSERT INTO t SELECT -1000000, '1999-12-31', -1, 'old', 1, 1 FROM generate_series(1, 100);
 DELETE FROM t WHERE id BETWEEN 90000 AND 91000;
 VACUUM t;

@@ -415,6 +415,27 @@ TEST_F(CacheTest, GarbageIsCompacted) {
         [&](uint32_t page) { EXPECT_EQ(value(bs, now.version->pages[page].row_start), int64_t(page) * 200) << page; });
 }
 
+// Some pages lack one column and others two: they are decoded one set after the other, not in the order of their rows.
+TEST_F(CacheTest, ZonesBoundTheRowsOfEveryPage) {
+    Table table(20);
+    for (const bool first : {true, false}) {
+        cache.evict(file);
+        relation = cache.relation(file, "base/5/16384");
+        const ColumnRef before = column(2), later = column(1);
+        build(table, question(table, 77, {before}));
+        for (uint32_t page = 0; page < 20; ++page)
+            if ((page < 5) == first)
+                table.write(page, 100000 + static_cast<int32_t>(page), 10, 5000 + page);
+        build(table, question(table, 78, {later, before}, true));
+        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const ColumnData &data = now.version->columns.at(later->id);
+        ASSERT_EQ(data.zones->size(), 1u);
+        EXPECT_EQ(values(all_pages(20), later).front(), (*data.zones)[0].min);
+        EXPECT_EQ(values(all_pages(20), later).back(), (*data.zones)[0].max);
+        table = Table(20);
+    }
+}
+
 TEST_F(CacheTest, ValuesAreStoredInFrames) {
     Table table(50, 100); // a: 0 to 4999, b: 100 rows of each of 0, 200, ... 9800, t: one code
     const ColumnRef a = column(1), b = column(2), t = column(3);
