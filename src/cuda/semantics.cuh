@@ -381,19 +381,17 @@ GPUSCAN_HD int32_t floor_day(int64_t time, int &) {
     return time == time_begin ? day_begin : time == time_end ? day_end : (int32_t)floor_div(time, micros_per_day);
 }
 GPUSCAN_HD int32_t ceil_day(int64_t time, int &) {
-    const int64_t day = floor_div(time, micros_per_day);
     return time == time_begin ? day_begin
            : time == time_end ? day_end
-                              : (int32_t)(day + (day * micros_per_day != time ? 1 : 0));
+                              : (int32_t)(time / micros_per_day + (time % micros_per_day > 0 ? 1 : 0));
 }
 // What is left of a timestamp below a multiple of `unit`.
 GPUSCAN_HD int64_t rest(int64_t time, int64_t unit) {
     const int64_t r = time % unit;
     return r < 0 ? r + unit : r;
 }
-GPUSCAN_HD int64_t time_hour(int64_t time, int &) {
-    return time == micros_per_day ? 24 : rest(time, micros_per_day) / 3600000000LL; // a time may be 24:00
-}
+GPUSCAN_HD int64_t timestamp_hour(int64_t time, int &) { return rest(time, micros_per_day) / 3600000000LL; }
+GPUSCAN_HD int64_t clock_hour(int64_t time, int &) { return time / 3600000000LL; } // a time may be 24:00
 GPUSCAN_HD int64_t time_minute(int64_t time, int &) { return rest(time, 3600000000LL) / 60000000; }
 GPUSCAN_HD int64_t time_minute_micros(int64_t time, int &) { return rest(time, 60000000); }
 

@@ -23,7 +23,8 @@ namespace gpuscan::ir {
     X(IsoDayOfWeek, date_iso_day_of_week, I32, I64, false) /* Sunday 7 */                                              \
     X(FloorDay, floor_day, I64, I32, false)                /* the day of a timestamp; infinity stays */                \
     X(CeilDay, ceil_day, I64, I32, false)                  /* the first day that does not begin before it */           \
-    X(Hour, time_hour, I64, I64, false)                    /* of a timestamp or a time */                              \
+    X(Hour, timestamp_hour, I64, I64, false)                                                                           \
+    X(ClockHour, clock_hour, I64, I64, false) /* of a time, which may be 24:00; the other parts suit both */           \
     X(Minute, time_minute, I64, I64, false)                                                                            \
     X(MinuteMicros, time_minute_micros, I64, I64, false) /* since the minute began */                                  \
     X(YearStart, year_start, I32, I32, false)            /* the first day of it; not of infinity */                    \

@@ -98,6 +98,8 @@ ValueRange call_range(Function function, const ValueRange &a) {
     case Function::IsoDayOfWeek:
         return ValueRange::of(0, 7);
     case Function::Hour:
+        return ValueRange::of(0, 23);
+    case Function::ClockHour:
         return ValueRange::of(0, 24);
     case Function::Minute:
         return ValueRange::of(0, 59);

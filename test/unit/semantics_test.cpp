@@ -232,7 +232,12 @@ TEST(Semantics, TimestampsRoundDownBefore2000) {
     EXPECT_EQ(sem::ceil_day(0, error), 0);
     EXPECT_EQ(sem::floor_day(INT64_MAX, error), INT32_MAX);
     EXPECT_EQ(sem::floor_day(INT64_MIN, error), INT32_MIN);
-    EXPECT_EQ(sem::time_hour(-1, error), 23);
+    EXPECT_EQ(sem::ceil_day(INT64_MIN, error), INT32_MIN);
+    EXPECT_EQ(sem::ceil_day(-86400000000, error), -1);
+    EXPECT_EQ(sem::ceil_day(-86400000001, error), -1);
+    EXPECT_EQ(sem::timestamp_hour(-1, error), 23);
+    EXPECT_EQ(sem::timestamp_hour(86400000000, error), 0); // midnight of the second day
+    EXPECT_EQ(sem::clock_hour(86400000000, error), 24);    // 24:00
     EXPECT_EQ(sem::time_minute(-1, error), 59);
     EXPECT_EQ(sem::time_minute_micros(-1, error), 59999999);
     EXPECT_EQ(sem::hour_start(-1, error), -3600000000LL);

@@ -311,8 +311,10 @@ static bool extract(Translation *t, SqlKind result, Expr *unit, const Value &a, 
     for (const TimePart &known : time_parts)
         if (!is_date && pg_strcasecmp(name, known.name) == 0) {
             nullable = true;
-            part = choose(t, is_finite_timestamp(t, node), call(t, known.function, node),
-                          add_constant(t, Type::I64, 0, true));
+            const bool clock = a.kind == SqlKind::Time && known.function == ir::Function::Hour;
+            part =
+                choose(t, is_finite_timestamp(t, node), call(t, clock ? ir::Function::ClockHour : known.function, node),
+                       add_constant(t, Type::I64, 0, true));
             scale = known.scale;
         }
     if (part == ir::none)
