@@ -184,7 +184,8 @@ class CudaExecution : public Execution {
         return buffer;
     }
     CUfunction tables_function(const char *name) {
-        return state_->prepared->get(tables_source, cancel_, &stats_.compile_us)->function(name);
+        tables_module_ = state_->prepared->get(tables_source, cancel_, &stats_.compile_us);
+        return tables_module_->function(name);
     }
 
     // join tables (join_build.cpp)
@@ -252,6 +253,7 @@ class CudaExecution : public Execution {
     std::shared_ptr<Lane> lane_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
     std::vector<LookupTable> lookups_;
+    ModuleRef tables_module_;            // its functions are in use
     bool keep_groups_ = false;           // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here
     ExecutionStats stats_;

@@ -76,7 +76,7 @@ GroupTable CudaExecution::read_few_entries(const Kernel &kernel, const codegen::
     lane_->fetch_control(few_bytes);
     stats_.kernel_us += lane_->wait(cancel_);
     check_status();
-    GroupTable groups;
+    GroupTable groups(state_->work_memory);
     const uint64_t count = lane_->fetched().counter;
     if (count > a.room) {
         read_entries(kernel, group, table, entries, plan, groups);

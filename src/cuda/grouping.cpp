@@ -261,7 +261,7 @@ GroupTable CudaExecution::aggregate_by_number(const Kernel &kernel, CUfunction f
     lane_->fetch_control(bytes);
     stats_.kernel_us += lane_->wait(cancel_);
     check_status();
-    GroupTable groups;
+    GroupTable groups(state_->work_memory);
     stats_.link_bytes += bytes;
     const uint64_t *const all = static_cast<const uint64_t *>(lane_->fetched_results());
     std::vector<uint64_t> numbers;
@@ -304,7 +304,7 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction fun
         words[kernel.sink + AggregateWords::counter] = lane_->groups_word();
         words[kernel.sink + AggregateWords::slots] = slots;
         words[kernel.sink + AggregateWords::parts] = parts;
-        GroupTable groups;
+        GroupTable groups(state_->work_memory);
         bool full = false;
         for (uint64_t part = 0; part < parts && !full; ++part) {
             words[kernel.sink + AggregateWords::part] = part;

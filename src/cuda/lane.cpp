@@ -22,6 +22,7 @@ constexpr size_t least_scratch = size_t(256) << 10;
 constexpr size_t few_zeros = 16 << 10; // copied from the mirror; more are filled in by the GPU
 constexpr size_t input_alignment = 256;
 constexpr auto question_time = std::chrono::milliseconds(2); // an error leaves the word as it is
+constexpr auto cancel_time = std::chrono::milliseconds(5);   // between two times that kernels are told to end
 constexpr unsigned fewest_cores_to_spin = 3;
 
 bool may_spin() {
@@ -225,6 +226,13 @@ bool Lane::finished(std::chrono::steady_clock::time_point now) {
     return result == success;
 }
 
+// Has to be said again until they have: zeros for the control block may still wait in the stream, before a kernel and behind
+// other lanes' turns, and take the word back.
+void Lane::tell_to_end() noexcept {
+    driver_->cuMemsetD8Async(cancel_word(), 1, 1, control_stream_);
+    control_used_ = true;
+}
+
 void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin) {
     queue();
     driver_->check(driver_->cuEventRecord(finished_, stream_), "cuEventRecord");
@@ -234,10 +242,12 @@ void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds sp
     const auto start = std::chrono::steady_clock::now();
     next_question_ = start + question_time;
     bool cancelled = false;
+    auto next_word = start;
     for (auto now = start; !finished(now); now = std::chrono::steady_clock::now()) {
-        if (!cancelled && cancel && cancel->load(std::memory_order_relaxed)) {
+        if (now >= next_word && cancel && cancel->load(std::memory_order_relaxed)) {
             cancelled = true;
-            driver_->cuMemsetD8Async(cancel_word(), 1, 1, control_stream_);
+            tell_to_end();
+            next_word = now + cancel_time;
         }
         if (!may_spin() || now - start >= spin) {
             const long waited = static_cast<long>(std::chrono::nanoseconds(now - start).count());
@@ -259,8 +269,13 @@ void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds sp
 
 void Lane::drain() noexcept {
     if (pending_ && driver_->cuCtxSetCurrent(context_) == success) {
-        driver_->cuMemsetD8Async(cancel_word(), 1, 1, control_stream_);
-        driver_->cuStreamSynchronize(control_stream_);
+        const bool recorded = driver_->cuEventRecord(finished_, stream_) == success;
+        do {
+            tell_to_end();
+            driver_->cuStreamSynchronize(control_stream_);
+            const timespec pause = {0, longest_sleep_ns};
+            nanosleep(&pause, nullptr);
+        } while (recorded && driver_->cuEventQuery(finished_) == error_not_ready);
         driver_->cuStreamSynchronize(stream_);
         pending_ = false;
     }

@@ -122,6 +122,7 @@ class Lane {
 
     void mark(size_t first, size_t end);
     void queue(); // before anything is queued: sends what the area lacks
+    void tell_to_end() noexcept;
     bool finished(std::chrono::steady_clock::time_point now);
     std::chrono::steady_clock::time_point next_question_; // to the driver, whether there was an error
     void poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin);

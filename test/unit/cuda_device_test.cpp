@@ -429,6 +429,30 @@ TEST_F(CudaDeviceTest, Cancel) {
     expect_same(c.program, interpret(join_case({}, {}, Type::I32)), run_on(device(), join_case({}, {}, Type::I32)));
 }
 
+// A run that is cancelled before its turn has come ends when it comes.
+TEST_F(CudaDeviceTest, CancelWhileWaitingForATurn) {
+    std::vector<Datum> ones(20000), many(4000000); // 8e10 pairs
+    const Case c = join_case({chunk_of({many, many})}, {chunk_of({ones, ones})}, Type::I32);
+    std::atomic<uint32_t> cancel[2] = {{0}, {0}};
+    std::chrono::steady_clock::time_point noticed[2];
+    std::vector<std::thread> runs;
+    for (int i = 0; i < 2; ++i) {
+        runs.emplace_back([&, i] {
+            EXPECT_THROW(run_on(device(), c, &cancel[i]), Cancelled);
+            noticed[i] = std::chrono::steady_clock::now();
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(700)); // loading takes most of it
+    }
+    cancel[1] = 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto asked = std::chrono::steady_clock::now();
+    cancel[0] = 1;
+    for (std::thread &run : runs)
+        run.join();
+    EXPECT_LT(noticed[0] - asked, std::chrono::milliseconds(100));
+    EXPECT_LT(noticed[1] - asked, std::chrono::milliseconds(100));
+}
+
 TEST_F(CudaDeviceTest, MemoryLimit) {
     run_on(device(), join_case({chunk_of({numbers(10, 1, 10), numbers(10, 1, 10)})}, {}, Type::I32)); // makes lanes
     const DeviceInfo before = device().info();
@@ -444,6 +468,59 @@ TEST_F(CudaDeviceTest, MemoryLimit) {
     EXPECT_EQ(before.memory_used, device().info().memory_used);
     EXPECT_THROW(device().allocate(before.memory_total + 1), OutOfDeviceMemory);
     run_on(device(), join_case({chunk_of({numbers(10, 1, 10), numbers(10, 1, 10)})}, {}, Type::I32));
+}
+
+// What a failed run has told its kernels must not reach those of the next try.
+TEST_F(CudaDeviceTest, SecondTryAfterTooLittleMemory) {
+    Builder b;
+    const Index u = b.source({Type::I32}), t = b.source({Type::I32, Type::I32});
+    Pipeline build, main;
+    build.source = u;
+    build.sink = SinkKind::Build;
+    build.keys = b.list({b.column(Type::I32, 0, 0)});
+    build.payload = b.list({b.column(Type::I32, 0, 0)});
+    main.source = t;
+    main.joins = b.joins({{0, b.list({b.column(Type::I32, 0, 0)})}});
+    main.keys = b.list({b.column(Type::I32, 0, 1)});
+    main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows)});
+    b.p.pipelines = {build, main};
+    Case c;
+    c.program = b.p;
+    const uint32_t rows = 1500;
+    Chunk probe = chunk_of({std::vector<Datum>(rows), numbers(rows, 97, 1000000)}); // a table of 1.1 MB
+    probe.mask.assign(rows, true);
+    probe.mask[7] = false;
+    c.sources = {{chunk_of({std::vector<Datum>(3000)})}, {probe}};
+    auto execution = start_on(device(), c, nullptr);
+    const Loaded data = load(device(), c.program, t, c.sources[t]);
+    const size_t limit = device().info().memory_limit;
+    device().set_memory_limit(device().info().memory_used + (64 << 10));
+    EXPECT_THROW(execution->run_aggregate(data.views), OutOfDeviceMemory);
+    device().set_memory_limit(limit);
+    expect_same(c.program, interpret(c), execution->run_aggregate(data.views));
+}
+
+TEST_F(CudaDeviceTest, GroupsCountAsWorkMemory) {
+    Builder b;
+    const Index t = b.source({Type::I64});
+    Pipeline main;
+    main.source = t;
+    main.keys = b.list({b.column(Type::I64, 0, 0)});
+    main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows)});
+    b.p.pipelines = {main};
+    Case c;
+    c.program = b.p;
+    c.sources = {{chunk_of({numbers(60000, 1000000007, INT64_MAX)})}};
+    auto execution = start_on(device(), c, nullptr);
+    const Loaded data = load(device(), c.program, t, c.sources[t]);
+    const WorkMemoryRef &memory = device().work_memory();
+    memory->set_limit(size_t(1) << 20);
+    EXPECT_THROW(execution->run_aggregate(data.views), OutOfWorkMemory);
+    memory->set_limit(SIZE_MAX);
+    EXPECT_EQ(0u, memory->used());
+    const GroupTable groups = execution->run_aggregate(data.views);
+    EXPECT_EQ(60000u, groups.ngroups);
+    EXPECT_GE(memory->used(), groups.keys.bytes() + groups.states.bytes());
 }
 
 TEST_F(CudaDeviceTest, Copies) {
