@@ -15,6 +15,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdint>
+#include <exception>
 
 #include "cuda/kernel_cache.hpp"
 #include "engine/descriptors.hpp"
@@ -213,13 +214,20 @@ bool CompilerProcesses::compile(const std::string &source, int architecture, std
         }
         mine->busy = true;
         lock.unlock();
-        bool good = false;
-        const bool alive = exchange(*mine, source, architecture, good, image);
+        bool good = false, alive = false;
+        std::exception_ptr failed;
+        try {
+            alive = exchange(*mine, source, architecture, good, image);
+        } catch (...) { // no memory for the answer, which is lost half-way
+            failed = std::current_exception();
+        }
         lock.lock();
         mine->busy = false;
         if (!alive)
             drop(*mine);
         idle_.notify_all();
+        if (failed)
+            std::rethrow_exception(failed);
         if (!alive)
             continue;
         if (!good)

@@ -375,11 +375,10 @@ Skipper::Values Skipper::column(const Expr &e) const {
         return v;
     }
     v.null = column.nulls != nullptr;
-    if (column.has_range && has_bounds(e.type)) {
-        v.known = true;
+    if (column.has_range && has_bounds(e.type)) { // bounds of no value say that there is none, and mean nothing
+        v.value = v.known = column.min <= column.max;
         v.min = column.min;
         v.max = column.max;
-        v.value = column.min <= column.max;
     }
     return v;
 }

@@ -279,6 +279,21 @@ TEST_F(SkipTest, ErrorsAreNotHidden) {
     EXPECT_EQ(left({{late}}), "23");
 }
 
+// Nothing but NULLs in the chunk: there are no bounds to compute with.
+TEST_F(SkipTest, NoValueHasNoBounds) {
+    for (Zones &of_column : zones)
+        of_column.clear();
+    for (ColumnView &column : view.columns)
+        column.zones = nullptr;
+    view.columns[1].min = INT64_MAX, view.columns[1].max = INT64_MIN;
+    EXPECT_EQ(left({{b.compare(Op::Gt, n, large(3))}}), "");
+    EXPECT_EQ(left({{b.expr(Op::IsNotNull, Type::Bool, n)}}), "");
+    const Index most = b.expr(Op::Add, Type::I64, n, large(INT64_MAX));
+    const Index zero = b.expr(Op::Add, Type::I64, most, large(1)); // the largest value there is not would be 0
+    for (Op op : {Op::Div, Op::Mod})
+        EXPECT_EQ(left({{b.compare(Op::Gt, b.expr(op, Type::I64, large(1), zero), large(3))}}), "0123");
+}
+
 TEST_F(SkipTest, TextsByTheirTables) {
     truth = {0, 0, 0, 1, 0, 0, 0, 0, 0};
     nulls = {0, 0, 0, 0, 0, 0, 0, 0, 0};
