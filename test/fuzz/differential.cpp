@@ -6,13 +6,16 @@
 // SQLSTATE.
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
 //
-// Usage: differential [--seed N] [--queries M] [--rows PER_CENT] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
+// Usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--stop-after DIFFERENCES] [--verbose]
+//                     [CONNINFO]
 // The database's schema "fuzz" is dropped and made anew. Exit status: 0 no difference, 1 differences, 2 trouble.
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <random>
 #include <string>
@@ -1229,12 +1232,17 @@ Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &argume
 bool another_plan_agrees(pg::Connection &c, const Query &q, const vector<string> &arguments, bool generic,
                          Answer &answer) {
     const char *const joins[] = {"hashjoin", "mergejoin", "nestloop"};
-    for (int plan = 0; plan < 12; ++plan) {
+    constexpr int plans = 36; // the last ones with the joins in any order
+    for (int plan = 0; plan < plans; ++plan) {
         string sql = "SAVEPOINT plan";
         for (int i = 0; i < 3; ++i)
             sql += string("; SET LOCAL enable_") + joins[i] + (plan % 3 == i ? " = on" : " = off");
         sql += string("; SET LOCAL join_collapse_limit = ") + (plan / 3 % 2 ? "1" : "8");
-        sql += string("; SET LOCAL enable_material = ") + (plan / 6 ? "off" : "on");
+        sql += string("; SET LOCAL enable_material = ") + (plan / 6 % 2 ? "off" : "on");
+        if (plan >= 12)
+            sql += "; SET LOCAL join_collapse_limit = 8; SET LOCAL geqo_threshold = 2; SET LOCAL geqo_pool_size = 2; "
+                   "SET LOCAL geqo_generations = 1; SET LOCAL geqo_seed = " +
+                   std::to_string(plan / static_cast<double>(plans));
         c.exec(sql);
         Answer other = answer_of(c, q, arguments, "off", generic);
         c.exec("ROLLBACK TO plan");
@@ -1243,6 +1251,9 @@ bool another_plan_agrees(pg::Connection &c, const Query &q, const vector<string>
     }
     return false;
 }
+
+// Errors of values, not of the server or of the query.
+bool is_data_error(const Answer &answer) { return answer.sqlstate.compare(0, 2, "22") == 0; }
 
 string write_statement() {
     const Table &table = pick(tables);
@@ -1334,7 +1345,7 @@ void show(const Answer &answer, const Answer &other) {
 int main(int argc, char **argv) {
     setvbuf(stdout, nullptr, _IOLBF, 0); // what was found is kept if the run is cut short
     uint64_t seed = 1;
-    long queries = 1000, stop_after = 20;
+    long queries = 1000, stop_after = 20, seconds = LONG_MAX;
     string conninfo;
     for (int i = 1; i < argc; ++i) {
         if (!strcmp(argv[i], "--seed") && i + 1 < argc)
@@ -1343,13 +1354,16 @@ int main(int argc, char **argv) {
             queries = atol(argv[++i]);
         else if (!strcmp(argv[i], "--stop-after") && i + 1 < argc)
             stop_after = atol(argv[++i]);
+        else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
+            seconds = atol(argv[++i]);
         else if (!strcmp(argv[i], "--rows") && i + 1 < argc)
             rows_share = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--verbose"))
             verbose = true;
         else if (argv[i][0] == '-') {
-            fprintf(stderr, "usage: differential [--seed N] [--queries M] [--rows PER_CENT] [--stop-after DIFFERENCES] "
-                            "[--verbose] [CONNINFO]\n");
+            fprintf(stderr,
+                    "usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--stop-after "
+                    "DIFFERENCES] [--verbose] [CONNINFO]\n");
             return 2;
         } else
             conninfo = argv[i];
@@ -1363,7 +1377,8 @@ int main(int argc, char **argv) {
         make_tables(c, nullptr);
         long differences = 0, device = 0, fallback = 0, cpu = 0, errors = 0, timeouts = 0, plan_dependent = 0;
         string history;
-        for (long i = 0; i < queries; ++i) {
+        const time_t start = time(nullptr);
+        for (long i = 0; i < queries && time(nullptr) - start < seconds; ++i) {
             if (chance(12))
                 PQclear(PQexec(c.raw(), (history = write_statement()).c_str())); // may fail: a value beyond its type
             if (chance(6))
@@ -1408,10 +1423,12 @@ int main(int argc, char **argv) {
             // empty.)
             const bool fed = plain.sqlstate.empty() && !forced.sqlstate.empty() && joins(q);
             // (And where PostgreSQL's own plan took over, it need not be the one that it would choose without a device.)
-            const bool took_over =
-                fell_back && plain.sqlstate.compare(0, 2, "22") == 0 && forced.sqlstate.empty() && joins(q);
-            const bool other_plan = !equal && (!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
-                                    (fed || took_over || another_plan_agrees(c, q, arguments, generic, forced));
+            const bool took_over = fell_back && is_data_error(plain) && forced.sqlstate.empty() && joins(q);
+            // (And which of several errors is met depends on the row that comes first.)
+            const bool both_fail = is_data_error(plain) && is_data_error(forced);
+            const bool other_plan =
+                !equal && (!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
+                (fed || took_over || both_fail || another_plan_agrees(c, q, arguments, generic, forced));
             c.exec(chance(50) ? "COMMIT" : "ROLLBACK");
             if (plain.sqlstate == "57014" || forced.sqlstate == "57014") {
                 ++timeouts;
