@@ -91,6 +91,8 @@ SET gpuscan.offload = force;
 SET enable_nestloop = off;
 SELECT count(*), max(f * 0) FROM t JOIN (SELECT k, nextval('calls') AS z FROM dim OFFSET 0) b ON g = k;
 SELECT last_value FROM calls;
+SELECT count(*), max(f * 0) FROM t JOIN brief b ON g = b.k WHERE b.k >= (SELECT 0 * (nextval('calls') + b.k));
+SELECT last_value FROM calls;
 RESET enable_nestloop;
 RESET gpuscan.offload;
 

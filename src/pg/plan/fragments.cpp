@@ -177,15 +177,41 @@ static bool device_can_read(PlannerInfo *root, const RelOptInfo *rel, const Rang
     return true;
 }
 
+// In a subquery that is evaluated row by row, and has been planned already.
+static bool finds_volatile_subplan(Node *node, void *root) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Query))
+        return walk_query(reinterpret_cast<Query *>(node), finds_volatile_subplan, root);
+    if (IsA(node, SubPlan)) {
+        const int number = reinterpret_cast<const SubPlan *>(node)->plan_id;
+        const List *roots = static_cast<const PlannerInfo *>(root)->glob->subroots;
+        Node *query = reinterpret_cast<Node *>(static_cast<PlannerInfo *>(list_nth(roots, number - 1))->parse);
+        if (contain_volatile_functions(query) || finds_volatile_subplan(query, root))
+            return true;
+    }
+    return walk_expression(node, finds_volatile_subplan, root);
+}
+
+static bool has_volatile_subplan(PlannerInfo *root, const RelOptInfo *rel) {
+    ListCell *cell;
+    foreach (cell, rel->baserestrictinfo)
+        if (finds_volatile_subplan(reinterpret_cast<Node *>(static_cast<RestrictInfo *>(lfirst(cell))->clause), root))
+            return true;
+    return finds_volatile_subplan(reinterpret_cast<Node *>(rel->reltarget->exprs), root);
+}
+
 // Rows of PostgreSQL's own plan feed the device, and if the device gives up, the fallback computes them once more: that
 // must not show (nextval, functions that write).
-static bool may_run_twice(const RelOptInfo *rel, const RangeTblEntry *rte) {
+static bool may_run_twice(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte) {
     const void *const parts[] = {rte->subquery,    rte->functions,        rte->tablefunc,       rte->values_lists,
                                  rte->tablesample, rel->baserestrictinfo, rel->reltarget->exprs};
     for (const void *part : parts)
         if (part != nullptr && contain_volatile_functions(static_cast<Node *>(const_cast<void *>(part))))
             return rte->rtekind != RTE_RELATION && // whose refusal has been told
                    refuse("%s calls a volatile function", rte->eref->aliasname);
+    if (has_volatile_subplan(root, rel))
+        return refuse("%s calls a volatile function in a subquery", rte->eref->aliasname);
     return true;
 }
 
@@ -282,7 +308,7 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
     }
     List *leaves = rte->rtekind == RTE_RELATION && rte->inh ? leaves_of(root, rel->relid) : NIL;
     bool readable = device_can_read(root, rel, rte, leaves);
-    if (!readable && (in_recursion(root, rte) || !may_run_twice(rel, rte)))
+    if (!readable && (in_recursion(root, rte) || !may_run_twice(root, rel, rte)))
         return nullptr;
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
     source->rel = rel;
