@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "engine/cache.hpp"
 #include "engine/chunk_build.hpp"
@@ -128,9 +129,19 @@ class CacheTest : public ::testing::Test {
         ChunkBuilder builder(
             *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, q.npages,
             columns);
+        statuses.clear();
         std::vector<WindowPage> window;
-        answer.missing.for_each([&](uint32_t page) { window.push_back(table.window_page(page)); });
-        statuses = builder.decode(window, nullptr);
+        auto decode = [&] {
+            const std::vector<PageStatus> some = builder.decode(window, nullptr);
+            statuses.insert(statuses.end(), some.begin(), some.end());
+            window.clear();
+        };
+        answer.missing.for_each([&](uint32_t page) {
+            window.push_back(table.window_page(page));
+            if (window.size() == window_pages)
+                decode();
+        });
+        decode();
         full = builder.full();
         for (uint32_t page : bad)
             builder.drop_page(page);
@@ -165,6 +176,26 @@ class CacheTest : public ::testing::Test {
         return out;
     }
 
+    // Whatever is decoded of the column lies within its bounds and those of its zones.
+    void check_bounds(const ColumnRef &column) {
+        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const auto found = now.version->columns.find(column->id);
+        if (found == now.version->columns.end())
+            return;
+        const ColumnData &data = found->second;
+        data.have.for_each([&](uint32_t page) {
+            const PageRows &rows = now.version->pages[page];
+            for (uint32_t r = rows.row_start; r < rows.row_start + rows.nrows; ++r) {
+                const int64_t v = value(data, r);
+                ASSERT_LT(r / zone_rows, data.zones->size());
+                const ColumnStats &zone = (*data.zones)[r / zone_rows];
+                ASSERT_TRUE(v >= zone.min && v <= zone.max) << "row " << r << " of page " << page;
+                ASSERT_TRUE(v >= data.stats.min && v <= data.stats.max) << "row " << r << " of page " << page;
+            }
+        });
+    }
+
+    size_t window_pages = SIZE_MAX; // of build()
     std::vector<PageStatus> statuses;
     PageBits covered;
     bool full = false;
@@ -433,6 +464,29 @@ TEST_F(CacheTest, ZonesBoundTheRowsOfEveryPage) {
         EXPECT_EQ(values(all_pages(20), later).front(), (*data.zones)[0].min);
         EXPECT_EQ(values(all_pages(20), later).back(), (*data.zones)[0].max);
         table = Table(20);
+    }
+}
+
+TEST_F(CacheTest, ZonesBoundTheRowsThroughRepairs) {
+    std::mt19937 random(7);
+    Table table(450, 160); // 72,000 rows
+    uint64_t lsn = 5000;
+    for (int round = 0; round < 60 && !HasFatalFailure(); ++round) {
+        for (uint32_t n = random() % 3 == 0 ? random() % 150 : random() % 5; n > 0; --n)
+            table.write(random() % 450, static_cast<int32_t>(random() % 2000000000), random() % 161, ++lsn);
+        const uint32_t which = 1 + random() % 3;
+        std::vector<ColumnRef> columns;
+        for (int attnum : {1, 2})
+            if (which & static_cast<uint32_t>(attnum))
+                columns.push_back(column(attnum));
+        window_pages = random() % 2 == 0 ? SIZE_MAX : 1 + random() % 100;
+        build(table, question(table, 100 + static_cast<uint64_t>(round), columns, true));
+        check_bounds(column(1));
+        check_bounds(column(2));
+        if (random() % 20 == 0) {
+            cache.evict(file);
+            relation = cache.relation(file, "base/5/16384");
+        }
     }
 }
 
