@@ -37,15 +37,16 @@ Lane::Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<De
     : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)),
       turns_(turns) {
     use();
+    // Memory first: it may be short, and gives itself back.
+    area_ = memory_->allocate(area_bytes);
+    mirror_ = pinned_->allocate(area_bytes);
+    memset(static_cast<char *>(mirror_->data) + control_at, 0, area_bytes - control_at);
+    fetched_ = pinned_->allocate(control_room + most_results + sizeof(*done_));
     driver_->check(driver_->cuStreamCreate(&own_stream_, stream_non_blocking), "cuStreamCreate");
     stream_ = own_stream_;
     driver_->check(driver_->cuStreamCreate(&control_stream_, stream_non_blocking), "cuStreamCreate");
     driver_->check(driver_->cuEventCreate(&started_, event_default), "cuEventCreate");
     driver_->check(driver_->cuEventCreate(&finished_, event_default), "cuEventCreate");
-    area_ = memory_->allocate(area_bytes);
-    mirror_ = pinned_->allocate(area_bytes);
-    memset(static_cast<char *>(mirror_->data) + control_at, 0, area_bytes - control_at);
-    fetched_ = pinned_->allocate(control_room + most_results + sizeof(*done_));
     done_ = new (static_cast<char *>(fetched_->data) + control_room + most_results) std::atomic<uint32_t>(0);
     if (!driver_->cuStreamWriteValue32 || driver_->cuMemHostGetDevicePointer(&done_address_, done_, 0) != success)
         done_address_ = 0;
