@@ -431,7 +431,7 @@ TEST_F(CudaDeviceTest, Cancel) {
 
 // A run that is cancelled before its turn has come ends when it comes.
 TEST_F(CudaDeviceTest, CancelWhileWaitingForATurn) {
-    std::vector<Datum> ones(300000), many(1000000); // 3e11 pairs, in one kernel
+    std::vector<Datum> ones(2000000), many(1000000); // 2e12 pairs in one kernel: ten seconds on an H100
     const Case c = join_case({chunk_of({many, many})}, {chunk_of({ones, ones})}, Type::I32);
     std::atomic<uint32_t> cancel[2] = {{0}, {0}};
     std::chrono::steady_clock::time_point noticed[2];
@@ -441,7 +441,7 @@ TEST_F(CudaDeviceTest, CancelWhileWaitingForATurn) {
             EXPECT_THROW(run_on(device(), c, &cancel[i]), Cancelled);
             noticed[i] = std::chrono::steady_clock::now();
         });
-        std::this_thread::sleep_for(std::chrono::milliseconds(1000)); // loading takes most of it
+        std::this_thread::sleep_for(std::chrono::milliseconds(2500)); // loading takes most of it
     }
     cancel[1] = 1;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
