@@ -48,15 +48,20 @@ struct JoinNote {
 constexpr int notes_in_piece = 100;
 constexpr int note_buckets = 512; // by the outer relation's address
 
+struct NotesPiece {
+    JoinNote notes[notes_in_piece];
+    NotesPiece *next;
+};
+
 struct CandidateTable {
     MemoryContext context;
     PlannerInfo *root;
-    HTAB *by_relids;
-    List *base; // of RelOptInfo *
-    JoinNote **buckets;
-    JoinNote *piece;
-    int left; // in the piece
+    HTAB *by_relids; // of the sets that somebody has asked for
+    List *base;      // of RelOptInfo *
+    NotesPiece *first, *last;
     int notes;
+    JoinNote **buckets; // of the notes that somebody has asked for:
+    int sorted;         // the first so many
 };
 
 struct CandidateEntry {
@@ -68,12 +73,6 @@ struct CandidateEntry {
 CandidateTable *candidates_create(PlannerInfo *root) {
     CandidateTable *table =
         static_cast<CandidateTable *>(MemoryContextAllocZero(root->planner_cxt, sizeof(CandidateTable)));
-    HASHCTL control{};
-    control.keysize = sizeof(Relids);
-    control.entrysize = sizeof(CandidateEntry);
-    control.hash = bitmap_hash;
-    control.match = bitmap_match;
-    control.hcxt = root->planner_cxt;
     table->context = root->planner_cxt;
     table->root = root;
     MemoryContext before = MemoryContextSwitchTo(table->context);
@@ -81,12 +80,22 @@ CandidateTable *candidates_create(PlannerInfo *root) {
         if (root->simple_rel_array[i] != nullptr && root->simple_rel_array[i]->reloptkind == RELOPT_BASEREL)
             table->base = lappend(table->base, root->simple_rel_array[i]);
     MemoryContextSwitchTo(before);
-    table->by_relids =
-        hash_create("gpuscan candidates", 64, &control, HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
     return table;
 }
 
+static HTAB *new_entries(MemoryContext context) {
+    HASHCTL control{};
+    control.keysize = sizeof(Relids);
+    control.entrysize = sizeof(CandidateEntry);
+    control.hash = bitmap_hash;
+    control.match = bitmap_match;
+    control.hcxt = context;
+    return hash_create("gpuscan candidates", 64, &control, HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+}
+
 static CandidateEntry *entry_of(CandidateTable *table, Relids relids) {
+    if (table->by_relids == nullptr)
+        table->by_relids = new_entries(table->context);
     bool found;
     CandidateEntry *entry = static_cast<CandidateEntry *>(hash_search(table->by_relids, &relids, HASH_ENTER, &found));
     if (!found) {
@@ -509,19 +518,33 @@ void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, Rel
         keep_at_once(table, &note);
         return;
     }
+    const int place = table->notes % notes_in_piece;
+    if (place == 0) {
+        NotesPiece *piece = static_cast<NotesPiece *>(MemoryContextAlloc(table->context, sizeof(NotesPiece)));
+        piece->next = nullptr;
+        (table->last != nullptr ? table->last->next : table->first) = piece;
+        table->last = piece;
+    }
+    table->last->notes[place] = note;
+    ++table->notes;
+}
+
+static void sort_notes(CandidateTable *table) {
     if (table->buckets == nullptr)
         table->buckets =
             static_cast<JoinNote **>(MemoryContextAllocZero(table->context, sizeof(JoinNote *) * note_buckets));
-    if (table->left == 0) {
-        table->piece = static_cast<JoinNote *>(MemoryContextAlloc(table->context, sizeof(JoinNote) * notes_in_piece));
-        table->left = notes_in_piece;
+    NotesPiece *piece = table->first;
+    for (int i = 0; i < table->notes; ++i) {
+        JoinNote *note = &piece->notes[i % notes_in_piece];
+        if (i >= table->sorted) {
+            JoinNote **bucket = &table->buckets[bucket_of(note->outer)];
+            note->next = *bucket;
+            *bucket = note;
+        }
+        if (i % notes_in_piece == notes_in_piece - 1)
+            piece = piece->next;
     }
-    JoinNote *kept = &table->piece[--table->left];
-    JoinNote **bucket = &table->buckets[bucket_of(outer)];
-    *kept = note;
-    kept->next = *bucket;
-    *bucket = kept;
-    ++table->notes;
+    table->sorted = table->notes;
 }
 
 // ---- candidates of a set of relations ----
@@ -534,7 +557,7 @@ static List *steps_from(CandidateTable *table, const Candidate *main, Relids rel
     while (!bms_equal(there->relids, relids)) {
         const JoinNote *best = nullptr;
         const Candidate *best_inner = nullptr;
-        const JoinNote *note = table->buckets != nullptr ? table->buckets[bucket_of(there)] : nullptr;
+        const JoinNote *note = table->buckets[bucket_of(there)];
         for (; note != nullptr; note = note->next) {
             if (note->outer != there || !bms_is_subset(note->inner->relids, relids) ||
                 (best != nullptr && best->joined->rows <= note->joined->rows))
@@ -555,6 +578,7 @@ static List *steps_from(CandidateTable *table, const Candidate *main, Relids rel
 }
 
 static const Candidate *best_joined(CandidateTable *table, Relids relids) {
+    sort_notes(table);
     const Candidate *best_main = nullptr;
     List *best_steps = NIL;
     Cost best_cost = 0;

@@ -32,6 +32,8 @@ namespace gpuscan {
 
 struct LevelState {
     const PlannerInfo *root;
+    bool aggregates, extremum;  // of the query
+    bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business
     RelOptInfo *disguised;      // a partitioned relation that passes for one without partitions, of which it has
     int partitions;             // ... so many
@@ -42,8 +44,10 @@ struct PlannerState {
     MemoryContext context;
     // Asked once: the join hook is called thousands of times.
     bool enabled;
-    bool cursor; // perhaps: UPDATE ... WHERE CURRENT OF may want to know where a row came from
-    Cost start;  // what the smallest fragment costs before its first row
+    bool cursor;      // perhaps: UPDATE ... WHERE CURRENT OF may want to know where a row came from
+    bool by_cost;     // what PostgreSQL does cheaply is left alone
+    Cost start;       // what the smallest fragment costs before its first row
+    LevelState *last; // that was looked for
 };
 
 static PlannerState *current = nullptr;
@@ -79,6 +83,15 @@ static bool level_is_ours(const PlannerInfo *root) {
     return true;
 }
 
+// PostgreSQL asks whether an index has the smallest or largest value of a column (planagg.c): rows are no answer to that.
+static bool asks_for_extremum(const PlannerInfo *root) {
+    const Query *query = root->parse;
+    if (query->limitCount == nullptr || list_length(query->targetList) != 1 || list_length(query->sortClause) != 1)
+        return false;
+    const char *name = static_cast<const TargetEntry *>(linitial(query->targetList))->resname;
+    return name != nullptr && strcmp(name, "agg_target") == 0;
+}
+
 static LevelState *find_level(const PlannerInfo *root) {
     ListCell *cell;
     foreach (cell, current->levels) {
@@ -89,24 +102,39 @@ static LevelState *find_level(const PlannerInfo *root) {
     return nullptr;
 }
 
+static LevelState *level_of(const PlannerInfo *root) {
+    if (current->last != nullptr && current->last->root == root)
+        return current->last;
+    LevelState *level = find_level(root);
+    if (level == nullptr) {
+        MemoryContext before = MemoryContextSwitchTo(current->context);
+        level = static_cast<LevelState *>(palloc0(sizeof(LevelState)));
+        level->root = root;
+        level->aggregates = aggregates(root);
+        level->extremum = asks_for_extremum(root);
+        current->levels = lcons(level, current->levels);
+        MemoryContextSwitchTo(before);
+    }
+    current->last = level;
+    return level;
+}
+
 static CandidateTable *candidates_of(PlannerInfo *root) {
     refusals_level(root);
-    LevelState *level = find_level(root);
-    if (level != nullptr)
-        return level->candidates;
-    MemoryContext before = MemoryContextSwitchTo(current->context);
-    level = static_cast<LevelState *>(palloc0(sizeof(LevelState)));
-    level->root = root;
-    level->candidates = level_is_ours(root) ? candidates_create(root) : nullptr;
-    current->levels = lcons(level, current->levels);
-    MemoryContextSwitchTo(before);
+    LevelState *level = level_of(root);
+    if (!level->looked) {
+        level->looked = true;
+        MemoryContext before = MemoryContextSwitchTo(current->context);
+        level->candidates = level_is_ours(root) ? candidates_create(root) : nullptr;
+        MemoryContextSwitchTo(before);
+    }
     return level->candidates;
 }
 
 // Does PostgreSQL's own plan cost less than a device needs to start? Then nothing else has to be looked at, unless
 // somebody wants to know what would have been refused.
 static bool not_worth_a_look(const RelOptInfo *rel) {
-    if (guc_offload != OFFLOAD_AUTO || refusals_wanted())
+    if (!current->by_cost)
         return false;
     ListCell *cell;
     foreach (cell, rel->pathlist) {
@@ -117,20 +145,12 @@ static bool not_worth_a_look(const RelOptInfo *rel) {
     return false;
 }
 
-// PostgreSQL asks whether an index has the smallest or largest value of a column (planagg.c): rows are no answer to that.
-static bool asks_for_extremum(const PlannerInfo *root) {
-    const Query *query = root->parse;
-    if (query->limitCount == nullptr || list_length(query->targetList) != 1 || list_length(query->sortClause) != 1)
-        return false;
-    const char *name = static_cast<const TargetEntry *>(linitial(query->targetList))->resname;
-    return name != nullptr && strcmp(name, "agg_target") == 0;
-}
-
 // Is the relation worth a thought?
 static bool is_wanted(const PlannerInfo *root, const RelOptInfo *rel) {
-    if (!enabled() || asks_for_extremum(root))
+    if (!enabled())
         return false;
-    return guc_offload == OFFLOAD_FORCE || aggregates(root) || !not_worth_a_look(rel);
+    const LevelState *level = level_of(root);
+    return !level->extremum && (level->aggregates || !not_worth_a_look(rel));
 }
 
 // ---- rows ----
@@ -311,7 +331,12 @@ static bool ends_in_scan(const Plan *plan) {
 }
 
 static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
-    PlannerState state{NIL, CurrentMemoryContext, enabled, is_cursor(call), device_setup_cost(1, 0)};
+    PlannerState state{};
+    state.context = CurrentMemoryContext;
+    state.enabled = enabled;
+    state.cursor = is_cursor(call);
+    state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted();
+    state.start = device_setup_cost(1, 0);
     result->refusals.held = held;
     return run_planner(parse, call, &state, result);
 }
