@@ -1,10 +1,11 @@
 // Compiling in processes of their own; see compiler_processes.hpp.
 //
 // A request is a head and the source text, a reply a head and the machine code, or the reason in words. A source of no
-// length asks for NVRTC to be started.
+// length asks for NVRTC to be started, and to be made warm.
 #include "cuda/compiler_processes.hpp"
 
 #include <malloc.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -175,15 +176,48 @@ void CompilerProcesses::warm_up(int architecture) {
     }
 }
 
+// The reply to warm_up(): what it says about itself will be said again. False: the process is gone.
+bool CompilerProcesses::take_warmth(Process &process) {
+    ReplyHead reply;
+    std::string text;
+    if (!receive_all(process.socket, &reply, sizeof(reply)) || !receive_text(process.socket, reply.size, text))
+        return false;
+    process.warming = false;
+    return true;
+}
+
+void CompilerProcesses::wait_until_warm(std::chrono::milliseconds patience) {
+    using std::chrono::milliseconds, std::chrono::steady_clock;
+    const auto end = steady_clock::now() + patience;
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (const std::unique_ptr<Process> &process : processes_) {
+        if (process->socket < 0 || process->busy || !process->warming)
+            continue; // whoever has it busy waits for its warmth
+        process->busy = true;
+        lock.unlock();
+        const auto left = std::chrono::duration_cast<milliseconds>(end - steady_clock::now());
+        pollfd ready = {process->socket, POLLIN, 0};
+        const bool answered = poll(&ready, 1, static_cast<int>(std::max<int64_t>(0, left.count()))) > 0;
+        bool alive = true;
+        try {
+            alive = !answered || take_warmth(*process);
+        } catch (const std::exception &) { // no memory for the reply, which is lost half-way
+            alive = false;
+        }
+        lock.lock();
+        process->busy = false;
+        if (!alive)
+            drop(*process);
+        idle_.notify_all();
+    }
+}
+
 // False: the process is gone.
 bool CompilerProcesses::exchange(Process &process, const std::string &source, int architecture, bool &good,
                                  std::string &image) {
     ReplyHead reply;
-    if (process.warming) { // what it says about itself will be said again
-        if (!receive_all(process.socket, &reply, sizeof(reply)) || !receive_text(process.socket, reply.size, image))
-            return false;
-        process.warming = false;
-    }
+    if (process.warming && !take_warmth(process))
+        return false;
     const RequestHead request = {source.size(), architecture};
     if (!send_all(process.socket, &request, sizeof(request)) ||
         !send_all(process.socket, source.data(), source.size()) ||

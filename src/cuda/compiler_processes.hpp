@@ -3,13 +3,14 @@
 // NVRTC lets one thread of a process compile at a time (13.0), and in a process that the driver watches (every change of
 // its mappings is told to the GPU's memory manager) it took four times as long as alone: 130 ms against 30 ms a kernel,
 // measured on an H200. So a few processes that have no driver are forked before the device process starts its threads;
-// each loads NVRTC when it is first asked, and compiles one kernel after the other. They end with their sockets, or with
+// each loads NVRTC when it is first asked, rehearses (rehearsal.hpp), and compiles one kernel after the other. They end with their sockets, or with
 // their parent. One that dies (a crash of NVRTC) costs its kernel a second compilation elsewhere; when none is left, the
 // caller compiles in its own process.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -32,6 +33,8 @@ class CompilerProcesses {
     bool compile(const std::string &source, int architecture, std::string &image);
     // Has each process that is idle start NVRTC, without waiting; later calls of compile() wait for it.
     void warm_up(int architecture);
+    // Waits until they have, each of them, but not for ever.
+    void wait_until_warm(std::chrono::milliseconds patience);
 
     std::vector<pid_t> pids() const; // of those that have not failed
 
@@ -42,6 +45,7 @@ class CompilerProcesses {
         bool busy = false;
         bool warming = false; // its next reply is that of warm_up
     };
+    bool take_warmth(Process &process);
     bool exchange(Process &process, const std::string &source, int architecture, bool &good, std::string &image);
     void drop(Process &process);
 

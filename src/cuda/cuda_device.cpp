@@ -17,6 +17,7 @@ using namespace cuda;
 constexpr uintptr_t host_page = 4096;
 constexpr size_t staging_bytes = 8u << 20; // pinned; copies of pageable memory go through two of them
 constexpr size_t first_pool_bytes = 256u << 20;
+constexpr std::chrono::seconds compiler_patience{10}; // to start: queries would wait for them, too
 
 class CudaDeviceImpl : public CudaDevice {
   public:
@@ -43,6 +44,7 @@ class CudaDeviceImpl : public CudaDevice {
         s.kernels->start(pack_source);
         register_pool(options);
         s.memory->warm_up(std::min<size_t>(first_pool_bytes, s.memory_total / 16));
+        s.kernels->settle(compiler_patience);
     }
 
     ~CudaDeviceImpl() override {

@@ -469,7 +469,7 @@ class Job {
         const size_t shared = decoding::shared_bytes + a.ncolumns * sizeof(decoding::Stats);
         if (shared > 48 * 1024)
             throw DeviceError("too many columns in one job");
-        const unsigned grid = state_.full_grid(function_, decoding::threads, shared);
+        const unsigned grid = state_.full_grid(module_->blocks(function_, decoding::threads, shared));
         for (size_t start = 0; start < pages.size(); start += first_slice) {
             const size_t count = std::min<size_t>(first_slice, pages.size() - start);
             a.pages = at<const decoding::Page>(pages_at_) + start;
@@ -573,8 +573,8 @@ class Job {
         a.count = static_cast<uint32_t>(codes.size());
         const CUfunction function = module_->function("put_codes");
         const unsigned blocks = (a.count + decoding::threads - 1) / decoding::threads;
-        lane_->launch(function, std::min(blocks, state_.full_grid(function, decoding::threads, 0)), decoding::threads,
-                      0, &a);
+        lane_->launch(function, std::min(blocks, state_.full_grid(module_->blocks(function, decoding::threads, 0))),
+                      decoding::threads, 0, &a);
         lane_->wait(cancel_);
     }
 

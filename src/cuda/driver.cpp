@@ -68,7 +68,6 @@ std::shared_ptr<Driver> Driver::open() {
     GPUSCAN_RESOLVE(cuStreamDestroy, "cuStreamDestroy_v2");
     GPUSCAN_RESOLVE(cuStreamQuery, "cuStreamQuery");
     GPUSCAN_RESOLVE(cuStreamSynchronize, "cuStreamSynchronize");
-    GPUSCAN_RESOLVE(cuStreamWaitEvent, "cuStreamWaitEvent");
     GPUSCAN_RESOLVE(cuEventCreate, "cuEventCreate");
     GPUSCAN_RESOLVE(cuEventDestroy, "cuEventDestroy_v2");
     GPUSCAN_RESOLVE(cuEventRecord, "cuEventRecord");

@@ -44,6 +44,7 @@ enum : int {
     attribute_memory_pools = 115,
 
     function_attribute_max_dynamic_shared = 8,
+    function_attribute_shared_division = 9, // PREFERRED_SHARED_MEMORY_CARVEOUT
     pool_attribute_release_threshold = 4,
     stream_non_blocking = 1,
     event_default = 0,
@@ -96,7 +97,6 @@ struct Driver {
     CUresult (*cuStreamDestroy)(CUstream);
     CUresult (*cuStreamQuery)(CUstream);
     CUresult (*cuStreamSynchronize)(CUstream);
-    CUresult (*cuStreamWaitEvent)(CUstream, CUevent, unsigned);
     CUresult (*cuEventCreate)(CUevent *, unsigned);
     CUresult (*cuEventDestroy)(CUevent);
     CUresult (*cuEventRecord)(CUevent, CUstream);

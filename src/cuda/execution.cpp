@@ -214,9 +214,10 @@ std::vector<uint64_t> CudaExecution::argument(const Kernel &kernel, Index index,
 }
 
 // Launches the kernel over all tiles, slice by slice; the last slice is not waited for.
-void CudaExecution::run_slices(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+void CudaExecution::run_slices(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
                                const Input &input, unsigned threads, size_t shared, double rows_per_ms) {
-    const unsigned grid = state_->full_grid(function, threads, shared);
+    const Resident resident = module.resident(Kernel::name, threads, shared);
+    const unsigned grid = state_->full_grid(resident.blocks);
     const uint64_t teams = threads / codegen::block_threads; // tiles that a block takes at once
     const uint64_t least = grid * teams;                     // fewer make no sense
     uint64_t slice = std::max<uint64_t>(least, static_cast<uint64_t>(rows_per_ms * slice_ms) / codegen::tile_rows);
@@ -230,10 +231,8 @@ void CudaExecution::run_slices(const Kernel &kernel, CUfunction function, std::v
         words[Kernel::tile_begin] = tile;
         words[Kernel::tile_end] = end;
         const uint64_t blocks = std::min<uint64_t>(grid, (end - tile + turn * teams - 1) / (turn * teams));
-        if (blocks >= state_->multiprocessors)
-            lane_->take_turn();
         lane_->start_clock();
-        lane_->launch(function, static_cast<unsigned>(blocks), threads, shared, words.data());
+        lane_->launch(resident.function, static_cast<unsigned>(blocks), threads, shared, words.data());
         const uint64_t done = end - tile;
         tile = end;
         if (tile >= input.tiles)

@@ -165,7 +165,7 @@ class CudaExecution : public Execution {
     }
     Kernel generate(const codegen::Request &request) { return state_->prepared->generate(shape(), request); }
     std::vector<uint64_t> argument(const Kernel &kernel, Index pipeline, const Input &input);
-    void run_slices(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words, const Input &input,
+    void run_slices(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words, const Input &input,
                     unsigned threads, size_t shared, double rows_per_ms);
     std::vector<Index> probe_order(const Pipeline &pipeline);
     void check_status(bool may_be_full = false);
@@ -183,9 +183,10 @@ class CudaExecution : public Execution {
         lane_->fill(address_of(*buffer), 0, bytes);
         return buffer;
     }
+    static constexpr unsigned tables_threads = 256; // a block of the kernels of tables.cuh
     CUfunction tables_function(const char *name) {
         tables_module_ = state_->prepared->get(tables_source, cancel_, &stats_.compile_us);
-        return tables_module_->function(name);
+        return tables_module_->resident(name, tables_threads, 0).function;
     }
 
     // join tables (join_build.cpp)
@@ -208,10 +209,10 @@ class CudaExecution : public Execution {
                   std::vector<uint64_t> &words) const;
     uint64_t count_groups(codegen::Request request, const Input &input, const std::vector<KeyPlan> &keys);
     size_t table_room() const;
-    GroupTable aggregate_by_number(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+    GroupTable aggregate_by_number(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
                                    const codegen::Request &request, const Input &input, size_t shared, uint64_t extent,
                                    const std::vector<KeyPlan> &keys);
-    GroupTable aggregate_by_hash(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+    GroupTable aggregate_by_hash(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
                                  const codegen::Request &request, const Input &input, size_t shared,
                                  const std::vector<KeyPlan> &keys);
 

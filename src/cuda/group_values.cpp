@@ -53,9 +53,9 @@ void CudaExecution::make_room(GroupTable &groups, uint64_t more, size_t nkeys, c
 }
 
 void CudaExecution::launch_gathering(tables::GatherArgument argument) {
-    const uint64_t blocks =
-        std::min<uint64_t>((argument.entries + 255) / 256, static_cast<uint64_t>(state_->multiprocessors) * 8);
-    lane_->launch(tables_function("gather_groups"), static_cast<unsigned>(blocks), 256, 0, &argument);
+    const uint64_t blocks = std::min<uint64_t>((argument.entries + tables_threads - 1) / tables_threads,
+                                               static_cast<uint64_t>(state_->multiprocessors) * 8);
+    lane_->launch(tables_function("gather_groups"), static_cast<unsigned>(blocks), tables_threads, 0, &argument);
 }
 
 // The groups of a table that the kernel just queued fills by number. If they are no more than few_bytes, they come with its

@@ -177,7 +177,7 @@ uint64_t CudaExecution::count_groups(codegen::Request request, const Input &inpu
     words[kernel.sink + AggregateWords::table] = address_of(*sketch);
     put_keys(kernel, request.group, keys, words);
     lane_->reset_control();
-    run_slices(kernel, module->function(Kernel::name), words, input, codegen::block_threads, 0, 1e7);
+    run_slices(kernel, *module, words, input, codegen::block_threads, 0, 1e7);
     const std::unique_ptr<PinnedMemory::Piece> copy = state_->pinned->allocate(sketch->size);
     lane_->copy_out(copy->data, address_of(*sketch), sketch->size);
     lane_->fetch_control();
@@ -230,32 +230,25 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
 
     const Kernel kernel = generate(r);
     ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
-    const CUfunction function = module->function(Kernel::name);
-    if (shared > 0)
-        state_->driver->check(state_->driver->cuFuncSetAttribute(function, function_attribute_max_dynamic_shared,
-                                                                 static_cast<int>(shared)),
-                              "cuFuncSetAttribute");
     std::vector<uint64_t> words = argument(kernel, index, input);
     words[kernel.sink + AggregateWords::extent] = extent;
     put_keys(kernel, r.group, keys, words);
-    return hashed ? aggregate_by_hash(kernel, function, words, r, input, shared, keys)
-                  : aggregate_by_number(kernel, function, words, r, input, shared, extent, keys);
+    return hashed ? aggregate_by_hash(kernel, *module, words, r, input, shared, keys)
+                  : aggregate_by_number(kernel, *module, words, r, input, shared, extent, keys);
 }
 
 // The table has an entry for every number.
-GroupTable CudaExecution::aggregate_by_number(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+GroupTable CudaExecution::aggregate_by_number(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
                                               const codegen::Request &r, const Input &input, size_t shared,
                                               uint64_t extent, const std::vector<KeyPlan> &keys) {
     const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
     // A small table stands beside the status and comes with it, of a larger one its groups, if they are few: one wait for a
     // hot query.
     const bool direct = bytes <= Lane::most_results;
-    if (input.tiles >= state_->multiprocessors)
-        lane_->take_turn();
     lane_->reset_control();
     const BufferRef table = direct ? nullptr : zeroed(bytes);
     words[kernel.sink + AggregateWords::table] = direct ? lane_->results(bytes) : address_of(*table);
-    run_slices(kernel, function, words, input, r.group.threads, shared, 1e7);
+    run_slices(kernel, module, words, input, r.group.threads, shared, 1e7);
     if (!direct)
         return read_few_entries(kernel, r.group, *table, extent, keys);
     lane_->fetch_control(bytes);
@@ -276,7 +269,7 @@ GroupTable CudaExecution::aggregate_by_number(const Kernel &kernel, CUfunction f
 }
 
 // The table has entries for the groups there are.
-GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction function, std::vector<uint64_t> &words,
+GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
                                             const codegen::Request &r, const Input &input, size_t shared,
                                             const std::vector<KeyPlan> &keys) {
     const GroupTuning &tuning = state_->groups;
@@ -310,7 +303,7 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, CUfunction fun
             words[kernel.sink + AggregateWords::part] = part;
             lane_->reset_control();
             lane_->fill(address_of(*table), 0, slots * slot_bytes);
-            run_slices(kernel, function, words, input, r.group.threads, shared, 1e6);
+            run_slices(kernel, module, words, input, r.group.threads, shared, 1e6);
             lane_->fetch_control();
             stats_.kernel_us += lane_->wait(cancel_);
             check_status(true);

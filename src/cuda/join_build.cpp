@@ -93,7 +93,6 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
     start_collecting(index, table, kernel);
     // Once a payload column could be NULL its flags are kept for all runs; this run's kernel may not write them.
     ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
-    const CUfunction function = module->function(Kernel::name);
 
     size_t row_bytes = 0;
     for (Type type : table.shape.keys)
@@ -128,7 +127,7 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
             words[at + 1] = reinterpret_cast<uint64_t>(nulls);
             columns.push_back({table.payload[i]->data, nulls, static_cast<uint32_t>(table.shape.payload[i]), 0});
         }
-        run_slices(kernel, function, words, input, codegen::block_threads, 0, 1e6);
+        run_slices(kernel, *module, words, input, codegen::block_threads, 0, 1e6);
 
         const BufferRef column_words = lane_->send(columns.data(), columns.size() * sizeof(tables::Column));
         const BufferRef ranges = lane_->send(table.ranges.data(), table.ranges.size() * sizeof(tables::ColumnRange));
@@ -139,7 +138,7 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
         a.columns = static_cast<const tables::Column *>(column_words->data);
         a.ranges = static_cast<tables::ColumnRange *>(ranges->data);
         a.ncolumns = static_cast<uint32_t>(columns.size());
-        lane_->launch(ranges_function, state_->multiprocessors * 2, 256, 0, &a);
+        lane_->launch(ranges_function, state_->multiprocessors * 2, tables_threads, 0, &a);
         std::unique_ptr<PinnedMemory::Piece> result =
             state_->pinned->allocate(table.ranges.size() * sizeof(tables::ColumnRange));
         lane_->copy_out(result->data, address_of(*ranges), table.ranges.size() * sizeof(tables::ColumnRange));
@@ -234,8 +233,9 @@ bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind
     lane_->start_clock();
     if (table.rows > 0)
         lane_->launch(function,
-                      static_cast<unsigned>(std::min<uint64_t>((table.rows + 255) / 256, state_->multiprocessors * 8)),
-                      256, 0, &a);
+                      static_cast<unsigned>(std::min<uint64_t>((table.rows + tables_threads - 1) / tables_threads,
+                                                               state_->multiprocessors * 8)),
+                      tables_threads, 0, &a);
     lane_->fetch_control();
     stats_.kernel_us += lane_->wait(cancel_);
     const bool duplicates = !keys_only && (lane_->fetched().status & status_duplicates) != 0;

@@ -14,6 +14,7 @@
 
 #include "cuda/compiler_processes.hpp"
 #include "cuda/embedded.hpp"
+#include "cuda/rehearsal.hpp"
 #include "engine/device.hpp"
 #include "engine/types.hpp"
 
@@ -150,26 +151,8 @@ std::string Compiler::compile(const std::string &source, int architecture) const
 }
 
 void Compiler::warm_up(int architecture) const {
-    compile("#include \"cuda/runtime.cuh\"\nextern \"C\" __global__ void warm(int *p) { *p = 1; }\n", architecture);
-}
-
-// ---- modules -----------------------------------------------------------------------------------------------------
-
-Module::Module(std::shared_ptr<Driver> driver, CUcontext context, const std::string &image)
-    : driver_(std::move(driver)), context_(context) {
-    driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
-    driver_->check(driver_->cuModuleLoadData(&module_, image.data()), "cuModuleLoadData");
-}
-
-Module::~Module() {
-    if (module_ && driver_->cuCtxSetCurrent(context_) == success)
-        driver_->cuModuleUnload(module_);
-}
-
-CUfunction Module::function(const char *name) const {
-    CUfunction function = nullptr;
-    driver_->check(driver_->cuModuleGetFunction(&function, module_, name), "cuModuleGetFunction");
-    return function;
+    for (const std::string &source : rehearsal_sources())
+        compile(source, architecture);
 }
 
 // ---- cache -------------------------------------------------------------------------------------------------------
@@ -188,6 +171,14 @@ KernelCache::~KernelCache() { settle(); }
 void KernelCache::settle() {
     std::unique_lock<std::mutex> lock(mutex_);
     idle_.wait(lock, [this] { return running_ == 0; });
+}
+
+void KernelCache::settle(std::chrono::milliseconds patience) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    if (processes_)
+        processes_->wait_until_warm(patience);
+    std::unique_lock<std::mutex> lock(mutex_);
+    idle_.wait_until(lock, end, [this] { return running_ == 0; });
 }
 
 std::string KernelCache::path(KernelKey key) const {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,7 @@
 #include <utility>
 
 #include "cuda/driver.hpp"
+#include "cuda/module.hpp"
 
 namespace gpuscan::cuda {
 
@@ -38,7 +40,7 @@ class Compiler {
     // `architecture`: compute capability as 75, 80, 90. Throws DeviceError with NVRTC's log.
     std::string compile(const std::string &source, int architecture) const;
     KernelKey key(const std::string &source, int architecture) const;
-    // Compiles something tiny, so that the first query does not pay for NVRTC's own start (0.3 s).
+    // Compiles something like what queries need (rehearsal.hpp), so that the first of them does not pay for NVRTC's own start.
     void warm_up(int architecture) const;
 
   private:
@@ -47,23 +49,6 @@ class Compiler {
     std::shared_ptr<Nvrtc> nvrtc_;
     uint64_t headers_[2]; // hash of the embedded headers
 };
-
-// A loaded module; unloaded with the last reference.
-class Module {
-  public:
-    Module(std::shared_ptr<Driver> driver, CUcontext context, const std::string &image);
-    ~Module();
-    Module(const Module &) = delete;
-    Module &operator=(const Module &) = delete;
-
-    CUfunction function(const char *name) const;
-
-  private:
-    std::shared_ptr<Driver> driver_;
-    CUcontext context_;
-    CUmodule module_ = nullptr;
-};
-using ModuleRef = std::shared_ptr<const Module>;
 
 class KernelCache {
   public:
@@ -81,6 +66,8 @@ class KernelCache {
     void warm_up();
     // Waits until nothing is being compiled.
     void settle();
+    // The same, and until NVRTC has been started; gives up after a while.
+    void settle(std::chrono::milliseconds patience);
 
     // Removes files of the cache, those first that were used longest ago, until they have no more than `bytes`.
     static void bound_directory(const std::string &directory, uint64_t bytes);

@@ -33,17 +33,15 @@ bool may_spin() {
 } // namespace
 
 Lane::Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-           std::shared_ptr<PinnedMemory> pinned, CUstream turns)
-    : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)),
-      turns_(turns) {
+           std::shared_ptr<PinnedMemory> pinned)
+    : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {
     use();
     // Memory first: it may be short, and gives itself back.
     area_ = memory_->allocate(area_bytes);
     mirror_ = pinned_->allocate(area_bytes);
     memset(static_cast<char *>(mirror_->data) + control_at, 0, area_bytes - control_at);
     fetched_ = pinned_->allocate(control_room + most_results + sizeof(*done_));
-    driver_->check(driver_->cuStreamCreate(&own_stream_, stream_non_blocking), "cuStreamCreate");
-    stream_ = own_stream_;
+    driver_->check(driver_->cuStreamCreate(&stream_, stream_non_blocking), "cuStreamCreate");
     driver_->check(driver_->cuStreamCreate(&control_stream_, stream_non_blocking), "cuStreamCreate");
     driver_->check(driver_->cuEventCreate(&started_, event_default), "cuEventCreate");
     driver_->check(driver_->cuEventCreate(&finished_, event_default), "cuEventCreate");
@@ -60,7 +58,7 @@ Lane::~Lane() {
     driver_->cuEventDestroy(started_);
     driver_->cuEventDestroy(finished_);
     driver_->cuStreamDestroy(control_stream_);
-    driver_->cuStreamDestroy(own_stream_);
+    driver_->cuStreamDestroy(stream_);
 }
 
 void Lane::use() const { driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
@@ -179,16 +177,6 @@ std::shared_ptr<Buffer> Lane::send(const void *bytes, size_t size) {
     return buffer;
 }
 
-void Lane::take_turn() {
-    if (stream_ == turns_)
-        return;
-    if (pending_) { // in the lane's own stream: the turn begins after it
-        driver_->check(driver_->cuEventRecord(finished_, own_stream_), "cuEventRecord");
-        driver_->check(driver_->cuStreamWaitEvent(turns_, finished_, 0), "cuStreamWaitEvent");
-    }
-    stream_ = turns_;
-}
-
 void Lane::start_clock() {
     queue();
     driver_->check(driver_->cuEventRecord(started_, stream_), "cuEventRecord");
@@ -259,7 +247,6 @@ void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds sp
         }
     }
     pending_ = false;
-    stream_ = own_stream_;
     staged_.clear();
     kept_.clear();
     if (cancelled || (cancel && cancel->load(std::memory_order_relaxed))) {
@@ -280,7 +267,6 @@ void Lane::drain() noexcept {
         driver_->cuStreamSynchronize(stream_);
         pending_ = false;
     }
-    stream_ = own_stream_;
     staged_.clear();
     kept_.clear();
 }
@@ -295,7 +281,7 @@ std::shared_ptr<Lane> LanePool::borrow() {
         }
     }
     if (!lane)
-        lane = std::make_unique<Lane>(driver_, context_, memory_, pinned_, turns_);
+        lane = std::make_unique<Lane>(driver_, context_, memory_, pinned_);
     lane->use();
     lane->begin();
     std::weak_ptr<Free> home = free_;

@@ -39,9 +39,8 @@ struct ControlBlock {
 
 class Lane {
   public:
-    // `turns`: the stream of runs that take turns, of all lanes.
     Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-         std::shared_ptr<PinnedMemory> pinned, CUstream turns);
+         std::shared_ptr<PinnedMemory> pinned);
     ~Lane();
     Lane(const Lane &) = delete;
     Lane &operator=(const Lane &) = delete;
@@ -68,9 +67,6 @@ class Lane {
     void fill(CUdeviceptr to, uint8_t byte, size_t bytes);
     void launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument);
 
-    // What is queued from here to the next wait goes into one stream with other lanes' turns. Kernels that fill the GPU
-    // are slower side by side than one after the other: they share its caches, and wait for each other's blocks.
-    void take_turn();
     void start_clock();
     // Waits for all that was queued. Returns the microseconds since start_clock() on the GPU's clock.
     uint64_t wait(const std::atomic<uint32_t> *cancel);
@@ -97,9 +93,7 @@ class Lane {
     CUcontext context_;
     std::shared_ptr<DeviceMemory> memory_;
     std::shared_ptr<PinnedMemory> pinned_;
-    CUstream own_stream_ = nullptr;
-    CUstream turns_;
-    CUstream stream_ = nullptr; // own or turns
+    CUstream stream_ = nullptr;
     CUstream control_stream_ = nullptr;
     CUevent started_ = nullptr;
     CUevent finished_ = nullptr;
@@ -132,9 +126,7 @@ class LanePool {
   public:
     LanePool(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
              std::shared_ptr<PinnedMemory> pinned)
-        : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {
-        driver_->check(driver_->cuStreamCreate(&turns_, stream_non_blocking), "cuStreamCreate");
-    }
+        : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {}
 
     // A lane that goes back to the pool with its last user.
     std::shared_ptr<Lane> borrow();
@@ -144,7 +136,6 @@ class LanePool {
     CUcontext context_;
     std::shared_ptr<DeviceMemory> memory_;
     std::shared_ptr<PinnedMemory> pinned_;
-    CUstream turns_ = nullptr; // (lives as long as the process: lanes may outlive the pool)
     struct Free {
         std::mutex mutex;
         std::vector<std::unique_ptr<Lane>> lanes;

@@ -43,7 +43,7 @@ void pack_rows(SharedState &state, const PackJob &job) {
         a.type = static_cast<uint32_t>(job.type);
         a.from = side(job.from_frame, job.from, job.from_nulls);
         a.to = side(job.to_frame, job.to, job.to_nulls);
-        const unsigned grid = state.full_grid(function, packing::threads, 0);
+        const unsigned grid = state.full_grid(module->blocks(function, packing::threads, 0));
         lane->launch(function, std::min(grid, a.nruns), packing::threads, 0, &a);
         lane->wait(nullptr);
     } catch (...) {

@@ -178,7 +178,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
         return rows;
     const Kernel kernel = generate(request(index, input));
     const ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
-    const CUfunction function = module->function(Kernel::name);
+    const Resident resident = module->resident(Kernel::name, codegen::block_threads, 0);
 
     RowArea area;
     for (Index i = 0; i < pipeline.payload.count; ++i)
@@ -194,7 +194,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     if (area.columns.empty())
         capacity = uint64_t(1) << 60;
 
-    const unsigned grid = state_->full_grid(function, codegen::block_threads, 0);
+    const unsigned grid = state_->full_grid(resident.blocks);
     uint64_t slice =
         std::max<uint64_t>(grid, static_cast<uint64_t>(first_rows_per_ms * wanted_ms) / codegen::tile_rows);
     if (kernel.loops)
@@ -223,8 +223,8 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
         lane_->reset_control();
         lane_->copy_in(lane_->counter_word(), memcpy(lane_->stage(8).data, &area.filled, 8), 8);
         lane_->start_clock();
-        lane_->launch(function, static_cast<unsigned>(std::min<uint64_t>(grid, end - tile)), codegen::block_threads, 0,
-                      words.data());
+        lane_->launch(resident.function, static_cast<unsigned>(std::min<uint64_t>(grid, end - tile)),
+                      codegen::block_threads, 0, words.data());
         lane_->fetch_control();
         const uint64_t us = lane_->wait(cancel_);
         stats_.kernel_us += us;

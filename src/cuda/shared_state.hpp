@@ -62,15 +62,8 @@ struct SharedState {
     size_t pool_bytes = 0;
     CUdeviceptr pool_address = 0;
 
-    // Blocks that fill the GPU; the occupancy of `function` with this much shared memory.
-    unsigned full_grid(CUfunction function, unsigned threads, size_t shared) const {
-        int blocks = 1;
-        if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, static_cast<int>(threads), shared) !=
-                success ||
-            blocks < 1)
-            blocks = 1;
-        return multiprocessors * static_cast<unsigned>(blocks);
-    }
+    // Blocks that fill the GPU, when so many are on a multiprocessor at once.
+    unsigned full_grid(unsigned blocks) const { return multiprocessors * blocks; }
 };
 
 // The text of the kernels that no query changes.

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -21,9 +22,17 @@ constexpr size_t guard = 256;
 std::mutex mutex;
 std::map<uint64_t, size_t> allocations;
 
-struct Function {
-    void (*run)(unsigned, unsigned, void *);
+// What a multiprocessor has: the memory of an H200, and room for few threads, so that little is done in one launch.
+constexpr size_t divisions[] = {0,         8 << 10,   16 << 10,  32 << 10,  64 << 10,
+                                100 << 10, 132 << 10, 164 << 10, 196 << 10, 228 << 10};
+constexpr size_t most_shared = 228 << 10, reserved_shared = 1 << 10, shared_without_asking = 48 << 10;
+constexpr unsigned most_threads = 512;
+
+struct Wishes { // of a kernel
+    size_t shared = 0;
+    int division = -1;
 };
+std::map<void *, Wishes> wishes;
 
 } // namespace
 
@@ -151,7 +160,6 @@ int cuStreamDestroy_v2(void *s) {
 }
 int cuStreamQuery(void *) { return 0; }
 int cuStreamSynchronize(void *) { return 0; }
-int cuStreamWaitEvent(void *, void *, unsigned) { return 0; }
 int cuEventCreate(void **e, unsigned) {
     *e = malloc(1);
     return 0;
@@ -188,13 +196,39 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
     *function = dlsym(module, (std::string("emulated_") + name).c_str());
     return *function ? 0 : 500;
 }
-int cuFuncSetAttribute(void *, int, int) { return 0; }
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *, int, size_t) {
-    *n = 2;
+int cuFuncSetAttribute(void *function, int which, int value) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (which == 8)
+        wishes[function].shared = static_cast<size_t>(value);
+    else if (which == 9)
+        wishes[function].division = value;
+    else
+        return 1;
     return 0;
 }
-int cuLaunchKernel(void *function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned,
-                   void *, void **arguments, void **) {
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *function, int threads, size_t shared) {
+    std::lock_guard<std::mutex> lock(mutex);
+    const int wish = wishes[function].division;
+    size_t room = most_shared;
+    if (wish >= 0)
+        for (size_t division : divisions)
+            if (division * 100 >= most_shared * static_cast<size_t>(wish)) {
+                room = division;
+                break;
+            }
+    if (room < shared + reserved_shared)
+        room = most_shared; // a wish is no order
+    *n = static_cast<int>(std::min<size_t>(std::max(1u, most_threads / static_cast<unsigned>(threads)),
+                                           room / (shared + reserved_shared)));
+    return 0;
+}
+int cuLaunchKernel(void *function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                   unsigned shared, void *, void **arguments, void **) {
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (shared > std::max(shared_without_asking, wishes[function].shared))
+            return 1;
+    }
     static std::mutex running;
     std::lock_guard<std::mutex> lock(running);
     reinterpret_cast<void (*)(unsigned, unsigned, void *)>(function)(grid, threads, arguments[0]);

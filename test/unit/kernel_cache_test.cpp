@@ -41,7 +41,29 @@ class KernelCacheTest : public ::testing::Test {
         return count;
     }
 
-    std::string directory_;
+    bool open_device() {
+        try {
+            driver = cuda::Driver::open();
+            compiler = std::make_shared<Compiler>(cuda::Nvrtc::open());
+        } catch (const DeviceError &error) {
+            reason = error.what();
+            return false;
+        }
+        cuda::CUdevice device = 0;
+        int major = 0, minor = 0;
+        driver->check(driver->cuDeviceGet(&device, 0), "cuDeviceGet");
+        driver->check(driver->cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+        driver->check(driver->cuDeviceGetAttribute(&major, cuda::attribute_compute_major, device), "attribute");
+        driver->check(driver->cuDeviceGetAttribute(&minor, cuda::attribute_compute_minor, device), "attribute");
+        architecture = major * 10 + minor;
+        return true;
+    }
+
+    std::string directory_, reason;
+    std::shared_ptr<cuda::Driver> driver;
+    std::shared_ptr<Compiler> compiler;
+    cuda::CUcontext context = nullptr;
+    int architecture = 0;
 };
 
 TEST_F(KernelCacheTest, DirectoryKeepsWhatWasUsedLast) {
@@ -67,25 +89,12 @@ TEST_F(KernelCacheTest, DirectoryKeepsWhatWasUsedLast) {
 
 // The first one that asks waits, the others find it: in memory, then on disk.
 TEST_F(KernelCacheTest, MemoryAndDisk) {
-    std::shared_ptr<cuda::Driver> driver;
-    std::shared_ptr<Compiler> compiler;
-    try {
-        driver = cuda::Driver::open();
-        compiler = std::make_shared<Compiler>(cuda::Nvrtc::open());
-    } catch (const DeviceError &error) {
-        GTEST_SKIP() << error.what();
-    }
-    cuda::CUdevice device = 0;
-    cuda::CUcontext context = nullptr;
-    int major = 0, minor = 0;
-    driver->check(driver->cuDeviceGet(&device, 0), "cuDeviceGet");
-    driver->check(driver->cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
-    driver->check(driver->cuDeviceGetAttribute(&major, cuda::attribute_compute_major, device), "attribute");
-    driver->check(driver->cuDeviceGetAttribute(&minor, cuda::attribute_compute_minor, device), "attribute");
+    if (!open_device())
+        GTEST_SKIP() << reason;
     const std::string source = "extern \"C\" __global__ void one(const int *p) { (void)p; }\n";
     const std::string broken = "extern \"C\" __global__ void one(\n";
     {
-        KernelCache cache(driver, context, compiler, nullptr, major * 10 + minor, directory_);
+        KernelCache cache(driver, context, compiler, nullptr, architecture, directory_);
         cache.start(source);
         uint64_t us = 0, again = 0;
         const ModuleRef first = cache.get(source, nullptr, &us);
@@ -99,10 +108,35 @@ TEST_F(KernelCacheTest, MemoryAndDisk) {
         EXPECT_THROW(cache.get(source + "// 2", &cancelled, nullptr), Cancelled);
     }
     EXPECT_EQ(2u, kernels()); // the one that was cancelled too
-    KernelCache cache(driver, context, compiler, nullptr, major * 10 + minor, directory_);
+    KernelCache cache(driver, context, compiler, nullptr, architecture, directory_);
     uint64_t us = 0;
     EXPECT_NE(nullptr, cache.get(source, nullptr, &us)->function("one"));
     EXPECT_EQ(0u, us); // from disk
+}
+
+// Kernels with little shared memory share a multiprocessor's memory as all do, those with much get what they need.
+TEST_F(KernelCacheTest, Residents) {
+    if (!open_device())
+        GTEST_SKIP() << reason;
+    KernelCache cache(driver, context, compiler, nullptr, architecture, directory_);
+    const std::string source = "extern __shared__ int shared[];\n"
+                               "extern \"C\" __global__ void one(int *p) { shared[threadIdx.x] = 1; *p = shared[0]; }\n"
+                               "extern \"C\" __global__ void two(int *p) { *p = 1; }\n";
+    const ModuleRef module = cache.get(source, nullptr, nullptr);
+    const unsigned all = module->blocks(module->function("one"), 256, 16);
+    const cuda::Resident little = module->resident("one", 256, 1024);
+    EXPECT_EQ(module->function("one"), little.function);
+    EXPECT_EQ(all, little.blocks);
+    EXPECT_EQ(little.blocks, module->resident("one", 256, 1024).blocks);
+    // What fits into no division but the largest one must run all the same, also after others have asked for less.
+    int most = 0;
+    driver->check(driver->cuDeviceGetAttribute(&most, cuda::attribute_max_shared_per_block_optin, 0), "attribute");
+    const unsigned some = module->blocks(module->function("one"), 256, static_cast<size_t>(most) / 4);
+    EXPECT_EQ(some, module->resident("one", 256, static_cast<size_t>(most) / 4).blocks);
+    EXPECT_GE(module->resident("one", 256, static_cast<size_t>(most)).blocks, 1u);
+    EXPECT_GE(module->resident("one", 256, 1024).blocks, 1u);
+    EXPECT_EQ(all, module->resident("two", 256, 0).blocks);
+    EXPECT_THROW(module->resident("three", 256, 0), DeviceError);
 }
 
 } // namespace
