@@ -540,12 +540,14 @@ class Runner {
     }
 
     // Leaves the device with the tables' columns but without a kernel: removes the compiled ones, which lie below the
-    // data directory, and ends the device's process, which also holds them in memory and comes back by itself.
+    // data directory and in NVRTC's own cache in the home directory of the server's user, and ends the device's process,
+    // which also holds them in memory and comes back by itself.
     void forget_kernels() {
         try {
             const std::string pid = connection_->value("SELECT max(pid) FROM gpuscan_device");
-            connection_->exec("COPY (SELECT) TO PROGRAM 'find gpuscan -maxdepth 1 -type f -delete; kill -KILL " + pid +
-                              "'");
+            connection_->exec("COPY (SELECT) TO PROGRAM 'find gpuscan -maxdepth 1 -type f -delete; "
+                              "rm -rf \"${CUDA_CACHE_PATH:-$HOME/.nv/ComputeCache}\"/*; kill -KILL " +
+                              pid + "'");
             const std::string ready = "SELECT count(*) FROM gpuscan_device WHERE state = 'ready' AND pid <> " + pid +
                                       " AND current_setting('gpuscan.device') IN (kind, 'auto')";
             for (int i = 0; connection_->value(ready) == "0"; ++i) {

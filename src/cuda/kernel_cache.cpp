@@ -53,6 +53,8 @@ const char *const fixed_options[] = {
     "-std=c++17",        "-device-int128", "-fmad=false", "-default-device", "-diag-suppress=177,550,128,111",
     "-DGPUSCAN_DEVICE=1"};
 
+constexpr int caching_version = 13000; // NVRTC has a cache of its own, in the user's directory
+
 // What stands before the machine code in a file of the cache.
 struct FileHeader {
     char magic[8] = {'G', 'P', 'U', 'S', 'C', 'A', 'N', '1'};
@@ -107,11 +109,13 @@ std::string Compiler::target(int architecture, bool &ptx) const {
     return std::string(ptx ? "-arch=compute_" : "-arch=sm_") + std::to_string(best);
 }
 
-std::string Compiler::compile(const std::string &source, int architecture) const {
+std::string Compiler::compile(const std::string &source, int architecture, bool anew) const {
     bool ptx = false;
     const std::string arch = target(architecture, ptx);
     std::vector<const char *> options(std::begin(fixed_options), std::end(fixed_options));
     options.push_back(arch.c_str());
+    if (anew && nvrtc_->version >= caching_version)
+        options.push_back("-no-cache");
     std::vector<const char *> names;
     std::vector<const char *> texts;
     for (unsigned i = 0; i < embedded_source_count; ++i) {
@@ -152,7 +156,7 @@ std::string Compiler::compile(const std::string &source, int architecture) const
 
 void Compiler::warm_up(int architecture) const {
     for (const std::string &source : rehearsal_sources())
-        compile(source, architecture);
+        compile(source, architecture, true);
 }
 
 // ---- cache -------------------------------------------------------------------------------------------------------

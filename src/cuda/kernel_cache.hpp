@@ -37,8 +37,9 @@ class Compiler {
   public:
     explicit Compiler(std::shared_ptr<Nvrtc> nvrtc);
 
-    // `architecture`: compute capability as 75, 80, 90. Throws DeviceError with NVRTC's log.
-    std::string compile(const std::string &source, int architecture) const;
+    // `architecture`: compute capability as 75, 80, 90. `anew`: even if NVRTC remembers the source. Throws DeviceError with
+    // NVRTC's log.
+    std::string compile(const std::string &source, int architecture, bool anew = false) const;
     KernelKey key(const std::string &source, int architecture) const;
     // Compiles something like what queries need (rehearsal.hpp), so that the first of them does not pay for NVRTC's own start.
     void warm_up(int architecture) const;
