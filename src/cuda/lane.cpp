@@ -40,12 +40,13 @@ Lane::Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<De
     area_ = memory_->allocate(area_bytes);
     mirror_ = pinned_->allocate(area_bytes);
     memset(static_cast<char *>(mirror_->data) + control_at, 0, area_bytes - control_at);
-    fetched_ = pinned_->allocate(control_room + most_results + sizeof(*done_));
+    fetched_ = pinned_->allocate(control_room + most_results + sizeof(*done_) + sizeof(*one_));
     driver_->check(driver_->cuStreamCreate(&stream_, stream_non_blocking), "cuStreamCreate");
     driver_->check(driver_->cuStreamCreate(&control_stream_, stream_non_blocking), "cuStreamCreate");
     driver_->check(driver_->cuEventCreate(&started_, event_default), "cuEventCreate");
     driver_->check(driver_->cuEventCreate(&finished_, event_default), "cuEventCreate");
     done_ = new (static_cast<char *>(fetched_->data) + control_room + most_results) std::atomic<uint32_t>(0);
+    one_ = new (static_cast<char *>(fetched_->data) + control_room + most_results + sizeof(*done_)) uint32_t(1);
     if (!driver_->cuStreamWriteValue32 || driver_->cuMemHostGetDevicePointer(&done_address_, done_, 0) != success)
         done_address_ = 0;
     begin();
@@ -215,10 +216,10 @@ bool Lane::finished(std::chrono::steady_clock::time_point now) {
     return result == success;
 }
 
-// Has to be said again until they have: zeros for the control block may still wait in the stream, before a kernel and behind
-// other lanes' turns, and take the word back.
+// Has to be said again until they have: zeros for the control block may still wait in the stream, before a kernel, and take the
+// word back. By a copy: filling memory is a kernel, which would wait for a place behind those of other sessions.
 void Lane::tell_to_end() noexcept {
-    driver_->cuMemsetD8Async(cancel_word(), 1, 1, control_stream_);
+    driver_->cuMemcpyHtoDAsync(cancel_word(), one_, sizeof(*one_), control_stream_);
     control_used_ = true;
 }
 

@@ -104,6 +104,7 @@ class Lane {
     std::unique_ptr<PinnedMemory::Piece> mirror_;  // of the area; zeros from the control block on
     std::unique_ptr<PinnedMemory::Piece> fetched_; // control block and results, at its end the word that waits look at
     std::atomic<uint32_t> *done_ = nullptr;
+    const uint32_t *one_ = nullptr;          // behind that word, what is copied into the cancel word
     CUdeviceptr done_address_ = 0;           // the GPU's, 0: the driver cannot store words, events are asked
     uint32_t waits_ = 0;                     // number of the last wait
     size_t inputs_at_ = 0;                   // where the last input begins

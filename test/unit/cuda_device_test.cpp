@@ -429,8 +429,8 @@ TEST_F(CudaDeviceTest, Cancel) {
     expect_same(c.program, interpret(join_case({}, {}, Type::I32)), run_on(device(), join_case({}, {}, Type::I32)));
 }
 
-// A run that is cancelled before its turn has come ends when it comes.
-TEST_F(CudaDeviceTest, CancelWhileWaitingForATurn) {
+// A run that is cancelled while another fills the GPU, and that one, which must not wait for the first.
+TEST_F(CudaDeviceTest, CancelSideBySide) {
     std::vector<Datum> ones(2000000), many(1000000); // 2e12 pairs in one kernel: ten seconds on an H100
     const Case c = join_case({chunk_of({many, many})}, {chunk_of({ones, ones})}, Type::I32);
     std::atomic<uint32_t> cancel[2] = {{0}, {0}};
