@@ -147,8 +147,8 @@ codegen::Request CudaExecution::request(Index index, const Input &input) {
     r.source_nullable = input.nullable;
     r.row_cache = state_->row_cache;
     r.source_form = input.forms;
-    for (const LookupTable &lookup : lookups_)
-        r.lookup_nullable.push_back(lookup.nullable);
+    for (const Lookup &lookup : lookups_)
+        r.lookup_nullable.push_back(lookup.table && lookup.table->any_null);
     for (Index k = 0; k < pipeline.joins.count; ++k) {
         const Table &table = table_of(pipeline, k);
         if (!table.finished)
@@ -200,11 +200,11 @@ std::vector<uint64_t> CudaExecution::argument(const Kernel &kernel, Index index,
         }
     for (size_t i = 0; i < kernel.lookups.size(); ++i)
         if (kernel.lookups[i] != 0) {
-            if (!lookups_[i].set)
+            if (!lookups_[i].table)
                 throw DeviceError("a lookup is used before it is set");
-            words[kernel.lookups[i]] = lookups_[i].values;
-            words[kernel.lookups[i] + 1] = lookups_[i].nulls;
-            words[kernel.lookups[i] + 2] = lookups_[i].entries;
+            words[kernel.lookups[i]] = lookups_[i].copy->values;
+            words[kernel.lookups[i] + 1] = lookups_[i].copy->nulls;
+            words[kernel.lookups[i] + 2] = lookups_[i].table->entries;
         }
     for (Index k = 0; k < pipeline.joins.count; ++k) {
         const Table &table = table_of(pipeline, k);
@@ -267,51 +267,45 @@ RangeSources CudaExecution::range_sources(const Pipeline &pipeline, const Input 
         const tables::ColumnRange &range = table.ranges[at];
         return range.min <= range.max ? ValueRange::of(range.min, range.max) : ValueRange::of(0, 0);
     };
-    sources.lookup = [this](Index lookup) { return lookups_[lookup].range; };
+    sources.lookup = [this](Index lookup) { return lookups_[lookup].range(); };
     return sources;
 }
 
-void CudaExecution::put_lookup(Index index, const void *values, const uint8_t *nulls, size_t entries) {
-    LookupTable &lookup = lookups_.at(index);
-    const Type type = program_.lookups[index].type;
-    const size_t width = type_width(type);
-    const size_t bytes = (entries + 1) * width;
-    const size_t nulls_at = (bytes + 15) / 16 * 16;
-    std::vector<uint8_t> all(nulls_at + entries + 1, 0);
-    memcpy(all.data(), values, bytes);
-    if (nulls)
-        memcpy(all.data() + nulls_at, nulls, entries + 1);
-    lookup.nullable = false;
-    lookup.range = ValueRange();
-    for (size_t i = 0; i <= entries; ++i) {
-        if (all[nulls_at + i]) {
-            lookup.nullable = true;
-            continue;
+// A kept table is copied once and its copy stays with it; another goes the way of all inputs.
+void CudaExecution::put_lookup(Index index, LookupRef table) {
+    Lookup &lookup = lookups_.at(index);
+    std::unique_lock<std::mutex> guard(table->copy_lock, std::defer_lock);
+    if (table->id != 0) {
+        guard.lock();
+        if (auto copy = std::dynamic_pointer_cast<LookupCopy>(table->copy)) {
+            lookup.copy = std::move(copy);
+            lookup.table = std::move(table);
+            return;
         }
-        if (is_float(type))
-            continue;
-        int64_t v = 0;
-        const uint8_t *at = all.data() + i * width;
-        if (type == Type::Bool)
-            v = *at;
-        else if (type == Type::I32)
-            v = *reinterpret_cast<const int32_t *>(at);
-        else if (type == Type::I64)
-            v = *reinterpret_cast<const int64_t *>(at);
-        else
-            v = *reinterpret_cast<const uint32_t *>(at);
-        lookup.range = lookup.range.known ? ValueRange::of(std::min<int128>(lookup.range.min, v),
-                                                           std::max<int128>(lookup.range.max, v))
-                                          : ValueRange::of(v, v);
     }
-    if (!is_float(type) && !lookup.range.known)
-        lookup.range = ValueRange::of(0, 0);
-    lookup.buffer = lane_->send(all.data(), all.size());
-    lookup.values = address_of(*lookup.buffer);
-    lookup.nulls = lookup.values + nulls_at;
-    lookup.entries = entries;
-    lookup.set = true;
-    stats_.link_bytes += all.size();
+    const size_t bytes = table->values.size(), nulls_at = (bytes + 15) / 16 * 16, size = nulls_at + table->nulls.size();
+    auto copy = std::make_shared<LookupCopy>();
+    if (table->id != 0) {
+        copy->buffer = state_->memory->allocate(size);
+        uint8_t *const from = static_cast<uint8_t *>(lane_->stage(size).data);
+        memcpy(from, table->values.data(), bytes);
+        memcpy(from + nulls_at, table->nulls.data(), table->nulls.size());
+        lane_->copy_in(address_of(*copy->buffer), from, size);
+        lane_->wait(cancel_);
+        table->copy = copy;
+    } else {
+        std::vector<uint8_t> all(size, 0);
+        memcpy(all.data(), table->values.data(), bytes);
+        memcpy(all.data() + nulls_at, table->nulls.data(), table->nulls.size());
+        copy->buffer = lane_->send(all.data(), all.size());
+    }
+    copy->values = address_of(*copy->buffer);
+    copy->nulls = copy->values + nulls_at;
+    stats_.link_bytes += size;
+    lookup.copy = std::move(copy);
+    if (guard.owns_lock())
+        guard.unlock();
+    lookup.table = std::move(table);
 }
 
 std::unique_ptr<Execution> make_execution(std::shared_ptr<SharedState> state, const Program &program,

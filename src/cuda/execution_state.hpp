@@ -50,14 +50,21 @@ struct Table : BuiltTable {
     }
 };
 
-struct LookupTable {
-    BufferRef buffer; // values, then NULL flags
+// A lookup's table in device memory: values, then NULL flags. That of a table which is kept stays with it.
+struct LookupCopy : LookupTable::DeviceCopy {
+    BufferRef buffer;
     CUdeviceptr values = 0;
     CUdeviceptr nulls = 0;
-    uint64_t entries = 0;
-    bool nullable = false;
-    bool set = false;
-    ValueRange range;
+};
+
+struct Lookup {
+    LookupRef table; // nullptr: not set
+    std::shared_ptr<LookupCopy> copy;
+    ValueRange range() const {
+        if (!table || !table->has_range)
+            return ValueRange();
+        return table->min <= table->max ? ValueRange::of(table->min, table->max) : ValueRange::of(0, 0);
+    }
 };
 
 // A group key in a result: how a kernel's words become its value.
@@ -89,9 +96,10 @@ class CudaExecution : public Execution {
 
     ~CudaExecution() override { lane_->drain(); }
 
-    void set_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries) override {
-        quietly([&] { put_lookup(lookup, values, nulls, entries); });
+    void set_lookup(Index lookup, LookupRef table) override {
+        quietly([&] { put_lookup(lookup, std::move(table)); });
     }
+    void set_constant(Index constant, uint32_t code) override { program_.constants.at(constant).low = code; }
     bool wants_outlook() override { return state_->prepared->is_new(shape()); }
     void foresee(Index pipeline, const std::vector<ChunkView> &chunks) override;
     void run_build(Index pipeline, const std::vector<ChunkView> &chunks) override {
@@ -170,7 +178,7 @@ class CudaExecution : public Execution {
     std::vector<Index> probe_order(const Pipeline &pipeline);
     void check_status(bool may_be_full = false);
     RangeSources range_sources(const Pipeline &pipeline, const Input &input);
-    void put_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries);
+    void put_lookup(Index index, LookupRef table);
     Table &table_of(const Pipeline &pipeline, Index join) {
         return *tables_[program_.joins[pipeline.joins.first + join].build];
     }
@@ -248,12 +256,12 @@ class CudaExecution : public Execution {
     void hand_over(RowArea &area, RowTable &rows);
 
     std::shared_ptr<SharedState> state_;
-    const Program program_;
+    Program program_;
     std::string shape_; // of the program, for prepared kernels
     const std::atomic<uint32_t> *cancel_;
     std::shared_ptr<Lane> lane_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
-    std::vector<LookupTable> lookups_;
+    std::vector<Lookup> lookups_;
     ModuleRef tables_module_;            // its functions are in use
     bool keep_groups_ = false;           // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here

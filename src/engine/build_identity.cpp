@@ -67,6 +67,9 @@ class Describer {
             return;
         const LookupContents lookup = lookup_(index);
         put(static_cast<uint8_t>(p_.lookups[index].type));
+        put(lookup.id);
+        if (lookup.id != 0)
+            return;
         put(*lookup.values);
         put(*lookup.nulls);
     }

@@ -16,6 +16,7 @@ namespace gpuscan {
 
 struct LookupContents {
     const std::vector<uint8_t> *values, *nulls;
+    uint64_t id = 0; // of a table that is kept: stands for both
 };
 
 // Is a key's presence all that is ever asked of the build's table? Then equal keys need only be there once.

@@ -13,6 +13,7 @@
 
 #include "engine/decode.hpp"
 #include "engine/frame.hpp"
+#include "engine/lookup_table.hpp"
 #include "engine/program.hpp"
 #include "engine/work_memory.hpp"
 #include "engine/zones.hpp"
@@ -125,9 +126,11 @@ struct ExecutionStats {
 class Execution {
   public:
     virtual ~Execution() = default;
-    // Entries 0..n-1 and the NULL entry n (so n+1 values of the lookup's type) and their NULL flags, host memory.
-    // Must be called for every lookup before the first run of a pipeline that uses it; again when it has grown.
-    virtual void set_lookup(ir::Index lookup, const void *values, const uint8_t *nulls, size_t entries) = 0;
+    // The finished table of a lookup, which the execution shares. Must be called for every lookup before the first run of a
+    // pipeline that uses it; again when it has grown.
+    virtual void set_lookup(ir::Index lookup, LookupRef table) = 0;
+    // The code of a constant text that was not known when the program was made; before anything is run.
+    virtual void set_constant(ir::Index constant, uint32_t code) = 0;
     // Before anything is run: chunks that a build will most likely read, so that the device may prepare for it. Their values
     // are not looked at, and may change. Nothing depends on a call. wants_outlook(): it would be of use.
     virtual bool wants_outlook() { return false; }

@@ -444,8 +444,8 @@ struct Course {
     }
 
     bool put_lookup(uint32_t lookup, const std::vector<std::string> &entries, const std::string &wanted) {
-        PutLookupRequest request = {lookup, static_cast<uint32_t>(entries.size()), 0,
-                                    static_cast<uint32_t>(entries.size() + 1)};
+        PutLookupRequest request = {
+            lookup, static_cast<uint32_t>(entries.size()), 0, static_cast<uint32_t>(entries.size() + 1), 0, 0};
         std::vector<uint8_t> values(entries.size() + 1), nulls(entries.size() + 1);
         for (size_t i = 0; i < entries.size(); ++i)
             values[i] = entries[i] == wanted;

@@ -645,12 +645,14 @@ inline std::unique_ptr<Execution> start_on(Device &device, const Case &c, const 
         for (Index l = 0; l < c.lookups.size(); ++l) {
             Type type = program.lookups[l].type;
             const auto &entries = c.lookups[l].entries;
-            std::vector<uint8_t> bytes(entries.size() * type_width(type)), nulls(entries.size());
+            auto table = std::make_shared<LookupTable>(type, entries.size() - 1);
             for (size_t i = 0; i < entries.size(); ++i) {
-                put_bytes(type, entries[i], &bytes[i * type_width(type)]);
-                nulls[i] = entries[i].null;
+                put_bytes(type, entries[i], &table->values[i * type_width(type)]);
+                table->nulls[i] = entries[i].null;
             }
-            execution->set_lookup(l, bytes.data(), nulls.data(), entries.size() - 1);
+            table->finish();
+            table->id = l % 2; // kept ones and others
+            execution->set_lookup(l, std::move(table));
         }
         return execution;
     };

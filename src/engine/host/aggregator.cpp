@@ -64,10 +64,10 @@ std::optional<Bounds> bounds_of(const Context &context, const std::vector<ChunkV
         return Bounds{static_cast<int64_t>(v), static_cast<int64_t>(v)};
     }
     case Op::Lookup: {
-        const LookupTable &table = context.lookups[e.b];
-        if (!table.has_range)
+        const LookupRef &table = context.lookups[e.b];
+        if (!table || !table->has_range)
             break;
-        return Bounds{table.min, table.max};
+        return Bounds{table->min, table->max};
     }
     case Op::Cast:
         if (p.exprs[e.a].type == Type::Bool || is_integer(p.exprs[e.a].type))

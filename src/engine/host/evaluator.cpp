@@ -362,9 +362,9 @@ Vec Evaluator::truth(Index expr, const Batch &batch, size_t depth) {
 
 Vec Evaluator::lookup(Index expr, const Batch &batch, size_t depth) {
     const Expr &e = context_.program.exprs[expr];
-    const LookupTable &table = context_.lookups[e.b];
-    if (!table.set)
+    if (!context_.lookups[e.b])
         throw DeviceError("lookup table not set");
+    const LookupTable &table = *context_.lookups[e.b];
     Vec a = full(e.a, evaluate(e.a, batch, depth), batch, depth);
     Slot &to = slot(expr, depth);
     size_t width = type_width(e.type);

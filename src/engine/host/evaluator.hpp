@@ -17,23 +17,13 @@
 
 namespace gpuscan::host {
 
-// A lookup's entries, NULL entry last.
-struct LookupTable {
-    bool set = false;
-    size_t entries = 0; // without the NULL entry
-    std::vector<uint8_t> values, nulls;
-    bool any_null = false;
-    bool has_range = false; // integer types and Code, over the entries that are not NULL
-    int64_t min = 0, max = 0;
-};
-
 // What every thread of an execution reads.
 struct Context {
     Program program;
-    std::vector<ir::Index> canonical; // of each node: the first node that says the same
-    std::vector<uint8_t> safe;        // of each node: it can raise no error
-    std::vector<int128> constants;    // their bits, aligned for vector loads
-    std::vector<LookupTable> lookups;
+    std::vector<ir::Index> canonical;               // of each node: the first node that says the same
+    std::vector<uint8_t> safe;                      // of each node: it can raise no error
+    std::vector<int128> constants;                  // their bits, aligned for vector loads
+    std::vector<LookupRef> lookups;                 // nullptr: not set
     std::vector<std::shared_ptr<JoinTable>> tables; // by pipeline; nullptr: not finished
 };
 

@@ -69,19 +69,6 @@ std::vector<uint8_t> safe_nodes(const Program &p) {
     return safe;
 }
 
-template <class T> void entry_range(LookupTable &table) {
-    const T *values = reinterpret_cast<const T *>(table.values.data());
-    table.min = INT64_MAX;
-    table.max = INT64_MIN;
-    for (size_t i = 0; i <= table.entries; ++i) {
-        if (table.nulls[i])
-            continue;
-        table.min = std::min(table.min, static_cast<int64_t>(values[i]));
-        table.max = std::max(table.max, static_cast<int64_t>(values[i]));
-    }
-    table.has_range = true;
-}
-
 } // namespace
 
 HostExecution::HostExecution(const Work &work, const Program &program)
@@ -97,27 +84,11 @@ HostExecution::HostExecution(const Work &work, const Program &program)
     stats_.joins.resize(program.pipelines.size() - 1);
 }
 
-void HostExecution::set_lookup(Index lookup, const void *values, const uint8_t *nulls, size_t entries) {
-    LookupTable &table = context_.lookups.at(lookup);
-    Type type = context_.program.lookups[lookup].type;
-    const uint8_t *bytes = static_cast<const uint8_t *>(values);
-    table.set = true;
-    table.entries = entries;
-    table.values.assign(bytes, bytes + (entries + 1) * type_width(type));
-    if (nulls != nullptr)
-        table.nulls.assign(nulls, nulls + entries + 1);
-    else
-        table.nulls.assign(entries + 1, 0);
-    table.any_null = std::find(table.nulls.begin(), table.nulls.end(), 1) != table.nulls.end();
-    table.has_range = false;
-    if (type == Type::Bool)
-        entry_range<uint8_t>(table);
-    else if (type == Type::I32)
-        entry_range<int32_t>(table);
-    else if (type == Type::I64)
-        entry_range<int64_t>(table);
-    else if (type == Type::Code)
-        entry_range<uint32_t>(table);
+void HostExecution::set_lookup(Index lookup, LookupRef table) { context_.lookups.at(lookup) = std::move(table); }
+
+void HostExecution::set_constant(Index constant, uint32_t code) {
+    context_.program.constants.at(constant).low = code;
+    context_.constants.at(constant) = code;
 }
 
 void HostExecution::check_chunks(Index pipeline, const std::vector<ChunkView> &chunks) const {

@@ -10,7 +10,8 @@ class HostExecution : public Execution {
   public:
     HostExecution(const Work &work, const Program &program);
 
-    void set_lookup(ir::Index lookup, const void *values, const uint8_t *nulls, size_t entries) override;
+    void set_lookup(ir::Index lookup, LookupRef table) override;
+    void set_constant(ir::Index constant, uint32_t code) override;
     void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) override;
     void finish_build(ir::Index pipeline) override;
     void use_build(ir::Index pipeline, BuiltTableRef table) override;

@@ -31,8 +31,10 @@ namespace {
 constexpr size_t least_host_work = size_t(256) << 20; // for rows in transit, and for executions, beside a small cache
 constexpr size_t work_part = 4;                       // of the machine's memory for executions at most
 constexpr size_t cuda_cache_percent = 80;             // of the GPU's share
-constexpr size_t kept_part = 16;       // of the memory of executions for join tables that nobody uses now
-constexpr unsigned most_compilers = 4; // processes that compile kernels: 0.1 GB each
+constexpr size_t kept_part = 16;        // of the memory of executions for join tables that nobody uses now
+constexpr size_t kept_lookups_part = 4; // ... and for tables over dictionaries
+constexpr unsigned most_readers = 32;   // threads that evaluate texts beside a GPU
+constexpr unsigned most_compilers = 4;  // processes that compile kernels: 0.1 GB each
 constexpr std::chrono::seconds cuda_patience{60};
 
 unsigned thread_count(uint32_t setting) {
@@ -90,7 +92,7 @@ void DeviceSetup::start_host() {
     host_threads_ = thread_count(options_.area->host_threads.load());
     try {
         devices_.set(std::make_shared<ServedDevice>(DeviceKind::Host, make_host_device(host_threads_),
-                                                    options_.area->cache_size.load()));
+                                                    options_.area->cache_size.load(), host_threads_));
         note(DeviceKind::Host, ServiceState::Ready, "host", "");
     } catch (const std::exception &e) {
         note(DeviceKind::Host, ServiceState::Failed, "host", e.what());
@@ -115,7 +117,9 @@ void DeviceSetup::start_cuda() {
         return;
     }
     const std::string name = opening->device->info().name;
-    devices_.set(std::make_shared<ServedDevice>(DeviceKind::Cuda, std::move(opening->device), 0));
+    devices_.set(
+        std::make_shared<ServedDevice>(DeviceKind::Cuda, std::move(opening->device), 0,
+                                       std::min(thread_count(options_.area->host_threads.load()), most_readers)));
     note(DeviceKind::Cuda, ServiceState::Ready, name.c_str(), opening->note.c_str());
 }
 
@@ -142,6 +146,7 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
     served.device->work_memory()->set_limit(std::min(work, machine / work_part));
     if (served.kind == DeviceKind::Host) {
         served.tables->set_limit(served.device->work_memory()->limit() / kept_part);
+        served.lookups->set_limit(served.device->work_memory()->limit() / kept_lookups_part);
         const size_t cache = options_.area->cache_size.load();
         served.device->set_memory_limit(cache + std::max(cache / 2, least_host_work));
         served.cache.set_budget(cache);
@@ -152,6 +157,7 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
     const size_t limit = served.device->info().memory_total / 100 * share;
     served.device->set_memory_limit(limit);
     served.tables->set_limit(limit / kept_part);
+    served.lookups->set_limit(limit / kept_part);
     served.cache.set_budget(limit / 100 * cuda_cache_percent);
     served.cache.set_dictionaries(dictionary_limit(options_.area->cache_size.load(), true), false);
 }
@@ -186,6 +192,7 @@ void DeviceSetup::evict_gone() {
             return stat(path.c_str(), &file) == 0 && file.st_size > 0;
         });
         served->tables->drop_dead();
+        served->lookups->drop_dead();
     }
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "engine/cache.hpp"
+#include "engine/host/thread_pool.hpp"
+#include "engine/kept_lookups.hpp"
 #include "engine/kept_tables.hpp"
 #include "engine/server/protocol.hpp"
 #include "engine/server/shared_source.hpp"
@@ -16,13 +18,18 @@
 namespace gpuscan {
 
 struct ServedDevice {
-    ServedDevice(protocol::DeviceKind kind, std::unique_ptr<Device> device, size_t cache_budget)
-        : kind(kind), device(std::move(device)), cache(*this->device, cache_budget) {
+    // `threads` evaluate texts.
+    ServedDevice(protocol::DeviceKind kind, std::unique_ptr<Device> device, size_t cache_budget, unsigned threads = 1)
+        : kind(kind), device(std::move(device)), cache(*this->device, cache_budget), threads_(threads) {
         // Kept tables are of the memory that the host device counts as executions', a GPU as everybody's.
         std::weak_ptr<KeptTables> kept = tables;
-        auto reclaim = [kept] {
+        std::weak_ptr<KeptLookups> kept_lookups = lookups;
+        auto reclaim = [kept, kept_lookups] {
             const std::shared_ptr<KeptTables> there = kept.lock();
-            return there && there->drop_one();
+            if (there && there->drop_one())
+                return true;
+            const std::shared_ptr<KeptLookups> others = kept_lookups.lock();
+            return others && others->drop_one();
         };
         if (kind == protocol::DeviceKind::Host)
             this->device->work_memory()->set_reclaim(reclaim);
@@ -34,6 +41,18 @@ struct ServedDevice {
     const std::unique_ptr<Device> device;
     Cache cache; // after the device: goes before it
     const std::shared_ptr<KeptTables> tables = std::make_shared<KeptTables>();
+    const std::shared_ptr<KeptLookups> lookups = std::make_shared<KeptLookups>();
+
+    // The threads that evaluate texts, started by the first who needs them.
+    ThreadPool &pool() {
+        std::call_once(pool_started_, [this] { pool_ = std::make_unique<ThreadPool>(threads_); });
+        return *pool_;
+    }
+
+  private:
+    const unsigned threads_;
+    std::once_flag pool_started_;
+    std::unique_ptr<ThreadPool> pool_;
 };
 using ServedDeviceRef = std::shared_ptr<ServedDevice>;
 

@@ -19,6 +19,7 @@
 // Course of one fragment, as seen by the backend (each line a request):
 //     Open            the program                                   -> device
 //     DefineSource    once per source; a source of several relations: once per relation
+//     UseSpace        once per space of texts that the device may keep, with the constants in it
 //     per source, build pipelines first, per map page of the relation:
 //       StageMany     map LSNs and visible pages of many map pages  -> which of them the cache has in full; each other one:
 //       Stage         map LSN, visible pages                        -> Ready{covered} | NeedLsns | NeedPages | Busy
@@ -27,7 +28,8 @@
 //       Publish       pages whose second check failed               -> Ready{covered}
 //       every page that is not in `covered` is read row by row by the backend:
 //       DecodeRows* / Batch*                                        -> transient rows
-//     ReadDictionary* / PutLookup*   for every lookup of the source that has grown
+//     UseLookup       for every lookup of the source: the device has its table, or makes it itself, or
+//     ReadDictionary* / PutLookup*   the backend evaluates the entries that the device has no results of
 //     parallel workers may stage the chunks of a source with the leader, each in a slot of its own:
 //       Share (leader) -> ticket; Join (worker); Stage, Decode*, Publish (worker); Collect (leader), before it runs
 //     Run             the pipeline over what was staged (several times when a reply said pass_full)
@@ -68,6 +70,8 @@ enum class Command : uint32_t {
     Collect,    // what they have delivered
     DecodeRows, // pages with tuple masks, into the source's transient rows
     Batch,      // rows that the backend decoded itself
+    UseSpace,
+    UseLookup,
     ReadDictionary,
     PutLookup,
     Run,
@@ -293,10 +297,11 @@ struct BatchReply {
     uint32_t unused;
 };
 
+constexpr uint32_t of_space = UINT32_MAX;
 struct ReadDictionaryRequest { // uint32 codes[ncodes]
-    uint32_t source, column;
-    uint32_t first;  // code to begin with
-    uint32_t ncodes; // 0: all from `first` on; else just those codes, in their order
+    uint32_t source, column;   // source == of_space: column is the number of a space
+    uint32_t first;            // code to begin with
+    uint32_t ncodes;           // 0: all from `first` on; else just those codes, in their order
 };
 struct ReadDictionaryReply { // count times: uint32 length, bytes (each entry 4-byte aligned)
     uint64_t id;
@@ -304,12 +309,40 @@ struct ReadDictionaryReply { // count times: uint32 length, bytes (each entry 4-
     uint32_t count; // entries in this reply, beginning with `first` or the first of the codes
 };
 
-// Values first..first+count-1 of a lookup of `entries` codes (entry `entries` is NULL's). Sent in pieces.
-struct PutLookupRequest { // count * width values (8-byte aligned end), count nulls
+// A space: texts that lookups of the program lead to, and constants, numbered so that equal texts have equal codes. It is
+// kept under what it is made of: the keys of all its lookups. Sent before anything is staged.
+struct UseSpaceRequest { // nlookups times: SpaceText, key; nconstants times: SpaceText, text
+    uint32_t space;      // from 1
+    uint32_t nlookups, nconstants;
+    uint32_t unused;
+};
+struct SpaceText {
+    uint32_t index; // of the lookup, or of the constant, which gets its code
+    uint32_t size;  // bytes of its key or text
+};
+
+// A lookup whose table depends on nothing but its key and the dictionary: the device uses the table that it has kept, and
+// evaluates what is missing itself if there is a function for that.
+struct UseLookupRequest { // key, function (text_function.hpp)
+    uint32_t lookup;
+    uint32_t space; // the values are texts: of this one; else 0
+    uint32_t key_size, function_size;
+};
+struct UseLookupReply {
+    uint64_t dictionary; // its id
+    uint32_t entries;    // of the dictionary
+    uint32_t first;      // from which on PutLookup must follow; > entries: the lookup is set
+};
+
+// Values first..first+count-1 of a lookup of `entries` codes (entry `entries` is NULL's). Sent in pieces, from 0 on or from
+// where a reply to UseLookup said.
+struct PutLookupRequest { // count * width values, count nulls; as texts: count nulls, uint32 offsets[count + 1], bytes
     uint32_t lookup;
     uint32_t entries;
     uint32_t first;
     uint32_t count;
+    uint32_t as_texts; // of the space that UseLookup has named
+    uint32_t unused;
 };
 
 struct RunRequest {

@@ -1,10 +1,9 @@
-// One fragment of one backend; see session.hpp. In this file: every message but those that touch the cache's insides.
+// One fragment of one backend; see session.hpp. In this file: every message but those about texts.
 #include "engine/server/session.hpp"
 
 #include <algorithm>
 #include <new>
 
-#include "engine/build_identity.hpp"
 #include "engine/regroup.hpp"
 #include "engine/server/column_message.hpp"
 #include "engine/server/group_page.hpp"
@@ -84,6 +83,7 @@ void Session::reset() {
     other_feeds_.clear();
     execution_.reset();
     lookups_.clear();
+    spaces_.clear();
     table_ids_.clear();
     first_pass_ = true;
     foreseen_ = false;
@@ -139,6 +139,10 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         return decode_rows(in, out, request.cancel);
     case Command::Batch:
         return batch(in, out);
+    case Command::UseSpace:
+        return use_space(in);
+    case Command::UseLookup:
+        return use_lookup(in, out);
     case Command::ReadDictionary:
         return read_dictionary(in, out);
     case Command::PutLookup:
@@ -439,82 +443,6 @@ void Session::batch(MessageReader &in, MessageWriter &out) {
     out.put(reply);
 }
 
-// ---- dictionaries and lookups -------------------------------------------------------------------------------------
-
-void Session::read_dictionary(MessageReader &in, MessageWriter &out) {
-    const ReadDictionaryRequest request = in.head<ReadDictionaryRequest>();
-    const Dictionary *dictionary = feed(request.source).dictionary(request.column);
-    check(dictionary != nullptr, "the column has no dictionary");
-    ReadDictionaryReply reply = {};
-    reply.id = dictionary->id();
-    reply.size = dictionary->size();
-    uint8_t *head = out.part(sizeof reply);
-    size_t left = out.left();
-    const bool chosen = request.ncodes > 0;
-    const auto codes = in.array<uint32_t>(request.ncodes);
-    const uint32_t end = chosen ? request.ncodes : reply.size;
-    for (uint32_t i = chosen ? 0 : request.first; i < end; ++i) {
-        const uint32_t code = chosen ? codes[i] : i;
-        check(code < reply.size, "a code is not in the dictionary");
-        const std::string_view entry = dictionary->entry(code);
-        const uint32_t length = static_cast<uint32_t>(entry.size());
-        const size_t bytes = sizeof length + ((entry.size() + 3) & ~size_t(3));
-        if (bytes > left)
-            break;
-        left -= bytes;
-        ++reply.count;
-        uint8_t *to = out.part_unaligned(bytes);
-        memcpy(to, &length, sizeof length);
-        memcpy(to + sizeof length, entry.data(), entry.size());
-    }
-    if (reply.count == 0 && (chosen || request.first < reply.size))
-        throw DeviceError("a text is too long for the device");
-    memcpy(head, &reply, sizeof reply);
-}
-
-void Session::put_lookup(MessageReader &in) {
-    const PutLookupRequest request = in.head<PutLookupRequest>();
-    check(request.lookup < lookups_.size(), "unknown lookup");
-    const ir::Lookup &lookup = program_.lookups[request.lookup];
-    LookupTable &table = lookups_[request.lookup];
-    const Dictionary *dictionary = feed(lookup.source).dictionary(lookup.column);
-    check(dictionary != nullptr && request.entries <= dictionary->size(), "the lookup is longer than its dictionary");
-    if (request.first == 0) {
-        table = LookupTable();
-        table.entries = request.entries;
-    }
-    check(request.entries == table.entries && request.first == table.filled && !table.set &&
-              request.count <= table.entries + 1 - table.filled,
-          "pieces of a lookup are out of order");
-    const size_t width = type_width(lookup.type);
-    const uint8_t *values = in.part(request.count, width);
-    table.values.insert(table.values.end(), values, values + request.count * width);
-    for (uint8_t null : in.array<uint8_t>(request.count))
-        table.nulls.push_back(null != 0);
-    if (lookup.type == Type::Bool)
-        for (size_t i = table.filled; i < table.values.size(); ++i)
-            table.values[i] = table.values[i] != 0;
-    table.filled += request.count;
-    if (table.filled < table.entries + 1)
-        return;
-    execution_->set_lookup(request.lookup, table.values.data(), table.nulls.data(), table.entries);
-    table.set = true;
-}
-
-// Every code that a pipeline may meet must be in the tables it is looked up in.
-void Session::check_lookups(uint32_t pipeline) {
-    const bool main = pipeline + 1 == program_.pipelines.size();
-    for (size_t i = 0; i < lookups_.size(); ++i) {
-        const ir::Lookup &lookup = program_.lookups[i];
-        if (!main && lookup.source != program_.pipelines[pipeline].source)
-            continue;
-        check(lookups_[i].set, "a lookup is missing");
-        for (const SourceFeed *feed : feeds_of(lookup.source))
-            check(int64_t(lookups_[i].entries) > feed->max_code(lookup.column),
-                  "a lookup does not cover its dictionary");
-    }
-}
-
 // ---- running ------------------------------------------------------------------------------------------------------
 
 void Session::run(MessageReader &in, MessageWriter &out) {
@@ -559,29 +487,22 @@ bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
             return false;
     size_t lookup_bytes = 0;
     for (size_t i = 0; i < lookups_.size(); ++i)
-        if (program_.lookups[i].source == p.source)
-            lookup_bytes += lookups_[i].values.size() + lookups_[i].nulls.size();
+        if (program_.lookups[i].source == p.source && lookups_[i].table->id == 0)
+            lookup_bytes += lookups_[i].table->bytes();
     if (lookup_bytes > most_identity_bytes)
         return false;
     for (const SourceFeed *feed : feeds_of(p.source))
         if (!feed->identify(most_identity_bytes, identity) || identity.bytes.size() > most_identity_bytes)
             return false;
     identity.bytes += describe_build(
-        program_, pipeline,
-        [this](ir::Index lookup) {
-            return LookupContents{&lookups_[lookup].values, &lookups_[lookup].nulls};
-        },
+        program_, pipeline, [this](ir::Index lookup) { return contents_of(lookup); },
         [this](ir::Index build) { return table_ids_[build]; });
     return true;
 }
 
 Skipper Session::make_skipper(uint32_t pipeline) const {
     return Skipper(
-        program_, pipeline,
-        [this](ir::Index lookup) {
-            const LookupTable &table = lookups_[lookup];
-            return table.set ? LookupContents{&table.values, &table.nulls} : LookupContents{nullptr, nullptr};
-        },
+        program_, pipeline, [this](ir::Index lookup) { return contents_of(lookup); },
         [this](ir::Index build, ir::Index key) { return execution_->finished_build(build)->key_bounds(key); });
 }
 

@@ -13,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/build_identity.hpp"
 #include "engine/group_merge.hpp"
 #include "engine/program.hpp"
 #include "engine/server/source_feed.hpp"
 #include "engine/skip.hpp"
+#include "engine/text_function.hpp"
 
 namespace gpuscan {
 
@@ -45,11 +47,13 @@ class Session {
     bool is_open() const { return device_ != nullptr; }
 
   private:
-    struct LookupTable {
-        std::vector<uint8_t> values, nulls;
-        uint32_t entries = 0;
-        uint32_t filled = 0; // of entries + 1
-        bool set = false;
+    struct LookupState {
+        LookupRef table; // nullptr: not set
+        std::string key; // of the table that is being filled, "": it cannot be kept
+        uint32_t space = 0;
+        LookupRef base; // a kept table of fewer entries, with which it begins
+        std::shared_ptr<LookupTable> filling;
+        size_t filled = 0; // of entries + 1
     };
 
     void dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out);
@@ -65,6 +69,8 @@ class Session {
     void join(MessageReader &in);
     void collect(MessageReader &in, MessageWriter &out);
     void batch(MessageReader &in, MessageWriter &out);
+    void use_space(MessageReader &in);
+    void use_lookup(MessageReader &in, MessageWriter &out);
     void read_dictionary(MessageReader &in, MessageWriter &out);
     void put_lookup(MessageReader &in);
     void run(MessageReader &in, MessageWriter &out);
@@ -85,6 +91,12 @@ class Session {
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline);
+    Dictionary &dictionary_of(uint32_t lookup);
+    std::shared_ptr<Dictionary> space_of(uint32_t space) const;
+    void set_lookup(uint32_t lookup, const std::shared_ptr<LookupTable> &table);
+    std::shared_ptr<LookupTable> evaluate(uint32_t lookup, const TextFunction &function, size_t entries,
+                                          const LookupRef &base, Dictionary *texts);
+    LookupContents contents_of(uint32_t lookup) const;
     Skipper make_skipper(uint32_t pipeline) const;
     void skip(uint32_t pipeline, PassInput &input);
     void run_build(uint32_t pipeline, PassInput &input, bool last);
@@ -107,9 +119,10 @@ class Session {
     const std::atomic<uint32_t> *cancel_ = nullptr;  // of the request that opened it, and so of all
     std::vector<std::unique_ptr<SourceFeed>> feeds_; // by number: the first of each source, then the others
     std::vector<std::vector<uint32_t>> other_feeds_; // by source: numbers of the feeds beside the first
-    std::vector<LookupTable> lookups_;
-    bool foreseen_ = false;           // the device knows what the builds will most likely read
-    uint32_t pipeline_ = 0;           // the one that runs next
+    std::vector<LookupState> lookups_;
+    std::vector<std::shared_ptr<Dictionary>> spaces_; // by number, from 1
+    bool foreseen_ = false;                           // the device knows what the builds will most likely read
+    uint32_t pipeline_ = 0;                           // the one that runs next
     std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the kept ones, 0: not kept
     bool first_pass_ = true;          // of that pipeline
     std::unique_ptr<GroupMerger> merger_;

@@ -8,7 +8,8 @@
 //            + groups of DISTINCT values * regroup_ns
 //         or + rows that survive * (columns * column_ns + bytes * byte_ns) + dictionary entries * entry_ns
 //            + rows * (row_ns + columns * datum_ns), which is paid row by row, the rest before the first row
-//            + dictionary entries * (number_ns + evaluate_ns of those that expressions are evaluated for)
+//            + dictionary entries * (number_ns, shared by threads and like decoding paid once; where expressions are evaluated
+//              for them native_ns, likewise, or evaluate_ns by the backend)
 //
 // Work on rows is shared by the host device's threads, or runs at the GPU's rate. Decoding of pages is shared as well;
 // what the backend does itself (visibility of pages that are not all-visible, CPU plans, emission) is not.
@@ -25,6 +26,8 @@
 #include "pg/cost/device_cost.h"
 
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "engine/decode.hpp"
 #include "engine/dictionary.hpp"
@@ -59,8 +62,10 @@ constexpr double spilled_byte_ns = 1;     // the same, by way of a temporary fil
 constexpr double entry_ns = 40;           // backend: an entry of a dictionary, read and checked
 constexpr double emit_row_ns = 25;        // backend: a row of a batch to a tuple
 constexpr double emit_column_ns = 5;      // ... and each of its columns
-constexpr double number_entry_ns = 300;   // device: a text that no row had before is numbered
+constexpr double number_entry_ns = 150;   // device: a text that no row had before is numbered (one thread)
+constexpr double native_entry_ns = 60;    // device: LIKE and its like are evaluated for an entry (one thread)
 constexpr double evaluate_entry_ns = 200; // backend: an entry is read, LIKE is evaluated, and the result sent back
+constexpr double most_text_threads = 8;
 constexpr double source_setup_ns = 50000;
 constexpr double lookup_setup_ns = 100000; // kept with the dictionary, so mostly paid once
 
@@ -95,6 +100,16 @@ static double threads() {
     if (cores == 0)
         cores = sysconf(_SC_NPROCESSORS_ONLN);
     return cores > 1 ? static_cast<double>(cores) : 1;
+}
+
+// That number and evaluate texts: on a GPU's behalf those that feed it.
+static double text_threads() {
+    static long cores = 0;
+    if (!use_gpu())
+        return threads();
+    if (cores == 0)
+        cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return std::clamp(static_cast<double>(cores), 1.0, most_text_threads);
 }
 
 static Cost units(double ns) { return ns / ns_per_unit; }
@@ -143,7 +158,8 @@ Cost device_rows_cost(const RowsWork *work) {
 Cost emit_rows_cost(const RowsWork *work) { return units(work->rows * (emit_row_ns + work->columns * emit_column_ns)); }
 
 Cost device_text_cost(const TextWork *work) {
-    return units(work->read * number_entry_ns * cached_decode_share + work->evaluated * evaluate_entry_ns +
+    const double once = work->read * number_entry_ns + work->native * native_entry_ns;
+    return units(once * cached_decode_share / text_threads() + work->evaluated * evaluate_entry_ns +
                  work->shown * entry_ns);
 }
 

@@ -39,7 +39,8 @@ Cost device_setup_cost(int nsources, int nlookups);
 // Entries of dictionaries, each column's counted: see plan/text_work.cpp.
 struct TextWork {
     double read;      // numbered when the columns are read
-    double evaluated; // for which an expression is evaluated
+    double native;    // for which the device evaluates an expression itself; it keeps what comes out
+    double evaluated; // for which PostgreSQL evaluates one
     double shown;     // that the backend needs to show groups
 };
 

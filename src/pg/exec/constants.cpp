@@ -24,6 +24,16 @@ char *program_with_constants(FragmentRun *run) {
         to->high = 0;
         if (null)
             continue;
+        if (from->type == Type::Code && run->spaces[from->space - 1].on_device) { // the device gives it its code
+            SpaceConstant *constant = &run->space_constants[i];
+            Size size;
+            const char *bytes = bytes_of_datum(datum, get_typlen(from->typid), from->is_bpchar, &size);
+            constant->is_set = true;
+            constant->data = static_cast<char *>(MemoryContextAlloc(run->context, size + 1));
+            constant->length = size;
+            memcpy(constant->data, bytes, size);
+            continue;
+        }
         if (from->type == Type::Code) {
             to->low = space_code_of_datum(run, from->space, datum, get_typlen(from->typid), from->is_bpchar);
             continue;

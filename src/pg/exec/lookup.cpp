@@ -5,13 +5,16 @@
 // For order (min, max, <) the table holds each entry's rank under the collation; its inverse turns the winning rank
 // into a text again. Dictionaries only grow, so a table is sent again only when there are more entries.
 //
+// A table that depends on nothing but its expression is kept by the device process, which also makes it itself where it knows
+// the functions (plan/native_text.cpp). So the backend is asked first what is missing: most often nothing, else the new entries.
+//
 // A dictionary also holds texts that no row has any more, and pieces of such that never were one: a page may change while it
 // is decoded, and of what comes out only the rows are thrown away. The functions that are evaluated here cannot fail for any
 // text, but do for bytes that are none in the database's encoding. A dictionary with such bytes is dropped, and the CPU plan
 // answers.
 #include "pg/exec/encode.h"
-#include "pg/exec/kept_lookups.h"
 #include "pg/exec/run.h"
+#include "pg/plan/lookup_key.h"
 
 namespace gpuscan {
 namespace {
@@ -61,9 +64,11 @@ bool forget_source(FragmentRun *run, int source) {
     return true;
 }
 
-bool append_entries(FragmentRun *run, int source, int column, DictionaryCopy *copy, const char *at, const char *end,
+// Of a dictionary, or of the texts of a space: source == of_space.
+bool append_entries(FragmentRun *run, uint32 source, int column, DictionaryCopy *copy, const char *at, const char *end,
                     uint32 count) {
-    const bool is_text = is_text_kind(sql_kind(run->fragment->sources[source].columns[column].typid));
+    const bool is_text =
+        source != protocol::of_space && is_text_kind(sql_kind(run->fragment->sources[source].columns[column].typid));
     for (uint32 i = 0; i < count; ++i) {
         uint32 length;
         if (Size(end - at) < sizeof length)
@@ -79,6 +84,38 @@ bool append_entries(FragmentRun *run, int source, int column, DictionaryCopy *co
         at += step < Size(end - at) ? step : Size(end - at);
     }
     return true;
+}
+
+// Brings a copy of the entries from `skipped` on up to date.
+bool read_after(FragmentRun *run, uint32 source, int column, uint32 skipped, DictionaryCopy *copy) {
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        protocol::ReadDictionaryRequest head = {};
+        head.source = source;
+        head.column = column;
+        head.first = skipped + copy->size;
+        memcpy(device_input(run->connection), &head, sizeof head);
+        if (!request(run, protocol::Command::ReadDictionary, sizeof head, sizeof(protocol::ReadDictionaryReply)))
+            return false;
+        uint32 size;
+        const char *output = device_output(run->connection, &size);
+        const protocol::ReadDictionaryReply *reply = reinterpret_cast<const protocol::ReadDictionaryReply *>(output);
+        if (copy->known && reply->id != copy->id) { // another dictionary took its place: from the start
+            copy->size = 0;
+            copy->data_used = 0;
+            copy->known = false;
+            continue;
+        }
+        copy->known = true;
+        copy->id = reply->id;
+        const bool whole = skipped + copy->size + reply->count >= reply->size;
+        if (reply->count == 0 && !whole)
+            return give_up(run, "the device's dictionary is cut short");
+        if (!append_entries(run, source, column, copy, output + aligned(sizeof *reply), output + size, reply->count))
+            return false;
+        if (whole)
+            return true;
+    }
 }
 
 // ---- the values of a lookup, entries 0..n-1 and n for NULL ----
@@ -244,15 +281,18 @@ bool rank_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table
     return true;
 }
 
-bool put_table(FragmentRun *run, int index, const Table *table) {
+// ---- sending ----
+
+// Sends the table, which begins with entry `skipped` of the lookup.
+bool put_table(FragmentRun *run, int index, const Table *table, uint32 skipped) {
     const Size width = type_width(table->type);
     const uint32 piece = (protocol::slot_buffer_size - 64) / (width + 1);
     for (uint32 first = 0; first <= table->entries; first += piece) {
         uint32 left = table->entries + 1 - first;
         protocol::PutLookupRequest head = {};
         head.lookup = index;
-        head.entries = table->entries;
-        head.first = first;
+        head.entries = skipped + table->entries;
+        head.first = skipped + first;
         head.count = left < piece ? left : piece;
         char *input = device_input(run->connection);
         memcpy(input, &head, sizeof head);
@@ -266,54 +306,146 @@ bool put_table(FragmentRun *run, int index, const Table *table) {
     return true;
 }
 
-// The id and the size of a column's dictionary, and none of its entries.
-bool ask_dictionary(FragmentRun *run, int source, int column, uint64 *id, uint32 *size) {
-    protocol::ReadDictionaryRequest head = {};
-    head.source = source;
-    head.column = column;
-    head.first = UINT32_MAX;
-    memcpy(device_input(run->connection), &head, sizeof head);
-    if (!request(run, protocol::Command::ReadDictionary, sizeof head, sizeof(protocol::ReadDictionaryReply)))
+// Texts on their way into a space of the device.
+struct TextPiece {
+    uint32 count;
+    StringInfoData nulls, offsets, bytes;
+};
+
+Size piece_size(const TextPiece *piece) {
+    return aligned(sizeof(protocol::PutLookupRequest)) + aligned(piece->count) +
+           aligned((piece->count + 1) * sizeof(uint32)) + aligned(piece->bytes.len);
+}
+
+bool put_texts(FragmentRun *run, int index, TextPiece *piece, uint32 entries, uint32 first) {
+    if (piece->count == 0)
+        return true;
+    protocol::PutLookupRequest head = {};
+    head.lookup = index;
+    head.entries = entries;
+    head.first = first;
+    head.count = piece->count;
+    head.as_texts = 1;
+    const uint32 end = piece->bytes.len;
+    appendBinaryStringInfo(&piece->offsets, reinterpret_cast<const char *>(&end), sizeof end);
+    char *input = device_input(run->connection);
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    for (const StringInfoData *part : {&piece->nulls, &piece->offsets, &piece->bytes}) {
+        size = aligned(size);
+        memcpy(input + size, part->data, part->len);
+        size += part->len;
+    }
+    piece->count = 0;
+    resetStringInfo(&piece->nulls);
+    resetStringInfo(&piece->offsets);
+    resetStringInfo(&piece->bytes);
+    return request(run, protocol::Command::PutLookup, size, 0);
+}
+
+// The texts that the expression makes of the entries, for the device to number.
+bool send_texts(FragmentRun *run, int index, const DictionaryCopy *copy, uint32 skipped) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    const int length = get_typlen(lookup->typid);
+    TextPiece piece = {};
+    MemoryContext old = MemoryContextSwitchTo(run->context);
+    initStringInfo(&piece.nulls);
+    initStringInfo(&piece.offsets);
+    initStringInfo(&piece.bytes);
+    MemoryContextSwitchTo(old);
+    uint32 first = skipped;
+    const uint32 entries = skipped + copy->size;
+    const bool sent = each_entry(run, index, copy, [&](uint32, Datum result, bool null) {
+        Size size = 0;
+        const char *bytes = null ? "" : bytes_of_datum(result, length, lookup->is_bpchar, &size);
+        if (piece_size(&piece) + size + 64 > protocol::slot_buffer_size) {
+            const uint32 count = piece.count;
+            if (!put_texts(run, index, &piece, entries, first))
+                return false;
+            first += count;
+            if (piece_size(&piece) + size + 64 > protocol::slot_buffer_size)
+                return give_up(run, "a text is too long for the device");
+        }
+        const uint32 offset = piece.bytes.len;
+        appendStringInfoChar(&piece.nulls, null);
+        appendBinaryStringInfo(&piece.offsets, reinterpret_cast<const char *>(&offset), sizeof offset);
+        appendBinaryStringInfo(&piece.bytes, bytes, size);
+        ++piece.count;
+        return true;
+    });
+    return sent && put_texts(run, index, &piece, entries, first);
+}
+
+// Asks the device for its table of this lookup; *first: the entry from which on it needs what follows, more than there are:
+// nothing. `*asked`: it could be asked.
+bool use_lookup(FragmentRun *run, int index, bool *asked, uint32 *first) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    LookupRun *state = &run->lookups[index];
+    *asked = lookup_can_be_kept(lookup) && (lookup->space == 0 || run->spaces[lookup->space - 1].on_device);
+    if (!*asked)
+        return true;
+    prepare_expression(run, index);
+    StringInfoData key, function;
+    initStringInfo(&key);
+    initStringInfo(&function);
+    append_lookup_key(&key, lookup);
+    append_native_function(&function, lookup);
+    protocol::UseLookupRequest head = {};
+    head.lookup = index;
+    head.space = lookup->space;
+    head.key_size = key.len;
+    head.function_size = function.len;
+    const Size key_at = aligned(sizeof head), function_at = aligned(key_at + key.len);
+    if (function_at + function.len > protocol::slot_buffer_size)
+        return give_up(run, "the fragment is too long");
+    char *input = device_input(run->connection);
+    memcpy(input, &head, sizeof head);
+    memcpy(input + key_at, key.data, key.len);
+    memcpy(input + function_at, function.data, function.len);
+    if (!request(run, protocol::Command::UseLookup, function_at + function.len, sizeof(protocol::UseLookupReply)))
         return false;
-    const protocol::ReadDictionaryReply *reply = reply_of<protocol::ReadDictionaryReply>(run);
-    *id = reply->id;
-    *size = reply->size;
+    pfree(key.data);
+    pfree(function.data);
+    const protocol::UseLookupReply *reply = reply_of<protocol::UseLookupReply>(run);
+    *first = reply->first;
+    state->sent = true;
+    state->dictionary = reply->dictionary;
+    state->entries = reply->entries;
     return true;
 }
 
-// Sends the table of an earlier execution; `*done`: there was one, or the device has it already.
-bool send_kept(FragmentRun *run, int index, bool *done) {
+// Evaluates what the device has no results of, from entry `first` on.
+bool send_rest(FragmentRun *run, int index, uint32 first) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
-    LookupRun *state = &run->lookups[index];
-    uint64 dictionary;
-    uint32 entries;
-    if (!ask_dictionary(run, lookup->source, lookup->column, &dictionary, &entries))
+    DictionaryCopy rest = {};
+    const DictionaryCopy *copy = &rest;
+    if (first == 0) {
+        if (!read_dictionary(run, lookup->source, lookup->column))
+            return false;
+        copy = copy_of(run, lookup->source, lookup->column);
+    } else if (!read_after(run, lookup->source, lookup->column, first, &rest)) {
         return false;
-    *done = state->sent && state->dictionary == dictionary && state->entries == entries;
-    if (*done)
-        return true;
-    const KeptLookup *kept = find_kept_lookup(lookup, device_generation(run->connection), dictionary, entries);
-    if (!kept)
-        return true;
-    prepare_expression(run, index);
-    Table table = {entries, lookup->type, kept->values, kept->nulls};
-    if (!put_table(run, index, &table))
+    }
+    run->lookups[index].entries = first + copy->size;
+    if (lookup->kind == LookupKind::Text)
+        return send_texts(run, index, copy, first);
+    Table table = make_table(run, copy->size, lookup->type);
+    if (!evaluate_entries(run, index, copy, &table) || !put_table(run, index, &table, first))
         return false;
-    state->sent = *done = true;
-    state->dictionary = dictionary;
-    state->entries = entries;
+    pfree(table.values);
+    pfree(table.nulls);
     return true;
 }
 
 bool send_lookup(FragmentRun *run, int index) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
-    const bool keep = lookup_can_be_kept(lookup);
-    bool done = false;
-    if (keep && !send_kept(run, index, &done))
+    bool asked = false;
+    uint32 first = 0;
+    if (!use_lookup(run, index, &asked, &first))
         return false;
-    if (done)
-        return true;
+    if (asked)
+        return first > state->entries || send_rest(run, index, first);
     if (!read_dictionary(run, lookup->source, lookup->column))
         return false;
     const DictionaryCopy *copy = copy_of(run, lookup->source, lookup->column);
@@ -326,10 +458,8 @@ bool send_lookup(FragmentRun *run, int index) {
     if (lookup->kind == LookupKind::Rank ? !rank_entries(run, index, copy, &table)
                                          : !evaluate_entries(run, index, copy, &table))
         return false;
-    if (!put_table(run, index, &table))
+    if (!put_table(run, index, &table, 0))
         return false;
-    if (keep)
-        keep_lookup(lookup, device_generation(run->connection), copy->id, copy->size, table.values, table.nulls);
     pfree(table.values);
     pfree(table.nulls);
     state->sent = true;
@@ -341,34 +471,11 @@ bool send_lookup(FragmentRun *run, int index) {
 } // namespace
 
 bool read_dictionary(FragmentRun *run, int source, int column) {
-    DictionaryCopy *copy = copy_of(run, source, column);
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        protocol::ReadDictionaryRequest head = {};
-        head.source = source;
-        head.column = column;
-        head.first = copy->size;
-        memcpy(device_input(run->connection), &head, sizeof head);
-        if (!request(run, protocol::Command::ReadDictionary, sizeof head, sizeof(protocol::ReadDictionaryReply)))
-            return false;
-        uint32 size;
-        const char *output = device_output(run->connection, &size);
-        const protocol::ReadDictionaryReply *reply = reinterpret_cast<const protocol::ReadDictionaryReply *>(output);
-        if (copy->known && reply->id != copy->id) { // another dictionary took its place: from the start
-            copy->size = 0;
-            copy->data_used = 0;
-            copy->known = false;
-            continue;
-        }
-        copy->known = true;
-        copy->id = reply->id;
-        if (reply->count == 0 && copy->size < reply->size)
-            return give_up(run, "the device's dictionary is cut short");
-        if (!append_entries(run, source, column, copy, output + aligned(sizeof *reply), output + size, reply->count))
-            return false;
-        if (copy->size >= reply->size)
-            return true;
-    }
+    return read_after(run, source, column, 0, copy_of(run, source, column));
+}
+
+bool read_space(FragmentRun *run, int space) {
+    return read_after(run, protocol::of_space, space, 0, &run->spaces[space - 1].copy);
 }
 
 bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count) {

@@ -131,9 +131,11 @@ bool fetch_groups(FragmentRun *run) {
 bool fetch_dictionaries(FragmentRun *run) {
     for (int i = 0; i < run->fragment->noutputs; ++i) {
         const FragmentOutput *output = &run->fragment->outputs[i];
-        if (output->space == 0 && (output->type == Type::Code || output->rank_lookup >= 0))
-            if (!read_dictionary(run, output->source, output->column))
-                return false;
+        if (output->space == 0 && (output->type == Type::Code || output->rank_lookup >= 0) &&
+            !read_dictionary(run, output->source, output->column))
+            return false;
+        if (output->space != 0 && run->spaces[output->space - 1].on_device && !read_space(run, output->space))
+            return false;
     }
     return true;
 }
@@ -144,6 +146,8 @@ bool run_to_the_end(FragmentRun *run) {
     for (int source = 0; source < run->fragment->nsources; ++source)
         if (!define_source(run, source))
             return false;
+    if (!use_spaces(run))
+        return false;
     for (uint32 pipeline = 0; pipeline < run->program.header->pipelines; ++pipeline) {
         run->pipeline = pipeline;
         if (!feed(run, run->program.pipelines[pipeline].source) || !run_pipeline(run, true))
@@ -203,6 +207,8 @@ bool run_fragment(FragmentRun *run) {
         run->copies[i] =
             static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
     run->spaces = static_cast<TextSpace *>(palloc0(sizeof(TextSpace) * (fragment->nspaces + 1)));
+    run->space_constants = static_cast<SpaceConstant *>(palloc0(sizeof(SpaceConstant) * (fragment->nconstants + 1)));
+    place_spaces(run);
     run->lookups = static_cast<LookupRun *>(palloc0(sizeof(LookupRun) * (fragment->nlookups + 1)));
 
     const char *reason = nullptr;

@@ -103,14 +103,24 @@ struct SourceRelations {
     Oid dictionary_owner; // whose columns name the dictionaries of texts; InvalidOid: they are the relation's own
 };
 
-// Texts that are numbered for this execution: equal ones have equal codes (text_space.cpp).
+// Texts that are numbered so that equal ones have equal codes (text_space.cpp): for this execution, here; or by the device
+// process, which keeps them, and then a copy is read when they are shown.
 struct TextSpace {
+    bool on_device;
+    DictionaryCopy copy;     // on_device
     uint32 count, allocated; // texts; of offsets
     Size *offsets;           // of the text's varlena in data
     char *data;
     Size data_used, data_allocated;
     uint32 *slots; // open addressing: code + 1, 0: free
     uint32 nslots; // a power of two
+};
+
+// A constant text of a space that is on the device.
+struct SpaceConstant {
+    bool is_set; // it is one, and not NULL
+    char *data;
+    Size length;
 };
 
 struct BatchBuilder;
@@ -132,9 +142,10 @@ struct FragmentRun {
     uint32 passes;           // runs of a pipeline, counted by whom it concerns
     DictionaryCopy **copies; // per source, per column
     LookupRun *lookups;
-    TextSpace *spaces;   // [space - 1]
-    BatchBuilder *batch; // of the source that is being fed
-    const char *failure; // why the device cannot; NULL as long as it can
+    TextSpace *spaces;              // [space - 1]
+    SpaceConstant *space_constants; // [of the fragment's constants]
+    BatchBuilder *batch;            // of the source that is being fed
+    const char *failure;            // why the device cannot; NULL as long as it can
     RunReport report;
 
     GroupStore groups;
@@ -226,12 +237,22 @@ bool send_lookups(FragmentRun *run, int source);
 // Entry `code` as a text datum; valid as long as the run. NULL when there is no such entry.
 struct varlena *dictionary_entry(const FragmentRun *run, int source, int column, uint32 code);
 
+// Reads what a copy of a space's texts lacks.
+bool read_space(FragmentRun *run, int space);
+
 // ---- text_space.cpp ----
+
+// Decides which spaces are on the device; before anything of a run is made.
+void place_spaces(FragmentRun *run);
+// Sends what these are made of, and their constants. Before anything is fed.
+bool use_spaces(FragmentRun *run);
 
 // The code of a text, which is added if it is new.
 uint32 space_code(FragmentRun *run, int space, const char *text, Size length);
 // The code of a Datum: a varlena (`length` -1; is_bpchar: without trailing blanks), or so many bytes.
 uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, int length, bool is_bpchar);
+// The bytes that such a Datum counts for, in the current context or where the Datum is.
+const char *bytes_of_datum(Datum text, int length, bool is_bpchar, Size *size);
 // Text `code` as a datum, valid until the next one is added; NULL when there is no such text.
 struct varlena *space_entry(const FragmentRun *run, int space, uint32 code);
 

@@ -1,11 +1,16 @@
-// Texts numbered for one execution.
+// Texts numbered so that equal ones have equal codes.
 //
 // Codes of different dictionaries cannot be compared, and an expression may make one text of two entries. So texts that
 // have to be compared, grouped or shown together are numbered here, by their bytes: a hash table with open addressing over
 // texts that lie one after the other. Codes are given in the order in which texts come up and never change, so that
 // tables which were sent in an earlier pass stay right when more texts come up.
+//
+// Where all tables that lead into a space can be kept, so can the space: then the device process numbers the texts, and this
+// backend sees them only when they are shown. It is known by the keys of the tables, and constants get their codes in it before
+// anything is fed. What is left for this backend are spaces with parameters in them, or whose order matters.
 #include "engine/text_hash.hpp"
 #include "pg/exec/run.h"
+#include "pg/plan/lookup_key.h"
 
 namespace gpuscan {
 namespace {
@@ -57,6 +62,74 @@ void make_room(FragmentRun *run, TextSpace *space, Size size) {
 
 } // namespace
 
+// ---- spaces on the device ----
+
+void place_spaces(FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    bool *has_texts = static_cast<bool *>(palloc0(fragment->nspaces + 1));
+    for (int i = 0; i < fragment->nspaces; ++i)
+        run->spaces[i].on_device = true;
+    for (int i = 0; i < fragment->nlookups; ++i) {
+        const FragmentLookup *lookup = &fragment->lookups[i];
+        if (lookup->space == 0)
+            continue;
+        TextSpace *space = &run->spaces[lookup->space - 1];
+        space->on_device = space->on_device && lookup_can_be_kept(lookup);
+        has_texts[lookup->space - 1] = true;
+    }
+    for (int i = 0; i < fragment->nspaces; ++i) // (of constants alone: nothing to keep)
+        run->spaces[i].on_device = run->spaces[i].on_device && has_texts[i];
+}
+
+static void append_part(StringInfo message, uint32 index, const char *data, Size length) {
+    const protocol::SpaceText head = {index, static_cast<uint32>(length)};
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
+    appendBinaryStringInfo(message, data, length);
+    while (message->len % 8 != 0)
+        appendStringInfoChar(message, '\0');
+}
+
+static bool use_space(FragmentRun *run, int number) {
+    const Fragment *fragment = run->fragment;
+    protocol::UseSpaceRequest head = {};
+    head.space = number;
+    StringInfoData message, key;
+    initStringInfo(&message);
+    initStringInfo(&key);
+    appendBinaryStringInfo(&message, reinterpret_cast<const char *>(&head), sizeof head);
+    for (int i = 0; i < fragment->nlookups; ++i) {
+        if (fragment->lookups[i].space != number)
+            continue;
+        resetStringInfo(&key);
+        append_lookup_key(&key, &fragment->lookups[i]);
+        append_part(&message, i, key.data, key.len);
+        ++head.nlookups;
+    }
+    for (int i = 0; i < fragment->nconstants; ++i) {
+        const SpaceConstant *constant = &run->space_constants[i];
+        if (!constant->is_set || fragment->constants[i].space != number)
+            continue;
+        if (constant->length > protocol::slot_buffer_size / 2)
+            return give_up(run, "the fragment is too long");
+        append_part(&message, fragment->constants[i].index, constant->data, constant->length);
+        ++head.nconstants;
+    }
+    if (message.len > static_cast<int>(protocol::slot_buffer_size))
+        return give_up(run, "the fragment is too long");
+    memcpy(message.data, &head, sizeof head);
+    memcpy(device_input(run->connection), message.data, message.len);
+    return request(run, protocol::Command::UseSpace, message.len, 0);
+}
+
+bool use_spaces(FragmentRun *run) {
+    for (int i = 0; i < run->fragment->nspaces; ++i)
+        if (run->spaces[i].on_device && !use_space(run, i + 1))
+            return false;
+    return true;
+}
+
+// ---- spaces of an execution ----
+
 uint32 space_code(FragmentRun *run, int number, const char *text, Size length) {
     TextSpace *space = &run->spaces[number - 1];
     const uint32 hash = hash_of(text, length);
@@ -78,6 +151,19 @@ uint32 space_code(FragmentRun *run, int number, const char *text, Size length) {
     return space->count++;
 }
 
+const char *bytes_of_datum(Datum text, int typlen, bool is_bpchar, Size *size) {
+    if (typlen > 0) {
+        *size = typlen;
+        return DatumGetPointer(text);
+    }
+    struct varlena *packed = PG_DETOAST_DATUM_PACKED(text);
+    int length = VARSIZE_ANY_EXHDR(packed);
+    if (is_bpchar)
+        length = bpchartruelen(VARDATA_ANY(packed), length);
+    *size = length;
+    return VARDATA_ANY(packed);
+}
+
 uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, int typlen, bool is_bpchar) {
     if (typlen > 0)
         return space_code(run, space, DatumGetPointer(text), typlen);
@@ -93,6 +179,10 @@ uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, int typlen, 
 
 struct varlena *space_entry(const FragmentRun *run, int space, uint32 code) {
     const TextSpace *texts = &run->spaces[space - 1];
+    if (texts->on_device)
+        return code < texts->copy.size
+                   ? reinterpret_cast<struct varlena *>(texts->copy.data + texts->copy.offsets[code])
+                   : nullptr;
     return code < texts->count ? text_at(texts, code) : nullptr;
 }
 

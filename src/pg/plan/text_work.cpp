@@ -1,13 +1,14 @@
 // How much has a fragment to do with the dictionaries of its text columns?
 //
 // Every text of a column is numbered once, when the column is read into the cache; expressions over it are evaluated for
-// every entry in each execution; and the texts that groups or rows show are read by the backend: all of a dictionary, or for
+// every entry, by the device, which keeps the results, or by the backend; and the texts that groups or rows show are read by the backend: all of a dictionary, or for
 // a few rows those that they have (exec/rows.cpp). A column of unique texts makes each of these as long as the table, and
 // beyond a limit the device gives up (engine/dictionary.hpp), so that only the statistics can tell in time.
 #include "pg/pg.h"
 
 #include "pg/plan/text_work.h"
 
+#include "pg/plan/lookup_key.h"
 #include "pg/plan/refusal.h"
 
 namespace gpuscan {
@@ -30,6 +31,16 @@ static double distinct_texts(PlannerInfo *root, const FragmentSource *source, co
     return is_default ? 0 : distinct;
 }
 
+static bool is_native_lookup(const FragmentLookup *lookup) {
+    if (!lookup_can_be_kept(lookup))
+        return false;
+    StringInfoData function;
+    initStringInfo(&function);
+    const bool native = append_native_function(&function, lookup);
+    pfree(function.data);
+    return native;
+}
+
 static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int source, int column) {
     const FragmentSource *from = &fragment->sources[source];
     return distinct_texts(root, from, &from->columns[column]);
@@ -49,8 +60,11 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
             fits = fits && dictionary_fits(distinct, width);
         }
     }
-    for (int i = 0; i < fragment->nlookups; ++i)
-        work->evaluated += distinct_texts(root, fragment, fragment->lookups[i].source, fragment->lookups[i].column);
+    for (int i = 0; i < fragment->nlookups; ++i) {
+        const FragmentLookup *lookup = &fragment->lookups[i];
+        const double distinct = distinct_texts(root, fragment, lookup->source, lookup->column);
+        *(is_native_lookup(lookup) ? &work->native : &work->evaluated) += distinct;
+    }
     for (int i = 0; i < fragment->noutputs; ++i)
         if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].space == 0) ||
             fragment->outputs[i].rank_lookup >= 0)

@@ -1,0 +1,292 @@
+// Functions of texts against plain definitions of what SQL says, character by character.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/text_function.hpp"
+
+namespace gpuscan {
+namespace {
+
+using text::Encoding;
+using text::Op;
+using text::Relation;
+
+class Program {
+  public:
+    explicit Program(Encoding encoding) { header_.encoding = encoding; }
+
+    Program &add(Op op, int64_t a = 0, int64_t b = 0, const std::string &bytes = {}) {
+        text::Step step = {};
+        step.op = op;
+        step.a = a;
+        step.b = b;
+        step.at = static_cast<uint32_t>(bytes_.size());
+        step.length = static_cast<uint32_t>(bytes.size());
+        bytes_ += bytes;
+        steps_.push_back(step);
+        return *this;
+    }
+
+    std::string message() const {
+        text::Header header = header_;
+        header.nsteps = static_cast<uint32_t>(steps_.size());
+        header.nbytes = static_cast<uint32_t>(bytes_.size());
+        std::string out(reinterpret_cast<const char *>(&header), sizeof header);
+        out.append(reinterpret_cast<const char *>(steps_.data()), steps_.size() * sizeof(text::Step));
+        return out + bytes_;
+    }
+
+    TextFunction function() const {
+        const std::string bytes = message();
+        return TextFunction(bytes.data(), bytes.size());
+    }
+
+  private:
+    text::Header header_ = {};
+    std::vector<text::Step> steps_;
+    std::string bytes_;
+};
+
+using Characters = std::vector<std::string>;
+
+Characters split(const std::string &text, Encoding encoding) {
+    Characters out;
+    for (char c : text)
+        if (encoding == Encoding::Utf8 && (static_cast<uint8_t>(c) & 0xc0) == 0x80 && !out.empty())
+            out.back().push_back(c);
+        else
+            out.push_back(std::string(1, c));
+    return out;
+}
+
+std::string join(const Characters &characters, size_t first, size_t count) {
+    std::string out;
+    for (size_t i = first; i < characters.size() && i - first < count; ++i)
+        out += characters[i];
+    return out;
+}
+
+bool like(const Characters &text, size_t t, const Characters &pattern, size_t p) {
+    if (p == pattern.size())
+        return t == text.size();
+    if (pattern[p] == "%") {
+        for (size_t i = t; i <= text.size(); ++i)
+            if (like(text, i, pattern, p + 1))
+                return true;
+        return false;
+    }
+    if (t == text.size())
+        return false;
+    if (pattern[p] == "_")
+        return like(text, t + 1, pattern, p + 1);
+    if (pattern[p] == "\\")
+        ++p;
+    return text[t] == pattern[p] && like(text, t + 1, pattern, p + 1);
+}
+
+TextFunction::Value of(const TextFunction &function, const std::string &text) {
+    const std::string_view view(text);
+    return function.evaluate(&view);
+}
+
+// Few letters, so that much matches; characters of one to four bytes.
+std::string random_text(std::mt19937 &random, size_t most) {
+    static const char *const letters[] = {"a", "b", "a", "b", " ", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+                                          "%", "_", "\\"};
+    std::string out;
+    for (size_t i = random() % (most + 1); i > 0; --i)
+        out += letters[random() % (sizeof letters / sizeof *letters)];
+    return out;
+}
+
+std::string random_pattern(std::mt19937 &random) {
+    static const char *const parts[] = {"a",   "b",   "ab",   "ba",  "%", "%",        "_",
+                                        "\\%", "\\_", "\\\\", "\\a", " ", "\xc3\xa4", "\xe2\x82\xac"};
+    std::string out;
+    for (size_t i = random() % 7; i > 0; --i)
+        out += parts[random() % (sizeof parts / sizeof *parts)];
+    return out;
+}
+
+TEST(TextFunction, Like) {
+    std::mt19937 random(1);
+    size_t matches = 0;
+    for (Encoding encoding : {Encoding::Utf8, Encoding::SingleByte})
+        for (int round = 0; round < 4000; ++round) {
+            const std::string pattern = random_pattern(random);
+            const TextFunction function = Program(encoding).add(Op::Entry).add(Op::Like, 0, 0, pattern).function();
+            for (int i = 0; i < 8; ++i) {
+                const std::string text = random_text(random, 1 + i * 3);
+                const bool want = like(split(text, encoding), 0, split(pattern, encoding), 0);
+                matches += want;
+                ASSERT_EQ(want, of(function, text).number != 0) << "'" << text << "' LIKE '" << pattern << "'";
+            }
+        }
+    EXPECT_GT(matches, 3000u);
+}
+
+TEST(TextFunction, LikeOverLongTexts) {
+    std::mt19937 random(2);
+    for (int round = 0; round < 300; ++round) {
+        std::string text;
+        for (size_t i = random() % 300; i > 0; --i)
+            text.push_back("abc"[random() % 3]);
+        const std::string piece(1 + random() % 20, 'a'), wanted = piece.substr(0, piece.size() / 2) + "bc";
+        for (const std::string &pattern : {"%" + wanted + "%", wanted + "%", "%" + wanted, "%a%" + wanted + "%c"}) {
+            const TextFunction function =
+                Program(Encoding::Utf8).add(Op::Entry).add(Op::Like, 0, 0, pattern).function();
+            ASSERT_EQ(like(split(text, Encoding::SingleByte), 0, split(pattern, Encoding::SingleByte), 0),
+                      of(function, text).number != 0)
+                << "'" << text << "' LIKE '" << pattern << "'";
+        }
+        const char *const found = find_bytes(text.data(), text.data() + text.size(), wanted);
+        ASSERT_EQ(text.find(wanted), found == nullptr ? std::string::npos : static_cast<size_t>(found - text.data()));
+    }
+}
+
+TEST(TextFunction, Parts) {
+    std::mt19937 random(3);
+    for (Encoding encoding : {Encoding::Utf8, Encoding::SingleByte})
+        for (int round = 0; round < 3000; ++round) {
+            const std::string text = random_text(random, 12);
+            const Characters all = split(text, encoding);
+            const int64_t n = static_cast<int64_t>(all.size());
+            const int64_t a = static_cast<int64_t>(random() % 30) - 12, b = static_cast<int64_t>(random() % 16) - 1;
+            std::string part;
+            for (int64_t i = 1; i <= n; ++i)
+                if (i >= a && (b < 0 || i < a + b))
+                    part += all[static_cast<size_t>(i - 1)];
+            auto apply = [&](Op op, int64_t x, int64_t y = 0) {
+                return std::string(of(Program(encoding).add(Op::Entry).add(op, x, y).function(), text).text);
+            };
+            ASSERT_EQ(part, apply(Op::Part, a, b)) << text << " from " << a << " for " << b;
+            const int64_t first = std::max<int64_t>(0, a >= 0 ? std::min(a, n) : n + a);
+            ASSERT_EQ(join(all, 0, static_cast<size_t>(first)), apply(Op::First, a)) << text << " " << a;
+            const int64_t skip = a >= 0 ? std::max<int64_t>(0, n - a) : std::min(n, -a);
+            ASSERT_EQ(join(all, static_cast<size_t>(skip), all.size()), apply(Op::Last, a)) << text << " " << a;
+        }
+    const int64_t most = INT32_MAX;
+    EXPECT_EQ("bc", of(Program(Encoding::Utf8).add(Op::Entry).add(Op::Part, 2, most).function(), "abc").text);
+    EXPECT_EQ("", of(Program(Encoding::Utf8).add(Op::Entry).add(Op::Part, most, most).function(), "abc").text);
+}
+
+TEST(TextFunction, Numbers) {
+    std::mt19937 random(4);
+    for (Encoding encoding : {Encoding::Utf8, Encoding::SingleByte})
+        for (int round = 0; round < 2000; ++round) {
+            const std::string text = random_text(random, 20), wanted = random_text(random, 2);
+            auto number = [&](Op op, const std::string &bytes = {}) {
+                return of(Program(encoding).add(Op::Entry).add(op, 0, 0, bytes).function(), text).number;
+            };
+            ASSERT_EQ(static_cast<int64_t>(split(text, encoding).size()), number(Op::Length));
+            ASSERT_EQ(static_cast<int64_t>(text.size()), number(Op::Bytes));
+            const size_t place = text.find(wanted);
+            const int64_t want = place == std::string::npos
+                                     ? 0
+                                     : static_cast<int64_t>(split(text.substr(0, place), encoding).size()) + 1;
+            ASSERT_EQ(want, number(Op::Position, wanted));
+        }
+}
+
+std::string list(const std::vector<std::string> &texts) {
+    std::string out;
+    for (const std::string &text : texts) {
+        const uint32_t length = static_cast<uint32_t>(text.size());
+        out.append(reinterpret_cast<const char *>(&length), sizeof length);
+        out += text;
+    }
+    return out;
+}
+
+TEST(TextFunction, TruthsAndNull) {
+    auto equal = [](Program &p, const char *to) -> Program & { return p.add(Op::Entry).add(Op::Equal, 0, 0, to); };
+    Program either(Encoding::Utf8);
+    equal(equal(either, "a"), "b").add(Op::Or, 2);
+    EXPECT_EQ(1, of(either.function(), "b").number);
+    EXPECT_EQ(0, of(either.function(), "c").number);
+    EXPECT_TRUE(either.function().evaluate(nullptr).null);
+    Program null_or(Encoding::Utf8);
+    equal(null_or, "a").add(Op::Entry).add(Op::IsNull).add(Op::Or, 2);
+    EXPECT_FALSE(null_or.function().evaluate(nullptr).null);
+    EXPECT_EQ(1, null_or.function().evaluate(nullptr).number);
+    Program null_and(Encoding::Utf8);
+    equal(null_and, "a").add(Op::Entry).add(Op::IsNull).add(Op::And, 2);
+    EXPECT_TRUE(null_and.function().evaluate(nullptr).null);
+    EXPECT_EQ(0, of(null_and.function(), "a").number);
+    Program in(Encoding::Utf8);
+    in.add(Op::Entry).add(Op::OneOf, 3, 0, list({"x", "", "abc"})).add(Op::Not);
+    EXPECT_EQ(0, of(in.function(), "").number);
+    EXPECT_EQ(0, of(in.function(), "abc").number);
+    EXPECT_EQ(1, of(in.function(), "ab").number);
+    EXPECT_TRUE(in.function().evaluate(nullptr).null);
+    Program blanks(Encoding::SingleByte);
+    blanks.add(Op::Entry).add(Op::TrimBlanks).add(Op::Length).add(Op::Compare, static_cast<int>(Relation::Ge), 2);
+    EXPECT_EQ(0, of(blanks.function(), "a   ").number);
+    EXPECT_EQ(1, of(blanks.function(), " a   ").number);
+    Program prefix(Encoding::Utf8);
+    prefix.add(Op::Entry).add(Op::StartsWith, 0, 0, "ab");
+    EXPECT_EQ(1, of(prefix.function(), "ab").number);
+    EXPECT_EQ(0, of(prefix.function(), "a").number);
+    EXPECT_EQ(TextResult::Truth, prefix.function().result());
+}
+
+// Bytes that are no text in the encoding: anything may come out, but it ends and stays within the bytes.
+TEST(TextFunction, AnyBytes) {
+    std::mt19937 random(5);
+    for (int round = 0; round < 20000; ++round) {
+        std::string exact(random() % 24, '\0');
+        for (char &c : exact)
+            c = static_cast<char>("\x80\xbf\xc3\xe2\xf0\xff"
+                                  "ab%"[random() % 9]);
+        std::vector<char> tight(exact.begin(), exact.end()); // (a sanitizer sees what is read beyond)
+        const std::string_view view(tight.data(), tight.size());
+        Program p(Encoding::Utf8);
+        p.add(Op::Entry).add(Op::Like, 0, 0, random_pattern(random));
+        p.function().evaluate(&view);
+        Program q(Encoding::Utf8);
+        q.add(Op::Entry).add(Op::Part, static_cast<int>(random() % 9) - 2, static_cast<int>(random() % 9) - 1);
+        q.add(Op::First, static_cast<int>(random() % 9) - 4).add(Op::Last, static_cast<int>(random() % 9) - 4);
+        const std::string_view part = q.function().evaluate(&view).text;
+        ASSERT_TRUE(part.empty() ||
+                    (part.data() >= view.data() && part.data() + part.size() <= view.data() + view.size()));
+    }
+}
+
+TEST(TextFunction, MalformedMessages) {
+    const std::string good = Program(Encoding::Utf8).add(Op::Entry).add(Op::OneOf, 1, 0, list({"abc"})).message();
+    EXPECT_NO_THROW(TextFunction(good.data(), good.size()));
+    for (size_t size = 0; size < good.size(); ++size)
+        EXPECT_THROW(TextFunction(good.data(), size), std::runtime_error);
+    auto bad = [](Program &p) {
+        const std::string bytes = p.message();
+        EXPECT_THROW(TextFunction(bytes.data(), bytes.size()), std::runtime_error);
+    };
+    bad(Program(Encoding::Utf8).add(Op::Like, 0, 0, "a"));
+    bad(Program(Encoding::Utf8).add(Op::Entry).add(Op::Not));
+    bad(Program(Encoding::Utf8).add(Op::Entry).add(Op::Entry));
+    bad(Program(Encoding::Utf8).add(Op::Entry).add(Op::Like, 0, 0, "a\\"));
+    bad(Program(Encoding::Utf8).add(Op::Entry).add(Op::IsNull).add(Op::And, 2));
+    bad(Program(Encoding::Utf8).add(Op::Entry).add(static_cast<Op>(99)));
+    Program deep(Encoding::Utf8);
+    for (int i = 0; i < 100; ++i)
+        deep.add(Op::Entry);
+    bad(deep);
+    std::mt19937 random(6);
+    for (int round = 0; round < 20000; ++round) {
+        std::string noise = good;
+        for (int i = 0; i < 3; ++i)
+            noise[random() % noise.size()] = static_cast<char>(random());
+        const std::string_view view("some text");
+        try {
+            TextFunction(noise.data(), noise.size()).evaluate(&view);
+        } catch (const std::runtime_error &) {
+        }
+    }
+}
+
+} // namespace
+} // namespace gpuscan
