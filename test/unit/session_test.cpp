@@ -797,7 +797,7 @@ TEST_F(SessionTest, SurvivesGarbage) {
         {Command::Share, Message().put(ShareRequest{1, 0, 100})},
         {Command::Collect, Message().put(CollectRequest{1, 0})},
         {Command::ReadDictionary, Message().put(ReadDictionaryRequest{1, 2, 0, 0})},
-        {Command::PutLookup, Message().put(PutLookupRequest{0, 2, 0, 3}).put(int64_t(1)).put(int64_t(1 << 16))},
+        {Command::PutLookup, Message().put(PutLookupRequest{0, 2, 0, 3, 0, 0}).put(int64_t(1)).put(int64_t(1 << 16))},
         {Command::Run, run_message(1)},
         {Command::Fetch, Message()},
         {Command::ListCache, Message().put(ListCacheRequest{0, 0})},
