@@ -3,10 +3,9 @@
 // and Max from their order-preserving codes.
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <thread>
 
 #include "cuda/execution_state.hpp"
+#include "engine/in_parallel.hpp"
 
 namespace gpuscan::cuda {
 
@@ -17,31 +16,6 @@ namespace {
 
 constexpr size_t piece_bytes = 32u << 20; // of records, copied while those before are turned into values
 constexpr size_t few_bytes = 64u << 10;   // of records that come with the status of their kernel
-constexpr uint64_t groups_per_thread = 64 * 1024;
-constexpr unsigned most_threads = 8;
-
-// work(first, last) over 0..n-1, by several threads where n is large. The first exception goes on.
-template <class Work> void in_parallel(uint64_t n, const Work &work) {
-    const unsigned cores = std::max(1u, std::min(most_threads, std::thread::hardware_concurrency()));
-    const uint64_t threads = std::min<uint64_t>(cores, n / groups_per_thread + 1);
-    std::vector<std::exception_ptr> errors(threads);
-    auto run = [&](uint64_t t) {
-        try {
-            work(n * t / threads, n * (t + 1) / threads);
-        } catch (...) {
-            errors[t] = std::current_exception();
-        }
-    };
-    std::vector<std::thread> helpers;
-    for (uint64_t t = 1; t < threads; ++t)
-        helpers.emplace_back(run, t);
-    run(0);
-    for (std::thread &helper : helpers)
-        helper.join();
-    for (const std::exception_ptr &error : errors)
-        if (error)
-            std::rethrow_exception(error);
-}
 
 } // namespace
 
@@ -161,7 +135,7 @@ void CudaExecution::take_groups(Gathered &gathered, uint64_t most, GroupTable &g
         if (first + per_piece < end)
             fetch(first + per_piece, static_cast<unsigned>(turn ^ 1));
         const uint64_t *const records = static_cast<const uint64_t *>(pieces[turn]->data);
-        in_parallel(std::min(per_piece, end - first), [&](uint64_t from, uint64_t until) {
+        in_slices(std::min(per_piece, end - first), [&](unsigned, uint64_t from, uint64_t until) {
             uint64_t own = 0;
             for (uint64_t i = from; i < until; ++i) {
                 const uint64_t *const r = records + i * (record / sizeof(uint64_t));

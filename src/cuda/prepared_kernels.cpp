@@ -24,7 +24,7 @@ template <class T> void put(std::string &to, const std::vector<T> &values) {
 
 std::string PreparedKernels::shape_of(const Program &program) {
     const auto &[exprs, constants, lookups, sources, source_columns, conjuncts, joins, lists, aggregates, pipelines,
-                 sets, distincts] = program; // (every member: a new one does not compile here)
+                 sets, distincts, orders] = program; // (every member: a new one does not compile here)
     std::string shape;
     put(shape, exprs);
     put(shape, constants.size());
@@ -42,6 +42,7 @@ std::string PreparedKernels::shape_of(const Program &program) {
     put(shape, pipelines);
     put(shape, sets);
     put(shape, distincts);
+    put(shape, orders);
     return shape;
 }
 

@@ -31,7 +31,8 @@ struct Range {
 };
 
 enum class Op : uint8_t {
-    Column,    // a = step (0: the pipeline's source; k >= 1: the payload of the pipeline's join k-1), b = column
+    Column,    // a = step (0: the pipeline's source; k >= 1: the payload of the pipeline's join k-1), b = column;
+               // in an expression over groups a = group_keys, group_values or group_counts
     Const,     // a = index into constants
     Add,       // a, b of the node's own type; overflow is a row error. I16..I128, F32, F64
     Sub,       //
@@ -134,6 +135,13 @@ inline bool raises_itself(const Expr *exprs, const Expr &e) {
     }
 }
 
+// Steps of Op::Column in an expression over the groups of a result (Pipeline::having, Pipeline::order):
+constexpr Index group_keys = 0x10000; // key b
+constexpr Index group_values =
+    0x10001; // what aggregate b is: a sum, an extremum, bits; NULL where it has counted no row
+constexpr Index group_counts = 0x10002; // how many rows aggregate b has counted: I64, never NULL
+constexpr bool is_group_step(Index step) { return step >= group_keys; }
+
 // A typed constant; bits as in a column of that type (F64: its bit pattern in the low word).
 struct Constant {
     Type type;
@@ -208,7 +216,8 @@ constexpr bool is_bitwise(AggregateKind kind) { return kind >= AggregateKind::Bi
 
 struct Aggregate {
     AggregateKind kind;
-    uint8_t unused[3] = {};
+    uint8_t narrow = 0; // Sum of integers: its result has 64 bits, so that a larger one is a row error of its group
+    uint8_t unused[2] = {};
     Index arg = none; // into exprs; none for CountRows
 };
 
@@ -221,7 +230,17 @@ struct GroupingSet {
 // An aggregate of the second grouping, over the values of a key of the first one, each counted once in a group and NULL not at
 // all: how many there are and, of integers, their sum.
 struct Distinct {
-    Index key = none; // which of the pipeline's keys
+    Index key = none;   // which of the pipeline's keys
+    uint8_t narrow = 0; // as in Aggregate
+    uint8_t unused[3] = {};
+};
+
+// One of the expressions by which groups are ordered, most significant first.
+struct OrderKey {
+    Index expr = none; // over groups, of any type but Code
+    uint8_t descending = 0;
+    uint8_t nulls_first = 0;
+    uint8_t unused[2] = {};
 };
 
 struct Pipeline {
@@ -238,8 +257,16 @@ struct Pipeline {
     Range sets;            // into sets
     Range distincts;       // into distincts
     Index result_keys = 0; // the other keys are there for the distincts
-    uint32_t unused2 = 0;
-    uint64_t limit = 0; // Rows: how many are wanted at most, whichever they are; 0: all
+    // Which groups of the result are wanted (host/group_sieve.hpp): those of which all of `having` is true; of these the
+    // first ones in the order of `order`, as many as the constants top and top_offset say together (NULL: all). `ties`:
+    // and those that are equal to the last of them.
+    uint8_t ties = 0;
+    uint8_t unused2[3] = {};
+    Range having;            // into lists: Bool, over groups, in the order in which they are to be tested
+    Range order;             // into orders
+    Index top = none;        // into constants, I64; none: all
+    Index top_offset = none; // into constants, I64; none: 0
+    uint64_t limit = 0;      // Rows: how many are wanted at most, whichever they are; 0: all
 };
 
 // What a group key or the argument of Min/Max looks like in a result: NULL flag and 128-bit value.

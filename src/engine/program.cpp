@@ -270,6 +270,49 @@ class Checker {
             require(p.distincts[pipeline.distincts.first + d].key < pipeline.keys.count, "key of a distinct aggregate");
     }
 
+    // An expression over the groups of the result.
+    void check_group_use(Index root) {
+        reach(root, needed_);
+        for (size_t i = 0; i <= root; ++i) {
+            const Expr &e = p.exprs[i];
+            require(!needed_[i] || e.op != Op::Lookup, "lookup over groups");
+            if (!needed_[i] || e.op != Op::Column)
+                continue;
+            require(e.a == group_keys || e.a == group_values || e.a == group_counts, "column of a row over groups");
+            require(e.b < p.group_columns(e.a), "column of a group out of bounds");
+            require(p.group_column_type(e.a, e.b) == e.type, "type of a column of a group");
+        }
+    }
+
+    void check_top(Index constant) {
+        require(constant == none || (constant < p.constants.size() && p.constants[constant].type == Type::I64),
+                "number of groups that are wanted");
+    }
+
+    void check_sieve(const Pipeline &pipeline, bool aggregates) {
+        check_range(pipeline.having, p.lists.size(), "conditions of groups");
+        check_range(pipeline.order, p.orders.size(), "order of groups");
+        require(aggregates || (pipeline.having.count == 0 && pipeline.top == none), "choice of groups without groups");
+        for (Index h = 0; h < pipeline.having.count; ++h) {
+            const Index condition = p.lists[pipeline.having.first + h];
+            check_group_use(condition);
+            require(p.exprs[condition].type == Type::Bool, "type of a condition of groups");
+        }
+        for (Index o = 0; o < pipeline.order.count; ++o) {
+            const Index key = p.orders[pipeline.order.first + o].expr;
+            check_group_use(key);
+            require(p.exprs[key].type != Type::Code, "codes have no order");
+        }
+        check_top(pipeline.top);
+        check_top(pipeline.top_offset);
+        for (Index a = 0; a < pipeline.aggregates.count; ++a) {
+            const Aggregate &aggregate = p.aggregates[pipeline.aggregates.first + a];
+            require(!aggregate.narrow ||
+                        (aggregate.kind == AggregateKind::Sum && is_integer(p.exprs[aggregate.arg].type)),
+                    "narrow aggregate");
+        }
+    }
+
     void check_pipeline(size_t i) {
         const Pipeline &pipeline = p.pipelines[i];
         bool last = i + 1 == p.pipelines.size();
@@ -306,6 +349,7 @@ class Checker {
         for (Index a = 0; a < pipeline.aggregates.count; ++a)
             check_aggregate(pipeline, p.aggregates[pipeline.aggregates.first + a], steps);
         check_regrouping(pipeline, last && !rows);
+        check_sieve(pipeline, last && !rows);
         if (rows) {
             require(pipeline.keys.count == 0 && pipeline.aggregates.count == 0, "groups of a pipeline that has rows");
             require(pipeline.payload.count <= max_row_outputs, "too many columns of a row");
@@ -329,6 +373,25 @@ Type Program::column_type(const Pipeline &pipeline, Index step, Index column) co
         return source_columns[sources[pipeline.source].columns.first + column].type;
     const Pipeline &build = pipelines[joins[pipeline.joins.first + step - 1].build];
     return exprs[lists[build.payload.first + column]].type;
+}
+
+Type Program::group_column_type(Index step, Index column) const {
+    const Pipeline &p = main();
+    if (step == group_counts)
+        return Type::I64;
+    if (step == group_keys) {
+        const bool number_of_set = p.sets.count > 0 && column == p.result_keys;
+        return number_of_set ? Type::I64 : exprs[lists[p.keys.first + column]].type;
+    }
+    if (column >= p.aggregates.count)
+        return distincts[p.distincts.first + column - p.aggregates.count].narrow ? Type::I64 : Type::I128;
+    const Aggregate &aggregate = aggregates[p.aggregates.first + column];
+    if (aggregate.kind == AggregateKind::CountRows || aggregate.kind == AggregateKind::Count)
+        return Type::I64;
+    const Type type = exprs[aggregate.arg].type;
+    if (aggregate.kind != AggregateKind::Sum || is_float(type))
+        return type;
+    return aggregate.narrow ? Type::I64 : Type::I128;
 }
 
 size_t Program::result_keys() const {
@@ -357,6 +420,7 @@ Program parse_program(const void *bytes, size_t size) {
     reader.array(program.pipelines, header.pipelines);
     reader.array(program.sets, header.sets);
     reader.array(program.distincts, header.distincts);
+    reader.array(program.orders, header.orders);
     Checker(program).check();
     return program;
 }
@@ -375,6 +439,7 @@ std::string serialize_program(const Program &p) {
     header.pipelines = static_cast<uint32_t>(p.pipelines.size());
     header.sets = static_cast<uint32_t>(p.sets.size());
     header.distincts = static_cast<uint32_t>(p.distincts.size());
+    header.orders = static_cast<uint32_t>(p.orders.size());
     std::string out(reinterpret_cast<const char *>(&header), sizeof(header));
     out.resize(aligned(out.size()), '\0');
     write_array(out, p.exprs);
@@ -389,6 +454,7 @@ std::string serialize_program(const Program &p) {
     write_array(out, p.pipelines);
     write_array(out, p.sets);
     write_array(out, p.distincts);
+    write_array(out, p.orders);
     return out;
 }
 

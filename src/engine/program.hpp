@@ -14,8 +14,7 @@ struct ProgramHeader {
     uint32_t magic = expected_magic;
     uint32_t exprs = 0, constants = 0, lookups = 0, sources = 0, source_columns = 0;
     uint32_t conjuncts = 0, joins = 0, lists = 0, aggregates = 0, pipelines = 0;
-    uint32_t sets = 0, distincts = 0;
-    uint32_t unused = 0;
+    uint32_t sets = 0, distincts = 0, orders = 0;
 };
 
 struct Program {
@@ -31,12 +30,19 @@ struct Program {
     std::vector<ir::Pipeline> pipelines;
     std::vector<ir::GroupingSet> sets;
     std::vector<ir::Distinct> distincts;
+    std::vector<ir::OrderKey> orders;
 
     const ir::Pipeline &main() const { return pipelines.back(); }
 
     // What a group of the result consists of; the groups that a device delivers have the main pipeline's keys and aggregates.
     size_t result_keys() const;
     size_t result_aggregates() const { return main().aggregates.count + main().distincts.count; }
+
+    // The type of a column of the result's groups (ir::group_keys and the like); the column must exist.
+    Type group_column_type(ir::Index step, ir::Index column) const;
+    size_t group_columns(ir::Index step) const { return step == ir::group_keys ? result_keys() : result_aggregates(); }
+    // Are any groups of the result not wanted?
+    bool sifts_groups() const { return main().having.count > 0 || main().top != ir::none; }
 
     // The type and nullability of column `column` seen at `step` of `pipeline` (see Op::Column).
     Type column_type(const ir::Pipeline &pipeline, ir::Index step, ir::Index column) const;

@@ -19,6 +19,9 @@ namespace gpuscan::host {
 
 // What every thread of an execution reads.
 struct Context {
+    Context() = default;
+    explicit Context(const Program &program); // no lookup is set, no table finished
+
     Program program;
     std::vector<ir::Index> canonical;               // of each node: the first node that says the same
     std::vector<uint8_t> safe;                      // of each node: it can raise no error

@@ -36,51 +36,10 @@ class Stopwatch {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// For each node the first node that says the same, operands being the same too.
-std::vector<Index> canonical_nodes(const Program &p) {
-    std::vector<Index> canonical(p.exprs.size());
-    for (Index i = 0; i < p.exprs.size(); ++i) {
-        canonical[i] = i;
-        Expr e = p.exprs[i];
-        for (Index j = 0; j < i && canonical[i] == i; ++j) {
-            const Expr &f = p.exprs[j];
-            if (canonical[j] != j || e.op != f.op || e.type != f.type)
-                continue;
-            auto same = [&](Index x, Index y) {
-                return x == y || (e.op != Op::Column && e.op != Op::Const && x != none && y != none && x < i && y < j &&
-                                  canonical[x] == canonical[y]);
-            };
-            if (e.op == Op::Lookup                        ? same(e.a, f.a) && e.b == f.b
-                : e.op == Op::Call || e.op == Op::CallTwo ? same(e.a, f.a) && same(e.b, f.b) && e.c == f.c
-                                                          : same(e.a, f.a) && same(e.b, f.b) && same(e.c, f.c))
-                canonical[i] = j;
-        }
-    }
-    return canonical;
-}
-
-// Which nodes can raise no error, whatever rows they are evaluated for.
-std::vector<uint8_t> safe_nodes(const Program &p) {
-    std::vector<uint8_t> safe(p.exprs.size());
-    for (Index i = 0; i < p.exprs.size(); ++i) {
-        safe[i] = !raises_itself(p.exprs.data(), p.exprs[i]);
-        for_each_operand(p.exprs[i], [&](Index operand) { safe[i] &= safe[operand]; });
-    }
-    return safe;
-}
-
 } // namespace
 
 HostExecution::HostExecution(const Work &work, const Program &program)
-    : work_(work), builds_(program.pipelines.size()) {
-    context_.program = program;
-    context_.canonical = canonical_nodes(program);
-    context_.safe = safe_nodes(program);
-    for (const Constant &c : program.constants)
-        context_.constants.push_back(
-            static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(c.high)) << 64 | c.low));
-    context_.lookups.resize(program.lookups.size());
-    context_.tables.resize(program.pipelines.size());
+    : work_(work), context_(program), builds_(program.pipelines.size()) {
     stats_.joins.resize(program.pipelines.size() - 1);
 }
 

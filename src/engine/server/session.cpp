@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "engine/host/group_sieve.hpp"
 #include "engine/regroup.hpp"
 #include "engine/server/column_message.hpp"
 #include "engine/server/group_page.hpp"
@@ -93,7 +94,7 @@ void Session::reset() {
     any_pass_ = false;
     fetched_ = 0;
     counted_ = ExecutionStats();
-    chunks_skipped_ = rows_skipped_ = 0;
+    chunks_skipped_ = rows_skipped_ = groups_dropped_ = 0;
     device_.reset();
 }
 
@@ -471,6 +472,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     reply.link_bytes = stats.link_bytes;
     reply.chunks_skipped = chunks_skipped_;
     reply.rows_skipped = rows_skipped_;
+    reply.groups_dropped = groups_dropped_;
     reply.groups = delivers_rows() ? rows_.nrows : groups_.ngroups + execution_->groups_left();
     copy_text(reply.grouping, sizeof reply.grouping, stats.grouping);
     reply.njoins = static_cast<uint32_t>(std::min<size_t>(stats.joins.size(), ir::max_joins));
@@ -600,7 +602,19 @@ void Session::run_main(PassInput &input, bool last) {
     groups_ = merger_->finish();
     if (program_.main().sets.count > 0)
         groups_ = regroup(program_, groups_, device_->device->work_memory(), cancel_);
+    if (program_.sifts_groups())
+        sift_groups();
     counters_.groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
+}
+
+// Those that the device has kept back are looked at, too: what is left of them is seldom much.
+void Session::sift_groups() {
+    host::GroupSieve sieve(program_, device_->device->work_memory(), cancel_);
+    sieve.add(std::move(groups_));
+    while (execution_->groups_left() > 0)
+        sieve.add(execution_->more_groups());
+    groups_ = sieve.finish();
+    groups_dropped_ = sieve.groups_seen() - groups_.ngroups;
 }
 
 void Session::count(const ExecutionStats &stats) {

@@ -102,6 +102,7 @@ class Session {
     void run_build(uint32_t pipeline, PassInput &input, bool last);
     bool identify_build(uint32_t pipeline, BuildIdentity &identity);
     void run_main(PassInput &input, bool last);
+    void sift_groups();
     void collect_rows(const PassInput &input);
     template <class Run> auto with_room(Run run) -> decltype(run());
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
@@ -132,6 +133,7 @@ class Session {
     size_t fetched_ = 0;     // groups, or rows of the first block
     ExecutionStats counted_; // what the counters already have
     uint64_t chunks_skipped_ = 0, rows_skipped_ = 0;
+    uint64_t groups_dropped_ = 0;
 };
 
 } // namespace gpuscan

@@ -190,6 +190,36 @@ void show_row(const Explainer *explainer) {
         ExplainPropertyUInteger("Rows Wanted", nullptr, fragment->limit, explainer->es);
 }
 
+// What the device need not deliver.
+void show_wanted_groups(const Explainer *explainer) {
+    const Fragment *fragment = explainer->state->fragment;
+    show_optional(explainer, "Group Filter", deparse_conditions(explainer, fragment->having));
+    if (fragment->top == nullptr)
+        return;
+    List *keys = NIL;
+    ListCell *cell, *flags;
+    forboth (cell, fragment->order, flags, fragment->order_flags) {
+        const bool descending = lfirst_int(flags) & ORDER_DESCENDING, first = lfirst_int(flags) & ORDER_NULLS_FIRST;
+        keys = lappend(keys, psprintf("%s%s%s", deparse(explainer, static_cast<Node *>(lfirst(cell))),
+                                      descending ? " DESC" : "",
+                                      first == descending ? ""
+                                      : first             ? " NULLS FIRST"
+                                                          : " NULLS LAST"));
+    }
+    const Const *top = reinterpret_cast<const Const *>(fragment->top);
+    const Const *offset = reinterpret_cast<const Const *>(fragment->top_offset);
+    char *wanted = deparse(explainer, reinterpret_cast<Node *>(fragment->top));
+    if (IsA(top, Const) && !top->constisnull && (offset == nullptr || (IsA(offset, Const) && !offset->constisnull)))
+        wanted = psprintf(UINT64_FORMAT,
+                          static_cast<uint64>(DatumGetInt64(top->constvalue)) +
+                              (offset != nullptr ? static_cast<uint64>(DatumGetInt64(offset->constvalue)) : 0));
+    else if (fragment->top_offset != nullptr)
+        wanted = psprintf("%s + %s", wanted, deparse(explainer, reinterpret_cast<Node *>(fragment->top_offset)));
+    ExplainPropertyText("Groups Wanted", wanted, explainer->es);
+    if (keys != NIL)
+        ExplainPropertyList("Group Order", keys, explainer->es);
+}
+
 void show_steps(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
     ExplainState *es = explainer->es;
@@ -207,6 +237,7 @@ void show_steps(const Explainer *explainer) {
         ExplainPropertyList("Group Key", keys, es);
     if (fragment->sets != NIL)
         ExplainPropertyInteger("Grouping Sets", nullptr, list_length(fragment->sets), es);
+    show_wanted_groups(explainer);
     if (fragment->delivers_rows)
         show_row(explainer);
     // Tables over dictionaries: expressions that PostgreSQL evaluates once per different text.
@@ -294,6 +325,8 @@ void show_report(const Explainer *explainer) {
         show_rows_out(explainer, report);
     else if (report->grouping[0])
         ExplainPropertyText("Grouping", report->grouping, es);
+    if (report->groups_dropped > 0)
+        ExplainPropertyUInteger("Groups Dropped", nullptr, report->groups_dropped, es);
     const uint64 spilled = explainer->state->run.groups.bytes_on_disk;
     if (spilled > 0)
         ExplainPropertyUInteger("Groups Spilled", "kB", (spilled + 1023) / 1024, es);

@@ -183,6 +183,7 @@ bool run_pipeline(FragmentRun *run, bool last) {
     report->chunks_skipped = reply->chunks_skipped;
     report->rows_skipped = reply->rows_skipped;
     report->groups = reply->groups;
+    report->groups_dropped = reply->groups_dropped;
     memcpy(report->grouping, reply->grouping, sizeof reply->grouping);
     report->grouping[sizeof reply->grouping] = '\0';
     Size joins = aligned(sizeof *reply);

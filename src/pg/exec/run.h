@@ -51,6 +51,7 @@ struct RunReport {
     uint64 pages_cached, pages_decoded, pages_by_row, rows_by_cpu;
     uint64 rows_in, kernel_us, compile_us, link_bytes, groups;
     uint64 chunks_skipped, rows_skipped; // by the bounds of their columns
+    uint64 groups_dropped;               // in the device process
     uint32 feed_workers;
     char grouping[33];
     uint64 rows_out, rows_spilled; // rows delivered; bytes of them in a temporary file

@@ -13,7 +13,7 @@
 #include "engine/program.hpp"
 #include "pg/plan/blueprint.h"
 #include "pg/plan/refusal.h"
-#include "pg/plan/translate.h"
+#include "pg/plan/translate_parts.h"
 
 namespace gpuscan {
 
@@ -28,6 +28,11 @@ struct Assembly {
     AggregateStates states; // and the group keys, which come first
     int group_keys;
     Array<FragmentOutput> outputs;
+    // Of the groups that are wanted.
+    Array<ir::Index> having;
+    bool having_exact;
+    Array<ir::OrderKey> order;
+    ir::Index top, top_offset; // constants
 };
 
 // ---- the parts ----
@@ -257,6 +262,61 @@ static bool add_outputs(Assembly *a) {
     return true;
 }
 
+// How many: a constant of the program. NULL or a negative number is all (PostgreSQL reports that before it asks for a row).
+static bool add_number(Assembly *a, Expr *number, ir::Index *constant) {
+    Value value;
+    ir::Index node;
+    *constant = ir::none;
+    if (number == nullptr)
+        return true;
+    const bool late = !IsA(number, Const) && is_late_constant(number);
+    if (!(late ? translate_late_constant(&a->t, number, &value) : translate(&a->t, number, &value)) ||
+        value.kind != SqlKind::Int8 || !as_node(&a->t, value, Type::I64, 0, &node))
+        return false;
+    *constant = a->t.exprs[static_cast<int>(node)].a;
+    return a->t.exprs[static_cast<int>(node)].op == ir::Op::Const;
+}
+
+// Which groups are wanted. The planner asks for more than may be possible, and keeps what is; see wanted_groups.cpp.
+static void add_wanted_groups(Assembly *a) {
+    const Blueprint *b = a->blueprint;
+    a->top = a->top_offset = ir::none;
+    a->having_exact = true;
+    if (b->having == NIL && b->top == nullptr)
+        return;
+    const int naggregates = a->states.states.count + a->states.distincts.count;
+    bool *narrow = static_cast<bool *>(palloc0(sizeof(bool) * static_cast<Size>(naggregates + 1)));
+    for (int i = 0; i < a->outputs.count; ++i) {
+        if (a->outputs[i].kind != OutputKind::SumInt8)
+            continue;
+        const int agg = a->outputs[i].agg, plain = a->states.states.count;
+        narrow[agg] = true;
+        (agg < plain ? a->states.states[agg].narrow : a->states.distincts[agg - plain].narrow) = 1;
+    }
+    const GroupScope scope{b, a->outputs.at, narrow};
+    a->t.groups = &scope;
+    ListCell *cell, *flags;
+    foreach (cell, b->having) {
+        ir::Index condition;
+        if (!translate_group_condition(&a->t, static_cast<Expr *>(lfirst(cell)), &condition, &a->having_exact))
+            break;
+        append(&a->having, condition);
+    }
+    forboth (cell, b->order, flags, b->order_flags) {
+        Value value;
+        ir::OrderKey key{};
+        if (!translate(&a->t, static_cast<Expr *>(lfirst(cell)), &value) || is_coded_kind(value.kind) ||
+            has_equality_only(value.kind) || !as_own_node(&a->t, value, &key.expr))
+            break;
+        key.descending = (lfirst_int(flags) & ORDER_DESCENDING) != 0;
+        key.nulls_first = (lfirst_int(flags) & ORDER_NULLS_FIRST) != 0;
+        append(&a->order, key);
+    }
+    a->t.groups = nullptr;
+    if (!add_number(a, b->top, &a->top) || !add_number(a, b->top_offset, &a->top_offset))
+        a->top = ir::none;
+}
+
 static bool translate_all(Assembly *a) {
     const Blueprint *b = a->blueprint;
     if (b->nsources > ir::max_joins + 1)
@@ -266,7 +326,11 @@ static bool translate_all(Assembly *a) {
     for (int i = 1; i < b->nsources; ++i)
         if (!add_join(a, i))
             return false;
-    return add_outputs(a);
+    if (!add_outputs(a))
+        return false;
+    if (!b->delivers_rows)
+        add_wanted_groups(a);
+    return true;
 }
 
 // ---- the wire format ----
@@ -341,6 +405,13 @@ static void write_main(Assembly *a, Writer *w) {
         pipeline.distincts.count = static_cast<ir::Index>(a->states.distincts.count);
         pipeline.result_keys = static_cast<ir::Index>(a->group_keys);
     }
+    if (!a->blueprint->delivers_rows) {
+        pipeline.having = add_list(w, a->having);
+        pipeline.order.count = static_cast<ir::Index>(a->order.count);
+        pipeline.top = a->top;
+        pipeline.top_offset = a->top_offset;
+        pipeline.ties = a->blueprint->ties ? 1 : 0;
+    }
     append(&w->pipelines, pipeline);
 }
 
@@ -400,11 +471,12 @@ static void write_program(Assembly *a, Fragment *out) {
     header.pipelines = static_cast<uint32_t>(w.pipelines.count);
     header.sets = static_cast<uint32_t>(w.sets.count);
     header.distincts = static_cast<uint32_t>(a->states.distincts.count);
+    header.orders = static_cast<uint32_t>(a->order.count);
 
     static_assert(sizeof header % 8 == 0, "arrays follow the header at once");
     out->program_size = sizeof header + room(t.exprs) + room(t.constants) + room(w.lookups) + room(w.sources) +
                         room(w.columns) + room(w.conjuncts) + room(w.joins) + room(w.lists) + room(a->states.states) +
-                        room(w.pipelines) + room(w.sets) + room(a->states.distincts);
+                        room(w.pipelines) + room(w.sets) + room(a->states.distincts) + room(a->order);
     out->program = static_cast<char *>(palloc0(out->program_size));
     char *at = out->program;
     memcpy(at, &header, sizeof header);
@@ -420,7 +492,8 @@ static void write_program(Assembly *a, Fragment *out) {
     at = put(at, a->states.states);
     at = put(at, w.pipelines);
     at = put(at, w.sets);
-    put(at, a->states.distincts);
+    at = put(at, a->states.distincts);
+    put(at, a->order);
 }
 
 // ---- the description ----
@@ -473,6 +546,12 @@ static void describe(Assembly *a, Fragment *out) {
         out->fallback_attnos[i] = static_cast<AttrNumber>(i + 1);
     out->group_exprs = b->keys;
     out->has_group_by = b->has_group_by;
+    out->having = list_copy_head(b->having, a->having.count);
+    out->having_exact = a->having_exact && a->having.count == list_length(b->having);
+    out->order = list_copy_head(b->order, a->order.count);
+    out->order_flags = list_copy_head(b->order_flags, a->order.count);
+    out->top = a->top != ir::none ? b->top : nullptr;
+    out->top_offset = b->top_offset;
     out->sets = b->sets;
     out->nkeys = a->group_keys + (list_length(b->sets) > 1 ? 1 : 0);
     out->naggregates = a->states.states.count + a->states.distincts.count;
@@ -483,7 +562,11 @@ static void describe(Assembly *a, Fragment *out) {
 Fragment *assemble(const Blueprint *blueprint, bool binding) {
     Assembly a;
     begin(&a, blueprint, binding);
-    if (!translate_all(&a)) {
+    const bool possible = translate_all(&a);
+    // What the planner has found possible must be possible now.
+    if (!possible ||
+        (binding && (a.having.count < list_length(blueprint->having) || a.order.count < list_length(blueprint->order) ||
+                     (blueprint->top != nullptr && a.top == ir::none)))) {
         if (binding)
             ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("a GpuScan node cannot be bound to the device"),
                             errdetail("A function or type that the plan uses has changed since it was made.")));

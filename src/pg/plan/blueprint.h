@@ -43,6 +43,13 @@ struct Blueprint {
     List *groupings; // GROUPING(), of the sets
     List *asked;     // and for each of them the numbers of the keys that it asks for
     bool has_group_by;
+    // What the device need not deliver (plan/wanted_groups.cpp). PostgreSQL tests and sorts what it gets all the same.
+    List *having;       // groups of which one of these is not true
+    List *order;        // beyond the first ones in the order of these
+    List *order_flags;  // per expression: OrderFlag
+    Expr *top;          // that so many are wanted (NULL: all of them)
+    Expr *top_offset;   // and so many more; or NULL
+    bool ties;          // and those that are equal to the last of them
     bool delivers_rows; // no aggregation: keys and aggrefs are empty
     List *columns;      // delivers_rows: the expressions of a row
     int limit;          // delivers_rows: rows that are wanted at most, whichever they are; 0: all

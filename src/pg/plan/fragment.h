@@ -132,6 +132,9 @@ struct FragmentOutput {
     int rank_lookup;    // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
+// How a sort key of groups orders.
+enum OrderFlag { ORDER_DESCENDING = 1, ORDER_NULLS_FIRST = 2 };
+
 struct Fragment {
     int nsources;
     FragmentSource *sources; // in the program's order
@@ -151,6 +154,12 @@ struct Fragment {
     AttrNumber *fallback_attnos;
     List *group_exprs; // EXPLAIN
     bool has_group_by;
+    // Of what the blueprint asks the device to drop, what the device can decide: conditions from the first on (`having_exact`:
+    // all that pass are groups that PostgreSQL would let pass, too), and sort keys from the first on.
+    List *having;
+    bool having_exact;
+    List *order, *order_flags;
+    Expr *top, *top_offset; // EXPLAIN
     List *sets;             // as in the blueprint; of several, a group's number is its last key
     int nkeys, naggregates; // of the groups that the device process delivers
     bool delivers_rows;     // no groups: output i is column i of the rows

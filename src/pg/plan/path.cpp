@@ -14,6 +14,7 @@
 #include "pg/plan/payload.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/text_work.h"
+#include "pg/plan/wanted_groups.h"
 
 namespace gpuscan {
 
@@ -344,9 +345,12 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
         return false;
     if (!reads_relation(blueprint))
         return refuse("no table that a device could read");
+    List *ordered_having = in_postgres_order(root, reinterpret_cast<List *>(having));
+    ask_for_groups(root, ordered_having, blueprint);
     const Fragment *rehearsal = assemble(blueprint, false);
     if (rehearsal == nullptr)
         return false;
+    settle_wanted_groups(root, results->exprs, rehearsal, blueprint);
     TextWork texts;
     if (!text_work(root, rehearsal, &texts) && guc_offload != OFFLOAD_FORCE)
         return false;
@@ -355,15 +359,15 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (fallback == nullptr)
         return refuse("no aggregation plan of PostgreSQL's that could take over");
 
-    CustomPath *path = make_gpuscan_path(output, blueprint, reinterpret_cast<List *>(having), fallback, children);
+    CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children);
     path->path.pathtarget = results;
-    path->path.rows = fallback->rows;
+    path->path.rows = wanted_groups(blueprint, fallback->rows);
     path->path.total_cost =
         device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + device_text_cost(&texts) +
         candidate_cost(candidate) +
-        device_aggregate_cost(candidate->rows, fallback->rows, rehearsal->nkeys, rehearsal->naggregates) +
+        device_aggregate_cost(candidate->rows, path->path.rows, rehearsal->nkeys, rehearsal->naggregates) +
         device_regroup_cost(groups_again(root, blueprint, candidate->rows)) +
-        fallback->rows * (cpu_tuple_cost + results->cost.per_tuple);
+        path->path.rows * (cpu_tuple_cost + results->cost.per_tuple);
     path->path.startup_cost = path->path.total_cost;
     if (guc_offload == OFFLOAD_FORCE)
         output->pathlist = NIL; // whatever it costs
@@ -371,12 +375,12 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     return true;
 }
 
-static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
+static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
     const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
     CustomScan *node = makeNode(CustomScan);
     ++planned_nodes;
     node->scan.plan.targetlist = tlist;
-    node->scan.plan.qual = in_postgres_order(root, ours->having);
+    node->scan.plan.qual = static_cast<List *>(copyObject(ours->having));
     node->scan.scanrelid = 0;
     node->flags = path->flags;
     node->custom_plans = custom_plans;

@@ -3,9 +3,11 @@
 //   custom_scan_tlist  outputs (group keys, Aggrefs, GROUPING(); or a row's columns), every other Var that is read, then one Var of tableoid per
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
 //   custom_exprs       (filters per source) (per join: (clauses partner filters, filters)) (aggregates' arguments and filters)
+//                      (of groups: (conditions) (sort keys) (how many are wanted, and how many more))
 //   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit, groupings) (per source:
 //                      is_relation, child, rows, kind of its join, then of a CPU plan attnos, of a parent its leaves' distances from it in
-//                      the range table, which setrefs.c moves as a whole) (grouping sets) (per GROUPING(): keys)
+//                      the range table, which setrefs.c moves as a whole) (grouping sets) (per GROUPING(): keys) (flags of sort keys,
+//                      and whether ties are wanted)
 //
 // setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
 // reading back replaces them by what they point to, so the translator sees plain Vars with final range table indexes.
@@ -15,7 +17,7 @@
 
 namespace gpuscan {
 
-constexpr int payload_version = 4;
+constexpr int payload_version = 5;
 
 static void add_column(List **tlist, Expr *expr) {
     AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
@@ -109,13 +111,18 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         add_column(&tlist, reinterpret_cast<Expr *>(makeVar(static_cast<int>(b->sources[i].rti),
                                                             TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
     node->custom_scan_tlist = tlist;
+    // Group keys and aggregates of these are in the target list just as they are.
+    List *top = b->top != nullptr ? list_make1(b->top) : NIL;
+    if (b->top_offset != nullptr)
+        top = lappend(top, b->top_offset);
+    node->custom_exprs = lappend(node->custom_exprs, list_make3(b->having, b->order, top));
     List *header = list_make4_int(payload_version, b->nsources, list_length(b->keys), list_length(b->aggrefs));
     header = lappend_int(header, b->has_group_by ? 1 : 0);
     header = lappend_int(header, b->delivers_rows ? 1 : 0);
     header = lappend_int(header, list_length(b->columns));
     header = lappend_int(header, b->limit);
     header = lappend_int(header, list_length(b->groupings));
-    node->custom_private = list_make4(header, sources, b->sets, b->asked);
+    node->custom_private = list_make5(header, sources, b->sets, b->asked, lcons_int(b->ties ? 1 : 0, b->order_flags));
 }
 
 static Node *look_through(Node *node, void *context) {
@@ -188,6 +195,14 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         b->groupings = lappend(b->groupings, column(node, keys + aggrefs + i));
     b->sets = static_cast<List *>(lthird(node->custom_private));
     b->asked = static_cast<List *>(lfourth(node->custom_private));
+    List *wanted = restored(node, lfourth(node->custom_exprs));
+    List *top = static_cast<List *>(lthird(wanted)), *flags = static_cast<List *>(list_nth(node->custom_private, 4));
+    b->having = static_cast<List *>(linitial(wanted));
+    b->order = static_cast<List *>(lsecond(wanted));
+    b->top = top != NIL ? static_cast<Expr *>(linitial(top)) : nullptr;
+    b->top_offset = list_length(top) > 1 ? static_cast<Expr *>(lsecond(top)) : nullptr;
+    b->ties = linitial_int(flags) != 0;
+    b->order_flags = list_copy_tail(flags, 1);
     return b;
 }
 

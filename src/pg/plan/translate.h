@@ -31,12 +31,20 @@ struct TranslatedSource {
     Array<int> payload;          // build sides: columns that later steps read
 };
 
+// In an expression over groups: what stands for a group key or an aggregate.
+struct GroupScope {
+    const Blueprint *blueprint;
+    const FragmentOutput *outputs; // of the keys, then of the aggregates
+    const bool *narrow;            // per aggregate of the device's groups: ir::Aggregate::narrow
+};
+
 struct Translation {
     bool probing;
     bool binding;
     int nsources;
     TranslatedSource *sources;
-    int pipeline; // whose rows are looked at: 0 the main pipeline, i the one that builds source i
+    int pipeline;             // whose rows are looked at: 0 the main pipeline, i the one that builds source i
+    const GroupScope *groups; // expressions are over groups, not rows
     Array<ir::Expr> exprs;
     Array<ir::Constant> constants;
     Array<FragmentConstant> late_constants;
@@ -133,6 +141,12 @@ struct AggregateStates {
 };
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out);
 bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOutput *out);
+
+// Expressions over groups (translate_group.cpp), with t->groups set.
+// False: neither a group key nor an aggregate, nor a part of one.
+bool translate_of_group(Translation *t, Expr *expr, Value *out, bool *translated);
+// A condition; not *exact: the node is true for some groups more.
+bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool *exact);
 
 // The column that a Var means; also adds it to the source (and to the payload where needed).
 bool translate_column(Translation *t, Var *var, Value *out);

@@ -144,9 +144,12 @@ static bool translate_call(Translation *t, Oid funcid, List *args, Expr *expr, V
 
 bool translate(Translation *t, Expr *expr, Value *out) {
     check_stack_depth();
+    bool translated;
+    if (t->groups != nullptr && translate_of_group(t, expr, out, &translated))
+        return translated;
     if (IsA(expr, Var))
         return translate_column(t, reinterpret_cast<Var *>(expr), out);
-    if (is_dictionary_expression(t, expr))
+    if (t->groups == nullptr && is_dictionary_expression(t, expr))
         return translate_lookup(t, expr, out);
 
     switch (nodeTag(expr)) {

@@ -18,7 +18,7 @@ bool may_raise(const Translation *t, ir::Index node) {
 
 // a AND b, a OR b: PostgreSQL does not evaluate b where a decides. That shows if b can raise an error, and only then a
 // CASE, whose arms are evaluated only where they are taken, stands around the plain operator.
-static ir::Index connect(Translation *t, BoolExprType type, ir::Index a, ir::Index b) {
+ir::Index connect_conditions(Translation *t, BoolExprType type, ir::Index a, ir::Index b) {
     bool conjunction = type == AND_EXPR;
     ir::Index both = add_expr(t, conjunction ? ir::Op::And : ir::Op::Or, Type::Bool, a, b);
     if (!may_raise(t, b))
@@ -43,7 +43,7 @@ bool translate_bool(Translation *t, const BoolExpr *expr, Value *out) {
         else if (result == ir::none)
             result = node;
         else
-            result = connect(t, expr->boolop, result, node);
+            result = connect_conditions(t, expr->boolop, result, node);
     }
     bool_value(out, result, nullable);
     return true;

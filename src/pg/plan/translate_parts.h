@@ -77,6 +77,8 @@ bool equality_operator(Oid funcid, Oid collation, ir::Op *op);
 ir::Index display_scale(Translation *t, const Value &value);
 
 // Logic (translate_logic.cpp).
+// a AND b, a OR b, where b is not evaluated if a decides.
+ir::Index connect_conditions(Translation *t, BoolExprType type, ir::Index a, ir::Index b);
 bool translate_bool(Translation *t, const BoolExpr *expr, Value *out);
 bool translate_null_test(Translation *t, const NullTest *test, Value *out);
 bool translate_boolean_test(Translation *t, const BooleanTest *test, Value *out);

@@ -26,7 +26,7 @@ static bool is_bare_numeric(const Expr *expr) {
 // The source of the column, if it comes from a CPU plan; else -1.
 static int plan_source_of(const Translation *t, const Expr *expr) {
     const Var *var = reinterpret_cast<const Var *>(expr);
-    if (!IsA(expr, Var) || t->probing || var->varlevelsup != 0 || var->varattno <= 0)
+    if (!IsA(expr, Var) || t->probing || t->groups != nullptr || var->varlevelsup != 0 || var->varattno <= 0)
         return -1;
     for (int i = 0; i < t->nsources; ++i)
         if (!t->sources[i].is_relation && static_cast<int>(t->sources[i].rti) == static_cast<int>(var->varno))

@@ -1,0 +1,104 @@
+// Which of its groups need a fragment deliver?
+//
+// The device drops groups; PostgreSQL does again what it would do with all of them: the node tests HAVING, and Sort and Limit
+// stand above it. So the device may let too many pass, never too few:
+//
+//   HAVING   its conjuncts are tested in PostgreSQL's order, so that a group that an earlier one would have raised an error
+//            for is not dropped by a later one. What the device cannot do ends the list.
+//   LIMIT    the aggregation's rows go to a Sort (or none) and then to the Limit, where no window function, DISTINCT, set
+//            operation or set-returning function stands between. The first ones are those by the sort keys from the first
+//            on that the device can do; where keys are left, groups equal to the last of them are delivered, too. A
+//            condition that lets too many pass may not stand before it, since the node would drop groups afterwards. And
+//            nothing that is computed from the dropped groups may be an error.
+#include "pg/pg.h"
+
+#include "pg/plan/wanted_groups.h"
+
+#include <algorithm>
+
+#include "pg/plan/harmless.h"
+#include "pg/plan/path.h"
+#include "pg/plan/refusal.h"
+
+namespace gpuscan {
+
+// ---- asking ----
+
+static bool limit_follows(const Query *query) {
+    return query->commandType == CMD_SELECT && query->limitCount != nullptr && !query->hasWindowFuncs &&
+           !query->hasTargetSRFs && query->setOperations == nullptr && query->rowMarks == NIL &&
+           (query->distinctClause == NIL || removes_duplicates(query));
+}
+
+static void ask_for_order(PlannerInfo *root, Blueprint *b) {
+    ListCell *cell;
+    foreach (cell, root->parse->sortClause) {
+        SortGroupClause *clause = static_cast<SortGroupClause *>(lfirst(cell));
+        Expr *key = get_sortgroupclause_tle(clause, root->processed_tlist)->expr;
+        const TypeCacheEntry *type =
+            lookup_type_cache(exprType(reinterpret_cast<Node *>(key)), TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+        if (clause->sortop != type->lt_opr && clause->sortop != type->gt_opr)
+            return;
+        int flags = clause->nulls_first ? ORDER_NULLS_FIRST : 0;
+        if (clause->sortop == type->gt_opr)
+            flags |= ORDER_DESCENDING;
+        b->order = lappend(b->order, key);
+        b->order_flags = lappend_int(b->order_flags, flags);
+    }
+}
+
+void ask_for_groups(PlannerInfo *root, List *having, Blueprint *b) {
+    const Query *query = root->parse;
+    if (!b->has_group_by)
+        return;
+    b->having = having;
+    if (!limit_follows(query))
+        return;
+    ask_for_order(root, b);
+    b->top = reinterpret_cast<Expr *>(query->limitCount);
+    b->top_offset = reinterpret_cast<Expr *>(query->limitOffset);
+}
+
+// ---- settling ----
+
+// Nothing that PostgreSQL would compute for every group can be an error, but what the device computes as well.
+static bool results_are_harmless(const PlannerInfo *root, const List *results, const Blueprint *b) {
+    ListCell *cell;
+    foreach (cell, results) {
+        Node *result = static_cast<Node *>(lfirst(cell));
+        if (!list_member(b->keys, result) && !list_member(b->aggrefs, result) && !list_member(b->order, result) &&
+            !is_harmless(root->parse, result, true))
+            return false;
+    }
+    return true;
+}
+
+void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *rehearsal, Blueprint *b) {
+    const int keys = list_length(root->parse->sortClause);
+    b->having = rehearsal->having;
+    b->order = rehearsal->order;
+    b->order_flags = rehearsal->order_flags;
+    b->ties = root->parse->limitOption == LIMIT_OPTION_WITH_TIES || list_length(b->order) < keys;
+    if (rehearsal->top != nullptr && rehearsal->having_exact && (keys == 0 || b->order != NIL) &&
+        results_are_harmless(root, results, b))
+        return;
+    b->order = b->order_flags = NIL;
+    b->top = b->top_offset = nullptr;
+    b->ties = false;
+}
+
+static double number_of(const Expr *number, double unknown) {
+    const Const *constant = reinterpret_cast<const Const *>(number);
+    if (number == nullptr)
+        return 0;
+    return IsA(number, Const) && !constant->constisnull ? static_cast<double>(DatumGetInt64(constant->constvalue))
+                                                        : unknown;
+}
+
+double wanted_groups(const Blueprint *b, double groups) {
+    if (b->top == nullptr)
+        return groups;
+    return std::max(1.0, std::min(groups, number_of(b->top, groups) + number_of(b->top_offset, groups)));
+}
+
+} // namespace gpuscan
