@@ -882,6 +882,54 @@ string set_operation(Scope &scope) {
     return sql;
 }
 
+// Conditions over groups that the device process tests, or does not.
+string group_condition() {
+    static const vector<string> values = {"count(*)",
+                                          "sum(r0.k)",
+                                          "avg(r0.k)",
+                                          "min(r0.k)",
+                                          "max(r0.k)",
+                                          "count(r0.k)",
+                                          "sum(r0.k::numeric(12,2) / 4)",
+                                          "sum(r0.k::numeric(12,2) * 0.25)",
+                                          "avg(r0.k * 0.5::float8)",
+                                          "avg(r0.k::numeric(12,2) * 1.5)",
+                                          "max(r0.k) - min(r0.k)",
+                                          "sum(r0.k) % 7",
+                                          "count(DISTINCT r0.k % 3)",
+                                          "bit_or(r0.k)",
+                                          "stddev(r0.k)",
+                                          "1000 / (count(*) - 2)"};
+    auto compare = [&] {
+        const string left = pick(values);
+        if (chance(12))
+            return left + " IS" + (chance(50) ? " NOT" : "") + " NULL";
+        const string right = chance(30)   ? pick(values)
+                             : chance(30) ? number(roll(40)) + "." + number(roll(1000))
+                                          : number(roll(2000));
+        return left + pick({" > ", " < ", " >= ", " <= ", " = ", " <> ", " IS DISTINCT FROM "}) + right;
+    };
+    string condition = compare();
+    while (chance(35))
+        condition = (chance(25) ? "NOT " : "") + string("(") + condition + pick({" AND ", " OR "}) + compare() + ")";
+    return condition;
+}
+
+// The first rows by all columns in some order: equal rows are the same row, so the answer is defined.
+string first_of(const string &query) {
+    vector<string> keys;
+    for (int i = 0; query.find(" AS o" + number(i)) != string::npos; ++i)
+        keys.push_back(number(i + 1));
+    for (size_t i = keys.size(); i > 1; --i)
+        std::swap(keys[i - 1], keys[static_cast<size_t>(roll(static_cast<int>(i)))]);
+    string order;
+    for (const string &key : keys)
+        order += (order.empty() ? " ORDER BY " : ", ") + key + pick({"", " DESC", " NULLS FIRST", " DESC NULLS LAST"});
+    if (!order.empty() && chance(15))
+        return query + order + " FETCH FIRST " + number(1 + roll(9)) + " ROWS WITH TIES";
+    return query + order + " LIMIT " + number(roll(12)) + (chance(25) ? " OFFSET " + number(roll(5)) : "");
+}
+
 string select_query(Scope &scope, bool grouped, bool one_row) {
     string tail = from_where(scope);
     Generator g{scope};
@@ -924,6 +972,8 @@ string select_query(Scope &scope, bool grouped, bool one_row) {
                     : "count(*)");
     string having;
     if (chance(15))
+        having = " HAVING " + group_condition();
+    if (chance(8))
         having = " HAVING " +
                  pick({"count(*) > 1", "count(*) < 5", "min(r0.k) > 10", "sum(r0.k) IS NOT NULL", "max(r0.k) % 2 = 0"});
     if (!scope.outer[Int4].empty())
@@ -994,7 +1044,7 @@ Query make_query(bool prepared) {
         q.rows = true;
         return q;
     }
-    switch (roll(17)) {
+    switch (roll(19)) {
     case 15:
         q.sql = chance(75) ? set_operation(scope)
                            : "SELECT count(*), max(s::text COLLATE \"C\") FROM (" + set_operation(scope) + ") s";
@@ -1009,6 +1059,10 @@ Query make_query(bool prepared) {
     }
     case 12: // only the first rows of a total order
         q.sql = "SELECT * FROM (" + select_query(scope, true, false) + ") s ORDER BY s::text LIMIT " + number(roll(6));
+        return q;
+    case 17:
+    case 18:
+        q.sql = first_of(select_query(scope, true, false));
         return q;
     case 13: {
         Scope inner;
@@ -1279,7 +1333,7 @@ string write_statement() {
 
 string maintenance() {
     const Table &table = pick(tables);
-    switch (roll(15)) {
+    switch (roll(17)) {
     case 0:
         return "VACUUM FULL " + table.name;
     case 1:

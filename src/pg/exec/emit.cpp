@@ -14,9 +14,8 @@
 namespace gpuscan {
 namespace {
 
-const ir::AggregateState *state_of(const FragmentRun *run, int agg) {
-    const GroupPage *page = &run->groups.current;
-    return &page->states[page->next * run->fragment->naggregates + agg];
+const ir::AggregateState *state_of(const FragmentRun *run, const GroupPage *page, uint64 group, int agg) {
+    return &page->states[group * run->fragment->naggregates + agg];
 }
 
 ir::Value value_of(const ir::AggregateState *state) {
@@ -32,10 +31,7 @@ double float_of(const ir::AggregateState *state) {
     return float_of_value(Type::F64, &value);
 }
 
-bool can_be_shown(FragmentRun *run, const FragmentOutput *output) {
-    if (output->kind == OutputKind::GroupKey || output->kind == OutputKind::Grouping)
-        return true;
-    const ir::AggregateState *state = state_of(run, output->agg);
+bool can_be_shown(FragmentRun *run, const FragmentOutput *output, const ir::AggregateState *state) {
     ir::Value value = value_of(state);
     if (state->count == 0)
         return true;
@@ -45,11 +41,8 @@ bool can_be_shown(FragmentRun *run, const FragmentOutput *output) {
     case OutputKind::SumFloat8:
     case OutputKind::AvgFloat8:
         return !std::isinf(float_of(state)) || give_up(run, "a sum of floats is infinite");
-    case OutputKind::StateValue:
-        return !is_float(output->type) || float_of_value(output->type, &value) != 0 ||
-               give_up(run, "a minimum or maximum of floats is zero");
     default:
-        return true;
+        return float_of_value(output->type, &value) != 0 || give_up(run, "a minimum or maximum of floats is zero");
     }
 }
 
@@ -61,24 +54,12 @@ Datum show_text(const FragmentRun *run, const FragmentOutput *output, uint32 cod
     return entry_datum(entry, output->fixed_length);
 }
 
-Datum show_key(const FragmentRun *run, const FragmentOutput *output, bool *null) {
-    const GroupPage *page = &run->groups.current;
-    uint64 at = page->next * run->fragment->nkeys + output->key;
-    *null = page->key_nulls[at] != 0;
-    if (*null)
-        return 0;
-    if (output->type == Type::Code)
-        return show_text(run, output, static_cast<uint32>(page->keys[at].low));
-    return make_value(output->typid, output->type, output->scale, &page->keys[at]);
-}
-
 // The bits of the arguments that the group's set does not group by.
-Datum show_grouping(const FragmentRun *run, const FragmentOutput *output) {
+Datum show_grouping(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
     const Fragment *fragment = run->fragment;
-    const GroupPage *page = &run->groups.current;
     uint64 set = 0;
     if (list_length(fragment->sets) > 1)
-        set = page->keys[(page->next + 1) * fragment->nkeys - 1].low;
+        set = page->keys[(group + 1) * fragment->nkeys - 1].low;
     const int members = list_nth_int(fragment->sets, static_cast<int>(set));
     int32 bits = 0;
     ListCell *cell;
@@ -87,89 +68,202 @@ Datum show_grouping(const FragmentRun *run, const FragmentOutput *output) {
     return Int32GetDatum(bits);
 }
 
-Datum show_value(const FragmentRun *run, const FragmentOutput *output, const ir::AggregateState *state) {
-    ir::Value value = value_of(state);
-    if (output->rank_lookup < 0)
-        return make_value(output->typid, output->type, output->scale, &value);
+uint32 code_of_rank(const FragmentRun *run, const FragmentOutput *output, uint64 rank) {
     const LookupRun *lookup = &run->lookups[output->rank_lookup];
-    if (value.low >= lookup->ranks)
-        elog(ERROR, "gpuscan: rank " UINT64_FORMAT " is not in its dictionary", value.low);
-    return show_text(run, output, lookup->by_rank[value.low]);
+    if (rank >= lookup->ranks)
+        elog(ERROR, "gpuscan: rank " UINT64_FORMAT " is not in its dictionary", rank);
+    return lookup->by_rank[rank];
 }
 
 // A sum of values that PostgreSQL would show with different scales has the largest of them.
-Datum show_sum(const FragmentRun *run, const FragmentOutput *output, int128 sum) {
+Datum show_sum(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group, int128 sum) {
     int32 scale = output->scale;
     if (output->scale_agg >= 0) {
-        const int32 shown = static_cast<int32>(state_of(run, output->scale_agg)->low);
+        const int32 shown = static_cast<int32>(state_of(run, page, group, output->scale_agg)->low);
         for (; scale > shown; --scale)
             sum /= 10;
     }
     return make_numeric(sum, scale);
 }
 
-Datum show_aggregate(const FragmentRun *run, const FragmentOutput *output, bool *null) {
-    const ir::AggregateState *state = state_of(run, output->agg);
+// Of a state that has counted something.
+Datum show_aggregate(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group,
+                     bool *null) {
+    const ir::AggregateState *state = state_of(run, page, group, output->agg);
     ir::Value value = value_of(state);
-    *null = false;
-    if (output->kind == OutputKind::Count)
-        return Int64GetDatum(state->count);
-    *null = state->count == 0;
-    if (*null)
-        return 0;
     switch (output->kind) {
-    case OutputKind::SumInt8:
-        return Int64GetDatum(static_cast<int64>(value.low));
     case OutputKind::SumNumeric:
-        return show_sum(run, output, wide(&value));
+        return show_sum(run, page, output, group, wide(&value));
     case OutputKind::SumFloat8:
         return Float8GetDatum(float_of(state));
     case OutputKind::AvgNumeric:
-        return DirectFunctionCall2(numeric_div, show_sum(run, output, wide(&value)),
+        return DirectFunctionCall2(numeric_div, show_sum(run, page, output, group, wide(&value)),
                                    NumericGetDatum(int64_to_numeric(state->count)));
-    case OutputKind::VarPop:
-    case OutputKind::VarSamp:
-    case OutputKind::StddevPop:
-    case OutputKind::StddevSamp: {
-        const ir::Value squares = value_of(state_of(run, output->squares));
-        return variance_of(output->kind, state->count, wide(&value), wide(&squares), output->scale, null);
-    }
     case OutputKind::AvgFloat8:
         // PostgreSQL's avg, unlike its sum, begins with 0.0.
         return Float8GetDatum((float_of(state) + 0.0) / static_cast<double>(state->count));
+    default: {
+        const ir::Value squares = value_of(state_of(run, page, group, output->squares));
+        return variance_of(output->kind, state->count, wide(&value), wide(&squares), output->scale, null);
+    }
+    }
+}
+
+// ---- one output of many groups ----
+
+// Where an output's values lie: an ir::Value every `step` bytes.
+struct Values {
+    const char *at;
+    Size step;
+    uint64 count;
+
+    ir::Value operator[](uint64 i) const {
+        ir::Value value;
+        memcpy(&value, at + i * step, sizeof value);
+        return value;
+    }
+};
+
+// Where they go: every `stride`th of an array.
+struct Places {
+    Datum *datums;
+    bool *nulls;
+    int stride;
+
+    Datum &operator[](uint64 i) const { return datums[i * static_cast<uint64>(stride)]; }
+    bool &null(uint64 i) const { return nulls[i * static_cast<uint64>(stride)]; }
+};
+
+// The Datums of the values that are not NULL (`to` has the flags).
+template <class Make> void make_each(const Values &from, const Places &to, Make make) {
+    for (uint64 i = 0; i < from.count; ++i)
+        to[i] = to.null(i) ? 0 : make(from[i], i);
+}
+
+void make_values(const FragmentRun *run, const FragmentOutput *output, const Values &from, const Places &to,
+                 char *numerics) {
+    const Oid typid = getBaseType(output->typid);
+    if (output->rank_lookup >= 0)
+        return make_each(from, to, [&](const ir::Value &v, uint64) {
+            return show_text(run, output, code_of_rank(run, output, v.low));
+        });
+    if (output->type == Type::Code)
+        return make_each(
+            from, to, [&](const ir::Value &v, uint64) { return show_text(run, output, static_cast<uint32>(v.low)); });
+    if (numerics)
+        return make_each(from, to, [&](const ir::Value &v, uint64 i) {
+            char *room = numerics + i * numeric_room;
+            write_numeric(wide(&v), output->scale, room);
+            return PointerGetDatum(room);
+        });
+    switch (typid) {
+    case INT4OID:
+    case DATEOID:
+        return make_each(from, to, [](const ir::Value &v, uint64) { return Int32GetDatum(static_cast<int32>(v.low)); });
+    case INT8OID:
+    case TIMESTAMPOID:
+    case TIMESTAMPTZOID:
+        return make_each(from, to, [](const ir::Value &v, uint64) { return Int64GetDatum(static_cast<int64>(v.low)); });
     default:
-        return show_value(run, output, state);
+        if (type_is_enum(typid))
+            return make_each(from, to,
+                             [](const ir::Value &v, uint64) { return ObjectIdGetDatum(static_cast<Oid>(v.low)); });
+        make_each(from, to,
+                  [&](const ir::Value &v, uint64) { return make_value(typid, output->type, output->scale, &v); });
     }
 }
 
 } // namespace
 
-bool group_can_be_shown(FragmentRun *run) {
-    for (int i = 0; i < run->fragment->noutputs; ++i)
-        if (!can_be_shown(run, &run->fragment->outputs[i]))
-            return false;
+bool has_unfit_values(const FragmentOutput *output) {
+    switch (output->kind) {
+    case OutputKind::SumInt8:
+    case OutputKind::SumFloat8:
+    case OutputKind::AvgFloat8:
+        return true;
+    case OutputKind::StateValue:
+        return output->rank_lookup < 0 && is_float(output->type);
+    default:
+        return false;
+    }
+}
+
+bool groups_can_be_shown(FragmentRun *run, const GroupPage *page) {
+    for (int i = 0; i < run->fragment->noutputs; ++i) {
+        const FragmentOutput *output = &run->fragment->outputs[i];
+        if (!has_unfit_values(output))
+            continue;
+        for (uint64 g = 0; g < page->ngroups; ++g)
+            if (!can_be_shown(run, output, state_of(run, page, g, output->agg)))
+                return false;
+    }
     return true;
 }
 
-void show_group(const FragmentRun *run, TupleTableSlot *slot) {
-    int natts = slot->tts_tupleDescriptor->natts;
-    for (int i = 0; i < natts; ++i) {
-        slot->tts_values[i] = 0;
-        slot->tts_isnull[i] = true;
+bool shows_plain_numeric(const FragmentOutput *output) {
+    return (output->kind == OutputKind::GroupKey || output->kind == OutputKind::StateValue ||
+            output->kind == OutputKind::SumNumeric) &&
+           output->rank_lookup < 0 && (output->kind == OutputKind::GroupKey || output->scale_agg < 0) &&
+           getBaseType(output->typid) == NUMERICOID;
+}
+
+bool code_of_group(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group,
+                   uint32 *code) {
+    if (output->kind == OutputKind::GroupKey) {
+        const uint64 at = group * run->fragment->nkeys + output->key;
+        *code = static_cast<uint32>(page->keys[at].low);
+        return page->key_nulls[at] == 0;
     }
-    for (int i = 0; i < run->fragment->noutputs; ++i) {
-        const FragmentOutput *output = &run->fragment->outputs[i];
-        int at = output->attno - 1;
-        if (output->kind == OutputKind::Grouping) {
-            slot->tts_values[at] = show_grouping(run, output);
-            slot->tts_isnull[at] = false;
-            continue;
+    const ir::AggregateState *state = state_of(run, page, group, output->agg);
+    if (state->count == 0)
+        return false;
+    *code = output->rank_lookup >= 0 ? code_of_rank(run, output, state->low) : static_cast<uint32>(state->low);
+    return true;
+}
+
+void show_groups(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, int stride, Datum *datums,
+                 bool *nulls, char *numerics) {
+    const Fragment *fragment = run->fragment;
+    const Places to{datums, nulls, stride};
+    if (output->kind == OutputKind::Grouping) {
+        for (uint64 g = 0; g < page->ngroups; ++g) {
+            to[g] = show_grouping(run, page, output, g);
+            to.null(g) = false;
         }
-        slot->tts_values[at] = output->kind == OutputKind::GroupKey
-                                   ? show_key(run, output, &slot->tts_isnull[at])
-                                   : show_aggregate(run, output, &slot->tts_isnull[at]);
+        return;
     }
-    ExecStoreVirtualTuple(slot);
+    if (output->kind == OutputKind::GroupKey) {
+        for (uint64 g = 0; g < page->ngroups; ++g)
+            to.null(g) = page->key_nulls[g * fragment->nkeys + output->key] != 0;
+        make_values(run, output,
+                    Values{reinterpret_cast<const char *>(page->keys + output->key),
+                           fragment->nkeys * sizeof(ir::Value), page->ngroups},
+                    to, numerics);
+        return;
+    }
+    const Values states{reinterpret_cast<const char *>(&page->states[output->agg].low),
+                        fragment->naggregates * sizeof(ir::AggregateState), page->ngroups};
+    for (uint64 g = 0; g < page->ngroups; ++g)
+        to.null(g) = output->kind != OutputKind::Count && state_of(run, page, g, output->agg)->count == 0;
+    switch (output->kind) {
+    case OutputKind::Count:
+        for (uint64 g = 0; g < page->ngroups; ++g)
+            to[g] = Int64GetDatum(state_of(run, page, g, output->agg)->count);
+        return;
+    case OutputKind::SumInt8:
+        return make_each(states, to,
+                         [](const ir::Value &v, uint64) { return Int64GetDatum(static_cast<int64>(v.low)); });
+    case OutputKind::StateValue:
+        return make_values(run, output, states, to, numerics);
+    case OutputKind::SumNumeric:
+        if (numerics)
+            return make_values(run, output, states, to, numerics);
+        break;
+    default:
+        break;
+    }
+    for (uint64 g = 0; g < page->ngroups; ++g)
+        to[g] = to.null(g) ? 0 : show_aggregate(run, page, output, g, &to.null(g));
 }
 
 } // namespace gpuscan

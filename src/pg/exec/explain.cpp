@@ -327,7 +327,7 @@ void show_report(const Explainer *explainer) {
         ExplainPropertyText("Grouping", report->grouping, es);
     if (report->groups_dropped > 0)
         ExplainPropertyUInteger("Groups Dropped", nullptr, report->groups_dropped, es);
-    const uint64 spilled = explainer->state->run.groups.bytes_on_disk;
+    const uint64 spilled = report->groups_spilled;
     if (spilled > 0)
         ExplainPropertyUInteger("Groups Spilled", "kB", (spilled + 1023) / 1024, es);
     show_durations(explainer, report);

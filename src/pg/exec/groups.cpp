@@ -1,59 +1,81 @@
 // Where are the groups of a run until the executor has asked for all of them?
 //
-// The device's replies are kept as they come, page by page, so that nothing is copied twice and no array has to grow. All
-// of them are fetched before the first group is shown: until then the CPU plan can still answer, afterwards no device is
-// needed any more. As many pages stay in memory as a hash aggregation may use (work_mem times hash_mem_multiplier); later
-// ones go to a temporary file; where temp_file_limit could turn that into an error, the CPU plan answers instead.
+// The device's replies are kept as they come, page by page (reply_store.h), so that nothing is copied twice. All of them are
+// fetched before the first group is shown: until then the CPU plan can still answer, afterwards no device is needed any
+// more. As many pages stay in memory as a hash aggregation may use (work_mem times hash_mem_multiplier).
 //
-// A page is looked at once when it comes (can each of its groups be shown?) and then each time it is shown; it is unpacked
-// some groups at a time.
+// A page is looked at once when it comes: can each of its groups be shown? Its columns' frames mostly tell that without a
+// look at the groups. It is shown some groups at a time: they are unpacked, each output is made Datums of in a loop of its
+// own (emit.cpp) in an array that lies group by group, and a tuple is one copy of its piece of the array.
 #include "pg/exec/groups.h"
 
+#include "pg/exec/code_set.h"
 #include "pg/exec/emit.h"
+#include "pg/exec/encode.h"
+#include "pg/exec/reply_store.h"
 
 namespace gpuscan {
+
+struct GroupStore {
+    ReplyStore replies;
+    uint64 ngroups;
+    protocol::GroupPart *parts;   // of the open page, one for each key and two for each aggregate
+    uint64 page_groups, unpacked; // of the open page: groups, and how many have been in `slice`
+    GroupPage slice;
+    ir::Value *keys; // of `slice`
+    uint8 *key_nulls;
+    ir::AggregateState *states;
+    // What is being shown.
+    const RowTargets *targets;
+    MemoryContext values; // of the slice
+    Datum *datums;        // slice_groups * targets
+    bool *nulls;          // slice_groups * targets
+    char **numerics;      // per target: slice_groups * numeric_room bytes, where it may be a numeric
+    uint64 shown;         // of the slice
+};
+
 namespace {
 
-constexpr Size unpacked_groups = 1024; // at a time: they stay in the processor's cache
+constexpr Size slice_groups = 256;          // they stay in the processor's first caches
+constexpr uint64 most_searched = 64 * 1024; // groups that are searched for the texts that they show
 
-void make_room(FragmentRun *run) {
-    GroupStore *store = &run->groups;
+GroupStore *make_store(FragmentRun *run) {
     const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
     MemoryContext old = MemoryContextSwitchTo(run->context);
+    GroupStore *store = static_cast<GroupStore *>(palloc0(sizeof(GroupStore)));
     store->parts =
         static_cast<protocol::GroupPart *>(palloc0((nkeys + 2 * naggregates + 1) * sizeof(protocol::GroupPart)));
-    store->keys = static_cast<ir::Value *>(palloc((nkeys * unpacked_groups + 1) * sizeof(ir::Value)));
-    store->key_nulls = static_cast<uint8 *>(palloc0(nkeys * unpacked_groups + 1));
+    store->keys = static_cast<ir::Value *>(palloc((nkeys * slice_groups + 1) * sizeof(ir::Value)));
+    store->key_nulls = static_cast<uint8 *>(palloc0(nkeys * slice_groups + 1));
     store->states =
-        static_cast<ir::AggregateState *>(palloc((naggregates * unpacked_groups + 1) * sizeof(ir::AggregateState)));
+        static_cast<ir::AggregateState *>(palloc((naggregates * slice_groups + 1) * sizeof(ir::AggregateState)));
+    store->values = AllocSetContextCreate(run->context, "GpuScan groups", ALLOCSET_DEFAULT_SIZES);
     MemoryContextSwitchTo(old);
+    return store;
 }
 
-// Makes a page's groups those of `run`. False: it has another form than the fragment's groups.
+// Makes a page the one whose groups are unpacked. False: it has another form than the fragment's groups.
 bool open_page(FragmentRun *run, const char *page, Size size) {
-    GroupStore *store = &run->groups;
-    if (!store->parts)
-        make_room(run);
+    GroupStore *store = run->groups;
+    store->page_groups = store->unpacked = 0;
+    store->slice = GroupPage();
     if (!protocol::open_group_page(page, size, run->fragment->nkeys, run->fragment->naggregates, store->parts))
         return false;
-    store->current = GroupPage();
-    store->current.keys = store->keys;
-    store->current.key_nulls = store->key_nulls;
-    store->current.states = store->states;
+    store->slice.keys = store->keys;
+    store->slice.key_nulls = store->key_nulls;
+    store->slice.states = store->states;
     store->page_groups = reinterpret_cast<const protocol::FetchReply *>(page)->ngroups;
-    store->unpacked = 0;
     return true;
 }
 
 // The next groups of the page; false: there are none.
 bool unpack_groups(FragmentRun *run) {
-    GroupStore *store = &run->groups;
+    GroupStore *store = run->groups;
     const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
     const Size first = store->unpacked;
-    const Size n = store->page_groups - first < unpacked_groups ? store->page_groups - first : unpacked_groups;
-    store->current.ngroups = n;
-    store->current.next = 0;
-    if (n == 0) // or there has never been a page
+    const Size n = store->page_groups - first < slice_groups ? store->page_groups - first : slice_groups;
+    store->slice.ngroups = n;
+    if (n == 0)
         return false;
     for (Size k = 0; k < nkeys; ++k) {
         const protocol::GroupPart *part = &store->parts[k];
@@ -73,115 +95,176 @@ bool unpack_groups(FragmentRun *run) {
     return true;
 }
 
-void store_in_memory(FragmentRun *run, const char *page, Size size) {
-    GroupStore *store = &run->groups;
-    MemoryContext old = MemoryContextSwitchTo(run->context);
-    if (store->npages == store->allocated) {
-        store->allocated = store->allocated ? store->allocated * 2 : 16;
-        const Size bytes = store->allocated * sizeof(StoredPage);
-        store->pages = static_cast<StoredPage *>(store->pages ? repalloc_huge(store->pages, bytes) : palloc(bytes));
+// The next groups of this page or a later one; false: there are none.
+bool next_slice(FragmentRun *run) {
+    GroupStore *store = run->groups;
+    while (!unpack_groups(run)) {
+        const char *page;
+        uint32 size;
+        if (!replies_next(run, &store->replies, &page, &size))
+            return false;
+        if (!open_page(run, page, size))
+            elog(ERROR, "gpuscan: a page of groups is damaged");
     }
-    StoredPage *to = &store->pages[store->npages++];
-    to->size = size;
-    to->data = static_cast<char *>(palloc(size));
-    memcpy(to->data, page, size);
-    store->bytes += size;
-    MemoryContextSwitchTo(old);
-}
-
-bool store_in_file(FragmentRun *run, const char *page, Size size) {
-    GroupStore *store = &run->groups;
-    if (temp_file_limit >= 0)
-        return give_up(run, "the groups do not fit into work_mem, and temp_file_limit is set");
-    MemoryContext old = MemoryContextSwitchTo(run->context);
-    if (!store->file)
-        store->file = BufFileCreateTemp(false);
-    MemoryContextSwitchTo(old);
-    BufFileWrite(store->file, &size, sizeof size);
-    BufFileWrite(store->file, const_cast<char *>(page), size);
-    store->bytes_on_disk += sizeof size + size;
     return true;
 }
 
-void read_file(GroupStore *store, void *to, Size size) {
-    if (BufFileRead(store->file, to, size) != size)
-        ereport(ERROR, (errcode_for_file_access(), errmsg("could not read from the temporary file of groups")));
+void rewind_groups(GroupStore *store) {
+    replies_rewind(&store->replies);
+    store->page_groups = store->unpacked = store->shown = 0;
+    store->slice = GroupPage();
 }
 
-void show_page(FragmentRun *run, const char *page, Size size) {
-    if (!open_page(run, page, size))
-        elog(ERROR, "gpuscan: a page of groups is damaged");
-}
+// ---- taking them ----
 
-// The page after the current one; false: there is none.
-bool next_page(FragmentRun *run) {
-    GroupStore *store = &run->groups;
-    const uint64 page = store->shown_pages;
-    if (page < store->npages) {
-        ++store->shown_pages;
-        show_page(run, store->pages[page].data, store->pages[page].size);
-        return true;
+// Do the frames of the page's columns tell that all of its groups can be shown?
+bool is_harmless_page(const FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        const FragmentOutput *output = &fragment->outputs[i];
+        if (!has_unfit_values(output))
+            continue;
+        if (output->kind != OutputKind::SumInt8)
+            return false;
+        const protocol::GroupColumn *value = &run->groups->parts[fragment->nkeys + 2 * output->agg + 1].column;
+        if (value->high != protocol::GroupColumn::sign &&
+            !(value->high == protocol::GroupColumn::zero && value->base >= 0))
+            return false;
     }
-    if (store->read_bytes == store->bytes_on_disk)
-        return false;
-    if (store->read_bytes == 0 && BufFileSeek(store->file, 0, 0, SEEK_SET) != 0)
-        ereport(ERROR, (errcode_for_file_access(), errmsg("could not rewind the temporary file of groups")));
-    Size size;
-    read_file(store, &size, sizeof size);
-    if (size > protocol::slot_buffer_size)
-        elog(ERROR, "gpuscan: a page of groups is damaged");
-    if (!store->buffer)
-        store->buffer = static_cast<char *>(MemoryContextAlloc(run->context, protocol::slot_buffer_size));
-    read_file(store, store->buffer, size);
-    store->read_bytes += sizeof size + size;
-    show_page(run, store->buffer, size);
+    return true;
+}
+
+bool add_page(FragmentRun *run, const char *page, Size size) {
+    GroupStore *store = run->groups;
+    if (!open_page(run, page, size))
+        return give_up(run, "the device's groups have another form");
+    store->ngroups += store->page_groups;
+    if (!is_harmless_page(run))
+        while (unpack_groups(run))
+            if (!groups_can_be_shown(run, &store->slice))
+                return false;
+    return replies_add(run, &store->replies, page, size, get_hash_memory_limit(), "groups");
+}
+
+// ---- their texts ----
+
+bool shows_dictionary(const FragmentOutput *output) {
+    return output->space == 0 && (output->type == Type::Code || output->rank_lookup >= 0);
+}
+
+// The first output that shows texts of the same dictionary: theirs is one set.
+int first_of_dictionary(const Fragment *fragment, int output) {
+    const FragmentOutput *of = &fragment->outputs[output];
+    for (int i = 0; i < output; ++i)
+        if (shows_dictionary(&fragment->outputs[i]) && fragment->outputs[i].source == of->source &&
+            fragment->outputs[i].column == of->column)
+            return i;
+    return output;
+}
+
+void search_codes(FragmentRun *run, CodeSet *sets) {
+    const Fragment *fragment = run->fragment;
+    rewind_groups(run->groups);
+    while (next_slice(run))
+        for (int i = 0; i < fragment->noutputs; ++i) {
+            if (!shows_dictionary(&fragment->outputs[i]))
+                continue;
+            CodeSet *set = &sets[first_of_dictionary(fragment, i)];
+            uint32 code;
+            for (uint64 g = 0; g < run->groups->slice.ngroups; ++g)
+                if (code_of_group(run, &run->groups->slice, &fragment->outputs[i], g, &code))
+                    code_set_add(set, code);
+        }
+}
+
+// Texts are shown from their dictionaries, which must be here before the connection goes.
+bool fetch_group_texts(FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    const bool few = run->groups->ngroups <= most_searched;
+    CodeSet *sets = static_cast<CodeSet *>(palloc0(sizeof(CodeSet) * static_cast<Size>(fragment->noutputs + 1)));
+    bool any = false;
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        if (!shows_dictionary(&fragment->outputs[i]) || first_of_dictionary(fragment, i) != i)
+            continue;
+        any = true;
+        code_set_begin(run, &sets[i]);
+        sets[i].any = sets[i].all = !few;
+    }
+    if (any && few)
+        search_codes(run, sets);
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        const int space = fragment->outputs[i].space;
+        if (space != 0 && run->spaces[space - 1].on_device && !read_space(run, space))
+            return false;
+    }
+    for (int i = 0; i < fragment->noutputs; ++i)
+        if (sets[i].codes && !fetch_texts(run, fragment->outputs[i].source, fragment->outputs[i].column, &sets[i]))
+            return false;
     return true;
 }
 
 } // namespace
 
-bool groups_add(FragmentRun *run, const char *reply, Size size) {
-    GroupStore *store = &run->groups;
-    if (!open_page(run, reply, size) || size > protocol::slot_buffer_size)
-        return give_up(run, "the device's groups have another form");
-    while (unpack_groups(run))
-        for (GroupPage *page = &store->current; page->next < page->ngroups; ++page->next)
-            if (!group_can_be_shown(run))
-                return false;
-    if (store->file || store->bytes + size > get_hash_memory_limit())
-        return store_in_file(run, reply, size);
-    store_in_memory(run, reply, size);
-    return true;
-}
-
-void groups_rewind(FragmentRun *run) {
-    GroupStore *store = &run->groups;
-    store->current = GroupPage();
-    store->page_groups = store->unpacked = 0;
-    store->shown_pages = 0;
-    store->read_bytes = 0;
-    store->started = false;
-}
-
-bool groups_next(FragmentRun *run) {
-    GroupPage *page = &run->groups.current;
-    if (!run->groups.started) { // what it had when it came was only looked at
-        run->groups.started = true;
-        *page = GroupPage();
-        run->groups.page_groups = run->groups.unpacked = 0;
-    } else if (page->next < page->ngroups) {
-        ++page->next;
-    }
-    while (page->next >= page->ngroups)
-        if (!unpack_groups(run) && !next_page(run))
+bool fetch_groups(FragmentRun *run) {
+    run->groups = make_store(run);
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        if (!request(run, protocol::Command::Fetch, 0, sizeof(protocol::FetchReply)))
             return false;
-    return true;
+        uint32 size;
+        const char *output = device_output(run->connection, &size);
+        if (reinterpret_cast<const protocol::FetchReply *>(output)->ngroups == 0)
+            break;
+        if (!add_page(run, output, size))
+            return false;
+    }
+    run->report.groups_spilled = run->groups->replies.spilled;
+    return fetch_group_texts(run);
 }
 
-void groups_close(FragmentRun *run) {
-    if (run->groups.file)
-        BufFileClose(run->groups.file);
-    run->groups = GroupStore();
+void release_groups(GroupStore *store) {
+    if (store)
+        replies_close(&store->replies);
+}
+
+// ---- showing them ----
+
+void begin_groups(FragmentRun *run, const RowTargets *targets) {
+    GroupStore *store = run->groups;
+    rewind_groups(store);
+    if (store->targets == targets)
+        return;
+    MemoryContext old = MemoryContextSwitchTo(run->context);
+    const Size count = static_cast<Size>(targets->count > 0 ? targets->count : 1);
+    store->targets = targets;
+    store->datums = static_cast<Datum *>(palloc0(slice_groups * count * sizeof(Datum)));
+    store->nulls = static_cast<bool *>(palloc0(slice_groups * count));
+    store->numerics = static_cast<char **>(palloc0(count * sizeof(char *)));
+    for (int i = 0; i < targets->count; ++i)
+        if (shows_plain_numeric(&run->fragment->outputs[targets->columns[i]]))
+            store->numerics[i] = static_cast<char *>(palloc(slice_groups * numeric_room));
+    MemoryContextSwitchTo(old);
+}
+
+bool next_group(FragmentRun *run, TupleTableSlot *slot) {
+    GroupStore *store = run->groups;
+    const int count = store->targets->count;
+    if (unlikely(store->shown >= store->slice.ngroups)) {
+        if (!next_slice(run))
+            return false;
+        store->shown = 0;
+        MemoryContextReset(store->values);
+        MemoryContext old = MemoryContextSwitchTo(store->values);
+        for (int i = 0; i < count; ++i)
+            show_groups(run, &store->slice, &run->fragment->outputs[store->targets->columns[i]], count,
+                        store->datums + i, store->nulls + i, store->numerics[i]);
+        MemoryContextSwitchTo(old);
+    }
+    memcpy(slot->tts_values, store->datums + store->shown * static_cast<Size>(count), count * sizeof(Datum));
+    memcpy(slot->tts_isnull, store->nulls + store->shown * static_cast<Size>(count), count);
+    ++store->shown;
+    ExecStoreVirtualTuple(slot);
+    return true;
 }
 
 } // namespace gpuscan

@@ -1,8 +1,8 @@
 // The executor node of a fragment.
 //
 // A node runs its fragment to the end on the first fetch, and then hands out groups or rows: PostgreSQL applies HAVING and
-// the projection to the scan tuple (ExecScan). Where the projection of rows only chooses columns, they are written into
-// its result at once. Until the first group or row is shown anything may go wrong on the device; then the
+// the projection to the scan tuple (ExecScan). Where the projection only chooses columns, they are written into its
+// result at once. Until the first group or row is shown anything may go wrong on the device; then the
 // CPU plan that the node carries answers instead, with rows of the same form (Fragment::fallback_attnos). Once it has
 // been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
 //
@@ -11,7 +11,6 @@
 // Gather looks at the executor's es_use_parallel_mode when it starts.
 #include "pg/exec/node.h"
 
-#include "pg/exec/emit.h"
 #include "pg/exec/groups.h"
 #include "pg/exec/state.h"
 
@@ -45,7 +44,7 @@ void open_sources(GpuScanState *state) {
     }
 }
 
-// The plan's target list as columns of the scan tuple that rows fill, or NULL.
+// The plan's target list as columns of the scan tuple that rows or groups fill, or NULL.
 int *chosen_columns(const GpuScanState *state) {
     const List *tlist = plan_of(const_cast<GpuScanState *>(state))->scan.plan.targetlist;
     int *columns = static_cast<int *>(palloc(sizeof(int) * (list_length(tlist) + 1)));
@@ -59,7 +58,7 @@ int *chosen_columns(const GpuScanState *state) {
     return columns;
 }
 
-void aim_rows(GpuScanState *state) {
+void aim(GpuScanState *state) {
     PlanState *ps = &state->css.ss.ps;
     RowTargets *targets = &state->targets;
     targets->columns = ps->ps_ProjInfo && !ps->qual ? chosen_columns(state) : nullptr;
@@ -81,8 +80,7 @@ void begin(GpuScanState *state, EState *estate, int eflags) {
     state->run.fragment = state->fragment;
     state->run.parent = &state->css.ss.ps;
     open_sources(state);
-    if (state->fragment->delivers_rows)
-        aim_rows(state);
+    aim(state);
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
         return;
     state->run.econtext = CreateExprContext(estate);
@@ -93,7 +91,8 @@ void begin(GpuScanState *state, EState *estate, int eflags) {
 void release_results(FragmentRun *run) {
     release_rows(run->rows);
     run->rows = nullptr;
-    groups_close(run);
+    release_groups(run->groups);
+    run->groups = nullptr;
 }
 
 // ---- the CPU plan ----
@@ -167,11 +166,10 @@ void reset_run(GpuScanState *state) {
 
 void show_from_start(GpuScanState *state) {
     TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-    if (!state->fragment->delivers_rows) {
-        groups_rewind(&state->run);
-        return;
-    }
-    begin_rows(&state->run, &state->targets);
+    if (state->fragment->delivers_rows)
+        begin_rows(&state->run, &state->targets);
+    else
+        begin_groups(&state->run, &state->targets);
     memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool)); // columns that are inputs only
 }
 
@@ -194,19 +192,18 @@ void run_on_device(GpuScanState *state) {
     }
 }
 
+bool next_of_device(GpuScanState *state, TupleTableSlot *slot) {
+    return state->fragment->delivers_rows ? next_row(&state->run, slot) : next_group(&state->run, slot);
+}
+
 TupleTableSlot *next_tuple(ScanState *node) {
     GpuScanState *state = state_of(&node->ps);
     TupleTableSlot *slot = node->ss_ScanTupleSlot;
     ExecClearTuple(slot);
     if (state->phase == Phase::Fallback) {
         next_of_fallback(state, slot);
-    } else if (state->fragment->delivers_rows) {
-        next_row(&state->run, slot);
-    } else if (groups_next(&state->run)) {
-        // ExecScan resets this memory before it asks for the next row.
-        MemoryContext old = MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
-        show_group(&state->run, slot);
-        MemoryContextSwitchTo(old);
+    } else {
+        next_of_device(state, slot);
     }
     return slot;
 }
@@ -218,7 +215,7 @@ TupleTableSlot *exec(GpuScanState *state) {
         run_on_device(state);
     if (state->result && state->phase == Phase::Answered) {
         ExecClearTuple(state->result);
-        return next_row(&state->run, state->result) ? state->result : nullptr;
+        return next_of_device(state, state->result) ? state->result : nullptr;
     }
     return ExecScan(&state->css.ss, next_tuple, recheck);
 }

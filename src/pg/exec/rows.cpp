@@ -2,8 +2,7 @@
 //
 // All rows are taken from the device before the first is shown. So whatever goes wrong on the device ends in the CPU plan,
 // no row is shown twice or from two plans, a rescan reads them again, and a cursor that somebody leaves open holds no slot
-// of the device. Replies are kept as they came, columns of values, in up to work_mem of memory and beyond that in a
-// temporary file; where temp_file_limit could turn that into an error, the CPU plan answers instead.
+// of the device. Replies are kept as they came (reply_store.h), columns of values, in up to work_mem of memory.
 //
 // Showing. A slice of rows (what fits into a core's first cache) is converted column by column, in loops whose body is known at
 // compile time, into an array of Datums that lies row by row; a tuple then is one copy of its piece of the array. Nothing is
@@ -11,9 +10,9 @@
 // into a buffer of the slice.
 #include "pg/exec/rows.h"
 
-#include <sys/mman.h>
-
+#include "pg/exec/code_set.h"
 #include "pg/exec/encode.h"
+#include "pg/exec/reply_store.h"
 
 namespace gpuscan {
 
@@ -24,26 +23,12 @@ constexpr uint32 least_slice_rows = 32, most_slice_rows = 1024;
 
 } // namespace
 
-struct RowBatch {
-    const char *bytes; // a RowsReply
-    uint32 size;
-};
-
 struct RowStore {
     uint64 nrows;
-    RowBatch *batches; // those in memory, which come first
-    int nbatches, allocated;
-    Size kept;  // bytes of them
-    char *free; // room for more
-    Size room;
-    BufFile *file; // the others: each its size (uint32) and its bytes
-    uint64 spilled;
+    ReplyStore replies;
 
     // What is being shown.
     const RowTargets *targets;
-    int batch;           // the next one in memory
-    char *spilled_batch; // room for one from the file
-    const char *current; // NULL: none
     uint32 batch_rows, batch_at;
     const char **values;  // per column of the current batch
     const uint8 **nulls;  // per column
@@ -76,118 +61,30 @@ bool locate_columns(const FragmentRun *run, const char *bytes, Size size, const 
     return at <= aligned(size);
 }
 
-// ---- the texts that are needed ----
-
-// A few rows do not need the whole of a large dictionary: up to this many entries are asked for one by one.
-constexpr uint32 most_codes = 4096;
-constexpr uint32 code_bits = 1 << 20; // a code beyond them: all entries
-
-// The codes of one column's rows so far.
-struct CodeSet {
-    uint32 largest;
-    bool any, all; // all: too many to be asked for one by one
-    uint32 count;
-    uint32 *codes; // most_codes
-    uint64 *seen;  // code_bits
-};
+// ---- taking them ----
 
 CodeSet *make_code_sets(FragmentRun *run) {
     int n = run->fragment->noutputs;
     CodeSet *sets = static_cast<CodeSet *>(MemoryContextAllocZero(run->context, sizeof(CodeSet) * (n + 1)));
-    for (int i = 0; i < n; ++i) {
-        if (run->fragment->outputs[i].type != Type::Code)
-            continue;
-        sets[i].codes = static_cast<uint32 *>(MemoryContextAlloc(run->context, most_codes * sizeof(uint32)));
-        sets[i].seen = static_cast<uint64 *>(MemoryContextAllocZero(run->context, code_bits / 8));
-    }
+    for (int i = 0; i < n; ++i)
+        if (run->fragment->outputs[i].type == Type::Code)
+            code_set_begin(run, &sets[i]);
     return sets;
 }
 
-void note_code(CodeSet *set, uint32 code) {
-    if (code >= code_bits || set->count == most_codes) {
-        set->all = set->all || code >= code_bits || !(set->seen[code / 64] >> (code % 64) & 1);
-        return;
-    }
-    uint64 bit = uint64(1) << (code % 64);
-    if (set->seen[code / 64] & bit)
-        return;
-    set->seen[code / 64] |= bit;
-    set->codes[set->count++] = code;
-}
-
 void note_codes(CodeSet *set, const uint32 *codes, const uint8 *nulls, uint32 nrows) {
-    for (uint32 row = 0; row < nrows; ++row) {
-        if (nulls[row])
-            continue;
-        set->any = true;
-        set->largest = codes[row] > set->largest ? codes[row] : set->largest;
-        if (!set->all)
-            note_code(set, codes[row]);
-    }
+    for (uint32 row = 0; row < nrows; ++row)
+        if (!nulls[row])
+            code_set_add(set, codes[row]);
 }
 
-// Every text of the rows is here then. What failed later would be an error, this is not.
-bool fetch_texts(FragmentRun *run, const CodeSet *sets) {
+bool fetch_row_texts(FragmentRun *run, const CodeSet *sets) {
     for (int i = 0; i < run->fragment->noutputs; ++i) {
         const FragmentOutput *output = &run->fragment->outputs[i];
-        const CodeSet *set = &sets[i];
-        if (output->type != Type::Code || !set->any)
-            continue;
-        const DictionaryCopy *copy = &run->copies[output->source][output->column];
-        bool here = set->all || copy->known ? read_dictionary(run, output->source, output->column)
-                                            : read_entries(run, output->source, output->column, set->codes, set->count);
-        if (!here)
+        if (output->type == Type::Code && !fetch_texts(run, output->source, output->column, &sets[i]))
             return false;
-        if (set->largest >= copy->size)
-            return give_up(run, "the device's rows have another form");
     }
     return true;
-}
-
-// ---- taking them ----
-
-bool spill(FragmentRun *run, RowStore *store, const char *bytes, uint32 size) {
-    if (temp_file_limit >= 0)
-        return give_up(run, "the rows do not fit into work_mem, and temp_file_limit is set");
-    if (!store->file)
-        store->file = BufFileCreateTemp(false);
-    BufFileWrite(store->file, &size, sizeof size);
-    BufFileWrite(store->file, const_cast<char *>(bytes), size);
-    store->spilled += size;
-    return true;
-}
-
-// Room comes in blocks of growing size, on huge pages where the system has them: a page fault for every 4 kB would take as
-// long as copying them.
-char *take_room(FragmentRun *run, RowStore *store, Size size) {
-    constexpr Size huge_page = 2 * 1024 * 1024, largest = 64 * 1024 * 1024;
-    if (store->room < size) {
-        Size bytes = store->kept < size ? size : store->kept < largest ? store->kept : largest;
-        store->free = static_cast<char *>(MemoryContextAllocHuge(run->context, bytes));
-        store->room = bytes;
-        uintptr_t start = (reinterpret_cast<uintptr_t>(store->free) + huge_page - 1) & ~(huge_page - 1);
-        uintptr_t end = (reinterpret_cast<uintptr_t>(store->free) + bytes) & ~(huge_page - 1);
-        if (start < end)
-            madvise(reinterpret_cast<void *>(start), end - start, MADV_HUGEPAGE); // a wish
-    }
-    char *room = store->free;
-    store->free += size;
-    store->room -= size;
-    return room;
-}
-
-void keep(FragmentRun *run, RowStore *store, const char *bytes, uint32 size) {
-    if (store->nbatches == store->allocated) {
-        store->allocated = store->allocated ? store->allocated * 2 : 16;
-        Size room = store->allocated * sizeof(RowBatch);
-        store->batches = static_cast<RowBatch *>(store->batches ? repalloc_huge(store->batches, room)
-                                                                : MemoryContextAllocHuge(run->context, room));
-    }
-    char *copy = take_room(run, store, aligned(size));
-    memcpy(copy, bytes, size);
-    store->batches[store->nbatches].bytes = copy;
-    store->batches[store->nbatches++].size = size;
-    store->kept += size;
 }
 
 RowStore *make_store(FragmentRun *run) {
@@ -212,7 +109,7 @@ bool fetch_rows(FragmentRun *run) {
         const char *output = device_output(run->connection, &size);
         const protocol::RowsReply *reply = reinterpret_cast<const protocol::RowsReply *>(output);
         if (reply->nrows == 0)
-            return fetch_texts(run, sets);
+            return fetch_row_texts(run, sets);
         if (!locate_columns(run, output, size, store->values, store->nulls))
             return give_up(run, "the device's rows have another form");
         for (int i = 0; i < run->fragment->noutputs; ++i)
@@ -220,19 +117,15 @@ bool fetch_rows(FragmentRun *run) {
                 note_codes(&sets[i], reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i], reply->nrows);
         store->nrows += reply->nrows;
         run->report.rows_out = store->nrows;
-        if (!store->file && store->kept + size <= work_mem * Size(1024))
-            keep(run, store, output, size);
-        else if (!spill(run, store, output, size))
+        if (!replies_add(run, &store->replies, output, size, work_mem * Size(1024), "rows"))
             return false;
-        run->report.rows_spilled = store->spilled;
+        run->report.rows_spilled = store->replies.spilled;
     }
 }
 
 void release_rows(RowStore *store) {
-    if (store && store->file) {
-        BufFileClose(store->file);
-        store->file = nullptr;
-    }
+    if (store)
+        replies_close(&store->replies);
 }
 
 // ---- showing them ----
@@ -348,29 +241,14 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
     }
 }
 
-void read_exactly(RowStore *store, void *to, Size size) {
-    if (BufFileRead(store->file, to, size) != size)
-        ereport(ERROR, (errcode_for_file_access(), errmsg("could not read rows from a temporary file")));
-}
-
-// The next batch, from memory or from the file; false: there is none.
-bool next_batch(FragmentRun *run, RowStore *store, uint64 shown_before) {
-    if (store->batch < store->nbatches) {
-        store->current = store->batches[store->batch].bytes;
-        uint32 size = store->batches[store->batch++].size;
-        locate_columns(run, store->current, size, store->values, store->nulls);
-    } else if (store->file && shown_before < store->nrows) {
-        uint32 size;
-        read_exactly(store, &size, sizeof size);
-        if (size > protocol::slot_buffer_size)
-            ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("a temporary file of rows is damaged")));
-        read_exactly(store, store->spilled_batch, size);
-        store->current = store->spilled_batch;
-        locate_columns(run, store->current, size, store->values, store->nulls);
-    } else {
+// The next batch; false: there is none.
+bool next_batch(FragmentRun *run, RowStore *store) {
+    const char *batch;
+    uint32 size;
+    if (!replies_next(run, &store->replies, &batch, &size))
         return false;
-    }
-    store->batch_rows = reinterpret_cast<const protocol::RowsReply *>(store->current)->nrows;
+    locate_columns(run, batch, size, store->values, store->nulls);
+    store->batch_rows = reinterpret_cast<const protocol::RowsReply *>(batch)->nrows;
     store->batch_at = 0;
     for (int i = 0; i < store->targets->count; ++i) {
         int column = store->targets->columns[i];
@@ -399,15 +277,7 @@ void begin_rows(FragmentRun *run, const RowTargets *targets) {
             if (is_wide(&run->fragment->outputs[targets->columns[i]]))
                 store->numerics[i] = static_cast<char *>(palloc(store->slice_rows * numeric_room));
     }
-    if (store->file) {
-        if (!store->spilled_batch)
-            store->spilled_batch = static_cast<char *>(palloc(protocol::slot_buffer_size));
-        if (BufFileSeek(store->file, 0, 0, SEEK_SET) != 0)
-            ereport(ERROR, (errcode_for_file_access(), errmsg("could not rewind a temporary file of rows")));
-    }
-    run->rows_shown = 0;
-    store->batch = 0;
-    store->current = nullptr;
+    replies_rewind(&store->replies);
     store->batch_rows = store->batch_at = store->shown = store->filled = 0;
     MemoryContextSwitchTo(old);
 }
@@ -416,7 +286,7 @@ bool next_row(FragmentRun *run, TupleTableSlot *slot) {
     RowStore *store = run->rows;
     const int count = store->targets->count;
     if (unlikely(store->shown == store->filled)) {
-        if (store->batch_at == store->batch_rows && !next_batch(run, store, run->rows_shown))
+        if (store->batch_at == store->batch_rows && !next_batch(run, store))
             return false;
         uint32 left = store->batch_rows - store->batch_at;
         store->filled = left < store->slice_rows ? left : store->slice_rows;
@@ -428,7 +298,6 @@ bool next_row(FragmentRun *run, TupleTableSlot *slot) {
     memcpy(slot->tts_values, store->datums + Size(store->shown) * count, count * sizeof(Datum));
     memcpy(slot->tts_isnull, store->datum_nulls + Size(store->shown) * count, count);
     ++store->shown;
-    ++run->rows_shown;
     ExecStoreVirtualTuple(slot);
     return true;
 }

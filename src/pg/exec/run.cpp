@@ -113,33 +113,6 @@ bool feed(FragmentRun *run, int source) {
     return run->fragment->sources[source].is_relation ? feed_relations(run, source) : feed_plan(run, source);
 }
 
-bool fetch_groups(FragmentRun *run) {
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        if (!request(run, protocol::Command::Fetch, 0, sizeof(protocol::FetchReply)))
-            return false;
-        uint32 size;
-        const char *output = device_output(run->connection, &size);
-        if (reinterpret_cast<const protocol::FetchReply *>(output)->ngroups == 0)
-            return true;
-        if (!groups_add(run, output, size))
-            return false;
-    }
-}
-
-// Texts are shown from their dictionaries, which must be here before the connection goes.
-bool fetch_dictionaries(FragmentRun *run) {
-    for (int i = 0; i < run->fragment->noutputs; ++i) {
-        const FragmentOutput *output = &run->fragment->outputs[i];
-        if (output->space == 0 && (output->type == Type::Code || output->rank_lookup >= 0) &&
-            !read_dictionary(run, output->source, output->column))
-            return false;
-        if (output->space != 0 && run->spaces[output->space - 1].on_device && !read_space(run, output->space))
-            return false;
-    }
-    return true;
-}
-
 bool run_to_the_end(FragmentRun *run) {
     if (!open_fragment(run))
         return false;
@@ -153,9 +126,7 @@ bool run_to_the_end(FragmentRun *run) {
         if (!feed(run, run->program.pipelines[pipeline].source) || !run_pipeline(run, true))
             return false;
     }
-    if (run->fragment->delivers_rows)
-        return fetch_rows(run);
-    return fetch_dictionaries(run) && fetch_groups(run);
+    return run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run);
 }
 
 } // namespace

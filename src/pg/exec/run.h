@@ -54,40 +54,10 @@ struct RunReport {
     uint64 groups_dropped;               // in the device process
     uint32 feed_workers;
     char grouping[33];
-    uint64 rows_out, rows_spilled; // rows delivered; bytes of them in a temporary file
+    uint64 rows_out;                     // rows delivered
+    uint64 groups_spilled, rows_spilled; // bytes in a temporary file
     uint32 njoins;
     char (*joins)[64]; // one per join of the main pipeline, what its table looks like
-};
-
-// Some groups of a reply to Fetch, unpacked; `next` is the current one.
-struct GroupPage {
-    uint64 ngroups, next;
-    const ir::Value *keys;            // ngroups * nkeys
-    const uint8 *key_nulls;           // ngroups * nkeys
-    const ir::AggregateState *states; // ngroups * naggregates
-};
-
-struct StoredPage {
-    char *data;
-    Size size;
-};
-
-// All of them (groups.cpp). Pages in memory come before those of the file.
-struct GroupStore {
-    GroupPage current;
-    uint64 page_groups,
-        unpacked;               // of the page that `current` is a part of: groups, and how many have been in `current`
-    protocol::GroupPart *parts; // of that page, one for each key and two for each aggregate
-    ir::Value *keys;            // of `current`
-    uint8 *key_nulls;
-    ir::AggregateState *states;
-    bool started; // groups_next has been called
-    uint64 npages, allocated, shown_pages;
-    StoredPage *pages;
-    Size bytes;
-    BufFile *file;
-    uint64 bytes_on_disk, read_bytes;
-    char *buffer; // the file's current page
 };
 
 // One of the relations that a source reads.
@@ -125,6 +95,7 @@ struct SpaceConstant {
 };
 
 struct BatchBuilder;
+struct GroupStore;
 struct RowStore;
 
 struct FragmentRun {
@@ -149,10 +120,8 @@ struct FragmentRun {
     const char *failure;            // why the device cannot; NULL as long as it can
     RunReport report;
 
-    GroupStore groups;
-
-    RowStore *rows; // of a fragment that delivers rows
-    uint64 rows_shown;
+    GroupStore *groups; // of a fragment that aggregates
+    RowStore *rows;     // of one that delivers rows
 };
 
 inline protocol::Locator locator_of(Relation relation) {
