@@ -262,7 +262,8 @@ class Checker {
         require(pipeline.sets.count <= max_grouping_sets, "too many grouping sets");
         require(aggregates || pipeline.sets.count == 0, "grouping sets without groups");
         require(pipeline.sets.count > 0 || pipeline.distincts.count == 0, "distinct aggregates without a grouping set");
-        require(pipeline.result_keys <= pipeline.keys.count && pipeline.keys.count <= max_group_keys,
+        const bool rows = pipeline.sink == SinkKind::Rows; // whose result_keys are columns
+        require((rows || pipeline.result_keys <= pipeline.keys.count) && pipeline.keys.count <= max_group_keys,
                 "keys of a result");
         for (Index s = 0; s < pipeline.sets.count; ++s)
             require(p.sets[pipeline.sets.first + s].keys >> pipeline.result_keys == 0, "key of a grouping set");
@@ -289,9 +290,16 @@ class Checker {
                 "number of groups that are wanted");
     }
 
+    bool is_payload(const Pipeline &pipeline, Index expr) const {
+        for (Index k = 0; k < pipeline.payload.count; ++k)
+            if (p.lists[pipeline.payload.first + k] == expr)
+                return true;
+        return false;
+    }
+
     void check_sieve(const Pipeline &pipeline, bool aggregates) {
         check_range(pipeline.having, p.lists.size(), "conditions of groups");
-        check_range(pipeline.order, p.orders.size(), "order of groups");
+        check_range(pipeline.order, p.orders.size(), "order of groups or rows");
         require(aggregates || (pipeline.having.count == 0 && pipeline.top == none), "choice of groups without groups");
         for (Index h = 0; h < pipeline.having.count; ++h) {
             const Index condition = p.lists[pipeline.having.first + h];
@@ -300,9 +308,16 @@ class Checker {
         }
         for (Index o = 0; o < pipeline.order.count; ++o) {
             const Index key = p.orders[pipeline.order.first + o].expr;
-            check_group_use(key);
+            if (aggregates)
+                check_group_use(key);
+            else
+                require(is_payload(pipeline, key), "order of rows by what they do not have");
             require(p.exprs[key].type != Type::Code, "codes have no order");
         }
+        require(aggregates || pipeline.order.count == 0 ||
+                    (pipeline.sink == SinkKind::Rows && pipeline.limit == 0 &&
+                     pipeline.result_keys <= pipeline.payload.count),
+                "rows in an order");
         check_top(pipeline.top);
         check_top(pipeline.top_offset);
         for (Index a = 0; a < pipeline.aggregates.count; ++a) {

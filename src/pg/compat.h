@@ -259,6 +259,13 @@ inline void count_disabled_nodes(Path *, const List *) {}
 inline bool path_is_disabled(const Path *) { return false; }
 #endif
 
+// 18: a path key names its direction, not the strategy of a B-tree (commit 8123e91f5ae).
+#if PG_VERSION_NUM >= 180000
+inline bool is_descending(const PathKey *key) { return key->pk_cmptype == COMPARE_GT; }
+#else
+inline bool is_descending(const PathKey *key) { return key->pk_strategy == BTGreaterStrategyNumber; }
+#endif
+
 // 18: reverse() takes bytea, too, so that the name of the one for text says so.
 #if PG_VERSION_NUM >= 180000
 #define F_REVERSE F_REVERSE_TEXT

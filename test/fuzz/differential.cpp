@@ -865,7 +865,7 @@ string set_part(Scope &scope, const vector<string> &columns, const vector<string
 string set_operation(Scope &scope) {
     const vector<vector<const char *>> choices = {
         {"k", "q.k + 1"}, {"j", "NULL::int8"}, {"b", "NOT q.b"},  {"i2", "q.i2"}, {"t", "upper(q.t)"}, {"d", "q.d"},
-        {"c", "q.c"},     {"n", "q.n"},        {"s2", "3::int2"}, {"u", "q.u"},   {"ts", "q.ts"},      {"f8", "q.f8"}};
+        {"c", "q.c"},     {"n", "q.n"},        {"s2", "3::int2"}, {"u", "q.u"},   {"ts", "q.ts"},      {"sf", "q.sf"}};
     vector<string> columns, expressions;
     for (int i = 1 + roll(3); i > 0; --i) {
         const vector<const char *> &choice = pick(choices);
@@ -928,6 +928,25 @@ string first_of(const string &query) {
     if (!order.empty() && chance(15))
         return query + order + " FETCH FIRST " + number(1 + roll(9)) + " ROWS WITH TIES";
     return query + order + " LIMIT " + number(roll(12)) + (chance(25) ? " OFFSET " + number(roll(5)) : "");
+}
+
+// Rows in the order of all of their columns, and the order shown as one value. (Not by floats: zeros of either sign are equal.)
+string in_order(Scope &scope) {
+    const string tail = from_where(scope);
+    string list, order;
+    for (int i = 1 + roll(4); i > 0;) {
+        const Source &source = pick(scope.sources);
+        const Column &column = pick(source.columns);
+        if (column.type == Float4 || column.type == Float8)
+            continue;
+        --i;
+        const string item = source.alias + "." + column.name;
+        list += (list.empty() ? "" : ", ") + item;
+        order +=
+            (order.empty() ? "" : ", ") + item + pick({"", " DESC"}) + pick({"", "", " NULLS FIRST", " NULLS LAST"});
+    }
+    return "SELECT count(*), md5(string_agg(x::text, ';')) FROM (SELECT " + list + tail + " ORDER BY " + order +
+           (chance(30) ? " LIMIT " + number(roll(300)) : " OFFSET 0") + ") x";
 }
 
 string select_query(Scope &scope, bool grouped, bool one_row) {
@@ -1005,6 +1024,8 @@ string select_rows(Scope &scope) {
 
 // What may stand above rows that a device delivers. Whatever takes rows as they come is told an order.
 string above_rows(Scope &scope) {
+    if (chance(15))
+        return in_order(scope);
     string rows = select_rows(scope);
     switch (roll(12)) {
     case 0:

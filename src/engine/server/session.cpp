@@ -6,6 +6,7 @@
 
 #include "engine/host/group_sieve.hpp"
 #include "engine/regroup.hpp"
+#include "engine/row_sort.hpp"
 #include "engine/server/column_message.hpp"
 #include "engine/server/group_page.hpp"
 
@@ -563,19 +564,41 @@ template <class Run> auto Session::with_room(Run run) -> decltype(run()) {
     }
 }
 
-// The rows of one pass, beside those of the passes before.
-void Session::collect_rows(const PassInput &input) {
-    const uint64_t limit = program_.main().limit;
-    if (input.chunks.empty() || (limit != 0 && rows_.nrows >= limit))
-        return;
-    RowTable pass;
+// Says so if the rows take too much memory.
+template <class Work> void Session::with_results(Work work) {
     try {
-        pass = with_room([&] { return execution_->run_rows(input.chunks); });
+        work();
     } catch (const OutOfWorkMemory &) {
         throw OutOfWorkMemory("the result does not fit into the working memory of " +
                               std::to_string(device_->device->work_memory()->limit() >> 20) +
                               " MB (it follows gpuscan.cache_size)");
     }
+}
+
+// All rows are there.
+void Session::order_rows() {
+    const ir::Pipeline &p = program_.main();
+    if (p.order.count == 0)
+        return;
+    std::vector<SortColumn> order;
+    std::vector<Type> types;
+    const auto list = program_.lists.begin() + p.payload.first;
+    for (ir::Index c = 0; c < row_columns(); ++c)
+        types.push_back(program_.exprs[list[c]].type);
+    for (ir::Index o = 0; o < p.order.count; ++o) {
+        const ir::OrderKey &key = program_.orders[p.order.first + o];
+        const auto column = static_cast<size_t>(std::find(list, list + p.payload.count, key.expr) - list);
+        order.push_back({column, program_.exprs[key.expr].type, key.descending != 0, key.nulls_first != 0});
+    }
+    rows_ = sort_rows(std::move(rows_), order, types, device_->device->work_memory(), cancel_);
+}
+
+// The rows of one pass, beside those of the passes before.
+void Session::collect_rows(const PassInput &input) {
+    const uint64_t limit = program_.main().limit;
+    if (input.chunks.empty() || (limit != 0 && rows_.nrows >= limit))
+        return;
+    RowTable pass = with_room([&] { return execution_->run_rows(input.chunks); });
     for (RowBlock &block : pass.blocks) {
         if (limit != 0)
             block.nrows = std::min<size_t>(block.nrows, limit - rows_.nrows);
@@ -585,8 +608,12 @@ void Session::collect_rows(const PassInput &input) {
 
 void Session::run_main(PassInput &input, bool last) {
     skip(pipeline_, input);
-    if (delivers_rows())
-        return collect_rows(input);
+    if (delivers_rows()) {
+        with_results([&] { collect_rows(input); });
+        if (last)
+            with_results([&] { order_rows(); });
+        return;
+    }
     // Without any row there is still the one group of a query without GROUP BY.
     const bool only = last && !any_pass_ && program_.main().sets.count == 0;
     if (!input.chunks.empty() || (last && !any_pass_)) {
@@ -636,7 +663,7 @@ void Session::fetch(MessageWriter &out) {
 
 // As many rows as the reply has room for, from the first blocks; a block's memory goes back with its last row.
 void Session::fetch_rows(MessageWriter &out) {
-    const ir::Range outputs = program_.main().payload;
+    const ir::Range outputs = {program_.main().payload.first, row_columns()};
     std::vector<size_t> widths;
     size_t row_bytes = 0;
     for (ir::Index i = 0; i < outputs.count; ++i) {

@@ -7,6 +7,7 @@
 //            + rows that survive * (group_ns + aggregates * aggregate_ns) + groups * emit_ns
 //            + groups of DISTINCT values * regroup_ns
 //         or + rows that survive * (columns * column_ns + bytes * byte_ns) + dictionary entries * entry_ns
+//            + (in order) rows * (log2 rows * compare_ns + columns * gather_ns), shared by the machine's cores
 //            + rows * (row_ns + columns * datum_ns), which is paid row by row, the rest before the first row
 //            + dictionary entries * (number_ns, shared by threads and like decoding paid once; where expressions are evaluated
 //              for them native_ns, likewise, or evaluate_ns by the backend)
@@ -28,6 +29,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/decode.hpp"
 #include "engine/dictionary.hpp"
@@ -66,6 +68,9 @@ constexpr double number_entry_ns = 150;   // device: a text that no row had befo
 constexpr double native_entry_ns = 60;    // device: LIKE and its like are evaluated for an entry (one thread)
 constexpr double evaluate_entry_ns = 200; // backend: an entry is read, LIKE is evaluated, and the result sent back
 constexpr double most_text_threads = 8;
+constexpr double compare_ns = 5;          // a core: two rows by their sort keys
+constexpr double gather_ns = 5;           // ... a value of a row that goes to its place
+constexpr double most_sort_threads = 32;  // engine/row_sort.cpp
 constexpr double source_setup_ns = 50000;
 constexpr double lookup_setup_ns = 100000; // kept with the dictionary, so mostly paid once
 
@@ -153,6 +158,13 @@ Cost device_rows_cost(const RowsWork *work) {
     double ns = work->rows * work->columns * rates().column_ns / threads() + bytes * row_byte_ns +
                 work->dictionary_entries * entry_ns;
     return units(bytes > kept ? ns + (bytes - kept) * spilled_byte_ns : ns);
+}
+
+// On the host's cores, whatever the device.
+Cost device_sort_cost(const RowsWork *work) {
+    const double cores = std::min(std::max(static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)), 1.0), most_sort_threads);
+    const double comparisons = std::log2(std::max(work->rows, 2.0));
+    return units(work->rows * (comparisons * compare_ns + work->columns * gather_ns) / cores);
 }
 
 Cost emit_rows_cost(const RowsWork *work) { return units(work->rows * (emit_row_ns + work->columns * emit_column_ns)); }

@@ -33,6 +33,7 @@ struct RowsWork {
 
 Cost device_rows_cost(const RowsWork *work); // before the first row is shown
 Cost emit_rows_cost(const RowsWork *work);   // making tuples of them
+Cost device_sort_cost(const RowsWork *work); // putting them in order
 
 Cost device_setup_cost(int nsources, int nlookups);
 

@@ -176,26 +176,8 @@ void show_join(const Explainer *explainer, int index) {
     ExplainCloseGroup("Step", nullptr, true, explainer->es);
 }
 
-void show_row(const Explainer *explainer) {
+List *sort_keys(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
-    const CustomScan *plan = reinterpret_cast<const CustomScan *>(explainer->state->css.ss.ps.plan);
-    List *columns = NIL;
-    for (int i = 0; i < fragment->noutputs; ++i) {
-        const TargetEntry *entry = static_cast<const TargetEntry *>(list_nth(plan->custom_scan_tlist, i));
-        columns = lappend(columns, deparse(explainer, reinterpret_cast<Node *>(entry->expr)));
-    }
-    if (columns != NIL)
-        ExplainPropertyList("Row", columns, explainer->es);
-    if (fragment->limit > 0)
-        ExplainPropertyUInteger("Rows Wanted", nullptr, fragment->limit, explainer->es);
-}
-
-// What the device need not deliver.
-void show_wanted_groups(const Explainer *explainer) {
-    const Fragment *fragment = explainer->state->fragment;
-    show_optional(explainer, "Group Filter", deparse_conditions(explainer, fragment->having));
-    if (fragment->top == nullptr)
-        return;
     List *keys = NIL;
     ListCell *cell, *flags;
     forboth (cell, fragment->order, flags, fragment->order_flags) {
@@ -206,6 +188,31 @@ void show_wanted_groups(const Explainer *explainer) {
                                       : first             ? " NULLS FIRST"
                                                           : " NULLS LAST"));
     }
+    return keys;
+}
+
+void show_row(const Explainer *explainer) {
+    const Fragment *fragment = explainer->state->fragment;
+    const CustomScan *plan = reinterpret_cast<const CustomScan *>(explainer->state->css.ss.ps.plan);
+    List *columns = NIL;
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        const TargetEntry *entry = static_cast<const TargetEntry *>(list_nth(plan->custom_scan_tlist, i));
+        columns = lappend(columns, deparse(explainer, reinterpret_cast<Node *>(entry->expr)));
+    }
+    if (columns != NIL)
+        ExplainPropertyList("Row", columns, explainer->es);
+    if (fragment->order != NIL)
+        ExplainPropertyList("Row Order", sort_keys(explainer), explainer->es);
+    if (fragment->limit > 0)
+        ExplainPropertyUInteger("Rows Wanted", nullptr, fragment->limit, explainer->es);
+}
+
+// What the device need not deliver.
+void show_wanted_groups(const Explainer *explainer) {
+    const Fragment *fragment = explainer->state->fragment;
+    show_optional(explainer, "Group Filter", deparse_conditions(explainer, fragment->having));
+    if (fragment->top == nullptr)
+        return;
     const Const *top = reinterpret_cast<const Const *>(fragment->top);
     const Const *offset = reinterpret_cast<const Const *>(fragment->top_offset);
     char *wanted = deparse(explainer, reinterpret_cast<Node *>(fragment->top));
@@ -216,8 +223,8 @@ void show_wanted_groups(const Explainer *explainer) {
     else if (fragment->top_offset != nullptr)
         wanted = psprintf("%s + %s", wanted, deparse(explainer, reinterpret_cast<Node *>(fragment->top_offset)));
     ExplainPropertyText("Groups Wanted", wanted, explainer->es);
-    if (keys != NIL)
-        ExplainPropertyList("Group Order", keys, explainer->es);
+    if (fragment->order != NIL)
+        ExplainPropertyList("Group Order", sort_keys(explainer), explainer->es);
 }
 
 void show_steps(const Explainer *explainer) {

@@ -25,13 +25,14 @@ struct Assembly {
     Array<ir::Index> *probe_keys;   // per source
     Array<ir::Index> *filters;      // per source: of its join, where that is not an inner one
     Array<ir::Index> row_columns;
+    int delivered;          // of them: the others are there for the order
     AggregateStates states; // and the group keys, which come first
     int group_keys;
     Array<FragmentOutput> outputs;
     // Of the groups that are wanted.
     Array<ir::Index> having;
     bool having_exact;
-    Array<ir::OrderKey> order;
+    Array<ir::OrderKey> order; // ... or of rows
     ir::Index top, top_offset; // constants
 };
 
@@ -221,10 +222,54 @@ static bool add_row_columns(Assembly *a) {
     return true;
 }
 
+// Texts have the order of their ranks under the key's collation.
+static bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node) {
+    Value value;
+    if (!translate(t, expr, &value))
+        return false;
+    if (is_text_kind(value.kind)) {
+        Value rank;
+        int lookup;
+        if (!settle_text(t, &value) ||
+            !translate_rank(t, value, exprCollation(reinterpret_cast<Node *>(expr)), &lookup, &rank))
+            return false;
+        value = rank;
+    }
+    if (is_coded_kind(value.kind) || has_equality_only(value.kind) || value.kind == SqlKind::Uuid)
+        return refuse("rows in the order of values that are only compared for equality");
+    return as_own_node(t, value, node);
+}
+
+// As many sort keys as can be done, from the first on.
+static void add_row_order(Assembly *a) {
+    a->t.pipeline = 0;
+    a->delivered = a->row_columns.count;
+    ListCell *cell, *flags;
+    forboth (cell, a->blueprint->order, flags, a->blueprint->order_flags) {
+        ir::OrderKey key{};
+        if (!translate_sort_key(&a->t, static_cast<Expr *>(lfirst(cell)), &key.expr))
+            return;
+        key.descending = (lfirst_int(flags) & ORDER_DESCENDING) != 0;
+        key.nulls_first = (lfirst_int(flags) & ORDER_NULLS_FIRST) != 0;
+        bool there = false;
+        for (int i = 0; i < a->row_columns.count; ++i)
+            there |= a->row_columns[i] == key.expr;
+        if (!there && a->row_columns.count == static_cast<int>(ir::max_row_outputs))
+            return;
+        if (!there)
+            append(&a->row_columns, key.expr);
+        append(&a->order, key);
+    }
+}
+
 static bool add_outputs(Assembly *a) {
     const Blueprint *b = a->blueprint;
-    if (b->delivers_rows)
-        return add_row_columns(a);
+    if (b->delivers_rows) {
+        if (!add_row_columns(a))
+            return false;
+        add_row_order(a);
+        return true;
+    }
     if (list_length(b->keys) > ir::max_group_keys)
         return refuse("more than %d group keys", ir::max_group_keys);
     a->t.pipeline = 0;
@@ -405,9 +450,11 @@ static void write_main(Assembly *a, Writer *w) {
         pipeline.distincts.count = static_cast<ir::Index>(a->states.distincts.count);
         pipeline.result_keys = static_cast<ir::Index>(a->group_keys);
     }
-    if (!a->blueprint->delivers_rows) {
+    pipeline.order.count = static_cast<ir::Index>(a->order.count);
+    if (a->blueprint->delivers_rows) {
+        pipeline.result_keys = static_cast<ir::Index>(a->delivered);
+    } else {
         pipeline.having = add_list(w, a->having);
-        pipeline.order.count = static_cast<ir::Index>(a->order.count);
         pipeline.top = a->top;
         pipeline.top_offset = a->top_offset;
         pipeline.ties = a->blueprint->ties ? 1 : 0;

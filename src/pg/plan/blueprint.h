@@ -45,7 +45,7 @@ struct Blueprint {
     bool has_group_by;
     // What the device need not deliver (plan/wanted_groups.cpp). PostgreSQL tests and sorts what it gets all the same.
     List *having;       // groups of which one of these is not true
-    List *order;        // beyond the first ones in the order of these
+    List *order;        // beyond the first ones in the order of these; delivers_rows: all rows come in it
     List *order_flags;  // per expression: OrderFlag
     Expr *top;          // that so many are wanted (NULL: all of them)
     Expr *top_offset;   // and so many more; or NULL

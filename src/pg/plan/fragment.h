@@ -132,7 +132,7 @@ struct FragmentOutput {
     int rank_lookup;    // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
-// How a sort key of groups orders.
+// How a sort key orders.
 enum OrderFlag { ORDER_DESCENDING = 1, ORDER_NULLS_FIRST = 2 };
 
 struct Fragment {

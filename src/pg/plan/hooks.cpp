@@ -216,7 +216,7 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
             return;
         if (current->cursor && is_updatable(root)) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
-        } else if (add_rows_path(root, candidate, rel, force)) {
+        } else if (add_rows_path(root, candidate, rel, force, !current->cursor)) {
             if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
                 disguise_partitions(root, rel);
             refusals_forget();

@@ -111,11 +111,14 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         add_column(&tlist, reinterpret_cast<Expr *>(makeVar(static_cast<int>(b->sources[i].rti),
                                                             TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
     node->custom_scan_tlist = tlist;
-    // Group keys and aggregates of these are in the target list just as they are.
+    // Group keys and aggregates of these, or the columns of rows, are in the target list just as they are.
     List *top = b->top != nullptr ? list_make1(b->top) : NIL;
     if (b->top_offset != nullptr)
         top = lappend(top, b->top_offset);
-    node->custom_exprs = lappend(node->custom_exprs, list_make3(b->having, b->order, top));
+    List *order = b->order;
+    if (b->delivers_rows)
+        order = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(order), tlist));
+    node->custom_exprs = lappend(node->custom_exprs, list_make3(b->having, order, top));
     List *header = list_make4_int(payload_version, b->nsources, list_length(b->keys), list_length(b->aggrefs));
     header = lappend_int(header, b->has_group_by ? 1 : 0);
     header = lappend_int(header, b->delivers_rows ? 1 : 0);

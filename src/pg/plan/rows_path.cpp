@@ -6,6 +6,9 @@
 // relation's cheapest plan of PostgreSQL's, which delivers just the same columns. (A table that is a part of UNION ALL has
 // expressions in its target list. They are the node's projection as well, and the fallback delivers the columns below them.)
 //
+// Where the query level goes on with an order (ORDER BY, a window, sorted groups), there is a second path, whose rows come in it:
+// then PostgreSQL need not sort, and chooses by cost. Cursors get none: they may go backwards over a Sort.
+//
 // Everything that the device has to say is known before the first row is shown (see exec/rows.cpp), so all of the
 // device's work is start-up cost, and what remains is to make tuples of it.
 #include "pg/pg.h"
@@ -196,8 +199,78 @@ static void set_costs(const Candidate *candidate, const Fragment *rehearsal, dou
     work.dictionary_entries = entries;
     path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + device_text_cost(texts) +
                          candidate_cost(candidate) + device_rows_cost(&work);
+    if (rehearsal->order != NIL)
+        path->startup_cost += device_sort_cost(&work);
     path->total_cost = path->startup_cost + emit_rows_cost(&work) + path->pathtarget->cost.startup +
                        path->rows * path->pathtarget->cost.per_tuple;
+}
+
+// ---- rows in order ----
+
+// What the query level sorts, groups or partitions by, as it is written; NULL: something that these rows do not have.
+static Expr *sort_expression(const PlannerInfo *root, const RelOptInfo *rel, const PathKey *key) {
+    ListCell *target, *member;
+    if (key->pk_eclass->ec_has_volatile)
+        return nullptr;
+    foreach (target, root->processed_tlist) {
+        Expr *expr = static_cast<const TargetEntry *>(lfirst(target))->expr;
+        foreach (member, key->pk_eclass->ec_members) {
+            const EquivalenceMember *em = static_cast<const EquivalenceMember *>(lfirst(member));
+            if (!em->em_is_const && !em->em_is_child && bms_is_subset(em->em_relids, rel->relids) &&
+                equal(em->em_expr, expr))
+                return expr;
+        }
+    }
+    return nullptr;
+}
+
+// Asks for as many of the level's sort keys as may be possible, from the first on.
+static void ask_for_order(const PlannerInfo *root, const RelOptInfo *rel, Blueprint *b) {
+    ListCell *cell;
+    foreach (cell, root->query_pathkeys) {
+        const PathKey *key = static_cast<const PathKey *>(lfirst(cell));
+        Expr *expr = sort_expression(root, rel, key);
+        if (expr == nullptr)
+            return;
+        Node *node = reinterpret_cast<Node *>(expr);
+        if (lookup_type_cache(exprType(node), TYPECACHE_BTREE_OPFAMILY)->btree_opf != key->pk_opfamily ||
+            exprCollation(node) != key->pk_eclass->ec_collation)
+            return;
+        b->order = lappend(b->order, expr);
+        b->order_flags = lappend_int(b->order_flags, (is_descending(key) ? ORDER_DESCENDING : 0) |
+                                                         (key->pk_nulls_first ? ORDER_NULLS_FIRST : 0));
+    }
+}
+
+// Is the order one that the rows have to come in, rather than one in which they could be grouped?
+static bool wants_order(const PlannerInfo *root, const List *pathkeys) {
+    const Query *query = root->parse;
+    return list_length(pathkeys) == list_length(root->query_pathkeys) && !query->hasAggs && query->groupClause == NIL &&
+           !removes_duplicates(query);
+}
+
+// The same path with its rows in order. The fallback sorts. With `force` it is the only one where the order is wanted.
+static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, const Blueprint *unordered,
+                             Path *fallback, List *children, bool force) {
+    Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
+    *blueprint = *unordered;
+    ask_for_order(root, rel, blueprint);
+    const Fragment *rehearsal = blueprint->order != NIL ? assemble(blueprint, false) : nullptr;
+    TextWork texts;
+    if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))
+        return;
+    texts.shown = 0;
+    blueprint->order = rehearsal->order;
+    blueprint->order_flags = rehearsal->order_flags;
+    List *pathkeys = list_copy_head(root->query_pathkeys, list_length(blueprint->order));
+    Path *sort = reinterpret_cast<Path *>(create_sort_path(root, rel, fallback, pathkeys, -1.0));
+    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children);
+    path->path.rows = rel->rows;
+    path->path.pathkeys = pathkeys;
+    set_costs(candidate, rehearsal, dictionary_entries(root, rel->rows, blueprint), &texts, &path->path);
+    if (force && wants_order(root, pathkeys))
+        rel->pathlist = NIL;
+    add_path(rel, &path->path);
 }
 
 // ---- the path ----
@@ -229,7 +302,7 @@ static bool columns_below(const RelOptInfo *rel, List **columns) {
     return true;
 }
 
-bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, bool force) {
+bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, bool force, bool ordered) {
     if (candidate->joins == NIL && !candidate->main->is_relation)
         return false;
     if (!rows_are_fit(root))
@@ -263,6 +336,8 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         rel->partial_pathlist = NIL;
     }
     add_path(rel, &path->path);
+    if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
+        add_ordered_path(root, candidate, rel, blueprint, copy_of_path(fallback), children, force);
     return true;
 }
 
