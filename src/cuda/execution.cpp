@@ -170,7 +170,7 @@ std::vector<Index> CudaExecution::probe_order(const Pipeline &pipeline) {
         const double keys = static_cast<double>(table.words[codegen::TableWords::extent]);
         const JoinKind kind = program_.joins[pipeline.joins.first + k].kind;
         double passing = hash ? 0.5 : std::min(1.0, static_cast<double>(table.rows) / std::max(1.0, keys));
-        passing = kind == JoinKind::Left ? 1 : kind == JoinKind::Anti ? 1 - passing : passing;
+        passing = keeps_rows(kind) ? 1 : kind == JoinKind::Anti ? 1 - passing : passing;
         const size_t bytes = table.entries ? table.entries->size : 0;
         const double cost = (bytes <= near_table_bytes ? 1 : bytes <= far_table_bytes ? 3 : 8) * (hash ? 2 : 1);
         ranks.emplace_back(-(1 - passing) / cost, k);
@@ -209,6 +209,12 @@ std::vector<uint64_t> CudaExecution::argument(const Kernel &kernel, Index index,
     for (Index k = 0; k < pipeline.joins.count; ++k) {
         const Table &table = table_of(pipeline, k);
         std::copy(table.words.begin(), table.words.end(), words.begin() + kernel.joins[k]);
+        if (kernel.met[k] == 0)
+            continue;
+        BufferRef &met = met_[pipeline.joins.first + k];
+        if (!met)
+            met = zeroed(std::max<uint64_t>(table.rows, 1));
+        words[kernel.met[k]] = address_of(*met);
     }
     return words;
 }

@@ -91,6 +91,7 @@ class CudaExecution : public Execution {
           tables_(program.pipelines.size()), lookups_(program.lookups.size()) {
         for (std::shared_ptr<Table> &table : tables_)
             table = std::make_shared<Table>();
+        met_.resize(program.joins.size());
         stats_.joins.resize(program.pipelines.size() - 1);
     }
 
@@ -136,6 +137,8 @@ class CudaExecution : public Execution {
         quietly([&] { rows = deliver(chunks); });
         return rows;
     }
+    std::vector<uint64_t> unmet(Index join) override;
+    ChunkView table_rows(Index pipeline, std::shared_ptr<void> &memory) override;
     ExecutionStats stats() const override { return stats_; }
 
   private:
@@ -263,6 +266,7 @@ class CudaExecution : public Execution {
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
     std::vector<Lookup> lookups_;
     ModuleRef tables_module_;            // its functions are in use
+    std::vector<BufferRef> met_;         // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
     bool keep_groups_ = false;           // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here
     ExecutionStats stats_;

@@ -23,6 +23,7 @@ using codegen::TableWords;
 constexpr uint64_t dense_entries = 16u << 20;  // join tables up to here may be dense whatever their rows
 constexpr uint64_t collect_bytes = 256u << 20; // room for collected rows that is taken without counting first: this,
 constexpr uint64_t collect_part = 64;          // or such a part of the device's memory
+constexpr uint64_t unmet_piece = 4u << 20;     // rows of a table that are asked at once whether they were met
 
 namespace {
 
@@ -102,11 +103,12 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
     uint64_t expected = table.rows + input.rows;
     const uint64_t most_bytes = std::max<uint64_t>(collect_bytes, state_->memory->limit() / collect_part);
     if (kernel.loops || input.rows * row_bytes > most_bytes)
-        expected = table.rows + std::min<uint64_t>(input.rows, collect_bytes / row_bytes);
+        expected = table.rows + std::min<uint64_t>(input.rows, collect_bytes / std::max<size_t>(row_bytes, 1));
     reserve_rows(table, expected);
 
     std::vector<tables::Column> columns;
     const CUfunction ranges_function = tables_function("column_ranges");
+    const size_t range_bytes = table.ranges.size() * sizeof(tables::ColumnRange);
     for (int attempt = 0;; ++attempt) {
         lane_->reset_control();
         const uint64_t before = table.rows;
@@ -129,25 +131,28 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
         }
         run_slices(kernel, *module, words, input, codegen::block_threads, 0, 1e6);
 
-        const BufferRef column_words = lane_->send(columns.data(), columns.size() * sizeof(tables::Column));
-        const BufferRef ranges = lane_->send(table.ranges.data(), table.ranges.size() * sizeof(tables::ColumnRange));
-        tables::RangesArgument a{};
-        a.count = reinterpret_cast<const uint64_t *>(lane_->counter_word());
-        a.first = before;
-        a.capacity = table.capacity;
-        a.columns = static_cast<const tables::Column *>(column_words->data);
-        a.ranges = static_cast<tables::ColumnRange *>(ranges->data);
-        a.ncolumns = static_cast<uint32_t>(columns.size());
-        lane_->launch(ranges_function, state_->multiprocessors * 2, tables_threads, 0, &a);
-        std::unique_ptr<PinnedMemory::Piece> result =
-            state_->pinned->allocate(table.ranges.size() * sizeof(tables::ColumnRange));
-        lane_->copy_out(result->data, address_of(*ranges), table.ranges.size() * sizeof(tables::ColumnRange));
+        std::unique_ptr<PinnedMemory::Piece> result;
+        if (range_bytes > 0) { // else the rows are only counted: no key, no payload
+            const BufferRef column_words = lane_->send(columns.data(), columns.size() * sizeof(tables::Column));
+            const BufferRef ranges = lane_->send(table.ranges.data(), range_bytes);
+            tables::RangesArgument a{};
+            a.count = reinterpret_cast<const uint64_t *>(lane_->counter_word());
+            a.first = before;
+            a.capacity = table.capacity;
+            a.columns = static_cast<const tables::Column *>(column_words->data);
+            a.ranges = static_cast<tables::ColumnRange *>(ranges->data);
+            a.ncolumns = static_cast<uint32_t>(columns.size());
+            lane_->launch(ranges_function, state_->multiprocessors * 2, tables_threads, 0, &a);
+            result = state_->pinned->allocate(range_bytes);
+            lane_->copy_out(result->data, address_of(*ranges), range_bytes);
+        }
         lane_->fetch_control();
         stats_.kernel_us += lane_->wait(cancel_);
         check_status();
         const uint64_t count = lane_->fetched().counter;
         if (count <= table.capacity) {
-            memcpy(table.ranges.data(), result->data, table.ranges.size() * sizeof(tables::ColumnRange));
+            if (range_bytes > 0)
+                memcpy(table.ranges.data(), result->data, range_bytes);
             table.rows = count;
             break;
         }
@@ -217,28 +222,30 @@ bool CudaExecution::plan_packed(const Table &table, tables::BuildArgument &a) co
 bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind, uint64_t extent, bool keys_only) {
     const uint64_t slots = kind == TableKind::Hash ? power_of_two(std::max<uint64_t>(64, 2 * table.rows)) : extent;
     const size_t width = kind == TableKind::Packed ? a.entry_bytes : kind == TableKind::Rows ? 4 : 8;
-    table.entries = zeroed((slots * width + 7) / 8 * 8);
-    if (kind != TableKind::Packed)
+    const bool keyed = !table.keys.empty(); // else its rows are looked at in their order
+    if (keyed)
+        table.entries = zeroed((slots * width + 7) / 8 * 8);
+    if (keyed && kind != TableKind::Packed)
         table.next = lane_->allocate(std::max<uint64_t>(table.rows, 1) * 4);
     if (kind == TableKind::Hash)
         lane_->fill(address_of(*table.next), 0, std::max<uint64_t>(table.rows, 1) * 4);
     a.rows = table.rows;
     a.kind = static_cast<uint32_t>(kind);
-    a.entries = table.entries->data;
+    a.entries = table.entries ? table.entries->data : nullptr;
     a.next = table.next ? static_cast<uint32_t *>(table.next->data) : nullptr;
     a.status = reinterpret_cast<uint32_t *>(lane_->status_word());
     a.mask = slots - 1;
     lane_->reset_control();
     const CUfunction function = tables_function("build_table");
     lane_->start_clock();
-    if (table.rows > 0)
+    if (table.rows > 0 && keyed)
         lane_->launch(function,
                       static_cast<unsigned>(std::min<uint64_t>((table.rows + tables_threads - 1) / tables_threads,
                                                                state_->multiprocessors * 8)),
                       tables_threads, 0, &a);
     lane_->fetch_control();
     stats_.kernel_us += lane_->wait(cancel_);
-    const bool duplicates = !keys_only && (lane_->fetched().status & status_duplicates) != 0;
+    const bool duplicates = !keys_only && (keyed ? (lane_->fetched().status & status_duplicates) != 0 : table.rows > 1);
     if (duplicates && kind == TableKind::Packed)
         return false;
     TableShape &shape = table.shape;
@@ -248,9 +255,9 @@ bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind
     shape.exact_tag = kind == TableKind::Hash && a.exact_tag != 0;
     shape.payload_nullable = table.payload_nullable;
     table.words.assign(TableWords::count(shape), 0);
-    table.words[TableWords::entries] = address_of(*table.entries);
+    table.words[TableWords::entries] = table.entries ? address_of(*table.entries) : 0;
     table.words[TableWords::next] = table.next ? address_of(*table.next) : 0;
-    table.words[TableWords::extent] = kind == TableKind::Hash ? slots - 1 : extent;
+    table.words[TableWords::extent] = kind == TableKind::Hash ? slots - 1 : keyed ? extent : table.rows;
     for (size_t i = 0; i < shape.keys.size(); ++i) {
         uint64_t *const words = &table.words[TableWords::key(i)];
         if (kind == TableKind::Hash) {
@@ -274,12 +281,14 @@ bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind
             words[1] = table.payload_nullable[i] ? address_of(*table.payload_nulls[i]) : 0;
         }
     }
-    const size_t bytes = table.entries->size + (table.next ? table.next->size : 0);
+    const size_t bytes = (table.entries ? table.entries->size : 0) + (table.next ? table.next->size : 0);
     table.description = table.rows == 0
                             ? std::string("empty")
-                            : std::string(kind == TableKind::Hash ? "hash " : "dense ") + std::to_string(table.rows) +
-                                  " rows, " + std::to_string(bytes < 10240 ? bytes : bytes / 1024) +
-                                  (bytes < 10240 ? " B" : " kB");
+                            : std::string(kind == TableKind::Hash ? "hash "
+                                          : keyed                 ? "dense "
+                                                                  : "list of ") +
+                                  std::to_string(table.rows) + " rows, " +
+                                  std::to_string(bytes < 10240 ? bytes : bytes / 1024) + (bytes < 10240 ? " B" : " kB");
     return true;
 }
 
@@ -301,7 +310,7 @@ void CudaExecution::finish(Index index) {
     const bool keys_only = is_set_of_keys(program_, index);
     const bool dense = dense_extent(table, a, extent);
     bool done = false;
-    if (dense && plan_packed(table, a)) {
+    if (dense && !table.keys.empty() && !are_rows_kept(program_, index) && plan_packed(table, a)) {
         a.npayload = static_cast<uint32_t>(table.payload.size());
         for (size_t i = 0; i < table.payload.size(); ++i)
             a.payload[i] = {table.payload[i]->data,
@@ -327,6 +336,49 @@ void CudaExecution::use_build(Index index, BuiltTableRef table) {
         throw DeviceError("not a table for an open build pipeline");
     stats_.joins.at(index) = mine->description + ", kept";
     tables_[index] = std::move(mine);
+}
+
+// ---- rows that were no row's partner -----------------------------------------------------------------------------
+
+std::vector<uint64_t> CudaExecution::unmet(Index join) {
+    const uint64_t rows = tables_.at(program_.joins.at(join).build)->rows;
+    std::vector<uint64_t> bits((rows + 63) / 64, 0);
+    std::unique_ptr<PinnedMemory::Piece> piece;
+    quietly([&] {
+        for (uint64_t first = 0; first < rows; first += unmet_piece) {
+            const uint64_t n = std::min<uint64_t>(unmet_piece, rows - first);
+            if (met_[join]) {
+                if (!piece)
+                    piece = state_->pinned->allocate(n);
+                lane_->copy_out(piece->data, address_of(*met_[join]) + first, n);
+                lane_->wait(cancel_);
+                stats_.link_bytes += n;
+            }
+            const uint8_t *met = piece ? static_cast<const uint8_t *>(piece->data) : nullptr;
+            for (uint64_t i = 0; i < n; ++i)
+                bits[(first + i) / 64] |= static_cast<uint64_t>(met == nullptr || met[i] == 0) << ((first + i) % 64);
+        }
+    });
+    return bits;
+}
+
+ChunkView CudaExecution::table_rows(Index pipeline, std::shared_ptr<void> &memory) {
+    const std::shared_ptr<Table> table = tables_.at(pipeline);
+    const size_t nkeys = table->shape.keys.size();
+    ChunkView chunk;
+    chunk.nrows = static_cast<uint32_t>(table->rows);
+    for (size_t i = 0; i < table->payload.size(); ++i) {
+        ColumnView view;
+        view.type = table->shape.payload[i];
+        view.values = table->payload[i]->data;
+        view.nulls = table->payload_nullable[i] ? static_cast<const uint8_t *>(table->payload_nulls[i]->data) : nullptr;
+        view.has_range = !is_float(view.type) && view.type != Type::I128;
+        view.min = table->ranges[nkeys + i].min;
+        view.max = table->ranges[nkeys + i].max;
+        chunk.columns.push_back(view);
+    }
+    memory = table;
+    return chunk;
 }
 
 } // namespace gpuscan::cuda

@@ -473,6 +473,14 @@ GPUSCAN_HD Truth truth_not(Truth a) { return {(uint8_t)(!a.value & !a.null), a.n
 GPUSCAN_HD double canonical(double a) { return is_nan(a) ? quiet_nan() : a == 0 ? 0.0 : a; }
 GPUSCAN_HD float canonical(float a) { return is_nan(a) ? quiet_nanf() : a == 0 ? 0.0f : a; }
 
+// Not monotonic: nothing but equality is kept.
+GPUSCAN_HD int64_t float_bits(double a, int &) {
+    const double v = canonical(a);
+    int64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
 // MurmurHash3's 64-bit finalizer: every input bit reaches every output bit.
 GPUSCAN_HD uint64_t hash64(uint64_t x) {
     x ^= x >> 33;

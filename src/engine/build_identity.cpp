@@ -94,6 +94,13 @@ bool is_set_of_keys(const Program &program, Index build) {
     return asked && program.pipelines[build].payload.count == 0;
 }
 
+bool are_rows_kept(const Program &program, Index build) {
+    for (const Join &join : program.joins)
+        if (join.build == build && keeps_table(join.kind))
+            return true;
+    return false;
+}
+
 std::string describe_build(const Program &program, Index index, const std::function<LookupContents(Index)> &lookup,
                            const std::function<uint64_t(Index)> &table_id) {
     const Pipeline &pipeline = program.pipelines[index];
@@ -121,6 +128,7 @@ std::string describe_build(const Program &program, Index index, const std::funct
     d.list(pipeline.keys);
     d.list(pipeline.payload);
     d.put(static_cast<uint8_t>(is_set_of_keys(program, index)));
+    d.put(static_cast<uint8_t>(are_rows_kept(program, index)));
     return d.take();
 }
 

@@ -22,6 +22,9 @@ struct LookupContents {
 // Is a key's presence all that is ever asked of the build's table? Then equal keys need only be there once.
 bool is_set_of_keys(const Program &program, ir::Index pipeline);
 
+// Will somebody want the rows of the build's table that no row has met?
+bool are_rows_kept(const Program &program, ir::Index pipeline);
+
 std::string describe_build(const Program &program, ir::Index pipeline,
                            const std::function<LookupContents(ir::Index)> &lookup,
                            const std::function<uint64_t(ir::Index)> &table_id);

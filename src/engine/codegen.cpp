@@ -76,6 +76,7 @@ void Generator::plan_words() {
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
         kernel_.joins.push_back(next);
         next += TableWords::count(table(k));
+        kernel_.met.push_back(keeps_table(join(k).kind) ? next++ : 0);
         if (walks_chains(k))
             kernel_.loops = true;
     }
@@ -201,7 +202,7 @@ Kernel generate(const Request &request) { return Generator(request).generate(); 
 
 bool Generator::order_is_free() {
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
-        if (walks_chains(k) || join(k).filters.count > 0)
+        if (walks_chains(k) || join(k).filters.count > 0 || keeps_table(join(k).kind))
             return false;
         std::vector<Index> open;
         for (Index i = 0; i < join(k).keys.count; ++i)

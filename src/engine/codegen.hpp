@@ -36,7 +36,7 @@ struct TableShape {
 struct TableWords {
     static constexpr unsigned entries = 0; // address: packed entries, heads, or slots
     static constexpr unsigned next = 1;    // address of the chains
-    static constexpr unsigned extent = 2;  // Packed, Rows: entries of the table; Hash: slots - 1
+    static constexpr unsigned extent = 2;  // Packed, Rows: entries of the table; Hash: slots - 1; without keys: rows
     // Three words per key: Packed, Rows: smallest value, stride, number of values; Hash: address of the keys by row.
     static unsigned key(size_t i) { return 3 + 3 * static_cast<unsigned>(i); }
     // Three words per payload column: Packed: shift, mask, bias; else: address of values, address of NULL flags.
@@ -118,6 +118,8 @@ struct Kernel {
     std::vector<unsigned> constants; // per constant of the program: first of two words, 0: not used
     std::vector<unsigned> lookups;   // per lookup: first of three words (values, NULL flags, entries), 0: not used
     std::vector<unsigned> joins;     // per join: first word of its table
+    std::vector<unsigned> met;       // per join: word with the address of bytes by row of its table that are set for
+                                     // partners, 0: nobody will ask
     // Build, Rows: address of the counter, capacity; Rows: two words for the limit; then per key its address, then per
     // payload column values and NULL flags.
     // Aggregate: address of the table (count_only: of the sketch); Hash, Wide: address of the counter, slots;

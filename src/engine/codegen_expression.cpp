@@ -49,7 +49,7 @@ bool Generator::nullable_node(Index index) {
     switch (e.op) {
     case Op::Column:
         return e.a == 0 ? request_.source_nullable[e.b] != 0
-                        : join(e.a - 1).kind == JoinKind::Left || table(e.a - 1).payload_nullable[e.b] != 0;
+                        : keeps_rows(join(e.a - 1).kind) || table(e.a - 1).payload_nullable[e.b] != 0;
     case Op::Const:
         return program_.constants[e.a].null != 0;
     case Op::Lookup:
@@ -203,7 +203,7 @@ Value Generator::column(Index index) {
 Value Generator::payload(Index k, Index index, Type type) {
     const TableShape &shape = table(k);
     const unsigned first = kernel_.joins[k] + TableWords::payload(shape.keys.size(), index);
-    const bool some_null = shape.payload_nullable[index] != 0, outer = join(k).kind == JoinKind::Left;
+    const bool some_null = shape.payload_nullable[index] != 0, outer = keeps_rows(join(k).kind);
     const bool null = some_null || outer;
     const string x = row_mode_ ? "x" + to_string(k) : "e" + to_string(k) + "[r]";
     const string absent = outer ? x + " == " + missing(k) : "";

@@ -100,6 +100,8 @@ class Generator {
     string probe_entry(Index k, const std::vector<Index> &keys, string hit);
     void partner_lambda(Index k);
     void enter_partners(Index k, const string &entry);
+    string next_row(Index k, const string &row) const;
+    void note_partner(Index k, const string &entry);
 
     // the sinks that write rows: of a build and of a fragment that delivers rows (codegen_rows.cpp)
     struct RowOutput {

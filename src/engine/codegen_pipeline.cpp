@@ -191,6 +191,12 @@ string Generator::hash_probe(Index k, const string &hit, const std::vector<Value
 // It is what says "missing" where the condition `hit` does not hold or a key is NULL.
 string Generator::probe_entry(Index k, const std::vector<Index> &keys, string hit) {
     const string type = entry_type(k);
+    if (keys.empty()) {
+        const string first = fresh("m");
+        line("const uint32_t " + first + " = " + (hit.empty() ? "" : hit + " && ") + "(uint32_t)" +
+             word(kernel_.joins[k] + TableWords::extent) + " != 0 ? 0u : no_match;");
+        return first;
+    }
     if (table(k).kind == TableKind::Hash) {
         std::vector<Value> values;
         for (Index expr : keys) {
@@ -211,6 +217,21 @@ string Generator::probe_entry(Index k, const std::vector<Index> &keys, string hi
     return entry;
 }
 
+// The row of the table that follows one with the same keys; without keys they lie in their order.
+string Generator::next_row(Index k, const string &row) const {
+    const unsigned first = kernel_.joins[k];
+    if (join(k).keys.count == 0)
+        return "(" + row + " + 1 < (uint32_t)" + word(first + TableWords::extent) + " ? " + row + " + 1 : no_match)";
+    return "rows_next(" + pointer("uint32_t", first + TableWords::next) + ", " + row + ")";
+}
+
+// `entry` may be "missing" only where rows without a partner go on.
+void Generator::note_partner(Index k, const string &entry) {
+    if (keeps_table(join(k).kind))
+        line((keeps_rows(join(k).kind) ? "if (" + entry + " != no_match) " : string()) + "((uint8_t *)" +
+             word(kernel_.met[k]) + ")[" + entry + "] = 1;");
+}
+
 // A function from a row of the table, or a packed entry, to the first one from there on that is a partner of this row:
 // that passes the join's filters.
 void Generator::partner_lambda(Index k) {
@@ -219,8 +240,7 @@ void Generator::partner_lambda(Index k) {
     const bool chain = walks_chains(k);
     open("auto partner" + to_string(k) + " = [&](" + type + " " + x + ") -> " + type);
     if (chain) {
-        const string next = pointer("uint32_t", kernel_.joins[k] + TableWords::next);
-        open("for (; " + x + " != no_match && !stop; " + x + " = rows_next(" + next + ", " + x + "))");
+        open("for (; " + x + " != no_match && !stop; " + x + " = " + next_row(k, x) + ")");
         line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
     } else {
         open("if (" + x + " != " + missing(k) + ")");
@@ -245,8 +265,8 @@ void Generator::enter_partners(Index k, const string &entry) {
     const string x = "x" + to_string(k), none = missing(k);
     const JoinKind kind = join(k).kind;
     const bool filtered = join(k).filters.count > 0;
-    const bool chain = walks_chains(k);
-    if (filtered || (kind == JoinKind::Left && chain))
+    const bool chain = walks_chains(k), outer = keeps_rows(kind);
+    if (filtered || (outer && chain))
         partner_lambda(k);
     const string first = filtered ? "partner" + to_string(k) + "(" + entry + ")" : entry;
     if (!delivers_payload(kind)) {
@@ -255,17 +275,21 @@ void Generator::enter_partners(Index k, const string &entry) {
     }
     if (!chain) {
         line("const " + entry_type(k) + " " + x + " = " + first + ";");
-        if (kind == JoinKind::Inner)
+        if (!outer)
             open("if (" + x + " != " + none + ")");
+        note_partner(k, x);
         return;
     }
-    const string next = "rows_next(" + pointer("uint32_t", kernel_.joins[k] + TableWords::next) + ", " + x + ")";
-    if (kind == JoinKind::Inner)
-        open("for (uint32_t " + x + " = " + entry + "; " + x + " != no_match && !stop; " + x + " = " + next + ")");
+    string next = next_row(k, x);
+    if (filtered || outer)
+        next = "partner" + to_string(k) + "(" + next + ")";
+    if (!outer)
+        open("for (uint32_t " + x + " = " + first + "; " + x + " != no_match && !stop; " + x + " = " + next + ")");
     else // once at least
         open("for (uint32_t " + x + " = " + first + ", more = 1; more && !stop; more = " + x + " != no_match && (" + x +
-             " = partner" + to_string(k) + "(" + next + ")) != no_match)");
+             " = " + next + ") != no_match)");
     line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
+    note_partner(k, x);
 }
 
 void Generator::probe(Index k) {
@@ -293,12 +317,17 @@ void Generator::probe(Index k) {
     }
     const string entry = probe_entry(k, exprs, guard ? "" : "(alive >> r & 1)");
     line(e + "[r] = " + entry + ";");
-    if (kind != JoinKind::Left)
+    if (keeps_table(kind)) {
+        open("if (" + entry + " != no_match)");
+        note_partner(k, entry);
+        close();
+    }
+    if (!keeps_rows(kind))
         line("if (" + entry + (kind == JoinKind::Anti ? " != " : " == ") + none + ") alive &= ~(1u << r);");
     if (guard)
         close();
     close_rows();
-    if (kind != JoinKind::Left)
+    if (!keeps_rows(kind))
         line("if (!alive) continue;");
     staged_[k] = delivers_payload(kind);
 }

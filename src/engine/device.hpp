@@ -152,6 +152,11 @@ class Execution {
     virtual uint64_t groups_left() const { return 0; }
     virtual GroupTable more_groups() { return GroupTable(); }
     virtual RowTable run_rows(const std::vector<ChunkView> &chunks) = 0;
+    // Of a join that keeps its table's rows (ir::keeps_table), when its pipeline has run: those that were no row's partner, as
+    // bits by row. And the payload of a finished build as a chunk, row by row, if some join keeps its rows; `memory` holds
+    // what had to be made for that.
+    virtual std::vector<uint64_t> unmet(ir::Index join) = 0;
+    virtual ChunkView table_rows(ir::Index pipeline, std::shared_ptr<void> &memory) = 0;
     virtual ExecutionStats stats() const = 0;
 };
 

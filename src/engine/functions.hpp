@@ -41,7 +41,8 @@ namespace gpuscan::ir {
     X(Floor, floor_of, F64, F64, false)                                                                                \
     X(Round, round_even, F64, F64, false)                                                                              \
     X(Truncate, truncate, F64, F64, false)                                                                             \
-    X(SquareRoot, square_root, F64, F64, true)
+    X(SquareRoot, square_root, F64, F64, true)                                                                         \
+    X(FloatBits, float_bits, F64, I64, false) /* equal numbers have equal bits: one zero, one NaN */
 
 // The same of two arguments, both of the first type.
 #define GPUSCAN_FUNCTIONS_OF_TWO(X)                                                                                    \

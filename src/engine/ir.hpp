@@ -182,12 +182,19 @@ enum class JoinKind : uint8_t {
     Left,  // the same, and without a partner once with NULL in every column of the payload
     Semi,  // goes on, once, if it has a partner
     Anti,  // goes on if it has none
+    Right, // goes on once per partner; and when all rows are through, a row of the table that was no row's partner goes on
+           // once, with NULL in every column that stands before it (unmet.hpp)
+    Full, // Left and Right
 };
 
 // Does a row that goes on have a partner's columns?
-constexpr bool delivers_payload(JoinKind kind) { return kind == JoinKind::Inner || kind == JoinKind::Left; }
+constexpr bool delivers_payload(JoinKind kind) { return kind != JoinKind::Semi && kind != JoinKind::Anti; }
+// Does a row without a partner go on, with NULL for the partner?
+constexpr bool keeps_rows(JoinKind kind) { return kind == JoinKind::Left || kind == JoinKind::Full; }
+// Does a row of the table go on that was no row's partner?
+constexpr bool keeps_table(JoinKind kind) { return kind == JoinKind::Right || kind == JoinKind::Full; }
 
-// An equi-join with the table built by an earlier pipeline.
+// A join with the table built by an earlier pipeline, by equalities. Without a key every row of the table is looked at.
 struct Join {
     Index build = none; // index of the pipeline that builds the table
     Range keys;         // into lists: probe expressions, one per key of the build, of the same types

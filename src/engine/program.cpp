@@ -229,7 +229,8 @@ class Checker {
             check_use(pipeline, probe, k);
             require(p.exprs[probe].type == p.exprs[p.lists[build.keys.first + i]].type, "types of join keys");
         }
-        require(join.kind <= JoinKind::Anti, "kind of a join");
+        require(join.kind <= JoinKind::Full, "kind of a join");
+        require(!keeps_table(join.kind) || pipeline_index + 1 == p.pipelines.size(), "kind of a build's join");
         check_range(join.filters, p.lists.size(), "filters of a join");
         require(join.kind != JoinKind::Inner || join.filters.count == 0, "filters of an inner join");
         partner_ = k + 1;
@@ -372,7 +373,7 @@ class Checker {
             require(pipeline.keys.count <= max_group_keys, "too many group keys");
             require(pipeline.payload.count == 0, "payload of an aggregation");
         } else {
-            require(pipeline.keys.count >= 1 && pipeline.keys.count <= max_join_keys, "number of join keys");
+            require(pipeline.keys.count <= max_join_keys, "number of join keys");
             require(pipeline.aggregates.count == 0, "aggregates of a build");
         }
     }

@@ -97,7 +97,7 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
         const Join &join = program.joins[p.joins.first + at];
         Step step;
         step.keys = join.keys;
-        step.needs_partner = join.kind == JoinKind::Inner || join.kind == JoinKind::Semi;
+        step.needs_partner = !keeps_rows(join.kind) && join.kind != JoinKind::Anti;
         std::vector<Index> roots;
         for (Index k = 0; k < join.keys.count; ++k) {
             roots.push_back(program.lists[join.keys.first + k]);
@@ -107,6 +107,8 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
         for (Index i = 0; i < join.filters.count; ++i)
             if (may_raise(program.lists[join.filters.first + i]))
                 steps_.push_back(Step()); // the end
+        if (keeps_table(join.kind))
+            break; // a row that goes no further is a partner all the same
     }
 }
 

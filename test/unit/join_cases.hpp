@@ -7,7 +7,7 @@ namespace gpuscan::test {
 
 using namespace reference;
 
-enum class Spread : uint8_t { Dense, Far, Wide }; // how far apart the keys lie, and with it the form of the table
+enum class Spread : uint8_t { Dense, Far, Wide, None }; // how far apart the keys lie, and with it the form of the table
 
 struct JoinShape {
     JoinKind kind;
@@ -18,7 +18,7 @@ struct JoinShape {
     bool nulls; // in keys and payload
 };
 
-// 3000 rows of keys 0..96 joined with a table of `build_keys` of them; groups by a column of the left side, and what the
+// 3000 rows (300 without a key) of keys 0..96 joined with a table of `build_keys` of them; groups by a column of the left side, and what the
 // join delivers is looked at by an aggregate, a filter behind the join and another join's key.
 inline Case join_kind_case(const JoinShape &shape) {
     const Type key = shape.spread == Spread::Wide ? Type::I128 : Type::I64;
@@ -32,7 +32,9 @@ inline Case join_kind_case(const JoinShape &shape) {
     Pipeline build, small, probe;
     build.source = table;
     build.sink = small.sink = SinkKind::Build;
-    build.keys = b.list({b.column(key, 0, 0)});
+    const bool keyed = shape.spread != Spread::None;
+    const Index build_key = b.column(key, 0, 0);
+    build.keys = keyed ? b.list({build_key}) : Range();
     if (delivers_payload(shape.kind) || shape.filtered) // else its keys are all that is kept
         build.payload = b.list({b.column(Type::I32, 0, 1), b.column(Type::Bool, 0, 2)});
     small.source = next;
@@ -41,7 +43,8 @@ inline Case join_kind_case(const JoinShape &shape) {
     Join join;
     join.build = 0;
     join.kind = shape.kind;
-    join.keys = b.list({b.column(key, 0, 0)});
+    const Index probe_key = b.column(key, 0, 0);
+    join.keys = keyed ? b.list({probe_key}) : Range();
     const Index payload = b.column(Type::I32, 1, 0), flag = b.column(Type::Bool, 1, 1);
     const Index other = b.binary(Op::Ne, payload, b.column(Type::I32, 0, 1));
     if (shape.filtered)
@@ -70,9 +73,9 @@ inline Case join_kind_case(const JoinShape &shape) {
         return d;
     };
     Chunk rows, build_rows, seven;
-    rows.nrows = 3000;
+    rows.nrows = keyed ? 3000 : 300;
     rows.columns.resize(3);
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < static_cast<int>(rows.nrows); ++i) {
         rows.columns[0].push_back(datum(i * 7 % 97 * factor, i % 11 == 0));
         rows.columns[1].push_back(datum(i % 13, i % 17 == 0));
         rows.columns[2].push_back(datum(i % 8, i % 19 == 0));
@@ -95,10 +98,14 @@ inline Case join_kind_case(const JoinShape &shape) {
 }
 
 inline void check_join_kinds(Device &device) {
-    for (JoinKind kind : {JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti})
-        for (Spread spread : {Spread::Dense, Spread::Far, Spread::Wide})
-            for (int rows : {0, 60, 200})
+    for (JoinKind kind :
+         {JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti, JoinKind::Right, JoinKind::Full})
+        for (Spread spread : {Spread::Dense, Spread::Far, Spread::Wide, Spread::None})
+            for (int rows : {0, 1, 60, 200})
                 for (bool filtered : {false, true}) {
+                    const bool unkeyed = spread == Spread::None;
+                    if ((filtered && kind == JoinKind::Inner) || (rows == (unkeyed ? 200 : 1)))
+                        continue;
                     const JoinShape shape{kind,
                                           spread,
                                           static_cast<size_t>(rows),

@@ -134,7 +134,7 @@ TEST(Program, Refused) {
     for (JoinKind kind : {JoinKind::Left, JoinKind::Semi, JoinKind::Anti})
         EXPECT_FALSE(refused([&](Builder &b) { join(b, kind, is_null(b)); }));
     EXPECT_TRUE(refused([&](Builder &b) { join(b, JoinKind::Inner, is_null(b)); }));
-    EXPECT_TRUE(refused([&](Builder &b) { join(b, static_cast<JoinKind>(4), is_null(b)); }));
+    EXPECT_TRUE(refused([&](Builder &b) { join(b, static_cast<JoinKind>(6), is_null(b)); }));
     EXPECT_TRUE(refused([&](Builder &b) { join(b, JoinKind::Left, b.column(Type::F64, 1, 0)); }));
     EXPECT_TRUE(refused([&](Builder &b) {
         join(b, JoinKind::Semi, is_null(b));

@@ -17,6 +17,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "engine/device.hpp"
 #include "engine/group_merge.hpp"
 #include "engine/program.hpp"
+#include "engine/unmet.hpp"
 
 namespace gpuscan::reference {
 
@@ -245,6 +247,7 @@ class Interpreter {
             tables_.resize(p_.pipelines.size());
             for (Index i = 0; i < p_.pipelines.size(); ++i)
                 run_pipeline(i, out);
+            run_unmet(out);
         } catch (SqlError &) {
             out.error = true;
         }
@@ -258,11 +261,13 @@ class Interpreter {
   private:
     struct BuildRow {
         std::vector<Datum> keys, payload;
+        bool met = false; // by the main pipeline's join with the number that is looked at
     };
 
     const Case &c_;
     const Program &p_;
     std::vector<std::vector<BuildRow>> tables_;
+    std::set<std::pair<Index, size_t>> met_; // joins of the main pipeline that keep their tables' rows, and such rows
     bool sum_error_ = false, may_error_ = false;
 
     void run_pipeline(Index index, Expected &out) {
@@ -276,6 +281,28 @@ class Interpreter {
                     row[0].push_back(column[r]);
                 advance(index, row, out);
             }
+    }
+
+    // Rows of the main pipeline's tables that no row has met, where they are kept.
+    void run_unmet(Expected &out) {
+        const Index main = static_cast<Index>(p_.pipelines.size() - 1);
+        const Range joins = p_.main().joins;
+        Datum null;
+        null.null = true;
+        for (Index k = 0; k < joins.count; ++k) {
+            const Join &join = p_.joins[joins.first + k];
+            if (!keeps_table(join.kind))
+                continue;
+            for (size_t i = 0; i < tables_[join.build].size(); ++i) {
+                if (met_.count({k, i}) != 0)
+                    continue;
+                Row row(1, std::vector<Datum>(p_.sources[p_.main().source].columns.count, null));
+                for (Index before = 0; before < k; ++before)
+                    row.emplace_back(p_.pipelines[p_.joins[joins.first + before].build].payload.count, null);
+                row.push_back(tables_[join.build][i].payload);
+                advance(main, row, out);
+            }
+        }
     }
 
     // `row` has passed row.size() - 1 joins and none of the conjuncts behind the last.
@@ -299,7 +326,8 @@ class Interpreter {
         for (Index k = 0; k < join.keys.count; ++k)
             keys.push_back(value(p_.lists[join.keys.first + k], row));
         bool met = false;
-        for (const BuildRow &build : tables_[join.build]) {
+        for (size_t i = 0; i < tables_[join.build].size(); ++i) {
+            const BuildRow &build = tables_[join.build][i];
             bool match = true;
             for (size_t k = 0; k < keys.size(); ++k)
                 match = match && !keys[k].null && keys[k].i == build.keys[k].i;
@@ -311,11 +339,13 @@ class Interpreter {
                 match = !v.null && v.i;
             }
             met = met || match;
+            if (match && keeps_table(join.kind))
+                met_.insert({step, i});
             if (match && delivers_payload(join.kind))
                 advance(index, row, out);
             row.pop_back();
         }
-        if (join.kind == JoinKind::Inner || met == (join.kind != JoinKind::Semi))
+        if (join.kind == JoinKind::Inner || join.kind == JoinKind::Right || met == (join.kind != JoinKind::Semi))
             return;
         Datum null; // what lies under it is never seen
         null.null = true;
@@ -637,25 +667,29 @@ inline Loaded load(Device &device, const Program &program, Index source, const s
     return out;
 }
 
-// An execution of the case whose lookups are set and whose join tables are built.
+// An execution of a program of the case whose lookups are set.
+inline std::unique_ptr<Execution> prepare_on(Device &device, const Case &c, const Program &program,
+                                             const std::atomic<uint32_t> *cancel) {
+    auto execution = device.prepare(program, cancel);
+    for (Index l = 0; l < c.lookups.size(); ++l) {
+        Type type = program.lookups[l].type;
+        const auto &entries = c.lookups[l].entries;
+        auto table = std::make_shared<LookupTable>(type, entries.size() - 1);
+        for (size_t i = 0; i < entries.size(); ++i) {
+            put_bytes(type, entries[i], &table->values[i * type_width(type)]);
+            table->nulls[i] = entries[i].null;
+        }
+        table->finish();
+        table->id = l % 2; // kept ones and others
+        execution->set_lookup(l, std::move(table));
+    }
+    return execution;
+}
+
+// The same with its join tables built.
 inline std::unique_ptr<Execution> start_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel) {
     Program program = parse_program(serialize_program(c.program).data(), serialize_program(c.program).size());
-    auto prepare = [&] {
-        auto execution = device.prepare(program, cancel);
-        for (Index l = 0; l < c.lookups.size(); ++l) {
-            Type type = program.lookups[l].type;
-            const auto &entries = c.lookups[l].entries;
-            auto table = std::make_shared<LookupTable>(type, entries.size() - 1);
-            for (size_t i = 0; i < entries.size(); ++i) {
-                put_bytes(type, entries[i], &table->values[i * type_width(type)]);
-                table->nulls[i] = entries[i].null;
-            }
-            table->finish();
-            table->id = l % 2; // kept ones and others
-            execution->set_lookup(l, std::move(table));
-        }
-        return execution;
-    };
+    auto prepare = [&] { return prepare_on(device, c, program, cancel); };
     auto execution = prepare();
     for (Index i = 0; i + 1 < program.pipelines.size(); ++i) {
         Index source = program.pipelines[i].source;
@@ -693,6 +727,12 @@ inline GroupTable run_on(Device &device, const Case &c, const std::atomic<uint32
         while (execution->groups_left() > 0)
             merger.add(execution->more_groups());
     });
+    gpuscan::run_unmet(
+        c.program, *execution, [&](const Program &program) { return prepare_on(device, c, program, cancel); },
+        [&](Execution &rest, const std::vector<ChunkView> &views) {
+            merger.add(rest.run_aggregate(views));
+            return true;
+        });
     if (stats != nullptr)
         *stats = execution->stats();
     return merger.finish();
@@ -703,11 +743,17 @@ inline RowTable rows_on(Device &device, const Case &c, const std::atomic<uint32_
                         ExecutionStats *stats = nullptr) {
     auto execution = start_on(device, c, cancel);
     RowTable all;
-    each_pass(device, c, [&](const std::vector<ChunkView> &views) {
-        RowTable rows = execution->run_rows(views);
+    const uint64_t limit = c.program.main().limit;
+    auto take = [&](RowTable rows) {
         for (RowBlock &block : rows.blocks)
             all.add(std::move(block));
-    });
+        return limit == 0 || all.nrows < limit;
+    };
+    each_pass(device, c, [&](const std::vector<ChunkView> &views) { take(execution->run_rows(views)); });
+    if (take(RowTable()))
+        gpuscan::run_unmet(
+            c.program, *execution, [&](const Program &program) { return prepare_on(device, c, program, cancel); },
+            [&](Execution &rest, const std::vector<ChunkView> &views) { return take(rest.run_rows(views)); });
     if (stats != nullptr)
         *stats = execution->stats();
     return all;
@@ -1154,22 +1200,28 @@ class Generator {
     void make_steps(Pipeline &pipeline, size_t njoins) {
         std::vector<Conjunct> conjuncts;
         std::vector<Join> joins;
+        bool listed = false; // there is a join without a key
         for (size_t j = 0;; ++j) {
             for (size_t i = chance(25) ? 1 + pick(2) : 0; i > 0; --i)
                 conjuncts.push_back({expression(Type::Bool, 3), static_cast<Index>(j)});
             if (j == njoins || builds_.empty())
                 break;
             Index build = builds_[pick(builds_.size())];
+            while (listed && b_.p.pipelines[build].keys.count == 0 && j > 0 && build != builds_.front())
+                --build;
+            if (listed && b_.p.pipelines[build].keys.count == 0)
+                break; // one of them multiplies rows enough
             const Pipeline table = b_.p.pipelines[build];
             std::vector<Index> keys;
             for (Index k = 0; k < table.keys.count; ++k)
                 keys.push_back(expression(b_.type(b_.p.lists[table.keys.first + k]), chance(80) ? 0 : 2));
             static const JoinKind kinds[] = {JoinKind::Inner, JoinKind::Inner, JoinKind::Left, JoinKind::Semi,
-                                             JoinKind::Anti};
+                                             JoinKind::Anti,  JoinKind::Right, JoinKind::Full}; // those: not of a build
             Join join;
             join.build = build;
             join.keys = b_.list(keys);
-            join.kind = kinds[pick(5)];
+            join.kind = kinds[pick(pipeline.sink == SinkKind::Build ? 5 : 7)];
+            listed |= table.keys.count == 0;
             steps_.emplace_back();
             for (Index i = 0; i < table.payload.count; ++i)
                 steps_.back().push_back(b_.type(b_.p.lists[table.payload.first + i]));
@@ -1183,20 +1235,24 @@ class Generator {
         pipeline.joins = b_.joins(joins);
     }
 
-    void start(Pipeline &pipeline, bool large) {
+    void start(Pipeline &pipeline, bool large, bool tiny = false) {
         std::vector<Type> types = random_types(1 + pick(5));
         pipeline.source = source_ = b_.source(types);
         c_.sources.push_back(random_chunks(types, large));
+        std::vector<Chunk> &chunks = c_.sources.back();
+        while (tiny && !chunks.empty() && (chunks.size() > 1 || chunks[0].nrows > 33))
+            chunks.pop_back();
         steps_.assign(1, types);
     }
 
     void make_build(size_t) {
         Pipeline pipeline;
         pipeline.sink = SinkKind::Build;
-        start(pipeline, false);
+        const bool listed = chance(15); // no key
+        start(pipeline, false, listed);
         make_steps(pipeline, pick(3) == 0 ? 1 : 0);
         std::vector<Index> keys, payload;
-        for (size_t i = 1 + (chance(30) ? pick(3) : 0); i > 0; --i)
+        for (size_t i = listed ? 0 : 1 + (chance(30) ? pick(3) : 0); i > 0; --i)
             keys.push_back(expression(key_type(), chance(80) ? 0 : 2));
         for (size_t i = pick(4); i > 0; --i)
             payload.push_back(expression(any_type(), chance(80) ? 0 : 2));

@@ -14,7 +14,7 @@ namespace gpuscan::host {
 // 2048 rows: the vectors of an ordinary expression stay in the L1 and L2 caches (Boncz et al., MonetDB/X100).
 constexpr uint32_t batch_rows = 2048;
 constexpr uint32_t batch_slack = 64;       // vector stores may write this many values too many
-constexpr uint32_t no_entry = 0xffffffffu; // of a join's table: the row has no partner (ir::JoinKind::Left)
+constexpr uint32_t no_entry = 0xffffffffu; // of a join's table: the row has no partner (ir::keeps_rows)
 
 // One value per row of a batch, or one for all of them.
 struct Vec {

@@ -44,7 +44,7 @@ std::vector<uint8_t> safe_nodes(const Program &p) {
 
 Context::Context(const Program &of)
     : program(of), canonical(canonical_nodes(of)), safe(safe_nodes(of)), lookups(of.lookups.size()),
-      tables(of.pipelines.size()) {
+      tables(of.pipelines.size()), met(of.joins.size()) {
     for (const Constant &c : of.constants)
         constants.push_back(static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(c.high)) << 64 | c.low));
 }

@@ -206,7 +206,7 @@ Vec Evaluator::column(const Expr &e, Slot &to, const Batch &batch) {
     const PayloadColumn &payload = context_.tables[join.build]->payload(e.b);
     const uint32_t *entries = batch.entries[e.a - 1];
     void *out = buffer(to.values, width);
-    if (join.kind == JoinKind::Left)
+    if (keeps_rows(join.kind))
         return outer_payload(payload, entries, batch.n, to);
     k_.gather_narrow(width, payload.stored, batch.n, payload.values.data(), payload.low, entries, out);
     if (payload.nulls.empty())

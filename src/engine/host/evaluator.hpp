@@ -28,6 +28,7 @@ struct Context {
     std::vector<int128> constants;                  // their bits, aligned for vector loads
     std::vector<LookupRef> lookups;                 // nullptr: not set
     std::vector<std::shared_ptr<JoinTable>> tables; // by pipeline; nullptr: not finished
+    std::vector<uint8_t *> met; // by join, by entry: it was a row's partner; nullptr: nobody will ask
 };
 
 class Evaluator {

@@ -40,6 +40,8 @@ class Stopwatch {
 
 HostExecution::HostExecution(const Work &work, const Program &program)
     : work_(work), context_(program), builds_(program.pipelines.size()) {
+    for (size_t i = 0; i < program.joins.size(); ++i)
+        met_.emplace_back(work.memory);
     stats_.joins.resize(program.pipelines.size() - 1);
 }
 
@@ -66,12 +68,66 @@ void HostExecution::check_chunks(Index pipeline, const std::vector<ChunkView> &c
             throw DeviceError("join table not finished");
 }
 
+// Room for which entries were partners, from the first run on.
+void HostExecution::note_partners_of(Index pipeline) {
+    const Program &p = context_.program;
+    const Range joins = p.pipelines[pipeline].joins;
+    for (Index j = joins.first; j < joins.first + joins.count; ++j) {
+        if (!keeps_table(p.joins[j].kind) || context_.met[j] != nullptr)
+            continue;
+        met_[j].resize(std::max<size_t>(context_.tables[p.joins[j].build]->rows(), 1), uint8_t(0));
+        context_.met[j] = met_[j].data();
+    }
+}
+
+std::vector<uint64_t> HostExecution::unmet(Index join) {
+    const size_t rows = context_.tables[context_.program.joins.at(join).build]->rows();
+    std::vector<uint64_t> bits((rows + 63) / 64, 0);
+    const uint8_t *met = context_.met[join];
+    work_.pieces(rows, piece_rows, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i)
+            bits[i / 64] |= uint64_t(met == nullptr || met[i] == 0) << (i % 64);
+    });
+    return bits;
+}
+
+ChunkView HostExecution::table_rows(Index pipeline, std::shared_ptr<void> &memory) {
+    const std::shared_ptr<JoinTable> table = context_.tables.at(pipeline);
+    auto copies = std::make_shared<std::vector<WorkArray<uint8_t>>>();
+    ChunkView chunk;
+    chunk.nrows = static_cast<uint32_t>(table->rows());
+    for (Index c = 0; c < table->payload_columns(); ++c) {
+        const PayloadColumn &from = table->payload(c);
+        const size_t width = type_width(from.type);
+        copies->emplace_back(work_.memory);
+        WorkArray<uint8_t> &to = copies->back();
+        to.resize((table->rows() + batch_slack) * width);
+        work_.pieces(table->rows(), piece_rows, [&](size_t begin, size_t end) {
+            std::vector<uint8_t> values((piece_rows + batch_slack) * width); // stores may write too many
+            kernels().gather_narrow(width, from.stored, static_cast<uint32_t>(end - begin),
+                                    from.values.data() + begin * from.stored, from.low, nullptr, values.data());
+            std::copy_n(values.data(), (end - begin) * width, to.data() + begin * width);
+        });
+        ColumnView view;
+        view.type = from.type;
+        view.values = to.data();
+        view.nulls = from.nulls.empty() ? nullptr : from.nulls.data();
+        view.has_range = from.has_range;
+        view.min = from.min;
+        view.max = from.max;
+        chunk.columns.push_back(view);
+    }
+    memory = copies;
+    return chunk;
+}
+
 // Runs a pipeline with one runner per worker; `sink(worker)` makes its sink. Answers the rows that reached the sink.
 // No morsel begins once *enough is true.
 template <class MakeSink>
 uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,
                             const std::atomic<bool> *enough) {
     check_chunks(pipeline, chunks);
+    note_partners_of(pipeline);
     Stopwatch watch(stats_.kernel_us);
     std::vector<Morsel> morsels;
     for (const ChunkView &chunk : chunks)
@@ -174,7 +230,10 @@ void HostExecution::finish_build(Index pipeline) {
     if (parts.empty()) // no rows: columns of the right types all the same
         parts.push_back(make_rows(p, p.pipelines[pipeline], work_.memory));
     auto table = std::make_shared<JoinTable>();
-    table->build(work_, parts, is_set_of_keys(p, pipeline));
+    table->build(work_, parts,
+                 is_set_of_keys(p, pipeline)  ? JoinTable::Use::KeysOnly
+                 : are_rows_kept(p, pipeline) ? JoinTable::Use::Rows
+                                              : JoinTable::Use::Partners);
     std::vector<BuildRows>().swap(parts);
     stats_.joins[pipeline] = table->describe();
     context_.tables[pipeline] = std::move(table);

@@ -18,9 +18,12 @@ class HostExecution : public Execution {
     BuiltTableRef finished_build(ir::Index pipeline) override;
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
     RowTable run_rows(const std::vector<ChunkView> &chunks) override;
+    std::vector<uint64_t> unmet(ir::Index join) override;
+    ChunkView table_rows(ir::Index pipeline, std::shared_ptr<void> &memory) override;
     ExecutionStats stats() const override { return stats_; }
 
   private:
+    void note_partners_of(ir::Index pipeline);
     void check_chunks(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
     template <class MakeSink>
     uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,
@@ -29,6 +32,7 @@ class HostExecution : public Execution {
     const Work work_;
     Context context_;
     std::vector<std::vector<BuildRows>> builds_; // by pipeline: rows collected so far, per thread
+    std::vector<WorkArray<uint8_t>> met_;        // by join: see Context
     ExecutionStats stats_;
 };
 

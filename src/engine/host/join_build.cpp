@@ -40,7 +40,7 @@ template <class T> bool swap(T &to, T &expected, T value) {
 
 class JoinTable::Builder {
   public:
-    Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts, bool keys_only);
+    Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts, Use use);
     void build();
 
   private:
@@ -85,20 +85,21 @@ class JoinTable::Builder {
     JoinTable &t_;
     const Work &work_;
     std::vector<BuildRows> &parts_;
-    const bool keys_only_;
+    const bool keys_only_, rows_wanted_;
     std::vector<Piece> pieces_;
     size_t n_ = 0;
     WorkArray<uint64_t> numbers_; // of each row's key; Wide: its words, word by word
     WorkArray<uint32_t> place_;   // of each row among the entries; empty: rows are entries. Before that, its slot
 };
 
-void JoinTable::build(const Work &work, std::vector<BuildRows> &parts, bool keys_only) {
+void JoinTable::build(const Work &work, std::vector<BuildRows> &parts, Use use) {
     *this = JoinTable();
-    Builder(*this, work, parts, keys_only).build();
+    Builder(*this, work, parts, use).build();
 }
 
-JoinTable::Builder::Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts, bool keys_only)
-    : t_(table), work_(work), parts_(parts), keys_only_(keys_only), numbers_(work.memory), place_(work.memory) {
+JoinTable::Builder::Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts, Use use)
+    : t_(table), work_(work), parts_(parts), keys_only_(use == Use::KeysOnly), rows_wanted_(use == Use::Rows),
+      numbers_(work.memory), place_(work.memory) {
     for (BuildRows &part : parts) {
         for (size_t begin = 0; begin < part.n; begin += piece_rows)
             pieces_.push_back({&part, begin, std::min(piece_rows, part.n - begin), n_ + begin});
@@ -185,7 +186,7 @@ void JoinTable::Builder::build_by_number(uint64_t domain) {
     const bool small = domain <= max_dense_domain;
     if (keys_only_ && domain <= max_bits && domain <= bits_per_key * n_ + free_places && build_bitmap(domain))
         return;
-    if (small && domain <= places_per_row * n_ + free_places && build_bitmap(domain))
+    if (small && !rows_wanted_ && domain <= places_per_row * n_ + free_places && build_bitmap(domain))
         return;
     if (small && domain <= offsets_per_row * n_ + free_offsets)
         build_dense(domain);

@@ -58,14 +58,21 @@ struct ProbeScratch {
 
 class JoinTable : public BuiltTable {
   public:
-    // Makes the table of the rows of all parts, which is used up. `keys_only`: nobody asks for more than which keys there
-    // are, so a key stands for all of its rows and there is no payload.
-    void build(const Work &work, std::vector<BuildRows> &parts, bool keys_only);
+    // What is asked of the table beside partners of rows.
+    enum class Use {
+        Partners,
+        KeysOnly, // nothing more than which keys there are: a key stands for all of its rows, and there is no payload
+        Rows,     // its rows: every entry is one
+    };
+
+    // Makes the table of the rows of all parts, which is used up.
+    void build(const Work &work, std::vector<BuildRows> &parts, Use use);
 
     size_t bytes() const override;
     ColumnStats key_bounds(ir::Index key) const override;
     bool unique() const { return unique_; }
     size_t rows() const { return rows_; }
+    size_t payload_columns() const { return payload_.size(); }
     std::string describe() const;
     const PayloadColumn &payload(ir::Index column) const { return payload_[column]; }
 

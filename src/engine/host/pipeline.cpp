@@ -165,26 +165,43 @@ void PipelineRunner::probe(size_t at) {
         hand_on_matches(at, table, matched);
         return;
     }
-    uint8_t *met = step.met.get();
+    uint8_t *met = step.met.get(), *met_entries = context_.met[pipeline_.joins.first + at];
     std::fill_n(met, n, 0);
     if (join.filters.count == 0) {
         for (uint32_t i = 0; i < matched; ++i)
             met[step.positions[i]] = 1;
-        if (join.kind == JoinKind::Left)
+        if (met_entries != nullptr)
+            note_partners(at, table, matched, met_entries);
+        if (delivers_payload(join.kind))
             hand_on_matches(at, table, matched);
     } else {
         each_pair(at, table, matched, [&](const uint32_t *positions, const uint32_t *entries, uint32_t pairs) {
             pairs = filter_pairs(at, join, positions, entries, pairs);
-            for (uint32_t i = 0; i < pairs; ++i)
+            for (uint32_t i = 0; i < pairs; ++i) {
                 met[step.pair_positions[i]] = 1;
-            if (join.kind == JoinKind::Left && pairs > 0)
+                if (met_entries != nullptr)
+                    __atomic_store_n(&met_entries[step.pair_entries[i]], 1, __ATOMIC_RELAXED);
+            }
+            if (delivers_payload(join.kind) && pairs > 0)
                 hand_on(at, step.pair_positions.get(), step.pair_entries.get(), pairs);
         });
     }
-    if (join.kind == JoinKind::Left)
+    if (keeps_rows(join.kind))
         hand_on_without_partner(at);
-    else
+    else if (!delivers_payload(join.kind))
         hand_on_chosen(at, join.kind == JoinKind::Semi);
+}
+
+// Threads write the same byte, if they do, with the same value.
+void PipelineRunner::note_partners(size_t at, const JoinTable &table, uint32_t matched, uint8_t *met) {
+    const Step &step = steps_[at];
+    for (uint32_t i = 0; i < matched; ++i) {
+        const uint32_t first = step.entries[i], count = table.unique() ? 1 : step.counts[i];
+        if (__atomic_load_n(&met[first + count - 1], __ATOMIC_RELAXED) != 0)
+            continue; // then so are the others: all of a key's entries are noted, the last one last
+        for (uint32_t entry = first; entry < first + count; ++entry)
+            __atomic_store_n(&met[entry], 1, __ATOMIC_RELAXED);
+    }
 }
 
 void PipelineRunner::hand_on_matches(size_t at, const JoinTable &table, uint32_t matched) {

@@ -3,7 +3,7 @@
 // After every filter the batch holds only the rows that passed; after every probe only those that met a partner, with
 // the partner's entry. A row with several partners is repeated; where that would overflow the batch, the steps behind
 // the probe run several times. Of a semi or anti join only the rows that have, or have not, a partner are kept; of a left
-// join a row without a partner goes on with no_entry. Where such a join has filters of its own, pairs of a row and an
+// join a row without a partner goes on with no_entry; the entries of a right or full join that are partners are noted. Where such a join has filters of its own, pairs of a row and an
 // entry are made like the rows of an inner join, and what is left of them after the filters are the row's partners. A filter that most rows pass does not shrink the batch by itself: its result is kept and
 // combined with that of the next, which reads whole columns instead of gathering the rows that are left. Entries
 // of a table are carried along only as far as somebody reads its payload.
@@ -59,6 +59,7 @@ class PipelineRunner {
     uint32_t filter_pairs(size_t step, const ir::Join &join, const uint32_t *positions, const uint32_t *entries,
                           uint32_t n);
     void hand_on(size_t step, const uint32_t *positions, const uint32_t *entries, uint32_t n);
+    void note_partners(size_t step, const JoinTable &table, uint32_t matched, uint8_t *met);
     void check_cancel() const;
 
     const Context &context_;

@@ -9,6 +9,7 @@
 #include "engine/row_sort.hpp"
 #include "engine/server/column_message.hpp"
 #include "engine/server/group_page.hpp"
+#include "engine/unmet.hpp"
 
 namespace gpuscan {
 
@@ -94,7 +95,7 @@ void Session::reset() {
     pipeline_ = 0;
     any_pass_ = false;
     fetched_ = 0;
-    counted_ = ExecutionStats();
+    counted_ = rest_stats_ = ExecutionStats();
     chunks_skipped_ = rows_skipped_ = groups_dropped_ = 0;
     device_.reset();
 }
@@ -464,7 +465,11 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     pipeline_ += request.last != 0;
     first_pass_ = request.last != 0;
 
-    const ExecutionStats stats = execution_->stats();
+    ExecutionStats stats = execution_->stats();
+    stats.rows_in += rest_stats_.rows_in;
+    stats.kernel_us += rest_stats_.kernel_us;
+    stats.compile_us += rest_stats_.compile_us;
+    stats.link_bytes += rest_stats_.link_bytes;
     count(stats);
     RunReply reply = {};
     reply.rows_in = stats.rows_in;
@@ -599,6 +604,11 @@ void Session::collect_rows(const PassInput &input) {
     if (input.chunks.empty() || (limit != 0 && rows_.nrows >= limit))
         return;
     RowTable pass = with_room([&] { return execution_->run_rows(input.chunks); });
+    add_rows(std::move(pass));
+}
+
+void Session::add_rows(RowTable &&pass) {
+    const uint64_t limit = program_.main().limit;
     for (RowBlock &block : pass.blocks) {
         if (limit != 0)
             block.nrows = std::min<size_t>(block.nrows, limit - rows_.nrows);
@@ -606,16 +616,50 @@ void Session::collect_rows(const PassInput &input) {
     }
 }
 
+// When the main pipeline has seen all of its rows: those of right and full joins' tables that were no row's partner.
+void Session::run_rest() {
+    auto prepare = [this](const Program &program) {
+        std::unique_ptr<Execution> execution = device_->device->prepare(program, cancel_);
+        for (ir::Index i = 0; i < lookups_.size(); ++i)
+            if (lookups_[i].table)
+                execution->set_lookup(i, lookups_[i].table);
+        return execution;
+    };
+    auto wants_more = [this] {
+        const uint64_t limit = program_.main().limit;
+        return !delivers_rows() || limit == 0 || rows_.nrows < limit;
+    };
+    if (!wants_more())
+        return;
+    run_unmet(program_, *execution_, prepare, [&](Execution &execution, const std::vector<ChunkView> &chunks) {
+        if (delivers_rows())
+            add_rows(with_room([&] { return execution.run_rows(chunks); }));
+        else
+            merger_->add(with_room([&] { return execution.run_aggregate(chunks); }));
+        const ExecutionStats stats = execution.stats();
+        rest_stats_.rows_in += stats.rows_in;
+        rest_stats_.kernel_us += stats.kernel_us;
+        rest_stats_.compile_us += stats.compile_us;
+        rest_stats_.link_bytes += stats.link_bytes;
+        return wants_more();
+    });
+}
+
 void Session::run_main(PassInput &input, bool last) {
     skip(pipeline_, input);
+    const bool rest = has_unmet(program_);
     if (delivers_rows()) {
-        with_results([&] { collect_rows(input); });
-        if (last)
-            with_results([&] { order_rows(); });
+        with_results([&] {
+            collect_rows(input);
+            if (last && rest)
+                run_rest();
+            if (last)
+                order_rows();
+        });
         return;
     }
     // Without any row there is still the one group of a query without GROUP BY.
-    const bool only = last && !any_pass_ && program_.main().sets.count == 0;
+    const bool only = last && !any_pass_ && program_.main().sets.count == 0 && !rest;
     if (!input.chunks.empty() || (last && !any_pass_)) {
         any_pass_ = true;
         // Groups of an only pass are merged with nothing, nor grouped again: where they are many, the device may keep them
@@ -626,6 +670,8 @@ void Session::run_main(PassInput &input, bool last) {
     }
     if (!last)
         return;
+    if (rest)
+        run_rest();
     groups_ = merger_->finish();
     if (program_.main().sets.count > 0)
         groups_ = regroup(program_, groups_, device_->device->work_memory(), cancel_);

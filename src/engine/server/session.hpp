@@ -105,6 +105,8 @@ class Session {
     void sift_groups();
     void collect_rows(const PassInput &input);
     void order_rows();
+    void add_rows(RowTable &&pass);
+    void run_rest();
     template <class Run> auto with_room(Run run) -> decltype(run());
     template <class Work> void with_results(Work work);
     // Columns of the rows that are delivered; those behind them are there for the order.
@@ -137,8 +139,9 @@ class Session {
     bool any_pass_ = false; // of the main pipeline
     GroupTable groups_;
     RowTable rows_;
-    size_t fetched_ = 0;     // groups, or rows of the first block
-    ExecutionStats counted_; // what the counters already have
+    size_t fetched_ = 0;        // groups, or rows of the first block
+    ExecutionStats rest_stats_; // of the executions that ran over unmet rows
+    ExecutionStats counted_;    // what the counters already have
     uint64_t chunks_skipped_ = 0, rows_skipped_ = 0;
     uint64_t groups_dropped_ = 0;
 };
