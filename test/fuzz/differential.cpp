@@ -747,7 +747,14 @@ string join_condition(const Source &a, const Source &b) {
     left.sources.push_back(a);
     right.sources.push_back(b);
     Generator l{left}, r{right};
-    switch (roll(9)) {
+    switch (roll(10)) {
+    case 9: {
+        const vector<Type> floats{Float4, Float8};
+        vector<string> x = l.columns(pick(floats)), y = r.columns(pick(floats));
+        if (!x.empty() && !y.empty())
+            return pick(x) + " = " + pick(y) + " AND " + a.alias + ".k = " + b.alias + ".k";
+        break;
+    }
     case 8: {
         string x = chance(50) ? l.text_column() : l.text_value(1), y = chance(50) ? r.text_column() : r.text_value(1);
         return "(" + x + ")::text COLLATE \"C\" = (" + y + ")::text COLLATE \"C\"" +
@@ -791,15 +798,36 @@ string condition_over(const vector<Source> &sources) {
     }
 }
 
-// Rows that have, or have not, a partner in another table.
+// No equality at all, over a source that is small.
+string pair_condition(const Source &a, const Source &b) {
+    switch (roll(4)) {
+    case 0:
+        return "true";
+    case 1:
+        return a.alias + ".k BETWEEN " + b.alias + ".k - 2 AND " + b.alias + ".k + 1";
+    case 2:
+        return a.alias + ".k " + pick({"<", "<=", ">", "<>"}) + " " + b.alias + ".k * 3";
+    default:
+        return condition_over({a, b});
+    }
+}
+
+// Rows that have, or have not, a partner in another table, or in several that are joined.
 string partner_exists(const Source &source) {
     static int number_of_partners = 0;
     const Table &table = chance(50) ? pick(tables) : tables[2];
     const Source partner = table_source(table, "e" + number(number_of_partners++));
-    string where = join_condition(source, partner);
+    string where = join_condition(source, partner), from = " FROM " + table.name + " " + partner.alias;
     if (chance(40))
         where += " AND " + condition_over({source, partner});
-    const string from = " FROM " + table.name + " " + partner.alias + " WHERE ";
+    if (chance(30)) {
+        const Source other = table_source(tables[2], "e" + number(number_of_partners++));
+        from += (chance(70) ? " JOIN " : " LEFT JOIN ") + tables[2].name + " " + other.alias + " ON " +
+                join_condition(partner, other);
+        if (chance(50))
+            where += " AND " + condition_over({chance(50) ? source : partner, other});
+    }
+    from += " WHERE ";
     if (chance(25))
         return source.alias + ".k" + (chance(85) ? " IN" : " NOT IN") + " (SELECT " + partner.alias + ".k" + from +
                condition_over({partner, partner}) + ")";
@@ -820,16 +848,26 @@ string from_where(Scope &scope) {
         if (i == 0) {
             from = item;
         } else {
-            string on = join_condition(pick(scope.sources), source);
-            const bool inner = chance(65);
+            const vector<Source> before = scope.sources;
+            if (chance(20)) { // the side is a join itself
+                Source other;
+                const string more = from_item(source.alias + "j", &other, true);
+                item = "(" + item + pick({" JOIN ", " JOIN ", " LEFT JOIN ", " FULL JOIN "}) + more + " ON " +
+                       join_condition(source, other) + ")";
+                if (chance(50))
+                    std::swap(source, other);
+                scope.sources.push_back(other);
+            }
+            const bool pairs = i > 1 && chance(12), inner = chance(60);
+            string on = pairs ? pair_condition(pick(before), source) : join_condition(pick(before), source);
             if (inner && chance(50)) {
                 from = from + " CROSS JOIN " + item; // a comma would hide earlier relations from the ON of later ones
                 where += (where.empty() ? "" : " AND ") + on;
             } else {
-                const string kind = inner        ? " JOIN "
-                                    : chance(75) ? " LEFT JOIN "
-                                    : chance(80) ? " RIGHT JOIN "
-                                                 : " FULL JOIN ";
+                const string kind = inner                 ? " JOIN "
+                                    : chance(55)          ? " LEFT JOIN "
+                                    : chance(50) || pairs ? " RIGHT JOIN "
+                                                          : " FULL JOIN ";
                 if (kind != " FULL JOIN " && chance(40))
                     on += " AND " + condition_over({pick(scope.sources), source});
                 from = from + kind + item + " ON " + on;

@@ -96,11 +96,9 @@ BEGIN
     RETURN CASE WHEN plan LIKE '%GpuScan%' THEN 'offloaded' ELSE 'not offloaded' END;
 END $$;
 \set VERBOSITY terse
-SELECT refusal('SELECT count(*) FROM fact LEFT JOIN (dim JOIN fact f USING (k)) ON fact.a = dim.grp');
-SELECT refusal('SELECT count(*) FROM fact FULL JOIN dim USING (k)');
-SELECT refusal('SELECT count(*) FROM fact WHERE EXISTS (SELECT FROM dim JOIN fact f USING (k) WHERE dim.grp = fact.a)');
-SELECT refusal('SELECT count(*) FROM fact, dim');
-SELECT refusal('SELECT count(*) FROM fact JOIN dim ON fact.y = dim.k');
+SELECT refusal('SELECT count(*) FROM fact LEFT JOIN (dim FULL JOIN fact f USING (k)) ON fact.a = coalesce(dim.grp, f.a)');
+SELECT refusal('SELECT count(*) FROM fact LEFT JOIN LATERAL (SELECT dim.grp + fact.a AS z FROM dim LIMIT 1) q ON true');
+SELECT refusal('SELECT count(*) FROM fact WHERE EXISTS (SELECT FROM dim WHERE dim.k = fact.k AND 10 / dim.grp > 1)');
 SELECT refusal('SELECT count(DISTINCT a), sum(DISTINCT n), max(DISTINCT s) FROM fact');
 SELECT refusal('SELECT variance(DISTINCT a) FROM fact');
 SELECT refusal('SELECT stddev(x) FROM fact');

@@ -3,7 +3,8 @@
 //   fragment = setup
 //            + sum over sources (pages read + rows * (columns * column_ns + conjuncts * conjunct_ns))
 //            + sum over builds  (rows * build_ns)
-//            + sum over joins   (rows that reach it * probe_ns(entries))
+//            + sum over joins   (rows that reach it * probe_ns(entries); without a key rows * entries * pair_ns;
+//                                right and full ones source_setup_ns + entries * unmet_ns)
 //            + rows that survive * (group_ns + aggregates * aggregate_ns) + groups * emit_ns
 //            + groups of DISTINCT values * regroup_ns
 //         or + rows that survive * (columns * column_ns + bytes * byte_ns) + dictionary entries * entry_ns
@@ -42,14 +43,14 @@ namespace gpuscan {
 constexpr double ns_per_unit = 4000;
 
 struct Rates {
-    double column_ns, conjunct_ns, build_ns, probe_ns, probe_miss_ns, group_ns, aggregate_ns, decode_page_ns;
+    double column_ns, conjunct_ns, build_ns, probe_ns, probe_miss_ns, pair_ns, group_ns, aggregate_ns, decode_page_ns;
     double setup_ns;
 };
 
 // Set-up: GROUP BY over 2,000 and 2,557 cached rows takes 0.8 to 1.1 ms in all on the host device (busy machine), SSB
 // Q1.1 over 12 M rows 1.1 ms on the H200.
-constexpr Rates host_rates = {0.5, 1.0, 15, 2.0, 6.0, 4.0, 1.5, 12000, 500000};
-constexpr Rates gpu_rates = {0.0005, 0.0005, 0.2, 0.002, 0.02, 0.005, 0.002, 160, 800000};
+constexpr Rates host_rates = {0.5, 1.0, 15, 2.0, 6.0, 4.0, 4.0, 1.5, 12000, 500000};
+constexpr Rates gpu_rates = {0.0005, 0.0005, 0.2, 0.002, 0.02, 0.002, 0.005, 0.002, 160, 800000};
 
 // 38,217 pages of 157 rows on the H200: 82 ms if all-visible, 115 ms if not, 204 ms out of local buffers.
 constexpr double by_row_page_ns = 5000; // backend: lock, check each tuple's visibility, hand over
@@ -72,6 +73,7 @@ constexpr double compare_ns = 5;          // a core: two rows by their sort keys
 constexpr double gather_ns = 5;           // ... a value of a row that goes to its place
 constexpr double most_sort_threads = 32;  // engine/row_sort.cpp
 constexpr double source_setup_ns = 50000;
+constexpr double unmet_ns = 2;             // an entry's mark is asked for
 constexpr double lookup_setup_ns = 100000; // kept with the dictionary, so mostly paid once
 
 // Pages are decoded once and then cached; a relation that fits is taken to be queried often enough that one scan pays
@@ -143,6 +145,12 @@ Cost device_build_cost(double rows) { return units(rows * rates().build_ns); }
 Cost device_probe_cost(double rows, double entries) {
     const Rates &r = rates();
     return units(rows * (entries < 100000 ? r.probe_ns : r.probe_miss_ns) / threads());
+}
+
+Cost device_pairs_cost(double rows, double entries) { return units(rows * entries * rates().pair_ns / threads()); }
+
+Cost device_unmet_cost(double entries) {
+    return units(rates().setup_ns / 2 + entries * (unmet_ns + rates().column_ns / threads()));
 }
 
 Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates) {

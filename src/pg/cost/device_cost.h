@@ -20,6 +20,12 @@ struct SourceWork {
 Cost device_source_cost(const SourceWork *work);
 Cost device_build_cost(double rows);                 // rows put into a hash table
 Cost device_probe_cost(double rows, double entries); // rows looked up in a table of so many entries
+
+// Every row is looked at with every entry.
+Cost device_pairs_cost(double rows, double entries);
+
+// The second pass of a right or full join, over the entries that were no row's partner.
+Cost device_unmet_cost(double entries);
 Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates);
 Cost device_regroup_cost(double groups); // groups that are grouped once more
 

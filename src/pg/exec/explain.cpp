@@ -137,6 +137,10 @@ const char *join_name(ir::JoinKind kind) {
         return "Semi";
     case ir::JoinKind::Anti:
         return "Anti";
+    case ir::JoinKind::Right:
+        return "Right";
+    case ir::JoinKind::Full:
+        return "Full";
     default:
         return "Inner";
     }
@@ -156,6 +160,8 @@ void show_join(const Explainer *explainer, int index) {
         char *label = psprintf("Join %d", index + 1);
         if (join->kind != ir::JoinKind::Inner)
             label = psprintf("%s %s", join_name(join->kind), label);
+        if (join->into > 0)
+            label = psprintf("%s for Join %d", label, join->into);
         ExplainPropertyText(label, text_of_source(explainer, join->source), explainer->es);
         show_optional(explainer, psprintf("%s Cond", label), condition);
         show_optional(explainer, psprintf("%s Build Filter", label), build_filter);
@@ -167,6 +173,8 @@ void show_join(const Explainer *explainer, int index) {
     }
     open_step(explainer, "Join", join->source);
     ExplainPropertyText("Join Type", join_name(join->kind), explainer->es);
+    if (join->into > 0)
+        ExplainPropertyInteger("For Join", nullptr, join->into, explainer->es);
     show_optional(explainer, "Join Cond", condition);
     show_optional(explainer, "Build Filter", build_filter);
     show_optional(explainer, "Partner Filter", partner_filter);

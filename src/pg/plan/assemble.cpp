@@ -1,11 +1,11 @@
 // Blueprint -> program. Puts translated expressions into pipelines and writes the engine's wire format.
 //
 // Order of the program: the pipelines that build hash tables, source 1 first, then the main one. Source numbers in the
-// program are those of the Blueprint; the main source is 0, and source i is probed in step i of the main pipeline, so
-// "Column{i, k}" is the k-th payload column of source i.
+// program are those of the Blueprint; the main source is 0. The table of source i is probed by the pipeline of the source
+// that it is joined into, the main one or that of a later source, in the step that its number among those gives it.
 //
-// The main pipeline is translated before the build sides are written down, because its translation decides which columns
-// they must carry as payload.
+// All is translated before the build sides are written down, because that decides which columns they must carry as
+// payload; columns of what was joined into a table are first in the payload of their own.
 #include "pg/pg.h"
 
 #include <algorithm>
@@ -24,6 +24,7 @@ struct Assembly {
     Array<ir::Index> *build_keys;   // per source
     Array<ir::Index> *probe_keys;   // per source
     Array<ir::Index> *filters;      // per source: of its join, where that is not an inner one
+    bool *nullable_keys;            // per source: a build key may be NULL
     Array<ir::Index> row_columns;
     int delivered;          // of them: the others are there for the order
     AggregateStates states; // and the group keys, which come first
@@ -64,6 +65,7 @@ static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
     a->build_keys = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
     a->probe_keys = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
     a->filters = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
+    a->nullable_keys = static_cast<bool *>(palloc0(sizeof(bool) * n));
     for (int i = 0; i < blueprint->nsources; ++i) {
         const BlueprintSource *from = &blueprint->sources[i];
         TranslatedSource *to = &a->t.sources[i];
@@ -73,6 +75,9 @@ static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
         to->child_attnos = from->child_attnos;
         to->not_null = from->is_relation ? not_null_attributes(from) : nullptr;
         to->kind = i > 0 ? blueprint->joins[i - 1].kind : ir::JoinKind::Inner;
+        to->into = i > 0 ? blueprint->joins[i - 1].into : 0;
+        for (int k = 1; k <= i; ++k)
+            to->step += blueprint->joins[k - 1].into == to->into;
     }
 }
 
@@ -89,20 +94,56 @@ static bool add_conjuncts(Assembly *a, int pipeline, List *quals, int after) {
     return true;
 }
 
-static bool needs_only(Node *node, Index rti) {
+// Does the expression read columns of the table alone?
+static bool needs_only(const Assembly *a, Node *node, int table) {
     List *vars = pull_var_clause(node, PVC_RECURSE_PLACEHOLDERS);
     ListCell *cell;
-    foreach (cell, vars)
-        if (static_cast<Index>(static_cast<Var *>(lfirst(cell))->varno) != rti)
+    foreach (cell, vars) {
+        bool found = false;
+        for (int i = 1; i <= table && !found; ++i)
+            found = static_cast<Index>(static_cast<Var *>(lfirst(cell))->varno) == a->t.sources[i].rti &&
+                    table_of_source(&a->t, a->t.sources[table].into, i) == table;
+        if (!found)
             return false;
+    }
     return vars != NIL;
 }
 
-// One equality: the side over the new source is the build key, the other one the probe key, both of one type.
+// Floats of either width are compared as doubles, and equal ones have equal bits.
+static bool add_float_key(Assembly *a, int source, const Value &left, const Value &right) {
+    ir::Index probe, build;
+    if (!as_node(&a->t, left, Type::F64, 0, &probe) || !as_node(&a->t, right, Type::F64, 0, &build))
+        return false;
+    const ir::Index bits = static_cast<ir::Index>(ir::Function::FloatBits);
+    a->nullable_keys[source] = a->nullable_keys[source] || right.nullable;
+    append(&a->probe_keys[source], add_expr(&a->t, ir::Op::Call, Type::I64, probe, ir::none, bits));
+    append(&a->build_keys[source], add_expr(&a->t, ir::Op::Call, Type::I64, build, ir::none, bits));
+    return true;
+}
+
+// A table has no rows with a NULL key, but a join that keeps its rows wants them, too: there NULL becomes some value, and
+// one key more says so. No row that probes has that key.
+static void admit_null_keys(Assembly *a, int source) {
+    Array<ir::Index> *keys = &a->build_keys[source];
+    if (!a->nullable_keys[source] || keys->count == 0)
+        return;
+    ir::Index any = ir::none;
+    for (int i = 0; i < keys->count; ++i) {
+        const ir::Index key = (*keys)[i];
+        const Type type = a->t.exprs[static_cast<int>(key)].type;
+        const ir::Index null = add_expr(&a->t, ir::Op::IsNull, Type::Bool, key);
+        any = any == ir::none ? null : add_expr(&a->t, ir::Op::Or, Type::Bool, any, null);
+        (*keys)[i] = add_expr(&a->t, ir::Op::Coalesce, type, key, add_constant(&a->t, type, 0, false));
+    }
+    append(keys, any);
+    append(&a->probe_keys[source], add_constant(&a->t, Type::Bool, 0, false));
+}
+
+// One equality: the side over the table's sources is the build key, the other one the probe key, both of one type.
 static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
-    Index rti = a->blueprint->sources[source].rti;
+    const int into = a->t.sources[source].into;
     Expr *probe = static_cast<Expr *>(linitial(clause->args)), *build = static_cast<Expr *>(lsecond(clause->args));
-    if (!needs_only(reinterpret_cast<Node *>(build), rti))
+    if (!needs_only(a, reinterpret_cast<Node *>(build), source))
         std::swap(probe, build);
     Oid funcid = OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno);
     if (!is_hashable_equality(funcid))
@@ -113,12 +154,14 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
         return refuse("a join under a nondeterministic collation");
 
     Value left, right;
-    a->t.pipeline = 0;
+    a->t.pipeline = into;
     if (!translate(&a->t, probe, &left))
         return false;
     a->t.pipeline = source;
     if (!translate(&a->t, build, &right))
         return false;
+    if (is_float_kind(left.kind) && is_float_kind(right.kind))
+        return add_float_key(a, source, left, right);
     if (left.kind != right.kind && !(is_integer_kind(left.kind) && is_integer_kind(right.kind)))
         return refuse("a join of different types");
     int32 scale = std::max(left.scale, right.scale);
@@ -128,12 +171,13 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
         type = numeric_type(digits);
     }
     ir::Index probe_node, build_node;
+    a->nullable_keys[source] = a->nullable_keys[source] || right.nullable;
     if (left.kind == SqlKind::Opaque)
         return refuse("a join by values that are only handed through");
     if (is_coded_kind(left.kind)) { // equal texts have equal codes in one space
         int space = new_space(&a->t);
         bool is_bpchar = left.kind == SqlKind::Bpchar;
-        a->t.pipeline = 0;
+        a->t.pipeline = into;
         if (!as_space_node(&a->t, left, space, is_bpchar, &probe_node))
             return false;
         a->t.pipeline = source;
@@ -143,8 +187,6 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
         append(&a->build_keys[source], build_node);
         return true;
     }
-    if (type != Type::Bool && type != Type::I16 && type != Type::I32 && type != Type::I64 && left.kind != SqlKind::Uuid)
-        return refuse("a join by values that are not integers of up to 64 bits");
     if (!as_node(&a->t, left, type, scale, &probe_node) || !as_node(&a->t, right, type, scale, &build_node))
         return false;
     append(&a->probe_keys[source], probe_node);
@@ -154,7 +196,7 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
 
 // What makes a row of the build side a partner, beside the keys.
 static bool add_partner_filters(Assembly *a, int source, List *filters) {
-    a->t.pipeline = 0;
+    a->t.pipeline = a->t.sources[source].into;
     ListCell *cell;
     foreach (cell, filters) {
         ir::Index node;
@@ -168,26 +210,43 @@ static bool add_partner_filters(Assembly *a, int source, List *filters) {
     return true;
 }
 
+static bool add_rows(Assembly *a, int source);
+
 static bool add_join(Assembly *a, int source) {
     const BlueprintJoin *join = &a->blueprint->joins[source - 1];
+    const int into = join->into, step = a->t.sources[source].step;
+    const bool keeps_table = ir::keeps_table(join->kind);
+    const int most_keys = ir::max_join_keys - (keeps_table ? 1 : 0);
     List *filters = NIL;
     ListCell *cell;
     foreach (cell, join->clauses) {
-        if (a->probe_keys[source].count == ir::max_join_keys)
+        if (a->probe_keys[source].count == most_keys)
             filters = lappend(filters, lfirst(cell));
         else if (!add_join_key(a, source, static_cast<OpExpr *>(lfirst(cell))))
             return false;
     }
-    if (!add_conjuncts(a, source, a->blueprint->sources[source].quals, 0))
+    if (!add_rows(a, source))
         return false;
+    if (keeps_table)
+        admit_null_keys(a, source);
     if (join->kind == ir::JoinKind::Inner) {
-        if (!add_conjuncts(a, 0, filters, source))
+        if (!add_conjuncts(a, into, filters, step))
             return false;
     } else if (!add_partner_filters(a, source, list_concat(filters, join->partner_filters))) {
         return false;
     }
     a->t.sources[source].joined = true;
-    return add_conjuncts(a, 0, join->filters, source);
+    return add_conjuncts(a, into, join->filters, step);
+}
+
+// The rows of a source, with all that is joined to them.
+static bool add_rows(Assembly *a, int source) {
+    if (!add_conjuncts(a, source, a->blueprint->sources[source].quals, 0))
+        return false;
+    for (int i = 1; i < a->blueprint->nsources; ++i)
+        if (a->t.sources[i].into == source && !add_join(a, i))
+            return false;
+    return true;
 }
 
 // What a row delivers. A float's sign of zero, a numeric's display scale, a text's bytes are those of its column.
@@ -366,12 +425,7 @@ static bool translate_all(Assembly *a) {
     const Blueprint *b = a->blueprint;
     if (b->nsources > ir::max_joins + 1)
         return refuse("more than %d joins", ir::max_joins);
-    if (!add_conjuncts(a, 0, b->sources[0].quals, 0))
-        return false;
-    for (int i = 1; i < b->nsources; ++i)
-        if (!add_join(a, i))
-            return false;
-    if (!add_outputs(a))
+    if (!add_rows(a, 0) || !add_outputs(a))
         return false;
     if (!b->delivers_rows)
         add_wanted_groups(a);
@@ -405,16 +459,49 @@ static ir::Range add_pipeline_conjuncts(Writer *w, const Array<ir::Conjunct> &it
     return range;
 }
 
-static void write_build(Assembly *a, Writer *w, int source) {
-    TranslatedSource *s = &a->t.sources[source];
-    Array<ir::Index> payload{};
-    for (int i = 0; i < s->payload.count; ++i)
-        append(&payload, add_expr(&a->t, ir::Op::Column, s->columns[s->payload[i]].type, 0,
-                                  static_cast<ir::Index>(s->payload[i])));
+// What the tables carry, as expressions of the pipelines that build them. Those that probe come first: what they carry
+// decides what the tables must that they probe.
+static Array<ir::Index> *payload_expressions(Assembly *a) {
+    Array<ir::Index> *result =
+        static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * static_cast<Size>(a->t.nsources)));
+    for (int i = a->t.nsources - 1; i > 0; --i) {
+        for (int k = 0; k < a->t.sources[i].payload.count; ++k) {
+            const PayloadColumn from = a->t.sources[i].payload[k];
+            int step = 0, at = from.column;
+            if (from.source != i) {
+                const int table = table_of_source(&a->t, i, from.source);
+                step = a->t.sources[table].step;
+                at = payload_position(&a->t.sources[table], from.source, from.column);
+            }
+            append(&result[i], add_expr(&a->t, ir::Op::Column, a->t.sources[from.source].columns[from.column].type,
+                                        static_cast<ir::Index>(step), static_cast<ir::Index>(at)));
+        }
+    }
+    return result;
+}
+
+static ir::Range write_joins(Assembly *a, Writer *w, int source) {
+    ir::Range range{static_cast<ir::Index>(w->joins.count), 0};
+    for (int i = 1; i < a->t.nsources; ++i) {
+        if (a->t.sources[i].into != source)
+            continue;
+        ir::Join join{};
+        join.build = static_cast<ir::Index>(i - 1);
+        join.keys = add_list(w, a->probe_keys[i]);
+        join.kind = a->t.sources[i].kind;
+        join.filters = add_list(w, a->filters[i]);
+        append(&w->joins, join);
+        ++range.count;
+    }
+    return range;
+}
+
+static void write_build(Assembly *a, Writer *w, int source, const Array<ir::Index> &payload) {
     ir::Pipeline pipeline{};
     pipeline.source = static_cast<ir::Index>(source);
     pipeline.sink = ir::SinkKind::Build;
     pipeline.conjuncts = add_pipeline_conjuncts(w, a->conjuncts[source]);
+    pipeline.joins = write_joins(a, w, source);
     pipeline.keys = add_list(w, a->build_keys[source]);
     pipeline.payload = add_list(w, payload);
     append(&w->pipelines, pipeline);
@@ -426,16 +513,7 @@ static void write_main(Assembly *a, Writer *w) {
     pipeline.sink = a->blueprint->delivers_rows ? ir::SinkKind::Rows : ir::SinkKind::Aggregate;
     pipeline.limit = static_cast<uint64_t>(a->blueprint->limit);
     pipeline.conjuncts = add_pipeline_conjuncts(w, a->conjuncts[0]);
-    pipeline.joins.first = static_cast<ir::Index>(w->joins.count);
-    for (int i = 1; i < a->t.nsources; ++i) {
-        ir::Join join{};
-        join.build = static_cast<ir::Index>(i - 1);
-        join.keys = add_list(w, a->probe_keys[i]);
-        join.kind = a->t.sources[i].kind;
-        join.filters = add_list(w, a->filters[i]);
-        append(&w->joins, join);
-    }
-    pipeline.joins.count = static_cast<ir::Index>(w->joins.count) - pipeline.joins.first;
+    pipeline.joins = write_joins(a, w, 0);
     pipeline.keys = add_list(w, a->states.keys);
     pipeline.payload = add_list(w, a->row_columns);
     pipeline.aggregates.first = 0;
@@ -500,8 +578,9 @@ template <class T> static Size room(const Array<T> &array) {
 static void write_program(Assembly *a, Fragment *out) {
     Writer w{};
     write_sources(a, &w);
+    const Array<ir::Index> *payloads = payload_expressions(a);
     for (int i = 1; i < a->t.nsources; ++i)
-        write_build(a, &w, i);
+        write_build(a, &w, i, payloads[i]);
     write_main(a, &w);
 
     const Translation &t = a->t;
@@ -569,6 +648,7 @@ static void describe(Assembly *a, Fragment *out) {
     for (int i = 0; i < out->njoins; ++i) {
         out->joins[i].source = i + 1;
         out->joins[i].kind = b->joins[i].kind;
+        out->joins[i].into = b->joins[i].into;
         out->joins[i].clauses = b->joins[i].clauses;
         out->joins[i].partner_filters = b->joins[i].partner_filters;
         out->joins[i].filters = b->joins[i].filters;

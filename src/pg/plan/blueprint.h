@@ -23,11 +23,12 @@ struct BlueprintSource {
     double rows;        // after the quals
 };
 
-// Source i (from 1) is joined in step i - 1.
+// Join i - 1 probes the table that is built from source i (from 1) and from what has been joined to that before.
 struct BlueprintJoin {
     ir::JoinKind kind;
-    List *clauses;         // equalities between expressions of source i and of earlier sources
-    List *partner_filters; // not Inner: what else must hold of a row of source i for it to be a partner
+    int into;              // the source whose rows probe: 0 (the main one), or a later one, whose table is built then
+    List *clauses;         // equalities between expressions of the table's sources and of others
+    List *partner_filters; // not Inner: what else must hold of a row of the table for it to be a partner
     List *filters;         // what must hold of a row that comes out of the join
 };
 

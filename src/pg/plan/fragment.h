@@ -53,9 +53,10 @@ struct FragmentSource {
     double rows; // planner's estimate after the filters
 };
 
-// A join step of the main pipeline, for EXPLAIN; the engine's program says the same in IR.
+// A join, for EXPLAIN; the engine's program says the same in IR.
 struct FragmentJoin {
     int source; // the build side
+    int into;   // the source whose rows probe: 0, or a build side itself
     ir::JoinKind kind;
     List *clauses;         // EXPLAIN: the equi-join clauses
     List *partner_filters; // EXPLAIN: what else makes a row of the build side a partner (not Inner)
@@ -140,7 +141,7 @@ struct Fragment {
     FragmentSource *sources; // in the program's order
     int main_source;
     int njoins;
-    FragmentJoin *joins; // of the main pipeline, in the program's order
+    FragmentJoin *joins; // in the program's order: a table is built before it is probed
     int nconstants;
     FragmentConstant *constants;
     int nlookups;

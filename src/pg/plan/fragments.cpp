@@ -1,18 +1,18 @@
-// Candidates: a main relation, filtered, and the relations that are joined to it by hash tables, one after the other.
+// Candidates: a main relation, filtered, and the tables that its rows are joined with, one after the other. What a table is
+// built from is a candidate, too: a relation, or several that were joined before.
 //
-// A base relation is a candidate without joins. A join relation is one if one side is a candidate, the other side a
-// single base relation, and at least one clause is an equality that the engine can hash. The join may be an inner one, or
-// a left, semi or anti join whose other side the single relation is: the rows that such a join keeps are those that scan
-// and probe. So each step is a pair that PostgreSQL itself joins, with the clauses that it gives to this pair; which orders
-// of outer joins are legal is its decision alone.
+// A base relation is a candidate without joins. A join relation is one if both sides are candidates; equalities that the
+// engine can hash become keys of the table, and without one every pair of rows is looked at. The join may be an inner one,
+// or a left, right, full, semi or anti join whose inner side becomes the table. So each step is a pair that PostgreSQL
+// itself joins, with the clauses that it gives to this pair; which orders of outer joins are legal is its decision alone.
 //
 // Planning is PostgreSQL's time, and most queries are not ours, so the hooks only take notes: which base relations there
-// are, and for each join that PostgreSQL tries with a base relation as inner side the clauses that belong to it
-// (a join of ten tables is thousands of those). Nothing is translated or costed before somebody asks for the candidate
-// of a set of relations, and who asks knows already what PostgreSQL's own plan costs (hooks.cpp). Then each relation of
-// the set is tried as the main one: from there, step by step, the join that leaves the fewest rows. That never ends in
-// a dead end that another order would avoid: with more relations on the left there are more clauses, never fewer. The
-// cheapest main relation wins; in a star schema that is the large table, whatever order PostgreSQL tries.
+// are, and for each join that PostgreSQL tries the clauses that belong to it (a join of ten tables is thousands of those).
+// Nothing is translated or costed before somebody asks for the candidate of a set of relations, and who asks knows already
+// what PostgreSQL's own plan costs (hooks.cpp). Then every way to make that set of two smaller ones is costed, as
+// PostgreSQL does it (Selinger et al., SIGMOD 1979), and the cheapest one wins; in a star schema that is the large table with
+// the others around it, whatever order PostgreSQL tries; where tables hang on another's table, they are joined when that
+// one is built.
 //
 // GEQO throws its join relations away after every tour, so notes would point nowhere: there every join becomes a
 // candidate at once, and the cheapest one of each set of relations is kept.
@@ -35,18 +35,20 @@ namespace gpuscan {
 
 // A join that PostgreSQL tried: everything but GEQO's lives as long as the PlannerInfo.
 struct JoinNote {
-    RelOptInfo *joined, *outer, *inner; // inner is a base relation
-    List *clauses;                      // of RestrictInfo *
+    RelOptInfo *joined, *outer, *inner;
+    List *clauses; // of RestrictInfo *
     JoinType type;
-    JoinType written_type; // as it stands in the query
-    JoinNote *next;        // of the same bucket
+    JoinNote *next; // of the same bucket
 };
 
 // Notes lie in pieces and buckets that are small enough for the context's own blocks. A larger piece would be a block by
 // itself, and the C library gives memory back to the kernel (and takes it again, page fault by page fault, for the next
 // plan) as soon as a few kilobytes more are free than a context's blocks, each twice as large as the one before, come to.
 constexpr int notes_in_piece = 100;
-constexpr int note_buckets = 512; // by the outer relation's address
+constexpr int note_buckets = 512; // by the joined relations
+// Inner joins of more relations than these are thought of as chains only. A chain is always there (with more relations on
+// the left there are more clauses, never fewer), and ten relations that share one key could be joined in 29,000 ways.
+constexpr int most_relations_in_any_shape = 7;
 
 struct NotesPiece {
     JoinNote notes[notes_in_piece];
@@ -67,7 +69,8 @@ struct CandidateTable {
 struct CandidateEntry {
     Relids relids; // the hash key: a pointer that bitmap_hash looks through
     const Candidate *candidate;
-    int notes; // that there were when the candidate was looked for
+    const Candidate *build_side; // the best one that a table can be built from
+    int notes;                   // that there were when the candidate was looked for
 };
 
 CandidateTable *candidates_create(PlannerInfo *root) {
@@ -100,11 +103,13 @@ static CandidateEntry *entry_of(CandidateTable *table, Relids relids) {
     CandidateEntry *entry = static_cast<CandidateEntry *>(hash_search(table->by_relids, &relids, HASH_ENTER, &found));
     if (!found) {
         entry->relids = bms_copy(relids);
-        entry->candidate = nullptr;
+        entry->candidate = entry->build_side = nullptr;
         entry->notes = -1;
     }
     return entry;
 }
+
+static CandidateEntry *find_entry(CandidateTable *table, Relids relids);
 
 // ---- base relations ----
 
@@ -334,25 +339,10 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
     candidate->relids = bms_copy(rel->relids);
     candidate->main = source;
     candidate->rows = rel->rows;
-    candidate->cost = readable ? source_cost(source) : 0; // a CPU plan is not chosen yet
     return candidate;
 }
 
 // ---- joins ----
-
-static const char *join_name(JoinType type) {
-    switch (type) {
-    case JOIN_LEFT:
-    case JOIN_RIGHT:
-        return "outer joins";
-    case JOIN_FULL:
-        return "full joins";
-    case JOIN_ANTI:
-        return "anti joins (NOT EXISTS and the like)";
-    default:
-        return "semi joins (EXISTS, IN and the like)";
-    }
-}
 
 // A numeric column without precision and scale can be compared, but has no form in which it could be a key.
 static bool is_unscaled_column(Node *side) {
@@ -362,7 +352,7 @@ static bool is_unscaled_column(Node *side) {
            !numeric_typmod(exprTypmod(reinterpret_cast<Node *>(bare)), &precision, &scale);
 }
 
-// As the engine does it, the inner relation being the table. PostgreSQL's other ways to do one of these joins (with the
+// As the engine does it, the inner side being the table. PostgreSQL's other ways to do one of these joins (with the
 // sides exchanged, or with the inner side made unique first) come beside the one that we take.
 static bool engine_kind(const JoinNote *note, ir::JoinKind *kind) {
     switch (note->type) {
@@ -378,11 +368,14 @@ static bool engine_kind(const JoinNote *note, ir::JoinKind *kind) {
     case JOIN_ANTI:
         *kind = ir::JoinKind::Anti;
         return true;
+    case JOIN_RIGHT:
+        *kind = ir::JoinKind::Right;
+        return true;
+    case JOIN_FULL:
+        *kind = ir::JoinKind::Full;
+        return true;
     default:
-        if (note->type == JOIN_FULL)
-            return refuse("full joins are not supported");
-        return note->type != JOIN_UNIQUE_INNER && bms_membership(note->outer->relids) == BMS_MULTIPLE &&
-               refuse("%s with a join of several tables are not supported", join_name(note->written_type));
+        return false;
     }
 }
 
@@ -422,18 +415,19 @@ static bool is_key(const JoinNote *note, const RestrictInfo *info) {
     return decides_partners(note, info) && is_equi_join(info, note->outer->relids, note->inner->relids);
 }
 
+// Without one, every pair of rows is looked at.
 static bool has_key(const JoinNote *note) {
     ListCell *cell;
     foreach (cell, note->clauses)
         if (is_key(note, static_cast<const RestrictInfo *>(lfirst(cell))))
             return true;
-    return refuse("a join without an equality of integers, dates or the like");
+    return false;
 }
 
 static CandidateJoin *make_join(PlannerInfo *root, const JoinNote *note, const Candidate *outer,
                                 const Candidate *inner) {
     CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
-    join->source = inner->main;
+    join->inner = inner;
     join->ratio = note->joined->rows / (outer->rows > 1 ? outer->rows : 1);
     engine_kind(note, &join->kind);
     List *filters = NIL, *partner_filters = NIL;
@@ -454,66 +448,98 @@ static CandidateJoin *make_join(PlannerInfo *root, const JoinNote *note, const C
     return join;
 }
 
-static Cost join_cost(double outer_rows, const CandidateSource *inner) {
-    return source_cost(inner) + device_build_cost(inner->rel->rows) + device_probe_cost(outer_rows, inner->rel->rows);
+// Of the rows that the candidate yields, by whatever pipeline; a CPU plan that is a source is chosen by now.
+static Cost rows_cost(const Candidate *candidate) {
+    return candidate->note == nullptr ? source_cost(candidate->main) : candidate->cost;
 }
 
-static Cost first_cost(const Candidate *candidate) {
-    return candidate->cost +
-           (candidate->joins == NIL && !candidate->main->is_relation ? source_cost(candidate->main) : 0);
+static Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind) {
+    const Cost unmet = ir::keeps_table(kind) ? device_unmet_cost(entries) : 0;
+    return unmet + (keyed ? device_probe_cost(rows, entries) : device_pairs_cost(rows, entries));
 }
 
-// The inner side of a join that a device could do; NULL: it could not.
-static const Candidate *inner_side(CandidateTable *table, const JoinNote *note) {
-    const Candidate *inner = candidates_find(table, note->inner->relids);
-    if (inner == nullptr)
-        return nullptr;
-    ir::JoinKind kind;
-    if (!engine_kind(note, &kind))
-        return nullptr;
-    if (!inner->main->is_relation && note->inner->cheapest_total_path->param_info != nullptr)
-        return nullptr;
-    return has_key(note) ? inner : nullptr;
+static bool could_be_build_side(const Candidate *inner) {
+    return inner->note != nullptr || inner->main->is_relation ||
+           inner->main->rel->cheapest_total_path->param_info == nullptr;
 }
 
-static Candidate *joined_candidate(CandidateTable *table, const JoinNote *note, const Candidate *outer,
-                                   const Candidate *inner, Cost cost) {
+// The candidate that the note's join makes of these, if it costs less than `best`; NULL: it does not.
+static const Candidate *better_candidate(const JoinNote *note, ir::JoinKind kind, const Candidate *outer,
+                                         const Candidate *inner, const Candidate *best) {
+    if (outer == nullptr)
+        return nullptr;
+    const Cost cost = rows_cost(outer) + rows_cost(inner) + device_build_cost(inner->rows) +
+                      probe_cost(outer->rows, inner->rows, has_key(note), kind);
+    if (best != nullptr && best->cost <= cost)
+        return nullptr;
     Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
     candidate->relids = bms_copy(note->joined->relids);
     candidate->main = outer->main;
-    candidate->joins = lappend(list_copy(outer->joins), make_join(table->root, note, outer, inner));
+    candidate->outer = outer;
+    candidate->inner = inner;
+    candidate->note = note;
     candidate->rows = note->joined->rows;
     candidate->cost = cost;
+    return candidate;
+}
+
+// Is a join that the device could do the best way to its relations? The unmet rows of a table come when all rows have
+// been through, so a join that wants them is the main pipeline's.
+static void weigh(CandidateTable *table, const JoinNote *note, CandidateEntry *entry) {
+    ir::JoinKind kind;
+    if (!engine_kind(note, &kind))
+        return;
+    const CandidateEntry *outer = find_entry(table, note->outer->relids);
+    const CandidateEntry *other = outer->candidate != nullptr ? find_entry(table, note->inner->relids) : nullptr;
+    const Candidate *inner = other != nullptr ? other->build_side : nullptr;
+    if (other != nullptr && other->candidate != nullptr && inner == nullptr)
+        refuse("a full join within the other side of a join");
+    if (inner == nullptr || !could_be_build_side(inner))
+        return;
+    const Candidate *better = better_candidate(note, kind, outer->candidate, inner, entry->candidate);
+    if (better != nullptr)
+        entry->candidate = better;
+    if (ir::keeps_table(kind))
+        return;
+    if (outer->build_side == outer->candidate && better != nullptr)
+        entry->build_side = better;
+    else if ((better = better_candidate(note, kind, outer->build_side, inner, entry->build_side)) != nullptr)
+        entry->build_side = better;
+}
+
+// The joins of a candidate are written down when somebody asks for just this one.
+static const Candidate *with_joins(PlannerInfo *root, const Candidate *candidate) {
+    if (candidate->note == nullptr || candidate->joins != NIL)
+        return candidate;
+    const Candidate *outer = with_joins(root, candidate->outer), *inner = with_joins(root, candidate->inner);
+    List *joins = lappend(list_copy(outer->joins), make_join(root, candidate->note, outer, inner));
+    const_cast<Candidate *>(candidate)->joins = joins;
     return candidate;
 }
 
 // ---- notes ----
 
 static void keep_at_once(CandidateTable *table, const JoinNote *note) {
-    const Candidate *outer = candidates_find(table, note->outer->relids);
-    if (outer == nullptr)
-        return;
     MemoryContext before = MemoryContextSwitchTo(table->context);
-    const Candidate *inner = inner_side(table, note);
-    if (inner != nullptr) {
-        CandidateEntry *entry = entry_of(table, note->joined->relids);
-        Cost cost = first_cost(outer) + join_cost(outer->rows, inner->main);
-        if (entry->candidate == nullptr || cost < entry->candidate->cost)
-            entry->candidate = joined_candidate(table, note, outer, inner, cost);
-    }
+    CandidateEntry *entry = entry_of(table, note->joined->relids);
+    weigh(table, note, entry);
+    if (entry->candidate != nullptr)
+        with_joins(table->root, entry->candidate);
+    if (entry->build_side != nullptr)
+        with_joins(table->root, entry->build_side);
     MemoryContextSwitchTo(before);
 }
 
-static unsigned bucket_of(const RelOptInfo *outer) {
-    uintptr_t address = reinterpret_cast<uintptr_t>(outer);
-    return static_cast<unsigned>((address >> 4 ^ address >> 13) % note_buckets);
-}
+static unsigned bucket_of(const Relids joined) { return bms_hash_value(joined) % note_buckets; }
 
 void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
                const JoinPathExtraData *extra) {
-    if (inner->reloptkind != RELOPT_BASEREL)
+    // Inner joins need no other build sides than base relations: they may pay, but there are very many.
+    if (inner->reloptkind != RELOPT_BASEREL &&
+        (inner->reloptkind != RELOPT_JOINREL ||
+         (type == JOIN_INNER && list_length(table->base) > most_relations_in_any_shape)))
         return;
-    JoinNote note{joined, outer, inner, extra->restrictlist, type, extra->sjinfo->jointype, nullptr};
+    JoinNote note{joined, outer, inner, extra->restrictlist, type, nullptr};
     if (table->root->join_search_private != nullptr) { // GEQO's
         keep_at_once(table, &note);
         return;
@@ -530,6 +556,8 @@ void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, Rel
 }
 
 static void sort_notes(CandidateTable *table) {
+    if (table->sorted == table->notes)
+        return;
     if (table->buckets == nullptr)
         table->buckets =
             static_cast<JoinNote **>(MemoryContextAllocZero(table->context, sizeof(JoinNote *) * note_buckets));
@@ -537,7 +565,7 @@ static void sort_notes(CandidateTable *table) {
     for (int i = 0; i < table->notes; ++i) {
         JoinNote *note = &piece->notes[i % notes_in_piece];
         if (i >= table->sorted) {
-            JoinNote **bucket = &table->buckets[bucket_of(note->outer)];
+            JoinNote **bucket = &table->buckets[bucket_of(note->joined->relids)];
             note->next = *bucket;
             *bucket = note;
         }
@@ -549,79 +577,37 @@ static void sort_notes(CandidateTable *table) {
 
 // ---- candidates of a set of relations ----
 
-// The joins by which `main` becomes the set, each of them the one that leaves the fewest rows; NIL: it cannot.
-static List *steps_from(CandidateTable *table, const Candidate *main, Relids relids, Cost *cost) {
-    List *steps = NIL;
-    RelOptInfo *there = main->main->rel;
-    *cost = first_cost(main);
-    while (!bms_equal(there->relids, relids)) {
-        const JoinNote *best = nullptr;
-        const Candidate *best_inner = nullptr;
-        const JoinNote *note = table->buckets[bucket_of(there)];
-        for (; note != nullptr; note = note->next) {
-            if (note->outer != there || !bms_is_subset(note->inner->relids, relids) ||
-                (best != nullptr && best->joined->rows <= note->joined->rows))
-                continue;
-            const Candidate *inner = inner_side(table, note);
-            if (inner == nullptr)
-                continue;
-            best = note;
-            best_inner = inner;
-        }
-        if (best == nullptr)
-            return NIL;
-        *cost += join_cost(there->rows, best_inner->main);
-        steps = lappend(steps, const_cast<JoinNote *>(best));
-        there = best->joined;
-    }
-    return steps;
-}
-
-static const Candidate *best_joined(CandidateTable *table, Relids relids) {
+static void weigh_all(CandidateTable *table, CandidateEntry *entry) {
     sort_notes(table);
-    const Candidate *best_main = nullptr;
-    List *best_steps = NIL;
-    Cost best_cost = 0;
-    ListCell *cell;
-    foreach (cell, table->base) {
-        const RelOptInfo *rel = static_cast<const RelOptInfo *>(lfirst(cell));
-        const Candidate *main = bms_is_subset(rel->relids, relids) ? candidates_find(table, rel->relids) : nullptr;
-        Cost cost;
-        List *steps = main != nullptr ? steps_from(table, main, relids, &cost) : NIL;
-        if (steps != NIL && (best_main == nullptr || cost < best_cost)) {
-            best_main = main;
-            best_steps = steps;
-            best_cost = cost;
-        }
-    }
-    if (best_main == nullptr)
-        return nullptr;
-    const Candidate *candidate = best_main;
-    foreach (cell, best_steps) {
-        const JoinNote *note = static_cast<const JoinNote *>(lfirst(cell));
-        candidate = joined_candidate(table, note, candidate, inner_side(table, note), best_cost);
-    }
-    return candidate;
+    const JoinNote *note = table->buckets != nullptr ? table->buckets[bucket_of(entry->relids)] : nullptr;
+    for (; note != nullptr; note = note->next)
+        if (bms_equal(note->joined->relids, entry->relids))
+            weigh(table, note, entry);
 }
 
-const Candidate *candidates_find(CandidateTable *table, Relids relids) {
-    MemoryContext before = MemoryContextSwitchTo(table->context);
+static CandidateEntry *find_entry(CandidateTable *table, Relids relids) {
     CandidateEntry *entry = entry_of(table, relids);
     int relid;
     if (bms_get_singleton_member(relids, &relid)) {
         RelOptInfo *rel = table->root->simple_rel_array[relid];
         bool is_member = rel != nullptr && rel->reloptkind == RELOPT_OTHER_MEMBER_REL; // of a union: by itself
         if (entry->notes < 0 && (is_member || list_member_ptr(table->base, rel)))
-            entry->candidate = base_candidate(table->root, rel);
+            entry->candidate = entry->build_side = base_candidate(table->root, rel);
         entry->notes = 0;
     } else if (entry->notes < table->notes) {
-        const Candidate *found = best_joined(table, relids);
-        if (found != nullptr && (entry->candidate == nullptr || found->cost < entry->candidate->cost))
-            entry->candidate = found;
         entry->notes = table->notes;
+        weigh_all(table, entry);
     }
+    return entry;
+}
+
+const Candidate *candidates_find(CandidateTable *table, Relids relids) {
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    const Candidate *candidate = find_entry(table, relids)->candidate;
+    if (candidate != nullptr)
+        with_joins(table->root, candidate);
     MemoryContextSwitchTo(before);
-    return entry->candidate;
+    return candidate;
 }
 
 // ---- the result ----
@@ -653,7 +639,7 @@ static List *ordered_joins(const Candidate *candidate) {
             return candidate->joins;
         result = lappend(result, best);
         left = list_delete_ptr(left, best);
-        there = bms_add_members(there, best->source->rel->relids);
+        there = bms_add_members(there, best->inner->relids);
     }
     return result;
 }
@@ -674,22 +660,39 @@ static void describe_source(PlannerInfo *root, const CandidateSource *from, List
     }
 }
 
+// The joins of one pipeline, whose source is number `into`, with the build sides' own before each of them: a table is
+// built before it is probed. Numbers of sources go up in that order.
+static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, Blueprint *b);
+
+static void describe_build(PlannerInfo *root, const CandidateJoin *from, List **child_paths, Blueprint *b) {
+    const int first = b->nsources;
+    describe_joins(root, from->inner, child_paths, b);
+    const int self = b->nsources++;
+    for (int i = first; i < self; ++i)
+        if (b->joins[i - 1].into == 0)
+            b->joins[i - 1].into = self;
+    describe_source(root, from->inner->main, child_paths, &b->sources[self]);
+    BlueprintJoin *join = &b->joins[self - 1];
+    join->kind = from->kind;
+    join->clauses = from->clauses;
+    join->partner_filters = from->partner_filters;
+    join->filters = from->filters;
+}
+
+static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, Blueprint *b) {
+    ListCell *cell;
+    foreach (cell, ordered_joins(candidate))
+        describe_build(root, static_cast<const CandidateJoin *>(lfirst(cell)), child_paths, b);
+}
+
 Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, List **child_paths) {
-    List *joins = ordered_joins(candidate);
-    Size n = static_cast<Size>(list_length(joins) + 1);
+    Size n = static_cast<Size>(bms_num_members(candidate->relids));
     Blueprint *blueprint = static_cast<Blueprint *>(palloc0(sizeof(Blueprint)));
-    blueprint->nsources = static_cast<int>(n);
     blueprint->sources = static_cast<BlueprintSource *>(palloc0(sizeof(BlueprintSource) * n));
     blueprint->joins = static_cast<BlueprintJoin *>(palloc0(sizeof(BlueprintJoin) * n));
     describe_source(root, candidate->main, child_paths, &blueprint->sources[0]);
-    for (int i = 0; i < list_length(joins); ++i) {
-        const CandidateJoin *join = static_cast<const CandidateJoin *>(list_nth(joins, i));
-        describe_source(root, join->source, child_paths, &blueprint->sources[i + 1]);
-        blueprint->joins[i].kind = join->kind;
-        blueprint->joins[i].clauses = join->clauses;
-        blueprint->joins[i].partner_filters = join->partner_filters;
-        blueprint->joins[i].filters = join->filters;
-    }
+    blueprint->nsources = 1;
+    describe_joins(root, candidate, child_paths, blueprint);
     return blueprint;
 }
 
@@ -700,8 +703,9 @@ Cost candidate_cost(const Candidate *candidate) {
     ListCell *cell;
     foreach (cell, ordered_joins(candidate)) {
         const CandidateJoin *join = static_cast<const CandidateJoin *>(lfirst(cell));
-        double entries = join->source->rel->rows;
-        cost += source_cost(join->source) + device_build_cost(entries) + device_probe_cost(rows, entries);
+        const double entries = join->inner->rows;
+        cost += candidate_cost(join->inner) + device_build_cost(entries) +
+                probe_cost(rows, entries, join->clauses != NIL, join->kind);
         rows *= join->ratio;
     }
     return cost;

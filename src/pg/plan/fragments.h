@@ -20,22 +20,28 @@ struct CandidateSource {
     double tuples;
 };
 
+struct Candidate;
+struct JoinNote;
+
 struct CandidateJoin {
-    const CandidateSource *source;
+    const Candidate *inner; // what the table is built from
     ir::JoinKind kind;
     List *clauses;
     List *partner_filters; // as in BlueprintJoin
     List *filters;
-    Relids needs; // what the clauses and filters read besides the source
+    Relids needs; // what the clauses and filters read besides the inner side
     double ratio; // rows after the join / rows before
 };
 
 struct Candidate {
     Relids relids;
     const CandidateSource *main;
-    List *joins; // of CandidateJoin *
+    List *joins; // of CandidateJoin *; NIL: a base relation
     double rows;
-    Cost cost; // for the choice among candidates of the same relids
+    // Of a join: how it came about, and what is compared among candidates of the same relids.
+    const Candidate *outer, *inner;
+    const JoinNote *note;
+    Cost cost;
 };
 
 struct CandidateTable; // of one PlannerInfo
@@ -43,7 +49,7 @@ struct CandidateTable; // of one PlannerInfo
 // To be called when the level's base relations are known.
 CandidateTable *candidates_create(PlannerInfo *root);
 
-// From the planner's hook; cheap.
+// From the planner's hook, for every pair that could be joined; cheap.
 void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
                const JoinPathExtraData *extra);
 

@@ -33,6 +33,7 @@ namespace gpuscan {
 struct LevelState {
     const PlannerInfo *root;
     bool aggregates, extremum;  // of the query
+    bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
     bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business
     RelOptInfo *disguised;      // a partitioned relation that passes for one without partitions, of which it has
@@ -151,6 +152,19 @@ static bool is_wanted(const PlannerInfo *root, const RelOptInfo *rel) {
         return false;
     const LevelState *level = level_of(root);
     return !level->extremum && (level->aggregates || !not_worth_a_look(rel));
+}
+
+// A join that costs next to nothing may be what a table is built from that a large relation's rows probe.
+static bool has_worthy_relation(const PlannerInfo *root) {
+    LevelState *level = level_of(root);
+    if (level->weighed)
+        return level->has_worthy;
+    level->weighed = true;
+    for (int i = 1; i < root->simple_rel_array_size && !level->has_worthy; ++i) {
+        const RelOptInfo *rel = root->simple_rel_array[i];
+        level->has_worthy = rel != nullptr && rel->reloptkind == RELOPT_BASEREL && !not_worth_a_look(rel);
+    }
+    return level->has_worthy;
 }
 
 // ---- rows ----
@@ -399,8 +413,8 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
                                   JoinType type, JoinPathExtraData *extra) {
     if (previous_join_hook != nullptr)
         previous_join_hook(root, joinrel, outer, inner, type, extra);
-    // A build side is a base relation: half of the pairs are none of ours.
-    if (inner->reloptkind != RELOPT_BASEREL || joinrel->reloptkind != RELOPT_JOINREL || !is_wanted(root, joinrel))
+    if (joinrel->reloptkind != RELOPT_JOINREL ||
+        (!is_wanted(root, joinrel) && !(enabled() && has_worthy_relation(root))))
         return;
     CandidateTable *candidates = candidates_of(root);
     if (candidates != nullptr)

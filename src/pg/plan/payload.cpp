@@ -5,7 +5,7 @@
 //   custom_exprs       (filters per source) (per join: (clauses partner filters, filters)) (aggregates' arguments and filters)
 //                      (of groups: (conditions) (sort keys) (how many are wanted, and how many more))
 //   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit, groupings) (per source:
-//                      is_relation, child, rows, kind of its join, then of a CPU plan attnos, of a parent its leaves' distances from it in
+//                      is_relation, child, rows, kind of its join, source that it is joined to, then of a CPU plan attnos, of a parent its leaves' distances from it in
 //                      the range table, which setrefs.c moves as a whole) (grouping sets) (per GROUPING(): keys) (flags of sort keys,
 //                      and whether ties are wanted)
 //
@@ -83,7 +83,8 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         const BlueprintSource *s = &b->sources[i];
         filters = lappend(filters, s->quals);
         const int kind = i > 0 ? static_cast<int>(b->joins[i - 1].kind) : 0;
-        List *description = list_make4_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows), kind);
+        const int into = i > 0 ? b->joins[i - 1].into : 0;
+        List *description = list_make5_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows), kind, into);
         if (s->is_relation)
             description = list_concat(description, moved(s->leaves, -static_cast<int>(s->rti)));
         else
@@ -168,7 +169,7 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         s->child = lsecond_int(description);
         s->rows = lthird_int(description);
         s->rti = static_cast<Index>(reinterpret_cast<Var *>(column(node, first_anchor + i))->varno);
-        List *tail = list_copy_tail(description, 4);
+        List *tail = list_copy_tail(description, 5);
         s->child_attnos = s->is_relation ? NIL : tail;
         s->leaves = s->is_relation ? moved(tail, static_cast<int>(s->rti)) : NIL;
         const RangeTblEntry *rte =
@@ -179,6 +180,7 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         if (i > 0) {
             List *join = static_cast<List *>(list_nth(joins, i - 1));
             b->joins[i - 1].kind = static_cast<ir::JoinKind>(lfourth_int(description));
+            b->joins[i - 1].into = list_nth_int(description, 4);
             b->joins[i - 1].clauses = static_cast<List *>(linitial(join));
             b->joins[i - 1].partner_filters = static_cast<List *>(lsecond(join));
             b->joins[i - 1].filters = static_cast<List *>(lthird(join));

@@ -17,6 +17,11 @@
 
 namespace gpuscan {
 
+// A column that a table carries: of the source it is built from, or of one that was joined to that.
+struct PayloadColumn {
+    int source, column;
+};
+
 // A source as the translator fills it: columns in the order in which they are first needed.
 struct TranslatedSource {
     bool is_relation;
@@ -25,10 +30,12 @@ struct TranslatedSource {
     List *child_attnos;
     Bitmapset *not_null; // attributes declared NOT NULL
     ir::JoinKind kind;   // of the join whose build side it is
+    int into;            // the source whose rows probe that table
+    int step;            // ... in which of their joins, from 1
     bool joined;         // that join and its filters have been translated
     Array<FragmentColumn> columns;
-    Array<AttrNumber> varattnos; // per column: the attribute number in Vars
-    Array<int> payload;          // build sides: columns that later steps read
+    Array<AttrNumber> varattnos;  // per column: the attribute number in Vars
+    Array<PayloadColumn> payload; // build sides: what later steps read
 };
 
 // In an expression over groups: what stands for a group key or an aggregate.
@@ -103,7 +110,7 @@ bool comparison_operator(Oid funcid, ir::Op *op);
 // = and <> of texts.
 bool text_operator(Oid funcid, ir::Op *op);
 
-// Equality whose both sides the engine can hash as integers, texts by their codes.
+// Equality whose both sides the engine can hash as integers: texts by their codes, floats by their bits.
 bool is_hashable_equality(Oid funcid);
 
 // The dictionary side (lookup.cpp): expressions over one text column and constants.
@@ -150,6 +157,12 @@ bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool 
 
 // The column that a Var means; also adds it to the source (and to the payload where needed).
 bool translate_column(Translation *t, Var *var, Value *out);
+
+// Where the column stands in the payload of the table; it is added if it is not there.
+int payload_position(TranslatedSource *table, int source, int column);
+
+// The table in which rows of pipeline `pipeline` meet columns of `source`; -1: they do not.
+int table_of_source(const Translation *t, int pipeline, int source);
 
 // May the current user call it? At plan time a refusal, at execution PostgreSQL's error.
 bool may_execute(const Translation *t, Oid funcid);

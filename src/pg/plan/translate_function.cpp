@@ -127,9 +127,7 @@ bool is_hashable_equality(Oid funcid) {
     ir::Op op;
     if (text_operator(funcid, &op))
         return op == ir::Op::Eq;
-    if (!comparison_operator(funcid, &op) || op != ir::Op::Eq)
-        return false;
-    return funcid != F_FLOAT4EQ && funcid != F_FLOAT8EQ && funcid != F_FLOAT48EQ && funcid != F_FLOAT84EQ;
+    return comparison_operator(funcid, &op) && op == ir::Op::Eq;
 }
 
 // ---- arithmetic ----

@@ -102,24 +102,51 @@ static int find_column(TranslatedSource *source, const Var *var, const FragmentC
     return append(&source->columns, column);
 }
 
-static int payload_position(TranslatedSource *source, int column) {
-    for (int i = 0; i < source->payload.count; ++i)
-        if (source->payload[i] == column)
+int payload_position(TranslatedSource *table, int source, int column) {
+    for (int i = 0; i < table->payload.count; ++i)
+        if (table->payload[i].source == source && table->payload[i].column == column)
             return i;
-    return append(&source->payload, column);
+    return append(&table->payload, PayloadColumn{source, column});
+}
+
+int table_of_source(const Translation *t, int pipeline, int source) {
+    while (source > 0 && t->sources[source].into != pipeline)
+        source = t->sources[source].into;
+    return source > 0 ? source : -1;
+}
+
+// The join by which the column got lost on its way to the pipeline at hand; NULL: it did not.
+static const TranslatedSource *losing_join(const Translation *t, int source) {
+    for (; source > 0 && source != t->pipeline; source = t->sources[source].into)
+        if (t->sources[source].joined && !ir::delivers_payload(t->sources[source].kind))
+            return &t->sources[source];
+    return nullptr;
+}
+
+// May an outer join on that way make it NULL, or one behind it that has a row of its own table without a partner?
+static bool is_nulled(const Translation *t, int source) {
+    const int own = table_of_source(t, t->pipeline, source);
+    for (int i = source; i > 0 && i != t->pipeline; i = t->sources[i].into)
+        if (ir::keeps_rows(t->sources[i].kind))
+            return true;
+    for (int i = 1; i < t->nsources; ++i)
+        if (i != own && t->sources[i].joined && t->sources[i].into == t->pipeline &&
+            ir::keeps_table(t->sources[i].kind))
+            return true;
+    return false;
 }
 
 // The column as the pipeline at hand sees it: its own source's, or the payload of a join.
 static bool column_node(Translation *t, int source, int position, Type type, ir::Index *node) {
-    const TranslatedSource *s = &t->sources[source];
-    if (s->joined && !ir::delivers_payload(s->kind))
+    if (losing_join(t, source) != nullptr)
         return refuse("a column that is not there after a semi or anti join");
     int step = 0, at = position;
     if (source != t->pipeline) {
-        if (t->pipeline != 0)
+        const int table = table_of_source(t, t->pipeline, source);
+        if (table < 0)
             return refuse("a build side needs a column of another relation");
-        step = source;
-        at = payload_position(&t->sources[source], position);
+        step = t->sources[table].step;
+        at = payload_position(&t->sources[table], source, position);
     }
     *node = add_expr(t, ir::Op::Column, type, static_cast<ir::Index>(step), static_cast<ir::Index>(at));
     return true;
@@ -166,8 +193,9 @@ bool translate_column(Translation *t, Var *var, Value *out) {
     SqlKind kind = SqlKind::None;
     if (!describe_column(var, &column, &kind))
         return false;
-    if (!t->probing && t->sources[source].joined && !ir::delivers_payload(t->sources[source].kind))
-        return absent_column(t->sources[source].kind, t, column, out);
+    const TranslatedSource *lost = t->probing ? nullptr : losing_join(t, source);
+    if (lost != nullptr)
+        return absent_column(lost->kind, t, column, out);
     int position = 0;
     bool nullable = true;
     ir::Index node;
@@ -175,7 +203,7 @@ bool translate_column(Translation *t, Var *var, Value *out) {
         node = add_expr(t, ir::Op::Column, column.type, 0, 0);
     } else {
         position = find_column(&t->sources[source], var, column);
-        nullable = t->sources[source].columns[position].nullable || t->sources[source].kind == ir::JoinKind::Left;
+        nullable = t->sources[source].columns[position].nullable || is_nulled(t, source);
         if (!column_node(t, source, position, column.type, &node))
             return false;
     }
