@@ -242,9 +242,9 @@ struct Distinct {
     uint8_t unused[3] = {};
 };
 
-// One of the expressions by which groups are ordered, most significant first.
+// One of the expressions by which groups or rows are ordered, most significant first.
 struct OrderKey {
-    Index expr = none; // over groups, of any type but Code
+    Index expr = none; // over groups, or of a row's payload; of any type but Code
     uint8_t descending = 0;
     uint8_t nulls_first = 0;
     uint8_t unused[2] = {};
@@ -257,7 +257,9 @@ struct Pipeline {
     Range conjuncts; // into conjuncts, in the order in which they should run
     Range joins;     // into joins, in the order in which they should run
     Range keys;      // into lists. Build: the join keys (integer, Bool or Code types). Aggregate: the group keys
-    Range payload; // into lists. Build: what later steps read as Column{step, i}. Rows: what is delivered, of any type
+    // into lists. Build: what later steps read as Column{step, i}. Rows: what is delivered, of any type. Where rows have an
+    // order, all of them come in it (row_sort.hpp), and what stands behind the first `result_keys` is for the order only.
+    Range payload;
     Range aggregates; // into aggregates
     // Aggregate: where there are sets, the groups are grouped again (regroup.hpp). The result has the first `result_keys` of
     // the keys, then, if there are several sets, the number of the group's set; the aggregates, then the distincts.
