@@ -158,12 +158,12 @@ bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<Attri
 
 // What the codec needs must be what the attribute has, or the kernel's reads would not be checked.
 void check_column(const ColumnTarget &target, uint64_t rows) {
-    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1, 16};
-    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32,  Type::I64,  Type::F32,
-                                    Type::F64,  Type::I64, Type::Code, Type::I128, Type::Code};
+    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1, 16, 0, 16};
+    static constexpr Type type[] = {Type::Bool, Type::I16,  Type::I32,  Type::I64,  Type::F32, Type::F64,
+                                    Type::I64,  Type::Code, Type::I128, Type::Code, Type::I128};
     const ColumnLayout &layout = *target.layout;
     const size_t codec = static_cast<size_t>(layout.codec);
-    if (codec >= 10 || layout.attributes.empty() ||
+    if (codec >= 11 || layout.attributes.empty() ||
         (layout.codec == Codec::Fixed ? layout.attributes.back().length <= 0
                                       : layout.attributes.back().length != length[codec]))
         throw DeviceError("column layout does not match its codec");

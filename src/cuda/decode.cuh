@@ -261,6 +261,12 @@ __device__ __forceinline__ uint8_t put_value(const Argument &a, const Page &p, S
         note_wide(s, v);
         return status_ok;
     }
+    if (c.codec == 10) {
+        const sem::i128 v = heap::interval_value(page, place.at);
+        put(c, row, (uint64_t)v, (uint64_t)(v >> 64), false);
+        note_wide(s, v);
+        return status_ok;
+    }
     uint32_t start = place.at, length = place.next - place.at;
     if (c.codec != 9 && heap::varlena_bytes(page, place, start, length) != heap::Varlena::Inline)
         return status_needs_cpu;

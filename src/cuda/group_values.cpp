@@ -236,6 +236,13 @@ uint64_t CudaExecution::put_group(GroupTable &groups, uint64_t at, const Kernel 
                 state.low = static_cast<uint64_t>(sum);
                 state.high = static_cast<int64_t>(sum >> 64);
             }
+        } else if (aggregate.kind == AggregateKind::LongSum) {
+            double total;
+            memcpy(&total, v, sizeof(total));
+            if (total - total != 0 && v[2] >> 44 == 0) // runtime.cuh: odd_value
+                throw RowError("a sum of floats overflowed");
+            state.low = v[0];
+            state.high = static_cast<int64_t>(v[1]);
         } else if (is_bitwise(aggregate.kind) && state.count > 0) {
             state.low = aggregate.kind == AggregateKind::BitAnd ? ~v[0] : v[0];
             state.high = static_cast<int64_t>(state.low) < 0 ? -1 : 0;

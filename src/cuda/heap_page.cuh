@@ -161,6 +161,11 @@ GPUSCAN_HD sem::i128 uuid_value(const uint8_t *page, uint32_t at) {
     return (sem::i128)(number ^ (sem::u128)1 << 127);
 }
 
+// An interval's fields, each at its place.
+GPUSCAN_HD sem::i128 interval_value(const uint8_t *page, uint32_t at) {
+    return (sem::i128)((sem::u128)load64(page, at + 8) << 64 | load64(page, at));
+}
+
 // The bytes inside a varlena found above.
 enum class Varlena : uint8_t { Inline, Compressed, External };
 GPUSCAN_HD Varlena varlena_bytes(const uint8_t *page, Place place, uint32_t &start, uint32_t &length) {

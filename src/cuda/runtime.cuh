@@ -253,6 +253,17 @@ __device__ __forceinline__ uint64_t odd_value(double v) {
     return !is_finite(v) ? odd_infinite : (uint64_t)__double_as_longlong(v) == 0x8000000000000000ULL ? 1 : 0;
 }
 
+// The last of so many ascending values that is not above v; the first if there is none.
+__device__ __forceinline__ uint32_t search_table(const int64_t *values, uint32_t entries, int64_t v) {
+    uint32_t at = 0;
+    for (uint32_t left = entries; left > 1;) {
+        const uint32_t half = left / 2;
+        at = __ldg(values + at + half) <= v ? at + half : at;
+        left -= half;
+    }
+    return at;
+}
+
 // ---- appending rows -------------------------------------------------------------------------------------------------
 
 // A place in an array that many threads append to: one atomic for the threads of a warp that come together.
@@ -403,6 +414,22 @@ __device__ __forceinline__ void global_add(uint64_t *at, uint64_t v) {
     atomicAdd((unsigned long long *)at, (unsigned long long)v);
 }
 __device__ __forceinline__ void global_add_double(uint64_t *at, double v) { atomicAdd((double *)at, v); }
+// A sum in twice the precision, in device or shared memory: what an addition lacks is known, because the atomic tells to what
+// it has added, and is collected beside it, `step` further on. Order and places of the additions change no more than the
+// last bits of what is collected.
+__device__ __forceinline__ void long_add(double &sum, double &rest, double v) {
+    const double before = sum;
+    sum = before + v;
+    rest += sem::sum_error(before, v, sum);
+}
+__device__ __forceinline__ void add_long(double *at, uint32_t step, double v, double rest) {
+    const double before = atomicAdd(at, v);
+    rest += sem::sum_error(before, v, before + v);
+    if (rest != 0)
+        atomicAdd(at + step, rest);
+}
+__device__ __forceinline__ void global_add_long(double *at, double v, double rest) { add_long(at, 1, v, rest); }
+__device__ __forceinline__ void block_add_long(double *at, uint32_t plane, double v) { add_long(at, plane, v, 0); }
 // Shared memory has these two as well. Most values change nothing of a union of bits.
 __device__ __forceinline__ void global_or(uint64_t *at, uint64_t v) {
     if (v & ~*(volatile uint64_t *)at)
@@ -595,6 +622,16 @@ template <class Operation, class T> __device__ __forceinline__ T block_reduce(T 
             v = Operation::apply(v, shuffle_down(v, by));
     }
     return v;
+}
+
+// Sums in twice the precision, of a warp, valid in its first lane.
+__device__ __forceinline__ void warp_reduce_long(double &sum, double &rest) {
+#pragma unroll
+    for (int by = 16; by > 0; by /= 2) {
+        const double other = shuffle_down(sum, by), other_rest = shuffle_down(rest, by);
+        long_add(sum, rest, other);
+        rest += other_rest;
+    }
 }
 
 // An exact sum of 128-bit values: four 32-bit digits in 64 bits each, the last one signed.

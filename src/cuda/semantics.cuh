@@ -415,16 +415,18 @@ GPUSCAN_HD int64_t minute_start(int64_t time, int &) { return unit_start(time, 6
 GPUSCAN_HD int64_t second_start(int64_t time, int &) { return unit_start(time, 1000000); }
 GPUSCAN_HD int64_t millisecond_start(int64_t time, int &) { return unit_start(time, 1000); }
 
+GPUSCAN_HD int32_t days_of_month(int32_t year, int32_t month) {
+    const bool leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0));
+    return month == 2 ? (leap ? 29 : 28) : ((month == 4) | (month == 6) | (month == 9) | (month == 11)) ? 30 : 31;
+}
+
 // Months are counted from the year 0; a day that the month does not have is its last one.
 GPUSCAN_HD int32_t add_months(int32_t date, int32_t months, int &error) {
     const Civil c = civil(date);
     const int64_t month = (int64_t)c.year * 12 + (c.month - 1) + months;
     error |= is_infinite_day(date) | (month < -4713 * 12) | (month > 5874898LL * 12);
     const int32_t year = (int32_t)floor_div(month, 12), in_year = (int32_t)(month - (int64_t)year * 12);
-    const bool leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0));
-    const int32_t last = in_year == 1                                                           ? (leap ? 29 : 28)
-                         : ((in_year == 3) | (in_year == 5) | (in_year == 8) | (in_year == 10)) ? 30
-                                                                                                : 31;
+    const int32_t last = days_of_month(year, in_year + 1);
     return day_of(year, in_year + 1, c.day < last ? c.day : last);
 }
 
@@ -450,6 +452,122 @@ GPUSCAN_HD double sign(double a, int &) { return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.
 GPUSCAN_HD double square_root(double a, int &error) {
     error |= a < 0;
     return root(a < 0 ? 0.0 : a);
+}
+
+// ---- sums and products in twice the precision: Dekker, "A floating-point technique for extending the available precision" ----
+
+// What the rounded sum of a and b lacks, exactly.
+GPUSCAN_HD double sum_error(double a, double b, double sum) {
+    const double more = sum - a;
+    return (a - (sum - more)) + (b - more);
+}
+#ifdef __CUDACC__
+GPUSCAN_HD double product_error(double a, double b, int &) { return fma(a, b, -(a * b)); }
+#else
+GPUSCAN_HD double product_error(double a, double b, int &) { return __builtin_fma(a, b, -(a * b)); }
+#endif
+// The product of two such numbers is far from both ends of the doubles, and so is what it lacks.
+GPUSCAN_HD double moderate(double a, int &error) {
+    const double size = a < 0 ? -a : a;
+    error |= (size < 1e-140) & (a != 0);
+    error |= (size > 1e140) & !is_inf(a);
+    return a;
+}
+
+// ---- integers as bits; what oids, enums and floats are compared by ----
+
+GPUSCAN_HD int64_t bit_and(int64_t a, int64_t b, int &) { return a & b; }
+GPUSCAN_HD int64_t bit_or(int64_t a, int64_t b, int &) { return a | b; }
+GPUSCAN_HD int64_t bit_xor(int64_t a, int64_t b, int &) { return a ^ b; }
+// What a processor does with a shift by more bits than there are is its own.
+template <class T> GPUSCAN_HD T shift_left(T a, T by, int &error) {
+    error |= (by < 0) | (by >= (T)(8 * sizeof(T)));
+    return (T)((typename Limits<T>::Unsigned)a << (by & (T)(8 * sizeof(T) - 1)));
+}
+template <class T> GPUSCAN_HD T shift_right(T a, T by, int &error) {
+    error |= (by < 0) | (by >= (T)(8 * sizeof(T)));
+    return (T)(a >> (by & (T)(8 * sizeof(T) - 1)));
+}
+GPUSCAN_HD int64_t oid_order(int32_t a, int &) { return (int64_t)(uint32_t)a; }
+// Even oids are in the order of their enum's values, odd ones stand anywhere in it (enum.c: enum_cmp_internal).
+GPUSCAN_HD int64_t enum_order(int32_t a, int &error) {
+    error |= a & 1;
+    return (int64_t)(uint32_t)a;
+}
+GPUSCAN_HD int64_t bits_of(double a) {
+#ifdef __CUDACC__
+    return __double_as_longlong(a);
+#else
+    int64_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+#endif
+}
+GPUSCAN_HD double plain_zero(double a, int &error) {
+    error |= (a == 0) & (bits_of(a) != 0);
+    return a;
+}
+
+// ---- intervals: 64 bits of microseconds, 32 bits of days, 32 bits of months above them, as PostgreSQL stores them ----
+
+GPUSCAN_HD int32_t interval_months(i128 a, int &) { return (int32_t)(a >> 96); }
+GPUSCAN_HD int32_t interval_days(i128 a, int &) { return (int32_t)(a >> 64); }
+GPUSCAN_HD int64_t interval_micros(i128 a, int &) { return (int64_t)a; }
+GPUSCAN_HD i128 make_interval(int32_t months, int32_t days, int64_t micros) {
+    return (i128)((u128)(uint32_t)months << 96 | (u128)(uint32_t)days << 64 | (u128)(uint64_t)micros);
+}
+GPUSCAN_HD i128 interval_span(i128 a, int &error) {
+    const int64_t days = (int64_t)interval_months(a, error) * 30 + interval_days(a, error);
+    return (i128)days * micros_per_day + interval_micros(a, error);
+}
+// Infinity is what has the ends of the types in all three fields. Before PostgreSQL 17 that is an interval as any other,
+// which then is left to PostgreSQL for nothing.
+GPUSCAN_HD i128 finite_interval(i128 a, int &error) {
+    error |= (a == make_interval(day_begin, day_begin, time_begin)) | (a == make_interval(day_end, day_end, time_end));
+    return a;
+}
+GPUSCAN_HD i128 interval_plus(i128 a, i128 b, int &error) {
+    finite_interval(a, error);
+    finite_interval(b, error);
+    return finite_interval(make_interval(add(interval_months(a, error), interval_months(b, error), error),
+                                         add(interval_days(a, error), interval_days(b, error), error),
+                                         add(interval_micros(a, error), interval_micros(b, error), error)),
+                           error);
+}
+GPUSCAN_HD i128 interval_minus(i128 a, i128 b, int &error) {
+    finite_interval(a, error);
+    finite_interval(b, error);
+    return finite_interval(make_interval(sub(interval_months(a, error), interval_months(b, error), error),
+                                         sub(interval_days(a, error), interval_days(b, error), error),
+                                         sub(interval_micros(a, error), interval_micros(b, error), error)),
+                           error);
+}
+// As timestamp_mi(): whole days, and what is left of the same sign.
+GPUSCAN_HD i128 timestamp_minus(int64_t a, int64_t b, int &error) {
+    error |= (a == time_begin) | (a == time_end) | (b == time_begin) | (b == time_end);
+    const int64_t micros = sub(a, b, error);
+    return make_interval(0, (int32_t)(micros / micros_per_day), micros % micros_per_day);
+}
+// As timestamp_age(): the fields' differences, of which those that are negative borrow from the next; a month that is
+// borrowed has the days of the earlier timestamp's month.
+GPUSCAN_HD i128 timestamp_age(int64_t a, int64_t b, int &error) {
+    error |= (a == time_begin) | (a == time_end) | (b == time_begin) | (b == time_end);
+    const bool negative = a < b;
+    const int64_t later = negative ? b : a, earlier = negative ? a : b;
+    const int32_t later_day = (int32_t)floor_div(later, micros_per_day);
+    const int32_t earlier_day = (int32_t)floor_div(earlier, micros_per_day);
+    const Civil x = civil(later_day), y = civil(earlier_day);
+    int64_t micros = rest(later, micros_per_day) - rest(earlier, micros_per_day);
+    int32_t days = x.day - y.day, months = (x.year - y.year) * 12 + (x.month - y.month);
+    if (micros < 0) {
+        micros += micros_per_day;
+        --days;
+    }
+    for (int borrowed = 0; borrowed < 2 && days < 0; ++borrowed) {
+        days += days_of_month(y.year, y.month);
+        --months;
+    }
+    return negative ? make_interval(-months, -days, -micros) : make_interval(months, days, micros);
 }
 
 // ---- three-valued logic: value and NULL flag, both 0 or 1; the value under a NULL is 0 ----

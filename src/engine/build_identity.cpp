@@ -44,7 +44,7 @@ class Describer {
             put(c.null);
             put(c.low);
             put(c.high);
-        } else if (e.op == Op::Lookup) {
+        } else if (e.op == Op::Lookup || e.op == Op::Search) {
             contents(e.b);
         } else if (e.op == Op::Call || e.op == Op::CallTwo) {
             put(e.c);

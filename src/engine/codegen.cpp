@@ -68,7 +68,7 @@ void Generator::plan_words() {
             kernel_.constants[e.a] = next;
             next += 2;
         }
-        if (e.op == Op::Lookup && kernel_.lookups[e.b] == 0) {
+        if ((e.op == Op::Lookup || e.op == Op::Search) && kernel_.lookups[e.b] == 0) {
             kernel_.lookups[e.b] = next;
             next += 3;
         }

@@ -75,7 +75,8 @@ struct GroupShape {
 // Where the parts of an aggregate stand in an entry of the group table, in 64-bit words. Word 0 counts the group's rows.
 struct Components {
     unsigned count = 0; // rows where the argument was not NULL
-    unsigned value = 0; // Sum: 1, 2 or 4 words; Min, Max: an order-preserving code, 128 bits of it behind a lock word
+    unsigned value =
+        0; // Sum: 1, 2 or 4 words; LongSum: 3; Min, Max: an order-preserving code, 128 bits of it behind a lock word
 };
 
 // ---- kernels -------------------------------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ void Generator::aggregate_plan() {
                         ? 4
                     : kind == SumKind::Narrow ? 1
                                               : 2;
+        } else if (a.kind == AggregateKind::LongSum) {
+            parts.value = next;
+            next += 3;
         } else if (a.kind == AggregateKind::Min || a.kind == AggregateKind::Max) {
             parts.value = next;
             next += program_.exprs[a.arg].type == Type::I128 ? 3 : 1;
@@ -73,6 +76,9 @@ void Generator::aggregate_start() {
             line(string(types[static_cast<int>(kind)]) + " sum" + n + (kind == SumKind::Digits ? ";" : " = 0;"));
             if (kind == SumKind::Double)
                 line("uint64_t odd" + n + " = 0;");
+        } else if (aggregate(i).kind == AggregateKind::LongSum) {
+            line("double sum" + n + " = 0, rest" + n + " = 0;");
+            line("uint64_t odd" + n + " = 0;");
         } else if (kernel_.components[i].value != 0) {
             line(string(program_.exprs[aggregate(i).arg].type == Type::I128 ? "u128" : "uint64_t") + " best" + n +
                  " = 0;");
@@ -135,6 +141,14 @@ void Generator::update(Index i, Place place) {
             add(parts.value + 1, "(uint32_t)(" + wide + " >> 32)");
             add(parts.value + 2, "(uint32_t)(" + wide + " >> 64)");
             add(parts.value + 3, "(uint64_t)(int64_t)(" + wide + " >> 96)");
+        }
+    } else if (a.kind == AggregateKind::LongSum) {
+        if (place == Place::Thread) {
+            line("long_add(sum" + n + ", rest" + n + ", " + v.v + ");");
+            line("odd" + n + " += odd_value(" + v.v + ");");
+        } else {
+            line("if (odd_value(" + v.v + ")) global_add(" + entry(parts.value + 2) + ", odd_value(" + v.v + "));");
+            line("global_add_long((double *)(" + entry(parts.value) + "), " + v.v + ", 0);");
         }
     } else if (is_bitwise(a.kind)) {
         const string code = bits_word(a.kind, v.v);
@@ -351,6 +365,14 @@ void Generator::thread_end() {
             const bool exclusive = a.kind == AggregateKind::BitXor;
             reduce("best" + n, exclusive ? "Differing" : "Either");
             store("best" + n, exclusive ? "global_xor" : "global_or", parts.value);
+            continue;
+        }
+        if (a.kind == AggregateKind::LongSum) {
+            line("warp_reduce_long(sum" + n + ", rest" + n + ");");
+            line("if ((threadIdx.x & 31) == 0) global_add_long((double *)(entry + " + to_string(parts.value) +
+                 "), sum" + n + ", rest" + n + ");");
+            reduce("odd" + n, "Plus");
+            store("odd" + n, "global_add", parts.value + 2);
             continue;
         }
         if (a.kind != AggregateKind::Sum) {

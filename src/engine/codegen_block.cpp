@@ -47,6 +47,9 @@ void Generator::block_plan() {
             } else {
                 parts.value = take(narrow_, sum_planes(kind));
             }
+        } else if (a.kind == AggregateKind::LongSum) {
+            parts.value = take(wide_, 2);
+            parts.odd = take(narrow_, 2);
         } else if (a.kind == AggregateKind::Min || a.kind == AggregateKind::Max) {
             const Type type = program_.exprs[a.arg].type;
             if (narrow_order(type))
@@ -117,12 +120,18 @@ void Generator::block_update(Index i, const Value &v) {
     const BlockParts &parts = block_[i];
     if (kernel_.components[i].count != 0)
         block_count(parts.count);
-    if (a.kind == AggregateKind::Sum) {
+    auto count_odd = [&] {
+        line("if (odd_value(" + v.v + ")) atomicAdd(" + narrow_cell(parts.odd, "cell") + " + (is_finite(" + v.v +
+             ") ? 0 : plane), 1u);");
+    };
+    if (a.kind == AggregateKind::LongSum) {
+        line("block_add_long((double *)(" + wide_cell(parts.value, "cell") + "), plane, " + v.v + ");");
+        count_odd();
+    } else if (a.kind == AggregateKind::Sum) {
         const SumKind kind = request_.group.sums[i];
         if (kind == SumKind::Double) {
             line("atomicAdd((double *)(" + wide_cell(parts.value, "cell") + "), (double)" + v.v + ");");
-            line("if (odd_value(" + v.v + ")) atomicAdd(" + narrow_cell(parts.odd, "cell") + " + (is_finite(" + v.v +
-                 ") ? 0 : plane), 1u);");
+            count_odd();
         } else {
             line("block_sum<" + to_string(sum_planes(kind)) + ">(" + narrow_cell(parts.value, "cell") + ", plane, (" +
                  (kind == SumKind::Digits ? "i128" : "int64_t") + ")" + v.v + ");");
@@ -196,6 +205,21 @@ void Generator::block_end() {
             line("if (" + v + ") " + (exclusive ? "global_xor(" : "global_or(") + at + ", " + v + ");");
             continue;
         }
+        auto add_odd = [&](const string &to_odd) {
+            gather("odd" + n, "uint64_t", "0",
+                   "odd" + n + " += *(" + narrow_cell(from.odd, "c") + ") + *(" + narrow_cell(from.odd + 1, "c") +
+                       ") * odd_infinite");
+            line("if (odd" + n + ") global_add(" + to_odd + ", odd" + n + ");");
+        };
+        if (a.kind == AggregateKind::LongSum) {
+            line("double sum" + n + " = 0, rest" + n + " = 0;");
+            line("for (uint32_t c = cell; c < cell + " + copies + "; ++c) { long_add(sum" + n + ", rest" + n +
+                 ", *(double *)(" + wide_cell(from.value, "c") + ")); rest" + n + " += *(double *)(" +
+                 wide_cell(from.value + 1, "c") + "); }");
+            line("global_add_long((double *)(" + at + "), sum" + n + ", rest" + n + ");");
+            add_odd(at + " + 2");
+            continue;
+        }
         if (a.kind != AggregateKind::Sum) {
             const Type type = program_.exprs[a.arg].type;
             if (type == Type::I128)
@@ -241,10 +265,7 @@ void Generator::block_end() {
         case SumKind::Double:
             gather(v, "double", "0", v + " += *(double *)(" + wide_cell(from.value, "c") + ")");
             line("global_add_double(" + at + ", " + v + ");");
-            gather("odd" + n, "uint64_t", "0",
-                   "odd" + n + " += *(" + narrow_cell(from.odd, "c") + ") + *(" + narrow_cell(from.odd + 1, "c") +
-                       ") * odd_infinite");
-            line("if (odd" + n + ") global_add(" + at + " + 1, odd" + n + ");");
+            add_odd(at + " + 1");
             break;
         }
     }

@@ -92,6 +92,8 @@ Value Generator::eval_node(Index index) {
         return constant(e.a, e.type);
     case Op::Lookup:
         return lookup(e);
+    case Op::Search:
+        return search(e);
     case Op::And:
     case Op::Or:
         return logical(e);
@@ -273,6 +275,15 @@ Value Generator::lookup(const Expr &e) {
     if (lookup.type == Type::Bool)
         value = value + " != 0" + (null ? " & !" + r.n : "");
     line(string("const ") + value_type(lookup.type) + " " + r.v + " = " + value + ";");
+    return r;
+}
+
+Value Generator::search(const Expr &e) {
+    const Value a = eval(e.a);
+    const unsigned first = kernel_.lookups[e.b];
+    const Value r{fresh("v"), a.n};
+    line("const uint32_t " + r.v + " = search_table(" + pointer("int64_t", first) + ", (uint32_t)" + word(first + 2) +
+         ", " + a.v + ");");
     return r;
 }
 

@@ -78,6 +78,7 @@ class Generator {
     Value payload(Index join, Index column, Type type);
     Value constant(Index constant, Type type);
     Value lookup(const Expr &expr);
+    Value search(const Expr &expr);
     Value logical(const Expr &expr);
     Value conditional(const Expr &expr);
     Value coalesce(const Expr &expr);

@@ -42,12 +42,33 @@ namespace gpuscan::ir {
     X(Round, round_even, F64, F64, false)                                                                              \
     X(Truncate, truncate, F64, F64, false)                                                                             \
     X(SquareRoot, square_root, F64, F64, true)                                                                         \
-    X(FloatBits, float_bits, F64, I64, false) /* equal numbers have equal bits: one zero, one NaN */
+    X(Moderate, moderate, F64, F64, true)     /* itself; a row error where what a product lacks may be no double */    \
+    X(PlainZero, plain_zero, F64, F64, true)  /* itself; -0.0 is a row error */                                        \
+    X(FloatBits, float_bits, F64, I64, false) /* equal bits for equal numbers */                                       \
+    X(OidOrder, oid_order, I32, I64, false)   /* unsigned */                                                           \
+    X(EnumOrder, enum_order, I32, I64, true)  /* the same of an enum's value; a row error if that has no order */      \
+    X(IntervalSpan, interval_span, I128, I128, false) /* what intervals are compared by */                             \
+    X(IntervalMonths, interval_months, I128, I32, false)                                                               \
+    X(IntervalDays, interval_days, I128, I32, false)                                                                   \
+    X(IntervalMicros, interval_micros, I128, I64, false)                                                               \
+    X(FiniteInterval, finite_interval, I128, I128, true) /* itself; infinity is a row error */
 
 // The same of two arguments, both of the first type.
 #define GPUSCAN_FUNCTIONS_OF_TWO(X)                                                                                    \
     X(AddMonths, add_months, I32, I32,                                                                                 \
-      true) /* day, months: the same day of that month, or its last day; not of infinity */
+      true) /* day, months: the same day of that month, or its last day; not of infinity */                            \
+    X(ProductError, product_error, F64, F64, false) /* what the product lacks, of moderate numbers exactly */          \
+    X(BitAnd, bit_and, I64, I64, false)                                                                                \
+    X(BitOr, bit_or, I64, I64, false)                                                                                  \
+    X(BitXor, bit_xor, I64, I64, false)                                                                                \
+    X(ShiftLeft32, shift_left, I32, I32, true) /* a row error beyond the type's width */                               \
+    X(ShiftRight32, shift_right, I32, I32, true)                                                                       \
+    X(ShiftLeft64, shift_left, I64, I64, true)                                                                         \
+    X(ShiftRight64, shift_right, I64, I64, true)                                                                       \
+    X(TimestampMinus, timestamp_minus, I64, I128, true) /* an interval of days and microseconds */                     \
+    X(TimestampAge, timestamp_age, I64, I128, true)     /* an interval of months, days and microseconds */             \
+    X(IntervalPlus, interval_plus, I128, I128, true)                                                                   \
+    X(IntervalMinus, interval_minus, I128, I128, true)
 
 enum class Function : uint32_t {
 #define GPUSCAN_FUNCTION(name, function, argument, result, raises) name,

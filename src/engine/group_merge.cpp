@@ -22,6 +22,12 @@ double real(const AggregateState &s) {
     return v;
 }
 
+double rest(const AggregateState &s) {
+    double v;
+    memcpy(&v, &s.high, sizeof(v));
+    return v;
+}
+
 float real32(const AggregateState &s) {
     float v;
     memcpy(&v, &s.low, sizeof(v));
@@ -92,6 +98,16 @@ void combine_one(AggregateKind kind, Type type, AggregateState &into, const Aggr
         into.high = static_cast<int64_t>(bits(static_cast<uint64_t>(into.high), static_cast<uint64_t>(from.high)));
         return;
     }
+    int error = 0;
+    if (kind == AggregateKind::LongSum) {
+        const double sum = sem::add(real(into), real(from), error);
+        const double lacks = rest(into) + rest(from) + sem::sum_error(real(into), real(from), sum);
+        memcpy(&into.low, &sum, sizeof(sum));
+        memcpy(&into.high, &lacks, sizeof(lacks));
+        if (error)
+            throw RowError("a sum overflows");
+        return;
+    }
     if (kind != AggregateKind::Sum) {
         if (kind == AggregateKind::Min ? less(type, from, into) : less(type, into, from)) {
             into.low = from.low;
@@ -99,7 +115,6 @@ void combine_one(AggregateKind kind, Type type, AggregateState &into, const Aggr
         }
         return;
     }
-    int error = 0;
     if (type == Type::F64) {
         double sum = sem::add(real(into), real(from), error);
         memcpy(&into.low, &sum, sizeof(sum));

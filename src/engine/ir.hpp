@@ -57,9 +57,11 @@ enum class Op : uint8_t {
     Cast,      // a to the node's type: widening integers; narrowing checks (row error); integer -> float as C does;
                // float -> integer rounds half to even and checks, as PostgreSQL's rint does
     Lookup,    // a of type Code, b = index into lookups: the table's entry, its NULL entry where a is NULL
-    Bounded,   // a F64: the value itself, a row error when it is finite and |a| > 1e140 (float8 avg's own overflow)
-    Call,      // c = Function, of a
-    CallTwo,   // c = Function, of a and b
+    Search, // a I64, b = index into lookups (I64, ascending, never empty): the code of the last entry that is not above a,
+            // of the first if there is none
+    Bounded, // a F64: the value itself, a row error when it is finite and |a| > 1e140 (float8 avg's own overflow)
+    Call,    // c = Function, of a
+    CallTwo, // c = Function, of a and b
 };
 
 // One node; operands are indexes into the program's expressions and always smaller than the node's own index.
@@ -85,6 +87,7 @@ constexpr int operand_count(Op op) {
     case Op::IsTrue:
     case Op::Cast:
     case Op::Lookup:
+    case Op::Search:
     case Op::Bounded:
     case Op::Call:
         return 1;
@@ -151,11 +154,12 @@ struct Constant {
     int64_t high = 0;
 };
 
-// A table over the codes of one dictionary column, evaluated by PostgreSQL: entries 0..n-1 for the codes, n for NULL.
+// A table over the codes of one dictionary column, evaluated by PostgreSQL: entries 0..n-1 for the codes, n for NULL. One
+// without a source is over the codes that a Search gives.
 struct Lookup {
     Type type; // of the entries: Bool, I32, I64, F64 (Code: maps to another code space, e.g. ranks)
     uint8_t unused[3] = {};
-    Index source = none; // the dictionary of this source's ...
+    Index source = none; // the dictionary of this source's (none: of nothing) ...
     Index column = none; // ... column
 };
 
@@ -212,7 +216,8 @@ enum class AggregateKind : uint8_t {
     CountRows, // count(*)
     Count,     // rows where the argument is not NULL
     Sum,       // I16, I32, I64, I128: exact in 128 bits; F64: in double
-    Min,       // by the type's order; F64 with NaN above all
+    LongSum, // F64: in twice its precision, the state being a double (low) and what it lacks (high), two patterns of bits
+    Min,     // by the type's order; F64 with NaN above all
     Max,
     BitAnd, // I16, I32, I64
     BitOr,

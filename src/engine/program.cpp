@@ -89,6 +89,8 @@ class Checker {
         Type t = lookup.type;
         require(t == Type::Bool || t == Type::I32 || t == Type::I64 || t == Type::F64 || t == Type::Code,
                 "type of a lookup");
+        if (lookup.source == none)
+            return;
         require(lookup.source < p.sources.size(), "source of a lookup");
         Range columns = p.sources[lookup.source].columns;
         require(lookup.column < columns.count, "column of a lookup");
@@ -164,6 +166,11 @@ class Checker {
             require(from != Type::Bool || is_integer(e.type), "types of a cast");
             return;
         }
+        case Op::Search:
+            require(operand(i, e.a) == Type::I64 && e.type == Type::Code, "types of a search");
+            require(e.b < p.lookups.size(), "lookup out of bounds");
+            require(p.lookups[e.b].type == Type::I64 && p.lookups[e.b].source == none, "table of a search");
+            return;
         case Op::Lookup:
             require(operand(i, e.a) == Type::Code, "argument of a lookup");
             require(e.b < p.lookups.size(), "lookup out of bounds");
@@ -254,6 +261,7 @@ class Checker {
         check_use(pipeline, aggregate.arg, step);
         Type type = p.exprs[aggregate.arg].type;
         require(aggregate.kind != AggregateKind::Sum || is_integer(type) || type == Type::F64, "type of a sum");
+        require(aggregate.kind != AggregateKind::LongSum || type == Type::F64, "type of a long sum");
         require(!is_bitwise(aggregate.kind) || (is_integer(type) && type != Type::I128), "type of a bitwise aggregate");
     }
 

@@ -355,6 +355,7 @@ Skipper::Values Skipper::evaluate(const Expr &e) {
         return v;
     }
     case Op::CallTwo:
+    case Op::Search:
     case Op::Bounded:
         break;
     }

@@ -111,6 +111,8 @@ void all_aggregates(ProgramBuilder &b, std::vector<ProgramBuilder::AggregateSpec
         aggregates.push_back({AggregateKind::Count, column});
         if (is_integer(type) || type == Type::F64)
             aggregates.push_back({AggregateKind::Sum, column});
+        if (type == Type::F64)
+            aggregates.push_back({AggregateKind::LongSum, column});
         if (is_integer(type) && type != Type::I128)
             for (AggregateKind kind : {AggregateKind::BitAnd, AggregateKind::BitOr, AggregateKind::BitXor})
                 aggregates.push_back({kind, column});
@@ -213,7 +215,10 @@ TEST_F(CodegenTest, EveryFunction) {
     std::vector<ProgramBuilder::ConjunctSpec> conjuncts;
     for (Index f = 0; f < function_count; ++f) {
         const FunctionInfo &info = function_info(static_cast<Function>(f));
-        const Index column = info.argument == Type::I32 ? 2 : info.argument == Type::I64 ? 3 : 6;
+        const Index column = info.argument == Type::I32    ? 2
+                             : info.argument == Type::I64  ? 3
+                             : info.argument == Type::I128 ? 4
+                                                           : 6;
         const Index x = b.column(info.argument, 0, column);
         const bool two = info.arguments == 2;
         const Index y = b.expr(two ? Op::CallTwo : Op::Call, info.result, x, two ? x : none, f);

@@ -42,13 +42,14 @@ inline std::vector<GroupingCase> grouping_cases(uint32_t rows = 4500) {
             else if (key_kind != Keys::None)
                 main.keys = b.list({k});
             std::vector<Aggregate> aggregates = {
-                aggregate(AggregateKind::CountRows),   aggregate(AggregateKind::Count, v32),
-                aggregate(AggregateKind::Sum, v32),    aggregate(AggregateKind::Min, v32),
-                aggregate(AggregateKind::Max, v32),    aggregate(AggregateKind::Sum, v64),
-                aggregate(AggregateKind::Min, v64),    aggregate(AggregateKind::Sum, real),
-                aggregate(AggregateKind::Max, real),   aggregate(AggregateKind::Max, code),
-                aggregate(AggregateKind::BitAnd, v64), aggregate(AggregateKind::BitOr, v32),
-                aggregate(AggregateKind::BitXor, v64), aggregate(AggregateKind::BitXor, k2)};
+                aggregate(AggregateKind::CountRows),    aggregate(AggregateKind::Count, v32),
+                aggregate(AggregateKind::Sum, v32),     aggregate(AggregateKind::Min, v32),
+                aggregate(AggregateKind::Max, v32),     aggregate(AggregateKind::Sum, v64),
+                aggregate(AggregateKind::Min, v64),     aggregate(AggregateKind::Sum, real),
+                aggregate(AggregateKind::Max, real),    aggregate(AggregateKind::Max, code),
+                aggregate(AggregateKind::BitAnd, v64),  aggregate(AggregateKind::BitOr, v32),
+                aggregate(AggregateKind::BitXor, v64),  aggregate(AggregateKind::BitXor, k2),
+                aggregate(AggregateKind::LongSum, real)};
             // Without these (their extremes stand in device memory only) groups may be kept in shared memory.
             if (value_kind == Values::Extreme || value_kind == Values::Overflow) {
                 aggregates.push_back(aggregate(AggregateKind::Sum, v128));

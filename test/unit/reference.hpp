@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -47,11 +48,15 @@ template <> struct ValueOf<Type::I32> {
 template <> struct ValueOf<Type::I64> {
     static int64_t from(const Datum &a) { return static_cast<int64_t>(a.i); }
 };
+template <> struct ValueOf<Type::I128> {
+    static int128 from(const Datum &a) { return a.i; }
+};
 template <> struct ValueOf<Type::F64> {
     static double from(const Datum &a) { return a.d; }
 };
 inline void set(Datum &r, int32_t value) { r.i = value; }
 inline void set(Datum &r, int64_t value) { r.i = value; }
+inline void set(Datum &r, int128 value) { r.i = value; }
 inline void set(Datum &r, double value) { r.d = value; }
 
 // ---- data ----
@@ -403,6 +408,7 @@ class Interpreter {
         bool first = s.count++ == 0;
         switch (aggregate.kind) {
         case AggregateKind::Sum:
+        case AggregateKind::LongSum:
             if (type == Type::F64) {
                 bool inf = std::isinf(s.d) || std::isinf(v.d);
                 s.d = first ? v.d : s.d + v.d; // float8pl begins with the first value: -0.0 alone stays -0.0
@@ -461,6 +467,16 @@ class Interpreter {
         case Op::Coalesce: {
             Datum a = value(e.a, row);
             return a.null ? value(e.b, row) : a;
+        }
+        case Op::Search: {
+            const Datum a = value(e.a, row);
+            const auto &entries = c_.lookups[e.b].entries;
+            Datum code;
+            code.null = a.null;
+            while (!a.null && code.i + 2 < static_cast<int128>(entries.size()) &&
+                   entries[static_cast<size_t>(code.i) + 1].i <= a.i)
+                ++code.i;
+            return code;
         }
         case Op::Lookup: {
             Datum a = value(e.a, row);
@@ -547,7 +563,16 @@ class Interpreter {
         r.null = a.null || b.null;
         if (e.op == Op::CallTwo && !r.null) {
             int error = 0;
-            set(r, sem::add_months(static_cast<int32_t>(a.i), static_cast<int32_t>(b.i), error));
+            switch (static_cast<Function>(e.c)) {
+#define GPUSCAN_CALL(name, function, argument, result, raises)                                                         \
+    case Function::name:                                                                                               \
+        set(r, sem::function(ValueOf<Type::argument>::from(a), ValueOf<Type::argument>::from(b), error));              \
+        break;
+                GPUSCAN_FUNCTIONS_OF_TWO(GPUSCAN_CALL)
+#undef GPUSCAN_CALL
+            default:
+                break;
+            }
             if (error)
                 throw SqlError();
             return r;
@@ -789,7 +814,9 @@ inline std::string difference(const Aggregate &aggregate, Type type, const State
     // A sum is zero with the sign of -0.0 only if nothing but -0.0 was added, in whatever order.
     if (aggregate.kind == AggregateKind::Sum && v == 0 && want.d == 0 && std::signbit(v) != std::signbit(want.d))
         return "a zero of the other sign";
-    double tolerance = aggregate.kind == AggregateKind::Sum ? 1e-9 * std::fabs(want.d) + 1e-6 : 0;
+    double tolerance = aggregate.kind == AggregateKind::Sum || aggregate.kind == AggregateKind::LongSum
+                           ? 1e-9 * std::fabs(want.d) + 1e-6
+                           : 0;
     if ((std::isnan(v) && std::isnan(want.d)) || v == want.d || std::fabs(v - want.d) <= tolerance)
         return "";
     return std::to_string(v) + ", expected " + std::to_string(want.d);
@@ -1087,6 +1114,14 @@ class Generator {
             return condition(depth);
         if (type == Type::Code)
             return leaf(type);
+        if (type == Type::I64 && chance(8)) {
+            Lookup l;
+            l.type = type;
+            b_.p.lookups.push_back(l);
+            const Index table = static_cast<Index>(b_.p.lookups.size() - 1);
+            return b_.add({Op::Lookup, type, 0,
+                           b_.add({Op::Search, Type::Code, 0, expression(type, depth - 1), table, none}), table, none});
+        }
         if (type == Type::F64 && chance(10))
             return b_.unary(Op::Bounded, type, expression(type, depth - 1));
         if ((type == Type::I32 || type == Type::I64 || type == Type::F64) && chance(15))
@@ -1173,8 +1208,13 @@ class Generator {
         for (const Lookup &l : c_.program.lookups) {
             LookupData data;
             bool nulls = chance(50);
-            for (int i = 0; i <= codes; ++i)
-                data.entries.push_back(random_value(l.type, nulls));
+            const int entries = l.source != none ? codes : 1 + static_cast<int>(pick(30));
+            for (int i = 0; i < entries; ++i)
+                data.entries.push_back(random_value(l.type, nulls && l.source != none));
+            if (l.source == none)
+                std::sort(data.entries.begin(), data.entries.end(),
+                          [](const Datum &a, const Datum &b) { return a.i < b.i; });
+            data.entries.push_back(random_value(l.type, nulls));
             c_.lookups.push_back(data);
         }
     }
@@ -1280,9 +1320,10 @@ class Generator {
             keys.push_back(expression(any_type(), chance(80) ? 0 : 2));
         std::vector<Aggregate> aggregates;
         for (size_t i = 1 + pick(5); i > 0; --i) {
-            AggregateKind kind = static_cast<AggregateKind>(pick(8));
+            AggregateKind kind = static_cast<AggregateKind>(pick(9));
             Type type = any_type();
-            while ((kind == AggregateKind::Sum && !is_integer(type) && type != Type::F64) ||
+            while ((kind == AggregateKind::LongSum && type != Type::F64) ||
+                   (kind == AggregateKind::Sum && !is_integer(type) && type != Type::F64) ||
                    (is_bitwise(kind) && (!is_integer(type) || type == Type::I128)))
                 type = any_type();
             aggregates.push_back(aggregate(kind, kind == AggregateKind::CountRows ? none : expression(type, pick(4))));

@@ -190,6 +190,10 @@ void Aggregator::resize(Accumulator &a) {
         if (a.type == Type::I16 || a.type == Type::I32)
             extend(a.narrow, capacity_, int64_t(0));
         return;
+    case AggregateKind::LongSum:
+        extend(a.real, capacity_, 0.0);
+        extend(a.rest, capacity_, 0.0);
+        return;
     case AggregateKind::BitAnd:
     case AggregateKind::BitOr:
     case AggregateKind::BitXor:
@@ -456,6 +460,18 @@ void Aggregator::update_many(Accumulator &a, Vec v, uint32_t n, const uint32_t *
             raise_row_error();
         return;
     }
+    if (a.kind == AggregateKind::LongSum) {
+        int error = 0;
+        double *real = a.real.data(), *rest = a.rest.data();
+        each<double>(v, n, ids, [=, &error](uint32_t g, double x) {
+            const double sum = sem::add(real[g], x, error);
+            rest[g] += sem::sum_error(real[g], x, sum);
+            real[g] = sum;
+        });
+        if (error)
+            raise_row_error();
+        return;
+    }
     if (is_bitwise(a.kind)) {
         if (a.type == Type::I16)
             bits<int16_t>(a.kind, a.narrow.data(), v, n, ids);
@@ -494,6 +510,8 @@ AggregateState Aggregator::state(const Accumulator &a, uint32_t g) const {
     if (is_float(a.type)) {
         if (a.type == Type::F64) {
             memcpy(&s.low, &a.real[g], sizeof(double));
+            if (a.kind == AggregateKind::LongSum)
+                memcpy(&s.high, &a.rest[g], sizeof(double));
         } else {
             float v = static_cast<float>(a.real[g]);
             memcpy(&s.low, &v, sizeof(v));
@@ -523,6 +541,8 @@ void Aggregator::prefetch(uint32_t group) const {
             __builtin_prefetch(&a.wide[group]);
         if (!a.real.empty())
             __builtin_prefetch(&a.real[group]);
+        if (!a.rest.empty())
+            __builtin_prefetch(&a.rest[group]);
     }
 }
 

@@ -62,7 +62,8 @@ class Aggregator {
   private:
     struct Accumulator {
         Accumulator(ir::AggregateKind kind, ir::Index arg, Type type, const WorkMemoryRef &memory)
-            : kind(kind), arg(arg), type(type), nulls(memory), narrow(memory), wide(memory), real(memory) {}
+            : kind(kind), arg(arg), type(type), nulls(memory), narrow(memory), wide(memory), real(memory),
+              rest(memory) {}
         ir::AggregateKind kind;
         ir::Index arg;
         Type type;
@@ -70,6 +71,7 @@ class Aggregator {
         WorkArray<int64_t> narrow; // Sum of I16 and I32 since the last carry; Min, Max and bits of up to 64 bits
         WorkArray<int128> wide;    // Sum; Min and Max of I128
         WorkArray<double> real;    // F64 and F32
+        WorkArray<double> rest;    // LongSum: what `real` lacks
     };
 
     template <class T> void extend(WorkArray<T> &array, size_t size, T value);

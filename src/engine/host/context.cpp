@@ -21,7 +21,7 @@ std::vector<Index> canonical_nodes(const Program &p) {
                 return x == y || (e.op != Op::Column && e.op != Op::Const && x != none && y != none && x < i && y < j &&
                                   canonical[x] == canonical[y]);
             };
-            if (e.op == Op::Lookup                        ? same(e.a, f.a) && e.b == f.b
+            if (e.op == Op::Lookup || e.op == Op::Search  ? same(e.a, f.a) && e.b == f.b
                 : e.op == Op::Call || e.op == Op::CallTwo ? same(e.a, f.a) && same(e.b, f.b) && e.c == f.c
                                                           : same(e.a, f.a) && same(e.b, f.b) && same(e.c, f.c))
                 canonical[i] = j;

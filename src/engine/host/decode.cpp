@@ -83,11 +83,11 @@ bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<Attri
 // What the codec needs must be what the attribute has, or the reads below would not be checked.
 void check_column(const ColumnTarget &target, size_t rows) {
     const ColumnLayout &layout = *target.layout;
-    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1, 16};
-    static constexpr Type type[] = {Type::Bool, Type::I16, Type::I32,  Type::I64,  Type::F32,
-                                    Type::F64,  Type::I64, Type::Code, Type::I128, Type::Code};
+    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1, 16, 0, 16};
+    static constexpr Type type[] = {Type::Bool, Type::I16,  Type::I32,  Type::I64,  Type::F32, Type::F64,
+                                    Type::I64,  Type::Code, Type::I128, Type::Code, Type::I128};
     size_t codec = static_cast<size_t>(layout.codec);
-    if (codec >= 10 || layout.attributes.empty() ||
+    if (codec >= 11 || layout.attributes.empty() ||
         (layout.codec == Codec::Fixed ? layout.attributes.back().length <= 0
                                       : layout.attributes.back().length != length[codec]))
         throw DeviceError("column layout does not match its codec");
@@ -385,6 +385,12 @@ class PageDecoder {
             return put_text(column, place, row, texts);
         case Codec::Uuid: {
             const int128 value = heap::uuid_value(page_, place.at);
+            put(column, row, value);
+            note_wide(column, value);
+            return PageStatus::Ok;
+        }
+        case Codec::Interval: {
+            const int128 value = heap::interval_value(page_, place.at);
             put(column, row, value);
             note_wide(column, value);
             return PageStatus::Ok;

@@ -136,6 +136,8 @@ Vec Evaluator::compute(Index expr, const Batch &batch, size_t depth) {
         return truth(expr, batch, depth);
     case Op::Lookup:
         return lookup(expr, batch, depth);
+    case Op::Search:
+        return search(expr, batch, depth);
     case Op::Case:
         return conditional(expr, batch, depth);
     case Op::Coalesce:
@@ -386,6 +388,26 @@ Vec Evaluator::lookup(Index expr, const Batch &batch, size_t depth) {
     void *nulls = buffer(to.nulls, 1);
     k_.gather(1, batch.n, table.nulls.data(), index, nulls);
     return {out, static_cast<uint8_t *>(nulls), false};
+}
+
+Vec Evaluator::search(Index expr, const Batch &batch, size_t depth) {
+    const Expr &e = context_.program.exprs[expr];
+    const LookupTable &table = context_.lookups[e.b];
+    if (!table.set)
+        throw DeviceError("lookup table not set");
+    Vec a = full(e.a, evaluate(e.a, batch, depth), batch, depth);
+    uint32_t *codes = static_cast<uint32_t *>(buffer(slot(expr, depth).values, sizeof(uint32_t)));
+    const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data()), *const v = a.as<int64_t>();
+    for (uint32_t i = 0; i < batch.n; ++i) {
+        const int64_t *at = entries;
+        for (size_t left = table.entries; left > 1;) {
+            const size_t half = left / 2;
+            at = at[half] <= v[i] ? at + half : at;
+            left -= half;
+        }
+        codes[i] = static_cast<uint32_t>(at - entries);
+    }
+    return {codes, a.nulls, false};
 }
 
 // Evaluates `value` for some rows of a batch and puts the results in their places.

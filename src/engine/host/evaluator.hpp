@@ -73,6 +73,7 @@ class Evaluator {
     Vec undecided(ir::Index expr, Vec left, const Batch &batch, size_t depth);
     Vec truth(ir::Index expr, const Batch &batch, size_t depth);
     Vec lookup(ir::Index expr, const Batch &batch, size_t depth);
+    Vec search(ir::Index expr, const Batch &batch, size_t depth);
     Vec conditional(ir::Index expr, const Batch &batch, size_t depth);
     Vec coalesce(ir::Index expr, const Batch &batch, size_t depth);
     void arm(ir::Index value, Slot &to, size_t width, bool &any_null, const uint32_t *positions, uint32_t n,

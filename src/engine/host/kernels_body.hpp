@@ -161,6 +161,7 @@ int cast(Type from, Type to, size_t n, const void *a, const uint8_t *nulls, void
 template <Type type> struct ValueOf;
 template <> struct ValueOf<Type::I32> { using T = int32_t; };
 template <> struct ValueOf<Type::I64> { using T = int64_t; };
+template <> struct ValueOf<Type::I128> { using T = int128; };
 template <> struct ValueOf<Type::F64> { using T = double; };
 
 template <class To, class From, class F>
@@ -189,14 +190,29 @@ int call(ir::Function function, size_t n, const void *a, const uint8_t *nulls, v
     }
 }
 
-struct AddMonths {
-    template <class T> static inline T apply(T a, T b, int &e) { return sem::add_months(a, b, e); }
-};
+template <class To, class From, class F>
+int call_two_loop(size_t n, Vec a, Vec b, const uint8_t *nulls, void *out, F f) {
+    const From *x = a.as<From>(), *y = b.as<From>();
+    To *to = static_cast<To *>(out);
+    const size_t step_x = a.constant ? 0 : 1, step_y = b.constant ? 0 : 1;
+    int error = 0;
+    for (size_t i = 0; i < n; ++i) {
+        int e = 0;
+        to[i] = f(x[i * step_x], y[i * step_y], e);
+        error |= nulls == nullptr ? e : e & !nulls[i];
+    }
+    return error;
+}
 
 int call_two(ir::Function function, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
     switch (function) {
-    case ir::Function::AddMonths:
-        return arithmetic_of<AddMonths, int32_t>(n, a, b, nulls, out);
+#define GPUSCAN_CALL(name, of, argument, result, raises)                                                               \
+    case ir::Function::name:                                                                                           \
+        return call_two_loop<ValueOf<Type::result>::T, ValueOf<Type::argument>::T>(                                    \
+            n, a, b, nulls, out,                                                                                       \
+            [](ValueOf<Type::argument>::T x, ValueOf<Type::argument>::T y, int &e) { return sem::of(x, y, e); });
+        GPUSCAN_FUNCTIONS_OF_TWO(GPUSCAN_CALL)
+#undef GPUSCAN_CALL
     default:
         return 1;
     }

@@ -29,6 +29,7 @@ bool codec_fits(const ColumnLayout &layout) {
     case Codec::Text:
         return layout.type == Type::Code && length == -1;
     case Codec::Uuid:
+    case Codec::Interval:
         return layout.type == Type::I128 && length == 16;
     case Codec::Fixed:
         return layout.type == Type::Code && length > 0;
@@ -47,7 +48,7 @@ ColumnDefinition read_column(MessageReader &in) {
     const protocol::ColumnHead head = in.head<protocol::ColumnHead>();
     if (head.nattributes == 0 || head.nattributes > max_attributes || head.missing_text_size > max_text ||
         head.key_size > max_text || head.dictionary_size > max_text ||
-        head.codec > static_cast<uint8_t>(Codec::Fixed) || head.type >= type_count)
+        head.codec > static_cast<uint8_t>(Codec::Interval) || head.type >= type_count)
         throw InvalidMessage("column definition out of range");
     ColumnLayout layout;
     layout.attributes = in.array<AttributeLayout>(head.nattributes);

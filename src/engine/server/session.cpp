@@ -495,7 +495,8 @@ bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
             return false;
     size_t lookup_bytes = 0;
     for (size_t i = 0; i < lookups_.size(); ++i)
-        if (program_.lookups[i].source == p.source && lookups_[i].table->id == 0)
+        if ((program_.lookups[i].source == p.source || program_.lookups[i].source == ir::none) &&
+            lookups_[i].table->id == 0)
             lookup_bytes += lookups_[i].table->bytes();
     if (lookup_bytes > most_identity_bytes)
         return false;

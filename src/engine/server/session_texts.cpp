@@ -206,9 +206,12 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
 
 void Session::put_lookup(MessageReader &in) {
     const PutLookupRequest request = in.head<PutLookupRequest>();
-    const Dictionary &dictionary = dictionary_of(request.lookup);
+    check(request.lookup < lookups_.size(), "unknown lookup");
     LookupState &state = lookups_[request.lookup];
-    check(request.entries <= dictionary.size(), "the lookup is longer than its dictionary");
+    if (program_.lookups[request.lookup].source == ir::none)
+        check(request.entries > 0 && !request.as_texts, "a table without entries");
+    else
+        check(request.entries <= dictionary_of(request.lookup).size(), "the lookup is longer than its dictionary");
     const size_t begin = state.base ? state.base->entries : 0;
     if (request.first == begin) {
         check(begin <= request.entries, "a lookup does not shrink");
@@ -251,9 +254,11 @@ void Session::check_lookups(uint32_t pipeline) {
     const bool main = pipeline + 1 == program_.pipelines.size();
     for (size_t i = 0; i < lookups_.size(); ++i) {
         const ir::Lookup &lookup = program_.lookups[i];
-        if (!main && lookup.source != program_.pipelines[pipeline].source)
+        if (!main && lookup.source != ir::none && lookup.source != program_.pipelines[pipeline].source)
             continue;
         check(lookups_[i].table != nullptr, "a lookup is missing");
+        if (lookup.source == ir::none)
+            continue;
         for (const SourceFeed *feed : feeds_of(lookup.source))
             check(int64_t(lookups_[i].table->entries) > feed->max_code(lookup.column),
                   "a lookup does not cover its dictionary");
