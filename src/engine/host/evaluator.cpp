@@ -392,9 +392,9 @@ Vec Evaluator::lookup(Index expr, const Batch &batch, size_t depth) {
 
 Vec Evaluator::search(Index expr, const Batch &batch, size_t depth) {
     const Expr &e = context_.program.exprs[expr];
-    const LookupTable &table = context_.lookups[e.b];
-    if (!table.set)
+    if (!context_.lookups[e.b])
         throw DeviceError("lookup table not set");
+    const LookupTable &table = *context_.lookups[e.b];
     Vec a = full(e.a, evaluate(e.a, batch, depth), batch, depth);
     uint32_t *codes = static_cast<uint32_t *>(buffer(slot(expr, depth).values, sizeof(uint32_t)));
     const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data()), *const v = a.as<int64_t>();

@@ -9,13 +9,18 @@
 #include <cmath>
 
 #include "pg/exec/encode.h"
+#include "pg/exec/moments.h"
 #include "pg/exec/variance.h"
 
 namespace gpuscan {
 namespace {
 
+const ir::AggregateState *states_of(const FragmentRun *run, const GroupPage *page, uint64 group) {
+    return &page->states[group * run->fragment->naggregates];
+}
+
 const ir::AggregateState *state_of(const FragmentRun *run, const GroupPage *page, uint64 group, int agg) {
-    return &page->states[group * run->fragment->naggregates + agg];
+    return states_of(run, page, group) + agg;
 }
 
 ir::Value value_of(const ir::AggregateState *state) {
@@ -31,7 +36,35 @@ double float_of(const ir::AggregateState *state) {
     return float_of_value(Type::F64, &value);
 }
 
-bool can_be_shown(FragmentRun *run, const FragmentOutput *output, const ir::AggregateState *state) {
+bool is_null_key(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
+    return page->key_nulls[group * run->fragment->nkeys + output->key] != 0;
+}
+
+// Which of several equal intervals that are written in different ways PostgreSQL shows depends on its plan.
+bool key_can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
+    if (is_null_key(run, page, output, group))
+        return true;
+    const ir::Value first = value_of(state_of(run, page, group, output->agg)),
+                    last = value_of(state_of(run, page, group, output->largest));
+    return wide(&first) == wide(&last) || give_up(run, "equal intervals of a group are written in different ways");
+}
+
+// The sum's fields; false if they are too large for an interval, or would be infinity.
+bool sum_interval(const ir::AggregateState *states, const FragmentOutput *output, Interval *sum) {
+    const ir::Value micros = value_of(&states[output->agg]), days = value_of(&states[output->days]),
+                    months = value_of(&states[output->months]);
+    sum->time = static_cast<int64>(wide(&micros));
+    sum->day = static_cast<int32>(wide(&days));
+    sum->month = static_cast<int32>(wide(&months));
+    return sum->time == wide(&micros) && sum->day == wide(&days) && sum->month == wide(&months) &&
+           sum->day != PG_INT32_MIN && sum->day != PG_INT32_MAX;
+}
+
+// Of an output with values that may be unfit.
+bool can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
+    if (output->kind == OutputKind::GroupKey)
+        return key_can_be_shown(run, page, output, group);
+    const ir::AggregateState *state = state_of(run, page, group, output->agg);
     ir::Value value = value_of(state);
     if (state->count == 0)
         return true;
@@ -41,6 +74,17 @@ bool can_be_shown(FragmentRun *run, const FragmentOutput *output, const ir::Aggr
     case OutputKind::SumFloat8:
     case OutputKind::AvgFloat8:
         return !std::isinf(float_of(state)) || give_up(run, "a sum of floats is infinite");
+    case OutputKind::SumInterval:
+    case OutputKind::AvgInterval: {
+        Interval sum;
+        return sum_interval(states_of(run, page, group), output, &sum) ||
+               give_up(run, "a sum of intervals is out of range");
+    }
+    case OutputKind::Moments: {
+        Moments moments;
+        const char *reason;
+        return moments_of(output, states_of(run, page, group), &moments, &reason) || give_up(run, "%s", reason);
+    }
     default:
         return float_of_value(output->type, &value) != 0 || give_up(run, "a minimum or maximum of floats is zero");
     }
@@ -102,6 +146,21 @@ Datum show_aggregate(const FragmentRun *run, const GroupPage *page, const Fragme
     case OutputKind::AvgFloat8:
         // PostgreSQL's avg, unlike its sum, begins with 0.0.
         return Float8GetDatum((float_of(state) + 0.0) / static_cast<double>(state->count));
+    case OutputKind::SumInterval:
+    case OutputKind::AvgInterval: {
+        Interval *sum = static_cast<Interval *>(palloc(sizeof(Interval)));
+        sum_interval(states_of(run, page, group), output, sum);
+        if (output->kind == OutputKind::SumInterval)
+            return IntervalPGetDatum(sum);
+        return DirectFunctionCall2(interval_div, IntervalPGetDatum(sum),
+                                   Float8GetDatum(static_cast<double>(state->count)));
+    }
+    case OutputKind::Moments: {
+        Moments moments;
+        const char *reason;
+        moments_of(output, states_of(run, page, group), &moments, &reason);
+        return show_moments(output, &moments, null);
+    }
     default: {
         const ir::Value squares = value_of(state_of(run, page, group, output->squares));
         return variance_of(output->kind, state->count, wide(&value), wide(&squares), output->scale, null);
@@ -180,9 +239,14 @@ bool has_unfit_values(const FragmentOutput *output) {
     case OutputKind::SumInt8:
     case OutputKind::SumFloat8:
     case OutputKind::AvgFloat8:
+    case OutputKind::SumInterval:
+    case OutputKind::AvgInterval:
+    case OutputKind::Moments:
         return true;
     case OutputKind::StateValue:
         return output->rank_lookup < 0 && is_float(output->type);
+    case OutputKind::GroupKey:
+        return output->largest >= 0;
     default:
         return false;
     }
@@ -194,7 +258,7 @@ bool groups_can_be_shown(FragmentRun *run, const GroupPage *page) {
         if (!has_unfit_values(output))
             continue;
         for (uint64 g = 0; g < page->ngroups; ++g)
-            if (!can_be_shown(run, output, state_of(run, page, g, output->agg)))
+            if (!can_be_shown(run, page, output, g))
                 return false;
     }
     return true;
@@ -232,17 +296,19 @@ void show_groups(const FragmentRun *run, const GroupPage *page, const FragmentOu
         }
         return;
     }
+    const Values states{reinterpret_cast<const char *>(&page->states[output->agg].low),
+                        fragment->naggregates * sizeof(ir::AggregateState), page->ngroups};
     if (output->kind == OutputKind::GroupKey) {
         for (uint64 g = 0; g < page->ngroups; ++g)
-            to.null(g) = page->key_nulls[g * fragment->nkeys + output->key] != 0;
+            to.null(g) = is_null_key(run, page, output, g);
+        if (output->largest >= 0) // intervals, whose keys are their lengths
+            return make_values(run, output, states, to, numerics);
         make_values(run, output,
                     Values{reinterpret_cast<const char *>(page->keys + output->key),
                            fragment->nkeys * sizeof(ir::Value), page->ngroups},
                     to, numerics);
         return;
     }
-    const Values states{reinterpret_cast<const char *>(&page->states[output->agg].low),
-                        fragment->naggregates * sizeof(ir::AggregateState), page->ngroups};
     for (uint64 g = 0; g < page->ngroups; ++g)
         to.null(g) = output->kind != OutputKind::Count && state_of(run, page, g, output->agg)->count == 0;
     switch (output->kind) {
@@ -254,6 +320,7 @@ void show_groups(const FragmentRun *run, const GroupPage *page, const FragmentOu
         return make_each(states, to,
                          [](const ir::Value &v, uint64) { return Int64GetDatum(static_cast<int64>(v.low)); });
     case OutputKind::StateValue:
+    case OutputKind::OrderValue:
         return make_values(run, output, states, to, numerics);
     case OutputKind::SumNumeric:
         if (numerics)

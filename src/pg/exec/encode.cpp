@@ -190,6 +190,14 @@ void write_uuid(int128 value, char *to) {
         to[i] = static_cast<char>(number);
 }
 
+int128 interval_value(Datum value) {
+    int128 fields;
+    memcpy(&fields, DatumGetIntervalP(value), sizeof fields);
+    return fields;
+}
+
+void write_interval(int128 value, char *to) { memcpy(to, &value, sizeof(Interval)); }
+
 bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_scale, ir::Value *to,
                   const char **reason) {
     int128 integer = 0;
@@ -216,6 +224,9 @@ bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_sca
         break;
     case UUIDOID:
         integer = uuid_value(value);
+        break;
+    case INTERVALOID:
+        integer = interval_value(value);
         break;
     case FLOAT4OID:
     case FLOAT8OID: {
@@ -373,6 +384,11 @@ Datum make_value(Oid typid, Type type, int32 scale, const ir::Value *value) {
         char *uuid = static_cast<char *>(palloc(UUID_LEN));
         write_uuid(wide(value), uuid);
         return PointerGetDatum(uuid);
+    }
+    case INTERVALOID: {
+        char *interval = static_cast<char *>(palloc(sizeof(Interval)));
+        write_interval(wide(value), interval);
+        return PointerGetDatum(interval);
     }
     case OIDOID:
         return ObjectIdGetDatum(static_cast<Oid>(value->low));

@@ -47,4 +47,8 @@ inline void set_wide(ir::Value *to, int128 value) {
 int128 uuid_value(Datum value);
 void write_uuid(int128 value, char *to);
 
+// An interval's fields, each at its place (cuda/semantics.cuh), and back (16 bytes).
+int128 interval_value(Datum value);
+void write_interval(int128 value, char *to);
+
 } // namespace gpuscan

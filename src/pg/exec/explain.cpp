@@ -256,8 +256,11 @@ void show_steps(const Explainer *explainer) {
     if (fragment->delivers_rows)
         show_row(explainer);
     // Tables over dictionaries: expressions that PostgreSQL evaluates once per different text.
-    if (es->verbose && fragment->nlookups > 0)
-        ExplainPropertyInteger("Dictionary Tables", nullptr, fragment->nlookups, es);
+    int tables = 0;
+    for (int i = 0; i < fragment->nlookups; ++i)
+        tables += fragment->lookups[i].kind != LookupKind::Table;
+    if (es->verbose && tables > 0)
+        ExplainPropertyInteger("Dictionary Tables", nullptr, tables, es);
 }
 
 // ---- the device ----

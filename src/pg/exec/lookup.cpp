@@ -437,6 +437,19 @@ bool send_rest(FragmentRun *run, int index, uint32 first) {
     return true;
 }
 
+bool send_table(FragmentRun *run, int index) {
+    const FragmentLookup *lookup = &run->fragment->lookups[index];
+    LookupRun *state = &run->lookups[index];
+    if (state->sent)
+        return true;
+    uint8 *nulls = static_cast<uint8 *>(palloc0(lookup->nvalues + 1));
+    nulls[lookup->nvalues] = 1;
+    const Table table = {lookup->nvalues, lookup->type, reinterpret_cast<char *>(lookup->values), nulls};
+    state->sent = put_table(run, index, &table, 0);
+    pfree(nulls);
+    return state->sent;
+}
+
 bool send_lookup(FragmentRun *run, int index) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
@@ -518,9 +531,11 @@ bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes,
 }
 
 bool send_lookups(FragmentRun *run, int source) {
-    for (int i = 0; i < run->fragment->nlookups; ++i)
-        if (run->fragment->lookups[i].source == source && !send_lookup(run, i))
+    for (int i = 0; i < run->fragment->nlookups; ++i) {
+        const FragmentLookup *lookup = &run->fragment->lookups[i];
+        if (lookup->kind == LookupKind::Table ? !send_table(run, i) : lookup->source == source && !send_lookup(run, i))
             return false;
+    }
     return true;
 }
 

@@ -50,7 +50,7 @@ bool describe_column(Form_pg_attribute attribute, FragmentColumn *column) {
         column->codec = Codec::Float8;
         return true;
     case Type::I128:
-        column->codec = Codec::Uuid;
+        column->codec = kind == SqlKind::Interval ? Codec::Interval : Codec::Uuid;
         return true;
     case Type::Code:
         column->codec = attribute->attlen > 0 ? Codec::Fixed : Codec::Text;

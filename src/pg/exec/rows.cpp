@@ -134,7 +134,8 @@ namespace {
 
 // Values that do not fit into a Datum and are no entries of a dictionary.
 bool is_wide(const FragmentOutput *output) {
-    return output->value_kind == SqlKind::Numeric || output->value_kind == SqlKind::Uuid;
+    return output->value_kind == SqlKind::Numeric || output->value_kind == SqlKind::Uuid ||
+           output->value_kind == SqlKind::Interval;
 }
 
 // A type's values as Datums, in a loop of their own.
@@ -164,13 +165,14 @@ void convert_numerics(RowStore *store, const FragmentOutput *output, int target,
     }
 }
 
-void convert_uuids(RowStore *store, int target, int stride, uint32 first, uint32 n, const char *from) {
+void convert_wide(RowStore *store, int target, int stride, uint32 first, uint32 n, const char *from,
+                  void (*write)(int128 value, char *to)) {
     char *room = store->numerics[target];
     Datum *to = store->datums + target;
     for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
         int128 value;
         memcpy(&value, from + (first + i) * sizeof value, sizeof value);
-        write_uuid(value, room);
+        write(value, room);
         *to = PointerGetDatum(room);
     }
 }
@@ -215,7 +217,7 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
         convert<int16>(store, target, stride, first, n, from, [](int16 v) { return Int16GetDatum(v); });
         break;
     case Type::I32:
-        if (has_equality_only(output->value_kind))
+        if (is_unsigned_kind(output->value_kind))
             convert<uint32>(store, target, stride, first, n, from, [](uint32 v) { return ObjectIdGetDatum(v); });
         else
             convert<int32>(store, target, stride, first, n, from, [](int32 v) { return Int32GetDatum(v); });
@@ -230,7 +232,8 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
         convert<float8>(store, target, stride, first, n, from, [](float8 v) { return Float8GetDatum(v); });
         break;
     case Type::I128:
-        convert_uuids(store, target, stride, first, n, from);
+        convert_wide(store, target, stride, first, n, from,
+                     output->value_kind == SqlKind::Interval ? write_interval : write_uuid);
         break;
     case Type::Code:
         convert_texts(store, &run->copies[output->source][output->column], output->fixed_length ? VARHDRSZ : 0, target,

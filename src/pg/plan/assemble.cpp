@@ -189,6 +189,10 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
     }
     if (!as_node(&a->t, left, type, scale, &probe_node) || !as_node(&a->t, right, type, scale, &build_node))
         return false;
+    if (left.kind == SqlKind::Interval) {
+        probe_node = order_node(&a->t, left.kind, probe_node);
+        build_node = order_node(&a->t, right.kind, build_node);
+    }
     append(&a->probe_keys[source], probe_node);
     append(&a->build_keys[source], build_node);
     return true;
@@ -336,7 +340,7 @@ static bool add_outputs(Assembly *a) {
     foreach (cell, b->keys) {
         FragmentOutput output;
         ir::Index node;
-        if (!translate_group_key(&a->t, static_cast<Expr *>(lfirst(cell)), &node, &output))
+        if (!translate_group_key(&a->t, static_cast<Expr *>(lfirst(cell)), &a->states, &node, &output))
             return false;
         output.key = append(&a->states.keys, node);
         output.attno = static_cast<AttrNumber>(a->outputs.count + 1);

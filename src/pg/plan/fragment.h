@@ -79,6 +79,7 @@ enum class LookupKind {
     Function, // PostgreSQL evaluates `expr` once per entry and once for NULL
     Rank,     // the entry's position in the order of `collation` (min/max, order comparisons)
     Text,     // the text that `expr` makes of the entry, as a code of `space`
+    Table,    // of no dictionary, but of what a search in it finds: `values`
 };
 
 // A table over a dictionary column's codes. `expr` reads the column as Var(1, 1) of ecxt_scantuple.
@@ -92,24 +93,38 @@ struct FragmentLookup {
     Oid collation;  // Rank
     bool is_bpchar; // Rank: compare as bpchar; Text: trailing blanks do not count
     int space;      // Text; Rank: 0, or of the texts that `expr` makes of the entries
+    int64 *values;  // Table: so many, and one of NULL behind them
+    uint32 nvalues;
 };
 
 enum class OutputKind {
-    GroupKey,   // key
-    Grouping,   // GROUPING(): which of `arguments` the group's set lacks
-    Count,      // count of state `agg` as int8
-    SumInt8,    // sum(int2), sum(int4): state `agg` as int8
-    SumNumeric, // sum(int8), sum(numeric): state `agg` as numeric with `scale`
-    SumFloat8,  // sum(float8)
-    AvgNumeric, // avg(int2/4/8), avg(numeric): numeric_div(sum as numeric with `scale`, count)
-    AvgFloat8,  // avg(float4/8): sum / count
-    VarPop,     // var_pop and so on of integers and numerics: from the sum, the sum `squares` and the count
-    VarSamp,    //
-    StddevPop,  //
-    StddevSamp, //
+    GroupKey,    // key
+    Grouping,    // GROUPING(): which of `arguments` the group's set lacks
+    Count,       // count of state `agg` as int8
+    SumInt8,     // sum(int2), sum(int4): state `agg` as int8
+    SumNumeric,  // sum(int8), sum(numeric): state `agg` as numeric with `scale`
+    SumFloat8,   // sum(float8)
+    AvgNumeric,  // avg(int2/4/8), avg(numeric): numeric_div(sum as numeric with `scale`, count)
+    AvgFloat8,   // avg(float4/8): sum / count
+    SumInterval, // sum(interval): states `agg`, `days` and `months`
+    AvgInterval, // avg(interval): interval_div(sum, count)
+    VarPop,      // var_pop and so on of integers and numerics: from the sum, the sum `squares` and the count
+    VarSamp,     //
+    StddevPop,   //
+    StddevSamp,  //
+    Moments,     // var_pop and so on of floats, covariances, regressions: `final` of what follows from `moments`
     StateValue, // min, max, bool_and, bit_and and their like: state `agg` as a value of typid (see type and scale; Code: see
                 // rank_lookup)
+    OrderValue, // min, max of oids and enums: the same, as an unsigned number
     Row,        // column `key` of a delivered row
+};
+
+// Which sums a Moments output is made of: the states of those of x, y, x * x, y * y and x * y, and beside each of the
+// products what rounding has taken of it.
+constexpr uint8 MomentSquaresX = 1, MomentSquaresY = 2, MomentProducts = 4;
+struct MomentStates {
+    int x, y; // y: -1 if there is one variable only
+    int xx, lost_of_xx, yy, lost_of_yy, xy, lost_of_xy;
 };
 
 // One column of the scan tuple that the node fills (others stay NULL: they are inputs only).
@@ -121,6 +136,12 @@ struct FragmentOutput {
     bool distinct;    // of a DISTINCT aggregate
     List *arguments;  // Grouping: numbers of keys
     int squares;      // state that holds the sum of squares
+    int days, months; // SumInterval, AvgInterval: states that hold the sums of days and of months
+    int largest; // GroupKey of intervals, whose key is their length: the state with the largest of those of one length,
+                 // as they are written, where `agg` has the smallest; others: -1
+    MomentStates moments;
+    uint8 sums;       // Moments: which of them
+    PGFunction final; // Moments: PostgreSQL's final function
     Oid typid;        // SQL type of the output
     int32 typmod;
     Type type; // engine type of the key or state

@@ -40,6 +40,8 @@ static SqlKind builtin_kind(Oid typid) {
         return SqlKind::Oid;
     case UUIDOID:
         return SqlKind::Uuid;
+    case INTERVALOID:
+        return SqlKind::Interval;
     case BYTEAOID:
     case INETOID:
     case CIDROID:
@@ -91,6 +93,7 @@ Type engine_type(SqlKind kind) {
     case SqlKind::Time:
         return Type::I64;
     case SqlKind::Uuid:
+    case SqlKind::Interval:
         return Type::I128;
     case SqlKind::Float4:
         return Type::F32;

@@ -23,11 +23,12 @@ enum class SqlKind {
     Bpchar,
     Money,
     Time,
-    Oid,  // the order of unsigned numbers: only compared for equality
-    Enum, // the order of its labels is not that of its numbers: only compared for equality
+    Oid,  // the order of unsigned numbers
+    Enum, // the order of unsigned numbers, where they tell it (translate_comparison.cpp: has_plain_order)
     Uuid,
-    Bytes, // equal if every byte is: bytea, inet, cidr, macaddr, timetz; by a dictionary
-    Opaque // only delivered and tested for NULL: jsonb, arrays, interval, ...; by a dictionary
+    Interval, // 128 bits that say how it is written; compared by its length
+    Bytes,    // equal if every byte is: bytea, inet, cidr, macaddr, timetz; by a dictionary
+    Opaque    // only delivered and tested for NULL: jsonb, arrays, ...; by a dictionary
 };
 
 // The kind of a type, domains looked through; None for one that the device does not know.
@@ -52,7 +53,7 @@ inline bool is_text_kind(SqlKind kind) { return kind == SqlKind::Text || kind ==
 inline bool is_coded_kind(SqlKind kind) {
     return is_text_kind(kind) || kind == SqlKind::Bytes || kind == SqlKind::Opaque;
 }
-inline bool has_equality_only(SqlKind kind) { return kind == SqlKind::Oid || kind == SqlKind::Enum; }
+inline bool is_unsigned_kind(SqlKind kind) { return kind == SqlKind::Oid || kind == SqlKind::Enum; }
 
 // Precision and scale of numeric(p,s); false without typmod.
 bool numeric_typmod(int32 typmod, int *precision, int *scale);

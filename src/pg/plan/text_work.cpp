@@ -62,6 +62,8 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     }
     for (int i = 0; i < fragment->nlookups; ++i) {
         const FragmentLookup *lookup = &fragment->lookups[i];
+        if (lookup->kind == LookupKind::Table)
+            continue;
         const double distinct = distinct_texts(root, fragment, lookup->source, lookup->column);
         *(is_native_lookup(lookup) ? &work->native : &work->evaluated) += distinct;
     }

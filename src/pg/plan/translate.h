@@ -45,6 +45,15 @@ struct GroupScope {
     const bool *narrow;            // per aggregate of the device's groups: ir::Aggregate::narrow
 };
 
+// A time zone in tables (translate_zone.cpp): lookups of its transitions, as instants and as its clocks show them after
+// each, and of the offsets from there on.
+struct ZoneTables {
+    pg_tz *zone;
+    bool usable; // else every timestamp is a row error
+    bool ends;   // later ones are
+    int instants, clocks, offsets;
+};
+
 struct Translation {
     bool probing;
     bool binding;
@@ -56,6 +65,7 @@ struct Translation {
     Array<ir::Constant> constants;
     Array<FragmentConstant> late_constants;
     Array<FragmentLookup> lookups;
+    Array<const ZoneTables *> zones;
     Array<int> spaces; // of texts: the space that each is a part of, from 1; 0: it stands for itself
 };
 
@@ -99,6 +109,11 @@ bool may_raise(const Translation *t, ir::Index node);
 // a <op> b for any two values of comparable kinds.
 bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);
 
+// What a value of this kind is compared by, as a node of the node; it may be one of another type.
+ir::Index order_node(Translation *t, SqlKind kind, ir::Index node);
+// Do the values of an enum type have an order that their oids tell? Else a reason.
+bool has_plain_order(Oid typid);
+
 // Calls of built-in functions that the device evaluates itself (translate_function.cpp). False with a reason.
 bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Value *out);
 
@@ -118,6 +133,13 @@ bool is_dictionary_expression(const Translation *t, Expr *expr);
 bool translate_lookup(Translation *t, Expr *expr, Value *out);
 bool translate_rank(Translation *t, const Value &column, Oid collation, int *lookup, Value *out);
 
+// A table of ascending values, and what stands beside them (translate_table.cpp). Both are kept as they are.
+int add_table(Translation *t, int64 *values, uint32 count);
+// Whether the node (I64) is one of so many values in any order, which are sorted here. Not for none of them.
+ir::Index is_one_of(Translation *t, ir::Index node, int64 *values, uint32 count);
+// What of `results` stands where the node's value falls among the ascending values: from one of them to the next.
+ir::Index step_function(Translation *t, ir::Index node, int table, int results);
+
 // Texts in spaces (translate_text.cpp).
 bool is_sound_collation(Oid collation);
 int new_space(Translation *t);
@@ -133,9 +155,25 @@ void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool has_p
                      Value *out);
 
 // Aggregates (translate_aggregate.cpp).
-enum class StateOf { Argument, Bounded, Square, Scale }; // what of the argument goes into a state
+enum class StateOf { // what of the argument goes into a state
+    Argument,
+    Bounded,
+    Square,
+    Scale,
+    X, // of moments: see MomentStates
+    Y,
+    XX,
+    LostOfXX,
+    YY,
+    LostOfYY,
+    XY,
+    LostOfXY,
+    Days, // of an interval; the argument's own state has the microseconds
+    Months,
+    Key, // not of an aggregate's argument, but of a group key
+};
 struct StateOwner {
-    Aggref *aggref; // the first that asked for the state; argument and filter decide sharing
+    Aggref *aggref; // the first that asked for the state; argument and filter decide sharing (Key: none)
     StateOf of;
 };
 struct AggregateStates {
@@ -147,7 +185,23 @@ struct AggregateStates {
     Array<Aggref *> distinct_owners; // per distinct: the first aggregate that asked for it
 };
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out);
-bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOutput *out);
+// The state of this kind over `arg`, which is made of the aggregate's arguments under its filter; one that is there is shared.
+int add_state(AggregateStates *states, ir::AggregateKind kind, StateOf of, Aggref *aggref, ir::Index arg);
+// The node, or NULL where the aggregate's filter is not true.
+bool filter_argument(Translation *t, const Aggref *aggref, Type type, ir::Index *node);
+
+// Aggregates of floats that are made of squares and products (translate_moments.cpp).
+struct FloatMoments {
+    Oid aggfnoid;
+    PGFunction final; // nullptr: regr_count
+    bool pair;        // of two variables, the dependent one first
+    uint8 sums;
+};
+const FloatMoments *find_moments(Oid aggfnoid); // nullptr: none of them
+bool translate_moments(Translation *t, Aggref *aggref, const FloatMoments *known, AggregateStates *states,
+                       FragmentOutput *out);
+
+bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir::Index *node, FragmentOutput *out);
 
 // Expressions over groups (translate_group.cpp), with t->groups set.
 // False: neither a group key nor an aggregate, nor a part of one.

@@ -27,12 +27,15 @@ static const KnownAggregate known_aggregates[] = {
     {F_SUM_INT2, ir::AggregateKind::Sum, OutputKind::SumInt8},
     {F_SUM_INT4, ir::AggregateKind::Sum, OutputKind::SumInt8},
     {F_SUM_INT8, ir::AggregateKind::Sum, OutputKind::SumNumeric},
+    {F_SUM_MONEY, ir::AggregateKind::Sum, OutputKind::SumInt8},
     {F_SUM_NUMERIC, ir::AggregateKind::Sum, OutputKind::SumNumeric},
     {F_SUM_FLOAT8, ir::AggregateKind::Sum, OutputKind::SumFloat8},
     {F_AVG_INT2, ir::AggregateKind::Sum, OutputKind::AvgNumeric},
     {F_AVG_INT4, ir::AggregateKind::Sum, OutputKind::AvgNumeric},
     {F_AVG_INT8, ir::AggregateKind::Sum, OutputKind::AvgNumeric},
     {F_AVG_NUMERIC, ir::AggregateKind::Sum, OutputKind::AvgNumeric},
+    {F_SUM_INTERVAL, ir::AggregateKind::Sum, OutputKind::SumInterval},
+    {F_AVG_INTERVAL, ir::AggregateKind::Sum, OutputKind::AvgInterval},
     {F_AVG_FLOAT4, ir::AggregateKind::Sum, OutputKind::AvgFloat8},
     {F_AVG_FLOAT8, ir::AggregateKind::Sum, OutputKind::AvgFloat8},
     {F_MIN_INT2, ir::AggregateKind::Min, OutputKind::StateValue},
@@ -45,6 +48,10 @@ static const KnownAggregate known_aggregates[] = {
     {F_MIN_TIME, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MAX_MONEY, ir::AggregateKind::Max, OutputKind::StateValue},
     {F_MAX_TIME, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MIN_OID, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MAX_OID, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MIN_ANYENUM, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MAX_ANYENUM, ir::AggregateKind::Max, OutputKind::StateValue},
     {F_MIN_DATE, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MIN_TIMESTAMP, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MIN_TIMESTAMPTZ, ir::AggregateKind::Min, OutputKind::StateValue},
@@ -124,7 +131,13 @@ static Expr *argument_of(const Aggref *aggref) {
 }
 
 static bool same_input(const Aggref *a, const Aggref *b) {
-    return equal(argument_of(a), argument_of(b)) && equal(a->aggfilter, b->aggfilter);
+    if (list_length(a->args) != list_length(b->args) || !equal(a->aggfilter, b->aggfilter))
+        return false;
+    for (int i = 0; i < list_length(a->args); ++i)
+        if (!equal(static_cast<TargetEntry *>(list_nth(a->args, i))->expr,
+                   static_cast<TargetEntry *>(list_nth(b->args, i))->expr))
+            return false;
+    return true;
 }
 
 // The number of a state of this kind over what is made of the same argument under the same filter, or -1.
@@ -138,7 +151,7 @@ static int find_state(const AggregateStates *states, ir::AggregateKind kind, Sta
     return -1;
 }
 
-static int add_state(AggregateStates *states, ir::AggregateKind kind, StateOf of, Aggref *aggref, ir::Index arg) {
+int add_state(AggregateStates *states, ir::AggregateKind kind, StateOf of, Aggref *aggref, ir::Index arg) {
     const int found = find_state(states, kind, of, aggref);
     if (found >= 0)
         return found;
@@ -149,9 +162,11 @@ static int add_state(AggregateStates *states, ir::AggregateKind kind, StateOf of
     return append(&states->states, state);
 }
 
-static bool filtered(Translation *t, Expr *filter, Type type, ir::Index *node) {
+bool filter_argument(Translation *t, const Aggref *aggref, Type type, ir::Index *node) {
     ir::Index condition;
-    if (!translate_condition(t, filter, &condition))
+    if (aggref->aggfilter == nullptr)
+        return true;
+    if (!translate_condition(t, aggref->aggfilter, &condition))
         return false;
     *node = add_expr(t, ir::Op::Case, type, condition, *node, add_constant(t, type, 0, true));
     return true;
@@ -180,7 +195,7 @@ static bool translate_count(Translation *t, Aggref *aggref, AggregateStates *sta
     }
     if (node == ir::none)
         node = add_constant(t, Type::Bool, 1, false);
-    if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, type, &node))
+    if (!filter_argument(t, aggref, type, &node))
         return false;
     out->agg = add_state(states, ir::AggregateKind::Count, StateOf::Argument, aggref, node);
     return true;
@@ -198,7 +213,7 @@ static bool add_squares(Translation *t, const Value &value, Aggref *aggref, Aggr
     if (!as_node(t, value, type, value.scale, &node))
         return false;
     node = add_expr(t, ir::Op::Mul, type, node, node);
-    if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, type, &node))
+    if (!filter_argument(t, aggref, type, &node))
         return false;
     out->squares = add_state(states, ir::AggregateKind::Sum, StateOf::Square, aggref, node);
     return true;
@@ -241,9 +256,9 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
             return true;
         }
     ir::Index node;
-    if (!as_own_node(t, value, &node) ||
-        (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, value.type, &node)))
+    if (!as_own_node(t, value, &node) || !filter_argument(t, aggref, value.type, &node))
         return false;
+    node = value.kind == SqlKind::Interval ? order_node(t, value.kind, node) : node;
     int key = 0;
     while (key < states->keys.count && states->keys[key] != node)
         ++key;
@@ -259,25 +274,54 @@ static bool add_scale_state(Translation *t, const Value &value, ir::Index node, 
                             FragmentOutput *out) {
     ir::Index scale = add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::IsNotNull, Type::Bool, node),
                                value.scale_node, add_constant(t, Type::I32, 0, true));
-    if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, Type::I32, &scale))
+    if (!filter_argument(t, aggref, Type::I32, &scale))
         return false;
     out->scale_agg = add_state(states, ir::AggregateKind::Max, StateOf::Scale, aggref, scale);
+    return true;
+}
+
+// Months, days and microseconds are added up each for itself.
+static bool translate_interval_sum(Translation *t, const Value &value, Aggref *aggref, OutputKind kind,
+                                   AggregateStates *states, FragmentOutput *out) {
+    static const struct {
+        ir::Function function;
+        StateOf of;
+        int FragmentOutput::*state;
+    } fields[] = {{ir::Function::IntervalMicros, StateOf::Argument, &FragmentOutput::agg},
+                  {ir::Function::IntervalDays, StateOf::Days, &FragmentOutput::days},
+                  {ir::Function::IntervalMonths, StateOf::Months, &FragmentOutput::months}};
+    if (kind != OutputKind::SumInterval && kind != OutputKind::AvgInterval)
+        return refuse("%s of intervals", format_procedure(aggref->aggfnoid));
+    ir::Index node;
+    if (!as_own_node(t, value, &node))
+        return false;
+    node = add_expr(t, ir::Op::Call, Type::I128, node, ir::none, static_cast<ir::Index>(ir::Function::FiniteInterval));
+    for (const auto &field : fields) {
+        const Type type = ir::function_info(field.function).result;
+        ir::Index part = add_expr(t, ir::Op::Call, type, node, ir::none, static_cast<ir::Index>(field.function));
+        if (!filter_argument(t, aggref, type, &part))
+            return false;
+        out->*field.state = add_state(states, ir::AggregateKind::Sum, field.of, aggref, part);
+    }
     return true;
 }
 
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out) {
     if (!is_plain(aggref))
         return false;
-    const KnownAggregate *known = find_aggregate(aggref);
-    if (known == nullptr || !may_execute(t, aggref->aggfnoid))
+    const FloatMoments *moments = find_moments(aggref->aggfnoid);
+    const KnownAggregate *known = moments != nullptr ? nullptr : find_aggregate(aggref);
+    if ((known == nullptr && moments == nullptr) || !may_execute(t, aggref->aggfnoid))
         return false;
     *out = FragmentOutput{};
-    out->kind = known->output;
     out->typid = aggref->aggtype;
     out->typmod = -1;
     out->rank_lookup = -1;
     out->scale_agg = -1;
     out->key = -1;
+    if (moments != nullptr)
+        return translate_moments(t, aggref, moments, states, out);
+    out->kind = known->output;
     if (aggref->aggdistinct != NIL && !ignores_repetition(known->kind))
         return translate_distinct_values(t, aggref, states, out);
     if (known->output == OutputKind::Count)
@@ -308,6 +352,19 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
         out->type = Type::Code;
         value = rank;
     }
+    if (value.kind == SqlKind::Interval)
+        return translate_interval_sum(t, value, aggref, known->output, states, out);
+    if (value.kind == SqlKind::Enum && !t->binding && !has_plain_order(aggref->aggtype))
+        return false;
+    if (is_unsigned_kind(value.kind)) {
+        ir::Index node;
+        if (!as_own_node(t, value, &node))
+            return false;
+        value.literal = false;
+        value.expr = order_node(t, value.kind, node);
+        value.type = Type::I64;
+        out->kind = OutputKind::OrderValue;
+    }
     Type type = value.type;
     if (value.kind == SqlKind::Float4 && sum) // PostgreSQL's avg(real) adds in double precision, too
         type = Type::F64;
@@ -323,7 +380,7 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     bool bounded = aggref->aggfnoid == F_AVG_FLOAT8;
     if (bounded)
         node = add_expr(t, ir::Op::Bounded, Type::F64, node);
-    if (aggref->aggfilter != nullptr && !filtered(t, aggref->aggfilter, type, &node))
+    if (!filter_argument(t, aggref, type, &node))
         return false;
     out->agg = add_state(states, known->kind, bounded ? StateOf::Bounded : StateOf::Argument, aggref, node);
     if (value.mixed_scale)
@@ -331,7 +388,22 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     return !is_variance(known->output) || add_squares(t, value, aggref, states, out);
 }
 
-bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOutput *out) {
+// Intervals are grouped by their length. Which of those that are as long PostgreSQL shows depends on the order of its rows: the
+// smallest and the largest of the ways in which they are written tell whether there are several.
+static void add_interval_states(Translation *t, AggregateStates *states, ir::Index *node, FragmentOutput *out) {
+    ir::Aggregate state{};
+    state.arg = *node;
+    state.kind = ir::AggregateKind::Min;
+    out->agg = append(&states->states, state);
+    append(&states->owners, StateOwner{nullptr, StateOf::Key});
+    state.kind = ir::AggregateKind::Max;
+    out->largest = append(&states->states, state);
+    append(&states->owners, StateOwner{nullptr, StateOf::Key});
+    out->value_kind = SqlKind::Opaque; // nobody else may take the key for an interval
+    *node = order_node(t, SqlKind::Interval, *node);
+}
+
+bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir::Index *node, FragmentOutput *out) {
     Value value;
     if (!translate(t, key, &value))
         return false;
@@ -348,8 +420,16 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
     if (whole != nullptr && whole->op == ir::Op::Cast && is_integer(t->exprs[static_cast<int>(whole->a)].type)) {
         value.expr = whole->a;
         value.type = t->exprs[static_cast<int>(whole->a)].type;
-    } else if (is_float_kind(value.kind)) {
-        return refuse("GROUP BY a floating-point number");
+    } else if (is_float_kind(value.kind)) { // 0 and -0 are one group, of which PostgreSQL shows what came first
+        ir::Index number;
+        if (!as_own_node(t, value, &number))
+            return false;
+        if (value.type != Type::F64)
+            number = add_expr(t, ir::Op::Cast, Type::F64, number);
+        value.literal = false;
+        value.type = Type::F64;
+        value.expr =
+            add_expr(t, ir::Op::Call, Type::F64, number, ir::none, static_cast<ir::Index>(ir::Function::PlainZero));
     }
     if (value.mixed_scale)
         return refuse("GROUP BY numeric values of different scales");
@@ -371,7 +451,9 @@ bool translate_group_key(Translation *t, Expr *key, ir::Index *node, FragmentOut
     out->source = value.source;
     out->column = value.column;
     out->space = value.space;
-    out->rank_lookup = -1;
+    out->rank_lookup = out->largest = -1;
+    if (value.kind == SqlKind::Interval)
+        add_interval_states(t, states, node, out);
     return true;
 }
 

@@ -218,8 +218,10 @@ bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
     Oid compare = lookup_type_cache(expr->minmaxtype, TYPECACHE_CMP_PROC)->cmp_proc;
     Shape shape;
     SqlKind kind = sql_kind(expr->minmaxtype);
-    if (is_coded_kind(kind) || has_equality_only(kind) || kind == SqlKind::None)
+    if (is_coded_kind(kind) || kind == SqlKind::None)
         return refuse("GREATEST or LEAST of values of type %s", format_type_be(expr->minmaxtype));
+    if (kind == SqlKind::Enum && !t->binding && !has_plain_order(expr->minmaxtype))
+        return false;
     if (!may_execute(t, compare) || !common_shape(t, values, count, sql_kind(expr->minmaxtype), &shape))
         return false;
     ir::Op further = expr->op == IS_GREATEST ? ir::Op::Lt : ir::Op::Gt; // than the next one
@@ -236,8 +238,9 @@ bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
             scale = own;
             continue;
         }
-        ir::Index beaten = add_expr(t, ir::Op::Or, Type::Bool, add_expr(t, ir::Op::IsNull, Type::Bool, best),
-                                    add_expr(t, further, Type::Bool, best, value));
+        ir::Index beaten =
+            add_expr(t, ir::Op::Or, Type::Bool, add_expr(t, ir::Op::IsNull, Type::Bool, best),
+                     add_expr(t, further, Type::Bool, order_node(t, kind, best), order_node(t, kind, value)));
         ir::Index taken =
             add_expr(t, ir::Op::And, Type::Bool, add_expr(t, ir::Op::IsNotNull, Type::Bool, value), beaten);
         best = add_expr(t, ir::Op::Case, shape.type, taken, value, best);

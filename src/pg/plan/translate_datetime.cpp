@@ -166,9 +166,9 @@ static bool date_against_timestamp(Translation *t, ir::Op op, const Value &date,
 
 // The node, or a row error where it is no timestamp any more.
 static ir::Index checked_timestamp(Translation *t, ir::Index time) {
-    ir::Index valid = binary(t, ir::Op::And, binary(t, ir::Op::Ge, time, micros_constant(t, MIN_TIMESTAMP)),
-                             binary(t, ir::Op::Lt, time, micros_constant(t, END_TIMESTAMP)));
-    return choose(t, valid, time, raise_node(t, Type::I64));
+    ir::Index invalid = binary(t, ir::Op::Or, binary(t, ir::Op::Lt, time, micros_constant(t, MIN_TIMESTAMP)),
+                               binary(t, ir::Op::Ge, time, micros_constant(t, END_TIMESTAMP)));
+    return choose(t, invalid, raise_node(t, Type::I64), time); // NULL stays
 }
 
 static ir::Index day_to_micros(Translation *t, ir::Index day) {
@@ -176,11 +176,53 @@ static ir::Index day_to_micros(Translation *t, ir::Index day) {
                     micros_constant(t, USECS_PER_DAY));
 }
 
+// The same day some months later, at the same time of the day; of an instant, as the zone's clocks show it.
+static ir::Index plus_months(Translation *t, const ZoneTables *zone, ir::Index time, ir::Index months) {
+    if (zone != nullptr)
+        return checked_timestamp(t, from_clock(t, zone, plus_months(t, nullptr, to_clock(t, zone, time), months)));
+    ir::Index day = call(t, ir::Function::FloorDay, time);
+    ir::Index rest = add_expr(t, ir::Op::Sub, Type::I64, time, day_to_micros(t, day));
+    ir::Index moved = call(t, ir::Function::AddMonths, day, months);
+    return checked_timestamp(t, add_expr(t, ir::Op::Add, Type::I64, day_to_micros(t, moved), rest));
+}
+
+static ir::Index plus_micros(Translation *t, ir::Index time, ir::Index micros) {
+    return checked_timestamp(t, add_expr(t, ir::Op::Add, Type::I64, time, micros));
+}
+
+static ir::Index plus_days(Translation *t, const ZoneTables *zone, ir::Index time, ir::Index micros) {
+    if (zone == nullptr)
+        return plus_micros(t, time, micros);
+    return checked_timestamp(t, from_clock(t, zone, plus_micros(t, to_clock(t, zone, time), micros)));
+}
+
+// An interval that the device must look into.
+static bool plus_any_interval(Translation *t, bool minus, const Value &a, Expr *argument, Value *out) {
+    Value start = a, b;
+    ir::Index first, interval;
+    const ZoneTables *zone = nullptr;
+    if (a.kind == SqlKind::Timestamptz && (zone = zone_tables(t, session_timezone)) == nullptr)
+        return false;
+    if ((a.kind == SqlKind::Date && !date_to_timestamp(t, a, &start)) || !as_own_node(t, start, &first) ||
+        !translate(t, argument, &b) || !as_own_node(t, b, &interval))
+        return false;
+    ir::Index finite = minus ? call(t, ir::Function::IntervalMinus, add_constant(t, Type::I128, 0, false), interval)
+                             : call(t, ir::Function::FiniteInterval, interval);
+    ir::Index time = plus_months(t, zone, first, call(t, ir::Function::IntervalMonths, finite));
+    time = plus_days(t, zone, time, day_to_micros(t, call(t, ir::Function::IntervalDays, finite)));
+    time = plus_micros(t, time, call(t, ir::Function::IntervalMicros, finite));
+    ir::Index infinite =
+        choose(t, add_expr(t, ir::Op::IsNull, Type::Bool, interval), add_constant(t, Type::I64, 0, true), first);
+    node_value(out, a.kind == SqlKind::Timestamptz ? SqlKind::Timestamptz : SqlKind::Timestamp, Type::I64,
+               choose(t, is_finite_timestamp(t, first), time, infinite), a.nullable || b.nullable);
+    return true;
+}
+
 // Months, then days, then microseconds, each of them checked.
-static bool plus_interval(Translation *t, bool minus, const Value &a, const Expr *argument, Value *out) {
+static bool plus_interval(Translation *t, bool minus, const Value &a, Expr *argument, Value *out) {
     const Const *constant = reinterpret_cast<const Const *>(argument);
     if (!IsA(constant, Const) || constant->constisnull)
-        return refuse("an interval that is not constant");
+        return plus_any_interval(t, minus, a, argument, out);
     const Interval *interval = DatumGetIntervalP(constant->constvalue);
     int128 months = interval->month, days = interval->day, micros = interval->time;
     if (interval->month == PG_INT32_MAX || interval->month == PG_INT32_MIN)
@@ -194,28 +236,41 @@ static bool plus_interval(Translation *t, bool minus, const Value &a, const Expr
     if (!fits(days, Type::I64) || !fits(micros, Type::I64))
         return refuse("an interval that is too long");
     Value start = a;
-    if (a.kind == SqlKind::Timestamptz && (months != 0 || days != 0))
-        return refuse("days or months and a timestamp with time zone");
+    const ZoneTables *zone = nullptr;
+    if (a.kind == SqlKind::Timestamptz && (months != 0 || days != 0) &&
+        (zone = zone_tables(t, session_timezone)) == nullptr)
+        return false;
     if (a.kind == SqlKind::Date && !date_to_timestamp(t, a, &start))
         return false;
     ir::Index first;
     if (!as_own_node(t, start, &first))
         return false;
     ir::Index time = first;
-    if (months != 0) {
-        ir::Index day = call(t, ir::Function::FloorDay, time);
-        ir::Index rest = add_expr(t, ir::Op::Sub, Type::I64, time, day_to_micros(t, day));
-        ir::Index moved = call(t, ir::Function::AddMonths, day, add_constant(t, Type::I32, months, false));
-        time = checked_timestamp(t, add_expr(t, ir::Op::Add, Type::I64, day_to_micros(t, moved), rest));
-    }
+    if (months != 0)
+        time = plus_months(t, zone, time, add_constant(t, Type::I32, months, false));
     if (days != 0)
-        time = checked_timestamp(
-            t, add_expr(t, ir::Op::Add, Type::I64, time, micros_constant(t, static_cast<int64_t>(days))));
+        time = plus_days(t, zone, time, micros_constant(t, static_cast<int64_t>(days)));
     if (micros != 0)
-        time = checked_timestamp(
-            t, add_expr(t, ir::Op::Add, Type::I64, time, micros_constant(t, static_cast<int64_t>(micros))));
+        time = plus_micros(t, time, micros_constant(t, static_cast<int64_t>(micros)));
     node_value(out, a.kind == SqlKind::Timestamptz ? SqlKind::Timestamptz : SqlKind::Timestamp, Type::I64,
                time == first ? first : choose(t, is_finite_timestamp(t, first), time, first), a.nullable);
+    return true;
+}
+
+static bool of_two_times(Translation *t, ir::Function function, const Value &a, const Value &b, Value *out) {
+    ir::Index left, right;
+    if (!as_own_node(t, a, &left) || !as_own_node(t, b, &right))
+        return false;
+    node_value(out, SqlKind::Interval, Type::I128, call(t, function, left, right), a.nullable || b.nullable);
+    return true;
+}
+
+static bool minus_interval(Translation *t, const Value &a, Value *out) {
+    ir::Index node;
+    if (!as_own_node(t, a, &node))
+        return false;
+    node_value(out, SqlKind::Interval, Type::I128,
+               call(t, ir::Function::IntervalMinus, add_constant(t, Type::I128, 0, false), node), a.nullable);
     return true;
 }
 
@@ -284,16 +339,97 @@ static bool epoch_of(Translation *t, const Value &a, ir::Index node, Value *out)
     return true;
 }
 
+// Parts of an interval are those of its months, or of its microseconds: so many whole ones, less whole ones of a larger unit.
+struct IntervalPart {
+    const char *name;
+    ir::Function of;
+    int64_t unit, larger; // larger: 0 if there is none
+    int32 scale;
+};
+
+static const IntervalPart interval_parts[] = {
+    {"millennium", ir::Function::IntervalMonths, 12000, 0, 0},
+    {"century", ir::Function::IntervalMonths, 1200, 0, 0},
+    {"decade", ir::Function::IntervalMonths, 120, 0, 0},
+    {"year", ir::Function::IntervalMonths, 12, 0, 0},
+    {"month", ir::Function::IntervalMonths, 1, 12, 0},
+    {"day", ir::Function::IntervalDays, 1, 0, 0},
+    {"hour", ir::Function::IntervalMicros, USECS_PER_HOUR, 0, 0},
+    {"minute", ir::Function::IntervalMicros, USECS_PER_MINUTE, USECS_PER_HOUR, 0},
+    {"second", ir::Function::IntervalMicros, 1, USECS_PER_MINUTE, 6},
+    {"milliseconds", ir::Function::IntervalMicros, 1, USECS_PER_MINUTE, 3},
+    {"microseconds", ir::Function::IntervalMicros, 1, USECS_PER_MINUTE, 0},
+};
+
+static ir::Index times(Translation *t, ir::Op op, ir::Index node, int64_t by) {
+    return by == 1 ? node : add_expr(t, op, Type::I64, node, micros_constant(t, by));
+}
+
+// A year has 365.25 days, a month 30; in quarters of a day everything is whole.
+static ir::Index interval_micros(Translation *t, ir::Index interval) {
+    auto part = [=](ir::Function function) {
+        return add_expr(t, ir::Op::Cast, Type::I64, call(t, function, interval));
+    };
+    ir::Index months = part(ir::Function::IntervalMonths);
+    ir::Index quarters = times(t, ir::Op::Mul, times(t, ir::Op::Div, months, 12), 1461);
+    quarters =
+        add_expr(t, ir::Op::Add, Type::I64, quarters, times(t, ir::Op::Mul, times(t, ir::Op::Mod, months, 12), 120));
+    quarters =
+        add_expr(t, ir::Op::Add, Type::I64, quarters, times(t, ir::Op::Mul, part(ir::Function::IntervalDays), 4));
+    return add_expr(t, ir::Op::Add, Type::I64, times(t, ir::Op::Mul, quarters, USECS_PER_DAY / 4),
+                    call(t, ir::Function::IntervalMicros, interval));
+}
+
+static bool extract_from_interval(Translation *t, SqlKind result, const char *name, const Value &a, ir::Index node,
+                                  Value *out) {
+    ir::Index interval = call(t, ir::Function::FiniteInterval, node), part = ir::none;
+    int32 scale = 0;
+    if (pg_strcasecmp(name, "epoch") == 0) {
+        part = interval_micros(t, interval);
+        scale = 6;
+    }
+    for (const IntervalPart &known : interval_parts) {
+        if (pg_strcasecmp(name, known.name) != 0)
+            continue;
+        part = call(t, known.of, interval);
+        if (known.of != ir::Function::IntervalMicros)
+            part = add_expr(t, ir::Op::Cast, Type::I64, part);
+        if (known.larger != 0)
+            part = times(t, ir::Op::Mod, part, known.larger);
+        part = times(t, ir::Op::Div, part, known.unit);
+        scale = known.scale;
+    }
+    if (part == ir::none)
+        return refuse("the part \"%s\" of an interval", name);
+    if (result == SqlKind::Float8) {
+        if (scale != 0)
+            return refuse("the part \"%s\" as a floating-point number", name);
+        node_value(out, SqlKind::Float8, Type::F64, add_expr(t, ir::Op::Cast, Type::F64, part), a.nullable);
+        out->precision = 12;
+        return true;
+    }
+    node_value(out, SqlKind::Numeric, Type::I64, part, a.nullable);
+    out->scale = scale;
+    out->precision = 19;
+    return true;
+}
+
 // The numeric of extract(); date_part() has the same number as a float.
 static bool extract(Translation *t, SqlKind result, Expr *unit, const Value &a, Value *out) {
     char *name = nullptr;
     ir::Index node;
     if (!unit_name(unit, &name) || !as_own_node(t, a, &node))
         return false;
+    if (a.kind == SqlKind::Interval)
+        return extract_from_interval(t, result, name, a, node, out);
     if (pg_strcasecmp(name, "epoch") == 0 && result == SqlKind::Numeric)
         return epoch_of(t, a, node, out);
-    if (a.kind == SqlKind::Timestamptz)
-        return refuse("a part of a timestamp with time zone");
+    if (a.kind == SqlKind::Timestamptz) {
+        const ZoneTables *zone = zone_tables(t, session_timezone);
+        if (zone == nullptr)
+            return false;
+        node = choose(t, is_finite_timestamp(t, node), to_clock(t, zone, node), node);
+    }
     const bool is_date = a.kind == SqlKind::Date;
     ir::Index part = ir::none;
     int32 scale = 0;
@@ -346,28 +482,81 @@ static const DatePart time_starts[] = {
     {"milliseconds", ir::Function::MillisecondStart},
 };
 
-static bool truncate(Translation *t, Expr *unit, const Value &a, Value *out) {
+// Of an instant, as a zone's clocks show it: hours and what is shorter begin with the same offset, days by the clock.
+static bool truncate(Translation *t, Expr *unit, const Value &a, pg_tz *in_zone, Value *out) {
     char *name = nullptr;
-    ir::Index time, start = ir::none;
-    if (!unit_name(unit, &name) || !as_own_node(t, a, &time))
+    ir::Index instant, start = ir::none;
+    const ZoneTables *zone = nullptr;
+    if (!unit_name(unit, &name) || !as_own_node(t, a, &instant) ||
+        (a.kind == SqlKind::Timestamptz && (zone = zone_tables(t, in_zone)) == nullptr))
         return false;
+    ir::Index time =
+        zone == nullptr ? instant : choose(t, is_finite_timestamp(t, instant), to_clock(t, zone, instant), instant);
     if (pg_strcasecmp(name, "microseconds") == 0)
         start = time;
     for (const DatePart &known : time_starts)
         if (pg_strcasecmp(name, known.name) == 0)
             start = call(t, known.function, time);
+    if (start != ir::none && zone != nullptr)
+        start = choose(t, is_finite_timestamp(t, instant),
+                       add_expr(t, ir::Op::Sub, Type::I64, start, zone_offset(t, zone, instant)), instant);
     ir::Index day = call(t, ir::Function::FloorDay, time), first = ir::none;
     if (pg_strcasecmp(name, "day") == 0)
         first = day;
     for (const DatePart &known : day_starts)
         if (pg_strcasecmp(name, known.name) == 0)
             first = call(t, known.function, day);
-    if (first != ir::none)
-        start = choose(t, is_finite_timestamp(t, time), checked_timestamp(t, day_to_micros(t, first)), time);
+    if (first != ir::none) {
+        ir::Index begin = day_to_micros(t, first);
+        if (zone != nullptr)
+            begin = from_clock(t, zone, begin);
+        start = choose(t, is_finite_timestamp(t, instant), checked_timestamp(t, begin), instant);
+    }
     if (start == ir::none)
         return refuse("date_trunc by \"%s\"", name);
-    node_value(out, SqlKind::Timestamp, Type::I64, start, a.nullable);
+    node_value(out, a.kind, Type::I64, start, a.nullable);
     return true;
+}
+
+// ---- between instants and clocks ----
+
+static bool instant_to_clock(Translation *t, pg_tz *in_zone, const Value &a, Value *out) {
+    ir::Index node;
+    const ZoneTables *zone = zone_tables(t, in_zone);
+    if (zone == nullptr || !as_own_node(t, a, &node))
+        return false;
+    node_value(out, SqlKind::Timestamp, Type::I64,
+               choose(t, is_finite_timestamp(t, node), checked_timestamp(t, to_clock(t, zone, node)), node),
+               a.nullable);
+    return true;
+}
+
+static bool clock_to_instant(Translation *t, pg_tz *in_zone, const Value &a, Value *out) {
+    Value start = a;
+    ir::Index node;
+    const ZoneTables *zone = zone_tables(t, in_zone);
+    if (zone == nullptr || (a.kind == SqlKind::Date && !date_to_timestamp(t, a, &start)) ||
+        !as_own_node(t, start, &node))
+        return false;
+    node_value(out, SqlKind::Timestamptz, Type::I64,
+               choose(t, is_finite_timestamp(t, node), checked_timestamp(t, from_clock(t, zone, node)), node),
+               a.nullable);
+    return true;
+}
+
+// AT TIME ZONE has the zone first.
+static bool between_zones(Translation *t, Form form, List *args, Value *out) {
+    Value a, clock;
+    pg_tz *zone = session_timezone;
+    if (list_length(args) > 1 && (zone = named_zone(static_cast<Expr *>(linitial(args)))) == nullptr)
+        return false;
+    if (!translate(t, static_cast<Expr *>(llast(args)), &a))
+        return false;
+    if (form == Form::ClockToInstant)
+        return clock_to_instant(t, zone, a, out);
+    if (form == Form::InstantToClock)
+        return instant_to_clock(t, zone, a, out);
+    return instant_to_clock(t, zone, a, &clock) && timestamp_to_date(t, clock, out);
 }
 
 // ---- the call ----
@@ -376,11 +565,17 @@ bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, Li
     Value a, b;
     Expr *first = static_cast<Expr *>(linitial(args));
     Expr *second = list_length(args) > 1 ? static_cast<Expr *>(lsecond(args)) : nullptr;
-    if (builtin.form == Form::Extract || builtin.form == Form::DateTrunc) {
-        if (!translate(t, second, &a))
+    if (builtin.form == Form::Extract)
+        return translate(t, second, &a) && extract(t, kind, first, a, out);
+    if (builtin.form == Form::DateTrunc) {
+        pg_tz *zone = session_timezone;
+        if (list_length(args) > 2 && (zone = named_zone(static_cast<Expr *>(lthird(args)))) == nullptr)
             return false;
-        return builtin.form == Form::Extract ? extract(t, kind, first, a, out) : truncate(t, first, a, out);
+        return translate(t, second, &a) && truncate(t, first, a, zone, out);
     }
+    if (builtin.form == Form::InstantToClock || builtin.form == Form::InstantToDate ||
+        builtin.form == Form::ClockToInstant)
+        return between_zones(t, builtin.form, args, out);
     if (!translate(t, first, &a))
         return false;
     if (builtin.form == Form::PlusInterval)
@@ -390,6 +585,10 @@ bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, Li
     switch (builtin.form) {
     case Form::DatePlusDays:
         return date_plus_days(t, builtin.op, a, b, out);
+    case Form::OfTwoTimes:
+        return of_two_times(t, builtin.function, a, b, out);
+    case Form::MinusInterval:
+        return minus_interval(t, a, out);
     case Form::DateMinusDate:
         return date_minus_date(t, a, b, out);
     case Form::DateToTimestamp:

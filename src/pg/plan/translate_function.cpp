@@ -13,6 +13,7 @@ namespace gpuscan {
 #define ARITHMETIC(name, op) {F_##name, Form::Arithmetic, ir::Op::op, {}}
 #define NUMBER(name, form) {F_##name, Form::form, ir::Op::Call, {}}
 #define FLOAT(name, function) {F_##name, Form::OfFloat, ir::Op::Call, ir::Function::function}
+#define BITS(name, function) {F_##name, Form::Bits, ir::Op::CallTwo, ir::Function::function}
 #define CONVERT(name) {F_##name, Form::Convert, ir::Op::Cast, {}}
 #define COMPARISONS(prefix) \
     {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}, \
@@ -26,7 +27,7 @@ static const Builtin builtins[] = {
     COMPARISONS(INT28), COMPARISONS(INT82), COMPARISONS(INT48), COMPARISONS(INT84), COMPARISONS(BOOL),
     COMPARISONS(FLOAT4), COMPARISONS(FLOAT8), COMPARISONS(FLOAT48), COMPARISONS(FLOAT84),
     COMPARISONS(NUMERIC_), COMPARISONS(DATE_), COMPARISONS(TIMESTAMP_), COMPARISONS(TIMESTAMPTZ_),
-    COMPARISONS(TIME_), COMPARISONS(CASH_), COMPARISONS(UUID_), EQUALITY(OID), EQUALITY(ENUM_), EQUALITY(BYTEA),
+    COMPARISONS(TIME_), COMPARISONS(CASH_), COMPARISONS(UUID_), COMPARISONS(INTERVAL_), COMPARISONS(OID), COMPARISONS(ENUM_), EQUALITY(BYTEA),
     EQUALITY(NETWORK_), EQUALITY(MACADDR_), EQUALITY(MACADDR8_), EQUALITY(TIMETZ_),
 
     ARITHMETIC(INT2PL, Add), ARITHMETIC(INT4PL, Add), ARITHMETIC(INT8PL, Add), ARITHMETIC(INT24PL, Add),
@@ -62,6 +63,11 @@ static const Builtin builtins[] = {
     FLOAT(CEILING_FLOAT8, Ceil), FLOAT(FLOOR_FLOAT8, Floor), FLOAT(ROUND_FLOAT8, Round), FLOAT(TRUNC_FLOAT8, Truncate),
     FLOAT(SQRT_FLOAT8, SquareRoot), FLOAT(DSQRT, SquareRoot),
 
+    BITS(INT2AND, BitAnd), BITS(INT4AND, BitAnd), BITS(INT8AND, BitAnd), BITS(INT2OR, BitOr), BITS(INT4OR, BitOr),
+    BITS(INT8OR, BitOr), BITS(INT2XOR, BitXor), BITS(INT4XOR, BitXor), BITS(INT8XOR, BitXor), BITS(INT2NOT, BitXor),
+    BITS(INT4NOT, BitXor), BITS(INT8NOT, BitXor), BITS(INT2SHL, ShiftLeft32), BITS(INT4SHL, ShiftLeft32),
+    BITS(INT8SHL, ShiftLeft64), BITS(INT2SHR, ShiftRight32), BITS(INT4SHR, ShiftRight32), BITS(INT8SHR, ShiftRight64),
+
     {F_INT2UM, Form::Negate, ir::Op::Neg, {}}, {F_INT4UM, Form::Negate, ir::Op::Neg, {}}, {F_INT8UM, Form::Negate, ir::Op::Neg, {}},
     {F_FLOAT4UM, Form::Negate, ir::Op::Neg, {}}, {F_FLOAT8UM, Form::Negate, ir::Op::Neg, {}},
     {F_NUMERIC_UMINUS, Form::Negate, ir::Op::Neg, {}},
@@ -84,6 +90,13 @@ static const Builtin builtins[] = {
     {F_TIMESTAMP_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}}, {F_TIMESTAMP_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
     {F_TIMESTAMPTZ_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}},
     {F_TIMESTAMPTZ_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMP_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampMinus},
+    {F_TIMESTAMPTZ_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampMinus},
+    {F_AGE_TIMESTAMP_TIMESTAMP, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampAge},
+    {F_INTERVAL_PL, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::IntervalPlus},
+    {F_INTERVAL_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::IntervalMinus},
+    {F_INTERVAL_UM, Form::MinusInterval, ir::Op::CallTwo, ir::Function::IntervalMinus},
+    {F_EXTRACT_TEXT_INTERVAL, Form::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_INTERVAL, Form::Extract, ir::Op::Call, {}},
     {F_DATE_EQ_TIMESTAMP, Form::DateTimestamp, ir::Op::Eq, {}}, {F_DATE_NE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ne, {}},
     {F_DATE_LT_TIMESTAMP, Form::DateTimestamp, ir::Op::Lt, {}}, {F_DATE_LE_TIMESTAMP, Form::DateTimestamp, ir::Op::Le, {}},
     {F_DATE_GT_TIMESTAMP, Form::DateTimestamp, ir::Op::Gt, {}}, {F_DATE_GE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ge, {}},
@@ -95,6 +108,11 @@ static const Builtin builtins[] = {
     {F_EXTRACT_TEXT_DATE, Form::Extract, ir::Op::Call, {}}, {F_EXTRACT_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},
     {F_EXTRACT_TEXT_TIMESTAMPTZ, Form::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},
     {F_DATE_TRUNC_TEXT_TIMESTAMP, Form::DateTrunc, ir::Op::Call, {}},
+    {F_DATE_PART_TEXT_TIMESTAMPTZ, Form::Extract, ir::Op::Call, {}}, {F_DATE_TRUNC_TEXT_TIMESTAMPTZ, Form::DateTrunc, ir::Op::Call, {}},
+    {F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, Form::DateTrunc, ir::Op::Call, {}},
+    {F_TIMESTAMP_TIMESTAMPTZ, Form::InstantToClock, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMPTZ, Form::InstantToClock, ir::Op::Call, {}},
+    {F_DATE_TIMESTAMPTZ, Form::InstantToDate, ir::Op::Call, {}}, {F_TIMESTAMPTZ_TIMESTAMP, Form::ClockToInstant, ir::Op::Call, {}},
+    {F_TIMESTAMPTZ_DATE, Form::ClockToInstant, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMP, Form::ClockToInstant, ir::Op::Call, {}},
 };
 // clang-format on
 
@@ -294,8 +312,8 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Valu
     Value a, b;
     if (!translate(t, static_cast<Expr *>(linitial(args)), &a))
         return false;
-    bool two =
-        builtin->form == Form::Arithmetic || builtin->form == Form::Compare || builtin->form == Form::CompareText;
+    bool two = builtin->form == Form::Arithmetic || builtin->form == Form::Compare ||
+               builtin->form == Form::CompareText || (builtin->form == Form::Bits && list_length(args) == 2);
     if (two && !translate(t, static_cast<Expr *>(lsecond(args)), &b))
         return false;
 
@@ -305,7 +323,12 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Valu
     case Form::Arithmetic:
         return arithmetic(t, builtin->op, kind, a, b, out);
     case Form::Compare:
+        if (a.kind == SqlKind::Enum && builtin->op != ir::Op::Eq && builtin->op != ir::Op::Ne && !t->binding &&
+            !has_plain_order(exprType(static_cast<Node *>(linitial(args)))))
+            return false;
         return translate_comparison(t, builtin->op, a, b, out);
+    case Form::Bits:
+        return translate_bits(t, *builtin, kind, a, two ? &b : nullptr, out);
     case Form::CompareText:
         if (!is_sound_collation(exprInputCollation(reinterpret_cast<Node *>(node))))
             return refuse("a comparison under a nondeterministic collation");

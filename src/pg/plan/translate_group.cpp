@@ -77,7 +77,8 @@ static bool value_of_aggregate(Translation *t, const FragmentOutput *output, Val
         node_value(out, SqlKind::Int8, Type::I64, count_node(t, output), false);
         return true;
     case OutputKind::SumInt8:
-        node_value(out, SqlKind::Int8, Type::I64, state_node(t, output, Type::I64), true);
+        node_value(out, output->typid == MONEYOID ? SqlKind::Money : SqlKind::Int8, Type::I64,
+                   state_node(t, output, Type::I64), true);
         return true;
     case OutputKind::SumNumeric:
         sum_value(t, output, out);

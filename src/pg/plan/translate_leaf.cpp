@@ -36,6 +36,8 @@ static Codec codec_of(SqlKind kind) {
         return Codec::Text;
     case SqlKind::Uuid:
         return Codec::Uuid;
+    case SqlKind::Interval:
+        return Codec::Interval;
     default:
         return Codec::Int64;
     }
@@ -284,7 +286,8 @@ bool translate_const(Translation *t, const Const *constant, Value *out) {
         out->literal_value = DatumGetInt64(constant->constvalue);
         break;
     case Type::I128:
-        out->literal_value = uuid_value(constant->constvalue);
+        out->literal_value =
+            kind == SqlKind::Interval ? interval_value(constant->constvalue) : uuid_value(constant->constvalue);
         break;
     default: { // floats: a node at once
         uint64_t bits = 0;

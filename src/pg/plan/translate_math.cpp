@@ -88,6 +88,30 @@ static bool whole_number(Translation *t, const Value &a, bool up, Value *out) {
     return true;
 }
 
+// Bits of a shorter integer are those of a longer one, signs included. A shift to the left loses what a smallint has no bits for.
+bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const Value &a, const Value *b, Value *out) {
+    const Type width = ir::function_info(builtin.function).argument;
+    auto call = [=](ir::Function function, ir::Index x, ir::Index y) {
+        return add_expr(t, ir::Op::CallTwo, width, x, y, static_cast<ir::Index>(function));
+    };
+    ir::Index left, right;
+    if (!as_node(t, a, width, 0, &left))
+        return false;
+    if (b == nullptr)
+        right = constant_of(t, width, -1);
+    else if (!as_node(t, *b, width, 0, &right))
+        return false;
+    ir::Index node = call(builtin.function, left, right);
+    const Type type = engine_type(kind);
+    if (type == Type::I16 && builtin.function == ir::Function::ShiftLeft32)
+        node = call(ir::Function::ShiftRight32, call(ir::Function::ShiftLeft32, node, constant_of(t, width, 16)),
+                    constant_of(t, width, 16));
+    if (type != width)
+        node = add_expr(t, ir::Op::Cast, type, node);
+    node_value(out, kind, type, node, a.nullable || (b != nullptr && b->nullable));
+    return true;
+}
+
 bool translate_math(Translation *t, const Builtin &builtin, SqlKind, List *args, const Value &a, Value *out) {
     ir::Index node;
     if (builtin.form == Form::Round || builtin.form == Form::Truncate)

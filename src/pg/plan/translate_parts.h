@@ -32,14 +32,20 @@ enum class Form : uint8_t {
     Ceil,
     Floor,
     OfFloat, // a function of one float8
+    Bits,    // of two integers, or of one: not
     // translate_datetime.cpp
     DatePlusDays, // also minus
     DateMinusDate,
     DateToTimestamp,
     TimestampToDate,
-    PlusInterval,  // also minus; of a date, too
-    DateTimestamp, // date <op> timestamp
-    TimestampDate, // timestamp <op> date
+    InstantToClock, // timestamptz -> timestamp, also AT TIME ZONE
+    InstantToDate,
+    ClockToInstant, // timestamp or date -> timestamptz, also AT TIME ZONE
+    PlusInterval,   // also minus; of a date, too
+    OfTwoTimes,     // timestamps or intervals; an interval
+    MinusInterval,  // of one
+    DateTimestamp,  // date <op> timestamp
+    TimestampDate,  // timestamp <op> date
     IsFinite,
     Extract, // also date_part
     DateTrunc,
@@ -49,7 +55,7 @@ struct Builtin {
     Oid funcid;
     Form form;
     ir::Op op;
-    ir::Function function; // OfFloat
+    ir::Function function; // OfFloat, Bits, OfTwoTimes
 };
 
 // Functions of numbers (translate_math.cpp).
@@ -57,8 +63,18 @@ bool translate_math(Translation *t, const Builtin &builtin, SqlKind kind, List *
 // A numeric with `scale` digits after the point, rounded half away from zero or cut off.
 bool rounded_numeric(Translation *t, const Value &a, int32 scale, bool cut, Value *out);
 
+// & | # ~ << >> of integers (translate_math.cpp).
+bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const Value &a, const Value *b, Value *out);
+
 // Dates and timestamps (translate_datetime.cpp).
 bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, Value *out);
+
+// Time zones (translate_zone.cpp): nullptr with a reason. The nodes are finite timestamps.
+const ZoneTables *zone_tables(Translation *t, pg_tz *zone);
+pg_tz *named_zone(Expr *name);
+ir::Index zone_offset(Translation *t, const ZoneTables *zone, ir::Index instant); // microseconds east
+ir::Index to_clock(Translation *t, const ZoneTables *zone, ir::Index instant);
+ir::Index from_clock(Translation *t, const ZoneTables *zone, ir::Index clock);
 
 // Leaves (translate_leaf.cpp). Late constants are built-in functions of constants and parameters, none of them volatile.
 bool translate_const(Translation *t, const Const *constant, Value *out);
