@@ -444,7 +444,22 @@ struct Generator {
         }
         Type type = comparable();
         auto x = [&] { return expression(type, depth - 1); };
-        switch (roll(24)) {
+        switch (roll(28)) {
+        case 24: // of the same moment both are equal, however they are written
+            return "(" + span(depth - 1) + pick({" = ", " <> ", " < ", " <= ", " > ", " >= "}) + span(depth - 1) + ")";
+        case 25: {
+            string list;
+            type = pick(vector<Type>{Int2, Int4, Int8, Numeric, Date, Timestamp});
+            for (int i = 9 + roll(300); i > 0; --i)
+                list += (list.empty() ? "" : ", ") + constant(type);
+            return "(" + x() + pick({" IN (", " NOT IN ("}) + list + "))";
+        }
+        case 26:
+            return "(" + expression(Timestamptz, depth - 1) + "::date" + pick({" = ", " < ", " >= "}) +
+                   expression(Date, depth - 1) + ")";
+        case 27:
+            return "(" + expression(Timestamptz, depth - 1) + pick({"::timestamp", " AT TIME ZONE 'Europe/Berlin'"}) +
+                   pick({" = ", " < ", " >= "}) + expression(Timestamp, depth - 1) + ")";
         case 22:
             return "(" + expression(Date, depth - 1) + pick({" = ", " <> ", " < ", " <= ", " > ", " >= "}) +
                    expression(Timestamp, depth - 1) + ")";
@@ -547,8 +562,11 @@ struct Generator {
                 return "(" + leaf(pick(vector<Type>{Int8, Float8, Float4, Int2})) + ")::int4";
             case 5:
                 return chance(50) ? "(- " + same() + ")" : "strpos(" + text_of(text_column(), 1) + ", 'b')";
+            case 6:
+                return chance(20) ? "(~ " + same() + ")"
+                                  : "(" + same() + pick({" << ", " >> "}) + number(roll(34)) + ")";
             default:
-                return arithmetic("+-*/%");
+                return arithmetic("+-*/%&|#");
             }
         case Int8:
             switch (roll(6)) {
@@ -561,7 +579,7 @@ struct Generator {
             case 3:
                 return "(- " + same() + ")";
             default:
-                return arithmetic("+-*/%");
+                return arithmetic("+-*/%&|#");
             }
         case Float4:
             return chance(60) ? arithmetic("+-*/")
@@ -583,7 +601,7 @@ struct Generator {
                 return arithmetic("+-*/");
             }
         case Numeric:
-            switch (roll(12)) {
+            switch (roll(13)) {
             case 6:
                 return pick({"abs(", "floor(", "ceil(", "round(", "trunc(", "sign("}) + same() + ")";
             case 7:
@@ -595,7 +613,10 @@ struct Generator {
             case 10:
                 return "extract(" +
                        (chance(50) ? date_part() : pick({"hour", "minute", "second", "milliseconds", "epoch"})) +
-                       " from " + expression(Timestamp, depth - 1) + ")";
+                       " from " + expression(chance(50) ? Timestamp : Timestamptz, depth - 1) + ")";
+            case 12:
+                return "extract(" + pick({"year", "month", "day", "hour", "minute", "second", "epoch"}) + " from " +
+                       span(depth - 1) + ")";
             case 11:
                 return "(" + same() + ")::numeric(" + pick({"9,1", "12,0", "6,3"}) + ")";
             case 0:
@@ -621,15 +642,40 @@ struct Generator {
             case 2:
                 return "(" + expression(Date, depth - 1) + pick({" + ", " - "}) + interval() + ")";
             default:
-                return "(" + leaf(Date) + ")::timestamp";
+                return chance(50) ? "(" + leaf(Date) + ")::timestamp" : "(" + same() + " + (" + span(depth - 1) + "))";
             }
         case Timestamptz:
-            return chance(30) ? "now()" : leaf(type);
+            switch (roll(6)) {
+            case 0:
+                return "date_trunc('" + pick({"year", "quarter", "month", "week", "day", "hour", "minute"}) + "', " +
+                       same() + pick({")", ", 'America/St_Johns')"});
+            case 1:
+                return "(" + same() + pick({" + ", " - "}) + interval() + ")";
+            case 2:
+                return "(" + expression(pick(vector<Type>{Date, Timestamp}), depth - 1) + ")::timestamptz";
+            case 3:
+                return "now()";
+            default:
+                return leaf(type);
+            }
         default:
             return leaf(type);
         }
     }
 
+    // An interval.
+    string span(int depth) {
+        switch (depth > 0 ? roll(4) : 3) {
+        case 0:
+            return "(" + expression(Timestamp, depth - 1) + " - " + expression(Timestamp, depth - 1) + ")";
+        case 1:
+            return "age(" + expression(Timestamp, depth - 1) + ", " + expression(Timestamp, depth - 1) + ")";
+        case 2:
+            return "(" + span(depth - 1) + pick({" + ", " - "}) + interval() + ")";
+        default:
+            return chance(50) ? interval() : "(" + leaf(Timestamptz) + " - " + leaf(Timestamptz) + ")";
+        }
+    }
     string distinct(int percent) { return chance(percent) ? "DISTINCT " : ""; }
     string date_part() {
         return pick(
@@ -644,7 +690,19 @@ struct Generator {
 
     string aggregate() {
         string call;
-        switch (roll(14)) {
+        switch (roll(17)) {
+        case 12:
+            call = pick({"stddev(", "variance(", "var_pop(", "stddev_pop("}) +
+                   expression(pick(vector<Type>{Float4, Float8}), 1) + ")";
+            break;
+        case 13:
+            call = pick({"corr(", "covar_pop(", "regr_slope(", "regr_intercept(", "regr_sxx(", "regr_count(",
+                         "regr_avgx("}) +
+                   leaf(Float8) + ", " + leaf(Float8) + ")";
+            break;
+        case 14:
+            call = pick({"sum(", "avg("}) + span(2) + ")";
+            break;
         case 0:
             call = "count(*)";
             break;
