@@ -298,8 +298,8 @@ static bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node) {
             return false;
         value = rank;
     }
-    if (is_coded_kind(value.kind) || has_equality_only(value.kind) || value.kind == SqlKind::Uuid)
-        return refuse("rows in the order of values that are only compared for equality");
+    if (!is_in_order(value.kind))
+        return refuse("rows in an order that is not that of the device's values");
     return as_own_node(t, value, node);
 }
 
@@ -413,8 +413,8 @@ static void add_wanted_groups(Assembly *a) {
     forboth (cell, b->order, flags, b->order_flags) {
         Value value;
         ir::OrderKey key{};
-        if (!translate(&a->t, static_cast<Expr *>(lfirst(cell)), &value) || is_coded_kind(value.kind) ||
-            has_equality_only(value.kind) || !as_own_node(&a->t, value, &key.expr))
+        if (!translate(&a->t, static_cast<Expr *>(lfirst(cell)), &value) || !is_in_order(value.kind) ||
+            !as_own_node(&a->t, value, &key.expr))
             break;
         key.descending = (lfirst_int(flags) & ORDER_DESCENDING) != 0;
         key.nulls_first = (lfirst_int(flags) & ORDER_NULLS_FIRST) != 0;

@@ -299,7 +299,7 @@ CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *havin
     custom->path.parallel_safe = false;
     count_disabled_nodes(&custom->path, children);
     custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    custom->custom_paths = lcons(fallback, children);
+    custom->custom_paths = lcons(fallback, list_copy(children));
     custom->methods = &gpuscan_path_methods;
     path->blueprint = blueprint;
     path->having = having;
