@@ -265,9 +265,9 @@ class CudaExecution : public Execution {
     std::shared_ptr<Lane> lane_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
     std::vector<Lookup> lookups_;
-    ModuleRef tables_module_;            // its functions are in use
-    std::vector<BufferRef> met_;         // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
-    bool keep_groups_ = false;           // those beyond the first ones stay in device memory,
+    ModuleRef tables_module_;    // its functions are in use
+    std::vector<BufferRef> met_; // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
+    bool keep_groups_ = false;   // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here
     ExecutionStats stats_;
 };

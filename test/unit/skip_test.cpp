@@ -112,6 +112,19 @@ Outcome run_skipping(Device &device, const Case &c) {
                 merger.add(execution->run_aggregate(data.views));
             }
         }
+        run_unmet(
+            c.program, *execution,
+            [&](const Program &program) { return reference::prepare_on(device, c, program, nullptr); },
+            [&](Execution &rest, const std::vector<ChunkView> &views) {
+                if (c.program.main().sink == SinkKind::Rows) {
+                    RowTable some = rest.run_rows(views);
+                    for (RowBlock &block : some.blocks)
+                        rows.add(std::move(block));
+                } else {
+                    merger.add(rest.run_aggregate(views));
+                }
+                return true;
+            });
         EXPECT_FALSE(want.error && c.program.main().limit == 0) << "no error raised";
         if (want.error || want.sum_error)
             return outcome;

@@ -298,7 +298,7 @@ static bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node) {
             return false;
         value = rank;
     }
-    if (!is_in_order(value.kind))
+    if (!is_in_order(value.kind) || value.kind == SqlKind::Uuid)
         return refuse("rows in an order that is not that of the device's values");
     return as_own_node(t, value, node);
 }

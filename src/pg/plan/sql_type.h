@@ -56,7 +56,7 @@ inline bool is_coded_kind(SqlKind kind) {
 inline bool is_unsigned_kind(SqlKind kind) { return kind == SqlKind::Oid || kind == SqlKind::Enum; }
 // Are the engine's values in the order of the type? (Of others see order_node(); texts have ranks.)
 inline bool is_in_order(SqlKind kind) {
-    return !is_coded_kind(kind) && !is_unsigned_kind(kind) && kind != SqlKind::Interval && kind != SqlKind::Uuid;
+    return !is_coded_kind(kind) && !is_unsigned_kind(kind) && kind != SqlKind::Interval;
 }
 
 // Precision and scale of numeric(p,s); false without typmod.
