@@ -20,7 +20,7 @@ BUILD ?= build
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo check stress fuzz setup pg-15-patched pg-17 pg-18 format lint clean distclean
+HOUSE = demo check stress fuzz coverage setup pg-15-patched pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit bench-tools decode-fuzz $(HOUSE)
 all:

@@ -229,7 +229,7 @@ struct Dictionary::Impl {
             s.block_left = size;
             s.blocks.push_back(std::move(block));
         }
-        return s.block_at;
+        return s.block_at; // cppcheck-suppress returnDanglingLifetime // the block lives on in s.blocks
     }
 
     // Gives consecutive codes to the stored texts, as many as there is room for; answers how many and the first.

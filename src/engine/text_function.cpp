@@ -219,7 +219,7 @@ TextFunction::Value TextFunction::evaluate(const std::string_view *entry) const 
                 stack[depth - 1] = apply(step, i, stack[depth - 1]);
         }
     }
-    return stack[0];
+    return stack[0]; // cppcheck-suppress uninitvar // the program leaves one value (checked when it was read)
 }
 
 // ---- characters ---------------------------------------------------------------------------------------------------

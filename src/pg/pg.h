@@ -39,6 +39,7 @@ extern "C" {
 #include "executor/nodeCustom.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "lib/stringinfo.h"
 #include "libpq/pqformat.h"
 #include "libpq/pqsignal.h"
 #include "mb/pg_wchar.h"
@@ -97,6 +98,7 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/date.h"
+#include "utils/datetime.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -124,4 +126,7 @@ extern "C" {
 
 #undef Min
 #undef Max
+#undef DAY
+#undef MONTH
+#undef TZ
 #include "pg/compat.h"

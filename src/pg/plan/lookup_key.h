@@ -3,7 +3,6 @@
 
 #include "pg/pg.h"
 
-#include "lib/stringinfo.h"
 #include "pg/plan/fragment.h"
 
 namespace gpuscan {

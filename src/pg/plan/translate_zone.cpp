@@ -13,10 +13,6 @@
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
 
-extern "C" {
-#include "utils/datetime.h" // not for everybody: its macros are called DAY, MONTH and TZ
-}
-
 namespace gpuscan {
 namespace {
 
