@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-unset PGOPTIONS
+unset PGOPTIONS SERVER SERVER_LOG # of whoever runs the tests
 
 tap_tests=0
 tap_failed=0
