@@ -36,7 +36,7 @@ BEGIN
     IF plain IS DISTINCT FROM coalesce(device, '{}') THEN
         RETURN format(E'DIFFERENT: %s\n  %s\n  %s', query, left(plain::text, 500), left(device::text, 500));
     END IF;
-    sorts := plan @? '$.**."Row Order"' AND NOT plan @? '$.** ? (@."Node Type" == "Sort")';
+    sorts := plan @? '$.**."Row Order"' AND NOT plan @? '$.** ? (@."Node Type" like_regex "Sort")';
     RETURN CASE WHEN sorts = sorted THEN format('%s rows', cardinality(plain)) ELSE format('PLAN: %s: %s', query, plan) END;
 END $$;
 CREATE FUNCTION check_orders(template text, a text[], b text[] DEFAULT '{""}', sorted boolean DEFAULT true) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -81,7 +81,7 @@ DECLARE
 BEGIN
     EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
     RETURN concat_ws(', ', 'device: ' || (SELECT string_agg(o #>> '{}', '; ') FROM jsonb_path_query(plan, 'strict $.**."Row Order"') o),
-                           (SELECT 'PostgreSQL: ' || string_agg(DISTINCT n #>> '{}', ', ') FROM jsonb_path_query(plan, '$.**."Node Type"') n WHERE n #>> '{}' LIKE '%Sort%'));
+                           (SELECT 'PostgreSQL: ' || string_agg(DISTINCT replace(n #>> '{}', 'Incremental ', ''), ', ') FROM jsonb_path_query(plan, '$.**."Node Type"') n WHERE n #>> '{}' LIKE '%Sort%'));
 END $$;
 SET gpuscan.offload = force;
 SELECT sorts('SELECT id, row_number() OVER (PARTITION BY k ORDER BY n DESC) FROM t');

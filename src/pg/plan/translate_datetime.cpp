@@ -211,8 +211,9 @@ static bool plus_any_interval(Translation *t, bool minus, const Value &a, Expr *
     ir::Index time = plus_months(t, zone, first, call(t, ir::Function::IntervalMonths, finite));
     time = plus_days(t, zone, time, day_to_micros(t, call(t, ir::Function::IntervalDays, finite)));
     time = plus_micros(t, time, call(t, ir::Function::IntervalMicros, finite));
-    ir::Index infinite =
-        choose(t, add_expr(t, ir::Op::IsNull, Type::Bool, interval), add_constant(t, Type::I64, 0, true), first);
+    // From version 17 on an interval that cannot be negated is an error for infinity, too.
+    ir::Index infinite = choose(t, add_expr(t, ir::Op::IsNull, Type::Bool, minus ? finite : interval),
+                                add_constant(t, Type::I64, 0, true), first);
     node_value(out, a.kind == SqlKind::Timestamptz ? SqlKind::Timestamptz : SqlKind::Timestamp, Type::I64,
                choose(t, is_finite_timestamp(t, first), time, infinite), a.nullable || b.nullable);
     return true;
