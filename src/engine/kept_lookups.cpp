@@ -1,11 +1,9 @@
-// Lookup tables that outlive their execution; see kept_lookups.hpp. Tables are let go outside of the lock: freeing device memory
-// may wait.
+// Lookup tables that outlive their execution; see kept_lookups.hpp.
 #include "engine/kept_lookups.hpp"
 
 namespace gpuscan {
 namespace {
 
-constexpr size_t most_tables = 1000;
 constexpr size_t constants_room = 10000; // texts of constants that a space may have beside those of tables
 
 std::string full_key(const Dictionary &dictionary, const std::string &key) {
@@ -14,24 +12,11 @@ std::string full_key(const Dictionary &dictionary, const std::string &key) {
 
 } // namespace
 
-void KeptLookups::take_out(Entries::iterator entry, Entries &out) {
-    found_.erase(entry->key);
-    bytes_ -= entry->bytes;
-    out.splice(out.begin(), entries_, entry);
-}
-
-void KeptLookups::shrink(size_t limit, Entries &out) {
-    while (!entries_.empty() && (bytes_ > limit || entries_.size() > most_tables))
-        take_out(std::prev(entries_.end()), out);
-}
-
 LookupRef KeptLookups::find(const Dictionary &dictionary, const std::string &key) {
+    Entries out;
     std::lock_guard<std::mutex> guard(lock_);
-    const auto found = found_.find(full_key(dictionary, key));
-    if (found == found_.end())
-        return nullptr;
-    entries_.splice(entries_.begin(), entries_, found->second);
-    return found->second->table;
+    const KeptLookup *const found = look_up(full_key(dictionary, key), out);
+    return found == nullptr ? nullptr : found->table;
 }
 
 void KeptLookups::keep(Dictionary &dictionary, const std::string &key, const std::shared_ptr<LookupTable> &table,
@@ -43,22 +28,16 @@ void KeptLookups::keep(Dictionary &dictionary, const std::string &key, const std
     const size_t bytes = table->bytes() * 2 + (texts ? texts->bytes() : 0); // (a device's copy is as large)
     std::lock_guard<std::mutex> guard(lock_);
     table->id = next_id_++;
-    if (bytes > limit_)
+    if (!has_room(bytes))
         return;
     const std::string full = full_key(dictionary, key);
-    const auto found = found_.find(full);
-    if (found != found_.end()) {
-        if (found->second->table->entries >= table->entries)
-            return;
-        take_out(found->second, out);
-    }
-    shrink(limit_ - bytes, out);
+    const KeptLookup *const found = look_up(full, out);
+    if (found != nullptr && found->table->entries >= table->entries)
+        return;
     for (auto &space : spaces_)
         if (texts && space.second.texts.lock() == texts)
             space.second.evaluated = texts->size();
-    entries_.push_front({full, owner, table, std::move(texts), bytes});
-    found_.emplace(full, entries_.begin());
-    bytes_ += bytes;
+    put_in({full, owner, table, std::move(texts), bytes}, out);
 }
 
 std::shared_ptr<Dictionary> KeptLookups::space(const std::string &key,
@@ -73,42 +52,6 @@ std::shared_ptr<Dictionary> KeptLookups::space(const std::string &key,
         space = {texts, 0};
     }
     return texts;
-}
-
-bool KeptLookups::drop_one() {
-    Entries out;
-    std::lock_guard<std::mutex> guard(lock_);
-    for (auto entry = entries_.end(); entry != entries_.begin();) {
-        --entry;
-        if (entry->table.use_count() > 1)
-            continue;
-        take_out(entry, out);
-        return true;
-    }
-    return false;
-}
-
-void KeptLookups::drop_dead() {
-    Entries out;
-    std::lock_guard<std::mutex> guard(lock_);
-    for (auto entry = entries_.begin(); entry != entries_.end();) {
-        const auto next = std::next(entry);
-        if (entry->dictionary.expired())
-            take_out(entry, out);
-        entry = next;
-    }
-}
-
-void KeptLookups::set_limit(size_t bytes) {
-    Entries out;
-    std::lock_guard<std::mutex> guard(lock_);
-    limit_ = bytes;
-    shrink(limit_, out);
-}
-
-size_t KeptLookups::bytes() const {
-    std::lock_guard<std::mutex> guard(lock_);
-    return bytes_;
 }
 
 } // namespace gpuscan

@@ -8,23 +8,32 @@
 // A *space* numbers texts that expressions make of one or more columns (pg/exec/text_space.cpp): it is a dictionary of its own,
 // known by the keys of all lookups that lead into it, and lives as long as a kept table or an execution has it.
 //
-// The tables count against a limit, the least recently used go first; those whose dictionary is gone can never be found again
-// and go at drop_dead().
+// A table whose dictionary is gone can never be found again and goes at drop_dead().
 #pragma once
 
 #include <functional>
-#include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
 #include "engine/dictionary.hpp"
+#include "engine/kept.hpp"
 #include "engine/lookup_table.hpp"
 
 namespace gpuscan {
 
-class KeptLookups {
+struct KeptLookup {
+    std::string full_key; // with the dictionary's id
+    std::weak_ptr<Dictionary> dictionary;
+    LookupRef table;
+    std::shared_ptr<Dictionary> texts;
+    size_t bytes;
+
+    const std::string &key() const { return full_key; }
+    bool is_dead() const { return dictionary.expired(); }
+};
+
+class KeptLookups : public Kept<KeptLookup> {
   public:
     // The table of this expression over this dictionary, however long it is; nullptr: there is none.
     LookupRef find(const Dictionary &dictionary, const std::string &key);
@@ -37,32 +46,12 @@ class KeptLookups {
     // replaced by an empty one.
     std::shared_ptr<Dictionary> space(const std::string &key, const std::function<std::shared_ptr<Dictionary>()> &make);
 
-    bool drop_one(); // the least recently used that no execution uses; false: there is none
-    void drop_dead();
-    void set_limit(size_t bytes);
-    size_t bytes() const;
-
   private:
-    struct Entry {
-        std::string key; // with the dictionary's id
-        std::weak_ptr<Dictionary> dictionary;
-        LookupRef table;
-        std::shared_ptr<Dictionary> texts;
-        size_t bytes;
-    };
     struct Space {
         std::weak_ptr<Dictionary> texts;
         size_t evaluated = 0; // texts that it had when a table into it was kept last
     };
-    using Entries = std::list<Entry>; // the most recently used first
-    void take_out(Entries::iterator entry, Entries &out);
-    void shrink(size_t limit, Entries &out);
-
-    mutable std::mutex lock_;
-    Entries entries_;
-    std::unordered_map<std::string, Entries::iterator> found_;
     std::unordered_map<std::string, Space> spaces_;
-    size_t bytes_ = 0, limit_ = size_t(256) << 20;
     uint64_t next_id_ = 1;
 };
 

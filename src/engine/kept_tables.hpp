@@ -14,13 +14,12 @@
 // A table whose columns are gone can never be found again and goes too, when it is next looked for or at drop_dead().
 #pragma once
 
-#include <list>
-#include <mutex>
+#include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/device.hpp"
+#include "engine/kept.hpp"
 
 namespace gpuscan {
 
@@ -29,7 +28,20 @@ struct BuildIdentity {
     std::vector<std::weak_ptr<Buffer>> read;
 };
 
-class KeptTables {
+struct KeptTable {
+    BuildIdentity identity;
+    BuiltTableRef table;
+    uint64_t id;
+    size_t bytes;
+
+    const std::string &key() const { return identity.bytes; }
+    bool is_dead() const { // one of its columns is gone
+        return std::any_of(identity.read.begin(), identity.read.end(),
+                           [](const auto &buffer) { return buffer.expired(); });
+    }
+};
+
+class KeptTables : public Kept<KeptTable> {
   public:
     struct Found {
         BuiltTableRef table; // nullptr: not here
@@ -39,27 +51,7 @@ class KeptTables {
     // Takes a table; answers its id, 0 when it is too large to be kept.
     uint64_t keep(BuildIdentity identity, BuiltTableRef table);
 
-    // Lets the least recently used table go that no execution uses; false: there is none.
-    bool drop_one();
-    // Lets those go whose columns are gone.
-    void drop_dead();
-    void set_limit(size_t bytes);
-    size_t bytes() const;
-
   private:
-    struct Entry {
-        BuildIdentity identity;
-        BuiltTableRef table;
-        uint64_t id;
-    };
-    using Entries = std::list<Entry>; // the most recently used first
-    void take_out(Entries::iterator entry, Entries &out);
-    void shrink(size_t limit, Entries &out);
-
-    mutable std::mutex lock_;
-    Entries entries_;
-    std::unordered_map<std::string, Entries::iterator> found_;
-    size_t bytes_ = 0, limit_ = size_t(256) << 20;
     uint64_t next_id_ = 1;
 };
 
