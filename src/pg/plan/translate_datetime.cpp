@@ -117,21 +117,6 @@ static bool is_finite(Translation *t, const Value &a, Value *out) {
 
 // ---- a date against a timestamp ----
 
-static ir::Op mirrored(ir::Op op) {
-    switch (op) {
-    case ir::Op::Lt:
-        return ir::Op::Gt;
-    case ir::Op::Le:
-        return ir::Op::Ge;
-    case ir::Op::Gt:
-        return ir::Op::Lt;
-    case ir::Op::Ge:
-        return ir::Op::Le;
-    default:
-        return op;
-    }
-}
-
 // d < ts is d < the first day that does not begin before ts; d <= ts is d <= the day of ts. A date whose timestamp would be
 // out of range is beyond every finite timestamp, and so it is here. A constant timestamp becomes a constant date.
 static bool date_against_timestamp(Translation *t, ir::Op op, const Value &date, const Value &timestamp, Value *out) {

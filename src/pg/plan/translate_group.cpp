@@ -140,21 +140,6 @@ static ir::Index bound_of_average(Translation *t, const FragmentOutput *average,
                     add_expr(t, ir::Op::Add, Type::I128, product, product));
 }
 
-static ir::Op mirrored(ir::Op op) {
-    switch (op) {
-    case ir::Op::Lt:
-        return ir::Op::Gt;
-    case ir::Op::Le:
-        return ir::Op::Ge;
-    case ir::Op::Gt:
-        return ir::Op::Lt;
-    case ir::Op::Ge:
-        return ir::Op::Le;
-    default:
-        return op;
-    }
-}
-
 // The other side as a multiple of 10^-s: what is known when the plan starts is rounded away from the average.
 static bool bound_node(Translation *t, const FragmentOutput *average, Expr *other, bool above, ir::Index *node) {
     const int32 scale = average->scale;
