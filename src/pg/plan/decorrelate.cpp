@@ -33,6 +33,7 @@
 #include "pg/plan/decorrelate.h"
 
 #include "pg/plan/harmless.h"
+#include "pg/plan/query_levels.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sql_type.h"
 #include "pg/plan/translate.h"
@@ -890,29 +891,7 @@ static bool rewrite_level(Query *query) {
     return level.changed;
 }
 
-// ---- all levels ----
-
-static bool rewrite_below(Node *node, void *context) {
-    if (node == nullptr)
-        return false;
-    if (!IsA(node, Query))
-        return walk_expression(node, rewrite_below, context);
-    Query *query = reinterpret_cast<Query *>(node);
-    if (query->hasRecursive || query->commandType != CMD_SELECT)
-        return false;
-    walk_query(query, rewrite_below, context);
-    *static_cast<bool *>(context) |= rewrite_level(query);
-    return false;
-}
-
-bool decorrelate(Query *query) {
-    bool changed = false;
-    if (query->commandType == CMD_SELECT)
-        rewrite_below(reinterpret_cast<Node *>(query), &changed);
-    else if (query->commandType == CMD_INSERT && !query->hasModifyingCTE)
-        walk_query(query, rewrite_below, &changed);
-    return changed;
-}
+bool decorrelate(Query *query) { return rewrite_levels(query, rewrite_level); }
 
 bool may_have_subqueries(const Query *query) {
     if (query->commandType != CMD_SELECT && query->commandType != CMD_INSERT)

@@ -27,6 +27,7 @@
 #include "pg/plan/set_operations.h"
 
 #include "pg/guc.h"
+#include "pg/plan/query_levels.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sql_type.h"
 
@@ -472,31 +473,11 @@ static bool spread_aggregation(Query *query) {
 
 // ---- all levels ----
 
-static bool rewrite_below(Node *node, void *context) {
-    if (node == nullptr)
-        return false;
-    if (!IsA(node, Query))
-        return walk_expression(node, rewrite_below, context);
-    Query *query = reinterpret_cast<Query *>(node);
-    if (query->hasRecursive || query->commandType != CMD_SELECT)
-        return false;
-    walk_query(query, rewrite_below, context);
-    bool *changed = static_cast<bool *>(context);
-    if (query->setOperations != nullptr)
-        *changed |= make_sets(query, query->setOperations, false);
-    else
-        *changed |= spread_aggregation(query);
-    return false;
+static bool rewrite_level(Query *query) {
+    return query->setOperations != nullptr ? make_sets(query, query->setOperations, false) : spread_aggregation(query);
 }
 
-bool spread_set_operations(Query *query) {
-    bool changed = false;
-    if (query->commandType == CMD_SELECT)
-        rewrite_below(reinterpret_cast<Node *>(query), &changed);
-    else if (query->commandType == CMD_INSERT && !query->hasModifyingCTE)
-        walk_query(query, rewrite_below, &changed);
-    return changed;
-}
+bool spread_set_operations(Query *query) { return rewrite_levels(query, rewrite_level); }
 
 static bool find_set_operation(Node *node, void *context) {
     if (node == nullptr)

@@ -1,0 +1,12 @@
+// A rewriting of Query trees, at every level of a statement.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+// Calls rewrite(), which says whether it has changed anything, for each SELECT of a statement that reads or of the source of an
+// INSERT, the innermost first; not at or below what is recursive. False: nothing was changed.
+bool rewrite_levels(Query *query, bool (*rewrite)(Query *));
+
+} // namespace gpuscan
