@@ -13,15 +13,6 @@ INSERT INTO twice SELECT nullif(i % 20, 11), nullif(i, 30), 'text ' || i % 5 FRO
 CREATE TABLE hollow (k int, v int NOT NULL, t text);
 ANALYZE;
 
--- The joins that a device does, those of build sides with the join that they are for; and whether PostgreSQL does others.
-CREATE FUNCTION device_joins(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
-DECLARE
-    plan jsonb;
-BEGIN
-    EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
-    RETURN concat_ws(', ', (SELECT string_agg(concat(j ->> 'Join Type', ' for ' || (j ->> 'For Join')), ' ') FROM jsonb_path_query(plan, 'strict $.**.Steps[*] ? (@.Step == "Join")') j),
-                     CASE WHEN plan @? '$.** ? (@."Node Type" like_regex "(Hash Join|Merge Join|Nested Loop)")' THEN 'and PostgreSQL' END);
-END $$;
 SELECT q, device_joins(q) FROM unnest(ARRAY[
     'SELECT count(*) FROM fact LEFT JOIN (dim JOIN twice USING (k)) ON a = k',
     'SELECT count(*), sum(v) FROM fact LEFT JOIN (dim LEFT JOIN top ON up = top.k) ON a = dim.k WHERE coalesce(v, 7) < 30',

@@ -13,14 +13,6 @@ INSERT INTO sparse SELECT nullif(i, 3) * 1000000007::int8, i, i * 12345678901234
 CREATE TABLE hollow (k int, v int NOT NULL, t text);
 ANALYZE;
 
-CREATE FUNCTION device_joins(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
-DECLARE
-    plan jsonb;
-BEGIN
-    EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
-    RETURN concat_ws(', ', (SELECT string_agg(j #>> '{}', ' ') FROM jsonb_path_query(plan, 'strict $.**.Steps[*] ? (@.Step == "Join")."Join Type"') j),
-                     CASE WHEN plan @? '$.** ? (@."Node Type" like_regex "(Hash Join|Merge Join|Nested Loop)")' THEN 'and PostgreSQL' END);
-END $$;
 SELECT q, device_joins(q) FROM unnest(ARRAY[
     'SELECT count(*) FROM fact FULL JOIN dim ON a = k',
     'SELECT * FROM fact FULL JOIN dim ON a = k',

@@ -15,15 +15,6 @@ ANALYZE;
 VACUUM (FREEZE) fact;
 VACUUM (FREEZE) dim;
 
--- The joins that a device does in this query, in its order; and whether PostgreSQL does others.
-CREATE FUNCTION device_joins(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
-DECLARE
-    plan jsonb;
-BEGIN
-    EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
-    RETURN concat_ws(', ', (SELECT string_agg(j #>> '{}', ' ') FROM jsonb_path_query(plan, 'strict $.**.Steps[*] ? (@.Step == "Join")."Join Type"') j),
-                     CASE WHEN plan @? '$.** ? (@."Node Type" like_regex "(Hash Join|Merge Join|Nested Loop)")' THEN 'and PostgreSQL' END);
-END $$;
 SELECT q, device_joins(q) FROM unnest(ARRAY[
     'SELECT count(*) FROM fact LEFT JOIN dim ON a = k',
     'SELECT count(*) FROM dim RIGHT JOIN fact ON a = k',

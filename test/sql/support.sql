@@ -77,6 +77,17 @@ BEGIN
     RETURN verdict;
 END $$;
 
+-- The joins that a device does in this query, in its order, those of build sides with the join that they are for; and whether
+-- PostgreSQL does others.
+CREATE OR REPLACE FUNCTION device_joins(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
+    RETURN concat_ws(', ', (SELECT string_agg(concat(j ->> 'Join Type', ' for ' || (j ->> 'For Join')), ' ') FROM jsonb_path_query(plan, 'strict $.**.Steps[*] ? (@.Step == "Join")') j),
+                     CASE WHEN plan @? '$.** ? (@."Node Type" like_regex "(Hash Join|Merge Join|Nested Loop)")' THEN 'and PostgreSQL' END);
+END $$;
+
 -- Every combination of the template's two %s; one line per query that is not ok, and one that sums up.
 CREATE OR REPLACE FUNCTION check_matrix(template text, a text[], b text[] DEFAULT '{""}', expect text DEFAULT 'device')
 RETURNS SETOF text LANGUAGE plpgsql AS $$
