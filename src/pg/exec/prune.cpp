@@ -22,6 +22,21 @@ bool prunes_at_start(const PartitionPruneInfo *info) {
     return false;
 }
 
+// The table that a node scans, by its place in the range table; 0: the node scans none.
+int scanned_relation(const Plan *plan) {
+    switch (nodeTag(plan)) {
+    case T_SeqScan:
+    case T_IndexScan:
+    case T_IndexOnlyScan:
+    case T_BitmapHeapScan:
+    case T_TidScan:
+    case T_TidRangeScan:
+        return static_cast<int>(reinterpret_cast<const Scan *>(plan)->scanrelid);
+    default:
+        return 0;
+    }
+}
+
 // Leaves below an Append that prunes.
 Bitmapset *prunable(const Plan *plan, bool below, Bitmapset *found) {
     if (!plan)
@@ -38,16 +53,9 @@ Bitmapset *prunable(const Plan *plan, bool below, Bitmapset *found) {
         children = reinterpret_cast<const MergeAppend *>(plan)->mergeplans;
         info = prune_info_of(reinterpret_cast<const MergeAppend *>(plan));
         break;
-    case T_SeqScan:
-    case T_IndexScan:
-    case T_IndexOnlyScan:
-    case T_BitmapHeapScan:
-    case T_TidScan:
-    case T_TidRangeScan:
-        if (below)
-            found = bms_add_member(found, static_cast<int>(reinterpret_cast<const Scan *>(plan)->scanrelid));
-        break;
     default:
+        if (below && scanned_relation(plan) > 0)
+            found = bms_add_member(found, scanned_relation(plan));
         break;
     }
     below = below || prunes_at_start(info);
@@ -63,19 +71,8 @@ struct Started {
 
 bool note_started(PlanState *state, void *context) {
     Started *started = static_cast<Started *>(context);
-    switch (nodeTag(state->plan)) {
-    case T_SeqScan:
-    case T_IndexScan:
-    case T_IndexOnlyScan:
-    case T_BitmapHeapScan:
-    case T_TidScan:
-    case T_TidRangeScan:
-        started->scanned =
-            bms_add_member(started->scanned, static_cast<int>(reinterpret_cast<const Scan *>(state->plan)->scanrelid));
-        break;
-    default:
-        break;
-    }
+    if (scanned_relation(state->plan) > 0)
+        started->scanned = bms_add_member(started->scanned, scanned_relation(state->plan));
     return walk_states(state, note_started, context);
 }
 
