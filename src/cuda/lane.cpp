@@ -68,6 +68,7 @@ void Lane::begin() {
     inputs_at_ = control_at;
     dirty_first_ = dirty_end_ = 0;
     control_used_ = true;
+    clock_runs_ = false;
     reset_control();
 }
 
@@ -181,6 +182,7 @@ std::shared_ptr<Buffer> Lane::send(const void *bytes, size_t size) {
 void Lane::start_clock() {
     queue();
     driver_->check(driver_->cuEventRecord(started_, stream_), "cuEventRecord");
+    clock_runs_ = true;
 }
 
 CUdeviceptr Lane::scratch(size_t bytes) {
@@ -195,6 +197,9 @@ CUdeviceptr Lane::scratch(size_t bytes) {
 uint64_t Lane::wait(const std::atomic<uint32_t> *cancel) {
     poll(cancel, spin_time);
     float milliseconds = 0;
+    if (!clock_runs_)
+        return 0; // what was recorded last belongs to another run, perhaps of another query
+    clock_runs_ = false;
     if (driver_->cuEventElapsedTime(&milliseconds, started_, finished_) != success)
         milliseconds = 0;
     return static_cast<uint64_t>(milliseconds * 1000);

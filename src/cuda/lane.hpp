@@ -68,7 +68,8 @@ class Lane {
     void launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument);
 
     void start_clock();
-    // Waits for all that was queued. Returns the microseconds since start_clock() on the GPU's clock.
+    // Waits for all that was queued. Returns the microseconds since start_clock() on the GPU's clock; 0 if that was not called
+    // since the last wait.
     uint64_t wait(const std::atomic<uint32_t> *cancel);
     // The same for work that takes its time: sleeps between looks from the start, so that many lanes wait on few cores.
     void wait_for_long(const std::atomic<uint32_t> *cancel);
@@ -111,6 +112,7 @@ class Lane {
     size_t dirty_first_ = 0, dirty_end_ = 0; // what the mirror has and the area not
     bool control_used_ = false;              // by a kernel, since it was zeroed
     bool pending_ = false;                   // something was queued since the last wait
+    bool clock_runs_ = false;                // started_ was recorded since the last wait
     std::vector<std::unique_ptr<PinnedMemory::Piece>> staged_; // in use until the next wait
     std::vector<std::shared_ptr<Buffer>> kept_;                // likewise
     std::shared_ptr<Buffer> scratch_;

@@ -523,6 +523,28 @@ TEST_F(CudaDeviceTest, GroupsCountAsWorkMemory) {
     EXPECT_GE(memory->used(), groups.keys.bytes() + groups.states.bytes());
 }
 
+// A lane has been used before, and nothing must be taken from that.
+TEST_F(CudaDeviceTest, NothingIsDoneInNoTime) {
+    Builder b;
+    const Index t = b.source({Type::I64});
+    Pipeline main;
+    main.source = t;
+    main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows)});
+    b.p.pipelines = {main};
+    for (const size_t rows : {60000, 0}) {
+        Case c;
+        c.program = b.p;
+        if (rows > 0)
+            c.sources = {{chunk_of({numbers(rows, 7, 100)})}};
+        else
+            c.sources = {{}};
+        auto execution = start_on(device(), c, nullptr);
+        const Loaded data = load(device(), c.program, t, c.sources[t]);
+        expect_same(c.program, interpret(c), execution->run_aggregate(data.views));
+        EXPECT_EQ(rows > 0, execution->stats().kernel_us > 0);
+    }
+}
+
 TEST_F(CudaDeviceTest, Copies) {
     std::vector<uint8_t> bytes(40 << 20);
     std::mt19937 random(3);
