@@ -120,6 +120,16 @@ struct ExecutionStats {
     uint64_t link_bytes = 0;        // bytes over the link for this execution
     std::string grouping;           // the strategy chosen: "none", "dense", "hash"; "rows": no groups but rows
     std::vector<std::string> joins; // per build pipeline: "dense 2556 entries, 10 kB", "hash ..."
+
+    // What another execution did for the same query; how this one did it stays.
+    ExecutionStats &operator+=(const ExecutionStats &other) {
+        rows_in += other.rows_in;
+        rows_out += other.rows_out;
+        compile_us += other.compile_us;
+        kernel_us += other.kernel_us;
+        link_bytes += other.link_bytes;
+        return *this;
+    }
 };
 
 // One execution of one program. Not thread-safe; used by one session thread.

@@ -19,6 +19,11 @@ struct InvalidMessage : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+inline void check(bool good, const char *what) {
+    if (!good)
+        throw InvalidMessage(what);
+}
+
 class MessageReader {
   public:
     MessageReader(const uint8_t *bytes, size_t size) : bytes_(bytes), size_(size) {}

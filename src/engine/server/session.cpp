@@ -21,11 +21,6 @@ constexpr size_t build_part = 4; // room is made for a hash table up to this par
 constexpr size_t most_identity_bytes = size_t(1) << 20; // a build with larger lookups or masks is not recognised
 constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
 
-void check(bool good, const char *what) {
-    if (!good)
-        throw InvalidMessage(what);
-}
-
 bool is_staging(Command command) {
     return command == Command::StageMany || command == Command::Stage || command == Command::Decode ||
            command == Command::Publish;
@@ -466,10 +461,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     first_pass_ = request.last != 0;
 
     ExecutionStats stats = execution_->stats();
-    stats.rows_in += rest_stats_.rows_in;
-    stats.kernel_us += rest_stats_.kernel_us;
-    stats.compile_us += rest_stats_.compile_us;
-    stats.link_bytes += rest_stats_.link_bytes;
+    stats += rest_stats_;
     count(stats);
     RunReply reply = {};
     reply.rows_in = stats.rows_in;
@@ -637,11 +629,7 @@ void Session::run_rest() {
             add_rows(with_room([&] { return execution.run_rows(chunks); }));
         else
             merger_->add(with_room([&] { return execution.run_aggregate(chunks); }));
-        const ExecutionStats stats = execution.stats();
-        rest_stats_.rows_in += stats.rows_in;
-        rest_stats_.kernel_us += stats.kernel_us;
-        rest_stats_.compile_us += stats.compile_us;
-        rest_stats_.link_bytes += stats.link_bytes;
+        rest_stats_ += execution.stats();
         return wants_more();
     });
 }

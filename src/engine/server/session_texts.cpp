@@ -14,11 +14,6 @@ constexpr size_t piece_entries = 16 * 1024; // evaluated between two looks at th
 constexpr uint32_t read_ahead = 8;
 constexpr uint32_t most_spaces = 4096;
 
-void check(bool good, const char *what) {
-    if (!good)
-        throw InvalidMessage(what);
-}
-
 bool yields(const TextFunction &function, Type type) {
     switch (function.result()) {
     case TextResult::Truth:

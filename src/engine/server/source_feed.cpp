@@ -11,11 +11,6 @@ namespace {
 
 constexpr size_t builders_part = 4; // of the cache, for chunks that are being built
 
-void check(bool good, const char *what) {
-    if (!good)
-        throw InvalidMessage(what);
-}
-
 } // namespace
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const std::vector<Type> &types)
