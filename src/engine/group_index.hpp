@@ -23,12 +23,15 @@ class GroupIndex {
     void take(GroupTable &&table);
     // The groups, in the order in which they came. Leaves the index empty.
     GroupTable finish();
+    // What find() looks for: the same for equal keys.
+    uint64_t hash(const ir::Value *keys, const uint8_t *nulls) const;
+    // The groups that are there.
+    const GroupTable &table() const { return groups_; }
     // Throws Cancelled where nobody waits any more; to be called with the number of every step.
     void check_cancel(size_t done) const;
 
   private:
     void grow();
-    uint64_t hash(const ir::Value *keys, const uint8_t *nulls) const;
 
     size_t nkeys_, nstates_;
     WorkMemoryRef memory_;

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "engine/in_parallel.hpp"
 #include "engine/regroup.hpp"
 #include "reference.hpp"
 
@@ -54,22 +55,24 @@ struct Grouped {
 
 int64_t value(const Value &v, bool null) { return null ? -1 : static_cast<int64_t>(v.low); }
 
-TEST(Regroup, RandomGroupsAgainstMaps) {
+// `groups` random ones; the values of result keys and of others are that many.
+void random_groups_against_maps(int groups, const std::vector<int> &ranges,
+                                const std::vector<std::vector<uint32_t>> &all_sets) {
     struct Want {
         int64_t rows = 0, sum = 0;
         std::set<int64_t> x, y;
     };
     std::mt19937_64 random(7);
-    for (const std::vector<uint32_t> &masks : {std::vector<uint32_t>{3}, {0}, {3, 1, 0}, {0, 1, 2, 3}, {1, 1}, {2}}) {
+    for (const std::vector<uint32_t> &masks : all_sets) {
         std::vector<GroupingSet> sets;
         for (uint32_t mask : masks)
             sets.push_back({mask});
         Grouped g(2, sets, {{2}, {3}, {0}});
         std::map<std::vector<int64_t>, Want> want;
         std::set<std::vector<int64_t>> seen;
-        for (int i = 0; i < 20000; ++i) {
+        for (int i = 0; i < groups; ++i) {
             std::vector<int64_t> keys;
-            for (int range : {7, 40, 30, 5})
+            for (int range : ranges)
                 keys.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(range)) - 1);
             if (!seen.insert(keys).second)
                 continue;
@@ -107,6 +110,15 @@ TEST(Regroup, RandomGroupsAgainstMaps) {
             EXPECT_EQ(0u, states[3].low); // floats are only counted
         }
     }
+}
+
+TEST(Regroup, RandomGroupsAgainstMaps) {
+    random_groups_against_maps(20000, {7, 40, 30, 5}, {{3}, {0}, {3, 1, 0}, {0, 1, 2, 3}, {1, 1}, {2}});
+}
+
+TEST(Regroup, ByManyThreads) {
+    random_groups_against_maps(2 * groups_per_thread, {50, 400, 300, 5}, {{3}});
+    random_groups_against_maps(2 * groups_per_thread, {2, 3, 400, 300}, {{1, 0}});
 }
 
 TEST(Regroup, OneDistinctKeyNeedsNoTable) {
