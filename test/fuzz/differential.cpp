@@ -6,7 +6,7 @@
 // SQLSTATE.
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
 //
-// Usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--stop-after DIFFERENCES] [--verbose]
+// Usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--sets PER_CENT] [--stop-after DIFFERENCES] [--verbose]
 //                     [CONNINFO]
 // The database's schema "fuzz" is dropped and made anew. Exit status: 0 no difference, 1 differences, 2 trouble.
 #include <algorithm>
@@ -31,6 +31,7 @@ using std::vector;
 std::mt19937_64 engine;
 
 int rows_share = 35; // per cent of the queries that are none of groups
+int sets_share = 5;  // ... and of those that are set operations
 bool one_of_equals;  // the query shows one of several equal numerics, whose scales may differ
 
 int roll(int n) { return static_cast<int>(engine() % static_cast<uint64_t>(n)); }
@@ -955,7 +956,14 @@ string set_part(Scope &scope, const vector<string> &columns, const vector<string
     string list;
     for (size_t i = 0; i < columns.size(); ++i)
         list += (i ? ", " : "") + (chance(80) ? "q." + columns[i] : expressions[i]);
-    return "SELECT " + list + " FROM " + table.name + " q" + (chance(60) ? " WHERE " + g.condition(1 + roll(2)) : "");
+    string from = table.name + " q";
+    if (chance(15))
+        from += " JOIN " + pick(tables).name + " z ON z.k = q.k";
+    const string where = chance(60)   ? g.condition(1 + roll(2))
+                         : chance(50) ? "q.k IS NOT NULL AND q.k > " + number(roll(9))
+                                      : "";
+    return string("SELECT ") + (chance(15) ? "DISTINCT " : "") + list + " FROM " + from +
+           (where.empty() ? "" : " WHERE " + where);
 }
 
 string set_operation(Scope &scope) {
@@ -967,9 +975,10 @@ string set_operation(Scope &scope) {
         const vector<const char *> &choice = pick(choices);
         columns.push_back(choice[0]);
         expressions.push_back(choice[1]);
+        one_of_equals |= columns.back() == "n"; // its scale is each table's own
     }
     string sql = set_part(scope, columns, expressions);
-    for (int i = chance(75) ? 1 : 2; i > 0; --i) {
+    for (int i = chance(60) ? 1 : 1 + roll(4); i > 0; --i) {
         const string part = set_part(scope, columns, expressions);
         const string operation =
             pick({" UNION ", " UNION ", " UNION ALL ", " INTERSECT ", " INTERSECT ALL ", " EXCEPT ", " EXCEPT ALL "});
@@ -1160,16 +1169,17 @@ Query make_query(bool prepared) {
     Scope scope;
     if (prepared)
         scope.parameters = &q.parameters;
+    if (chance(sets_share)) {
+        q.sql = chance(75) ? set_operation(scope)
+                           : "SELECT count(*), max(s::text COLLATE \"C\") FROM (" + set_operation(scope) + ") s";
+        return q;
+    }
     if (chance(rows_share)) {
         q.sql = above_rows(scope);
         q.rows = true;
         return q;
     }
-    switch (roll(19)) {
-    case 15:
-        q.sql = chance(75) ? set_operation(scope)
-                           : "SELECT count(*), max(s::text COLLATE \"C\") FROM (" + set_operation(scope) + ") s";
-        return q;
+    switch (roll(18)) {
     case 16: { // groups of a union
         const string part = select_rows(scope);
         q.sql = "SELECT o0::text, count(*), min(o0::text), max(o0::text COLLATE \"C\") FROM (" + part + " UNION ALL " +
@@ -1182,7 +1192,7 @@ Query make_query(bool prepared) {
         q.sql = "SELECT * FROM (" + select_query(scope, true, false) + ") s ORDER BY s::text LIMIT " + number(roll(6));
         return q;
     case 17:
-    case 18:
+    case 15:
         q.sql = first_of(select_query(scope, true, false));
         return q;
     case 13: {
@@ -1543,12 +1553,14 @@ int main(int argc, char **argv) {
             seconds = atol(argv[++i]);
         else if (!strcmp(argv[i], "--rows") && i + 1 < argc)
             rows_share = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--sets") && i + 1 < argc)
+            sets_share = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--verbose"))
             verbose = true;
         else if (argv[i][0] == '-') {
-            fprintf(stderr,
-                    "usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--stop-after "
-                    "DIFFERENCES] [--verbose] [CONNINFO]\n");
+            fprintf(stderr, "usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--sets "
+                            "PER_CENT] [--stop-after "
+                            "DIFFERENCES] [--verbose] [CONNINFO]\n");
             return 2;
         } else
             conninfo = argv[i];

@@ -23,6 +23,40 @@ SELECT check_matrix('%s', '{"SELECT k FROM a UNION (SELECT k FROM b EXCEPT ALL S
     "SELECT s FROM a UNION SELECT k FROM b", "SELECT s FROM a INTERSECT SELECT b FROM b", "SELECT c FROM a UNION SELECT t FROM b", "SELECT t FROM a EXCEPT SELECT c FROM b", "SELECT d FROM a UNION SELECT d + interval ''1 hour'' FROM b", "SELECT x FROM a UNION SELECT s FROM b", "SELECT n FROM a UNION SELECT free FROM b WHERE id < 100", "SELECT count(*) FROM (SELECT k, t FROM a UNION SELECT k, t FROM b) u",
     "SELECT u.k, count(*) FROM (SELECT k FROM a UNION SELECT k FROM b) u JOIN a USING (k) GROUP BY u.k", "SELECT k FROM a UNION SELECT k FROM dim UNION VALUES (1), (1000), (NULL)", "SELECT id % 5, count(*) FROM a GROUP BY 1 UNION SELECT k, 200 FROM b", "WITH u AS (SELECT k FROM a UNION SELECT k FROM b) SELECT count(*), sum(k) FROM u", "SELECT name FROM dim WHERE k IN (SELECT k FROM a INTERSECT SELECT k FROM b)", "SELECT (SELECT count(*) FROM (SELECT k FROM a EXCEPT SELECT k FROM b) e), count(*) FROM a",
     "SELECT DISTINCT k FROM (SELECT k, t FROM a UNION ALL SELECT k, t FROM b) u", "SELECT k FROM parts UNION SELECT k FROM parts_1 UNION SELECT k FROM b", "SELECT row_number() OVER (ORDER BY k), k FROM (SELECT k FROM a UNION SELECT k FROM b) u"}'::text[]);
+-- as joins: chains, sides that are sets already, columns of every nullability, joins within a side
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE DOMAIN small AS int CHECK (VALUE < 1000000);
+CREATE TABLE p (id int NOT NULL, k int, e mood, u uuid, iv interval, v small, w numeric(30,4), z timestamptz, o oid, m money, ba bytea);
+INSERT INTO p SELECT i, nullif(i % 30, 3), (ARRAY['sad','ok',NULL]::mood[])[i % 3 + 1], nullif(('00000000-0000-0000-0000-0000000000' || 10 + i % 40)::uuid, '00000000-0000-0000-0000-000000000020'), CASE WHEN i % 5 > 0 THEN (i % 4 * 30) * interval '1 day' END, nullif(i % 12, 4), nullif(i % 9, 2) * 12345678901234567890.5, '2024-01-01'::timestamptz + i % 7 * interval '1 hour', nullif(i % 6, 0), i % 4, decode(lpad(to_hex(i % 20), 2, '0'), 'hex') FROM generate_series(0, 999) i;
+CREATE TABLE q (LIKE p);
+INSERT INTO q SELECT id + 300, nullif(k, 5), nullif(e, 'ok'), u, CASE WHEN id % 5 > 1 THEN (id % 3) * interval '1 month' END, v + 3, w, z + interval '3 hours', o, m, ba || '' FROM p WHERE id % 7 > 2;
+VACUUM (FREEZE, ANALYZE) p, q;
+SELECT check_matrix('SELECT %2$s FROM p %1$s SELECT %2$s FROM q', '{UNION,INTERSECT,EXCEPT}', '{id,k,e,u,v,w,z,o,m,ba,"id, k","k, e","u, k, w","k, v, w, z","e, k, u, v, w, z, o","k, id > 500","k IS NULL, e","coalesce(k, 0), v","k, 7 AS seven, NULL::int","id, NULL::text","1 AS one"}');
+SELECT check_matrix('SELECT %2$s FROM p %1$s SELECT %2$s FROM q', '{UNION,INTERSECT,EXCEPT}', '{iv}', expect => 'any');
+SELECT check_matrix('%s', '{"SELECT k FROM p EXCEPT SELECT k FROM q EXCEPT SELECT k FROM a", "SELECT k FROM p EXCEPT (SELECT k FROM q UNION SELECT k FROM a UNION ALL SELECT id FROM c)", "SELECT id FROM p INTERSECT SELECT id FROM q INTERSECT SELECT id FROM a", "SELECT id FROM p INTERSECT (SELECT id FROM q EXCEPT SELECT k FROM a)", "SELECT id FROM p INTERSECT (SELECT id FROM q EXCEPT ALL SELECT k FROM a)", "SELECT id FROM p EXCEPT (SELECT id FROM q EXCEPT SELECT id FROM a WHERE id < 500)", "(SELECT k FROM p UNION SELECT k FROM q) EXCEPT SELECT k FROM c",
+    "SELECT k FROM p UNION (SELECT id FROM q INTERSECT SELECT id FROM c) UNION SELECT id FROM a WHERE id < 60", "SELECT k FROM a UNION SELECT k FROM b UNION SELECT k FROM c UNION SELECT k FROM p UNION SELECT k FROM q", "(SELECT k FROM p EXCEPT SELECT k FROM q) UNION ALL (SELECT k FROM q EXCEPT SELECT k FROM p) ORDER BY 1", "(SELECT DISTINCT k FROM p) EXCEPT SELECT DISTINCT k FROM q", "(SELECT DISTINCT k FROM p) INTERSECT ALL (SELECT k FROM q)", "(SELECT DISTINCT ON (k) k FROM p ORDER BY k) UNION SELECT k FROM q", "(SELECT id FROM p INTERSECT SELECT id FROM q) EXCEPT ALL SELECT id FROM a WHERE id < 400",
+    "SELECT p.k, name FROM p JOIN dim USING (k) WHERE id > 10 INTERSECT SELECT q.k, name FROM q JOIN dim ON dim.k = q.k WHERE w > 0", "SELECT p.k, name FROM p LEFT JOIN dim USING (k) EXCEPT SELECT q.k, name FROM q JOIN dim ON dim.k = q.k", "SELECT id, id FROM p INTERSECT SELECT k, id FROM a", "SELECT k, k FROM p EXCEPT SELECT k, v::int FROM q", "SELECT id FROM p EXCEPT SELECT id FROM p", "SELECT k FROM p UNION SELECT k FROM p", "SELECT k FROM p INTERSECT SELECT k FROM q ORDER BY k DESC NULLS LAST LIMIT 5", "SELECT id + 1 FROM p EXCEPT SELECT k FROM q", "SELECT id FROM p WHERE 100 / (id + 1) > 2 EXCEPT SELECT k FROM q",
+    "SELECT k FROM p INTERSECT SELECT k FROM q WHERE k > (SELECT min(k) FROM c)", "SELECT k, (SELECT count(*) FROM (SELECT id FROM a WHERE a.k = dim.k EXCEPT SELECT id FROM b WHERE b.k = dim.k) x) FROM dim", "SELECT count(*), sum(k) FROM (SELECT k, e FROM p EXCEPT SELECT k, e FROM q) x", "SELECT x.k, count(*) FROM (SELECT k FROM p UNION SELECT k FROM q) x JOIN a USING (k) GROUP BY x.k", "SELECT k FROM parts EXCEPT SELECT k FROM p", "SELECT id FROM p EXCEPT SELECT id FROM parts", "SELECT id FROM p INTERSECT VALUES (1), (2), (NULL)", "SELECT id FROM p TABLESAMPLE SYSTEM (100) EXCEPT SELECT id FROM q"}'::text[], expect => 'any');
+SELECT check_prepared('device', 'SELECT k, e FROM p WHERE id < $1 INTERSECT SELECT k, e FROM q WHERE w > $2', '(int, numeric)', '(500, 1)', '(NULL, 0)', '(1000, -5)');
+SELECT check_prepared('device', 'SELECT k FROM p WHERE id < $1 UNION SELECT k FROM q WHERE id > $2', '(int, int)', '(500, 900)', '(0, NULL)', '(0, 0)');
+BEGIN;
+CREATE ROLE setops_guest;
+GRANT USAGE ON SCHEMA setops TO setops_guest;
+GRANT SELECT ON p, q TO setops_guest;
+ALTER TABLE q ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON q TO setops_guest USING (id < 400);
+SET LOCAL ROLE setops_guest;
+SELECT check_matrix('SELECT id FROM p %s SELECT id FROM q', '{UNION,INTERSECT,EXCEPT}');
+PREPARE difference AS SELECT count(*) FROM (SELECT id FROM p EXCEPT SELECT id FROM q) x;
+SET LOCAL plan_cache_mode = force_generic_plan;
+EXECUTE difference;
+RESET ROLE;
+EXECUTE difference;
+REVOKE SELECT ON q FROM setops_guest;
+SET LOCAL ROLE setops_guest;
+EXECUTE difference;
+ROLLBACK;
+DEALLOCATE difference;
 -- NULLs are equal, and so are all rows without columns
 SELECT check_matrix('SELECT nullif(k, k), t FROM a WHERE t IS NULL %s SELECT nullif(k, k), t FROM b WHERE t IS NULL OR k = 3', '{UNION,INTERSECT,EXCEPT,UNION ALL,INTERSECT ALL,EXCEPT ALL}');
 SELECT check_matrix('SELECT FROM c %s SELECT FROM c WHERE id < 9', '{UNION ALL,INTERSECT ALL,EXCEPT ALL}', expect => 'any');
@@ -55,18 +89,21 @@ DROP ROLE setops_reader;
 SELECT check_prepared('device', 'SELECT k, sum(n) FROM (SELECT k, n FROM a WHERE id < $1 UNION ALL SELECT k, n FROM b WHERE t = $2) u WHERE k > $3 GROUP BY k', '(int, text, int)', '(100, ''text 3'', 2)', '(0, NULL, 0)', '(9999, ''text 1'', NULL)');
 SELECT check_prepared('device', 'SELECT k, t FROM a WHERE id < $1 EXCEPT SELECT k, t FROM b WHERE id > $2', '(int, int)', '(100, 50)', '(5000, 0)', '(NULL, 3)');
 
--- what the device's nodes deliver: each side is a set, or groups
+-- what the device's nodes deliver: the whole, each side as a set, or groups
 CREATE FUNCTION device_nodes(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
-    RETURN QUERY SELECT format('%s of %s%s', CASE WHEN n ? 'Group Key' THEN 'groups' ELSE 'rows' END, n #>> '{Steps,0,Source}', ' where ' || (n #>> '{Steps,0,Filter}'))
+    RETURN QUERY SELECT format('%s of %s%s%s', CASE WHEN n ? 'Group Key' THEN 'groups' ELSE 'rows' END, n #>> '{Steps,0,Source}', ' where ' || (n #>> '{Steps,0,Filter}'), (SELECT string_agg(format(', %s join with %s', lower(s ->> 'Join Type'), s ->> 'Source'), '') FROM jsonb_array_elements(n -> 'Steps') s WHERE s ? 'Join Type'))
         FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuScan")') n;
 END $$;
 SET gpuscan.offload = force;
 SELECT device_nodes('SELECT k, t FROM a INTERSECT SELECT k, t FROM b');
 SELECT device_nodes('SELECT k FROM a UNION SELECT k FROM b WHERE f');
+SELECT device_nodes('SELECT k FROM p EXCEPT (SELECT id FROM q UNION SELECT k FROM a)');
+SELECT device_nodes('SELECT id, k, t, n, d FROM a INTERSECT SELECT id, k, t, n, d FROM b');
+SELECT device_nodes('SELECT k + 1 FROM a EXCEPT SELECT k FROM b');
 SELECT device_nodes('SELECT k FROM a EXCEPT ALL SELECT k FROM b');
 SELECT device_nodes('SELECT x FROM a EXCEPT SELECT x FROM b');
 SELECT device_nodes('SELECT k, t FROM a UNION ALL SELECT k, upper(t) FROM b');
@@ -92,6 +129,14 @@ SELECT device_nodes('SELECT k, count(*) FROM (SELECT * FROM large UNION ALL SELE
 SELECT device_nodes('SELECT k FROM large EXCEPT SELECT id FROM c');
 SELECT device_nodes('SELECT id FROM large EXCEPT SELECT id FROM c');
 SELECT device_nodes('SELECT id FROM c EXCEPT SELECT k FROM c');
+-- ... a table of all rows only where it is not large beside the sets
+CREATE TABLE wide AS SELECT i AS id, i % 10 AS k FROM generate_series(1, 300000) i;
+ALTER TABLE wide ALTER id SET NOT NULL;
+VACUUM (FREEZE, ANALYZE) wide;
+SELECT device_nodes('SELECT id FROM wide EXCEPT SELECT id FROM large');
+SELECT device_nodes('SELECT id FROM wide INTERSECT SELECT id FROM large');
+SELECT device_nodes('SELECT id FROM wide UNION SELECT id FROM large');
+SELECT device_nodes('SELECT k FROM wide UNION SELECT k FROM large');
 SET temp_file_limit = '1GB';
 SELECT device_nodes('SELECT k FROM large WHERE id < 5 EXCEPT SELECT id FROM c');
 RESET temp_file_limit;

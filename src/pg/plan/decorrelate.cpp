@@ -119,8 +119,7 @@ static bool is_never_true(const Query *query) {
     return quals != nullptr && IsA(quals, Const) && (quals->constisnull || !DatumGetBool(quals->constvalue));
 }
 
-// Does it read nothing but plain tables, joined by inner joins, with nothing after the groups?
-static bool is_plain(const Query *query) {
+bool reads_plain_tables(const Query *query) {
     if (query->commandType != CMD_SELECT || query->hasSubLinks || query->hasWindowFuncs || query->hasTargetSRFs ||
         query->cteList != NIL || query->groupClause != NIL || query->groupingSets != NIL ||
         query->havingQual != nullptr || query->distinctClause != NIL || query->sortClause != NIL ||
@@ -325,7 +324,7 @@ static Query *asked_list(Node *conjunct, const Var *column, Oid equality) {
     Query *values = reinterpret_cast<Query *>(link->subselect);
     if (test->opno != equality || !equal(linitial(test->args), column) || !IsA(lsecond(test->args), Param))
         return nullptr;
-    if (!is_plain(values) || values->hasAggs || list_length(values->targetList) != 1 ||
+    if (!reads_plain_tables(values) || values->hasAggs || list_length(values->targetList) != 1 ||
         !are_harmless(values, conjuncts_of(values)) ||
         !are_harmless(values, list_make1(static_cast<const TargetEntry *>(linitial(values->targetList))->expr)))
         return nullptr;
@@ -544,7 +543,7 @@ static Node *join_scalar(Level *level, SubLink *link) {
     Correlations all;
     if (!contain_vars_of_level(link->subselect, 1)) // evaluated once
         return nullptr;
-    if (!sub->hasAggs || list_length(sub->targetList) != 1 || !is_plain(sub)) {
+    if (!sub->hasAggs || list_length(sub->targetList) != 1 || !reads_plain_tables(sub)) {
         refuse("a subquery that is more than an aggregation of plain tables");
         return nullptr;
     }
@@ -586,7 +585,7 @@ static Node *is_there(const Joined *joined) {
 
 static Node *join_exists(Level *level, const Query *sub) {
     Correlations all;
-    if (!contain_vars_of_level(reinterpret_cast<Node *>(const_cast<Query *>(sub)), 1) || !is_plain(sub) ||
+    if (!contain_vars_of_level(reinterpret_cast<Node *>(const_cast<Query *>(sub)), 1) || !reads_plain_tables(sub) ||
         sub->hasAggs || !read_correlations(level, sub, &all))
         return nullptr;
     Joined joined = join_grouped(level, &all, make_grouped(sub, &all));
@@ -597,7 +596,8 @@ static Node *join_exists(Level *level, const Query *sub) {
 static bool read_membership(const Level *level, const SubLink *link, Correlation *pair) {
     const Query *sub = reinterpret_cast<const Query *>(link->subselect);
     const OpExpr *test = reinterpret_cast<const OpExpr *>(link->testexpr);
-    if (!is_plain(sub) || sub->hasAggs || list_length(sub->targetList) != 1 || !are_harmless(sub, conjuncts_of(sub)))
+    if (!reads_plain_tables(sub) || sub->hasAggs || list_length(sub->targetList) != 1 ||
+        !are_harmless(sub, conjuncts_of(sub)))
         return false;
     if (test == nullptr || !IsA(test, OpExpr) || list_length(test->args) != 2 || !IsA(lsecond(test->args), Param))
         return false;
@@ -624,7 +624,7 @@ static Node *join_membership(Level *level, const SubLink *link) {
 
 // ---- NOT IN ----
 
-static bool is_not_null(const Query *query, Bitmapset *inner, const Node *node) {
+bool is_not_null(const Query *query, Bitmapset *inner, const Node *node) {
     const Var *var = reinterpret_cast<const Var *>(node);
     if (!IsA(node, Var) || (inner != nullptr && !bms_is_member(static_cast<int>(var->varno), inner)))
         return false;
@@ -640,7 +640,7 @@ static bool is_not_null(const Query *query, Bitmapset *inner, const Node *node) 
     return result;
 }
 
-static Node *make_not_exists(const Query *sub, Node *condition) {
+SubLink *make_exists(const Query *sub, Node *condition) {
     Query *query = static_cast<Query *>(copyObject(const_cast<Query *>(sub)));
     List *conjuncts = make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals));
     if (condition != nullptr)
@@ -652,7 +652,11 @@ static Node *make_not_exists(const Query *sub, Node *condition) {
     link->subLinkType = EXISTS_SUBLINK;
     link->subselect = reinterpret_cast<Node *>(query);
     link->location = -1;
-    return reinterpret_cast<Node *>(makeBoolExpr(NOT_EXPR, list_make1(link), -1));
+    return link;
+}
+
+static Node *make_not_exists(const Query *sub, Node *condition) {
+    return reinterpret_cast<Node *>(makeBoolExpr(NOT_EXPR, list_make1(make_exists(sub, condition)), -1));
 }
 
 static Node *test_null(Node *arg, NullTestType type) {
@@ -699,7 +703,7 @@ static bool inner_conjunct_is_harmless(const Query *sub, Node *conjunct) {
 static bool link_is_harmless(const SubLink *link) {
     const Query *sub = reinterpret_cast<const Query *>(link->subselect);
     ListCell *cell;
-    if (!is_plain(sub))
+    if (!reads_plain_tables(sub))
         return false;
     foreach (cell, conjuncts_of(sub))
         if (!inner_conjunct_is_harmless(sub, static_cast<Node *>(lfirst(cell))))

@@ -11,4 +11,14 @@ bool may_have_subqueries(const Query *query);
 // Rewrites in place wherever that cannot be noticed; false: nothing was changed.
 bool decorrelate(Query *query);
 
+// Does it read nothing but plain tables, joined by inner joins, with nothing after the groups? Conditions in WHERE are for
+// whoever asks.
+bool reads_plain_tables(const Query *query);
+
+// A column that is declared so; `inner`: the relations that no outer join can make NULL (NULL: there is no outer join).
+bool is_not_null(const Query *query, Bitmapset *inner, const Node *node);
+
+// EXISTS over a copy of the subquery, with one condition more (NULL: none).
+SubLink *make_exists(const Query *sub, Node *condition);
+
 } // namespace gpuscan

@@ -26,6 +26,7 @@
 #include "pg/plan/refusal.h"
 #include "pg/plan/refusal_state.h"
 #include "pg/plan/rows_path.h"
+#include "pg/plan/set_joins.h"
 #include "pg/plan/set_operations.h"
 
 namespace gpuscan {
@@ -265,7 +266,9 @@ static bool wants_joins(const Query *query) {
     return guc_decorrelate && !guc_exact_float && may_have_subqueries(query);
 }
 
-static const Rewriting rewritings[] = {{wants_joins, decorrelate}, {may_have_set_operations, spread_set_operations}};
+static const Rewriting rewritings[] = {{wants_joins, decorrelate},
+                                       {may_have_set_operations, spread_set_operations},
+                                       {may_have_set_operations, join_set_operations}};
 
 struct PlanAttempt {
     unsigned rewritten; // by which of the rewritings

@@ -35,8 +35,7 @@ namespace gpuscan {
 
 // ---- types ----
 
-// Are equal values of the expression's type, as it is declared, the same value?
-static bool equal_is_same(Node *expr) {
+bool equal_is_same(Node *expr) {
     int precision, scale;
     const Oid collation = exprCollation(expr);
     if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
@@ -83,7 +82,7 @@ static bool is_plain_select(const Query *query) {
 }
 
 // (The set operation may cast what it gets: casts of the same values are the same.)
-static bool make_set(Query *query) {
+bool make_set(Query *query) {
     if (!is_plain_select(query) || query->targetList == NIL)
         return false;
     ListCell *cell;
@@ -128,8 +127,7 @@ struct Spread {
     const char *reason;
 };
 
-// Its columns, one for one, have the types that the set operation gives them.
-static bool has_types(const Query *query, const SetOperationStmt *whole) {
+bool has_types(const Query *query, const SetOperationStmt *whole) {
     ListCell *entry, *type = list_head(whole->colTypes), *collation = list_head(whole->colCollations);
     foreach (entry, query->targetList) {
         const TargetEntry *column = static_cast<const TargetEntry *>(lfirst(entry));

@@ -11,4 +11,13 @@ bool may_have_set_operations(const Query *query);
 // Rewrites in place wherever that cannot be noticed; false: nothing was changed.
 bool spread_set_operations(Query *query);
 
+// Are equal values of the expression's type, as it is declared, the same value?
+bool equal_is_same(Node *expr);
+
+// Are its columns, one for one, of the types that the set operation gives them?
+bool has_types(const Query *query, const SetOperationStmt *whole);
+
+// Makes it a SELECT DISTINCT; false: that might be noticed.
+bool make_set(Query *query);
+
 } // namespace gpuscan
