@@ -135,7 +135,7 @@ ALTER TABLE wide ALTER id SET NOT NULL;
 VACUUM (FREEZE, ANALYZE) wide;
 SELECT device_nodes('SELECT id FROM wide EXCEPT SELECT id FROM large');
 SELECT device_nodes('SELECT id FROM wide INTERSECT SELECT id FROM large');
-SELECT device_nodes('SELECT id FROM wide UNION SELECT id FROM large');
+SELECT device_nodes('SELECT id FROM wide INTERSECT SELECT id FROM c');
 SELECT device_nodes('SELECT k FROM wide UNION SELECT k FROM large');
 SET temp_file_limit = '1GB';
 SELECT device_nodes('SELECT k FROM large WHERE id < 5 EXCEPT SELECT id FROM c');

@@ -63,8 +63,6 @@ static Query *side_of(const Query *query, const Node *node) {
 // The kinds whose equal values are one value also when they come from two tables.
 static bool has_one_form(Node *column, int32 typmod) {
     switch (sql_kind(exprType(column))) {
-    case SqlKind::Interval: // a month and 30 days
-        return false;
     case SqlKind::Numeric: // 1.5 and 1.50
     case SqlKind::Bpchar:
         return exprTypmod(column) == typmod && equal_is_same(column);

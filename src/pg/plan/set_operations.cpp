@@ -15,7 +15,7 @@
 //       -> SELECT k, sum(c)::bigint, sum(s) / sum(n) FROM (SELECT k, count(x) c, sum(y) s, count(y) n FROM A u WHERE p GROUP BY k
 //          UNION ALL ... FROM B ...) GROUP BY k HAVING h
 //
-// Nobody may notice. So: what is grouped twice is of types whose equal values are the same value (not floats, numerics without
+// Nobody may notice. So: what is grouped twice is of types whose equal values are the same value (not floats, intervals, numerics without
 // a scale, texts under a nondeterministic collation), and each side has just the types of the whole; expressions are not
 // volatile; an aggregate of groups is computed as PostgreSQL computes it of rows: sums of integers are exact, avg is the same
 // division of the same numerics, and sums of floats are left alone under gpuscan.exact_float. Every expression is evaluated
@@ -45,6 +45,7 @@ bool equal_is_same(Node *expr) {
     case SqlKind::Opaque:
     case SqlKind::Float4:
     case SqlKind::Float8:
+    case SqlKind::Interval: // a month and 30 days
         return false;
     case SqlKind::Numeric:
         return numeric_typmod(exprTypmod(expr), &precision, &scale);
