@@ -115,6 +115,8 @@ SET gpuscan.explain_refusals = on;
 SET client_min_messages = notice;
 SELECT device_nodes('SELECT k, count(DISTINCT t) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
 SELECT device_nodes('SELECT x, count(*) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY x');
+SELECT device_nodes('SELECT w, count(*) FROM (SELECT d - timestamp ''2024-01-01'' AS w FROM a UNION ALL SELECT d - timestamp ''2023-01-01'' FROM b) u GROUP BY w');
+SELECT device_nodes('SELECT d - timestamp ''2024-01-01'' FROM a EXCEPT SELECT d - timestamp ''2023-01-01'' FROM b');
 SELECT device_nodes('SELECT k, sum(x) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
 SET gpuscan.exact_float = on;
 SELECT device_nodes('SELECT k, sum(x) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
