@@ -332,7 +332,8 @@ class Checker {
         for (Index a = 0; a < pipeline.aggregates.count; ++a) {
             const Aggregate &aggregate = p.aggregates[pipeline.aggregates.first + a];
             require(!aggregate.narrow ||
-                        (aggregate.kind == AggregateKind::Sum && is_integer(p.exprs[aggregate.arg].type)),
+                        ((aggregate.narrow == 8 || aggregate.narrow == 4) && aggregate.kind == AggregateKind::Sum &&
+                         is_integer(p.exprs[aggregate.arg].type)),
                     "narrow aggregate");
         }
     }

@@ -73,6 +73,9 @@ SELECT check_query('SELECT k, max(left(c, 1))::int FROM t GROUP BY k ORDER BY k 
 SELECT check_query('SELECT k, sum(n) FROM t GROUP BY k ORDER BY k LIMIT -1', 'forced');
 SELECT check_query('SELECT k, sum(n) FROM t GROUP BY k ORDER BY k LIMIT 1 OFFSET -1', 'forced');
 SELECT check_query('SELECT max(k), sum(l * l) FROM (SELECT k, l * 90000 AS l FROM t) x GROUP BY k ORDER BY k LIMIT 1', 'any');
+SELECT check_query('SELECT k, ' || a || '(CASE WHEN k = 600 THEN interval ''1500000000 days'' ELSE interval ''1 day'' END) FROM t GROUP BY k ORDER BY k LIMIT 5', 'forced') FROM unnest('{sum,avg}'::text[]) a;
+SELECT check_query('SELECT k, sum(CASE WHEN k = 600 THEN interval ''170000000 years'' ELSE interval ''1 year'' END) FROM t GROUP BY k HAVING count(*) < 0', 'forced');
+SELECT check_query('SELECT k, sum(CASE WHEN k = 600 THEN interval ''2500000000 hours'' ELSE interval ''1 hour'' END) FROM t GROUP BY k ORDER BY k LIMIT 5', 'forced');
 -- parameters: each execution its own number
 PREPARE p (int8, int8) AS SELECT k, sum(n) FROM t GROUP BY k ORDER BY sum(n) DESC, k LIMIT $1 OFFSET $2;
 SET plan_cache_mode = force_generic_plan;

@@ -187,7 +187,7 @@ TEST(GroupSieve, NumbersOfGroupsThatAreWanted) {
 }
 
 TEST(GroupSieve, Errors) {
-    auto run = [](int64_t high, double real, bool narrow, int64_t rows) {
+    auto run = [](int64_t high, double real, uint8_t narrow, int64_t rows, uint64_t low = 5) {
         Sifted s;
         s.b.p.aggregates[1].narrow = narrow;
         // 10 / (count - 3) > 100
@@ -197,16 +197,23 @@ TEST(GroupSieve, Errors) {
         GroupTable table;
         add(table, Group{1, false, rows, 1, 5, 5, real});
         table.states[1].high = high;
+        table.states[1].low = low;
         const Program program = s.program();
         host::GroupSieve sieve(program, nullptr, nullptr);
         sieve.add(std::move(table));
         return sieve.finish().ngroups;
     };
-    EXPECT_EQ(0u, run(0, 1, true, 2));
-    EXPECT_EQ(0u, run(1, 1, false, 2));
-    EXPECT_THROW(run(1, 1, true, 2), RowError);
-    EXPECT_THROW(run(0, std::numeric_limits<double>::infinity(), true, 2), RowError);
-    EXPECT_THROW(run(0, 1, true, 3), RowError);
+    EXPECT_EQ(0u, run(0, 1, 8, 2));
+    EXPECT_EQ(0u, run(1, 1, 0, 2));
+    EXPECT_THROW(run(1, 1, 8, 2), RowError);
+    EXPECT_THROW(run(0, std::numeric_limits<double>::infinity(), 8, 2), RowError);
+    EXPECT_THROW(run(0, 1, 8, 3), RowError);
+    EXPECT_EQ(0u, run(0, 1, 8, 2, INT64_MAX));
+    EXPECT_EQ(0u, run(0, 1, 4, 2, INT32_MAX));
+    EXPECT_EQ(0u, run(-1, 1, 4, 2, static_cast<uint64_t>(int64_t(INT32_MIN))));
+    EXPECT_THROW(run(0, 1, 4, 2, static_cast<uint64_t>(INT32_MAX) + 1), RowError);
+    EXPECT_THROW(run(-1, 1, 4, 2, static_cast<uint64_t>(int64_t(INT32_MIN) - 1)), RowError);
+    EXPECT_THROW(run(1, 1, 4, 2, 7), RowError);
 }
 
 } // namespace

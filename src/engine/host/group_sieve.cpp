@@ -34,7 +34,7 @@ struct GroupSieve::Plan {
     };
     size_t nkeys = 0, naggregates = 0;
     std::vector<Column> columns;
-    std::vector<size_t> narrow, floats; // aggregates whose sums are looked at
+    std::vector<size_t> narrow, narrower, floats; // aggregates whose sums are looked at: of 8 bytes, of 4, of floats
     std::vector<OrderKey> order;
     uint64_t top = UINT64_MAX;
     bool ties = false;
@@ -81,7 +81,7 @@ GroupSieve::Plan::Plan(const Program &program)
     for (Index a = 0; a < main.aggregates.count; ++a) {
         const Aggregate &aggregate = program.aggregates[main.aggregates.first + a];
         if (aggregate.narrow)
-            narrow.push_back(a);
+            (aggregate.narrow == 4 ? narrower : narrow).push_back(a);
         if (aggregate.kind == AggregateKind::Sum && program.exprs[aggregate.arg].type == Type::F64)
             floats.push_back(a);
     }
@@ -189,6 +189,13 @@ void GroupSieve::Sifter::check(const GroupTable &groups, size_t at, size_t n) co
             const AggregateState &s = groups.states[g * plan_.naggregates + a];
             if (s.count != 0 && s.high != (static_cast<int64_t>(s.low) < 0 ? -1 : 0))
                 throw RowError("a sum is out of bigint's range");
+        }
+    for (size_t a : plan_.narrower)
+        for (size_t g = at; g < at + n; ++g) {
+            const AggregateState &s = groups.states[g * plan_.naggregates + a];
+            const int64_t sum = static_cast<int64_t>(s.low);
+            if (s.count != 0 && (sum != static_cast<int32_t>(sum) || s.high != (sum < 0 ? -1 : 0)))
+                throw RowError("a sum is out of integer's range");
         }
     for (size_t a : plan_.floats)
         for (size_t g = at; g < at + n; ++g) {

@@ -385,6 +385,27 @@ static bool add_number(Assembly *a, Expr *number, ir::Index *constant) {
     return a->t.exprs[static_cast<int>(node)].op == ir::Op::Const;
 }
 
+// The device looks at the sums whose results have a range: PostgreSQL's error is not lost with a group that is dropped.
+static void narrow_sum(Assembly *a, int agg, uint8_t bytes, bool *narrow) {
+    const int plain = a->states.states.count;
+    uint8_t *to = agg < plain ? &a->states.states[agg].narrow : &a->states.distincts[agg - plain].narrow;
+    *to = *to == 0 ? bytes : std::min(*to, bytes);
+    narrow[agg] = true;
+}
+
+static void narrow_sums(Assembly *a, bool *narrow) {
+    for (int i = 0; i < a->outputs.count; ++i) {
+        const FragmentOutput *output = &a->outputs[i];
+        if (output->kind == OutputKind::SumInt8) {
+            narrow_sum(a, output->agg, sizeof(int64), narrow);
+        } else if (output->kind == OutputKind::SumInterval || output->kind == OutputKind::AvgInterval) {
+            narrow_sum(a, output->agg, sizeof(int64), narrow);
+            narrow_sum(a, output->days, sizeof(int32), narrow);
+            narrow_sum(a, output->months, sizeof(int32), narrow);
+        }
+    }
+}
+
 // Which groups are wanted. The planner asks for more than may be possible, and keeps what is; see wanted_groups.cpp.
 static void add_wanted_groups(Assembly *a) {
     const Blueprint *b = a->blueprint;
@@ -394,13 +415,7 @@ static void add_wanted_groups(Assembly *a) {
         return;
     const int naggregates = a->states.states.count + a->states.distincts.count;
     bool *narrow = static_cast<bool *>(palloc0(sizeof(bool) * static_cast<Size>(naggregates + 1)));
-    for (int i = 0; i < a->outputs.count; ++i) {
-        if (a->outputs[i].kind != OutputKind::SumInt8)
-            continue;
-        const int agg = a->outputs[i].agg, plain = a->states.states.count;
-        narrow[agg] = true;
-        (agg < plain ? a->states.states[agg].narrow : a->states.distincts[agg - plain].narrow) = 1;
-    }
+    narrow_sums(a, narrow);
     const GroupScope scope{b, a->outputs.at, narrow};
     a->t.groups = &scope;
     ListCell *cell, *flags;
