@@ -113,17 +113,9 @@ class CudaExecution : public Execution {
     BuiltTableRef finished_build(Index pipeline) override {
         return tables_.at(pipeline)->finished ? tables_[pipeline] : nullptr;
     }
-    GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override {
-        GroupTable groups;
-        quietly([&] { groups = aggregate(chunks); });
-        return groups;
-    }
-    GroupTable start_aggregate(const std::vector<ChunkView> &chunks) override {
-        keep_groups_ = true;
-        GroupTable groups = run_aggregate(chunks);
-        keep_groups_ = false;
-        return groups;
-    }
+    GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override { return groups_of(chunks, false); }
+    GroupTable start_aggregate(const std::vector<ChunkView> &chunks) override { return groups_of(chunks, true); }
+    uint64_t groups_dropped() const override { return groups_dropped_; }
     uint64_t groups_left() const override { return gathered_ ? gathered_->count - gathered_->next : 0; }
     GroupTable more_groups() override {
         GroupTable groups(state_->work_memory);
@@ -152,6 +144,13 @@ class CudaExecution : public Execution {
             lane_->drain();
             throw;
         }
+    }
+
+    GroupTable groups_of(const std::vector<ChunkView> &chunks, bool complete) {
+        keep_groups_ = complete_ = complete;
+        GroupTable groups;
+        quietly([&] { groups = aggregate(chunks); });
+        return groups;
     }
 
     // The chunks of one run, described in device memory.
@@ -242,6 +241,8 @@ class CudaExecution : public Execution {
     };
     GroupTable read_few_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
                                 uint64_t entries, const std::vector<KeyPlan> &plan);
+    tables::GatherArgument gather_argument(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
+                                           uint64_t entries) const;
     void launch_gathering(tables::GatherArgument argument);
     Gathered gather(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table, uint64_t entries,
                     const std::vector<KeyPlan> &plan);
@@ -251,6 +252,9 @@ class CudaExecution : public Execution {
     static void make_room(GroupTable &groups, uint64_t more, size_t nkeys, const Kernel &kernel);
     uint64_t put_group(GroupTable &groups, uint64_t at, const Kernel &kernel, const codegen::GroupShape &group,
                        const uint64_t *record, uint64_t number, const std::vector<KeyPlan> &plan) const;
+
+    // which of them are wanted (group_conditions.cpp)
+    void put_conditions(const Kernel &kernel, const codegen::GroupShape &group, tables::GatherArgument &argument) const;
 
     // rows (rows.cpp)
     struct RowArea;
@@ -269,6 +273,8 @@ class CudaExecution : public Execution {
     std::vector<BufferRef> met_; // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
     bool keep_groups_ = false;   // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here
+    bool complete_ = false;              // the groups of the run are those of the result: conditions over groups hold
+    uint64_t groups_dropped_ = 0;        // by these
     ExecutionStats stats_;
 };
 

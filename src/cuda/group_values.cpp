@@ -26,6 +26,22 @@ void CudaExecution::make_room(GroupTable &groups, uint64_t more, size_t nkeys, c
     groups.states.resize(groups.ngroups * kernel.components.size());
 }
 
+tables::GatherArgument CudaExecution::gather_argument(const Kernel &kernel, const codegen::GroupShape &group,
+                                                      const Buffer &table, uint64_t entries) const {
+    tables::GatherArgument a{};
+    a.table = static_cast<const uint64_t *>(table.data);
+    a.entries = entries;
+    a.counter = reinterpret_cast<uint64_t *>(lane_->counter_word());
+    a.dropped = reinterpret_cast<uint64_t *>(lane_->dropped_word());
+    a.stride = kernel.slot_words;
+    a.key_words = kernel.key_words;
+    a.words = kernel.entry_words + kernel.key_words;
+    a.numbered = kernel.key_words == 0;
+    if (complete_)
+        put_conditions(kernel, group, a);
+    return a;
+}
+
 void CudaExecution::launch_gathering(tables::GatherArgument argument) {
     const uint64_t blocks = std::min<uint64_t>((argument.entries + tables_threads - 1) / tables_threads,
                                                static_cast<uint64_t>(state_->multiprocessors) * 8);
@@ -37,13 +53,7 @@ void CudaExecution::launch_gathering(tables::GatherArgument argument) {
 GroupTable CudaExecution::read_few_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
                                            uint64_t entries, const std::vector<KeyPlan> &plan) {
     const size_t record = kernel.entry_words + 1;
-    tables::GatherArgument a{};
-    a.table = static_cast<const uint64_t *>(table.data);
-    a.entries = entries;
-    a.counter = reinterpret_cast<uint64_t *>(lane_->counter_word());
-    a.stride = kernel.slot_words;
-    a.words = kernel.entry_words;
-    a.numbered = 1;
+    tables::GatherArgument a = gather_argument(kernel, group, table, entries);
     a.out = reinterpret_cast<uint64_t *>(lane_->results(few_bytes, false));
     a.room = few_bytes / (record * sizeof(uint64_t));
     launch_gathering(a);
@@ -57,6 +67,7 @@ GroupTable CudaExecution::read_few_entries(const Kernel &kernel, const codegen::
         return groups;
     }
     stats_.link_bytes += few_bytes;
+    groups_dropped_ = lane_->fetched().dropped;
     make_room(groups, count, plan.size(), kernel);
     const uint64_t *const records = static_cast<const uint64_t *>(lane_->fetched_results());
     for (uint64_t i = 0; i < count; ++i)
@@ -69,21 +80,16 @@ GroupTable CudaExecution::read_few_entries(const Kernel &kernel, const codegen::
 CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codegen::GroupShape &group,
                                               const Buffer &table, uint64_t entries, const std::vector<KeyPlan> &plan) {
     const bool hashed = kernel.key_words != 0;
-    tables::GatherArgument a{};
-    a.table = static_cast<const uint64_t *>(table.data);
-    a.entries = entries;
-    a.counter = reinterpret_cast<uint64_t *>(lane_->counter_word());
-    a.stride = kernel.slot_words;
-    a.words = kernel.entry_words + kernel.key_words;
-    a.numbered = hashed ? 0 : 1;
+    tables::GatherArgument a = gather_argument(kernel, group, table, entries);
     uint64_t count = lane_->fetched().groups;
-    if (!hashed) {
+    if (!hashed || a.nconditions > 0) {
         lane_->reset_control();
         lane_->start_clock();
         launch_gathering(a);
         lane_->fetch_control();
         stats_.kernel_us += lane_->wait(cancel_);
         count = lane_->fetched().counter;
+        groups_dropped_ += lane_->fetched().dropped;
     }
     Gathered gathered;
     gathered.kernel = kernel;

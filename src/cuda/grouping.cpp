@@ -206,6 +206,7 @@ void CudaExecution::put_keys(const Kernel &kernel, const codegen::GroupShape &gr
 }
 
 GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
+    groups_dropped_ = 0;
     const Index index = static_cast<Index>(program_.pipelines.size() - 1);
     const Pipeline &pipeline = program_.pipelines[index];
     const Input input = describe(pipeline, chunks);
@@ -312,11 +313,12 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, const Module &
                 read_entries(kernel, r.group, *table, slots, keys, groups);
         }
         if (!full) {
-            state_->group_counts.put(kernel.source,
-                                     std::max<uint64_t>(1, groups.ngroups + groups_left())); // 0: never run
+            const uint64_t all = groups.ngroups + groups_left() + groups_dropped_;
+            state_->group_counts.put(kernel.source, std::max<uint64_t>(1, all)); // 0: never run
             return groups;
         }
         stats_.rows_out = 0;
+        groups_dropped_ = 0;
         expected = std::max(expected, slots * parts) * 2;
     }
 }

@@ -34,7 +34,7 @@ struct ControlBlock {
     uint32_t cancel = 0;
     uint64_t counter = 0;
     uint64_t groups = 0;
-    uint64_t unused = 0;
+    uint64_t dropped = 0;
 };
 
 class Lane {
@@ -52,6 +52,7 @@ class Lane {
     CUdeviceptr cancel_word() const { return control() + offsetof(ControlBlock, cancel); }
     CUdeviceptr counter_word() const { return control() + offsetof(ControlBlock, counter); }
     CUdeviceptr groups_word() const { return control() + offsetof(ControlBlock, groups); }
+    CUdeviceptr dropped_word() const { return control() + offsetof(ControlBlock, dropped); }
     void reset_control();
     // Zeroed device memory for what a run leaves, at most most_results bytes; until the next call of results().
     CUdeviceptr results(size_t bytes, bool zeros = true);

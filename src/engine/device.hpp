@@ -114,7 +114,7 @@ using BuiltTableRef = std::shared_ptr<BuiltTable>;
 // What an execution did, for EXPLAIN and the statistics.
 struct ExecutionStats {
     uint64_t rows_in = 0;           // rows that entered pipelines
-    uint64_t rows_out = 0;          // rows that reached the main sink (0 where a device does not count them)
+    uint64_t rows_out = 0;          // rows that reached the main sink (0 where a device does not count them, as those of dropped groups)
     uint64_t compile_us = 0;        // kernels compiled for this execution (0: found in a cache)
     uint64_t kernel_us = 0;         // time on the device
     uint64_t link_bytes = 0;        // bytes over the link for this execution
@@ -157,10 +157,12 @@ class Execution {
     virtual BuiltTableRef finished_build(ir::Index pipeline) = 0;
     virtual GroupTable run_aggregate(const std::vector<ChunkView> &chunks) = 0;
     // The same, but the device may keep groups back where there are many, as they are in its own memory: more_groups()
-    // brings some of them, until none is left. Nothing else may be run then.
+    // brings some of them, until none is left. Nothing else may be run then. These groups are the result's: the device may
+    // drop some of which a condition over groups (Pipeline::having) is not true, and says how many, but need not.
     virtual GroupTable start_aggregate(const std::vector<ChunkView> &chunks) { return run_aggregate(chunks); }
     virtual uint64_t groups_left() const { return 0; }
     virtual GroupTable more_groups() { return GroupTable(); }
+    virtual uint64_t groups_dropped() const { return 0; }
     virtual RowTable run_rows(const std::vector<ChunkView> &chunks) = 0;
     // Of a join that keeps its table's rows (ir::keeps_table), when its pipeline has run: those that were no row's partner, as
     // bits by row. And the payload of a finished build as a chunk, row by row, if some join keeps its rows; `memory` holds

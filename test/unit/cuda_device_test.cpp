@@ -352,6 +352,116 @@ TEST_F(CudaDeviceTest, ManyGroups) {
     }
 }
 
+// Groups that a condition keeps out stay where they are: exactly those, where the kernel knows such conditions.
+TEST_F(CudaDeviceTest, GroupConditions) {
+    struct Restore {
+        ~Restore() { shared().device->tune_groups(GroupTuning()); }
+    } restore;
+    const uint32_t groups = 60000, rows = 4 * groups;
+    std::vector<Datum> keys(rows), small(rows), large(rows), real(rows);
+    for (uint32_t i = 0; i < rows; ++i) {
+        const uint32_t g = i % groups, turn = i / groups;
+        keys[i].i = turn == 3 && g % 4 == 0 ? 0 : static_cast<int64_t>(g) - 1000; // three rows, four, many
+        small[i].null = turn >= g % 5;
+        small[i].i = small[i].null ? 0 : static_cast<int>(g % 777) - 300 + static_cast<int>(turn);
+        large[i].i = (g % 3 == 0 ? int128(INT64_MIN) : int128(INT64_MAX)) / 2 +
+                     static_cast<int>(i % 100) * (g % 3 == 0 ? 1 : -1);
+        real[i].d = g;
+    }
+    for (const bool hashed : {false, true})
+        for (const bool floats : {false, true}) {
+            GroupTuning tuning;
+            if (hashed)
+                tuning.dense_bytes = 0;
+            shared().device->tune_groups(tuning);
+            Builder b;
+            Pipeline main;
+            main.source = b.source({Type::I64, Type::I32, Type::I64, Type::F64});
+            main.keys = b.list({b.column(Type::I64, 0, 0)});
+            const Index v32 = b.column(Type::I32, 0, 1), v64 = b.column(Type::I64, 0, 2);
+            std::vector<Aggregate> aggregates = {
+                aggregate(AggregateKind::CountRows), aggregate(AggregateKind::Count, v32),
+                aggregate(AggregateKind::Sum, v32),  aggregate(AggregateKind::Sum, v64),
+                aggregate(AggregateKind::Min, v64),  aggregate(AggregateKind::Max, v32)};
+            if (floats)
+                aggregates.push_back(aggregate(AggregateKind::Sum, b.column(Type::F64, 0, 3)));
+            main.aggregates = b.aggregates(aggregates);
+            b.p.pipelines = {main};
+            Case c;
+            c.program = b.p;
+            c.sources = {{chunk_of({keys, small, large, real})}};
+            GroupTable all = run_on(device(), c);
+            ASSERT_EQ(groups, all.ngroups);
+            const size_t n = aggregates.size();
+            const size_t bounds = static_cast<size_t>(
+                std::find_if(all.keys.begin(), all.keys.end(), [](const Value &key) { return key.low == 31003; }) -
+                all.keys.begin()); // whose values are the bounds
+            ASSERT_LT(bounds, groups);
+
+            const Op ops[] = {Op::Lt, Op::Le, Op::Eq, Op::Ne, Op::Ge, Op::Gt};
+            const std::pair<Index, Index> columns[] = {{group_counts, 0}, {group_counts, 1}, {group_values, 2},
+                                                       {group_values, 3}, {group_values, 4}, {group_values, 5}};
+            for (size_t k = 0; k < 6; ++k) {
+                SCOPED_TRACE(std::to_string(k) + (hashed ? ", hash" : ", dense") + (floats ? ", floats" : ""));
+                const auto [step, a] = columns[k];
+                const AggregateState &some = all.states[bounds * n + a];
+                auto value = [&](const AggregateState &s) {
+                    return step == group_counts
+                               ? int128(s.count)
+                               : static_cast<int128>((static_cast<uint128>(static_cast<uint64_t>(s.high)) << 64) |
+                                                     s.low);
+                };
+                const Type type = step == group_counts || a == 4 ? Type::I64 : a == 5 ? Type::I32 : Type::I128;
+                const int128 bound = value(some);
+                Builder with = b;
+                Datum wide;
+                wide.i = bound;
+                const Index constant = with.constant(Type::I128, wide);
+                Index column = with.column(type, step, a);
+                if (type != Type::I128)
+                    column = with.unary(Op::Cast, Type::I128, column);
+                const bool mirrored = k % 2 == 1;
+                const Op op = ops[k];
+                const Index first = mirrored ? with.binary(op, constant, column) : with.binary(op, column, constant);
+                const Index second =
+                    with.binary(Op::Ge, with.column(Type::I64, group_counts, 1), with.constant(Type::I64, 1));
+                with.p.pipelines[0].having = with.list({first, second});
+                Case sifted = c;
+                sifted.program = with.p;
+                auto execution = start_on(device(), sifted, nullptr);
+                std::vector<int64_t> got;
+                auto take = [&](const GroupTable &table) {
+                    for (size_t g = 0; g < table.ngroups; ++g)
+                        got.push_back(static_cast<int64_t>(table.keys[g].low));
+                };
+                each_pass(device(), sifted, [&](const std::vector<ChunkView> &views) {
+                    take(execution->start_aggregate(views));
+                    while (execution->groups_left() > 0)
+                        take(execution->more_groups());
+                });
+                std::vector<int64_t> want;
+                for (size_t g = 0; g < groups; ++g) {
+                    const AggregateState &s = all.states[g * n + a];
+                    const int128 left = mirrored ? bound : value(s), right = mirrored ? value(s) : bound;
+                    const bool passes = op == Op::Lt   ? left < right
+                                        : op == Op::Le ? left <= right
+                                        : op == Op::Eq ? left == right
+                                        : op == Op::Ne ? left != right
+                                        : op == Op::Ge ? left >= right
+                                                       : left > right;
+                    const bool null = step == group_values && s.count == 0;
+                    if (floats || (passes && !null && all.states[g * n + 1].count >= 1))
+                        want.push_back(static_cast<int64_t>(all.keys[g].low));
+                }
+                std::sort(got.begin(), got.end());
+                std::sort(want.begin(), want.end());
+                EXPECT_TRUE(floats || (want.size() > 0 && want.size() < groups)) << want.size();
+                EXPECT_EQ(want, got);
+                EXPECT_EQ(groups - want.size(), execution->groups_dropped());
+            }
+        }
+}
+
 // Whatever a block keeps in shared memory, and whatever does not fit.
 TEST_F(CudaDeviceTest, WaysOfGrouping) {
     struct Restore {

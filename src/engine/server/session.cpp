@@ -669,14 +669,14 @@ void Session::run_main(PassInput &input, bool last) {
     counters_.groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
 }
 
-// Those that the device has kept back are looked at, too: what is left of them is seldom much.
+// Those that the device has kept back, or has already looked at, are looked at, too: what is left of them is seldom much.
 void Session::sift_groups() {
     host::GroupSieve sieve(program_, device_->device->work_memory(), cancel_);
     sieve.add(std::move(groups_));
     while (execution_->groups_left() > 0)
         sieve.add(execution_->more_groups());
     groups_ = sieve.finish();
-    groups_dropped_ = sieve.groups_seen() - groups_.ngroups;
+    groups_dropped_ = sieve.groups_seen() - groups_.ngroups + execution_->groups_dropped();
 }
 
 void Session::count(const ExecutionStats &stats) {
