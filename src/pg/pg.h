@@ -37,6 +37,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "executor/nodeCustom.h"
+#include "executor/nodeSubplan.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"

@@ -26,6 +26,11 @@ EXECUTE divide(2);
 EXECUTE divide(0);
 EXECUTE divide(3);
 RESET plan_cache_mode;
+-- an expression of the whole execution raises its error only if a row gets to it
+SELECT check_query('SELECT now() + interval ''300000 years'', count(*) FROM t GROUP BY 1', 'any');
+SELECT check_query('SELECT now() + interval ''300000 years'', count(*) FROM t WHERE id < 0 GROUP BY 1', 'fallback');
+SELECT check_query('SELECT count(*), current_date - 3000 FROM t WHERE d > current_date - 300000');
+SELECT check_query('SELECT count(*) FROM t WHERE v > 5000 / (SELECT count(*) + 1 FROM t WHERE id < 0)');
 
 -- a prepared plan outlives DDL that it depends on
 PREPARE sums AS SELECT g, sum(id) FROM t WHERE s < 's3' GROUP BY g ORDER BY g LIMIT 2;

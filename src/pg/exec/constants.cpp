@@ -1,8 +1,77 @@
 // The constants of one execution: parameters and stable expressions, evaluated once and written into the program.
+//
+// PostgreSQL evaluates such an expression for each row that gets to it, and if there is none it never raises the expression's
+// error. Here that is not known yet. So an expression that could raise one is evaluated in a subtransaction, and if it does,
+// PostgreSQL's own plan runs, which raises it or does not.
+#include "pg/pg.h"
+
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"
 
 namespace gpuscan {
+
+namespace {
+
+// A parameter's value, or a literal, as it is.
+bool is_value(const Expr *expr) {
+    while (IsA(expr, RelabelType))
+        expr = reinterpret_cast<const RelabelType *>(expr)->arg;
+    return IsA(expr, Const) || IsA(expr, Param);
+}
+
+bool collect_exec_params(Node *node, void *params) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Param) && reinterpret_cast<Param *>(node)->paramkind == PARAM_EXEC) {
+        Bitmapset **const set = static_cast<Bitmapset **>(params);
+        *set = bms_add_member(*set, reinterpret_cast<Param *>(node)->paramid);
+    }
+    return walk_expression(node, collect_exec_params, params);
+}
+
+// False if the expression raised an error, other than that the query is to end.
+bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
+    ExprState *state = ExecInitExpr(expr, run->parent);
+    if (is_value(expr)) {
+        *datum = ExecEvalExprSwitchContext(state, run->econtext, null);
+        return true;
+    }
+    if (IsInParallelMode()) // no subtransactions there
+        return false;
+    Bitmapset *params = nullptr;
+    collect_exec_params(reinterpret_cast<Node *>(expr), &params);
+    ExecSetParamPlanMulti(params, run->econtext); // subplans keep what they acquire longer than a subtransaction lives
+    const MemoryContext context = CurrentMemoryContext;
+    const ResourceOwner owner = CurrentResourceOwner;
+    volatile bool done = false;
+    BeginInternalSubTransaction(nullptr);
+    MemoryContextSwitchTo(context);
+    PG_TRY();
+    {
+        *datum = ExecEvalExprSwitchContext(state, run->econtext, null);
+        ReleaseCurrentSubTransaction();
+        done = true;
+    }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(context);
+        ErrorData *error = CopyErrorData();
+        FlushErrorState();
+        RollbackAndReleaseCurrentSubTransaction();
+        MemoryContextSwitchTo(context);
+        CurrentResourceOwner = owner;
+        const int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+        if (category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES)
+            ReThrowError(error);
+        FreeErrorData(error);
+    }
+    PG_END_TRY();
+    MemoryContextSwitchTo(context);
+    CurrentResourceOwner = owner;
+    return done;
+}
+
+} // namespace
 
 char *program_with_constants(FragmentRun *run) {
     const Fragment *fragment = run->fragment;
@@ -14,10 +83,12 @@ char *program_with_constants(FragmentRun *run) {
     for (int i = 0; i < fragment->nconstants; ++i) {
         const FragmentConstant *from = &fragment->constants[i];
         ir::Constant *to = &constants[from->index];
-        ExprState *state = ExecInitExpr(from->expr, run->parent);
         bool null;
-        Datum datum = ExecEvalExprSwitchContext(state, run->econtext, &null);
-
+        Datum datum;
+        if (!evaluate(run, from->expr, &datum, &null)) {
+            give_up(run, "an expression that every row would evaluate alike raises an error");
+            return nullptr;
+        }
         to->type = from->type;
         to->null = null;
         to->low = 0;
