@@ -9,7 +9,7 @@
 //   * Only the first conditions are looked at, up to one that is not plain: it might raise an error for a group that a later
 //     one drops.
 //   * No group is dropped where the result's values can be errors by themselves: sums of floats, sums of more than 128 bits, or
-//     sums that must fit a bigint and are not known to.
+//     sums that must fit a bigint and are not known to, or an integer.
 #include "cuda/execution_state.hpp"
 
 namespace gpuscan::cuda {
@@ -50,7 +50,7 @@ uint32_t mirrored(uint32_t outcomes) {
 }
 
 bool may_be_an_error(const Aggregate &aggregate, SumKind kind) {
-    if (aggregate.kind == AggregateKind::LongSum)
+    if (aggregate.kind == AggregateKind::LongSum || aggregate.narrow == sizeof(int32_t))
         return true;
     if (aggregate.kind != AggregateKind::Sum || kind == SumKind::Narrow)
         return false;

@@ -1329,9 +1329,12 @@ void sort_rows(Answer &answer) {
 }
 
 // Of equal numerics of different scales, a group shows the one that came first, in PostgreSQL as well.
-bool shows_one_of_equals(const string &sql) {
-    for (const char *word : {" GROUP BY ", "DISTINCT", " UNION ", " EXCEPT ", " INTERSECT "})
-        if (sql.find(word) != string::npos)
+bool shows_one_of_equals(const Query &q) {
+    for (const char *word : {") UNION SELECT", " EXCEPT ", " INTERSECT "})
+        if (q.sql.find(word) != string::npos)
+            return true;
+    for (const char *word : {" GROUP BY ", "DISTINCT", " UNION "})
+        if (q.rows && q.sql.find(word) != string::npos)
             return true;
     return false;
 }
@@ -1610,8 +1613,7 @@ int main(int argc, char **argv) {
             Answer forced = answer_of(c, q, arguments, "force", generic, cursor);
             const bool on_device = answered_by_device(c) > before;
             bool equal = same(plain, forced);
-            if (!equal && plain.sqlstate == forced.sqlstate &&
-                (q.one_of_equals || (q.rows && shows_one_of_equals(q.sql)))) {
+            if (!equal && plain.sqlstate == forced.sqlstate && (q.one_of_equals || shows_one_of_equals(q))) {
                 cut_scales(plain);
                 cut_scales(forced);
                 equal = same(plain, forced);
