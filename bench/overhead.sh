@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# What gpuscan costs where it does not help: throughput of pgbench -S, and the planning time of joins of ten tables, against
-# a server that does not load it. Two servers, measured in pairs that alternate which one comes first; a pair gives a
-# ratio, and the table shows the ratios' geometric mean with its 95 % confidence interval (Student's t over logarithms).
+# What gpuscan costs where it does not help: selects by key as pgbench -S does them, and the planning time of joins of ten
+# tables, against a server that does not load it. Two servers with the same settings, which answer in turn, a fraction of a
+# second each (bench/overhead/pairs.cpp).
 #
-# Besides elapsed time the processor time of the backends is compared, which other programs on the machine disturb less.
+# Two processes that run the same program differ by a few percent for as long as they live, by where their memory happens to
+# lie, and a server's backends share that. So both servers start anew in every round, a round gives one ratio (the median of
+# its own), and the table shows the rounds' geometric mean with its 95 % confidence interval (Student's t over logarithms).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,18 +15,23 @@ Usage: bench/overhead.sh [OPTION]...
 
 Starts two private servers (script/server.sh), one with gpuscan, one without, and compares them.
 
-  --pairs N            pairs of each measurement (default 20)
-  --seconds N          length of one pgbench run (default 3)
-  --plans N            plannings in one run (default 40)
-  --only LIST          some of: select star chain aggregate large (default all)
-  --with CONNINFO, --without CONNINFO   two running servers instead of private ones
+  --rounds N           starts of both servers (default 40)
+  --fours N            ratios of each measurement in a round, each of four slices (default 5)
+  --slice MS           length of a slice (default 100)
+  --clients N          sessions of each server that select (default 2)
+  --only LIST          some of: simple prepared star chain aggregate large (default all)
+  --same               neither server loads gpuscan: shows what the method itself sees
+  --with CONNINFO, --without CONNINFO   two running servers instead of private ones: new sessions in every round, but no starts
   --set NAME=VALUE     a setting of the private server with gpuscan, such as gpuscan.offload=force
 
-  select      pgbench -S -c 2, tables of scale 1
+  simple      select of an account by its key, as pgbench -S, tables of scale 1
+  prepared    the same as pgbench -S -M prepared
   star        plan: one table of 1,000 rows joined to nine of 100, no aggregation
   chain       plan: ten tables in a chain, no aggregation
   aggregate   plan: the star with GROUP BY, as small
-  large       plan: the same, and statistics that claim a billion rows, so that a device plan is worth a look
+  large       plan: the same, and statistics that claim a billion rows, so that a device plan is made and chosen
+
+The last line, with private servers: processor time of gpuscan's own processes while nothing is asked of them.
 USAGE
 }
 
@@ -33,16 +40,16 @@ fail() {
     exit 2
 }
 
-pairs=20 seconds=3 plans=40 only='select star chain aggregate large' with='' without='' settings=()
+rounds=40 only='simple prepared star chain aggregate large' with='' without='' settings=() same=0 pairs=()
 while (($#)); do
     case $1 in
         --help) usage; exit 0 ;;
-        --pairs | --seconds | --plans | --only | --with | --without | --set)
+        --same) same=1; shift ;;
+        --rounds | --fours | --slice | --clients | --only | --with | --without | --set)
             (($# >= 2)) || fail "$1 needs a value"
             case $1 in
-                --pairs) pairs=$2 ;;
-                --seconds) seconds=$2 ;;
-                --plans) plans=$2 ;;
+                --rounds) rounds=$2 ;;
+                --fours | --slice | --clients) pairs+=("$1" "$2") ;;
                 --only) only=${2//,/ } ;;
                 --with) with=$2 ;;
                 --without) without=$2 ;;
@@ -53,7 +60,7 @@ while (($#)); do
         *) fail "unknown option $1; see --help" ;;
     esac
 done
-((pairs >= 2)) || fail "at least two pairs are needed"
+((rounds >= 2)) || fail "at least two rounds are needed"
 
 servers=()
 work=$(mktemp -d)
@@ -66,17 +73,38 @@ cleanup() {
 }
 trap cleanup EXIT
 
-if [[ -z $with || -z $without ]]; then
-    [[ -z $with$without ]] || fail "--with and --without come together"
-    plain=("jit = on" "autovacuum = off" "shared_buffers = 256MB")
-    eval "$(script/server.sh start "${plain[@]}" "${settings[@]}")"
+make -s -C bench PG_CONFIG="${PG_CONFIG:-$(script/pg-config.sh)}" overhead/overhead-pairs ||
+    [[ -x bench/overhead/overhead-pairs ]] || fail "cannot build overhead-pairs"
+
+start() { # SETTING...; sets `started`
+    eval "$(script/server.sh start "autovacuum = off" "$@")"
     servers+=("$SERVER")
-    with="host=$PGHOST port=$PGPORT user=$PGUSER dbname=$PGDATABASE"
-    eval "$(script/server.sh start "${plain[@]}" "shared_preload_libraries = ''")"
-    servers+=("$SERVER")
-    without="host=$PGHOST port=$PGPORT user=$PGUSER dbname=$PGDATABASE"
-    psql -XqAt -d "$with" -c 'CREATE EXTENSION gpuscan' >/dev/null
+    started="host=$PGHOST port=$PGPORT user=$PGUSER dbname=$PGDATABASE"
+}
+
+private=0 plain="shared_preload_libraries = ''"
+if [[ -z $with$without ]]; then
+    private=1
+    if ((same)); then start "$plain"; else start "${settings[@]}"; fi
+    with=$started
+    start "$plain"
+    without=$started
+elif [[ -z $with || -z $without ]]; then
+    fail "--with and --without come together"
 fi
+
+value() { psql -XqAt -d "$1" -c "$2"; } # CONNINFO QUERY
+
+# Without a device gpuscan would have nothing to plan for.
+await_device() {
+    local i
+    ((!same)) || return 0
+    for ((i = 0; i < 240; ++i)); do
+        [[ $(value "$with" "SELECT count(*) FROM gpuscan_device WHERE state = 'ready'") == 0 ]] || return 0
+        sleep 0.25
+    done
+    fail "no device is ready"
+}
 
 # --- data ---
 
@@ -87,7 +115,7 @@ for i in 1 2 3 4 5 6 7 8 9; do
 done
 
 prepare() { # CONNINFO
-    pgbench -i -q -s 1 -d "$1" >/dev/null 2>&1 || pgbench -i -q -s 1 "$1" >/dev/null 2>&1 || fail "pgbench -i failed"
+    pgbench -i -q -s 1 "$1" >/dev/null 2>&1 || fail "pgbench -i failed"
     {
         echo "SET client_min_messages = warning; DROP SCHEMA IF EXISTS overhead CASCADE; CREATE SCHEMA overhead;"
         echo "SET search_path = overhead;"
@@ -100,91 +128,98 @@ prepare() { # CONNINFO
         echo "VACUUM (ANALYZE) fact; VACUUM (ANALYZE) large;"
         for i in 0 1 2 3 4 5 6 7 8 9; do echo "VACUUM (ANALYZE) t$i;"; done
         echo "UPDATE pg_class SET reltuples = 1e9 / pg_relation_size(oid) * 8192, relpages = 1, relallvisible = 1 WHERE oid = 'large'::regclass;"
-        cat <<'SQL'
-CREATE FUNCTION plan(query text, times int, OUT wall_us float8, OUT cpu_us float8) LANGUAGE plpgsql AS $$
-DECLARE
-    started timestamptz;
-    cpu float8;
-    line text;
-BEGIN
-    EXECUTE 'EXPLAIN ' || query INTO line;
-    started := clock_timestamp();
-    cpu := split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::float8;
-    FOR i IN 1 .. times LOOP
-        EXECUTE 'EXPLAIN ' || query INTO line;
-    END LOOP;
-    cpu_us := (split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::float8 - cpu) / 1000 / times;
-    wall_us := extract(epoch FROM clock_timestamp() - started) * 1e6 / times;
-END $$;
-SQL
+        echo "CHECKPOINT;"
     } | psql -XqAt -v ON_ERROR_STOP=1 -d "$1" >/dev/null || fail "cannot prepare the tables"
 }
 prepare "$with"
 prepare "$without"
+((same)) || value "$with" 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS gpuscan'
+await_device
 
-# --- one run: prints elapsed time and processor time per transaction, in microseconds ---
-
-ticks=$(getconf CLK_TCK)
-postmaster() { psql -XqAt -d "$1" -c "SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)"; }
-children_ticks() { # of all backends that have ended
-    local line
-    line=$(<"/proc/$1/stat")
-    # shellcheck disable=SC2086
-    set -- ${line##*) }
-    echo $((${14} + ${15}))
+star() { # TABLE TARGETS
+    echo "SELECT $2 FROM ${star_from/fact/$1 fact} WHERE $star_where"
 }
 
-run_select() {
-    local pid before tps
-    pid=$(postmaster "$1")
-    before=$(children_ticks "$pid")
-    pgbench -n -S -c 2 -j 2 -T "$seconds" "$1" >"$work/pgbench.log" 2>&1 || fail "pgbench failed: $(tail -n 3 "$work/pgbench.log")"
-    sleep 0.2 # until the postmaster has seen its backends end
-    tps=$(awk '/^tps/ { print $3; exit }' "$work/pgbench.log")
-    awk -v tps="$tps" -v ticks="$(($(children_ticks "$pid") - before))" -v hz="$ticks" -v s="$seconds" \
-        'BEGIN { print 1e6 / tps, ticks / hz * 1e6 / (tps * s) }'
-}
-
-run_plan() { # CONNINFO QUERY
-    PGOPTIONS='-c search_path=overhead' psql -XqAt -F ' ' -d "$1" -v query="$2" -v times="$plans" <<'SQL'
-SELECT wall_us, cpu_us FROM plan(:'query', :times);
-SQL
-}
-
-run() { # CONNINFO MEASUREMENT
-    case $2 in
-        select) run_select "$1" ;;
-        star) run_plan "$1" "SELECT fact.id, t1.v + t9.v FROM $star_from WHERE $star_where" ;;
-        chain) run_plan "$1" "SELECT t0.id, t9.v FROM $chain_from WHERE $chain_where" ;;
-        aggregate) run_plan "$1" "SELECT t1.v, sum(fact.v) FROM $star_from WHERE $star_where GROUP BY t1.v" ;;
-        large) run_plan "$1" "SELECT t1.v, sum(fact.v) FROM ${star_from/fact/large fact} WHERE $star_where GROUP BY t1.v" ;;
-        *) fail "unknown measurement $2; see --help" ;;
-    esac
-}
-
-# --- pairs ---
-
-printf '%-10s %6s %12s %12s  %-28s %-28s\n' measure pairs 'without us' 'with us' 'elapsed with/without (95 %)' 'processor with/without (95 %)'
+measures=()
 for measure in $only; do
-    run "$with" "$measure" >/dev/null
-    run "$without" "$measure" >/dev/null
-    : >"$work/$measure"
-    for ((pair = 0; pair < pairs; ++pair)); do
-        if ((pair % 2)); then
-            a=$(run "$with" "$measure") && b=$(run "$without" "$measure")
-        else
-            b=$(run "$without" "$measure") && a=$(run "$with" "$measure")
-        fi
-        echo "$a $b" >>"$work/$measure"
-    done
-    awk -v name="$measure" '
-        # Student t, two-sided 95 %, by degrees of freedom (Cornish-Fisher around the normal quantile)
-        function t95(df,   z) { z = 1.959964; return z + (z^3 + z) / (4 * df) + (5 * z^5 + 16 * z^3 + 3 * z) / (96 * df^2) }
-        function interval(s, ss, n,   m, sd, h) {
-            m = s / n; sd = sqrt((ss - n * m * m) / (n - 1)); h = t95(n - 1) * sd / sqrt(n)
-            return sprintf("%.4f (%.4f .. %.4f)", exp(m), exp(m - h), exp(m + h))
-        }
-        { w = log($1 / $3); c = log($2 / $4); sw += w; sww += w * w; sc += c; scc += c * c; with += $1; without += $3 }
-        END { printf "%-10s %6d %12.1f %12.1f  %-28s %-28s\n", name, NR, without / NR, with / NR, interval(sw, sww, NR), interval(sc, scc, NR) }
-    ' "$work/$measure"
+    case $measure in
+        simple | prepared) measures+=("$measure") ;;
+        star) measures+=("star=$(star fact 'fact.id, t1.v + t9.v')") ;;
+        chain) measures+=("chain=SELECT t0.id, t9.v FROM $chain_from WHERE $chain_where") ;;
+        aggregate) measures+=("aggregate=$(star fact 't1.v, sum(fact.v)') GROUP BY t1.v") ;;
+        large)
+            measures+=("large=$(star large 't1.v, sum(fact.v)') GROUP BY t1.v")
+            ((same)) || [[ $(value "$with options='-c search_path=overhead'" "EXPLAIN ${measures[-1]#*=}") == *GpuScan* ]] ||
+                echo "overhead.sh: no device plan is chosen for 'large'" >&2
+            ;;
+        *) fail "unknown measurement $measure; see --help" ;;
+    esac
 done
+
+# --- rounds ---
+
+start_anew() {
+    local server
+    for server in "${servers[@]}"; do
+        script/server.sh restart "$server"
+    done
+    await_device
+}
+
+path="options='-c search_path=overhead,public'"
+for ((round = 0; round < rounds; ++round)); do
+    ((!private)) || start_anew
+    bench/overhead/overhead-pairs "${pairs[@]}" --without "$without $path" --with "$with $path" "${measures[@]}" >>"$work/rounds"
+done
+
+printf '%-10s %6s %6s %12s %12s  %-28s %-28s %s\n' measure rounds ratios 'without us' 'with us' \
+    'elapsed with/without (95 %)' 'processor with/without (95 %)' 'both inside 3 %'
+awk '
+    # Student t, two-sided 95 %, by degrees of freedom (Cornish-Fisher around the normal quantile)
+    function t95(df,   z) { z = 1.959964; return z + (z^3 + z) / (4 * df) + (5 * z^5 + 16 * z^3 + 3 * z) / (96 * df^2) }
+    function interval(s, ss, n,   m, sd, h) {
+        m = s / n; sd = sqrt((ss - n * m * m) / (n - 1)); h = t95(n - 1) * sd / sqrt(n)
+        if (exp(m - h) < 0.97 || exp(m + h) > 1.03) inside = "no"
+        return sprintf("%.4f (%.4f .. %.4f)", exp(m), exp(m - h), exp(m + h))
+    }
+    !($1 in n) { order[++names] = $1; known[$1] = 1 }
+    {
+        ++n[$1]; fours[$1] += $2; without[$1] += $3; with[$1] += $4
+        e = log($5); se[$1] += e; see[$1] += e * e
+        if ($6 > 0) { c = log($6); sc[$1] += c; scc[$1] += c * c } else known[$1] = 0
+    }
+    END {
+        for (i = 1; i <= names; ++i) {
+            m = order[i]; inside = "yes"
+            elapsed = interval(se[m], see[m], n[m])
+            processor = known[m] ? interval(sc[m], scc[m], n[m]) : "unknown"
+            printf "%-10s %6d %6d %12.1f %12.1f  %-28s %-28s  %s\n", m, n[m], fours[m], without[m] / n[m], with[m] / n[m], elapsed, processor, inside
+        }
+    }
+' "$work/rounds"
+
+# --- while nothing is asked ---
+
+descendants() { # PID
+    local child
+    for child in $(<"/proc/$1/task/$1/children"); do
+        echo "$child"
+        descendants "$child"
+    done
+}
+
+processor_ns() { # of gpuscan's processes, and how many these are
+    local postmaster process
+    postmaster=$(value "$with" "SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)")
+    for process in $(descendants "$postmaster"); do # (the session that has just asked may be among them)
+        ! grep -qs gpuscan "/proc/$process/cmdline" || cat "/proc/$process/task"/*/schedstat
+    done | awk '{ ns += $1 } END { print ns + 0, NR }'
+}
+
+if ((private && !same)); then
+    read -r before tasks < <(processor_ns)
+    sleep 10
+    read -r after _ < <(processor_ns)
+    awk -v ns=$((after - before)) -v tasks="$tasks" 'BEGIN {
+        printf "gpuscan at rest (%d threads): %.3f %% of one core\n", tasks, ns / 10e9 * 100 }'
+fi
