@@ -38,14 +38,15 @@ struct JoinNote {
     RelOptInfo *joined, *outer, *inner;
     List *clauses; // of RestrictInfo *
     JoinType type;
-    JoinNote *next; // of the same bucket
+    JoinNote *next; // of the same joined relations
 };
 
 // Notes lie in pieces and buckets that are small enough for the context's own blocks. A larger piece would be a block by
 // itself, and the C library gives memory back to the kernel (and takes it again, page fault by page fault, for the next
 // plan) as soon as a few kilobytes more are free than a context's blocks, each twice as large as the one before, come to.
 constexpr int notes_in_piece = 100;
-constexpr int note_buckets = 512; // by the joined relations
+constexpr int entry_buckets = 512; // by the relations
+constexpr int known_clauses = 64;
 // Inner joins of more relations than these are thought of as chains only. A chain is always there (with more relations on
 // the left there are more clauses, never fewer), and ten relations that share one key could be joined in 29,000 ways.
 constexpr int most_relations_in_any_shape = 7;
@@ -55,22 +56,32 @@ struct NotesPiece {
     NotesPiece *next;
 };
 
+// A set of relations that somebody has asked for, or that joins have been noted of.
+struct CandidateEntry {
+    Relids relids;
+    CandidateEntry *next; // of the same bucket
+    const Candidate *candidate;
+    const Candidate *build_side; // the best one that a table can be built from
+    JoinNote *first;             // the latest note of a join that makes this set
+    int notes;                   // of all sets, that there were when the candidate was looked for
+    bool is_base;                // a single relation, which has been looked at
+};
+
+// Is a clause an equality that the engine can hash, whatever relations are on which side?
+struct KnownClause {
+    const RestrictInfo *info;
+    bool hashable;
+};
+
 struct CandidateTable {
     MemoryContext context;
     PlannerInfo *root;
-    HTAB *by_relids; // of the sets that somebody has asked for
-    List *base;      // of RelOptInfo *
+    CandidateEntry **buckets; // NULL until somebody asks
+    KnownClause *clauses;     // the latest ones, by their address
+    List *base;               // of RelOptInfo *
     NotesPiece *first, *last;
     int notes;
-    JoinNote **buckets; // of the notes that somebody has asked for:
-    int sorted;         // the first so many
-};
-
-struct CandidateEntry {
-    Relids relids; // the hash key: a pointer that bitmap_hash looks through
-    const Candidate *candidate;
-    const Candidate *build_side; // the best one that a table can be built from
-    int notes;                   // that there were when the candidate was looked for
+    int sorted; // the first so many notes have found their entries
 };
 
 CandidateTable *candidates_create(PlannerInfo *root) {
@@ -86,26 +97,30 @@ CandidateTable *candidates_create(PlannerInfo *root) {
     return table;
 }
 
-static HTAB *new_entries(MemoryContext context) {
-    HASHCTL control{};
-    control.keysize = sizeof(Relids);
-    control.entrysize = sizeof(CandidateEntry);
-    control.hash = bitmap_hash;
-    control.match = bitmap_match;
-    control.hcxt = context;
-    return hash_create("gpuscan candidates", 64, &control, HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+// (Cheaper than dynahash by far; ten relations have 1,023 sets.)
+static CandidateEntry **bucket_of(const CandidateTable *table, const Relids relids) {
+    uint64 hash = 0;
+    for (int i = 0; relids != nullptr && i < relids->nwords; ++i)
+        if (relids->words[i] != 0) // version 15 knows equal sets with different numbers of words
+            hash ^= (relids->words[i] + static_cast<uint64>(i)) * UINT64CONST(0x9E3779B97F4A7C15);
+    return &table->buckets[hash >> 55];
 }
+static_assert(entry_buckets == 1 << (64 - 55), "as many as the hash has bits");
 
 static CandidateEntry *entry_of(CandidateTable *table, Relids relids) {
-    if (table->by_relids == nullptr)
-        table->by_relids = new_entries(table->context);
-    bool found;
-    CandidateEntry *entry = static_cast<CandidateEntry *>(hash_search(table->by_relids, &relids, HASH_ENTER, &found));
-    if (!found) {
-        entry->relids = bms_copy(relids);
-        entry->candidate = entry->build_side = nullptr;
-        entry->notes = -1;
-    }
+    if (table->buckets == nullptr)
+        table->buckets = static_cast<CandidateEntry **>(
+            MemoryContextAllocZero(table->context, sizeof(CandidateEntry *) * entry_buckets));
+    CandidateEntry **bucket = bucket_of(table, relids);
+    for (CandidateEntry *entry = *bucket; entry != nullptr; entry = entry->next)
+        if (bms_equal(entry->relids, relids))
+            return entry;
+    CandidateEntry *entry =
+        static_cast<CandidateEntry *>(MemoryContextAllocZero(table->context, sizeof(CandidateEntry)));
+    entry->relids = bms_copy(relids);
+    entry->notes = -1;
+    entry->next = *bucket;
+    *bucket = entry;
     return entry;
 }
 
@@ -174,21 +189,13 @@ static bool device_can_read_leaves(PlannerInfo *root, const List *leaves, const 
     return true;
 }
 
-static bool device_can_read(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte, const List *leaves) {
+static bool device_can_read(PlannerInfo *root, const RangeTblEntry *rte, const List *leaves) {
     const char *name = rte->eref->aliasname;
     if (rte->rtekind != RTE_RELATION)
         return false;
     if (rte->tablesample != nullptr)
         return refuse("%s is sampled (TABLESAMPLE)", name);
-    if (rte->inh ? !device_can_read_leaves(root, leaves, name) : !is_heap(rte->relid, name))
-        return false;
-    ListCell *cell;
-    foreach (cell, rel->baserestrictinfo) {
-        bool raises;
-        if (!probe_qual(static_cast<RestrictInfo *>(lfirst(cell))->clause, &raises))
-            return false;
-    }
-    return true;
+    return rte->inh ? device_can_read_leaves(root, leaves, name) : is_heap(rte->relid, name);
 }
 
 // In a subquery that is evaluated row by row, and has been planned already.
@@ -264,8 +271,10 @@ static void sort_quals(RankedQual *quals, int count, bool (*before)(const Ranked
 }
 
 // Filters in PostgreSQL's order, and between those that can raise an error by the classical rank. So a qual that can
-// raise an error meets the very rows that it meets in a sequential scan, or in a hash join, of PostgreSQL's.
-static List *ordered_quals(PlannerInfo *root, const List *infos) {
+// raise an error meets the very rows that it meets in a sequential scan, or in a hash join, of PostgreSQL's. False: the device
+// cannot do all of them; it is asked about every one with `all`, else until one is found that it cannot do.
+static bool order_quals(PlannerInfo *root, const List *infos, bool all, List **ordered) {
+    bool possible = true;
     int count = list_length(infos);
     RankedQual *quals = static_cast<RankedQual *>(palloc(sizeof(RankedQual) * static_cast<Size>(count + 1)));
     for (int i = 0; i < count; ++i) {
@@ -278,18 +287,21 @@ static List *ordered_quals(PlannerInfo *root, const List *infos) {
         quals[i].cost = cost.per_tuple;
         quals[i].rank = (selectivity - 1) / (cost.per_tuple + cpu_operator_cost);
         quals[i].raises = true; // unless told otherwise
-        probe_qual(info->clause, &quals[i].raises);
+        if (possible || all)
+            possible = probe_qual(info->clause, &quals[i].raises) && possible;
     }
     sort_quals(quals, count, before_in_postgres);
     sort_quals(quals, count, better_before);
-    List *result = NIL;
+    *ordered = NIL;
     for (int i = 0; i < count; ++i)
-        result = lappend(result, quals[i].expr);
-    return result;
+        *ordered = lappend(*ordered, quals[i].expr);
+    return possible;
 }
 
 static Cost source_cost(const CandidateSource *source) {
     const RelOptInfo *rel = source->rel;
+    if (source->is_relation && source->cost > 0)
+        return source->cost;
     SourceWork work{};
     work.is_relation = source->is_relation;
     work.pages = source->pages;
@@ -301,7 +313,9 @@ static Cost source_cost(const CandidateSource *source) {
         work.child_cost = rel->cheapest_total_path->total_cost;
         work.child_rows = rel->cheapest_total_path->rows;
     }
-    return device_source_cost(&work);
+    const Cost cost = device_source_cost(&work);
+    const_cast<CandidateSource *>(source)->cost = cost;
+    return cost;
 }
 
 // (Of what is not cached, each page is looked at row by row in every query.)
@@ -321,14 +335,15 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
         return nullptr;
     }
     List *leaves = rte->rtekind == RTE_RELATION && rte->inh ? leaves_of(root, rel->relid) : NIL;
-    bool readable = device_can_read(root, rel, rte, leaves);
+    List *quals = NIL;
+    bool readable = device_can_read(root, rte, leaves) && order_quals(root, rel->baserestrictinfo, false, &quals);
     if (!readable && (in_recursion(root, rte) || !may_run_twice(root, rel, rte)))
         return nullptr;
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
     source->rel = rel;
     source->is_relation = readable;
     source->relid = readable ? rte->relid : InvalidOid;
-    source->quals = readable ? ordered_quals(root, rel->baserestrictinfo) : NIL;
+    source->quals = readable ? quals : NIL;
     source->leaves = readable ? leaves : NIL;
     ListCell *cell;
     foreach (cell, source->leaves)
@@ -384,19 +399,37 @@ static bool decides_partners(const JoinNote *note, const RestrictInfo *info) {
     return !IS_OUTER_JOIN(note->type) || !RINFO_IS_PUSHED_DOWN(info, note->joined->relids);
 }
 
-// An equality with one side over the inner relation alone and the other one over outer relations alone.
-static bool is_equi_join(const RestrictInfo *info, Relids outer, Relids inner) {
+static bool is_hashable_clause(const RestrictInfo *info) {
     if (!IsA(info->clause, OpExpr) || info->pseudoconstant)
         return false;
     OpExpr *clause = reinterpret_cast<OpExpr *>(info->clause);
-    if (list_length(clause->args) != 2 || is_unscaled_column(static_cast<Node *>(linitial(clause->args))) ||
-        is_unscaled_column(static_cast<Node *>(lsecond(clause->args))))
+    return list_length(clause->args) == 2 && !is_unscaled_column(static_cast<Node *>(linitial(clause->args))) &&
+           !is_unscaled_column(static_cast<Node *>(lsecond(clause->args))) &&
+           is_hashable_equality(OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno));
+}
+
+// The same clause belongs to many joins. (GEQO's may make room for others at the same address.)
+static bool is_known_hashable(CandidateTable *table, const RestrictInfo *info) {
+    if (table->root->join_search_private != nullptr)
+        return is_hashable_clause(info);
+    if (table->clauses == nullptr)
+        table->clauses =
+            static_cast<KnownClause *>(MemoryContextAllocZero(table->context, sizeof(KnownClause) * known_clauses));
+    KnownClause *known = &table->clauses[reinterpret_cast<uintptr_t>(info) / 16 % known_clauses];
+    if (known->info != info) {
+        known->info = info;
+        known->hashable = is_hashable_clause(info);
+    }
+    return known->hashable;
+}
+
+// An equality with one side over the inner relation alone and the other one over outer relations alone.
+static bool is_equi_join(CandidateTable *table, const RestrictInfo *info, Relids outer, Relids inner) {
+    if (bms_is_empty(info->left_relids) || bms_is_empty(info->right_relids))
         return false;
-    bool sides = (bms_is_subset(info->left_relids, outer) && bms_is_subset(info->right_relids, inner)) ||
-                 (bms_is_subset(info->right_relids, outer) && bms_is_subset(info->left_relids, inner));
-    if (!sides || bms_is_empty(info->left_relids) || bms_is_empty(info->right_relids))
-        return false;
-    return is_hashable_equality(OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno));
+    const bool sides = (bms_is_subset(info->left_relids, outer) && bms_is_subset(info->right_relids, inner)) ||
+                       (bms_is_subset(info->right_relids, outer) && bms_is_subset(info->left_relids, inner));
+    return sides && is_known_hashable(table, info);
 }
 
 // The equality with the outer relations' side first, as EXPLAIN shows it.
@@ -411,20 +444,20 @@ static Expr *outer_side_first(const RestrictInfo *info, Relids inner) {
     return reinterpret_cast<Expr *>(clause);
 }
 
-static bool is_key(const JoinNote *note, const RestrictInfo *info) {
-    return decides_partners(note, info) && is_equi_join(info, note->outer->relids, note->inner->relids);
+static bool is_key(CandidateTable *table, const JoinNote *note, const RestrictInfo *info) {
+    return decides_partners(note, info) && is_equi_join(table, info, note->outer->relids, note->inner->relids);
 }
 
 // Without one, every pair of rows is looked at.
-static bool has_key(const JoinNote *note) {
+static bool has_key(CandidateTable *table, const JoinNote *note) {
     ListCell *cell;
     foreach (cell, note->clauses)
-        if (is_key(note, static_cast<const RestrictInfo *>(lfirst(cell))))
+        if (is_key(table, note, static_cast<const RestrictInfo *>(lfirst(cell))))
             return true;
     return false;
 }
 
-static CandidateJoin *make_join(PlannerInfo *root, const JoinNote *note, const Candidate *outer,
+static CandidateJoin *make_join(CandidateTable *table, const JoinNote *note, const Candidate *outer,
                                 const Candidate *inner) {
     CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
     join->inner = inner;
@@ -434,7 +467,7 @@ static CandidateJoin *make_join(PlannerInfo *root, const JoinNote *note, const C
     ListCell *cell;
     foreach (cell, note->clauses) {
         RestrictInfo *info = static_cast<RestrictInfo *>(lfirst(cell));
-        if (is_key(note, info))
+        if (is_key(table, note, info))
             join->clauses = lappend(join->clauses, outer_side_first(info, note->inner->relids));
         else if (join->kind != ir::JoinKind::Inner && decides_partners(note, info))
             partner_filters = lappend(partner_filters, info);
@@ -443,8 +476,8 @@ static CandidateJoin *make_join(PlannerInfo *root, const JoinNote *note, const C
         join->needs = bms_add_members(join->needs, info->clause_relids);
     }
     join->needs = bms_difference(join->needs, note->inner->relids);
-    join->partner_filters = ordered_quals(root, partner_filters);
-    join->filters = ordered_quals(root, filters);
+    order_quals(table->root, partner_filters, true, &join->partner_filters);
+    order_quals(table->root, filters, true, &join->filters);
     return join;
 }
 
@@ -463,17 +496,25 @@ static bool could_be_build_side(const Candidate *inner) {
            inner->main->rel->cheapest_total_path->param_info == nullptr;
 }
 
-// The candidate that the note's join makes of these, if it costs less than `best`; NULL: it does not.
-static const Candidate *better_candidate(const JoinNote *note, ir::JoinKind kind, const Candidate *outer,
-                                         const Candidate *inner, const Candidate *best) {
+// The candidate that the note's join makes of these, if it costs less than `best`; NULL: it does not. Whether there is a key is
+// asked where the join would be the better one with a key: without one it costs no less.
+static const Candidate *better_candidate(CandidateTable *table, const JoinNote *note, ir::JoinKind kind,
+                                         const CandidateEntry *entry, const Candidate *outer, const Candidate *inner,
+                                         const Candidate *best) {
     if (outer == nullptr)
         return nullptr;
-    const Cost cost = rows_cost(outer) + rows_cost(inner) + device_build_cost(inner->rows) +
-                      probe_cost(outer->rows, inner->rows, has_key(note), kind);
+    const Cost before = rows_cost(outer) + rows_cost(inner) + device_build_cost(inner->rows);
+    if (best != nullptr && best->cost <= before)
+        return nullptr;
+    Cost cost = before + probe_cost(outer->rows, inner->rows, true, kind);
+    if (best != nullptr && best->cost <= cost)
+        return nullptr;
+    if (!has_key(table, note))
+        cost = before + probe_cost(outer->rows, inner->rows, false, kind);
     if (best != nullptr && best->cost <= cost)
         return nullptr;
     Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
-    candidate->relids = bms_copy(note->joined->relids);
+    candidate->relids = entry->relids;
     candidate->main = outer->main;
     candidate->outer = outer;
     candidate->inner = inner;
@@ -496,23 +537,25 @@ static void weigh(CandidateTable *table, const JoinNote *note, CandidateEntry *e
         refuse("a full join within the other side of a join");
     if (inner == nullptr || !could_be_build_side(inner))
         return;
-    const Candidate *better = better_candidate(note, kind, outer->candidate, inner, entry->candidate);
+    const bool alike = outer->build_side == outer->candidate && entry->build_side == entry->candidate;
+    const Candidate *better = better_candidate(table, note, kind, entry, outer->candidate, inner, entry->candidate);
     if (better != nullptr)
         entry->candidate = better;
     if (ir::keeps_table(kind))
         return;
-    if (outer->build_side == outer->candidate && better != nullptr)
-        entry->build_side = better;
-    else if ((better = better_candidate(note, kind, outer->build_side, inner, entry->build_side)) != nullptr)
+    if (alike || (outer->build_side == outer->candidate && better != nullptr))
+        entry->build_side = entry->candidate;
+    else if ((better = better_candidate(table, note, kind, entry, outer->build_side, inner, entry->build_side)) !=
+             nullptr)
         entry->build_side = better;
 }
 
 // The joins of a candidate are written down when somebody asks for just this one.
-static const Candidate *with_joins(PlannerInfo *root, const Candidate *candidate) {
+static const Candidate *with_joins(CandidateTable *table, const Candidate *candidate) {
     if (candidate->note == nullptr || candidate->joins != NIL)
         return candidate;
-    const Candidate *outer = with_joins(root, candidate->outer), *inner = with_joins(root, candidate->inner);
-    List *joins = lappend(list_copy(outer->joins), make_join(root, candidate->note, outer, inner));
+    const Candidate *outer = with_joins(table, candidate->outer), *inner = with_joins(table, candidate->inner);
+    List *joins = lappend(list_copy(outer->joins), make_join(table, candidate->note, outer, inner));
     const_cast<Candidate *>(candidate)->joins = joins;
     return candidate;
 }
@@ -524,13 +567,11 @@ static void keep_at_once(CandidateTable *table, const JoinNote *note) {
     CandidateEntry *entry = entry_of(table, note->joined->relids);
     weigh(table, note, entry);
     if (entry->candidate != nullptr)
-        with_joins(table->root, entry->candidate);
+        with_joins(table, entry->candidate);
     if (entry->build_side != nullptr)
-        with_joins(table->root, entry->build_side);
+        with_joins(table, entry->build_side);
     MemoryContextSwitchTo(before);
 }
-
-static unsigned bucket_of(const Relids joined) { return bms_hash_value(joined) % note_buckets; }
 
 void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
                const JoinPathExtraData *extra) {
@@ -539,7 +580,7 @@ void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, Rel
         (inner->reloptkind != RELOPT_JOINREL ||
          (type == JOIN_INNER && list_length(table->base) > most_relations_in_any_shape)))
         return;
-    JoinNote note{joined, outer, inner, extra->restrictlist, type, nullptr};
+    const JoinNote note{joined, outer, inner, extra->restrictlist, type, nullptr};
     if (table->root->join_search_private != nullptr) { // GEQO's
         keep_at_once(table, &note);
         return;
@@ -558,16 +599,13 @@ void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, Rel
 static void sort_notes(CandidateTable *table) {
     if (table->sorted == table->notes)
         return;
-    if (table->buckets == nullptr)
-        table->buckets =
-            static_cast<JoinNote **>(MemoryContextAllocZero(table->context, sizeof(JoinNote *) * note_buckets));
     NotesPiece *piece = table->first;
     for (int i = 0; i < table->notes; ++i) {
         JoinNote *note = &piece->notes[i % notes_in_piece];
         if (i >= table->sorted) {
-            JoinNote **bucket = &table->buckets[bucket_of(note->joined->relids)];
-            note->next = *bucket;
-            *bucket = note;
+            CandidateEntry *entry = entry_of(table, note->joined->relids);
+            note->next = entry->first;
+            entry->first = note;
         }
         if (i % notes_in_piece == notes_in_piece - 1)
             piece = piece->next;
@@ -577,26 +615,26 @@ static void sort_notes(CandidateTable *table) {
 
 // ---- candidates of a set of relations ----
 
-static void weigh_all(CandidateTable *table, CandidateEntry *entry) {
-    sort_notes(table);
-    const JoinNote *note = table->buckets != nullptr ? table->buckets[bucket_of(entry->relids)] : nullptr;
-    for (; note != nullptr; note = note->next)
-        if (bms_equal(note->joined->relids, entry->relids))
-            weigh(table, note, entry);
+static void look_at_base(CandidateTable *table, int relid, CandidateEntry *entry) {
+    RelOptInfo *rel = table->root->simple_rel_array[relid];
+    bool is_member = rel != nullptr && rel->reloptkind == RELOPT_OTHER_MEMBER_REL; // of a union: by itself
+    if (is_member || list_member_ptr(table->base, rel))
+        entry->candidate = entry->build_side = base_candidate(table->root, rel);
+    entry->is_base = true;
 }
 
 static CandidateEntry *find_entry(CandidateTable *table, Relids relids) {
     CandidateEntry *entry = entry_of(table, relids);
     int relid;
+    if (entry->is_base || entry->notes == table->notes)
+        return entry;
     if (bms_get_singleton_member(relids, &relid)) {
-        RelOptInfo *rel = table->root->simple_rel_array[relid];
-        bool is_member = rel != nullptr && rel->reloptkind == RELOPT_OTHER_MEMBER_REL; // of a union: by itself
-        if (entry->notes < 0 && (is_member || list_member_ptr(table->base, rel)))
-            entry->candidate = entry->build_side = base_candidate(table->root, rel);
-        entry->notes = 0;
-    } else if (entry->notes < table->notes) {
+        look_at_base(table, relid, entry);
+    } else {
         entry->notes = table->notes;
-        weigh_all(table, entry);
+        sort_notes(table);
+        for (const JoinNote *note = entry->first; note != nullptr; note = note->next)
+            weigh(table, note, entry);
     }
     return entry;
 }
@@ -605,7 +643,7 @@ const Candidate *candidates_find(CandidateTable *table, Relids relids) {
     MemoryContext before = MemoryContextSwitchTo(table->context);
     const Candidate *candidate = find_entry(table, relids)->candidate;
     if (candidate != nullptr)
-        with_joins(table->root, candidate);
+        with_joins(table, candidate);
     MemoryContextSwitchTo(before);
     return candidate;
 }

@@ -18,6 +18,7 @@ struct CandidateSource {
     List *leaves;          // a parent: range table indexes of the relations that hold its rows
     double pages, visible; // is_relation: in all of its relations
     double tuples;
+    Cost cost; // is_relation: of reading it, once somebody has asked
 };
 
 struct Candidate;
@@ -42,6 +43,9 @@ struct Candidate {
     const Candidate *outer, *inner;
     const JoinNote *note;
     Cost cost;
+    // The aggregation above it that has been rehearsed last (path.cpp), and what came of it.
+    const Blueprint *rehearsed;
+    const Fragment *rehearsal;
 };
 
 struct CandidateTable; // of one PlannerInfo

@@ -42,7 +42,7 @@ struct LevelState {
 };
 
 struct PlannerState {
-    List *levels; // of LevelState *
+    List *levels; // of LevelState *: all but the first one
     MemoryContext context;
     // Asked once: the join hook is called thousands of times.
     bool enabled;
@@ -50,6 +50,7 @@ struct PlannerState {
     bool by_cost;     // what PostgreSQL does cheaply is left alone
     Cost start;       // what the smallest fragment costs before its first row
     LevelState *last; // that was looked for
+    LevelState first; // most statements have one only
 };
 
 static PlannerState *current = nullptr;
@@ -95,6 +96,8 @@ static bool asks_for_extremum(const PlannerInfo *root) {
 }
 
 static LevelState *find_level(const PlannerInfo *root) {
+    if (current->first.root == root)
+        return &current->first;
     ListCell *cell;
     foreach (cell, current->levels) {
         LevelState *level = static_cast<LevelState *>(lfirst(cell));
@@ -104,21 +107,26 @@ static LevelState *find_level(const PlannerInfo *root) {
     return nullptr;
 }
 
-static LevelState *level_of(const PlannerInfo *root) {
-    if (current->last != nullptr && current->last->root == root)
-        return current->last;
-    LevelState *level = find_level(root);
-    if (level == nullptr) {
+static LevelState *new_level(const PlannerInfo *root) {
+    LevelState *level = &current->first;
+    if (level->root != nullptr) {
         MemoryContext before = MemoryContextSwitchTo(current->context);
         level = static_cast<LevelState *>(palloc0(sizeof(LevelState)));
-        level->root = root;
-        level->aggregates = aggregates(root);
-        level->extremum = asks_for_extremum(root);
         current->levels = lcons(level, current->levels);
         MemoryContextSwitchTo(before);
     }
-    current->last = level;
+    level->root = root;
+    level->aggregates = aggregates(root);
+    level->extremum = asks_for_extremum(root);
     return level;
+}
+
+static inline LevelState *level_of(const PlannerInfo *root) {
+    if (current->last == nullptr || current->last->root != root) {
+        LevelState *level = find_level(root);
+        current->last = level != nullptr ? level : new_level(root);
+    }
+    return current->last;
 }
 
 static CandidateTable *candidates_of(PlannerInfo *root) {
@@ -156,8 +164,7 @@ static bool is_wanted(const PlannerInfo *root, const RelOptInfo *rel) {
 }
 
 // A join that costs next to nothing may be what a table is built from that a large relation's rows probe.
-static bool has_worthy_relation(const PlannerInfo *root) {
-    LevelState *level = level_of(root);
+static bool has_worthy_relation(const PlannerInfo *root, LevelState *level) {
     if (level->weighed)
         return level->has_worthy;
     level->weighed = true;
@@ -166,6 +173,14 @@ static bool has_worthy_relation(const PlannerInfo *root) {
         level->has_worthy = rel != nullptr && rel->reloptkind == RELOPT_BASEREL && !not_worth_a_look(rel);
     }
     return level->has_worthy;
+}
+
+// Where the join is to be noted; NULL: nowhere. (For a join of ten tables this is asked thousands of times.)
+static CandidateTable *notes_of(PlannerInfo *root, const RelOptInfo *joined) {
+    LevelState *level = level_of(root);
+    if (!has_worthy_relation(root, level) && (level->extremum || (!level->aggregates && not_worth_a_look(joined))))
+        return nullptr;
+    return level->looked ? level->candidates : candidates_of(root);
 }
 
 // ---- rows ----
@@ -297,6 +312,12 @@ static bool rewrite(Query *query, unsigned which) {
     return changed;
 }
 
+static PlannedStmt *plan_as_usual(Query *parse, const PlannerCall *call) {
+    if (previous_planner_hook != nullptr)
+        return previous_planner_hook(parse, call->query_string, call->options, call->params);
+    return standard_planner(parse, call->query_string, call->options, call->params);
+}
+
 // Plans the query, rewritten as `result` says, with planner state and refusals of its own. False: there is nothing to
 // rewrite.
 static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *state, PlanAttempt *result) {
@@ -307,9 +328,7 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     PG_TRY();
     {
         if (rewrite(parse, result->rewritten))
-            result->plan = previous_planner_hook != nullptr
-                               ? previous_planner_hook(parse, call->query_string, call->options, call->params)
-                               : standard_planner(parse, call->query_string, call->options, call->params);
+            result->plan = plan_as_usual(parse, call);
         else
             refusals_tell(nullptr);
     }
@@ -392,6 +411,8 @@ extern "C" {
 static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
     const PlannerCall call{query_string, options, params};
     const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
+    if (!enabled && current == nullptr)
+        return plan_as_usual(parse, &call);
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
     PlanAttempt as_written{};
     if (wanted == 0) {
@@ -416,16 +437,17 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
                                   JoinType type, JoinPathExtraData *extra) {
     if (previous_join_hook != nullptr)
         previous_join_hook(root, joinrel, outer, inner, type, extra);
-    if (joinrel->reloptkind != RELOPT_JOINREL ||
-        (!is_wanted(root, joinrel) && !(enabled() && has_worthy_relation(root))))
+    if (!enabled() || joinrel->reloptkind != RELOPT_JOINREL)
         return;
-    CandidateTable *candidates = candidates_of(root);
+    CandidateTable *candidates = notes_of(root, joinrel);
     if (candidates != nullptr)
         note_join(candidates, joinrel, outer, inner, type, extra);
 }
 
 static RelOptInfo *gpuscan_join_search(PlannerInfo *root, int levels_needed, List *initial_rels) {
     RelOptInfo *rel = nullptr;
+    if (enabled())
+        refusals_level(root);
     if (previous_search_hook != nullptr)
         rel = previous_search_hook(root, levels_needed, initial_rels);
     else if (enable_geqo && levels_needed >= geqo_threshold)

@@ -326,11 +326,42 @@ static double groups_again(PlannerInfo *root, const Blueprint *b, double rows) {
     return groups * std::max(list_length(b->sets), 1);
 }
 
+// The candidate's relations with what the query makes of them, as far as it can be told; NULL: no device can. `results` is what
+// is computed from the groups.
+static Blueprint *aggregate_blueprint(PlannerInfo *root, const Candidate *candidate, List *results, List *having,
+                                      List **children) {
+    Blueprint *blueprint = candidate_blueprint(root, candidate, children);
+    if (!add_outputs(root, results, reinterpret_cast<Node *>(having), blueprint))
+        return nullptr;
+    ask_for_groups(root, having, blueprint);
+    return blueprint;
+}
+
+static bool ask_for_the_same(const Blueprint *a, const Blueprint *b) {
+    return equal(a->keys, b->keys) && equal(a->aggrefs, b->aggrefs) && equal(a->sets, b->sets) &&
+           equal(a->groupings, b->groupings) && equal(a->asked, b->asked) && equal(a->having, b->having) &&
+           equal(a->order, b->order) && equal(a->order_flags, b->order_flags) && equal(a->top, b->top) &&
+           equal(a->top_offset, b->top_offset);
+}
+
+// What the device would run; NULL: it cannot, and why has been told. A level asks twice, most often for the same: whether it
+// needs rows, and for the path.
+static const Fragment *rehearse(const Candidate *candidate, const Blueprint *blueprint) {
+    if (candidate->rehearsal != nullptr && ask_for_the_same(candidate->rehearsed, blueprint))
+        return candidate->rehearsal;
+    Candidate *notes = const_cast<Candidate *>(candidate);
+    Blueprint *copy = static_cast<Blueprint *>(palloc(sizeof(Blueprint))); // the other one will be settled
+    *copy = *blueprint;
+    notes->rehearsed = copy;
+    notes->rehearsal = assemble(blueprint, false);
+    return notes->rehearsal;
+}
+
 bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
     List *children = NIL;
-    Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
-    return reads_relation(blueprint) && add_outputs(root, root->processed_tlist, root->parse->havingQual, blueprint) &&
-           assemble(blueprint, false) != nullptr;
+    List *having = in_postgres_order(root, reinterpret_cast<List *>(root->parse->havingQual));
+    const Blueprint *blueprint = aggregate_blueprint(root, candidate, root->processed_tlist, having, &children);
+    return blueprint != nullptr && reads_relation(blueprint) && rehearse(candidate, blueprint) != nullptr;
 }
 
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
@@ -340,14 +371,13 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
         return refuse("a set-returning function");
     List *children = NIL;
-    Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
-    if (!add_outputs(root, results->exprs, having, blueprint))
+    List *ordered_having = in_postgres_order(root, reinterpret_cast<List *>(having));
+    Blueprint *blueprint = aggregate_blueprint(root, candidate, results->exprs, ordered_having, &children);
+    if (blueprint == nullptr)
         return false;
     if (!reads_relation(blueprint))
         return refuse("no table that a device could read");
-    List *ordered_having = in_postgres_order(root, reinterpret_cast<List *>(having));
-    ask_for_groups(root, ordered_having, blueprint);
-    const Fragment *rehearsal = assemble(blueprint, false);
+    const Fragment *rehearsal = rehearse(candidate, blueprint);
     if (rehearsal == nullptr)
         return false;
     settle_wanted_groups(root, results->exprs, rehearsal, blueprint);
