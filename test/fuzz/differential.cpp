@@ -1543,7 +1543,7 @@ void show(const Answer &answer, const Answer &other) {
 int main(int argc, char **argv) {
     setvbuf(stdout, nullptr, _IOLBF, 0); // what was found is kept if the run is cut short
     uint64_t seed = 1;
-    long queries = 1000, stop_after = 20, seconds = LONG_MAX;
+    long queries = 1000, stop_after = 20, seconds = LONG_MAX, timeout = 20;
     string conninfo;
     for (int i = 1; i < argc; ++i) {
         if (!strcmp(argv[i], "--seed") && i + 1 < argc)
@@ -1558,6 +1558,8 @@ int main(int argc, char **argv) {
             rows_share = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--sets") && i + 1 < argc)
             sets_share = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
+            timeout = atol(argv[++i]);
         else if (!strcmp(argv[i], "--verbose"))
             verbose = true;
         else if (argv[i][0] == '-') {
@@ -1573,7 +1575,8 @@ int main(int argc, char **argv) {
         pg::Connection c(conninfo, "differential");
         PQsetNoticeProcessor(c.raw(), notice, nullptr);
         c.exec("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS gpuscan");
-        c.exec("SET statement_timeout = '20s'; SET extra_float_digits = 1; SET gpuscan.explain_refusals = on");
+        c.exec("SET statement_timeout = '" + number(timeout) +
+               "s'; SET extra_float_digits = 1; SET gpuscan.explain_refusals = on");
         make_tables(c, nullptr);
         long differences = 0, device = 0, fallback = 0, cpu = 0, errors = 0, timeouts = 0, plan_dependent = 0;
         string history;
