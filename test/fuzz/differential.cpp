@@ -6,8 +6,8 @@
 // SQLSTATE.
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
 //
-// Usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--timeout SECONDS]
-//                     [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
+// Usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--sets PER_CENT]
+//                     [--timeout SECONDS] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
 // A query that takes longer than the timeout (default 20 s) on either side is counted, but not compared.
 // The database's schema "fuzz" is dropped and made anew. Exit status: 0 no difference, 1 differences, 2 trouble.
 #include <algorithm>
@@ -1564,9 +1564,9 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--verbose"))
             verbose = true;
         else if (argv[i][0] == '-') {
-            fprintf(stderr,
-                    "usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--timeout SECONDS] "
-                    "[--stop-after DIFFERENCES] [--verbose] [CONNINFO]\n");
+            fprintf(stderr, "usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--sets "
+                            "PER_CENT] [--timeout SECONDS] "
+                            "[--stop-after DIFFERENCES] [--verbose] [CONNINFO]\n");
             return 2;
         } else
             conninfo = argv[i];
