@@ -21,6 +21,7 @@
 #include "join_cases.hpp"
 #include "pack_check.hpp"
 #include "page_builder.hpp"
+#include "random_cases.hpp"
 #include "row_cases.hpp"
 
 namespace gpuscan {

@@ -2,6 +2,7 @@
 // few groups and of many, one and several of them.
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "engine/host/group_sieve.hpp"
 #include "reference.hpp"

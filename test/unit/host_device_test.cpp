@@ -4,6 +4,7 @@
 #include "engine/host/host_device.hpp"
 #include "grouping_cases.hpp"
 #include "join_cases.hpp"
+#include "random_cases.hpp"
 #include "row_cases.hpp"
 
 namespace gpuscan {

@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "engine/program.hpp"
-#include "reference.hpp"
+#include "random_cases.hpp"
 
 namespace gpuscan {
 namespace {

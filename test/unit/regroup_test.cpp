@@ -1,5 +1,6 @@
 // The second grouping, against maps: DISTINCT values of one key and of several, grouping sets, no rows, errors.
 #include <map>
+#include <random>
 #include <set>
 
 #include "engine/in_parallel.hpp"

@@ -2,6 +2,7 @@
 // rows many times, wide rows, limits, little memory, cancels.
 #pragma once
 
+#include <random>
 #include <thread>
 
 #include "reference.hpp"

@@ -2,7 +2,7 @@
 #include "engine/host/host_device.hpp"
 #include "engine/skip.hpp"
 #include "program_builder.hpp"
-#include "reference.hpp"
+#include "random_cases.hpp"
 
 namespace gpuscan {
 namespace {
