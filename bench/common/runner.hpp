@@ -63,6 +63,9 @@ struct Benchmark {
     std::function<int(pg::Connection &, const std::vector<Query> &)> own_task;
 };
 
+// What the command line says (options.cpp). Exits where it asks for help, or is wrong.
+Options parse_options(const Benchmark &benchmark, int argc, char **argv);
+
 // main() of a runner.
 int measure(const Benchmark &benchmark, int argc, char **argv);
 
