@@ -80,7 +80,7 @@ LIBRARY := $(PG_BUILD)/gpuscan.so
 all: $(LIBRARY)
 
 $(LIBRARY): $(PG_OBJECTS) $(ENGINE_OBJECTS) $(LIBRARY_RECORD)
-	$(CXX) -shared -o $@ $(filter %.o,$^) $(LDFLAGS) $(LDFLAGS_SL) -pthread -lstdc++ -lpthread -ldl -lm
+	$(CXX) -shared -Wl,-Bsymbolic-functions -o $@ $(filter %.o,$^) $(LDFLAGS) $(LDFLAGS_SL) -pthread -lstdc++ -lpthread -ldl -lm
 
 $(PG_BUILD)/%.o: src/%.cpp $(PG_RECORD)
 	@mkdir -p $(@D)
