@@ -112,9 +112,16 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
     }
 }
 
+// A demanded lookup's function can fail, and its table has not been filled yet.
+bool Skipper::raises(const Expr &e) const {
+    return raises_itself(program_.exprs.data(), e) || is_demanded(e);
+}
+
+bool Skipper::is_demanded(const Expr &e) const { return e.op == Op::Lookup && program_.lookups[e.b].demanded != 0; }
+
 bool Skipper::may_raise(Index expr) const {
     const Expr &e = program_.exprs[expr];
-    bool raises = raises_itself(program_.exprs.data(), e);
+    bool raises = this->raises(e);
     for_each_operand(e, [&](Index operand) { raises = raises || may_raise(operand); });
     return raises;
 }
@@ -132,7 +139,7 @@ void Skipper::add_step(Step step, const std::vector<Index> &roots) {
         const Expr &e = program_.exprs[*open.rbegin()];
         open.erase(std::prev(open.end()));
         ++nodes;
-        raises = raises || raises_itself(program_.exprs.data(), e);
+        raises = raises || this->raises(e);
         if (e.op == Op::Column && e.a == 0)
             columns.push_back(e.b);
         for_each_operand(e, [&](Index operand) { open.insert(operand); });
@@ -238,7 +245,9 @@ Skipper::Values Skipper::values(Index expr) {
     Values v = evaluate(e);
     for_each_operand(e, [&](Index operand) { v.raises |= found_[operand].raises; });
     int128 least, most;
-    if (raises_itself(program_.exprs.data(), e)) { // not if the exact result fits the type
+    if (is_demanded(e)) {
+        v.raises = true;
+    } else if (raises_itself(program_.exprs.data(), e)) { // not if the exact result fits the type
         if (!v.known || !range_of_type(e.type, &least, &most)) {
             v.raises = true;
         } else if (v.min < least || v.max > most) {
@@ -344,7 +353,7 @@ Skipper::Values Skipper::evaluate(const Expr &e) {
     case Op::Cast:
         return has_bounds(program_.exprs[e.a].type) && has_bounds(e.type) ? a : unknown;
     case Op::Lookup:
-        return looked_up(e, a);
+        return is_demanded(e) ? unknown : looked_up(e, a);
     case Op::Call: {
         const ValueRange range =
             call_range(static_cast<Function>(e.c), a.known ? ValueRange::of(a.min, a.max) : ValueRange());

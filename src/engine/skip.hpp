@@ -58,6 +58,8 @@ class Skipper {
     };
 
     void add_step(Step step, const std::vector<ir::Index> &roots);
+    bool raises(const ir::Expr &e) const;
+    bool is_demanded(const ir::Expr &e) const;
     bool may_raise(ir::Index expr) const;
     bool dead(const ChunkView &chunk, const ColumnStats *const *zones);
     bool dead_end(const Step &step, bool *raises);

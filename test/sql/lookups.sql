@@ -33,7 +33,7 @@ INSERT INTO u SELECT i, 'Name ' || i % 10, 'x' || i % 4, 'c' || i % 2 FROM gener
 VACUUM (FREEZE, ANALYZE) u;
 SELECT lookups_check('{u}');
 -- patterns that are only known when the query runs
-SELECT check_prepared('custom', 'SELECT count(*), sum(id) FROM t WHERE name LIKE $1', '(text)', '(''%1%'')', '(''%2%'')', '(''%new%'')', '(''%1%'')', '(NULL)');
+SELECT check_prepared('device', 'SELECT count(*), sum(id) FROM t WHERE name LIKE $1', '(text)', '(''%1%'')', '(''%2%'')', '(''%new%'')', '(''%1%'')', '(NULL)');
 -- the cache has forgotten the column, and the session has not
 SELECT gpuscan_evict('t') IS NOT NULL AS evicted;
 SELECT lookups_check('{t}');

@@ -13,7 +13,7 @@ SELECT check_prepared('device', 'SELECT g, count(*), sum(v) FROM t WHERE id BETW
 SELECT check_prepared('device', 'SELECT sum(n * $1), min(n) FROM t WHERE n > $2', '(numeric(4,2), numeric(10,4))', '(1.5, 3.1234)', '(NULL, 0)', '(-0.25, 99999)');
 SELECT check_prepared('device', 'SELECT count(*), approx(sum(f * $1)) FROM t WHERE f < $2', '(float8, float8)', '(1, 10)', '(0.5, ''NaN'')', '(2, ''Infinity'')', '(NULL, NULL)');
 SELECT check_prepared('device', 'SELECT count(*), sum(id), max(s) FROM t WHERE s = $1', '(text)', '(''s3'')', '('''')', '(NULL)', '(''nowhere'')');
-SELECT check_prepared('custom', 'SELECT s, count(*) FROM t WHERE s LIKE $1 AND d >= $2 GROUP BY s', '(text, date)', '(''s1%'', ''2023-01-15'')', '(''%'', ''-infinity'')', '(NULL, ''2023-01-01'')');
+SELECT check_prepared('device', 'SELECT s, count(*) FROM t WHERE s LIKE $1 AND d >= $2 GROUP BY s', '(text, date)', '(''s1%'', ''2023-01-15'')', '(''%'', ''-infinity'')', '(NULL, ''2023-01-01'')');
 SELECT check_prepared('device', 'SELECT name, sum(v + $1) FROM t JOIN dim ON g = k WHERE name <> $2 GROUP BY name', '(int, text)', '(1, ''name 1'')', '(0, ''x'')', '(NULL, ''name 2'')');
 SELECT check_prepared('device', 'SELECT g + $1, count(*) FROM t GROUP BY g + $1', '(int)', '(1)', '(0)', '(NULL)');
 SELECT check_prepared('device', 'SELECT sum(CASE WHEN $1 THEN v ELSE id END) FROM t', '(bool)', '(true)', '(false)', '(NULL)');

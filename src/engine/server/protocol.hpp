@@ -30,6 +30,7 @@
 //       DecodeRows* / Batch*                                        -> transient rows
 //     UseLookup       for every lookup of the source: the device has its table, or makes it itself, or
 //     ReadDictionary* / PutLookup*   the backend evaluates the entries that the device has no results of
+//     Demand* / PutEntries*   of lookups whose function may see only what will be looked up: the codes, and what it makes of them
 //     parallel workers may stage the chunks of a source with the leader, each in a slot of its own:
 //       Share (leader) -> ticket; Join (worker); Stage, Decode*, Publish (worker); Collect (leader), before it runs
 //     Run             the pipeline over what was staged (several times when a reply said pass_full)
@@ -74,6 +75,8 @@ enum class Command : uint32_t {
     UseLookup,
     ReadDictionary,
     PutLookup,
+    Demand,
+    PutEntries,
     Run,
     Fetch,
     Close,
@@ -343,6 +346,26 @@ struct PutLookupRequest { // count * width values, count nulls; as texts: count 
     uint32_t count;
     uint32_t as_texts; // of the space that UseLookup has named
     uint32_t unused;
+};
+
+// Which codes will be looked up in demanded lookups (engine/demand.hpp) when what is staged is run? Asked again until no lookup
+// is answered; before the next question the answer's codes have been put.
+struct DemandRequest {
+    uint32_t pipeline;
+    uint32_t unused;
+};
+struct DemandReply { // uint32 codes[count]; that of NULL is `entries`
+    uint32_t lookup; // ir::none: all that will be looked up is there
+    uint32_t entries;
+    uint32_t count;
+    uint32_t unused;
+};
+constexpr uint32_t most_demanded = 32 * 1024; // codes of one reply
+
+// What stands in a demanded lookup for so many codes.
+struct PutEntriesRequest { // uint32 codes[count], count * width values, count nulls
+    uint32_t lookup;
+    uint32_t count;
 };
 
 struct RunRequest {

@@ -81,6 +81,7 @@ void Session::reset() {
     other_feeds_.clear();
     execution_.reset();
     lookups_.clear();
+    demand_ = DemandState();
     spaces_.clear();
     table_ids_.clear();
     first_pass_ = true;
@@ -145,6 +146,10 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         return read_dictionary(in, out);
     case Command::PutLookup:
         return put_lookup(in);
+    case Command::Demand:
+        return demand(in, out);
+    case Command::PutEntries:
+        return put_entries(in);
     case Command::Run:
         return run(in, out);
     case Command::Fetch:
@@ -447,6 +452,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     const RunRequest request = in.head<RunRequest>();
     check(request.pipeline == pipeline_ && pipeline_ < program_.pipelines.size(), "pipelines run in their order");
     const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline_].source);
+    settle_demanded();
     check_lookups(pipeline_);
     PassInput input;
     for (SourceFeed *feed : feeds)

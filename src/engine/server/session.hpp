@@ -5,7 +5,7 @@
 // with its CPU plan. Ending it, for whatever reason, gives the builder's token back and publishes nothing unfinished.
 //
 // The order that is enforced: Open; DefineSource for each source; per pipeline, in the program's order, staging of its
-// source and Run (until one says last); Fetch when the main pipeline's last Run is done. A chunk is staged at most once
+// source, Demand until nothing is lacking, and Run (until one says last); Fetch when the main pipeline's last Run is done. A chunk is staged at most once
 // per scan, and a lookup must cover every code that was staged: wrong orders cannot become wrong results.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/build_identity.hpp"
+#include "engine/demand.hpp"
 #include "engine/group_merge.hpp"
 #include "engine/program.hpp"
 #include "engine/server/source_feed.hpp"
@@ -54,6 +55,20 @@ class Session {
         LookupRef base; // a kept table of fewer entries, with which it begins
         std::shared_ptr<LookupTable> filling;
         size_t filled = 0; // of entries + 1
+        // A demanded lookup: the table as it grows, which of its entries (and of NULL, the last) are there, and whether the
+        // execution has not seen it so.
+        std::shared_ptr<LookupTable> growing;
+        std::vector<uint8_t> known;
+        bool changed = false;
+    };
+
+    // What is asked of the backend before a pass runs (session_demand.cpp).
+    struct DemandState {
+        bool open = false;
+        std::vector<Demand> all;   // of the pipeline
+        size_t next = 0;           // of them: the one that is looked at when `codes` have been asked for
+        std::vector<uint32_t> codes; // of the one before
+        size_t asked = 0;          // of the codes
     };
 
     void dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out);
@@ -73,6 +88,8 @@ class Session {
     void use_lookup(MessageReader &in, MessageWriter &out);
     void read_dictionary(MessageReader &in, MessageWriter &out);
     void put_lookup(MessageReader &in);
+    void demand(MessageReader &in, MessageWriter &out);
+    void put_entries(MessageReader &in);
     void run(MessageReader &in, MessageWriter &out);
     void fetch(MessageWriter &out);
     void fetch_groups(MessageWriter &out);
@@ -91,6 +108,10 @@ class Session {
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline);
+    void collect_demand(const Demand &demand);
+    std::vector<uint32_t> codes_that_reach(const Demand &demand);
+    void grow_demanded();
+    void settle_demanded();
     Dictionary &dictionary_of(uint32_t lookup);
     std::shared_ptr<Dictionary> space_of(uint32_t space) const;
     void set_lookup(uint32_t lookup, const std::shared_ptr<LookupTable> &table);
@@ -130,6 +151,7 @@ class Session {
     std::vector<std::unique_ptr<SourceFeed>> feeds_; // by number: the first of each source, then the others
     std::vector<std::vector<uint32_t>> other_feeds_; // by source: numbers of the feeds beside the first
     std::vector<LookupState> lookups_;
+    DemandState demand_;
     std::vector<std::shared_ptr<Dictionary>> spaces_; // by number, from 1
     bool foreseen_ = false;                           // the device knows what the builds will most likely read
     uint32_t pipeline_ = 0;                           // the one that runs next

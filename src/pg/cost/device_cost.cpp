@@ -11,7 +11,8 @@
 //            + (in order) rows * (log2 rows * compare_ns + columns * gather_ns), shared by the machine's cores
 //            + rows * (row_ns + columns * datum_ns), which is paid row by row, the rest before the first row
 //            + dictionary entries * (number_ns, shared by threads and like decoding paid once; where expressions are evaluated
-//              for them native_ns, likewise, or evaluate_ns by the backend)
+//              for them native_ns, likewise, or evaluate_ns by the backend and what PostgreSQL takes a user's function to cost;
+//              half of a set-up for finding out which entries such a function needs)
 //
 // Work on rows is shared by the host device's threads, or runs at the GPU's rate. Decoding of pages is shared as well;
 // what the backend does itself (visibility of pages that are not all-visible, CPU plans, emission) is not.
@@ -180,7 +181,8 @@ Cost emit_rows_cost(const RowsWork *work) { return units(work->rows * (emit_row_
 Cost device_text_cost(const TextWork *work) {
     const double once = work->read * number_entry_ns + work->native * native_entry_ns;
     return units(once * cached_decode_share / text_threads() + work->evaluated * evaluate_entry_ns +
-                 work->shown * entry_ns);
+                 work->shown * entry_ns + work->demands * rates().setup_ns / 2) +
+           work->calls;
 }
 
 bool dictionary_fits(double entries, double width) {

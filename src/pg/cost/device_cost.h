@@ -49,6 +49,8 @@ struct TextWork {
     double native;    // for which the device evaluates an expression itself; it keeps what comes out
     double evaluated; // for which PostgreSQL evaluates one
     double shown;     // that the backend needs to show groups
+    Cost calls;       // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE
+    int demands;      // expressions of which the device first collects what they need (engine/demand.hpp)
 };
 
 Cost device_text_cost(const TextWork *work);

@@ -338,6 +338,8 @@ void show_report(const Explainer *explainer) {
     if (report->feed_workers > 0 || !is_text(es))
         ExplainPropertyUInteger("Feed Workers", nullptr, report->feed_workers, es);
     ExplainPropertyUInteger("Rows In", nullptr, report->rows_in, es);
+    if (report->entries_demanded > 0)
+        ExplainPropertyUInteger("Values Evaluated", nullptr, report->entries_demanded, es);
     show_skipped(explainer, report);
     if (explainer->state->fragment->delivers_rows)
         show_rows_out(explainer, report);

@@ -143,13 +143,6 @@ void set_entry(Table *table, uint32 i, const ir::Value *value) {
     store_value(table->values + i * type_width(table->type), table->type, value ? value : &zero);
 }
 
-TupleTableSlot *entry_slot(const FragmentColumn *column) {
-    TupleDesc desc = CreateTemplateTupleDesc(1);
-    TupleDescInitEntry(desc, 1, "entry", column->typid, column->typmod, 0);
-    TupleDescInitEntryCollation(desc, 1, column->collation);
-    return MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-}
-
 // (which asks whether the user may call the functions)
 void prepare_expression(FragmentRun *run, int index) {
     LookupRun *state = &run->lookups[index];
@@ -483,6 +476,13 @@ bool send_lookup(FragmentRun *run, int index) {
 
 } // namespace
 
+TupleTableSlot *entry_slot(const FragmentColumn *column) {
+    TupleDesc desc = CreateTemplateTupleDesc(1);
+    TupleDescInitEntry(desc, 1, "entry", column->typid, column->typmod, 0);
+    TupleDescInitEntryCollation(desc, 1, column->collation);
+    return MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+}
+
 bool read_dictionary(FragmentRun *run, int source, int column) {
     return read_after(run, source, column, 0, copy_of(run, source, column));
 }
@@ -491,39 +491,47 @@ bool read_space(FragmentRun *run, int space) {
     return read_after(run, protocol::of_space, space, 0, &run->spaces[space - 1].copy);
 }
 
-bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count) {
-    DictionaryCopy *copy = copy_of(run, source, column);
-    DictionaryCopy piece = {}; // the entries in the order of `codes`
-    uint32 size = 0;
+bool read_codes(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count, DictionaryCopy *piece,
+                uint32 *size) {
     uint64 id = 0;
-    while (piece.size < count) {
+    *size = 0;
+    while (piece->size < count) {
         CHECK_FOR_INTERRUPTS();
         char *input = device_input(run->connection);
         protocol::ReadDictionaryRequest head = {};
         head.source = source;
         head.column = column;
-        head.ncodes = count - piece.size;
+        head.ncodes = count - piece->size;
         memcpy(input, &head, sizeof head);
-        memcpy(input + aligned(sizeof head), codes + piece.size, head.ncodes * sizeof(uint32));
+        memcpy(input + aligned(sizeof head), codes + piece->size, head.ncodes * sizeof(uint32));
         if (!request(run, protocol::Command::ReadDictionary, aligned(sizeof head) + head.ncodes * sizeof(uint32),
                      sizeof(protocol::ReadDictionaryReply)))
             return false;
         uint32 got;
         const char *output = device_output(run->connection, &got);
         const protocol::ReadDictionaryReply *reply = reinterpret_cast<const protocol::ReadDictionaryReply *>(output);
-        if (reply->count == 0 || reply->count > head.ncodes || (piece.size > 0 && reply->id != id))
+        if (reply->count == 0 || reply->count > head.ncodes || (piece->size > 0 && reply->id != id))
             return give_up(run, "the device's dictionary is cut short");
         id = reply->id;
-        size = reply->size;
-        if (!append_entries(run, source, column, &piece, output + aligned(sizeof *reply), output + got, reply->count))
+        *size = reply->size;
+        if (!append_entries(run, source, column, piece, output + aligned(sizeof *reply), output + got, reply->count))
             return false;
     }
+    return true;
+}
+
+bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count) {
+    DictionaryCopy piece = {}; // the entries in the order of `codes`
+    uint32 size = 0;
+    if (!read_codes(run, source, column, codes, count, &piece, &size))
+        return false;
     Size *offsets = static_cast<Size *>(MemoryContextAllocHuge(run->context, (Size(size) + 1) * sizeof(Size)));
     for (uint32 i = 0; i < count; ++i) {
         if (codes[i] >= size)
             return give_up(run, "the device's dictionary is cut short");
         offsets[codes[i]] = piece.offsets[i];
     }
+    DictionaryCopy *copy = copy_of(run, source, column);
     *copy = piece;
     copy->offsets = offsets;
     copy->size = copy->allocated = size;
@@ -533,6 +541,8 @@ bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes,
 bool send_lookups(FragmentRun *run, int source) {
     for (int i = 0; i < run->fragment->nlookups; ++i) {
         const FragmentLookup *lookup = &run->fragment->lookups[i];
+        if (lookup->demanded)
+            continue;
         if (lookup->kind == LookupKind::Table ? !send_table(run, i) : lookup->source == source && !send_lookup(run, i))
             return false;
     }

@@ -132,7 +132,7 @@ bool run_to_the_end(FragmentRun *run) {
 } // namespace
 
 bool run_pipeline(FragmentRun *run, bool last) {
-    if (!send_lookups(run, run->program.pipelines[run->pipeline].source))
+    if (!send_lookups(run, run->program.pipelines[run->pipeline].source) || !meet_demands(run))
         return false;
     protocol::RunRequest head = {};
     head.pipeline = run->pipeline;

@@ -52,6 +52,7 @@ struct RunReport {
     uint64 rows_in, kernel_us, compile_us, link_bytes, groups;
     uint64 chunks_skipped, rows_skipped; // by the bounds of their columns
     uint64 groups_dropped;               // in the device process
+    uint64 entries_demanded;             // values for which functions were called that may see no others
     uint32 feed_workers;
     char grouping[33];
     uint64 rows_out;                     // rows delivered
@@ -200,6 +201,9 @@ bool batch_flush(FragmentRun *run);
 
 // Brings the copy of a dictionary up to date.
 bool read_dictionary(FragmentRun *run, int source, int column);
+// The entries of these codes, in their order; of the column's dictionary, whose size and id are told.
+bool read_codes(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count, DictionaryCopy *piece,
+                uint32 *size);
 // Makes a copy that holds these codes only, for showing them.
 bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count);
 // Sends the lookups over the dictionaries of `source` that have grown.
@@ -209,6 +213,14 @@ struct varlena *dictionary_entry(const FragmentRun *run, int source, int column,
 
 // Reads what a copy of a space's texts lacks.
 bool read_space(FragmentRun *run, int space);
+
+// A slot for one entry of the column, as lookups read it.
+TupleTableSlot *entry_slot(const FragmentColumn *column);
+
+// ---- demand.cpp ----
+
+// Fills demanded lookups with what the staged rows will look up.
+bool meet_demands(FragmentRun *run);
 
 // ---- text_space.cpp ----
 

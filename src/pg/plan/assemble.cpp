@@ -209,6 +209,8 @@ static bool add_partner_filters(Assembly *a, int source, List *filters) {
         // How many pairs are looked at until one is found depends on the order of the rows.
         if (!ir::delivers_payload(a->t.sources[source].kind) && may_raise(&a->t, node))
             return refuse("a condition of a semi or anti join that can raise an error");
+        if (is_demanded(&a->t, node))
+            return refuse("a function of a text in the condition of an outer join");
         append(&a->filters[source], node);
     }
     return true;
@@ -440,11 +442,22 @@ static void add_wanted_groups(Assembly *a) {
         a->top = ir::none;
 }
 
+// The rows of a right or full join's second pass come when nobody can be asked any more.
+static bool are_demands_possible(const Assembly *a) {
+    bool keeps_table = false;
+    for (int i = 1; i < a->t.nsources; ++i)
+        keeps_table |= a->t.sources[i].into == 0 && ir::keeps_table(a->t.sources[i].kind);
+    for (int i = 0; keeps_table && i < a->t.lookups.count; ++i)
+        if (a->t.lookups[i].demanded)
+            return refuse("a function of a text beside a right or full join");
+    return true;
+}
+
 static bool translate_all(Assembly *a) {
     const Blueprint *b = a->blueprint;
     if (b->nsources > ir::max_joins + 1)
         return refuse("more than %d joins", ir::max_joins);
-    if (!add_rows(a, 0) || !add_outputs(a))
+    if (!add_rows(a, 0) || !add_outputs(a) || !are_demands_possible(a))
         return false;
     if (!b->delivers_rows)
         add_wanted_groups(a);
@@ -577,6 +590,7 @@ static void write_sources(Assembly *a, Writer *w) {
         const FragmentLookup &from = a->t.lookups[i];
         ir::Lookup lookup{};
         lookup.type = from.type;
+        lookup.demanded = from.demanded ? 1 : 0;
         lookup.source = static_cast<ir::Index>(from.source);
         lookup.column = static_cast<ir::Index>(from.column);
         append(&w->lookups, lookup);

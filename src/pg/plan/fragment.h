@@ -88,6 +88,7 @@ struct FragmentLookup {
     int source, column; // whose dictionary
     Expr *expr;         // Function; may hold Params and stable expressions (has_params): then per execution only
     bool has_params;
+    bool demanded;  // Function, Text: may see only what will be looked up (exec/demand.cpp); for one execution
     Oid typid;      // type of expr's result
     Type type;      // of the entries (Bool, I32, I64, F64, Code)
     Oid collation;  // Rank

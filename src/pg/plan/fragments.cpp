@@ -244,6 +244,8 @@ static bool in_recursion(const PlannerInfo *root, const RangeTblEntry *rte) {
     return false;
 }
 
+constexpr double cheap_operators = 10;
+
 struct RankedQual {
     Expr *expr;
     Index security_level;
@@ -283,7 +285,9 @@ static bool order_quals(PlannerInfo *root, const List *infos, bool all, List **o
         QualCost cost;
         cost_qual_eval_node(&cost, reinterpret_cast<Node *>(info), root);
         quals[i].expr = info->clause;
-        quals[i].security_level = info->security_level;
+        // (as createplan.c does: a cheap qual that shows nothing may go before those of a security barrier)
+        quals[i].security_level =
+            info->leakproof && cost.per_tuple < cheap_operators * cpu_operator_cost ? 0 : info->security_level;
         quals[i].cost = cost.per_tuple;
         quals[i].rank = (selectivity - 1) / (cost.per_tuple + cpu_operator_cost);
         quals[i].raises = true; // unless told otherwise

@@ -167,6 +167,14 @@ static bool unsound_walker(Node *node, DictionaryWalk *walk);
 
 static bool unsound_in(void *node, DictionaryWalk *walk) { return unsound_walker(static_cast<Node *>(node), walk); }
 
+bool is_dictionary_function(Oid funcid, Oid collation, List *args) {
+    for (const DictionaryFunction &function : dictionary_functions)
+        if (function.funcid == funcid)
+            return OidIsValid(collation) && get_collation_isdeterministic(collation) &&
+                   arguments_are_sound(function.rule, args);
+    return false;
+}
+
 static bool unsound_function(Oid funcid, Oid collation, List *args, DictionaryWalk *walk) {
     ir::Op op;
     if (comparison_operator(funcid, &op)) // of numbers and the like: cannot fail
@@ -318,7 +326,7 @@ static int find_lookup(const Translation *t, const FragmentLookup &wanted) {
         const FragmentLookup &lookup = t->lookups[i];
         if (lookup.kind == wanted.kind && lookup.source == wanted.source && lookup.column == wanted.column &&
             lookup.collation == wanted.collation && equal(lookup.expr, wanted.expr) &&
-            lookup.is_bpchar == wanted.is_bpchar &&
+            lookup.is_bpchar == wanted.is_bpchar && lookup.demanded == wanted.demanded &&
             (wanted.space == 0 || space_root(t, lookup.space) == space_root(t, wanted.space)))
             return i;
     }
@@ -339,46 +347,52 @@ static int add_lookup(Translation *t, const FragmentLookup &lookup, const Value 
     return index;
 }
 
+// The texts of a lookup are codes of its space, or of a new one.
+static void add_space_lookup(Translation *t, const Value &column, FragmentLookup lookup, Value *out) {
+    lookup.kind = LookupKind::Text;
+    if (lookup.space == 0 && find_lookup(t, lookup) < 0)
+        lookup.space = new_space(t);
+    const int index = add_lookup(t, lookup, column, lookup.is_bpchar ? SqlKind::Bpchar : SqlKind::Text, out);
+    out->space = t->lookups[index].space;
+}
+
 bool translate_lookup(Translation *t, Expr *expr, Value *out) {
     DictionaryWalk walk{};
     unsound_walker(reinterpret_cast<Node *>(expr), &walk);
     Value column;
-    if (!translate_column(t, const_cast<Var *>(walk.column), &column))
-        return false;
-    Expr *over_entry = reinterpret_cast<Expr *>(read_entry(reinterpret_cast<Node *>(expr), nullptr));
-    if (is_text_kind(sql_kind(exprType(reinterpret_cast<Node *>(expr))))) {
-        add_text_lookup(t, column, over_entry, walk.has_params, false, 0, out);
-        return true;
-    }
+    return translate_column(t, const_cast<Var *>(walk.column), &column) &&
+           add_function_lookup(t, column, expr, walk.has_params, false, out);
+}
+
+bool add_function_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool demanded, Value *out) {
     FragmentLookup lookup{};
-    lookup.kind = LookupKind::Function;
     lookup.source = column.source;
     lookup.column = column.column;
-    lookup.expr = over_entry;
-    lookup.has_params = walk.has_params;
+    lookup.expr = reinterpret_cast<Expr *>(read_entry(reinterpret_cast<Node *>(expr), nullptr));
+    lookup.has_params = has_params;
+    lookup.demanded = demanded;
     lookup.typid = exprType(reinterpret_cast<Node *>(expr));
-    lookup_type(expr, &lookup.type);
+    if (!lookup_type(expr, &lookup.type))
+        return refuse("a function of a text that gives %s", format_type_be(lookup.typid));
+    if (lookup.type == Type::Code) {
+        add_space_lookup(t, column, lookup, out);
+        return true;
+    }
+    lookup.kind = LookupKind::Function;
     add_lookup(t, lookup, column, sql_kind(lookup.typid), out);
     return true;
 }
 
-void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool is_bpchar, int space,
-                     Value *out) {
+void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool is_bpchar, int space, Value *out) {
     FragmentLookup lookup{};
-    lookup.kind = LookupKind::Text;
     lookup.source = column.source;
     lookup.column = column.column;
     lookup.expr = expr;
-    lookup.has_params = has_params;
     lookup.typid = exprType(reinterpret_cast<Node *>(expr));
     lookup.type = Type::Code;
     lookup.is_bpchar = is_bpchar;
     lookup.space = space;
-    int index = find_lookup(t, lookup);
-    if (index < 0 && space == 0)
-        lookup.space = new_space(t);
-    index = add_lookup(t, lookup, column, is_bpchar ? SqlKind::Bpchar : SqlKind::Text, out);
-    out->space = t->lookups[index].space;
+    add_space_lookup(t, column, lookup, out);
 }
 
 bool translate_rank(Translation *t, const Value &value, Oid collation, int *index, Value *out) {
@@ -389,6 +403,8 @@ bool translate_rank(Translation *t, const Value &value, Oid collation, int *inde
         if (node.op != ir::Op::Lookup || t->lookups[static_cast<int>(node.b)].kind != LookupKind::Text)
             return refuse("the order of texts that come from more than one column");
         const FragmentLookup &texts = t->lookups[static_cast<int>(node.b)];
+        if (texts.demanded)
+            return refuse("the order of texts that a function makes which may fail");
         column.source = texts.source;
         column.column = texts.column;
         column.expr = node.a;

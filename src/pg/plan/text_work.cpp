@@ -2,7 +2,8 @@
 //
 // Every text of a column is numbered once, when the column is read into the cache; expressions over it are evaluated for
 // every entry, by the device, which keeps the results, or by the backend; and the texts that groups or rows show are read by the backend: all of a dictionary, or for
-// a few rows those that they have (exec/rows.cpp). A column of unique texts makes each of these as long as the table, and
+// a few rows those that they have (exec/rows.cpp). A function that may fail costs what PostgreSQL says it does, once per value,
+// and one more run to find out which values there are. A column of unique texts makes each of these as long as the table, and
 // beyond a limit the device gives up (engine/dictionary.hpp), so that only the statistics can tell in time.
 #include "pg/pg.h"
 
@@ -64,7 +65,17 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
         const FragmentLookup *lookup = &fragment->lookups[i];
         if (lookup->kind == LookupKind::Table)
             continue;
-        const double distinct = distinct_texts(root, fragment, lookup->source, lookup->column);
+        double distinct = distinct_texts(root, fragment, lookup->source, lookup->column);
+        if (lookup->demanded) {
+            if (distinct == 0)
+                distinct = fragment->sources[lookup->source].rows;
+            QualCost call;
+            cost_qual_eval_node(&call, reinterpret_cast<Node *>(lookup->expr), root);
+            work->evaluated += distinct;
+            work->calls += call.startup + distinct * call.per_tuple;
+            ++work->demands;
+            continue;
+        }
         *(is_native_lookup(lookup) ? &work->native : &work->evaluated) += distinct;
     }
     for (int i = 0; i < fragment->noutputs; ++i)

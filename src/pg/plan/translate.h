@@ -103,8 +103,10 @@ bool as_own_node(Translation *t, const Value &value, ir::Index *out);
 ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none, ir::Index c = ir::none);
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null);
 
-// Could evaluating the node be a row error?
+// Could evaluating the node be a row error, or call a function that may fail?
 bool may_raise(const Translation *t, ir::Index node);
+// Does it call one?
+bool is_demanded(const Translation *t, ir::Index node);
 
 // a <op> b for any two values of comparable kinds.
 bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);
@@ -131,6 +133,13 @@ bool is_hashable_equality(Oid funcid);
 // The dictionary side (lookup.cpp): expressions over one text column and constants.
 bool is_dictionary_expression(const Translation *t, Expr *expr);
 bool translate_lookup(Translation *t, Expr *expr, Value *out);
+// What a call of this function may see of a dictionary: every entry.
+bool is_dictionary_function(Oid funcid, Oid collation, List *args);
+// Of one column as well, but only for what will be looked up (lookup_on_demand.cpp).
+bool is_demand(const Translation *t, Expr *expr);
+bool translate_demand(Translation *t, Expr *expr, Value *out);
+// The table of `expr` over the entries of `column`. What it reads of the column becomes Var(1, 1).
+bool add_function_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool demanded, Value *out);
 bool translate_rank(Translation *t, const Value &column, Oid collation, int *lookup, Value *out);
 
 // A table of ascending values, and what stands beside them (translate_table.cpp). Both are kept as they are.
@@ -151,8 +160,7 @@ bool settle_text(Translation *t, Value *value);
 // a = b, a <> b.
 bool translate_text_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);
 // The entries of `column` as `expr` makes them (which reads it as Var(1, 1)), as codes of `space`.
-void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool is_bpchar, int space,
-                     Value *out);
+void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool is_bpchar, int space, Value *out);
 
 // Aggregates (translate_aggregate.cpp).
 enum class StateOf { // what of the argument goes into a state

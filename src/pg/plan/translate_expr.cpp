@@ -151,6 +151,8 @@ bool translate(Translation *t, Expr *expr, Value *out) {
         return translate_column(t, reinterpret_cast<Var *>(expr), out);
     if (t->groups == nullptr && is_dictionary_expression(t, expr))
         return translate_lookup(t, expr, out);
+    if (t->groups == nullptr && is_demand(t, expr))
+        return translate_demand(t, expr, out);
 
     switch (nodeTag(expr)) {
     case T_Const:

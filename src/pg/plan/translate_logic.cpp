@@ -9,9 +9,20 @@
 
 namespace gpuscan {
 
+static bool is_demanded(const Translation *t, const ir::Expr &e) {
+    return e.op == ir::Op::Lookup && t->lookups[static_cast<int>(e.b)].demanded;
+}
+
+bool is_demanded(const Translation *t, ir::Index node) {
+    const ir::Expr &e = t->exprs[static_cast<int>(node)];
+    bool demanded = is_demanded(t, e);
+    ir::for_each_operand(e, [&](ir::Index operand) { demanded = demanded || is_demanded(t, operand); });
+    return demanded;
+}
+
 bool may_raise(const Translation *t, ir::Index node) {
     const ir::Expr &e = t->exprs[static_cast<int>(node)];
-    bool raises = ir::raises_itself(&t->exprs[0], e);
+    bool raises = ir::raises_itself(&t->exprs[0], e) || is_demanded(t, e);
     ir::for_each_operand(e, [&](ir::Index operand) { raises = raises || may_raise(t, operand); });
     return raises;
 }

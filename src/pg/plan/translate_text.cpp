@@ -66,7 +66,7 @@ bool as_space_node(Translation *t, const Value &value, int space, bool is_bpchar
     if (t->exprs[static_cast<int>(value.expr)].type != Type::Code)
         return refuse("a text that is no code");
     Value text;
-    add_text_lookup(t, value, entry_itself(t, value), false, is_bpchar, space, &text);
+    add_text_lookup(t, value, entry_itself(t, value), is_bpchar, space, &text);
     *out = text.expr;
     return true;
 }

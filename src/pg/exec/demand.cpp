@@ -1,0 +1,195 @@
+// What user functions and casts make of the values that rows bring to them (plan/lookup_on_demand.cpp).
+//
+// Before a pass runs, the device is asked which entries of a dictionary it will look up; they are read, the expression is
+// evaluated for each of them, as PostgreSQL would for the first row that has the value, and the results are put into the
+// device's table. A lookup that stands behind another one is asked for when that one's table is there.
+//
+// Functions are called within a subtransaction, so that an error ends the attempt and nothing else: the CPU plan then meets
+// it on the row on which PostgreSQL would, or on none. Parallel mode has no subtransactions; there the CPU plan runs at
+// once. A cancelled query is cancelled.
+#include "pg/exec/encode.h"
+#include "pg/exec/run.h"
+
+namespace gpuscan {
+namespace {
+
+constexpr uint32 calls_between_checks = 64;
+
+// What is asked for at once.
+struct Wanted {
+    int lookup;
+    uint32 count, entries; // of the codes; of the dictionary, which is the code of NULL
+    const uint32 *codes;
+    DictionaryCopy texts; // of all codes but NULL's, which is the last one
+    char *values;
+    uint8 *nulls;
+};
+
+bool has_demands(const Fragment *fragment) {
+    for (int i = 0; i < fragment->nlookups; ++i)
+        if (fragment->lookups[i].demanded)
+            return true;
+    return false;
+}
+
+// False with a failure: a value that the device's type cannot hold. Errors are those of the functions.
+bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
+    const FragmentLookup *lookup = &run->fragment->lookups[wanted->lookup];
+    const FragmentColumn *column = &run->fragment->sources[lookup->source].columns[lookup->column];
+    const int length = get_typlen(lookup->typid);
+    const Size width = type_width(lookup->type);
+    ExprState *state = ExecInitExpr(lookup->expr, run->parent);
+    TupleTableSlot *slot = entry_slot(column);
+    econtext->ecxt_scantuple = slot;
+    bool encoded = true;
+    for (uint32 i = 0; encoded && i < wanted->count; ++i) {
+        if (i % calls_between_checks == 0)
+            CHECK_FOR_INTERRUPTS();
+        bool null;
+        ExecClearTuple(slot);
+        slot->tts_isnull[0] = wanted->codes[i] == wanted->entries;
+        slot->tts_values[0] =
+            slot->tts_isnull[0] ? Datum(0)
+                                : entry_datum(reinterpret_cast<struct varlena *>(wanted->texts.data +
+                                                                                 wanted->texts.offsets[i]),
+                                              column->codec == Codec::Fixed);
+        ExecStoreVirtualTuple(slot);
+        const Datum result = ExecEvalExprSwitchContext(state, econtext, &null);
+        ir::Value value = {};
+        const char *reason = nullptr;
+        if (!null && lookup->kind == LookupKind::Text) {
+            MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+            value.low = space_code_of_datum(run, lookup->space, result, length, lookup->is_bpchar);
+            MemoryContextSwitchTo(old);
+        } else if (!null && !encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason)) {
+            encoded = give_up(run, "%s", reason);
+        }
+        wanted->nulls[i] = null;
+        store_value(wanted->values + i * width, lookup->type, &value);
+        ResetExprContext(econtext);
+    }
+    ExecDropSingleTupleTableSlot(slot);
+    return encoded;
+}
+
+// The same, and an error is a failure.
+bool evaluate_within_subtransaction(FragmentRun *run, Wanted *wanted) {
+    if (IsInParallelMode())
+        return give_up(run, "a function that may fail is not called in parallel mode");
+    MemoryContext old = CurrentMemoryContext;
+    ResourceOwner owner = CurrentResourceOwner;
+    volatile bool evaluated = false;
+    ExprContext *econtext = CreateExprContext(run->parent->state); // its callbacks end with the subtransaction
+    BeginInternalSubTransaction(nullptr);
+    MemoryContext scratch = AllocSetContextCreate(run->context, "gpuscan functions", ALLOCSET_DEFAULT_SIZES);
+    MemoryContextSwitchTo(scratch);
+    PG_TRY();
+    {
+        evaluated = evaluate(run, wanted, econtext);
+        FreeExprContext(econtext, true);
+        ReleaseCurrentSubTransaction();
+        MemoryContextSwitchTo(old);
+        CurrentResourceOwner = owner;
+    }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(old);
+        ErrorData *error = CopyErrorData();
+        FlushErrorState();
+        RollbackAndReleaseCurrentSubTransaction();
+        MemoryContextSwitchTo(old);
+        CurrentResourceOwner = owner;
+        FreeExprContext(econtext, false);
+        if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+            ReThrowError(error);
+        give_up(run, "a function met an error: %s", error->message ? error->message : "");
+        FreeErrorData(error);
+        evaluated = false;
+    }
+    PG_END_TRY();
+    MemoryContextDelete(scratch);
+    return evaluated;
+}
+
+// What the device lacks; `lookup` -1: nothing.
+bool ask(FragmentRun *run, Wanted *wanted) {
+    protocol::DemandRequest head = {};
+    head.pipeline = run->pipeline;
+    memcpy(device_input(run->connection), &head, sizeof head);
+    if (!request(run, protocol::Command::Demand, sizeof head, sizeof(protocol::DemandReply)))
+        return false;
+    uint32 size;
+    const char *output = device_output(run->connection, &size);
+    const protocol::DemandReply *reply = reinterpret_cast<const protocol::DemandReply *>(output);
+    *wanted = Wanted{};
+    wanted->lookup = -1;
+    if (reply->lookup == ir::none)
+        return true;
+    const Size at = aligned(sizeof *reply);
+    if (reply->lookup >= static_cast<uint32>(run->fragment->nlookups) ||
+        !run->fragment->lookups[reply->lookup].demanded || reply->count > protocol::most_demanded ||
+        at + reply->count * sizeof(uint32) > size)
+        return give_up(run, "the device's reply is too short");
+    wanted->lookup = static_cast<int>(reply->lookup);
+    wanted->count = reply->count;
+    wanted->entries = reply->entries;
+    uint32 *codes = static_cast<uint32 *>(palloc((reply->count + 1) * sizeof(uint32)));
+    memcpy(codes, output + at, reply->count * sizeof(uint32));
+    wanted->codes = codes;
+    return true;
+}
+
+bool put(FragmentRun *run, const Wanted *wanted, Type type) {
+    protocol::PutEntriesRequest head = {};
+    head.lookup = wanted->lookup;
+    head.count = wanted->count;
+    char *input = device_input(run->connection);
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, wanted->codes, wanted->count * sizeof(uint32));
+    size += aligned(wanted->count * sizeof(uint32));
+    memcpy(input + size, wanted->values, wanted->count * type_width(type));
+    size += aligned(wanted->count * type_width(type));
+    memcpy(input + size, wanted->nulls, wanted->count);
+    return request(run, protocol::Command::PutEntries, size + wanted->count, 0);
+}
+
+bool meet(FragmentRun *run, Wanted *wanted) {
+    const FragmentLookup *lookup = &run->fragment->lookups[wanted->lookup];
+    const bool null = wanted->count > 0 && wanted->codes[wanted->count - 1] == wanted->entries; // codes ascend
+    uint32 size;
+    if (!read_codes(run, lookup->source, lookup->column, wanted->codes, wanted->count - (null ? 1 : 0), &wanted->texts,
+                    &size))
+        return false;
+    wanted->values = static_cast<char *>(palloc0((wanted->count + 1) * type_width(lookup->type)));
+    wanted->nulls = static_cast<uint8 *>(palloc0(wanted->count + 1));
+    if (!evaluate_within_subtransaction(run, wanted) || !put(run, wanted, lookup->type))
+        return false;
+    run->report.entries_demanded += wanted->count;
+    if (wanted->texts.data)
+        pfree(wanted->texts.data);
+    if (wanted->texts.offsets)
+        pfree(wanted->texts.offsets);
+    return true;
+}
+
+} // namespace
+
+bool meet_demands(FragmentRun *run) {
+    if (!has_demands(run->fragment))
+        return true;
+    for (;;) {
+        Wanted wanted;
+        if (!ask(run, &wanted))
+            return false;
+        if (wanted.lookup < 0)
+            return true;
+        if (!meet(run, &wanted))
+            return false;
+        pfree(const_cast<uint32 *>(wanted.codes));
+        pfree(wanted.values);
+        pfree(wanted.nulls);
+    }
+}
+
+} // namespace gpuscan
