@@ -43,6 +43,8 @@ BEGIN
     END IF;
     RETURN CASE WHEN top ->> 'Dictionary Tables' IS NULL THEN 'device' ELSE 'dictionary' END;
 END $$;
+CREATE FUNCTION shout(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN upper($1); END';
+CREATE FUNCTION twice(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 2 * $1; END';
 CREATE FUNCTION verdicts(queries text[]) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(v, ', ' ORDER BY array_position('{device,dictionary,input,CPU}', v)) FROM (SELECT DISTINCT verdict(q) FROM unnest(queries) q) s(v)
 $$;
@@ -75,7 +77,8 @@ FROM (VALUES (1, '`+` `-` `*` of integers, floats, numeric(p,s)', '{c_int4 + c_i
     (5, '`power`, `exp`, `ln`, `log`, trigonometric functions', '{"power(c_float8, 2)",exp(c_float8),ln(c_float8 + 1),sin(c_float8),"log(2, c_numeric + 1)"}'),
     (6, 'bit operators', '{c_int4 & 3,c_int4 | 3,c_int4 << 1}'),
     (7, 'casts between integers and floats, of numeric to integers, numeric(p,s)', '{c_int4::int8,c_float8::int4,c_int8::float8,c_numeric::int4,"c_numeric::numeric(9,1)",c_numeric::float8,c_int4::numeric,c_bool::int}'),
-    (8, 'casts of floats to numeric, of numeric to real, to and from text', '{c_float8::numeric,c_numeric::real,c_int4::text,c_text::varchar::int}'),
+    (8, 'casts of floats to numeric, of numeric to real, of numbers to text', '{c_float8::numeric,c_numeric::real,c_int4::text}'),
+    (8.5, 'casts of text', '{c_text::varchar::int,c_text::date,c_text::float8}'),
     (9, '`=` `<>` `<` `<=` `>` `>=` of numbers, dates, timestamps; BETWEEN', '{c_int4 < c_int8,c_numeric = n2,c_date <= d2,c_date < c_timestamp,c_numeric BETWEEN 1 AND 5}'),
     (10, 'IS [NOT] NULL, IS [NOT] TRUE, IS [NOT] DISTINCT FROM, AND, OR, NOT', '{c_int4 IS NULL OR c_bool,c_bool IS NOT TRUE,c_int4 IS DISTINCT FROM g,NOT c_bool AND g > 1}'),
     (11, 'IN, `= ANY` of a constant array', '{"c_int4 IN (1, 5, 9)","c_numeric IN (1, 2.5)","c_int4 = ANY (ARRAY[1, 2])","c_date IN (''2024-01-01'', ''2024-02-01'', ''2024-03-01'', ''2024-04-01'', ''2024-05-01'', ''2024-06-01'', ''2024-07-01'', ''2024-08-01'', ''2024-09-01'', ''2024-10-01'')"}'),
@@ -89,7 +92,8 @@ FROM (VALUES (1, '`+` `-` `*` of integers, floats, numeric(p,s)', '{c_int4 + c_i
     (18, 'text `=` text of two columns; CASE, COALESCE, NULLIF over texts', '{c_text = t2,c_text <> c_varchar,upper(c_text) = t2,CASE WHEN g > 1 THEN c_text ELSE ''other'' END,"COALESCE(c_text, t2)","NULLIF(c_text, t2)"}'),
     (19, 'text `<` text and `||` of two columns; functions of a text of several columns', '{c_text < t2,c_text || t2,"upper(COALESCE(c_text, t2))"}'),
     (20, 'functions of jsonb, arrays, inet, bytea, ranges', '{c_jsonb ->> ''a'',"c_array[1]",host(c_inet),length(c_bytea),lower(c_range)}'),
-    (21, 'user functions, volatile functions', '{coverage.verdict(c_text),c_float8 + random()}'),
+    (20.5, 'user functions of one column of text, jsonb and the like', '{coverage.shout(c_text),coverage.shout(c_jsonb->>''a'') = ''A''}'),
+    (21, 'other user functions, volatile functions', '{coverage.verdict(c_text),"coverage.twice(c_int4)",c_float8 + random()}'),
     (22, 'parameters and stable functions', '{c_date < current_date,c_timestamptz < now(),c_int4 < (SELECT max(g) FROM u)}'))
     v(n, label, expressions) ORDER BY n;
 \echo

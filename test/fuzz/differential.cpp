@@ -230,6 +230,12 @@ void make_tables(pg::Connection &c, FILE *script) {
     };
     run("DROP SCHEMA IF EXISTS fuzz CASCADE");
     run("CREATE SCHEMA fuzz");
+    // User functions, one of which fails.
+    run("CREATE FUNCTION fuzz.loud(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN upper($1) || $1; END'");
+    run("CREATE FUNCTION fuzz.odd(text) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN length($1) % 2 = 1; END'");
+    run("CREATE FUNCTION fuzz.size(text) RETURNS int STABLE STRICT LANGUAGE plpgsql AS 'BEGIN RETURN octet_length($1); END'");
+    run("CREATE FUNCTION fuzz.picky(text) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS "
+        "'BEGIN IF $1 = ''ab'' THEN RAISE ''picky''; END IF; RETURN $1 < ''b''; END'");
     run("CREATE DOMAIN fuzz.small AS int4 CHECK (VALUE IS NULL OR VALUE < 1000000)");
     run("CREATE DOMAIN fuzz.price AS numeric(8,2)");
     run("CREATE DOMAIN fuzz.word AS varchar(12) COLLATE \"C\"");
@@ -326,7 +332,9 @@ struct Generator {
         if (depth <= 0 || chance(45))
             return column;
         string inner = text_of(column, depth - 1);
-        switch (roll(18)) {
+        switch (roll(19)) {
+        case 18:
+            return "fuzz.loud((" + inner + ")::text)";
         case 14:
             return "replace(" + inner + ", 'a', " + quoted(pick({"", "e", "aa"})) + ")";
         case 15:
@@ -406,7 +414,12 @@ struct Generator {
             scope.parameters->push_back({Text, literal(Text, 10)});
             value = "$" + std::to_string(scope.parameters->size());
         }
-        switch (roll(10)) {
+        switch (roll(13)) {
+        case 10:
+        case 11:
+            return "fuzz.odd((" + x + ")::text)";
+        case 12:
+            return chance(80) ? "fuzz.size((" + x + ")::text) > 2" : "fuzz.picky((" + x + ")::text)";
         case 0:
         case 1:
         case 2:
@@ -555,7 +568,7 @@ struct Generator {
             case 0:
                 return "(" + leaf(Int2) + " " + pick({"+", "-", "*", "/"}) + " " + same() + ")";
             case 1:
-                return "length(" + text_of(text_column(), 1) + ")";
+                return (chance(70) ? "length((" : "fuzz.size((") + text_of(text_column(), 1) + ")::text)";
             case 2:
                 return "(" + leaf(Date) + " - " + leaf(Date) + ")";
             case 3:
