@@ -36,9 +36,7 @@ class Walk {
     const std::vector<Met> &met() const { return met_; }
 
   private:
-    bool is_demanded(Index i) const {
-        return p_.exprs[i].op == Op::Lookup && p_.lookups[p_.exprs[i].b].demanded != 0;
-    }
+    bool is_demanded(Index i) const { return p_.exprs[i].op == Op::Lookup && p_.lookups[p_.exprs[i].b].demanded != 0; }
 
     Index add(Op op, Index a, Index b = none) {
         Expr e{};
@@ -104,9 +102,9 @@ class Walk {
     }
 
     Program &p_;
-    std::vector<uint8_t> leads_;                // per node of the expression: a demanded lookup is in it
+    std::vector<uint8_t> leads_;                 // per node of the expression: a demanded lookup is in it
     std::map<Index, std::vector<Index>> walked_; // per node: under which conditions
-    std::map<Index, Index> implied_;            // per condition: the one that it was made of
+    std::map<Index, Index> implied_;             // per condition: the one that it was made of
     std::vector<Met> met_;
     size_t steps_ = 0;
 };

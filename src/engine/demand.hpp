@@ -22,11 +22,11 @@ namespace gpuscan {
 
 // A lookup at one place of a pipeline.
 struct Demand {
-    ir::Index node = ir::none;   // of the lookup
-    ir::Index root = ir::none;   // the whole expression
-    size_t place = 0;            // in it: a number in the order of evaluation
-    ir::Index step = 0;          // joins that run before
-    ir::Index conjuncts = 0;     // of those that come after join `step`: so many run before
+    ir::Index node = ir::none; // of the lookup
+    ir::Index root = ir::none; // the whole expression
+    size_t place = 0;          // in it: a number in the order of evaluation
+    ir::Index step = 0;        // joins that run before
+    ir::Index conjuncts = 0;   // of those that come after join `step`: so many run before
     ir::Index lookup(const Program &program) const { return program.exprs[node].b; }
 };
 

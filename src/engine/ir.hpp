@@ -157,7 +157,7 @@ struct Constant {
 // A table over the codes of one dictionary column, evaluated by PostgreSQL: entries 0..n-1 for the codes, n for NULL. One
 // without a source is over the codes that a Search gives.
 struct Lookup {
-    Type type; // of the entries: Bool, I32, I64, F64 (Code: maps to another code space, e.g. ranks)
+    Type type;            // of the entries: Bool, I32, I64, F64 (Code: maps to another code space, e.g. ranks)
     uint8_t demanded = 0; // 1: it may be evaluated for those codes only that will be looked up (demand.hpp)
     uint8_t unused[2] = {};
     Index source = none; // the dictionary of this source's (none: of nothing) ...

@@ -113,9 +113,7 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
 }
 
 // A demanded lookup's function can fail, and its table has not been filled yet.
-bool Skipper::raises(const Expr &e) const {
-    return raises_itself(program_.exprs.data(), e) || is_demanded(e);
-}
+bool Skipper::raises(const Expr &e) const { return raises_itself(program_.exprs.data(), e) || is_demanded(e); }
 
 bool Skipper::is_demanded(const Expr &e) const { return e.op == Op::Lookup && program_.lookups[e.b].demanded != 0; }
 

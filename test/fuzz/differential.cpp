@@ -231,9 +231,12 @@ void make_tables(pg::Connection &c, FILE *script) {
     run("DROP SCHEMA IF EXISTS fuzz CASCADE");
     run("CREATE SCHEMA fuzz");
     // User functions, one of which fails.
-    run("CREATE FUNCTION fuzz.loud(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN upper($1) || $1; END'");
-    run("CREATE FUNCTION fuzz.odd(text) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN length($1) % 2 = 1; END'");
-    run("CREATE FUNCTION fuzz.size(text) RETURNS int STABLE STRICT LANGUAGE plpgsql AS 'BEGIN RETURN octet_length($1); END'");
+    run("CREATE FUNCTION fuzz.loud(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN upper($1) || $1; "
+        "END'");
+    run("CREATE FUNCTION fuzz.odd(text) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN length($1) % 2 = 1; "
+        "END'");
+    run("CREATE FUNCTION fuzz.size(text) RETURNS int STABLE STRICT LANGUAGE plpgsql AS 'BEGIN RETURN octet_length($1); "
+        "END'");
     run("CREATE FUNCTION fuzz.picky(text) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS "
         "'BEGIN IF $1 = ''ab'' THEN RAISE ''picky''; END IF; RETURN $1 < ''b''; END'");
     run("CREATE DOMAIN fuzz.small AS int4 CHECK (VALUE IS NULL OR VALUE < 1000000)");

@@ -60,6 +60,7 @@ SELECT check_matrix('SELECT %s, count(*) FROM t GROUP BY 1', ARRAY['host(ip)', '
 -- parameters, settings, volatile functions
 SELECT check_prepared('device', 'SELECT count(*), sum(id) FROM t WHERE j->>$1 = $2', '(text, text)', '(''k'', ''v1'')', '(''n'', ''3'')', '(NULL, NULL)', '(''z'', ''v1'')');
 SELECT check_prepared('device', 'SELECT count(*) FROM t WHERE last_digit(name) = $1', '(int)', '(1)', '(2)', '(NULL)');
+SELECT check_matrix('SELECT count(*) FROM t WHERE %s', ARRAY['j->>(SELECT min(v) FROM s) IS NULL', 'j->>(SELECT ''k''::text FROM s LIMIT 1) = ''v3''', 'last_digit(name) = (SELECT min(id) + 3 FROM s)', 'j @> (SELECT ''{"k": "v1"}''::jsonb FROM s LIMIT 1)']);
 SELECT check_matrix('SELECT count(*) FROM t WHERE %s', ARRAY['any_value(name) = ''name 3''', 'last_digit(any_value(name)) = 3'], '{""}', 'any');
 SELECT check_query('SELECT any_value(loud(name)), count(*) FROM t WHERE id < 100 GROUP BY 1', 'any');
 -- rows that are not cached, new values, a value that only deleted rows had

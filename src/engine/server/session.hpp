@@ -65,10 +65,10 @@ class Session {
     // What is asked of the backend before a pass runs (session_demand.cpp).
     struct DemandState {
         bool open = false;
-        std::vector<Demand> all;   // of the pipeline
-        size_t next = 0;           // of them: the one that is looked at when `codes` have been asked for
+        std::vector<Demand> all;     // of the pipeline
+        size_t next = 0;             // of them: the one that is looked at when `codes` have been asked for
         std::vector<uint32_t> codes; // of the one before
-        size_t asked = 0;          // of the codes
+        size_t asked = 0;            // of the codes
     };
 
     void dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out);

@@ -11,15 +11,6 @@ namespace gpuscan {
 
 using namespace protocol;
 
-namespace {
-
-void check(bool good, const char *what) {
-    if (!good)
-        throw InvalidMessage(what);
-}
-
-} // namespace
-
 // The tables cover their dictionaries as they are now.
 void Session::grow_demanded() {
     for (uint32_t i = 0; i < lookups_.size(); ++i) {

@@ -38,9 +38,7 @@ bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
     }
     if (IsInParallelMode()) // no subtransactions there
         return false;
-    Bitmapset *params = nullptr;
-    collect_exec_params(reinterpret_cast<Node *>(expr), &params);
-    ExecSetParamPlanMulti(params, run->econtext); // subplans keep what they acquire longer than a subtransaction lives
+    set_params(run, expr);
     const MemoryContext context = CurrentMemoryContext;
     const ResourceOwner owner = CurrentResourceOwner;
     volatile bool done = false;
@@ -72,6 +70,12 @@ bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
 }
 
 } // namespace
+
+void set_params(FragmentRun *run, Expr *expr) {
+    Bitmapset *params = nullptr;
+    collect_exec_params(reinterpret_cast<Node *>(expr), &params);
+    ExecSetParamPlanMulti(params, run->econtext);
+}
 
 char *program_with_constants(FragmentRun *run) {
     const Fragment *fragment = run->fragment;

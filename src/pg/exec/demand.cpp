@@ -6,7 +6,7 @@
 //
 // Functions are called within a subtransaction, so that an error ends the attempt and nothing else: the CPU plan then meets
 // it on the row on which PostgreSQL would, or on none. Parallel mode has no subtransactions; there the CPU plan runs at
-// once. A cancelled query is cancelled.
+// once. A cancelled query is cancelled, and lack of memory is no reason to try it again.
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"
 
@@ -49,10 +49,10 @@ bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
         ExecClearTuple(slot);
         slot->tts_isnull[0] = wanted->codes[i] == wanted->entries;
         slot->tts_values[0] =
-            slot->tts_isnull[0] ? Datum(0)
-                                : entry_datum(reinterpret_cast<struct varlena *>(wanted->texts.data +
-                                                                                 wanted->texts.offsets[i]),
-                                              column->codec == Codec::Fixed);
+            slot->tts_isnull[0]
+                ? Datum(0)
+                : entry_datum(reinterpret_cast<struct varlena *>(wanted->texts.data + wanted->texts.offsets[i]),
+                              column->codec == Codec::Fixed);
         ExecStoreVirtualTuple(slot);
         const Datum result = ExecEvalExprSwitchContext(state, econtext, &null);
         ir::Value value = {};
@@ -79,6 +79,7 @@ bool evaluate_within_subtransaction(FragmentRun *run, Wanted *wanted) {
     MemoryContext old = CurrentMemoryContext;
     ResourceOwner owner = CurrentResourceOwner;
     volatile bool evaluated = false;
+    set_params(run, run->fragment->lookups[wanted->lookup].expr);
     ExprContext *econtext = CreateExprContext(run->parent->state); // its callbacks end with the subtransaction
     BeginInternalSubTransaction(nullptr);
     MemoryContext scratch = AllocSetContextCreate(run->context, "gpuscan functions", ALLOCSET_DEFAULT_SIZES);
@@ -100,7 +101,8 @@ bool evaluate_within_subtransaction(FragmentRun *run, Wanted *wanted) {
         MemoryContextSwitchTo(old);
         CurrentResourceOwner = owner;
         FreeExprContext(econtext, false);
-        if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+        const int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+        if (category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES)
             ReThrowError(error);
         give_up(run, "a function met an error: %s", error->message ? error->message : "");
         FreeErrorData(error);

@@ -165,6 +165,8 @@ bool run_pipeline(FragmentRun *run, bool last);
 
 // The program to send, with the constants of this execution; NULL: see failure.
 char *program_with_constants(FragmentRun *run);
+// Evaluates what the expression's parameters stand for: subplans keep what they acquire longer than a subtransaction lives.
+void set_params(FragmentRun *run, Expr *expr);
 
 // ---- relations.cpp ----
 

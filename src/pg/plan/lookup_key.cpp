@@ -74,8 +74,8 @@ bool forget_places(Node *node, void *context) {
 
 bool lookup_can_be_kept(const FragmentLookup *lookup) {
     Node *expr = reinterpret_cast<Node *>(lookup->expr);
-    return lookup->kind != LookupKind::Rank && !lookup->demanded && !lookup->has_params && !contain_mutable_functions(expr) &&
-           !calls_foreign_function(expr, nullptr);
+    return lookup->kind != LookupKind::Rank && !lookup->demanded && !lookup->has_params &&
+           !contain_mutable_functions(expr) && !calls_foreign_function(expr, nullptr);
 }
 
 void append_lookup_key(StringInfo out, const FragmentLookup *lookup) {
