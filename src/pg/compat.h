@@ -290,3 +290,25 @@ inline void resolve_group_references(Query *query) {
 #else
 inline void resolve_group_references(Query *) {}
 #endif
+
+// 17: subtransactions within a statement are allowed in parallel mode (commit 0075d78947e). Before, it has to be left for as long;
+// a plan that has a Gather somewhere is in it from the start, which is no harm as long as no worker runs. False: one does.
+#if PG_VERSION_NUM >= 170000
+inline bool leave_parallel_mode(int *levels) {
+    *levels = 0;
+    return true;
+}
+#else
+inline bool leave_parallel_mode(int *levels) {
+    *levels = 0;
+    if (IsInParallelMode() && ParallelContextActive())
+        return false;
+    for (; IsInParallelMode(); ++*levels)
+        ExitParallelMode();
+    return true;
+}
+#endif
+inline void enter_parallel_mode(int levels) {
+    for (; levels > 0; --levels)
+        EnterParallelMode();
+}

@@ -71,6 +71,14 @@ DELETE FROM t WHERE id > 3000 OR digits LIKE 'word%';
 SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['digits::int > 10', '(j->>''n'')::int > 4']);
 VACUUM t;
 SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['digits::int > 10', '(j->>''n'')::int > 4']);
+-- beside a parallel plan, with an error in it, too
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['(j->>''n'')::int > 4', 'j->>''k'' = ''v3'' AND as_day(name) < current_date', '(j->>''n'')::int > (SELECT min(id) FROM s)', 'other::int > 4']);
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
 -- in a cursor, with an error beside it
 BEGIN;
 SET LOCAL gpuscan.offload = force;

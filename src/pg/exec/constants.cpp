@@ -36,9 +36,10 @@ bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
         *datum = ExecEvalExprSwitchContext(state, run->econtext, null);
         return true;
     }
-    if (IsInParallelMode()) // no subtransactions there
-        return false;
+    int levels;
     set_params(run, expr);
+    if (!leave_parallel_mode(&levels))
+        return false;
     const MemoryContext context = CurrentMemoryContext;
     const ResourceOwner owner = CurrentResourceOwner;
     volatile bool done = false;
@@ -66,6 +67,7 @@ bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
     PG_END_TRY();
     MemoryContextSwitchTo(context);
     CurrentResourceOwner = owner;
+    enter_parallel_mode(levels);
     return done;
 }
 

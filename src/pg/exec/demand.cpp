@@ -5,8 +5,8 @@
 // device's table. A lookup that stands behind another one is asked for when that one's table is there.
 //
 // Functions are called within a subtransaction, so that an error ends the attempt and nothing else: the CPU plan then meets
-// it on the row on which PostgreSQL would, or on none. Parallel mode has no subtransactions; there the CPU plan runs at
-// once. A cancelled query is cancelled, and lack of memory is no reason to try it again.
+// it on the row on which PostgreSQL would, or on none. While parallel workers run there may be none; then the CPU plan runs
+// at once. A cancelled query is cancelled, and lack of memory is no reason to try it again.
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"
 
@@ -74,12 +74,13 @@ bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
 
 // The same, and an error is a failure.
 bool evaluate_within_subtransaction(FragmentRun *run, Wanted *wanted) {
-    if (IsInParallelMode())
-        return give_up(run, "a function that may fail is not called in parallel mode");
+    int levels;
+    set_params(run, run->fragment->lookups[wanted->lookup].expr);
+    if (!leave_parallel_mode(&levels))
+        return give_up(run, "a function that may fail is not called while parallel workers run");
     MemoryContext old = CurrentMemoryContext;
     ResourceOwner owner = CurrentResourceOwner;
     volatile bool evaluated = false;
-    set_params(run, run->fragment->lookups[wanted->lookup].expr);
     ExprContext *econtext = CreateExprContext(run->parent->state); // its callbacks end with the subtransaction
     BeginInternalSubTransaction(nullptr);
     MemoryContext scratch = AllocSetContextCreate(run->context, "gpuscan functions", ALLOCSET_DEFAULT_SIZES);
@@ -109,6 +110,7 @@ bool evaluate_within_subtransaction(FragmentRun *run, Wanted *wanted) {
         evaluated = false;
     }
     PG_END_TRY();
+    enter_parallel_mode(levels);
     MemoryContextDelete(scratch);
     return evaluated;
 }
