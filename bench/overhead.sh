@@ -21,7 +21,8 @@ Starts two private servers (script/server.sh), one with gpuscan, one without, an
   --clients N          sessions of each server that select (default 2)
   --only LIST          some of: simple prepared star chain aggregate large (default all)
   --same               neither server loads gpuscan: shows what the method itself sees
-  --with CONNINFO, --without CONNINFO   two running servers instead of private ones: new sessions in every round, but no starts
+  --with CONNINFO, --without CONNINFO   two running servers instead of private ones: new sessions in every round
+  --restart COMMAND    what starts these two anew before every round (default: they run on)
   --set NAME=VALUE     a setting of the private server with gpuscan, such as gpuscan.offload=force
 
   simple      select of an account by its key, as pgbench -S, tables of scale 1
@@ -40,12 +41,12 @@ fail() {
     exit 2
 }
 
-rounds=40 only='simple prepared star chain aggregate large' with='' without='' settings=() same=0 pairs=()
+rounds=40 only='simple prepared star chain aggregate large' with='' without='' restart='' settings=() same=0 pairs=()
 while (($#)); do
     case $1 in
         --help) usage; exit 0 ;;
         --same) same=1; shift ;;
-        --rounds | --fours | --slice | --clients | --only | --with | --without | --set)
+        --rounds | --fours | --slice | --clients | --only | --with | --without | --restart | --set)
             (($# >= 2)) || fail "$1 needs a value"
             case $1 in
                 --rounds) rounds=$2 ;;
@@ -53,6 +54,7 @@ while (($#)); do
                 --only) only=${2//,/ } ;;
                 --with) with=$2 ;;
                 --without) without=$2 ;;
+                --restart) restart=$2 ;;
                 --set) settings+=("${2%%=*} = '${2#*=}'") ;;
             esac
             shift 2
@@ -163,12 +165,13 @@ start_anew() {
     for server in "${servers[@]}"; do
         script/server.sh restart "$server"
     done
+    [[ -z $restart ]] || bash -c "$restart" || fail "the servers do not start"
     await_device
 }
 
 path="options='-c search_path=overhead,public'"
 for ((round = 0; round < rounds; ++round)); do
-    ((!private)) || start_anew
+    start_anew
     bench/overhead/overhead-pairs "${pairs[@]}" --without "$without $path" --with "$with $path" "${measures[@]}" >>"$work/rounds"
 done
 
