@@ -114,8 +114,8 @@ using BuiltTableRef = std::shared_ptr<BuiltTable>;
 // What an execution did, for EXPLAIN and the statistics.
 struct ExecutionStats {
     uint64_t rows_in = 0; // rows that entered pipelines
-    uint64_t rows_out =
-        0; // rows that reached the main sink (0 where a device does not count them, as those of dropped groups)
+    // rows that reached the main sink (0 where a device does not count them), without those of groups that it dropped
+    uint64_t rows_out = 0;
     uint64_t compile_us = 0;        // kernels compiled for this execution (0: found in a cache)
     uint64_t kernel_us = 0;         // time on the device
     uint64_t link_bytes = 0;        // bytes over the link for this execution

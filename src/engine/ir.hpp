@@ -229,8 +229,8 @@ constexpr bool is_bitwise(AggregateKind kind) { return kind >= AggregateKind::Bi
 
 struct Aggregate {
     AggregateKind kind;
-    uint8_t narrow =
-        0; // Sum of integers: its result has so many bytes (8, 4), and a larger one is a row error of its group
+    // Sum of integers: its result has so many bytes (8, 4), and a larger one is a row error of its group; 0: any
+    uint8_t narrow = 0;
     uint8_t unused[2] = {};
     Index arg = none; // into exprs; none for CountRows
 };
