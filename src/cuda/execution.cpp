@@ -22,6 +22,9 @@ using codegen::ChunkWords;
 
 constexpr uint64_t max_argument_words = 3900; // a kernel's argument: 32 KB since CUDA 12.1
 constexpr double slice_ms = 20;
+// A build of so many rows writes them without gathering them first: a warp reserves its place with one atomic for up to 128
+// rows, which is no queue yet, and the kernel takes a fifth less time to compile.
+constexpr uint64_t few_build_rows = 2u << 20;
 constexpr size_t near_table_bytes = 128 << 10; // a join table that stays in an L1 cache
 constexpr size_t far_table_bytes = 24 << 20;   // in the L2 cache
 // Consecutive tiles that a block takes at a time. On an H200 4 were 5 to 10 per cent faster than 1, 16 some 3 per cent
@@ -127,18 +130,6 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
     return input;
 }
 
-// Starts to compile the kernel of a build. Its lookups are not known yet: most answer NULL for NULL. A wrong guess costs a
-// compilation that nobody waits for.
-void CudaExecution::foresee(Index index, const std::vector<ChunkView> &chunks) {
-    try {
-        codegen::Request r = request(index, survey(program_.pipelines.at(index), chunks));
-        std::fill(r.lookup_nullable.begin(), r.lookup_nullable.end(), true);
-        state_->prepared->start(generate(r).source);
-    } catch (const std::exception &) {
-        // Whoever needs the kernel will meet the error itself.
-    }
-}
-
 codegen::Request CudaExecution::request(Index index, const Input &input) {
     const Pipeline &pipeline = program_.pipelines[index];
     codegen::Request r;
@@ -146,6 +137,8 @@ codegen::Request CudaExecution::request(Index index, const Input &input) {
     r.pipeline = index;
     r.source_nullable = input.nullable;
     r.row_cache = state_->row_cache;
+    if (pipeline.sink == SinkKind::Build)
+        r.row_cache = r.row_cache && (input.rows > few_build_rows || tables_[index]->row_cache);
     r.source_form = input.forms;
     for (const Lookup &lookup : lookups_)
         r.lookup_nullable.push_back(lookup.table && lookup.table->any_null);
@@ -160,20 +153,35 @@ codegen::Request CudaExecution::request(Index index, const Input &input) {
     return r;
 }
 
-// The join first that drops the most rows for what its probe costs. Of a table indexed by key the part of the keys that is
-// there tells how many rows will be dropped; the cost of a probe grows with the caches that the table does not fit into.
+// The part of the rows that a join lets pass, as far as its table tells: that of the keys that are there.
+double CudaExecution::passing(const Pipeline &pipeline, Index k) {
+    const Table &table = table_of(pipeline, k);
+    const JoinKind kind = program_.joins[pipeline.joins.first + k].kind;
+    const double keys = std::max(1.0, static_cast<double>(table.words[codegen::TableWords::extent]));
+    const double hit =
+        table.shape.kind == TableKind::Hash ? 0.5 : std::min(1.0, static_cast<double>(table.rows) / keys);
+    return keeps_rows(kind) ? 1 : kind == JoinKind::Anti ? 1 - hit : hit;
+}
+
+double CudaExecution::passing(const Pipeline &pipeline) {
+    double part = 1;
+    for (Index k = 0; k < pipeline.joins.count; ++k)
+        part *= passing(pipeline, k);
+    return part;
+}
+
+// The join first that drops the most rows for what its probe costs, which grows with the caches that its table does not fit
+// into.
 std::vector<Index> CudaExecution::probe_order(const Pipeline &pipeline) {
     std::vector<std::pair<double, Index>> ranks;
     for (Index k = 0; k < pipeline.joins.count; ++k) {
         const Table &table = table_of(pipeline, k);
-        const bool hash = table.shape.kind == TableKind::Hash;
-        const double keys = static_cast<double>(table.words[codegen::TableWords::extent]);
-        const JoinKind kind = program_.joins[pipeline.joins.first + k].kind;
-        double passing = hash ? 0.5 : std::min(1.0, static_cast<double>(table.rows) / std::max(1.0, keys));
-        passing = keeps_rows(kind) ? 1 : kind == JoinKind::Anti ? 1 - passing : passing;
-        const size_t bytes = table.entries ? table.entries->size : 0;
-        const double cost = (bytes <= near_table_bytes ? 1 : bytes <= far_table_bytes ? 3 : 8) * (hash ? 2 : 1);
-        ranks.emplace_back(-(1 - passing) / cost, k);
+        const size_t bytes = table.entries_bytes;
+        const double cost = (bytes <= near_table_bytes  ? 1
+                             : bytes <= far_table_bytes ? 3
+                                                        : 8) *
+                            (table.shape.kind == TableKind::Hash ? 2 : 1);
+        ranks.emplace_back(-(1 - passing(pipeline, k)) / cost, k);
     }
     std::stable_sort(ranks.begin(), ranks.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
     std::vector<Index> order;

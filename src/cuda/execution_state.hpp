@@ -17,6 +17,7 @@ using codegen::TableKind;
 struct Table : BuiltTable {
     codegen::TableShape shape;
     bool collected = false;
+    bool row_cache = false; // a run has gathered rows in shared memory; later ones have the same kernel
     bool finished = false;
     uint64_t rows = 0;
     uint64_t capacity = 0;
@@ -25,6 +26,7 @@ struct Table : BuiltTable {
     std::vector<uint8_t> payload_nullable;
     std::vector<uint64_t> words; // for a kernel that probes it
     BufferRef entries, next;
+    size_t entries_bytes = 0;
     std::string description;
 
     size_t bytes() const override {
@@ -77,6 +79,23 @@ struct KeyPlan {
     uint64_t modulus = 1; // and comes back as number / factor % modulus
 };
 
+// How a run finds its groups, and the kernel that does.
+struct GroupPlan {
+    codegen::Request request;
+    std::vector<KeyPlan> keys;
+    uint64_t extent = 1; // of group numbers
+    size_t shared = 0;   // bytes of shared memory
+    Kernel kernel;
+};
+
+// A kernel that was begun before the pipeline's tables were there.
+struct Foreseen {
+    codegen::Request request;
+    uint64_t extent = 1; // of GroupPlan
+    size_t shared = 0;
+    std::string source;
+};
+
 inline uint64_t power_of_two(uint64_t at_least) {
     uint64_t power = 1;
     while (power < at_least)
@@ -102,7 +121,7 @@ class CudaExecution : public Execution {
     }
     void set_constant(Index constant, uint32_t code) override { program_.constants.at(constant).low = code; }
     bool wants_outlook() override { return state_->prepared->is_new(shape()); }
-    void foresee(Index pipeline, const std::vector<ChunkView> &chunks) override;
+    void foresee(const std::vector<std::vector<ChunkView>> &chunks) override;
     void run_build(Index pipeline, const std::vector<ChunkView> &chunks) override {
         quietly([&] { collect(pipeline, chunks); });
     }
@@ -177,6 +196,8 @@ class CudaExecution : public Execution {
     std::vector<uint64_t> argument(const Kernel &kernel, Index pipeline, const Input &input);
     void run_slices(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words, const Input &input,
                     unsigned threads, size_t shared, double rows_per_ms);
+    double passing(const Pipeline &pipeline, Index join);
+    double passing(const Pipeline &pipeline);
     std::vector<Index> probe_order(const Pipeline &pipeline);
     void check_status(bool may_be_full = false);
     RangeSources range_sources(const Pipeline &pipeline, const Input &input);
@@ -199,6 +220,14 @@ class CudaExecution : public Execution {
         return tables_module_->resident(name, tables_threads, 0).function;
     }
 
+    // kernels before their tables (outlook.cpp)
+    void foresee_kernel(Index pipeline, const std::vector<ChunkView> &chunks);
+    std::shared_ptr<Table> expected_table(Index pipeline, const Kernel &kernel, const Input &input);
+    const Foreseen *in_the_making(Index pipeline, const std::string &source) const;
+    static bool adopt(codegen::Request &request, const Foreseen &foreseen);
+    Kernel kernel_for(Index pipeline, codegen::Request request);
+    void catch_up();
+
     // join tables (join_build.cpp)
     void collect(Index pipeline, const std::vector<ChunkView> &chunks);
     void start_collecting(Index pipeline, Table &table, const Kernel &kernel);
@@ -206,25 +235,28 @@ class CudaExecution : public Execution {
     void finish(Index pipeline);
     bool plan_packed(const Table &table, tables::BuildArgument &argument) const;
     bool dense_extent(const Table &table, tables::BuildArgument &argument, uint64_t &extent) const;
+    TableKind choose_form(Index pipeline, const Table &table, tables::BuildArgument &argument, uint64_t &extent) const;
     bool build(Table &table, tables::BuildArgument &argument, TableKind kind, uint64_t extent, bool keys_only);
 
     // groups (grouping.cpp)
     GroupTable aggregate(const std::vector<ChunkView> &chunks);
-    bool plan_dense(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
+    GroupPlan plan_groups(codegen::Request request, const Input &input,
+                          codegen::Grouping best = codegen::Grouping::Dense);
+    bool plan_as_foreseen(const Foreseen &foreseen, const Input &input, GroupPlan &plan);
+    bool plan_dense(const Pipeline &pipeline, const Input &input, const RangeSources &sources, codegen::Grouping best,
                     codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent);
     void plan_sums(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
                    codegen::GroupShape &group, bool loops);
     void plan_block(codegen::Request &request, uint64_t extent, size_t &shared);
     void put_keys(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &keys,
                   std::vector<uint64_t> &words) const;
-    uint64_t count_groups(codegen::Request request, const Input &input, const std::vector<KeyPlan> &keys);
+    static codegen::Request counting(codegen::Request request);
+    uint64_t count_groups(const codegen::Request &grouping, const Input &input, const std::vector<KeyPlan> &keys);
     size_t table_room() const;
-    GroupTable aggregate_by_number(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
-                                   const codegen::Request &request, const Input &input, size_t shared, uint64_t extent,
-                                   const std::vector<KeyPlan> &keys);
-    GroupTable aggregate_by_hash(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
-                                 const codegen::Request &request, const Input &input, size_t shared,
-                                 const std::vector<KeyPlan> &keys);
+    GroupTable aggregate_by_number(const GroupPlan &plan, const Module &module, std::vector<uint64_t> &words,
+                                   const Input &input);
+    GroupTable aggregate_by_hash(const GroupPlan &plan, const Module &module, std::vector<uint64_t> &words,
+                                 const Input &input);
 
     // their values (group_values.cpp)
     // The groups of a table, as records in device memory.
@@ -269,7 +301,10 @@ class CudaExecution : public Execution {
     std::shared_ptr<Lane> lane_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
     std::vector<Lookup> lookups_;
-    ModuleRef tables_module_;    // its functions are in use
+    std::vector<std::shared_ptr<Table>> expected_;    // what foreseen kernels probe
+    std::vector<std::unique_ptr<Foreseen>> foreseen_; // by pipeline; empty: nobody has looked
+    std::vector<std::string> missed_;                 // kernels in whose place foreseen ones have run
+    ModuleRef tables_module_;                         // its functions are in use
     std::vector<BufferRef> met_; // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
     bool keep_groups_ = false;   // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here

@@ -23,6 +23,7 @@ constexpr uint64_t max_group_slots = 0xffff0000u;
 constexpr size_t cached_table_bytes = 16u << 20;
 constexpr unsigned least_cells = 4; // a bucket (runtime.cuh: claim_cell)
 constexpr uint64_t most_parts = 1024;
+constexpr double most_unsuited_rows = 32e6; // would take 30 ms if all were of one group
 
 void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
                               codegen::GroupShape &group, bool loops) {
@@ -46,12 +47,12 @@ void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, cons
 }
 
 // Can the number of a group be computed from its keys? Fills `keys` either way: for a hash table of one word each key
-// gets the bits of its range, or of its type.
-bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
+// gets the bits of its range, or of its type. `best`: Hash or Wide if nothing better is wanted.
+bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, const RangeSources &sources, Grouping best,
                                codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent) {
     const uint64_t bound = std::max<uint64_t>(state_->groups.dense_groups, 4 * input.rows);
-    bool dense = true;
-    bool one_word = true;
+    bool dense = best == Grouping::Dense;
+    bool one_word = best != Grouping::Wide;
     unsigned bits = 0;
     extent = 1;
     for (Index i = 0; i < pipeline.keys.count; ++i) {
@@ -165,11 +166,17 @@ void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_
     shared = group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes);
 }
 
-// An estimate of the number of groups.
-uint64_t CudaExecution::count_groups(codegen::Request request, const Input &input, const std::vector<KeyPlan> &keys) {
+codegen::Request CudaExecution::counting(codegen::Request request) {
     request.group.count_only = true;
     request.group.cells = 0;
     request.group.threads = codegen::block_threads;
+    return request;
+}
+
+// An estimate of the number of groups.
+uint64_t CudaExecution::count_groups(const codegen::Request &grouping, const Input &input,
+                                     const std::vector<KeyPlan> &keys) {
+    const codegen::Request request = counting(grouping);
     const Kernel kernel = generate(request);
     ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
     const BufferRef sketch = zeroed(codegen::sketch_registers * sizeof(uint32_t));
@@ -205,43 +212,84 @@ void CudaExecution::put_keys(const Kernel &kernel, const codegen::GroupShape &gr
     }
 }
 
+GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &input, Grouping best) {
+    const Pipeline &pipeline = program_.main();
+    const RangeSources sources = range_sources(pipeline, input);
+    GroupPlan plan;
+    plan.request = std::move(request);
+    codegen::GroupShape &group = plan.request.group;
+    bool loops = false;
+    for (const TableShape *shape : plan.request.tables)
+        loops = loops || !shape->unique;
+    plan_sums(pipeline, input, sources, group, loops);
+    group.grouping = Grouping::None;
+    if (pipeline.keys.count > 0 && plan_dense(pipeline, input, sources, best, plan.request, plan.keys, plan.extent) &&
+        plan.extent * generate(plan.request).entry_words * sizeof(uint64_t) > state_->groups.dense_bytes)
+        group.grouping = Grouping::Hash; // too large a table: by key then, in one word, as the numbers are
+    if (group.grouping != Grouping::None)
+        plan_block(plan.request, plan.extent, plan.shared);
+    plan.kernel = generate(plan.request);
+    return plan;
+}
+
+// Makes `plan` one that the foreseen kernel can carry out. Since what bounds its keys and values was wider than what is
+// there now, that kernel may keep fewer copies of a group, longer sums, or groups where another form would be better; this
+// only where not too many rows come to them.
+bool CudaExecution::plan_as_foreseen(const Foreseen &foreseen, const Input &input, GroupPlan &plan) {
+    codegen::Request request = plan.request;
+    request.group = codegen::GroupShape();
+    if (!adopt(request, foreseen))
+        return false;
+    const codegen::GroupShape &begun = foreseen.request.group;
+    const bool hashed = begun.grouping == Grouping::Hash || begun.grouping == Grouping::Wide;
+    GroupPlan other = plan_groups(std::move(request), input, hashed ? begun.grouping : Grouping::Dense);
+    const codegen::GroupShape &wanted = plan.request.group;
+    codegen::GroupShape &group = other.request.group;
+    const bool same_form =
+        group.grouping == begun.grouping || (group.grouping == Grouping::Shared && begun.grouping == Grouping::Dense);
+    const bool unsuited = wanted.grouping != begun.grouping &&
+                          static_cast<double>(input.rows) * passing(program_.main()) > most_unsuited_rows;
+    if (!same_form || unsuited || (begun.grouping == Grouping::Shared && other.extent > foreseen.extent))
+        return false;
+    for (size_t i = 0; i < group.sums.size(); ++i)
+        if (group.sums[i] != begun.sums[i] && group.sums[i] != SumKind::Narrow)
+            return false;
+    group = begun;
+    other.shared = foreseen.shared;
+    other.kernel = generate(other.request);
+    if (other.kernel.source != foreseen.source)
+        return false;
+    plan = std::move(other);
+    return true;
+}
+
 GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     groups_dropped_ = 0;
     const Index index = static_cast<Index>(program_.pipelines.size() - 1);
-    const Pipeline &pipeline = program_.pipelines[index];
-    const Input input = describe(pipeline, chunks);
-    codegen::Request r = request(index, input);
-    const RangeSources sources = range_sources(pipeline, input);
-    bool loops = false;
-    for (const TableShape *shape : r.tables)
-        loops = loops || !shape->unique;
-    plan_sums(pipeline, input, sources, r.group, loops);
-
-    std::vector<KeyPlan> keys;
-    uint64_t extent = 1;
-    r.group.grouping = Grouping::None;
-    if (pipeline.keys.count > 0 && plan_dense(pipeline, input, sources, r, keys, extent) &&
-        extent * generate(r).entry_words * sizeof(uint64_t) > state_->groups.dense_bytes)
-        r.group.grouping = Grouping::Hash; // too large a table: by key then, in one word, as the numbers are
-    size_t shared = 0;
-    if (r.group.grouping != Grouping::None)
-        plan_block(r, extent, shared);
-    const bool hashed = r.group.grouping == Grouping::Hash || r.group.grouping == Grouping::Wide;
-    stats_.grouping = r.group.grouping == Grouping::None ? "none" : hashed ? "hash" : "dense";
-
-    const Kernel kernel = generate(r);
-    ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
-    std::vector<uint64_t> words = argument(kernel, index, input);
-    words[kernel.sink + AggregateWords::extent] = extent;
-    put_keys(kernel, r.group, keys, words);
-    return hashed ? aggregate_by_hash(kernel, *module, words, r, input, shared, keys)
-                  : aggregate_by_number(kernel, *module, words, r, input, shared, extent, keys);
+    const Input input = describe(program_.main(), chunks);
+    GroupPlan plan = plan_groups(request(index, input), input);
+    if (const Foreseen *foreseen = in_the_making(index, plan.kernel.source)) {
+        const std::string wanted = plan.kernel.source;
+        if (plan_as_foreseen(*foreseen, input, plan))
+            missed_.push_back(wanted);
+    }
+    const Grouping grouping = plan.request.group.grouping;
+    const bool hashed = grouping == Grouping::Hash || grouping == Grouping::Wide;
+    stats_.grouping = grouping == Grouping::None ? "none" : hashed ? "hash" : "dense";
+    const ModuleRef module = state_->prepared->get(plan.kernel.source, cancel_, &stats_.compile_us);
+    std::vector<uint64_t> words = argument(plan.kernel, index, input);
+    words[plan.kernel.sink + AggregateWords::extent] = plan.extent;
+    put_keys(plan.kernel, plan.request.group, plan.keys, words);
+    GroupTable groups =
+        hashed ? aggregate_by_hash(plan, *module, words, input) : aggregate_by_number(plan, *module, words, input);
+    catch_up();
+    return groups;
 }
 
 // The table has an entry for every number.
-GroupTable CudaExecution::aggregate_by_number(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
-                                              const codegen::Request &r, const Input &input, size_t shared,
-                                              uint64_t extent, const std::vector<KeyPlan> &keys) {
+GroupTable CudaExecution::aggregate_by_number(const GroupPlan &plan, const Module &module, std::vector<uint64_t> &words,
+                                              const Input &input) {
+    const auto &[r, keys, extent, shared, kernel] = plan;
     const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
     // A small table stands beside the status and comes with it, of a larger one its groups, if they are few: one wait for a
     // hot query.
@@ -270,9 +318,11 @@ GroupTable CudaExecution::aggregate_by_number(const Kernel &kernel, const Module
 }
 
 // The table has entries for the groups there are.
-GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
-                                            const codegen::Request &r, const Input &input, size_t shared,
-                                            const std::vector<KeyPlan> &keys) {
+GroupTable CudaExecution::aggregate_by_hash(const GroupPlan &plan, const Module &module, std::vector<uint64_t> &words,
+                                            const Input &input) {
+    const Kernel &kernel = plan.kernel;
+    const codegen::Request &r = plan.request;
+    const std::vector<KeyPlan> &keys = plan.keys;
     const GroupTuning &tuning = state_->groups;
     const size_t slot_bytes = kernel.slot_words * sizeof(uint64_t);
     const uint64_t before = state_->group_counts.get(kernel.source);
@@ -304,7 +354,7 @@ GroupTable CudaExecution::aggregate_by_hash(const Kernel &kernel, const Module &
             words[kernel.sink + AggregateWords::part] = part;
             lane_->reset_control();
             lane_->fill(address_of(*table), 0, slots * slot_bytes);
-            run_slices(kernel, module, words, input, r.group.threads, shared, 1e6);
+            run_slices(kernel, module, words, input, r.group.threads, plan.shared, 1e6);
             lane_->fetch_control();
             stats_.kernel_us += lane_->wait(cancel_);
             check_status(true);

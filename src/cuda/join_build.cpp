@@ -89,9 +89,9 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
     if (table.finished)
         throw DeviceError("a join table gets rows after it was finished");
     const Input input = describe(pipeline, chunks);
-    const codegen::Request r = request(index, input);
-    Kernel kernel = generate(r);
+    const Kernel kernel = kernel_for(index, request(index, input));
     start_collecting(index, table, kernel);
+    table.row_cache = kernel.cached_rows != 0;
     // Once a payload column could be NULL its flags are kept for all runs; this run's kernel may not write them.
     ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
 
@@ -217,14 +217,26 @@ bool CudaExecution::plan_packed(const Table &table, tables::BuildArgument &a) co
     return true;
 }
 
+// The form that the ranges allow, as if keys were unique.
+TableKind CudaExecution::choose_form(Index index, const Table &table, tables::BuildArgument &a,
+                                     uint64_t &extent) const {
+    a.exact_tag = table.shape.keys.size() == 1 && type_width(table.shape.keys[0]) <= 4;
+    if (!dense_extent(table, a, extent))
+        return TableKind::Hash;
+    const bool may_pack = !table.shape.keys.empty() && !are_rows_kept(program_, index);
+    return may_pack && plan_packed(table, a) ? TableKind::Packed : TableKind::Rows;
+}
+
 // Builds a table of this kind; false when it wants unique keys and they are not. Keys that are asked for their presence only
 // share an entry.
 bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind, uint64_t extent, bool keys_only) {
     const uint64_t slots = kind == TableKind::Hash ? power_of_two(std::max<uint64_t>(64, 2 * table.rows)) : extent;
     const size_t width = kind == TableKind::Packed ? a.entry_bytes : kind == TableKind::Rows ? 4 : 8;
     const bool keyed = !table.keys.empty(); // else its rows are looked at in their order
-    if (keyed)
-        table.entries = zeroed((slots * width + 7) / 8 * 8);
+    if (keyed) {
+        table.entries_bytes = (slots * width + 7) / 8 * 8;
+        table.entries = zeroed(table.entries_bytes);
+    }
     if (keyed && kind != TableKind::Packed)
         table.next = lane_->allocate(std::max<uint64_t>(table.rows, 1) * 4);
     if (kind == TableKind::Hash)
@@ -305,12 +317,11 @@ void CudaExecution::finish(Index index) {
     a.nkeys = static_cast<uint32_t>(table.keys.size());
     for (size_t i = 0; i < table.keys.size(); ++i)
         a.keys[i] = {table.keys[i]->data, nullptr, static_cast<uint32_t>(table.shape.keys[i]), 0};
-    a.exact_tag = table.shape.keys.size() == 1 && type_width(table.shape.keys[0]) <= 4;
     uint64_t extent = 0;
     const bool keys_only = is_set_of_keys(program_, index);
-    const bool dense = dense_extent(table, a, extent);
+    const TableKind kind = choose_form(index, table, a, extent);
     bool done = false;
-    if (dense && !table.keys.empty() && !are_rows_kept(program_, index) && plan_packed(table, a)) {
+    if (kind == TableKind::Packed) {
         a.npayload = static_cast<uint32_t>(table.payload.size());
         for (size_t i = 0; i < table.payload.size(); ++i)
             a.payload[i] = {table.payload[i]->data,
@@ -325,7 +336,7 @@ void CudaExecution::finish(Index index) {
         }
     }
     if (!done)
-        build(table, a, dense ? TableKind::Rows : TableKind::Hash, extent, keys_only);
+        build(table, a, kind == TableKind::Hash ? kind : TableKind::Rows, extent, keys_only);
     table.finished = true;
     stats_.joins[index] = table.description;
 }

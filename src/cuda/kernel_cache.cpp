@@ -388,6 +388,14 @@ void KernelCache::start(const std::string &source) {
     find(compiler_->key(source, architecture_), source, false, first);
 }
 
+bool KernelCache::is_ready(const std::string &source) {
+    const KernelKey key = compiler_->key(source, architecture_);
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = modules_.find(key);
+    return found != modules_.end() &&
+           found->second.built.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 ModuleRef KernelCache::get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us) {
     const KernelKey key = compiler_->key(source, architecture_);
     bool first = false;

@@ -63,6 +63,8 @@ class KernelCache {
     ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us);
     // Begins to compile what get() will soon be asked for.
     void start(const std::string &source);
+    // Would get() come back at once?
+    bool is_ready(const std::string &source);
     // Begins to start NVRTC itself.
     void warm_up();
     // Waits until nothing is being compiled.

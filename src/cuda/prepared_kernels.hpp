@@ -24,6 +24,7 @@ class PreparedKernels {
     codegen::Kernel generate(const std::string &program, const codegen::Request &request);
     // Begins to compile a kernel that will be needed soon.
     void start(const std::string &source) { kernels_->start(source); }
+    bool is_ready(const std::string &source) { return kernels_->is_ready(source); }
     // Has nobody asked this of this program before?
     bool is_new(const std::string &program);
     // As KernelCache::get().

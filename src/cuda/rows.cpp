@@ -176,7 +176,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     RowTable rows;
     if (input.tiles == 0)
         return rows;
-    const Kernel kernel = generate(request(index, input));
+    const Kernel kernel = kernel_for(index, request(index, input));
     const ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
     const Resident resident = module->resident(Kernel::name, codegen::block_threads, 0);
 
@@ -262,6 +262,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
         slice = std::max<uint64_t>(1, static_cast<uint64_t>(next));
     }
     hand_over(area, rows);
+    catch_up();
     return rows;
 }
 

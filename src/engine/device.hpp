@@ -142,10 +142,11 @@ class Execution {
     virtual void set_lookup(ir::Index lookup, LookupRef table) = 0;
     // The code of a constant text that was not known when the program was made; before anything is run.
     virtual void set_constant(ir::Index constant, uint32_t code) = 0;
-    // Before anything is run: chunks that a build will most likely read, so that the device may prepare for it. Their values
-    // are not looked at, and may change. Nothing depends on a call. wants_outlook(): it would be of use.
+    // Before anything is run: by pipeline the chunks that it will most likely read (none: nothing is known), so that the
+    // device may prepare for all of them at once. Their values are not looked at, and may change. Nothing depends on a call.
+    // wants_outlook(): it would be of use.
     virtual bool wants_outlook() { return false; }
-    virtual void foresee(ir::Index, const std::vector<ChunkView> &) {}
+    virtual void foresee(const std::vector<std::vector<ChunkView>> &) {}
     // Runs a pipeline over chunks. A Build pipeline collects rows (several calls add up); finish_build ends it.
     // The Aggregate pipeline returns the groups of just these chunks; the session merges passes (group_merge.hpp).
     // The Rows pipeline returns the rows of just these chunks; where the pipeline has a limit, it may stop when it has

@@ -73,11 +73,15 @@ struct LookupData {
     std::vector<Datum> entries; // the last one is NULL's
 };
 
+// What a device is told before a case runs.
+enum class Outlook { None, Right, TooWide };
+
 struct Case {
     Program program;
     std::vector<std::vector<Chunk>> sources; // per source
     std::vector<LookupData> lookups;
     size_t passes = 1; // run the main pipeline over its chunks in that many calls
+    Outlook outlook = Outlook::None;
 };
 
 using Key = std::vector<std::pair<bool, std::pair<uint64_t, uint64_t>>>; // NULL flag, bits
@@ -691,10 +695,30 @@ inline Loaded load(Device &device, const Program &program, Index source, const s
     return out;
 }
 
+// Tells an execution what its pipelines will read, with bounds that are right or, as those of a cache may be, too wide.
+inline void show_outlook(Device &device, const Case &c, const Program &program, Execution &execution, bool too_wide) {
+    std::vector<Loaded> data;
+    std::vector<std::vector<ChunkView>> chunks;
+    for (const Pipeline &pipeline : program.pipelines) {
+        data.push_back(load(device, program, pipeline.source, c.sources[pipeline.source]));
+        chunks.push_back(data.back().views);
+        for (ChunkView &chunk : chunks.back())
+            for (size_t i = 0; i < chunk.columns.size() && too_wide; ++i) {
+                ColumnView &column = chunk.columns[i];
+                column.has_range = column.has_range && i % 3 != 2;
+                column.min = std::max<int64_t>(column.min, INT64_MIN + 300) - 300;
+                column.max = std::min<int64_t>(column.max, INT64_MAX - 300) + 300;
+            }
+    }
+    execution.foresee(chunks);
+}
+
 // An execution of a program of the case whose lookups are set.
 inline std::unique_ptr<Execution> prepare_on(Device &device, const Case &c, const Program &program,
-                                             const std::atomic<uint32_t> *cancel) {
+                                             const std::atomic<uint32_t> *cancel, Outlook outlook = Outlook::None) {
     auto execution = device.prepare(program, cancel);
+    if (outlook != Outlook::None)
+        show_outlook(device, c, program, *execution, outlook == Outlook::TooWide);
     for (Index l = 0; l < c.lookups.size(); ++l) {
         Type type = program.lookups[l].type;
         const auto &entries = c.lookups[l].entries;
@@ -713,7 +737,7 @@ inline std::unique_ptr<Execution> prepare_on(Device &device, const Case &c, cons
 // The same with its join tables built.
 inline std::unique_ptr<Execution> start_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel) {
     Program program = parse_program(serialize_program(c.program).data(), serialize_program(c.program).size());
-    auto prepare = [&] { return prepare_on(device, c, program, cancel); };
+    auto prepare = [&] { return prepare_on(device, c, program, cancel, c.outlook); };
     auto execution = prepare();
     for (Index i = 0; i + 1 < program.pipelines.size(); ++i) {
         Index source = program.pipelines[i].source;

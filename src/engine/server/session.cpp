@@ -246,23 +246,22 @@ std::vector<SourceFeed *> Session::feeds_of(uint32_t source) {
     return feeds;
 }
 
-// The first request after the sources are defined: lets the device prepare for all builds at once that have no joins of their
-// own, while the first of them is fed.
+// The first request after the sources are defined: lets the device prepare for all pipelines at once while the first of them
+// is fed.
 void Session::foresee() {
     foreseen_ = true;
     if (program_.pipelines.empty() || !execution_->wants_outlook())
         return;
-    for (uint32_t p = 0; p + 1 < program_.pipelines.size(); ++p) {
-        const ir::Pipeline &pipeline = program_.pipelines[p];
-        if (pipeline.joins.count > 0 || pipeline.source >= feeds_.size() || !feeds_[pipeline.source])
+    std::vector<ChunkRef> held;
+    std::vector<std::vector<ChunkView>> chunks(program_.pipelines.size());
+    for (uint32_t p = 0; p < program_.pipelines.size(); ++p) {
+        const uint32_t source = program_.pipelines[p].source;
+        if (source >= feeds_.size() || !feeds_[source])
             continue;
-        std::vector<ChunkRef> held;
-        std::vector<ChunkView> chunks;
-        for (const SourceFeed *source : feeds_of(pipeline.source))
-            source->add_outlook(chunks, held);
-        if (!chunks.empty())
-            execution_->foresee(p, chunks);
+        for (const SourceFeed *feed : feeds_of(source))
+            feed->add_outlook(chunks[p], held);
     }
+    execution_->foresee(chunks);
 }
 
 SourceFeed &Session::feed(uint32_t source) {

@@ -153,7 +153,7 @@ class Session {
     std::vector<LookupState> lookups_;
     DemandState demand_;
     std::vector<std::shared_ptr<Dictionary>> spaces_; // by number, from 1
-    bool foreseen_ = false;                           // the device knows what the builds will most likely read
+    bool foreseen_ = false;                           // the device knows what will most likely be read
     uint32_t pipeline_ = 0;                           // the one that runs next
     std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the kept ones, 0: not kept
     bool first_pass_ = true;          // of that pipeline

@@ -1,0 +1,195 @@
+// Which kernels will a program need, before its builds have run? NVRTC takes so long for a kernel that those of a new program
+// should be compiled at the same time, but what a pipeline's kernel looks like depends on the tables that it probes and on
+// the bounds of what they hold.
+//
+//   foresee   goes through the pipelines in their order. The bounds of a build's columns, which the cache knows, bound its
+//             keys and payload whatever its filters leave: from them comes an *expected table*, of the form that the build
+//             would choose by them, and with it the kernels of those that probe it. Whether keys are unique is a guess.
+//   adopt     when a pipeline runs, its kernel is known. Where another one was foreseen that is being compiled already, and
+//             that can do what is asked (it looks for NULLs that are not there, probes in another order, has room for more
+//             groups and longer sums), this execution makes do with that one.
+//   catch up  then the right kernel is compiled while nobody waits, for the next execution.
+//
+// Invariant: a foreseen kernel runs only if the request as it was adopted gives the same text as the one that was begun, and all
+// words of its argument are those of the adopted request. So a wrong guess costs a compilation that nobody waits for, never
+// an answer. Its tables are those that were built; their forms must be the expected ones.
+#include "cuda/execution_state.hpp"
+#include "engine/build_identity.hpp"
+
+namespace gpuscan::cuda {
+
+using codegen::Grouping;
+using codegen::TableShape;
+using codegen::TableWords;
+
+namespace {
+
+constexpr double rows_that_pass = 0.3; // of a build, for each of its conditions
+
+bool same_shape(const TableShape &a, const TableShape &b) {
+    return a.kind == b.kind && a.unique == b.unique && a.exact_tag == b.exact_tag && a.keys == b.keys &&
+           a.payload == b.payload && a.payload_nullable == b.payload_nullable &&
+           (a.kind != TableKind::Packed || a.entry_bytes == b.entry_bytes);
+}
+
+bool covers(const std::vector<uint8_t> &wide, const std::vector<uint8_t> &narrow) {
+    for (size_t i = 0; i < narrow.size(); ++i)
+        if (narrow[i] && !wide.at(i))
+            return false;
+    return true;
+}
+
+} // namespace
+
+// ---- before ------------------------------------------------------------------------------------------------------
+
+void CudaExecution::foresee(const std::vector<std::vector<ChunkView>> &chunks) {
+    foreseen_.resize(program_.pipelines.size());
+    expected_.assign(program_.pipelines.size(), nullptr);
+    for (std::shared_ptr<Table> &table : expected_)
+        table = std::make_shared<Table>();
+    expected_.swap(tables_);
+    for (Index p = 0; p < program_.pipelines.size(); ++p) {
+        try {
+            foresee_kernel(p, chunks.at(p));
+        } catch (const std::exception &) {
+            // Whoever needs the kernel will meet the error itself.
+        }
+    }
+    expected_.swap(tables_);
+}
+
+void CudaExecution::foresee_kernel(Index index, const std::vector<ChunkView> &chunks) {
+    const Pipeline &pipeline = program_.pipelines[index];
+    for (Index k = 0; k < pipeline.joins.count; ++k)
+        if (!table_of(pipeline, k).finished)
+            return;
+    if (chunks.empty())
+        return;
+    const Input input = survey(pipeline, chunks);
+    auto foreseen = std::make_unique<Foreseen>();
+    codegen::Request r = request(index, input);
+    for (size_t i = 0; i < lookups_.size(); ++i)
+        if (!lookups_[i].table) // most answer NULL for NULL
+            r.lookup_nullable[i] = true;
+    if (pipeline.sink == SinkKind::Aggregate) {
+        GroupPlan plan = plan_groups(std::move(r), input);
+        const Grouping grouping = plan.request.group.grouping;
+        if ((grouping == Grouping::Hash || grouping == Grouping::Wide) && input.rows >= state_->groups.counted_rows)
+            state_->prepared->start(generate(counting(plan.request)).source);
+        foreseen->request = std::move(plan.request);
+        foreseen->extent = plan.extent;
+        foreseen->shared = plan.shared;
+        foreseen->source = std::move(plan.kernel.source);
+    } else {
+        const Kernel kernel = generate(r);
+        foreseen->source = kernel.source;
+        if (pipeline.sink == SinkKind::Build)
+            tables_[index] = expected_table(index, kernel, input);
+        foreseen->request = std::move(r);
+    }
+    state_->prepared->start(foreseen->source);
+    foreseen_[index] = std::move(foreseen);
+}
+
+// What a build would make of all its rows.
+std::shared_ptr<Table> CudaExecution::expected_table(Index index, const Kernel &kernel, const Input &input) {
+    const Pipeline &pipeline = program_.pipelines[index];
+    const RangeSources sources = range_sources(pipeline, input);
+    auto table = std::make_shared<Table>();
+    TableShape &shape = table->shape;
+    auto add = [&](Index expr, std::vector<Type> &types) {
+        const Type type = program_.exprs[expr].type;
+        const ValueRange range = value_range(program_, expr, sources);
+        const bool known = range.known && range.min >= INT64_MIN && range.max <= INT64_MAX;
+        types.push_back(type);
+        if (is_float(type) || type == Type::I128)
+            table->ranges.push_back({INT64_MAX, INT64_MIN});
+        else if (known)
+            table->ranges.push_back({static_cast<int64_t>(range.min), static_cast<int64_t>(range.max)});
+        else
+            table->ranges.push_back({INT64_MIN, INT64_MAX});
+    };
+    for (Index i = 0; i < pipeline.keys.count; ++i)
+        add(program_.lists[pipeline.keys.first + i], shape.keys);
+    for (Index i = 0; i < pipeline.payload.count; ++i)
+        add(program_.lists[pipeline.payload.first + i], shape.payload);
+    double rows = static_cast<double>(input.rows);
+    for (Index i = 0; i < pipeline.conjuncts.count; ++i)
+        rows *= rows_that_pass;
+    table->rows = std::max<uint64_t>(1, static_cast<uint64_t>(rows));
+    table->payload_nullable = shape.payload_nullable = kernel.payload_nullable;
+
+    tables::BuildArgument a{};
+    uint64_t extent = 0;
+    shape.kind = choose_form(index, *table, a, extent);
+    const bool keyed = !shape.keys.empty();
+    const bool repeated = shape.kind != TableKind::Hash ? table->rows > extent : kernel.loops;
+    shape.unique = is_set_of_keys(program_, index) || (keyed ? !repeated : table->rows <= 1);
+    if (!shape.unique && shape.kind == TableKind::Packed)
+        shape.kind = TableKind::Rows;
+    shape.entry_bytes = static_cast<uint8_t>(a.entry_bytes);
+    shape.exact_tag = shape.kind == TableKind::Hash && a.exact_tag != 0;
+    const uint64_t slots = shape.kind == TableKind::Hash ? power_of_two(2 * table->rows) : extent;
+    const size_t width = shape.kind == TableKind::Packed ? a.entry_bytes : shape.kind == TableKind::Rows ? 4 : 8;
+    table->entries_bytes = keyed ? slots * width : 0;
+    table->words.assign(TableWords::count(shape), 0);
+    table->words[TableWords::extent] = slots;
+    table->finished = true;
+    return table;
+}
+
+// ---- when it runs ------------------------------------------------------------------------------------------------
+
+// The kernel that was foreseen for a pipeline, where waiting for it is shorter than for the right one.
+const Foreseen *CudaExecution::in_the_making(Index pipeline, const std::string &source) const {
+    if (pipeline >= foreseen_.size() || !foreseen_[pipeline] || foreseen_[pipeline]->source == source ||
+        state_->prepared->is_ready(source))
+        return nullptr;
+    return foreseen_[pipeline].get();
+}
+
+// Asks for what the foreseen kernel does, as far as it does what was asked for.
+bool CudaExecution::adopt(codegen::Request &r, const Foreseen &foreseen) {
+    const codegen::Request &begun = foreseen.request;
+    if (r.tables.size() != begun.tables.size() || r.probe_order.size() != begun.probe_order.size() ||
+        !covers(begun.source_nullable, r.source_nullable) || !covers(begun.lookup_nullable, r.lookup_nullable))
+        return false;
+    for (size_t k = 0; k < r.tables.size(); ++k)
+        if (!same_shape(*r.tables[k], *begun.tables[k]))
+            return false;
+    for (size_t c = 0; c < r.source_form.size(); ++c)
+        if (r.source_form[c] != begun.source_form[c] && begun.source_form[c] != codegen::form_any)
+            return false;
+    r.source_nullable = begun.source_nullable;
+    r.lookup_nullable = begun.lookup_nullable;
+    r.source_form = begun.source_form;
+    r.probe_order = begun.probe_order;
+    return true;
+}
+
+// The kernel of a pipeline that writes rows.
+Kernel CudaExecution::kernel_for(Index pipeline, codegen::Request request) {
+    Kernel kernel = generate(request);
+    const Foreseen *const foreseen = in_the_making(pipeline, kernel.source);
+    if (!foreseen || !adopt(request, *foreseen))
+        return kernel;
+    Kernel other = generate(request);
+    // What the rows of a build can be decides the form of its table, which others may find.
+    const bool same_rows =
+        program_.pipelines[pipeline].sink != SinkKind::Build || (other.payload_nullable == kernel.payload_nullable);
+    if (other.source != foreseen->source || !same_rows)
+        return kernel;
+    missed_.push_back(kernel.source);
+    return other;
+}
+
+// ---- afterwards --------------------------------------------------------------------------------------------------
+
+void CudaExecution::catch_up() {
+    for (const std::string &source : missed_)
+        state_->prepared->start(source);
+    missed_.clear();
+}
+
+} // namespace gpuscan::cuda
