@@ -285,6 +285,8 @@ times() {
     {
         [[ -z ${3:-} ]] || printf '%s;\n' "$3"
         for ((i = 0; i < warmups; ++i)); do printf '%s;\n' "$2"; done
+        # kernels that a warm-up has compiled quickly are compiled once more, with all optimisations
+        ((warmups == 0)) || [[ $1 = off ]] || printf 'SELECT pg_sleep(0.5);\n'
         printf '%s\n' '\timing on'
         for ((i = 0; i < reps; ++i)); do printf '%s;\n' "$2"; done
     } | PGOPTIONS="$(session_options) -c gpuscan.offload=$1" psql -XAtq -v ON_ERROR_STOP=1 -o /dev/null |

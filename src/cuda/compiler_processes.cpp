@@ -28,10 +28,12 @@ namespace {
 
 constexpr int most_kept_piece = 32 << 20; // (the most that malloc allows)
 constexpr int kept_bytes = 16 << 20;
+constexpr size_t patient_part = 3; // of the processes at most this part compiles what nobody waits for
 
 struct RequestHead {
     uint64_t size;
-    int64_t architecture;
+    int32_t architecture;
+    uint32_t quick;
 };
 
 struct ReplyHead {
@@ -82,12 +84,12 @@ void keep_memory() {
     mallopt(M_TOP_PAD, kept_bytes);
 }
 
-std::string answer(std::unique_ptr<Compiler> &compiler, const std::string &source, int architecture) {
+std::string answer(std::unique_ptr<Compiler> &compiler, const std::string &source, const RequestHead &request) {
     if (!compiler)
         compiler = std::make_unique<Compiler>(Nvrtc::open());
     if (!source.empty())
-        return compiler->compile(source, architecture);
-    compiler->warm_up(architecture);
+        return compiler->compile(source, request.architecture, request.quick != 0);
+    compiler->warm_up(request.architecture);
     return std::string();
 }
 
@@ -102,7 +104,7 @@ std::string answer(std::unique_ptr<Compiler> &compiler, const std::string &sourc
         ReplyHead reply = {1, 0};
         std::string text;
         try {
-            text = answer(compiler, source, static_cast<int>(request.architecture));
+            text = answer(compiler, source, request);
         } catch (const std::exception &error) {
             reply.good = 0;
             text = error.what();
@@ -171,7 +173,7 @@ void CompilerProcesses::warm_up(int architecture) {
     for (const std::unique_ptr<Process> &process : processes_) {
         if (process->socket < 0 || process->busy || process->warming)
             continue;
-        const RequestHead request = {0, architecture};
+        const RequestHead request = {0, architecture, 0};
         process->warming = send_all(process->socket, &request, sizeof(request));
     }
 }
@@ -213,12 +215,12 @@ void CompilerProcesses::wait_until_warm(std::chrono::milliseconds patience) {
 }
 
 // False: the process is gone.
-bool CompilerProcesses::exchange(Process &process, const std::string &source, int architecture, bool &good,
+bool CompilerProcesses::exchange(Process &process, const std::string &source, int architecture, bool quick, bool &good,
                                  std::string &image) {
     ReplyHead reply;
     if (process.warming && !take_warmth(process))
         return false;
-    const RequestHead request = {source.size(), architecture};
+    const RequestHead request = {source.size(), architecture, quick};
     if (!send_all(process.socket, &request, sizeof(request)) ||
         !send_all(process.socket, source.data(), source.size()) ||
         !receive_all(process.socket, &reply, sizeof(reply)) || !receive_text(process.socket, reply.size, image))
@@ -227,8 +229,16 @@ bool CompilerProcesses::exchange(Process &process, const std::string &source, in
     return true;
 }
 
-bool CompilerProcesses::compile(const std::string &source, int architecture, std::string &image) {
+void CompilerProcesses::refuse_patient() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    refuses_patient_ = true;
+    idle_.notify_all();
+}
+
+bool CompilerProcesses::compile(const std::string &source, int architecture, std::string &image, Effort effort) {
+    const bool quick = effort == Effort::Quick, patient = effort == Effort::Patient;
     std::unique_lock<std::mutex> lock(mutex_);
+    const size_t most_patient = std::max<size_t>(1, processes_.size() / patient_part);
     for (;;) {
         Process *mine = nullptr;
         bool any = false;
@@ -242,21 +252,25 @@ bool CompilerProcesses::compile(const std::string &source, int architecture, std
         }
         if (!any)
             return false;
-        if (mine == nullptr) {
+        if (patient && refuses_patient_)
+            throw DeviceError("no kernel is compiled any more");
+        if (mine == nullptr || (patient && patient_ >= most_patient)) {
             idle_.wait(lock);
             continue;
         }
         mine->busy = true;
+        patient_ += patient;
         lock.unlock();
         bool good = false, alive = false;
         std::exception_ptr failed;
         try {
-            alive = exchange(*mine, source, architecture, good, image);
+            alive = exchange(*mine, source, architecture, quick, good, image);
         } catch (...) { // no memory for the answer, which is lost half-way
             failed = std::current_exception();
         }
         lock.lock();
         mine->busy = false;
+        patient_ -= patient;
         if (!alive)
             drop(*mine);
         idle_.notify_all();

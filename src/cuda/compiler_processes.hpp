@@ -20,6 +20,12 @@
 
 namespace gpuscan::cuda {
 
+enum class Effort {
+    Quick,   // a kernel that runs some three times as long, in two thirds of the time
+    Full,    // what NVRTC can
+    Patient, // the same where nobody waits for it: most of the processes are left to others
+};
+
 class CompilerProcesses {
   public:
     // Forks at most `count` processes; call while this process has a single thread and no driver. `in_child` runs first in
@@ -30,7 +36,9 @@ class CompilerProcesses {
     CompilerProcesses &operator=(const CompilerProcesses &) = delete;
 
     // As Compiler::compile, in whichever process is idle first (waits for one). False: no process is left.
-    bool compile(const std::string &source, int architecture, std::string &image);
+    bool compile(const std::string &source, int architecture, std::string &image, Effort effort = Effort::Full);
+    // Patient calls that have not begun throw DeviceError, now and from now on.
+    void refuse_patient();
     // Has each process that is idle start NVRTC, without waiting; later calls of compile() wait for it.
     void warm_up(int architecture);
     // Waits until they have, each of them, but not for ever.
@@ -46,12 +54,15 @@ class CompilerProcesses {
         bool warming = false; // its next reply is that of warm_up
     };
     bool take_warmth(Process &process);
-    bool exchange(Process &process, const std::string &source, int architecture, bool &good, std::string &image);
+    bool exchange(Process &process, const std::string &source, int architecture, bool quick, bool &good,
+                  std::string &image);
     void drop(Process &process);
 
     mutable std::mutex mutex_;
     std::condition_variable idle_;
     std::vector<std::unique_ptr<Process>> processes_; // with socket -1: failed
+    size_t patient_ = 0;                              // calls that compile
+    bool refuses_patient_ = false;
 };
 
 } // namespace gpuscan::cuda

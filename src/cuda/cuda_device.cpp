@@ -39,9 +39,9 @@ class CudaDeviceImpl : public CudaDevice {
         // While shared_buffers is registered: the kernels that every query may need, and NVRTC itself, which takes 0.3 s to
         // start, even if those kernels come from disk.
         s.kernels->warm_up();
-        s.kernels->start(tables_source);
-        s.kernels->start(decode_source);
-        s.kernels->start(pack_source);
+        s.kernels->start(tables_source, Effort::Full);
+        s.kernels->start(decode_source, Effort::Full);
+        s.kernels->start(pack_source, Effort::Full);
         register_pool(options);
         s.memory->warm_up(std::min<size_t>(first_pool_bytes, s.memory_total / 16));
         s.kernels->settle(compiler_patience);

@@ -227,13 +227,25 @@ std::vector<uint64_t> CudaExecution::argument(const Kernel &kernel, Index index,
     return words;
 }
 
+// A run that takes so long asks for the full kernel at once, and goes on with it when it is there. True: it is.
+bool CudaExecution::take_better(const Kernel &kernel, ModuleRef &module) {
+    bool quick = false;
+    ModuleRef better = state_->prepared->get(kernel.source, cancel_, nullptr, &quick);
+    if (quick)
+        state_->prepared->improve(kernel.source);
+    if (better == module)
+        return false;
+    module = std::move(better);
+    return true;
+}
+
 // Launches the kernel over all tiles, slice by slice; the last slice is not waited for.
-void CudaExecution::run_slices(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words,
-                               const Input &input, unsigned threads, size_t shared, double rows_per_ms) {
-    const Resident resident = module.resident(Kernel::name, threads, shared);
-    const unsigned grid = state_->full_grid(resident.blocks);
+void CudaExecution::run_slices(const Kernel &kernel, ModuleRef module, std::vector<uint64_t> &words, const Input &input,
+                               unsigned threads, size_t shared, double rows_per_ms) {
+    Resident resident = module->resident(Kernel::name, threads, shared);
+    unsigned grid = state_->full_grid(resident.blocks);
     const uint64_t teams = threads / codegen::block_threads; // tiles that a block takes at once
-    const uint64_t least = grid * teams;                     // fewer make no sense
+    uint64_t least = grid * teams;                           // fewer make no sense
     uint64_t slice = std::max<uint64_t>(least, static_cast<uint64_t>(rows_per_ms * slice_ms) / codegen::tile_rows);
     if (kernel.loops)
         slice = least;
@@ -245,6 +257,7 @@ void CudaExecution::run_slices(const Kernel &kernel, const Module &module, std::
         words[Kernel::tile_begin] = tile;
         words[Kernel::tile_end] = end;
         const uint64_t blocks = std::min<uint64_t>(grid, (end - tile + turn * teams - 1) / (turn * teams));
+        running_module_ = module;
         lane_->start_clock();
         lane_->launch(resident.function, static_cast<unsigned>(blocks), threads, shared, words.data());
         const uint64_t done = end - tile;
@@ -254,6 +267,11 @@ void CudaExecution::run_slices(const Kernel &kernel, const Module &module, std::
         const uint64_t us = lane_->wait(cancel_);
         stats_.kernel_us += us;
         const double wanted = slice_ms * 1000 / static_cast<double>(std::max<uint64_t>(us, 100));
+        if (take_better(kernel, module)) {
+            resident = module->resident(Kernel::name, threads, shared);
+            grid = state_->full_grid(resident.blocks);
+            least = grid * teams;
+        }
         slice = std::max<uint64_t>(least, static_cast<uint64_t>(static_cast<double>(done) * std::min(4.0, wanted)));
     }
 }

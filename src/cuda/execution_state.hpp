@@ -194,7 +194,7 @@ class CudaExecution : public Execution {
     }
     Kernel generate(const codegen::Request &request) { return state_->prepared->generate(shape(), request); }
     std::vector<uint64_t> argument(const Kernel &kernel, Index pipeline, const Input &input);
-    void run_slices(const Kernel &kernel, const Module &module, std::vector<uint64_t> &words, const Input &input,
+    void run_slices(const Kernel &kernel, ModuleRef module, std::vector<uint64_t> &words, const Input &input,
                     unsigned threads, size_t shared, double rows_per_ms);
     double passing(const Pipeline &pipeline, Index join);
     double passing(const Pipeline &pipeline);
@@ -214,6 +214,15 @@ class CudaExecution : public Execution {
         lane_->fill(address_of(*buffer), 0, bytes);
         return buffer;
     }
+    // The kernel's module; one that could be better is asked for in catch_up().
+    ModuleRef get_module(const std::string &source) {
+        bool quick = false;
+        ModuleRef module = state_->prepared->get(source, cancel_, &stats_.compile_us, &quick);
+        if (quick)
+            quick_.push_back(source);
+        return module;
+    }
+    bool take_better(const Kernel &kernel, ModuleRef &module);
     static constexpr unsigned tables_threads = 256; // a block of the kernels of tables.cuh
     CUfunction tables_function(const char *name) {
         tables_module_ = state_->prepared->get(tables_source, cancel_, &stats_.compile_us);
@@ -253,9 +262,9 @@ class CudaExecution : public Execution {
     static codegen::Request counting(codegen::Request request);
     uint64_t count_groups(const codegen::Request &grouping, const Input &input, const std::vector<KeyPlan> &keys);
     size_t table_room() const;
-    GroupTable aggregate_by_number(const GroupPlan &plan, const Module &module, std::vector<uint64_t> &words,
+    GroupTable aggregate_by_number(const GroupPlan &plan, const ModuleRef &module, std::vector<uint64_t> &words,
                                    const Input &input);
-    GroupTable aggregate_by_hash(const GroupPlan &plan, const Module &module, std::vector<uint64_t> &words,
+    GroupTable aggregate_by_hash(const GroupPlan &plan, const ModuleRef &module, std::vector<uint64_t> &words,
                                  const Input &input);
 
     // their values (group_values.cpp)
@@ -304,6 +313,8 @@ class CudaExecution : public Execution {
     std::vector<std::shared_ptr<Table>> expected_;    // what foreseen kernels probe
     std::vector<std::unique_ptr<Foreseen>> foreseen_; // by pipeline; empty: nobody has looked
     std::vector<std::string> missed_;                 // kernels in whose place foreseen ones have run
+    std::vector<std::string> quick_;                  // kernels that ran as they were compiled quickly
+    ModuleRef running_module_;                        // of what run_slices has launched
     ModuleRef tables_module_;                         // its functions are in use
     std::vector<BufferRef> met_; // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
     bool keep_groups_ = false;   // those beyond the first ones stay in device memory,

@@ -178,13 +178,13 @@ uint64_t CudaExecution::count_groups(const codegen::Request &grouping, const Inp
                                      const std::vector<KeyPlan> &keys) {
     const codegen::Request request = counting(grouping);
     const Kernel kernel = generate(request);
-    ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
+    ModuleRef module = get_module(kernel.source);
     const BufferRef sketch = zeroed(codegen::sketch_registers * sizeof(uint32_t));
     std::vector<uint64_t> words = argument(kernel, request.pipeline, input);
     words[kernel.sink + AggregateWords::table] = address_of(*sketch);
     put_keys(kernel, request.group, keys, words);
     lane_->reset_control();
-    run_slices(kernel, *module, words, input, codegen::block_threads, 0, 1e7);
+    run_slices(kernel, module, words, input, codegen::block_threads, 0, 1e7);
     const std::unique_ptr<PinnedMemory::Piece> copy = state_->pinned->allocate(sketch->size);
     lane_->copy_out(copy->data, address_of(*sketch), sketch->size);
     lane_->fetch_control();
@@ -276,19 +276,19 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     const Grouping grouping = plan.request.group.grouping;
     const bool hashed = grouping == Grouping::Hash || grouping == Grouping::Wide;
     stats_.grouping = grouping == Grouping::None ? "none" : hashed ? "hash" : "dense";
-    const ModuleRef module = state_->prepared->get(plan.kernel.source, cancel_, &stats_.compile_us);
+    const ModuleRef module = get_module(plan.kernel.source);
     std::vector<uint64_t> words = argument(plan.kernel, index, input);
     words[plan.kernel.sink + AggregateWords::extent] = plan.extent;
     put_keys(plan.kernel, plan.request.group, plan.keys, words);
     GroupTable groups =
-        hashed ? aggregate_by_hash(plan, *module, words, input) : aggregate_by_number(plan, *module, words, input);
+        hashed ? aggregate_by_hash(plan, module, words, input) : aggregate_by_number(plan, module, words, input);
     catch_up();
     return groups;
 }
 
 // The table has an entry for every number.
-GroupTable CudaExecution::aggregate_by_number(const GroupPlan &plan, const Module &module, std::vector<uint64_t> &words,
-                                              const Input &input) {
+GroupTable CudaExecution::aggregate_by_number(const GroupPlan &plan, const ModuleRef &module,
+                                              std::vector<uint64_t> &words, const Input &input) {
     const auto &[r, keys, extent, shared, kernel] = plan;
     const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
     // A small table stands beside the status and comes with it, of a larger one its groups, if they are few: one wait for a
@@ -318,8 +318,8 @@ GroupTable CudaExecution::aggregate_by_number(const GroupPlan &plan, const Modul
 }
 
 // The table has entries for the groups there are.
-GroupTable CudaExecution::aggregate_by_hash(const GroupPlan &plan, const Module &module, std::vector<uint64_t> &words,
-                                            const Input &input) {
+GroupTable CudaExecution::aggregate_by_hash(const GroupPlan &plan, const ModuleRef &module,
+                                            std::vector<uint64_t> &words, const Input &input) {
     const Kernel &kernel = plan.kernel;
     const codegen::Request &r = plan.request;
     const std::vector<KeyPlan> &keys = plan.keys;

@@ -93,7 +93,7 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
     start_collecting(index, table, kernel);
     table.row_cache = kernel.cached_rows != 0;
     // Once a payload column could be NULL its flags are kept for all runs; this run's kernel may not write them.
-    ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
+    ModuleRef module = get_module(kernel.source);
 
     size_t row_bytes = 0;
     for (Type type : table.shape.keys)
@@ -129,7 +129,7 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
             words[at + 1] = reinterpret_cast<uint64_t>(nulls);
             columns.push_back({table.payload[i]->data, nulls, static_cast<uint32_t>(table.shape.payload[i]), 0});
         }
-        run_slices(kernel, *module, words, input, codegen::block_threads, 0, 1e6);
+        run_slices(kernel, module, words, input, codegen::block_threads, 0, 1e6);
 
         std::unique_ptr<PinnedMemory::Piece> result;
         if (range_bytes > 0) { // else the rows are only counted: no key, no payload

@@ -54,6 +54,7 @@ const char *const fixed_options[] = {
     "-DGPUSCAN_DEVICE=1"};
 
 constexpr int caching_version = 13000; // NVRTC has a cache of its own, in the user's directory
+constexpr int quick_version = 13000;   // and can leave out optimisations (--Ofast-compile; tried with no older one)
 
 // What stands before the machine code in a file of the cache.
 struct FileHeader {
@@ -63,6 +64,10 @@ struct FileHeader {
     uint64_t size = 0;
     uint64_t sum = 0;
 };
+
+template <class T> bool is_there(const std::shared_future<T> &future) {
+    return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
 
 constexpr size_t max_modules = 2000;                // in memory; then those that nobody uses are dropped
 constexpr uint64_t max_directory_bytes = 256 << 20; // some 10,000 kernels
@@ -109,13 +114,19 @@ std::string Compiler::target(int architecture, bool &ptx) const {
     return std::string(ptx ? "-arch=compute_" : "-arch=sm_") + std::to_string(best);
 }
 
-std::string Compiler::compile(const std::string &source, int architecture, bool anew) const {
+bool Compiler::can_be_quick() const { return nvrtc_->version >= quick_version; }
+
+std::string Compiler::compile(const std::string &source, int architecture, bool quick, bool anew) const {
     bool ptx = false;
     const std::string arch = target(architecture, ptx);
     std::vector<const char *> options(std::begin(fixed_options), std::end(fixed_options));
     options.push_back(arch.c_str());
     if (anew && nvrtc_->version >= caching_version)
         options.push_back("-no-cache");
+    if (can_be_quick())
+        options.push_back("--minimal"); // without the declarations of textures and the like
+    if (quick && can_be_quick())
+        options.push_back("--Ofast-compile=mid");
     std::vector<const char *> names;
     std::vector<const char *> texts;
     for (unsigned i = 0; i < embedded_source_count; ++i) {
@@ -155,8 +166,11 @@ std::string Compiler::compile(const std::string &source, int architecture, bool 
 }
 
 void Compiler::warm_up(int architecture) const {
-    for (const std::string &source : rehearsal_sources())
-        compile(source, architecture, true);
+    bool quick = true; // one so, one so
+    for (const std::string &source : rehearsal_sources()) {
+        compile(source, architecture, quick, true);
+        quick = !quick;
+    }
 }
 
 // ---- cache -------------------------------------------------------------------------------------------------------
@@ -170,7 +184,11 @@ KernelCache::KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std:
     bound_directory(directory_, max_directory_bytes);
 }
 
-KernelCache::~KernelCache() { settle(); }
+KernelCache::~KernelCache() {
+    if (processes_)
+        processes_->refuse_patient();
+    settle();
+}
 
 void KernelCache::settle() {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -287,11 +305,11 @@ void KernelCache::bound_directory(const std::string &directory, uint64_t bytes) 
     }
 }
 
-std::string KernelCache::compile(const std::string &source) const {
+std::string KernelCache::compile(const std::string &source, Effort effort) const {
     std::string image;
-    if (processes_ && processes_->compile(source, architecture_, image))
+    if (processes_ && processes_->compile(source, architecture_, image, effort))
         return image;
-    return compiler_->compile(source, architecture_);
+    return compiler_->compile(source, architecture_, effort == Effort::Quick);
 }
 
 ModuleRef KernelCache::from_disk(KernelKey key) const {
@@ -307,15 +325,16 @@ ModuleRef KernelCache::from_disk(KernelKey key) const {
     }
 }
 
-void KernelCache::build(const std::string &source, KernelKey key, std::promise<Built> &promise) {
+void KernelCache::build(const std::string &source, KernelKey key, Effort effort, std::promise<Built> &promise) {
     Built built;
     std::string image;
     try {
         built.module = from_disk(key);
         if (!built.module) {
             const auto start = std::chrono::steady_clock::now();
-            image = compile(source);
+            image = compile(source, effort);
             built.module = std::make_shared<Module>(driver_, context_, image);
+            built.quick = effort == Effort::Quick;
             built.compile_us = static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start)
                     .count());
@@ -325,7 +344,7 @@ void KernelCache::build(const std::string &source, KernelKey key, std::promise<B
         return;
     }
     promise.set_value(built);
-    if (!image.empty())
+    if (!image.empty() && !built.quick)
         write_file(key, image);
 }
 
@@ -359,47 +378,83 @@ void KernelCache::warm_up() {
     });
 }
 
-// The future of `source`; begins it when there is none. `first`: nobody has asked by get() before.
-std::shared_future<KernelCache::Built> KernelCache::find(KernelKey key, const std::string &source, bool getting,
-                                                         bool &first) {
-    std::lock_guard<std::mutex> lock(mutex_);
+std::shared_future<KernelCache::Built> KernelCache::begin(KernelKey key, const std::string &source, Effort effort) {
+    auto promise = std::make_shared<std::promise<Built>>();
+    std::shared_future<Built> future = promise->get_future().share();
+    if (effort == Effort::Quick && (!processes_ || !compiler_->can_be_quick()))
+        effort = Effort::Full; // where kernels wait for each other, each is compiled once
+    in_background([this, source, key, effort, promise] { build(source, key, effort, *promise); });
+    return future;
+}
+
+// The entry of `source`; begins it when there is none.
+KernelCache::Entry &KernelCache::find(KernelKey key, const std::string &source, Effort effort) {
     if (modules_.size() >= max_modules)
         for (auto it = modules_.begin(); it != modules_.end();)
-            it = it->second.built.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? modules_.erase(it)
-                                                                                                 : std::next(it);
+            it = is_there(it->second.built) && (!it->second.better.valid() || is_there(it->second.better))
+                     ? modules_.erase(it)
+                     : std::next(it);
     Entry &entry = modules_[key];
     if (!entry.built.valid()) {
-        auto promise = std::make_shared<std::promise<Built>>();
-        entry.built = promise->get_future().share();
         try {
-            in_background([this, source, key, promise] { build(source, key, *promise); });
+            entry.built = begin(key, source, effort);
         } catch (...) {
             modules_.erase(key);
             throw;
         }
     }
-    first = getting && !entry.counted;
-    entry.counted = entry.counted || getting;
-    return entry.built;
+    return entry;
 }
 
-void KernelCache::start(const std::string &source) {
-    bool first = false;
-    find(compiler_->key(source, architecture_), source, false, first);
+void KernelCache::start(const std::string &source, Effort effort) {
+    const KernelKey key = compiler_->key(source, architecture_);
+    std::lock_guard<std::mutex> lock(mutex_);
+    find(key, source, effort);
+}
+
+void KernelCache::improve(const std::string &source) {
+    const KernelKey key = compiler_->key(source, architecture_);
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = modules_.find(key);
+    if (found == modules_.end() || found->second.better.valid() || !is_there(found->second.built))
+        return;
+    try {
+        if (found->second.built.get().quick)
+            found->second.better = begin(key, source, Effort::Patient);
+    } catch (const std::exception &) {
+        // Whoever needs the kernel will meet the error itself.
+    }
 }
 
 bool KernelCache::is_ready(const std::string &source) {
     const KernelKey key = compiler_->key(source, architecture_);
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = modules_.find(key);
-    return found != modules_.end() &&
-           found->second.built.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    return found != modules_.end() && is_there(found->second.built);
 }
 
-ModuleRef KernelCache::get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us) {
+ModuleRef KernelCache::get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us,
+                           bool *quick) {
     const KernelKey key = compiler_->key(source, architecture_);
     bool first = false;
-    const std::shared_future<Built> future = find(key, source, true, first);
+    std::shared_future<Built> future, better;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        Entry &entry = find(key, source, quick ? Effort::Quick : Effort::Full);
+        first = !entry.counted;
+        entry.counted = true;
+        future = entry.built;
+        better = entry.better;
+    }
+    if (quick)
+        *quick = false;
+    if (better.valid() && is_there(better)) {
+        try {
+            return better.get().module;
+        } catch (const std::exception &) {
+            // The quick one will do.
+        }
+    }
     while (future.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready)
         if (cancel && cancel->load(std::memory_order_relaxed))
             throw Cancelled();
@@ -407,6 +462,8 @@ ModuleRef KernelCache::get(const std::string &source, const std::atomic<uint32_t
         const Built &built = future.get();
         if (first && compile_us)
             *compile_us += built.compile_us;
+        if (quick)
+            *quick = built.quick && (!better.valid() || !is_there(better));
         return built.module;
     } catch (...) {
         std::lock_guard<std::mutex> lock(mutex_);

@@ -9,6 +9,10 @@
 //
 // NVRTC lets one thread of a process compile at a time (13.0, measured on an H200: four threads take four times as long as
 // one); so where there are processes for it (compiler_processes.hpp), they compile.
+//
+// There a kernel that nobody has needed before is first compiled *quickly*: NVRTC leaves out most of its optimisations, among
+// them unrolling, so it is there after two thirds of the time and runs some three times as long. Whoever has run it asks
+// for the full one (improve), which takes its place as soon as it is compiled. Only full ones come to the disk.
 #pragma once
 
 #include <atomic>
@@ -23,12 +27,11 @@
 #include <string>
 #include <utility>
 
+#include "cuda/compiler_processes.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/module.hpp"
 
 namespace gpuscan::cuda {
-
-class CompilerProcesses;
 
 using KernelKey = std::pair<uint64_t, uint64_t>;
 
@@ -37,9 +40,10 @@ class Compiler {
   public:
     explicit Compiler(std::shared_ptr<Nvrtc> nvrtc);
 
-    // `architecture`: compute capability as 75, 80, 90. `anew`: even if NVRTC remembers the source. Throws DeviceError with
-    // NVRTC's log.
-    std::string compile(const std::string &source, int architecture, bool anew = false) const;
+    // `architecture`: compute capability as 75, 80, 90. `quick`: with few optimisations, where NVRTC can do that. `anew`: even
+    // if NVRTC remembers the source. Throws DeviceError with NVRTC's log.
+    std::string compile(const std::string &source, int architecture, bool quick = false, bool anew = false) const;
+    bool can_be_quick() const;
     KernelKey key(const std::string &source, int architecture) const;
     // Compiles something like what queries need (rehearsal.hpp), so that the first of them does not pay for NVRTC's own start.
     void warm_up(int architecture) const;
@@ -58,11 +62,15 @@ class KernelCache {
                 std::shared_ptr<CompilerProcesses> processes, int architecture, std::string directory);
     ~KernelCache(); // waits for compilations
 
-    // The module of `source`. Adds what compiling took to *compile_us. Throws Cancelled when `cancel` becomes non-zero
-    // while it waits; the compilation goes on and will be found by the next one who asks.
-    ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us);
+    // The best module of `source` that there is; waits for the first one. `quick`: whether there may be a better one later;
+    // without it a kernel that is compiled for this call is compiled fully. Adds what compiling took to *compile_us. Throws Cancelled when `cancel` becomes non-zero while it waits; the
+    // compilation goes on and will be found by the next one who asks.
+    ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us,
+                  bool *quick = nullptr);
     // Begins to compile what get() will soon be asked for.
-    void start(const std::string &source);
+    void start(const std::string &source, Effort effort = Effort::Quick);
+    // Begins to compile the full kernel where there is a quick one.
+    void improve(const std::string &source);
     // Would get() come back at once?
     bool is_ready(const std::string &source);
     // Begins to start NVRTC itself.
@@ -79,15 +87,17 @@ class KernelCache {
     struct Built {
         ModuleRef module;
         uint64_t compile_us = 0; // 0: came from disk
+        bool quick = false;
     };
     struct Entry {
-        std::shared_future<Built> built;
-        bool counted = false; // somebody was told what it took
+        std::shared_future<Built> built, better; // better: not valid, or the full one to a quick one
+        bool counted = false;                    // somebody was told what it took
     };
-    std::shared_future<Built> find(KernelKey key, const std::string &source, bool getting, bool &first);
+    std::shared_future<Built> begin(KernelKey key, const std::string &source, Effort effort); // with mutex_ held
+    Entry &find(KernelKey key, const std::string &source, Effort effort);                     // the same
     void in_background(std::function<void()> work); // with mutex_ held; throws DeviceError
-    void build(const std::string &source, KernelKey key, std::promise<Built> &promise);
-    std::string compile(const std::string &source) const;
+    void build(const std::string &source, KernelKey key, Effort effort, std::promise<Built> &promise);
+    std::string compile(const std::string &source, Effort effort) const;
     ModuleRef from_disk(KernelKey key) const;
     std::string path(KernelKey key) const;
     bool read_file(KernelKey key, std::string &image) const;

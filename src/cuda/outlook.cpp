@@ -8,7 +8,7 @@
 //   adopt     when a pipeline runs, its kernel is known. Where another one was foreseen that is being compiled already, and
 //             that can do what is asked (it looks for NULLs that are not there, probes in another order, has room for more
 //             groups and longer sums), this execution makes do with that one.
-//   catch up  then the right kernel is compiled while nobody waits, for the next execution.
+//   catch up  then the right kernel is compiled while nobody waits, for the next execution, and with all optimisations.
 //
 // Invariant: a foreseen kernel runs only if the request as it was adopted gives the same text as the one that was begun, and all
 // words of its argument are those of the adopted request. So a wrong guess costs a compilation that nobody waits for, never
@@ -76,7 +76,7 @@ void CudaExecution::foresee_kernel(Index index, const std::vector<ChunkView> &ch
         GroupPlan plan = plan_groups(std::move(r), input);
         const Grouping grouping = plan.request.group.grouping;
         if ((grouping == Grouping::Hash || grouping == Grouping::Wide) && input.rows >= state_->groups.counted_rows)
-            state_->prepared->start(generate(counting(plan.request)).source);
+            state_->prepared->start(generate(counting(plan.request)).source, Effort::Quick);
         foreseen->request = std::move(plan.request);
         foreseen->extent = plan.extent;
         foreseen->shared = plan.shared;
@@ -88,7 +88,7 @@ void CudaExecution::foresee_kernel(Index index, const std::vector<ChunkView> &ch
             tables_[index] = expected_table(index, kernel, input);
         foreseen->request = std::move(r);
     }
-    state_->prepared->start(foreseen->source);
+    state_->prepared->start(foreseen->source, Effort::Quick);
     foreseen_[index] = std::move(foreseen);
 }
 
@@ -186,10 +186,14 @@ Kernel CudaExecution::kernel_for(Index pipeline, codegen::Request request) {
 
 // ---- afterwards --------------------------------------------------------------------------------------------------
 
+// Begins what later executions want: the kernels that were not there yet, and those that could be better.
 void CudaExecution::catch_up() {
     for (const std::string &source : missed_)
-        state_->prepared->start(source);
+        state_->prepared->start(source, Effort::Patient);
+    for (const std::string &source : quick_)
+        state_->prepared->improve(source);
     missed_.clear();
+    quick_.clear();
 }
 
 } // namespace gpuscan::cuda

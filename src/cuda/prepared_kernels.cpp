@@ -103,14 +103,19 @@ bool PreparedKernels::is_new(const std::string &program) {
     return programs_.insert(program).second;
 }
 
-ModuleRef PreparedKernels::get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us) {
+ModuleRef PreparedKernels::get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us,
+                               bool *quick) {
+    if (quick)
+        *quick = false;
     {
         std::lock_guard<std::mutex> guard(lock_);
         const auto found = modules_.find(source);
         if (found != modules_.end())
             return found->second;
     }
-    ModuleRef module = kernels_->get(source, cancel, compile_us);
+    ModuleRef module = kernels_->get(source, cancel, compile_us, quick);
+    if (quick && *quick)
+        return module; // until the full one is there
     std::lock_guard<std::mutex> guard(lock_);
     if (modules_.size() >= most_prepared)
         modules_.clear();

@@ -22,13 +22,15 @@ class PreparedKernels {
 
     // As codegen::generate(); `program` is shape_of(*request.program).
     codegen::Kernel generate(const std::string &program, const codegen::Request &request);
-    // Begins to compile a kernel that will be needed soon.
-    void start(const std::string &source) { kernels_->start(source); }
+    // Begins to compile a kernel that will be needed soon, or later.
+    void start(const std::string &source, Effort effort) { kernels_->start(source, effort); }
+    void improve(const std::string &source) { kernels_->improve(source); }
     bool is_ready(const std::string &source) { return kernels_->is_ready(source); }
     // Has nobody asked this of this program before?
     bool is_new(const std::string &program);
     // As KernelCache::get().
-    ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us);
+    ModuleRef get(const std::string &source, const std::atomic<uint32_t> *cancel, uint64_t *compile_us,
+                  bool *quick = nullptr);
 
     // The bytes of a program that kernels depend on.
     static std::string shape_of(const Program &program);

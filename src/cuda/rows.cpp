@@ -177,8 +177,8 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     if (input.tiles == 0)
         return rows;
     const Kernel kernel = kernel_for(index, request(index, input));
-    const ModuleRef module = state_->prepared->get(kernel.source, cancel_, &stats_.compile_us);
-    const Resident resident = module->resident(Kernel::name, codegen::block_threads, 0);
+    ModuleRef module = get_module(kernel.source);
+    Resident resident = module->resident(Kernel::name, codegen::block_threads, 0);
 
     RowArea area;
     for (Index i = 0; i < pipeline.payload.count; ++i)
@@ -194,7 +194,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     if (area.columns.empty())
         capacity = uint64_t(1) << 60;
 
-    const unsigned grid = state_->full_grid(resident.blocks);
+    unsigned grid = state_->full_grid(resident.blocks);
     uint64_t slice =
         std::max<uint64_t>(grid, static_cast<uint64_t>(first_rows_per_ms * wanted_ms) / codegen::tile_rows);
     if (kernel.loops)
@@ -251,6 +251,10 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
         // As many tiles as take some 20 ms, and as fill the area.
         const uint64_t done = end - tile;
         tile = end;
+        if (tile < input.tiles && take_better(kernel, module)) {
+            resident = module->resident(Kernel::name, codegen::block_threads, 0);
+            grid = state_->full_grid(resident.blocks);
+        }
         const double time = wanted_ms * 1000 / static_cast<double>(std::max<uint64_t>(us, 100));
         double next = static_cast<double>(done) * std::min(4.0, time);
         if (added > 0) {

@@ -34,7 +34,7 @@ constexpr size_t cuda_cache_percent = 80;             // of the GPU's share
 constexpr size_t kept_part = 16;        // of the memory of executions for join tables that nobody uses now
 constexpr size_t kept_lookups_part = 4; // ... and for tables over dictionaries
 constexpr unsigned most_readers = 32;   // threads that evaluate texts beside a GPU
-constexpr unsigned most_compilers = 4;  // processes that compile kernels: 0.1 GB each
+constexpr unsigned most_compilers = 6;  // processes that compile kernels: 0.1 GB each
 constexpr std::chrono::seconds cuda_patience{60};
 
 unsigned thread_count(uint32_t setting) {
