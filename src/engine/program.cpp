@@ -280,12 +280,12 @@ class Checker {
             require(p.distincts[pipeline.distincts.first + d].key < pipeline.keys.count, "key of a distinct aggregate");
     }
 
-    // An expression over the groups of the result.
-    void check_group_use(Index root) {
+    // An expression over the groups of the result; only sort keys may look something up.
+    void check_group_use(Index root, bool lookups = false) {
         reach(root, needed_);
         for (size_t i = 0; i <= root; ++i) {
             const Expr &e = p.exprs[i];
-            require(!needed_[i] || e.op != Op::Lookup, "lookup over groups");
+            require(!needed_[i] || e.op != Op::Lookup || lookups, "lookup over groups");
             if (!needed_[i] || e.op != Op::Column)
                 continue;
             require(e.a == group_keys || e.a == group_values || e.a == group_counts, "column of a row over groups");
@@ -318,7 +318,7 @@ class Checker {
         for (Index o = 0; o < pipeline.order.count; ++o) {
             const Index key = p.orders[pipeline.order.first + o].expr;
             if (aggregates)
-                check_group_use(key);
+                check_group_use(key, pipeline.sorted != 0);
             else
                 require(is_payload(pipeline, key), "order of rows by what they do not have");
             require(p.exprs[key].type != Type::Code, "codes have no order");
@@ -327,6 +327,8 @@ class Checker {
                     (pipeline.sink == SinkKind::Rows && pipeline.limit == 0 &&
                      pipeline.result_keys <= pipeline.payload.count),
                 "rows in an order");
+        require(!pipeline.sorted || (aggregates && pipeline.order.count > 0 && pipeline.top == none),
+                "groups in an order");
         check_top(pipeline.top);
         check_top(pipeline.top_offset);
         for (Index a = 0; a < pipeline.aggregates.count; ++a) {

@@ -1055,6 +1055,25 @@ string first_of(const string &query) {
     return query + order + " LIMIT " + number(roll(12)) + (chance(25) ? " OFFSET " + number(roll(5)) : "");
 }
 
+// Groups in an order: how many stand behind one that they should stand before, and where the NULLs are.
+string groups_in_order(const string &query) {
+    if (query.find("ROLLUP (") != string::npos || query.find("CUBE (") != string::npos)
+        return query;
+    int columns = 0;
+    while (query.find(" AS o" + number(columns)) != string::npos)
+        ++columns;
+    if (columns == 0)
+        return query;
+    const int key = roll(columns);
+    const bool descending = chance(40);
+    const string column = "s.o" + number(key), order = number(key + 1) + (descending ? " DESC" : "") +
+                                                       pick({"", " NULLS FIRST", " NULLS LAST"}) +
+                                                       (chance(40) ? ", " + number(1 + roll(columns)) : "");
+    return "SELECT count(*), count(*) FILTER (WHERE NOT c " + string(descending ? "<=" : ">=") +
+           " b), count(*) FILTER (WHERE (c IS NULL) <> (b IS NULL)) FROM (SELECT " + column + " AS c, lag(" + column +
+           ") OVER () AS b FROM (" + query + " ORDER BY " + order + ") s) x";
+}
+
 // Rows in the order of all of their columns, and the order shown as one value. (Not by floats: zeros of either sign are equal.)
 string in_order(Scope &scope) {
     const string tail = from_where(scope);
@@ -1208,8 +1227,10 @@ Query make_query(bool prepared) {
     case 12: // only the first rows of a total order
         q.sql = "SELECT * FROM (" + select_query(scope, true, false) + ") s ORDER BY s::text LIMIT " + number(roll(6));
         return q;
-    case 17:
     case 15:
+        q.sql = groups_in_order(select_query(scope, true, false));
+        return q;
+    case 17:
         q.sql = first_of(select_query(scope, true, false));
         return q;
     case 13: {

@@ -1,5 +1,6 @@
--- Rows in order: ORDER BY, DISTINCT ON, window functions and groups above rows that the device delivers sorted, so that
--- PostgreSQL need not sort them. Rows are compared in the order in which they come.
+-- Rows and groups in order: ORDER BY, DISTINCT ON, window functions and groups above rows, and ORDER BY, DISTINCT and window
+-- functions above groups, that the device delivers sorted, so that PostgreSQL need not sort them. Rows are compared in the order
+-- in which they come.
 CREATE SCHEMA windows;
 SET client_min_messages = warning;
 SET search_path = windows, public;
@@ -36,7 +37,7 @@ BEGIN
     IF plain IS DISTINCT FROM coalesce(device, '{}') THEN
         RETURN format(E'DIFFERENT: %s\n  %s\n  %s', query, left(plain::text, 500), left(device::text, 500));
     END IF;
-    sorts := plan @? '$.**."Row Order"' AND NOT plan @? '$.** ? (@."Node Type" like_regex "Sort")';
+    sorts := (plan @? '$.**."Row Order"' OR plan @? '$.**."Group Order"') AND NOT plan @? '$.** ? (@."Node Type" like_regex "Sort")';
     RETURN CASE WHEN sorts = sorted THEN format('%s rows', cardinality(plain)) ELSE format('PLAN: %s: %s', query, plan) END;
 END $$;
 CREATE FUNCTION check_orders(template text, a text[], b text[] DEFAULT '{""}', sorted boolean DEFAULT true) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -74,13 +75,25 @@ SELECT check_order('SELECT id, row_number() OVER (ORDER BY id) FROM t ORDER BY i
 SELECT check_orders('SELECT %s FROM t ORDER BY %s', '{"id, rank() OVER (PARTITION BY k ORDER BY n, id), dense_rank() OVER (PARTITION BY k ORDER BY n, id)","id, sum(n) OVER (PARTITION BY t ORDER BY id), count(*) OVER (PARTITION BY t ORDER BY id)"}', '{id}', sorted => false);
 SELECT check_matrix('SELECT %s', '{"id, row_number() OVER (ORDER BY id) FROM t","id, k, rank() OVER (PARTITION BY k ORDER BY n), dense_rank() OVER (PARTITION BY k ORDER BY n) FROM t","id, sum(n) OVER (PARTITION BY t ORDER BY id), avg(k) OVER (PARTITION BY t ORDER BY id), min(d) OVER (PARTITION BY t ORDER BY id), count(*) OVER (PARTITION BY t) FROM t","id, lag(n) OVER w, lead(t, 2, ''none'') OVER w, first_value(d) OVER w FROM t WINDOW w AS (PARTITION BY g ORDER BY id)","id, ntile(7) OVER (ORDER BY b DESC, id) FROM t WHERE k > 3","name, t.id, sum(n) OVER (PARTITION BY name ORDER BY t.id ROWS 3 PRECEDING) FROM t JOIN dim USING (k)",
     "* FROM (SELECT id, row_number() OVER (PARTITION BY t ORDER BY n DESC, id) AS r FROM t) x WHERE r <= 3","id, rank() OVER (PARTITION BY k ORDER BY n, id), rank() OVER (PARTITION BY t ORDER BY b, id) FROM t","id, sum(n) OVER (ORDER BY d RANGE BETWEEN ''3 days'' PRECEDING AND CURRENT ROW) FROM t WHERE d BETWEEN ''2024-01-01'' AND ''2024-12-31''","k, sum(count(*)) OVER (ORDER BY k) FROM t GROUP BY k","id, cume_dist() OVER (PARTITION BY g ORDER BY ts, id), percent_rank() OVER (PARTITION BY g ORDER BY ts, id) FROM parts"}'::text[]);
+-- groups: by each type of key, by aggregates, by a part of the keys, of DISTINCT, of DISTINCT aggregates
+SELECT check_orders('SELECT %1$s, count(*), sum(n) FROM t GROUP BY %1$s ORDER BY %1$s %2$s', '{k,s,b,f8,f4,n,w,d,ts,g,t,c,ch,m,ti,id,"t COLLATE \"C\"","k % 7","n * 2"}', '{"",DESC,NULLS FIRST,DESC NULLS LAST}');
+SELECT check_orders('SELECT %s FROM t GROUP BY k, t ORDER BY %s', '{"k, t, count(*), sum(n), min(d), max(b), sum(s)"}', '{"k, t","t DESC, k","count(*), k, t","sum(n) DESC NULLS LAST, t, k","min(d) DESC, max(b), k, t","sum(s), t, k","count(*) * 2 - sum(s), k, t","k + 1, t","k IS NULL DESC, t, k"}');
+SELECT check_orders('SELECT %s', '{"DISTINCT k, t FROM t ORDER BY t, k","DISTINCT k FROM t ORDER BY k DESC","k, count(DISTINCT t), avg(f8) FROM t WHERE f8 > -100 GROUP BY k ORDER BY k","k, avg(s::float8) FROM t GROUP BY k ORDER BY 2, 1","k FROM t GROUP BY k HAVING count(*) > 49 ORDER BY sum(n), k","name, dim.w, count(*) FROM t JOIN dim USING (k) GROUP BY name, dim.w ORDER BY dim.w DESC, name","k, count(*) FROM parts GROUP BY k ORDER BY k","dim.name, dim.k, count(t.id) FROM t RIGHT JOIN dim ON t.k = dim.k AND t.n > 100 GROUP BY dim.name, dim.k ORDER BY dim.name DESC, dim.k","k, count(*) FROM t WHERE id > 100000 GROUP BY k ORDER BY k","k, sum(w) FROM (SELECT k, s::numeric(30,4) AS w FROM t) x GROUP BY k ORDER BY 2 DESC, 1"}'::text[]);
+SELECT check_orders('SELECT %s', '{"u, count(*) FROM other GROUP BY u ORDER BY u","k, avg(n) FROM t GROUP BY k ORDER BY avg(n), k","k, stddev(s) FROM t GROUP BY k ORDER BY 2, 1","upper(t), count(*) FROM t GROUP BY upper(t) ORDER BY 1","k, max(t) FROM t GROUP BY k ORDER BY max(t), k","k, g, count(*) FROM t GROUP BY ROLLUP (k, g) ORDER BY grouping(k, g), k, g"}'::text[], sorted => false);
+-- a generic plan; the groups that a LIMIT in parameters wants
+SELECT check_prepared('device', 'SELECT k, count(*) FROM t WHERE id > $1 GROUP BY k ORDER BY k LIMIT $2', '(int, bigint)', '(5, 3)', '(5, NULL)', '(-9, 0)');
+-- windows above groups
+SELECT check_order('SELECT k, sum(count(*)) OVER (ORDER BY k) FROM t GROUP BY k ORDER BY k');
+SELECT check_orders('SELECT %s', '{"k, t, count(*), rank() OVER (PARTITION BY k ORDER BY count(*)) AS r FROM t GROUP BY k, t ORDER BY k, count(*), t","t, k, sum(sum(n)) OVER (PARTITION BY t ORDER BY k ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM t GROUP BY t, k ORDER BY t, k"}'::text[]);
+SELECT check_order('SELECT DISTINCT count(*) OVER (PARTITION BY k) AS c, k FROM t GROUP BY k, t ORDER BY k, c', false);
+SELECT check_matrix('SELECT %s', '{"t, k, row_number() OVER (PARTITION BY t ORDER BY k) FROM t GROUP BY t, k","t, k, sum(count(*)) OVER (PARTITION BY t ORDER BY k), avg(sum(n)) OVER (PARTITION BY t) FROM t GROUP BY t, k","* FROM (SELECT t, k, rank() OVER (PARTITION BY t ORDER BY sum(n) DESC, k) AS r FROM t GROUP BY t, k) x WHERE r < 4","k, lag(count(*)) OVER (ORDER BY k), first_value(max(d)) OVER (ORDER BY k RANGE BETWEEN 3 PRECEDING AND 2 FOLLOWING) FROM t GROUP BY k","s, count(*) OVER (PARTITION BY s ORDER BY k GROUPS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), ntile(3) OVER (ORDER BY s) FROM t GROUP BY s, k"}'::text[]);
 -- what stands between
 CREATE FUNCTION sorts(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
-    RETURN concat_ws(', ', 'device: ' || (SELECT string_agg(o #>> '{}', '; ') FROM jsonb_path_query(plan, 'strict $.**."Row Order"') o),
+    RETURN concat_ws(', ', 'device: ' || (SELECT string_agg(o #>> '{}', '; ') FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Row Order") || exists (@."Group Order"))') n, LATERAL coalesce(n -> 'Row Order', n -> 'Group Order') o),
                            (SELECT 'PostgreSQL: ' || string_agg(DISTINCT replace(n #>> '{}', 'Incremental ', ''), ', ') FROM jsonb_path_query(plan, '$.**."Node Type"') n WHERE n #>> '{}' LIKE '%Sort%'));
 END $$;
 SET gpuscan.offload = force;
@@ -89,6 +102,11 @@ SELECT sorts('SELECT DISTINCT ON (k) k, id FROM t ORDER BY k, id DESC NULLS LAST
 SELECT sorts('SELECT k, array_agg(id) FROM t GROUP BY k ORDER BY k');
 SELECT sorts('SELECT j, k FROM other ORDER BY k, j');
 SELECT sorts('SELECT k, count(*) FROM t GROUP BY k ORDER BY k');
+SELECT sorts('SELECT k, count(*) FROM t GROUP BY k ORDER BY k LIMIT 5');
+SELECT sorts('SELECT t, k, rank() OVER (PARTITION BY t ORDER BY count(*) DESC) FROM t GROUP BY t, k');
+SELECT sorts('SELECT t, k, rank() OVER (PARTITION BY t) FROM t GROUP BY t, k ORDER BY t, k');
+SELECT sorts('SELECT t, k, u FROM (SELECT DISTINCT t, k, avg(n) OVER () AS u FROM t GROUP BY t, k, n) x ORDER BY t, k');
+SELECT sorts('SELECT k, avg(n) FROM t GROUP BY k ORDER BY k, avg(n)');
 EXPLAIN (COSTS OFF) SELECT id, t FROM t WHERE k < 9 ORDER BY t DESC, n, id NULLS FIRST;
 -- cursors may go backwards over PostgreSQL's Sort
 BEGIN;
@@ -110,6 +128,15 @@ SET work_mem = '64kB';
 CREATE TABLE many AS SELECT i AS id, i * 7919::bigint % 100003 AS k, 'text ' || i * 31 % 977 AS t FROM generate_series(1, 100000) i;
 VACUUM (FREEZE, ANALYZE) many;
 SELECT check_orders('SELECT %s FROM many ORDER BY %1$s', '{"k, id","t, id"}');
+SELECT check_orders('SELECT %s, count(*) FROM many GROUP BY %1$s ORDER BY %1$s', '{"k","id","t, k"}');
+-- by cost: few groups are not worth a thought
+RESET gpuscan.offload;
+SELECT sorts('SELECT t, count(*) FROM many GROUP BY t ORDER BY t');
+CREATE TABLE larger AS SELECT i % 3000 AS g, i % 7 AS h FROM generate_series(1, 300000) i;
+VACUUM (FREEZE, ANALYZE) larger;
+SELECT sorts('SELECT h, count(*) FROM larger GROUP BY h ORDER BY h');
+SELECT sorts('SELECT g, count(*) FROM larger GROUP BY g ORDER BY g');
+SELECT sorts('SELECT g, count(*), rank() OVER (ORDER BY count(*) DESC) FROM larger GROUP BY g');
 RESET work_mem;
 -- parameters, and a rescan
 SELECT check_prepared('device', 'SELECT id, n FROM t WHERE k < $1 ORDER BY n + $2, id LIMIT 5', '(int, numeric)', '(5, 1)', '(1000, 2.5)');

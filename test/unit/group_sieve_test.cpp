@@ -1,10 +1,11 @@
 // Which groups are wanted, against one group after the other: conditions, the first ones in an order, ties, errors; tables of
-// few groups and of many, one and several of them.
+// few groups and of many, one and several of them. And groups in an order.
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "engine/host/group_sieve.hpp"
+#include "engine/host/group_sort.hpp"
 #include "reference.hpp"
 
 namespace gpuscan {
@@ -215,6 +216,38 @@ TEST(GroupSieve, Errors) {
     EXPECT_THROW(run(0, 1, 4, 2, static_cast<uint64_t>(INT32_MAX) + 1), RowError);
     EXPECT_THROW(run(-1, 1, 4, 2, static_cast<uint64_t>(int64_t(INT32_MIN) - 1)), RowError);
     EXPECT_THROW(run(1, 1, 4, 2, 7), RowError);
+}
+
+// By floats downwards with NULLs first, then by the sum of the smallest and the count, then by the key with NULL last.
+TEST(GroupSort, Orders) {
+    for (const size_t n : {0, 1, 2, 300, 200000}) {
+        Sifted s;
+        const Index expression = s.b.binary(Op::Add, s.smallest, s.count);
+        s.b.p.orders = {{s.floats, 1, 1, {}}, {expression, 0, 0, {}}, {s.key, 0, 0, {}}};
+        s.main.order.count = 3;
+        s.main.sorted = 1;
+        const std::vector<Group> groups = random_groups(n, n + 1);
+        GroupTable table;
+        for (const Group &g : groups)
+            add(table, g);
+        const GroupTable sorted = host::sort_groups(s.program(), std::move(table), {}, nullptr, nullptr);
+        ASSERT_EQ(n, sorted.ngroups);
+        auto rank = [](const Group &g) { // smaller comes first
+            const double real = std::isnan(g.real) ? -std::numeric_limits<double>::infinity() : 0.0 - g.real;
+            return std::make_tuple(g.values != 0, g.values != 0 ? real : 0, g.values == 0,
+                                   g.values != 0 ? g.smallest + g.rows : 0, g.null, g.key);
+        };
+        std::vector<Group> expected = groups;
+        std::sort(expected.begin(), expected.end(), [&](const Group &a, const Group &b) { return rank(a) < rank(b); });
+        for (size_t i = 0; i < n; ++i) {
+            ASSERT_EQ(expected[i].null, sorted.key_nulls[i] != 0) << i << " of " << n;
+            if (!expected[i].null) {
+                ASSERT_EQ(expected[i].key, static_cast<int32_t>(sorted.keys[i].low)) << i << " of " << n;
+            }
+            ASSERT_EQ(expected[i].rows, sorted.states[i * 4].count); // the whole group has moved
+            ASSERT_EQ(static_cast<uint64_t>(expected[i].sum), sorted.states[i * 4 + 1].low);
+        }
+    }
 }
 
 } // namespace

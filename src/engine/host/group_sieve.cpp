@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "cuda/semantics.cuh"
-#include "engine/host/pipeline.hpp"
+#include "engine/host/group_batches.hpp"
 #include "engine/in_parallel.hpp"
 
 namespace gpuscan::host {
@@ -27,57 +27,17 @@ double real(uint64_t bits) {
 } // namespace
 
 // What all threads read.
-struct GroupSieve::Plan {
-    struct Column { // of the groups, as the expressions below see it
-        Index step, index;
-        Type type;
-    };
-    size_t nkeys = 0, naggregates = 0;
-    std::vector<Column> columns;
+struct GroupSieve::Plan : GroupScope {            // with the conditions
     std::vector<size_t> narrow, narrower, floats; // aggregates whose sums are looked at: of 8 bytes, of 4, of floats
     std::vector<OrderKey> order;
     uint64_t top = UINT64_MAX;
     bool ties = false;
-    // A program over the columns: its pipeline's conjuncts are the conditions, `order` are expressions of it.
-    Context context;
 
     explicit Plan(const Program &program);
-
-  private:
-    Index column_of(const Expr &e);
 };
 
-Index GroupSieve::Plan::column_of(const Expr &e) {
-    for (size_t i = 0; i < columns.size(); ++i)
-        if (columns[i].step == e.a && columns[i].index == e.b)
-            return static_cast<Index>(i);
-    columns.push_back({e.a, e.b, e.type});
-    return static_cast<Index>(columns.size() - 1);
-}
-
-GroupSieve::Plan::Plan(const Program &program)
-    : nkeys(program.result_keys()), naggregates(program.result_aggregates()) {
+GroupSieve::Plan::Plan(const Program &program) : GroupScope(program, program.main().having) {
     const Pipeline &main = program.main();
-    Program p;
-    p.exprs = program.exprs;
-    p.constants = program.constants;
-    for (Expr &e : p.exprs)
-        if (e.op == Op::Column && is_group_step(e.a)) {
-            e.b = column_of(e);
-            e.a = 0;
-        }
-    Pipeline pipeline;
-    pipeline.source = 0;
-    pipeline.sink = SinkKind::Rows;
-    for (Index h = 0; h < main.having.count; ++h)
-        p.conjuncts.push_back({program.lists[main.having.first + h], 0});
-    pipeline.conjuncts.count = main.having.count;
-    p.sources.push_back({{0, static_cast<Index>(columns.size())}});
-    for (const Column &column : columns)
-        p.source_columns.push_back({column.type, 1, {}});
-    p.pipelines.push_back(pipeline);
-    context = Context(p);
-
     for (Index a = 0; a < main.aggregates.count; ++a) {
         const Aggregate &aggregate = program.aggregates[main.aggregates.first + a];
         if (aggregate.narrow)
@@ -108,28 +68,16 @@ GroupSieve::Plan::Plan(const Program &program)
 class GroupSieve::Sifter {
   public:
     Sifter(const Plan &plan, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
-        : plan_(plan), kept_(memory), buffers_(plan.columns.size()),
-          runner_(plan.context, 0, cancel, [this](const Batch &batch, Evaluator &e) { take(batch, e); }) {
-        chunk_.columns.resize(plan.columns.size());
-        for (size_t i = 0; i < buffers_.size(); ++i) {
-            const size_t values = batch_rows + batch_slack;
-            buffers_[i].values.reset(new uint8_t[values * type_width(plan.columns[i].type)]);
-            buffers_[i].nulls.reset(new uint8_t[values]);
-            chunk_.columns[i].type = plan.columns[i].type;
-            chunk_.columns[i].values = buffers_[i].values.get();
-        }
-    }
+        : plan_(plan), kept_(memory),
+          batches_(plan, cancel, [this](const Batch &batch, Evaluator &e) { take(batch, e); }) {}
 
     // Groups [first, last) of a table.
     void run(const GroupTable &groups, size_t first, size_t last) {
         for (size_t at = first; at < last; at += batch_rows) {
             const size_t n = std::min<size_t>(batch_rows, last - at);
             check(groups, at, n);
-            for (size_t i = 0; i < buffers_.size(); ++i)
-                load(groups, i, at, n);
             base_ = at;
-            chunk_.nrows = static_cast<uint32_t>(n);
-            runner_.run(chunk_, 0, static_cast<uint32_t>(n));
+            batches_.run(groups, at, n);
         }
         prune();
     }
@@ -147,9 +95,6 @@ class GroupSieve::Sifter {
     WorkArray<uint32_t> &kept() { return kept_; }
 
   private:
-    struct Buffer {
-        std::unique_ptr<uint8_t[]> values, nulls;
-    };
     // Of one key of one candidate; smaller is better.
     struct Rank {
         uint64_t null; // before what has the other number
@@ -161,7 +106,6 @@ class GroupSieve::Sifter {
     };
 
     void check(const GroupTable &groups, size_t at, size_t n) const;
-    void load(const GroupTable &groups, size_t column, size_t at, size_t n);
     void take(const Batch &batch, Evaluator &evaluator);
     void rank(const OrderKey &key, Type type, const Vec &vec, size_t n, Rank *to) const;
     int compare(const Rank *a, const Rank *b) const {
@@ -177,9 +121,7 @@ class GroupSieve::Sifter {
     std::vector<Rank> worst_; // of what must be kept: what is worse need not be looked at; empty: not known
     std::vector<Rank> scratch_;
     size_t prune_at_ = 0;
-    std::vector<Buffer> buffers_;
-    ChunkView chunk_;
-    PipelineRunner runner_;
+    GroupBatches batches_;
     size_t base_ = 0;
 };
 
@@ -203,30 +145,6 @@ void GroupSieve::Sifter::check(const GroupTable &groups, size_t at, size_t n) co
             if (s.count != 0 && std::isinf(real(s.low)))
                 throw RowError("a sum of floats is infinite");
         }
-}
-
-void GroupSieve::Sifter::load(const GroupTable &groups, size_t column, size_t at, size_t n) {
-    const Plan::Column &from = plan_.columns[column];
-    const size_t width = type_width(from.type);
-    uint8_t *const values = buffers_[column].values.get(), *const nulls = buffers_[column].nulls.get();
-    uint8_t any_null = 0;
-    if (from.step == group_keys) {
-        for (size_t i = 0; i < n; ++i) {
-            const size_t k = (at + i) * plan_.nkeys + from.index;
-            memcpy(values + i * width, &groups.keys[k], width);
-            nulls[i] = groups.key_nulls[k];
-            any_null |= nulls[i];
-        }
-    } else {
-        const bool counts = from.step == group_counts;
-        for (size_t i = 0; i < n; ++i) {
-            const AggregateState &s = groups.states[(at + i) * plan_.naggregates + from.index];
-            memcpy(values + i * width, counts ? static_cast<const void *>(&s.count) : &s.low, width);
-            nulls[i] = !counts && s.count == 0;
-            any_null |= nulls[i];
-        }
-    }
-    chunk_.columns[column].nulls = any_null ? nulls : nullptr;
 }
 
 void GroupSieve::Sifter::rank(const OrderKey &key, Type type, const Vec &vec, size_t n, Rank *to) const {

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "engine/host/group_sieve.hpp"
+#include "engine/host/group_sort.hpp"
 #include "engine/regroup.hpp"
 #include "engine/row_sort.hpp"
 #include "engine/server/column_message.hpp"
@@ -671,6 +672,8 @@ void Session::run_main(PassInput &input, bool last) {
         groups_ = regroup(program_, groups_, device_->device->work_memory(), cancel_);
     if (program_.sifts_groups())
         sift_groups();
+    if (program_.main().sorted)
+        with_results([this] { order_groups(); });
     counters_.groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
 }
 
@@ -682,6 +685,21 @@ void Session::sift_groups() {
         sieve.add(execution_->more_groups());
     groups_ = sieve.finish();
     groups_dropped_ = sieve.groups_seen() - groups_.ngroups + execution_->groups_dropped();
+}
+
+// All groups are there, but for those that the device has kept back.
+void Session::order_groups() {
+    while (execution_->groups_left() > 0) {
+        const GroupTable more = execution_->more_groups();
+        groups_.ngroups += more.ngroups;
+        groups_.keys.append(more.keys.data(), more.keys.size());
+        groups_.key_nulls.append(more.key_nulls.data(), more.key_nulls.size());
+        groups_.states.append(more.states.data(), more.states.size());
+    }
+    std::vector<LookupRef> lookups;
+    for (const LookupState &lookup : lookups_)
+        lookups.push_back(lookup.table);
+    groups_ = host::sort_groups(program_, std::move(groups_), lookups, device_->device->work_memory(), cancel_);
 }
 
 void Session::count(const ExecutionStats &stats) {

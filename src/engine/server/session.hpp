@@ -124,6 +124,7 @@ class Session {
     bool identify_build(uint32_t pipeline, BuildIdentity &identity);
     void run_main(PassInput &input, bool last);
     void sift_groups();
+    void order_groups();
     void collect_rows(const PassInput &input);
     void order_rows();
     void add_rows(RowTable &&pass);

@@ -219,8 +219,11 @@ void show_row(const Explainer *explainer) {
 void show_wanted_groups(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
     show_optional(explainer, "Group Filter", deparse_conditions(explainer, fragment->having));
-    if (fragment->top == nullptr)
+    if (fragment->top == nullptr) {
+        if (fragment->order != NIL && !fragment->delivers_rows)
+            ExplainPropertyList("Group Order", sort_keys(explainer), explainer->es);
         return;
+    }
     const Const *top = reinterpret_cast<const Const *>(fragment->top);
     const Const *offset = reinterpret_cast<const Const *>(fragment->top_offset);
     char *wanted = deparse(explainer, reinterpret_cast<Node *>(fragment->top));

@@ -413,7 +413,7 @@ static void add_wanted_groups(Assembly *a) {
     const Blueprint *b = a->blueprint;
     a->top = a->top_offset = ir::none;
     a->having_exact = true;
-    if (b->having == NIL && b->top == nullptr)
+    if (b->having == NIL && b->top == nullptr && !b->sorted)
         return;
     const int naggregates = a->states.states.count + a->states.distincts.count;
     bool *narrow = static_cast<bool *>(palloc0(sizeof(bool) * static_cast<Size>(naggregates + 1)));
@@ -428,10 +428,8 @@ static void add_wanted_groups(Assembly *a) {
         append(&a->having, condition);
     }
     forboth (cell, b->order, flags, b->order_flags) {
-        Value value;
         ir::OrderKey key{};
-        if (!translate(&a->t, static_cast<Expr *>(lfirst(cell)), &value) || !is_in_order(value.kind) ||
-            !as_own_node(&a->t, value, &key.expr))
+        if (!translate_group_order(&a->t, static_cast<Expr *>(lfirst(cell)), b->sorted, &key.expr))
             break;
         key.descending = (lfirst_int(flags) & ORDER_DESCENDING) != 0;
         key.nulls_first = (lfirst_int(flags) & ORDER_NULLS_FIRST) != 0;
@@ -568,6 +566,7 @@ static void write_main(Assembly *a, Writer *w) {
         pipeline.top = a->top;
         pipeline.top_offset = a->top_offset;
         pipeline.ties = a->blueprint->ties ? 1 : 0;
+        pipeline.sorted = a->blueprint->sorted && a->order.count > 0 ? 1 : 0;
     }
     append(&w->pipelines, pipeline);
 }

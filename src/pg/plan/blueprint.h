@@ -51,6 +51,7 @@ struct Blueprint {
     Expr *top;          // that so many are wanted (NULL: all of them)
     Expr *top_offset;   // and so many more; or NULL
     bool ties;          // and those that are equal to the last of them
+    bool sorted;        // of groups, top being NULL: all of them come in the order of `order`
     bool delivers_rows; // no aggregation: keys and aggrefs are empty
     List *columns;      // delivers_rows: the expressions of a row
     int limit;          // delivers_rows: rows that are wanted at most, whichever they are; 0: all

@@ -482,7 +482,7 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         candidates != nullptr && aggregates(root) ? candidates_find(candidates, input->relids) : nullptr;
     PathTarget *results = distinct ? input->cheapest_total_path->pathtarget : output->reltarget;
     Node *having = distinct ? nullptr : static_cast<const GroupPathExtraData *>(extra)->havingQual;
-    if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having))
+    if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having, !current->cursor))
         refusals_forget();
     else
         refusals_tell("no table that a device could read");

@@ -13,6 +13,7 @@
 #include "pg/guc.h"
 #include "pg/plan/payload.h"
 #include "pg/plan/refusal.h"
+#include "pg/plan/sort_keys.h"
 #include "pg/plan/text_work.h"
 #include "pg/plan/wanted_groups.h"
 
@@ -364,8 +365,71 @@ bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
     return blueprint != nullptr && reads_relation(blueprint) && rehearse(candidate, blueprint) != nullptr;
 }
 
+// ---- groups in order ----
+
+constexpr double least_sorted_groups = 1000; // PostgreSQL sorts fewer in less time than planning takes to think of it
+
+// What goes on above the groups, if that has an order: windows first, then DISTINCT, then ORDER BY.
+static List *order_above(const PlannerInfo *root) {
+    const Query *query = root->parse;
+    if (removes_duplicates(query))
+        return root->sort_pathkeys;
+    List *pathkeys = root->sort_pathkeys;
+    if (query->distinctClause != NIL && !pathkeys_contained_in(root->distinct_pathkeys, pathkeys))
+        pathkeys = root->distinct_pathkeys;
+    if (query->hasWindowFuncs && !pathkeys_contained_in(root->window_pathkeys, pathkeys))
+        pathkeys = root->window_pathkeys;
+    return pathkeys;
+}
+
+// While they are sorted, they are there twice; with more the device gives up.
+static bool can_be_sorted(const Fragment *fragment, double groups) {
+    const double bytes = fragment->nkeys * (sizeof(ir::Value) + 1) + fragment->naggregates * sizeof(ir::AggregateState);
+    return groups * 2 * bytes < guc_cache_size * 1024.0;
+}
+
+// The same path with its groups in the order in which PostgreSQL goes on with them. The fallback sorts. True: PostgreSQL has
+// nothing left to sort. (Of ORDER BY ... LIMIT the first groups are found anyway, if no other can be missed: an error that
+// PostgreSQL's Sort would have met, as it takes all groups.)
+static bool add_sorted_path(PlannerInfo *root, const CustomPath *unsorted, const Blueprint *groups,
+                            const Fragment *unsorted_rehearsal, const TextWork *unsorted_texts, Path *fallback,
+                            List *children, RelOptInfo *output) {
+    if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
+        (fallback->rows < least_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
+        !can_be_sorted(unsorted_rehearsal, fallback->rows))
+        return false;
+    List *pathkeys = order_above(root);
+    Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
+    *blueprint = *groups;
+    ask_for_sort_keys(root, pathkeys, nullptr, blueprint);
+    blueprint->sorted = true;
+    const Fragment *rehearsal = blueprint->order != NIL ? assemble(blueprint, false) : nullptr;
+    TextWork texts;
+    if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))
+        return false;
+    const bool complete = list_length(rehearsal->order) == list_length(pathkeys);
+    blueprint->order = rehearsal->order;
+    blueprint->order_flags = rehearsal->order_flags;
+    pathkeys = list_copy_head(pathkeys, list_length(blueprint->order));
+    Path *sort = reinterpret_cast<Path *>(create_sort_path(root, output, fallback, pathkeys, -1.0));
+    List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
+    CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children);
+    RowsWork work{};
+    work.rows = unsorted->path.rows;
+    work.columns = rehearsal->nkeys + rehearsal->naggregates;
+    path->path.pathtarget = unsorted->path.pathtarget;
+    path->path.pathkeys = pathkeys;
+    path->path.rows = unsorted->path.rows;
+    path->path.total_cost = unsorted->path.total_cost + device_sort_cost(&work) + device_text_cost(&texts) -
+                            device_text_cost(unsorted_texts) + device_setup_cost(0, rehearsal->nlookups) -
+                            device_setup_cost(0, unsorted_rehearsal->nlookups);
+    path->path.startup_cost = path->path.total_cost;
+    add_path(output, &path->path);
+    return complete;
+}
+
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
-                        PathTarget *results, Node *having) {
+                        PathTarget *results, Node *having, bool ordered) {
     if (candidate->joins == NIL && !candidate->main->is_relation)
         return false;
     if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
@@ -401,7 +465,10 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     path->path.startup_cost = path->path.total_cost;
     if (guc_offload == OFFLOAD_FORCE)
         output->pathlist = NIL; // whatever it costs
-    add_path(output, &path->path);
+    // (add_path frees what costs too much, so the other one goes first.)
+    if (!ordered || !add_sorted_path(root, path, blueprint, rehearsal, &texts, fallback, children, output) ||
+        guc_offload != OFFLOAD_FORCE)
+        add_path(output, &path->path);
     return true;
 }
 

@@ -7,7 +7,7 @@
 //   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit, groupings) (per source:
 //                      is_relation, child, rows, kind of its join, source that it is joined to, then of a CPU plan attnos, of a parent its leaves' distances from it in
 //                      the range table, which setrefs.c moves as a whole) (grouping sets) (per GROUPING(): keys) (flags of sort keys,
-//                      and whether ties are wanted)
+//                      and whether ties are wanted, and sorted groups)
 //
 // setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
 // reading back replaces them by what they point to, so the translator sees plain Vars with final range table indexes.
@@ -17,7 +17,7 @@
 
 namespace gpuscan {
 
-constexpr int payload_version = 5;
+constexpr int payload_version = 6;
 
 static void add_column(List **tlist, Expr *expr) {
     AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
@@ -126,7 +126,8 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     header = lappend_int(header, list_length(b->columns));
     header = lappend_int(header, b->limit);
     header = lappend_int(header, list_length(b->groupings));
-    node->custom_private = list_make5(header, sources, b->sets, b->asked, lcons_int(b->ties ? 1 : 0, b->order_flags));
+    node->custom_private = list_make5(header, sources, b->sets, b->asked,
+                                      lcons_int((b->ties ? 1 : 0) | (b->sorted ? 2 : 0), b->order_flags));
 }
 
 static Node *look_through(Node *node, void *context) {
@@ -206,7 +207,8 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
     b->order = static_cast<List *>(lsecond(wanted));
     b->top = top != NIL ? static_cast<Expr *>(linitial(top)) : nullptr;
     b->top_offset = list_length(top) > 1 ? static_cast<Expr *>(lsecond(top)) : nullptr;
-    b->ties = linitial_int(flags) != 0;
+    b->ties = (linitial_int(flags) & 1) != 0;
+    b->sorted = (linitial_int(flags) & 2) != 0;
     b->order_flags = list_copy_tail(flags, 1);
     return b;
 }

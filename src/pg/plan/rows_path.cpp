@@ -19,6 +19,7 @@
 #include "pg/guc.h"
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
+#include "pg/plan/sort_keys.h"
 #include "pg/plan/sql_type.h"
 #include "pg/plan/text_work.h"
 
@@ -207,41 +208,6 @@ static void set_costs(const Candidate *candidate, const Fragment *rehearsal, dou
 
 // ---- rows in order ----
 
-// What the query level sorts, groups or partitions by, as it is written; NULL: something that these rows do not have.
-static Expr *sort_expression(const PlannerInfo *root, const RelOptInfo *rel, const PathKey *key) {
-    ListCell *target, *member;
-    if (key->pk_eclass->ec_has_volatile)
-        return nullptr;
-    foreach (target, root->processed_tlist) {
-        Expr *expr = static_cast<const TargetEntry *>(lfirst(target))->expr;
-        foreach (member, key->pk_eclass->ec_members) {
-            const EquivalenceMember *em = static_cast<const EquivalenceMember *>(lfirst(member));
-            if (!em->em_is_const && !em->em_is_child && bms_is_subset(em->em_relids, rel->relids) &&
-                equal(em->em_expr, expr))
-                return expr;
-        }
-    }
-    return nullptr;
-}
-
-// Asks for as many of the level's sort keys as may be possible, from the first on.
-static void ask_for_order(const PlannerInfo *root, const RelOptInfo *rel, Blueprint *b) {
-    ListCell *cell;
-    foreach (cell, root->query_pathkeys) {
-        const PathKey *key = static_cast<const PathKey *>(lfirst(cell));
-        Expr *expr = sort_expression(root, rel, key);
-        if (expr == nullptr)
-            return;
-        Node *node = reinterpret_cast<Node *>(expr);
-        if (lookup_type_cache(exprType(node), TYPECACHE_BTREE_OPFAMILY)->btree_opf != key->pk_opfamily ||
-            exprCollation(node) != key->pk_eclass->ec_collation)
-            return;
-        b->order = lappend(b->order, expr);
-        b->order_flags = lappend_int(b->order_flags, (is_descending(key) ? ORDER_DESCENDING : 0) |
-                                                         (key->pk_nulls_first ? ORDER_NULLS_FIRST : 0));
-    }
-}
-
 // Is the order one that the rows have to come in, rather than one in which they could be grouped?
 static bool wants_order(const PlannerInfo *root, const List *pathkeys) {
     const Query *query = root->parse;
@@ -254,7 +220,7 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
                              Path *fallback, List *children, bool force) {
     Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
     *blueprint = *unordered;
-    ask_for_order(root, rel, blueprint);
+    ask_for_sort_keys(root, root->query_pathkeys, rel->relids, blueprint);
     const Fragment *rehearsal = blueprint->order != NIL ? assemble(blueprint, false) : nullptr;
     TextWork texts;
     if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))

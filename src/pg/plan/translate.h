@@ -217,6 +217,10 @@ bool translate_of_group(Translation *t, Expr *expr, Value *out, bool *translated
 // A condition; not *exact: the node is true for some groups more.
 bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool *exact);
 
+// A sort key over groups. `exactly`: groups are to come in PostgreSQL's order; else the first ones are to be found, and a text
+// is no key.
+bool translate_group_order(Translation *t, Expr *expr, bool exactly, ir::Index *out);
+
 // The column that a Var means; also adds it to the source (and to the payload where needed).
 bool translate_column(Translation *t, Var *var, Value *out);
 

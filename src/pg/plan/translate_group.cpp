@@ -1,4 +1,4 @@
-// Expressions over the groups of a result: HAVING, and the sort keys of ORDER BY ... LIMIT. Their leaves are group keys and
+// Expressions over the groups of a result: HAVING, and sort keys. Their leaves are group keys and
 // finished aggregates; everything else is translated as in expressions over rows.
 //
 // A sum is an exact integer with a scale, as a column of type numeric(p,s) is, so comparisons with it are exact. An average
@@ -213,6 +213,33 @@ bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool 
         *out = *out == ir::none ? part : connect_conditions(t, logic->boolop, *out, part);
     }
     return true;
+}
+
+// ---- sort keys ----
+
+// By its rank in the dictionary.
+static bool order_of_text(Translation *t, const FragmentOutput *output, Oid collation, ir::Index *out) {
+    Value text, rank;
+    int lookup;
+    if (output->kind != OutputKind::GroupKey || output->space != 0)
+        return refuse("groups in the order of a text that is not a column's");
+    const ir::Index node = add_expr(t, ir::Op::Column, Type::Code, ir::group_keys, static_cast<ir::Index>(output->key));
+    node_value(&text, output->value_kind, Type::Code, node, true);
+    text.source = output->source;
+    text.column = output->column;
+    return translate_rank(t, text, collation, &lookup, &rank) && as_own_node(t, rank, out);
+}
+
+bool translate_group_order(Translation *t, Expr *expr, bool exactly, ir::Index *out) {
+    const FragmentOutput *output = exactly ? output_of(t, expr) : nullptr;
+    if (output != nullptr && is_text_kind(output->value_kind))
+        return order_of_text(t, output, exprCollation(reinterpret_cast<Node *>(expr)), out);
+    Value value;
+    if (!translate(t, expr, &value))
+        return false;
+    if (!is_in_order(value.kind) || (exactly && value.kind == SqlKind::Uuid))
+        return refuse("groups in an order that is not that of the device's values");
+    return as_own_node(t, value, out);
 }
 
 } // namespace gpuscan
