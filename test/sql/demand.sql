@@ -85,6 +85,7 @@ SET LOCAL gpuscan.offload = force;
 DECLARE one CURSOR FOR SELECT loud(name), count(*) FROM t GROUP BY 1 ORDER BY 1;
 FETCH 3 FROM one;
 SAVEPOINT before;
+\set SHOW_CONTEXT never
 SELECT count(*) FROM t WHERE last_digit(other || 'x') > 3;
 ROLLBACK TO before;
 FETCH 2 FROM one;
