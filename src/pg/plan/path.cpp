@@ -125,6 +125,9 @@ static bool add_outputs(PlannerInfo *root, List *results, Node *having, Blueprin
     foreach (cell, grouping_clause(root)) {
         const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
         Expr *key = get_sortgroupclause_tle(const_cast<SortGroupClause *>(clause), root->processed_tlist)->expr;
+        if (root->parse->groupingSets != NIL &&
+            list_member(b->keys, key)) // setrefs.c would show one where the other is to be NULL
+            return refuse("keys of grouping sets that come to the same expression");
         b->keys = list_append_unique(b->keys, key);
     }
     b->has_group_by = grouping_clause(root) != NIL;
