@@ -133,6 +133,37 @@ static string partner_exists(const Source &source) {
     return (chance(50) ? "EXISTS (SELECT" : "NOT EXISTS (SELECT") + from + where + ")";
 }
 
+// Rows of which nothing in another table is the same in a column or two, NULLs and all, by conditions that cannot fail.
+static string nothing_equal(const Source &source) {
+    static int number_of_lists = 0;
+    const Table &table = pick(tables);
+    const Source list = table_source(table, "l" + number(number_of_lists++));
+    Scope outside, inside;
+    outside.sources = {source};
+    inside.sources = {list};
+    Generator o{outside}, l{inside};
+    string x = source.alias + ".k", y = list.alias + ".k";
+    const Type type = pick(vector<Type>{Int2, Int4, Int8, Date, Numeric, Timestamp, Bool, Text});
+    const vector<string> xs = o.columns(type), ys = l.columns(type);
+    const bool more = !xs.empty() && !ys.empty() && chance(50), all = chance(15);
+    if (more && (all || chance(60))) {
+        x = pick(xs);
+        y = pick(ys);
+    } else if (more) {
+        x = "(" + x + ", " + pick(xs) + ")";
+        y += ", " + pick(ys);
+    }
+    string where = " WHERE " + list.alias + ".k " + pick({"< 5", "> 0", "<> 2", "IS NOT NULL", "< 0", "IS NULL"});
+    if (!ys.empty() && chance(40))
+        where += " AND " + pick(ys) + " IS NOT NULL";
+    if (chance(30))
+        where += " AND " + list.alias + ".k = " + source.alias + ".k";
+    if (chance(10) && !xs.empty() && !ys.empty())
+        where += " AND " + pick(ys) + pick({" > ", " = "}) + pick(xs);
+    return x + (all && x[0] != '(' ? " <> ALL (SELECT " : " NOT IN (SELECT ") + (chance(15) ? "DISTINCT " : "") + y +
+           " FROM " + table.name + " " + list.alias + (chance(10) ? "" : where) + ")";
+}
+
 static string select_query(Scope &scope, bool grouped, bool one_row);
 
 // FROM and WHERE over 1..4 relations, added to the scope.
@@ -174,6 +205,9 @@ static string from_where(Scope &scope) {
         }
         scope.sources.push_back(source);
     }
+    if (chance(5)) // what stands beside it must not fail either
+        return " FROM " + from + " WHERE " + (where.empty() ? "" : where + " AND ") +
+               nothing_equal(pick(scope.sources));
     for (int i = roll(4); i > 0; --i)
         where += (where.empty() ? "" : " AND ") + g.condition(1 + roll(4));
     if (chance(25))

@@ -97,6 +97,31 @@ SELECT check_shapes('SELECT id FROM o WHERE z > 99 AND v < (SELECT max(v) FROM p
 SELECT check_shapes('SELECT id, k FROM o WHERE k NOT IN (%s)', '{SELECT k FROM i, SELECT k FROM few, SELECT m FROM few, SELECT k FROM one_null, SELECT k FROM no, SELECT k FROM few WHERE k IS NOT NULL, SELECT k FROM few WHERE m > 99, SELECT g FROM i WHERE v > 10, SELECT k8 FROM i WHERE g = 1, SELECT k FROM few WHERE few.m = o.g, SELECT m / (m - 1) FROM few, SELECT max(m) FROM few, "VALUES (1), (NULL)", SELECT m FROM few LIMIT 2, SELECT k + 1 FROM few}');
 SELECT check_shapes('SELECT id, k FROM o WHERE %s', '{g NOT IN (SELECT m FROM few), g NOT IN (SELECT k FROM few), NOT g IN (SELECT m FROM few), NOT (k IN (SELECT m FROM few)), k + 1 NOT IN (SELECT m FROM few), "(k, g) NOT IN (SELECT k, m FROM few)", "k <> ALL (SELECT m FROM few)", s NOT IN (SELECT s FROM i WHERE g = 2), n NOT IN (SELECT n FROM i), g NOT IN (SELECT m FROM few) AND k NOT IN (SELECT g FROM i WHERE v > 3), g NOT IN (SELECT m FROM few) OR v > 10, k IS NULL AND k NOT IN (SELECT k FROM no), NULL NOT IN (SELECT k FROM no), NULL NOT IN (SELECT m FROM few)}');
 SELECT check_shapes('SELECT o.id, few.m FROM o LEFT JOIN few ON few.m = o.g WHERE %s', '{few.m NOT IN (SELECT g FROM i WHERE v = 2), o.g NOT IN (SELECT g FROM i WHERE v = 2), few.m NOT IN (SELECT k FROM no)}');
+-- ... of correlated subqueries, and with what does not matter to a set
+SELECT check_shapes('SELECT id, k FROM o WHERE %s', '{k NOT IN (SELECT k FROM few WHERE few.m = o.g), g NOT IN (SELECT k FROM few WHERE few.m = o.g), k NOT IN (SELECT m FROM few WHERE few.k = o.k), g NOT IN (SELECT m FROM few WHERE few.k = o.k), k NOT IN (SELECT k FROM few WHERE few.m = o.g AND few.k = o.k8), k NOT IN (SELECT g FROM i WHERE i.k = o.k AND v > 10), g NOT IN (SELECT g FROM i WHERE i.v > o.v), k NOT IN (SELECT g FROM i WHERE i.v > o.v), g NOT IN (SELECT k FROM i WHERE i.s = o.s AND i.d < o.d), g NOT IN (SELECT k FROM i WHERE i.k = o.id + 1), g NOT IN (SELECT o.k FROM few), k NOT IN (SELECT k FROM no WHERE no.g = o.g), g NOT IN (SELECT DISTINCT m FROM few), k NOT IN (SELECT DISTINCT k FROM i ORDER BY k), k NOT IN (SELECT k FROM i WHERE k > 3 ORDER BY v), "k NOT IN (SELECT DISTINCT ON (g) k FROM i ORDER BY g, k)", k <> ALL (SELECT k FROM few), k <> ALL (SELECT k FROM no), k = ALL (SELECT m FROM few WHERE m = 1), NOT (k <> ALL (SELECT m FROM few)), k <> ANY (SELECT m FROM few), NOT k = ANY (SELECT m FROM few), EXISTS (SELECT DISTINCT k FROM few WHERE m = o.g), v > 0 AND (v > 30 OR k IN (SELECT DISTINCT m FROM few))}');
+SELECT check_shape('SELECT few.m, x.id FROM few, LATERAL (SELECT id FROM o WHERE g NOT IN (SELECT g FROM i WHERE i.k = few.m AND v > 20)) x');
+SELECT check_shape('SELECT id FROM o WHERE random() < 2 AND k NOT IN (SELECT k FROM few)');
+SELECT check_shape('SELECT id FROM o WHERE k NOT IN (SELECT k FROM few WHERE random() < 2)');
+SELECT check_shape('SELECT id FROM (SELECT * FROM o WHERE v > 0 OFFSET 0) x WHERE k NOT IN (SELECT m FROM few)');
+SELECT check_query(q) FROM unnest('{SELECT g\, count(*) FROM o WHERE k NOT IN (SELECT k FROM i WHERE v > 20 AND k > 9) GROUP BY g, SELECT count(*) FROM o WHERE g NOT IN (SELECT k FROM i), SELECT sum(v) FROM o WHERE k NOT IN (SELECT k FROM few WHERE few.m = o.g), "SELECT count(*), sum(v) FROM o WHERE (id, g) NOT IN (SELECT id, g FROM i WHERE v > 5)"}'::text[]) q;
+CREATE VIEW behind WITH (security_barrier) AS SELECT * FROM o WHERE v > 0;
+SELECT check_shapes('SELECT %s', '{id FROM behind WHERE k NOT IN (SELECT k FROM i WHERE v > 20 AND k > 9), id FROM o WHERE k NOT IN (SELECT k FROM behind)}');
+-- ... of several columns, which may be NULL in every way
+CREATE TABLE left_two (id int NOT NULL, a int, b int, na int NOT NULL, nb int NOT NULL);
+INSERT INTO left_two SELECT row_number() OVER (), a, b, coalesce(a, 0), coalesce(b, 0) FROM unnest('{0,1,2,NULL}'::int[]) a, unnest('{0,1,2,NULL}'::int[]) b;
+VACUUM (ANALYZE) left_two;
+CREATE TABLE right_two (LIKE left_two);
+CREATE FUNCTION check_pairs(pairs text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM right_two;
+    IF pairs <> '' THEN
+        EXECUTE 'INSERT INTO right_two SELECT row_number() OVER (), a, b, coalesce(a, 0), coalesce(b, 0) FROM (VALUES (0, 0), ' || pairs || ' OFFSET 1) v(a, b)';
+    END IF;
+    RETURN QUERY SELECT rpad(pairs, 28) || rpad(x, 8) || rpad(y, 8) || check_shape(format('SELECT id FROM left_two WHERE (%s) NOT IN (SELECT %s FROM right_two)', x, y))
+        || '; ' || check_shape(format('SELECT id FROM left_two WHERE (%s) NOT IN (SELECT %s FROM right_two WHERE right_two.id = left_two.id)', x, y))
+        FROM unnest('{"na, nb", "a, nb", "na, b", "a, b"}'::text[]) x, unnest('{"na, nb", "a, nb", "na, b", "a, b"}'::text[]) y;
+END $$;
+SELECT verdict, count(*) FROM (SELECT regexp_replace(regexp_replace(x, '^.{28}', ''), '\d+ rows', 'rows', 'g') AS verdict FROM (SELECT check_pairs(pairs) FROM unnest('{"", "(1,1)", "(1,NULL)", "(NULL,1)", "(NULL,NULL)", "(NULL,NULL),(1,NULL)", "(1,NULL),(NULL,1),(0,2)", "(1,2),(NULL,0)"}'::text[]) pairs) c(x)) v GROUP BY verdict ORDER BY verdict COLLATE "C";
 -- a table that inherits may lack its parent's NOT NULL (not since 18)
 CREATE TABLE parent (m int NOT NULL);
 CREATE TABLE child () INHERITS (parent);
@@ -220,6 +245,7 @@ SET client_min_messages = notice;
 DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k < o.k)'; END $$;
 DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(1 / v) FROM i WHERE i.k = o.k)'; END $$;
 DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k = o.k LIMIT 1)'; END $$;
+DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE (k, v) NOT IN (SELECT k, v FROM i)'; END $$;
 RESET gpuscan.explain_refusals;
 RESET gpuscan.offload;
 SET client_min_messages = warning;

@@ -17,9 +17,7 @@
 //   ... OR EXISTS (SELECT FROM s WHERE s.k = x AND p)
 //       -> ... OR k IS NOT NULL over ... LEFT JOIN (SELECT k FROM s WHERE p GROUP BY k) ON k = x;    likewise x IN (SELECT k)
 //   x NOT IN (SELECT y FROM s WHERE p)
-//       -> NOT EXISTS (SELECT FROM s WHERE p AND y = x)
-//          AND NOT EXISTS (SELECT FROM s WHERE p AND y IS NULL)               unless y cannot be NULL
-//          AND (x IS NOT NULL OR NOT EXISTS (SELECT FROM s WHERE p))          unless x cannot be NULL
+//       -> NOT EXISTS (SELECT FROM s WHERE p AND y = x) AND ...             (decorrelate_exclusion.cpp)
 //
 // PostgreSQL's planner makes an inner join of an outer one where a NULL would not pass, and an anti join of NOT EXISTS.
 //
@@ -32,6 +30,7 @@
 
 #include "pg/plan/decorrelate.h"
 
+#include "pg/plan/decorrelate_parts.h"
 #include "pg/plan/harmless.h"
 #include "pg/plan/query_levels.h"
 #include "pg/plan/refusal.h"
@@ -40,34 +39,7 @@
 
 namespace gpuscan {
 
-// A query level under work.
-struct Level {
-    Query *query;
-    List *conjuncts;  // of WHERE
-    Bitmapset *inner; // relations that no outer join can make NULL
-    bool shown;       // the subquery stands in the target list
-    bool changed;
-};
-
-// s.k = x
-struct Correlation {
-    const OpExpr *clause;
-    Node *inside;      // over the subquery's own columns
-    Node *outside;     // over the outer query's columns, as the outer query sees them
-    bool inside_first; // the operator's left side
-};
-
-struct Correlations {
-    int count;
-    Correlation pairs[8];
-    List *kept; // the other conjuncts
-};
-
-constexpr int most_pairs = 8;
-
 // ---- whose columns are in an expression? ----
-
-enum : int { own_columns = 1, outer_columns = 2, others = 4 }; // others: of queries further out, or not to be told
 
 static bool note_levels(Node *node, void *context) {
     int *levels = static_cast<int *>(context);
@@ -83,7 +55,7 @@ static bool note_levels(Node *node, void *context) {
     return walk_expression(node, note_levels, context);
 }
 
-static int levels_of(void *node) {
+int levels_of(void *node) {
     int levels = 0;
     note_levels(static_cast<Node *>(node), &levels);
     return levels;
@@ -140,16 +112,15 @@ bool reads_plain_tables(const Query *query) {
     return !is_never_true(query) && joins_are_harmless(query, reinterpret_cast<Node *>(query->jointree));
 }
 
-// A copy of its conjuncts.
-static List *conjuncts_of(const Query *query) {
+List *conjuncts_of(const Query *query) {
     return make_ands_implicit(static_cast<Expr *>(copyObject(reinterpret_cast<Expr *>(query->jointree->quals))));
 }
 
-static Node *conjunction(List *conjuncts) {
+Node *conjunction(List *conjuncts) {
     return conjuncts == NIL ? nullptr : reinterpret_cast<Node *>(make_ands_explicit(conjuncts));
 }
 
-static bool are_harmless(const Query *query, const List *expressions) {
+bool are_harmless(const Query *query, const List *expressions) {
     ListCell *cell;
     foreach (cell, expressions) {
         Node *node = static_cast<Node *>(lfirst(cell));
@@ -161,8 +132,7 @@ static bool are_harmless(const Query *query, const List *expressions) {
 
 // ---- the correlation ----
 
-// Is the operator an equality of the family by which values of this type are grouped?
-static bool is_grouping_equality(Oid opno, Oid collation, Node *key) {
+bool is_grouping_equality(Oid opno, Oid collation, Node *key) {
     Oid type = exprType(key), equality;
     bool hashable;
     if (opno >= FirstNormalObjectId || sql_kind(type) == SqlKind::None || collation != exprCollation(key))
@@ -583,7 +553,7 @@ static Node *is_there(const Joined *joined) {
     return reinterpret_cast<Node *>(test);
 }
 
-static Node *join_exists(Level *level, const Query *sub) {
+Node *join_exists(Level *level, const Query *sub) {
     Correlations all;
     if (!contain_vars_of_level(reinterpret_cast<Node *>(const_cast<Query *>(sub)), 1) || !reads_plain_tables(sub) ||
         sub->hasAggs || !read_correlations(level, sub, &all))
@@ -592,37 +562,18 @@ static Node *join_exists(Level *level, const Query *sub) {
     return is_there(&joined);
 }
 
-// x = y of x IN (SELECT y ...) with both sides in place.
-static bool read_membership(const Level *level, const SubLink *link, Correlation *pair) {
-    const Query *sub = reinterpret_cast<const Query *>(link->subselect);
-    const OpExpr *test = reinterpret_cast<const OpExpr *>(link->testexpr);
-    if (!reads_plain_tables(sub) || sub->hasAggs || list_length(sub->targetList) != 1 ||
-        !are_harmless(sub, conjuncts_of(sub)))
-        return false;
-    if (test == nullptr || !IsA(test, OpExpr) || list_length(test->args) != 2 || !IsA(lsecond(test->args), Param))
-        return false;
-    pair->clause = test;
-    pair->inside = reinterpret_cast<Node *>(static_cast<const TargetEntry *>(linitial(sub->targetList))->expr);
-    pair->outside = static_cast<Node *>(linitial(test->args));
-    pair->inside_first = false;
-    return levels_of(pair->inside) == own_columns && levels_of(pair->outside) == own_columns &&
-           is_grouping_equality(test->opno, test->inputcollid, pair->inside) && is_harmless(sub, pair->inside) &&
-           is_harmless(level->query, pair->outside);
-}
-
 // Where NULL counts as false.
 static Node *join_membership(Level *level, const SubLink *link) {
     const Query *sub = reinterpret_cast<const Query *>(link->subselect);
     Correlations all{};
-    if (!read_membership(level, link, &all.pairs[0]))
-        return nullptr;
-    all.count = 1;
     all.kept = conjuncts_of(sub);
+    if (!read_members(level, link, &all) || all.count != 1 || !are_harmless(sub, all.kept))
+        return nullptr;
     Joined joined = join_grouped(level, &all, make_grouped(sub, &all));
     return is_there(&joined);
 }
 
-// ---- NOT IN ----
+// ---- what else rewritings ask and make ----
 
 bool is_not_null(const Query *query, Bitmapset *inner, const Node *node) {
     const Var *var = reinterpret_cast<const Var *>(node);
@@ -655,39 +606,6 @@ SubLink *make_exists(const Query *sub, Node *condition) {
     return link;
 }
 
-static Node *make_not_exists(const Query *sub, Node *condition) {
-    return reinterpret_cast<Node *>(makeBoolExpr(NOT_EXPR, list_make1(make_exists(sub, condition)), -1));
-}
-
-static Node *test_null(Node *arg, NullTestType type) {
-    NullTest *test = makeNode(NullTest);
-    test->arg = static_cast<Expr *>(copyObject(reinterpret_cast<Expr *>(arg)));
-    test->nulltesttype = type;
-    test->location = -1;
-    return reinterpret_cast<Node *>(test);
-}
-
-// The conjuncts that stand for x NOT IN (...); NIL if it stays.
-static List *exclude_members(Level *level, const SubLink *link) {
-    const Query *sub = reinterpret_cast<const Query *>(link->subselect);
-    Correlation pair;
-    if (!read_membership(level, link, &pair))
-        return NIL;
-    OpExpr *clause = static_cast<OpExpr *>(copyObject(const_cast<OpExpr *>(pair.clause)));
-    Node *outside = static_cast<Node *>(copyObject(pair.outside));
-    IncrementVarSublevelsUp(outside, 1, 0);
-    clause->args = list_make2(outside, copyObject(pair.inside));
-    List *conjuncts = list_make1(make_not_exists(sub, reinterpret_cast<Node *>(clause)));
-    if (!is_not_null(sub, nullptr, pair.inside))
-        conjuncts = lappend(conjuncts, make_not_exists(sub, test_null(pair.inside, IS_NULL)));
-    if (!is_not_null(level->query, level->inner, pair.outside))
-        conjuncts = lappend(
-            conjuncts,
-            makeBoolExpr(OR_EXPR, list_make2(test_null(pair.outside, IS_NOT_NULL), make_not_exists(sub, nullptr)), -1));
-    level->changed = true;
-    return conjuncts;
-}
-
 // ---- what stands around ----
 
 // A conjunct of a subquery, which may compare columns of its own with the outer query's.
@@ -698,6 +616,11 @@ static bool inner_conjunct_is_harmless(const Query *sub, Node *conjunct) {
     return IsA(conjunct, OpExpr) && list_length(expr->args) == 2 && is_harmless_comparison(expr) &&
            IsA(strip_relabels(static_cast<Expr *>(linitial(expr->args))), Var) &&
            IsA(strip_relabels(static_cast<Expr *>(lsecond(expr->args))), Var);
+}
+
+// x IN (...), x <> ALL (...) and the like
+static bool is_quantified(const SubLink *link) {
+    return link->subLinkType == ANY_SUBLINK || link->subLinkType == ALL_SUBLINK;
 }
 
 static bool link_is_harmless(const SubLink *link) {
@@ -715,7 +638,7 @@ static bool link_is_harmless(const SubLink *link) {
         if (levels_of(value) > own_columns || !is_harmless(sub, value, true))
             return false;
     }
-    return link->subLinkType == ANY_SUBLINK || (link->subLinkType == EXPR_SUBLINK && sub->hasAggs);
+    return is_quantified(link) || (link->subLinkType == EXPR_SUBLINK && sub->hasAggs);
 }
 
 // Any value may come from a subquery: a parameter, which nobody folds.
@@ -734,7 +657,7 @@ static Node *without_links(Node *node, void *context) {
     param->paramcollid = exprCollation(node);
     param->location = -1;
     // x of x IN (...) is evaluated as well
-    if (link->subLinkType == ANY_SUBLINK)
+    if (is_quantified(link))
         return reinterpret_cast<Node *>(
             makeBoolExpr(OR_EXPR, list_make2(param, mutate_expression(link->testexpr, without_links, context)), -1));
     return reinterpret_cast<Node *>(param);
@@ -760,6 +683,34 @@ static bool joins_are_harmless_with_links(const Query *query, Node *from) {
         if (!joins_are_harmless_with_links(query, static_cast<Node *>(lfirst(cell))))
             return false;
     return is_harmless_with_links(query, list->quals);
+}
+
+// ---- what does not matter ----
+
+// The order, and how often a row is there, of a set of which it is asked whether something is in it.
+static void forget_order(Query *sub) {
+    ListCell *cell;
+    if (sub->commandType != CMD_SELECT || sub->setOperations != nullptr || sub->limitCount != nullptr ||
+        sub->limitOffset != nullptr || sub->hasDistinctOn || sub->hasWindowFuncs || sub->hasTargetSRFs ||
+        sub->groupClause != NIL || sub->groupingSets != NIL || sub->rowMarks != NIL)
+        return;
+    foreach (cell, sub->targetList)
+        if (static_cast<const TargetEntry *>(lfirst(cell))->resjunk) // its error would be missed
+            return;
+    foreach (cell, sub->targetList)
+        static_cast<TargetEntry *>(lfirst(cell))->ressortgroupref = 0;
+    sub->distinctClause = sub->sortClause = NIL;
+}
+
+static bool forget_orders(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, SubLink)) {
+        SubLink *link = reinterpret_cast<SubLink *>(node);
+        if (is_quantified(link) || link->subLinkType == EXISTS_SUBLINK)
+            forget_order(reinterpret_cast<Query *>(link->subselect));
+    }
+    return walk_expression(node, forget_orders, context);
 }
 
 // ---- one query level ----
@@ -807,13 +758,6 @@ static bool is_join_already(const Node *conjunct) {
     return type == EXISTS_SUBLINK || type == ANY_SUBLINK;
 }
 
-static const SubLink *excluded(const Node *conjunct) {
-    if (!IsA(conjunct, BoolExpr) || reinterpret_cast<const BoolExpr *>(conjunct)->boolop != NOT_EXPR)
-        return nullptr;
-    const SubLink *link = static_cast<const SubLink *>(linitial(reinterpret_cast<const BoolExpr *>(conjunct)->args));
-    return IsA(link, SubLink) && link->subLinkType == ANY_SUBLINK ? link : nullptr;
-}
-
 static Bitmapset *inner_relations(Node *from) {
     ListCell *cell;
     Bitmapset *result = nullptr;
@@ -856,8 +800,7 @@ static void rewrite_where(Level *level) {
     ListCell *cell;
     foreach (cell, level->conjuncts) {
         Node *conjunct = static_cast<Node *>(lfirst(cell));
-        const SubLink *link = excluded(conjunct);
-        List *instead = link != nullptr ? exclude_members(level, link) : NIL;
+        List *instead = exclude_members(level, conjunct);
         if (instead != NIL)
             conjuncts = list_concat(conjuncts, instead);
         else
@@ -882,6 +825,7 @@ static bool rewrite_level(Query *query) {
     if (!query->hasSubLinks || query->rowMarks != NIL || query->hasModifyingCTE || query->setOperations != nullptr ||
         query->jointree->fromlist == NIL || is_never_true(query))
         return false;
+    forget_orders(query->jointree->quals, nullptr);
     Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)),
                 inner_relations(reinterpret_cast<Node *>(query->jointree)), false, false};
     // A row may meet a condition now that another one has kept from it.

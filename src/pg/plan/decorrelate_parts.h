@@ -1,0 +1,56 @@
+// What the files of decorrelation share.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+// A query level under work.
+struct Level {
+    Query *query;
+    List *conjuncts;  // of WHERE
+    Bitmapset *inner; // relations that no outer join can make NULL
+    bool shown;       // the subquery stands in the target list
+    bool changed;
+};
+
+// s.k = x
+struct Correlation {
+    const OpExpr *clause;
+    Node *inside;      // over the subquery's own columns
+    Node *outside;     // over the outer query's columns, as the outer query sees them
+    bool inside_first; // the operator's left side
+};
+
+constexpr int most_pairs = 8;
+
+struct Correlations {
+    int count;
+    Correlation pairs[most_pairs];
+    List *kept; // the other conjuncts
+};
+
+// Whose columns are in an expression?
+enum : int { own_columns = 1, outer_columns = 2, others = 4 }; // others: of queries further out, or not to be told
+int levels_of(void *node);
+
+// A copy of the conjuncts of WHERE.
+List *conjuncts_of(const Query *query);
+Node *conjunction(List *conjuncts);
+
+// Are they over the query's own columns, and none that may raise an error?
+bool are_harmless(const Query *query, const List *expressions);
+
+// Is the operator an equality of the family by which values of this type are grouped?
+bool is_grouping_equality(Oid opno, Oid collation, Node *key);
+
+// The equalities of (x, ...) IN (SELECT y, ...), or of what says the contrary of it; `all->kept` is left alone.
+bool read_members(const Level *level, const SubLink *link, Correlations *all);
+
+// What is true of the level's rows where the correlated subquery has one; NULL: it cannot be a join.
+Node *join_exists(Level *level, const Query *sub);
+
+// The conjuncts that stand for the conjunct x NOT IN (...); NIL: it is none, or it stays.
+List *exclude_members(Level *level, Node *conjunct);
+
+} // namespace gpuscan
