@@ -141,6 +141,17 @@ SELECT refusal('SELECT sum(x) FROM fact');
 -- auto: a small table stays on PostgreSQL
 SET gpuscan.offload = auto;
 SELECT refusal('SELECT a, sum(b) FROM fact WHERE id < 3000 GROUP BY a');
+-- ... and tables of which none is worth a look may have joins that are: these are then searched once more, for the device
+RESET gpuscan.explain_refusals;
+CREATE TABLE fan AS SELECT i AS id, i % 10 AS k, i % 7 AS v FROM generate_series(1, 1000) i;
+CREATE TABLE leaf AS SELECT i AS k FROM generate_series(0, 7) i;
+ANALYZE fan, leaf;
+EXPLAIN (COSTS OFF) SELECT x.v, sum(y.v) FROM fan x JOIN fan y USING (k) GROUP BY x.v;
+SELECT x.v, sum(y.v) FROM fan x JOIN fan y USING (k) GROUP BY x.v ORDER BY x.v;
+EXPLAIN (COSTS OFF) SELECT x.id, y.id FROM fan x LEFT JOIN leaf ON leaf.k = x.k JOIN fan y ON x.k = y.k WHERE x.v * y.v > 20;
+SET join_collapse_limit = 1;
+EXPLAIN (COSTS OFF) SELECT x.v, sum(y.v) FROM fan x JOIN leaf USING (k) JOIN fan y USING (k) GROUP BY x.v;
+RESET join_collapse_limit;
 
 SET client_min_messages = warning;
 DROP SCHEMA plan CASCADE;

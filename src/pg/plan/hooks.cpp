@@ -11,6 +11,11 @@
 // an aggregation are most of what a busy server plans, so a relation that PostgreSQL reads in less time than a device
 // needs to begin costs no more than a look at its paths.
 //
+// A join of ten tables is thousands of pairs, and a hook that only returns still costs the planner three per cent: its own code
+// has to leave the processor's instruction cache for it. So where the base relations cost so little that nobody will ask for their
+// joins, PostgreSQL searches without the hook. If somebody does ask (the joins yield far more rows than the relations have), the
+// search is repeated for the notes, and the relations that it makes are thrown away, as GEQO does it after every tour.
+//
 // PostgreSQL makes the topmost relation's paths anew if it is partitioned, from those of the partitions, so that the final
 // target list is computed below the Append (apply_scanjoin_target_to_paths). Rows of a device would be lost there. So where
 // they are the cheapest path, the relation passes for one without partitions just until that function is through.
@@ -37,8 +42,16 @@ struct LevelState {
     bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
     bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business
+    List *unnoted;              // of JoinSearch *: no notes were taken
     RelOptInfo *disguised;      // a partitioned relation that passes for one without partitions, of which it has
     int partitions;             // ... so many
+};
+
+// A call of standard_join_search.
+struct JoinSearch {
+    int levels_needed;
+    List *initial_rels;
+    int known; // join relations that were there before
 };
 
 struct PlannerState {
@@ -183,6 +196,86 @@ static CandidateTable *notes_of(PlannerInfo *root, const RelOptInfo *joined) {
     return level->looked ? level->candidates : candidates_of(root);
 }
 
+// ---- searches without notes ----
+
+extern "C" {
+static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                                  JoinType type, JoinPathExtraData *extra);
+}
+
+static bool pairs_are_hooked = false;
+
+// Lets PostgreSQL tell of each pair that it joins, or not. Returns what was before. (Whoever has come while our hook was away is
+// asked by it from then on; where somebody else's hook asks ours, it stays.)
+static bool hook_pairs(bool wanted) {
+    const bool before = pairs_are_hooked;
+    if (wanted && !before) {
+        previous_join_hook = set_join_pathlist_hook;
+        set_join_pathlist_hook = gpuscan_join_pathlist;
+        pairs_are_hooked = true;
+    } else if (!wanted && before && set_join_pathlist_hook == gpuscan_join_pathlist) {
+        set_join_pathlist_hook = previous_join_hook;
+        pairs_are_hooked = false;
+    }
+    return before;
+}
+
+// Is a device plan for joins of these so unlikely that notes are taken when somebody asks? The search that would be repeated must
+// be PostgreSQL's own, and foreign servers are asked once.
+static bool is_cheap_search(const PlannerInfo *root, int levels_needed) {
+    if (!current->by_cost || previous_search_hook != nullptr || (enable_geqo && levels_needed >= geqo_threshold))
+        return false;
+    Cost sum = 0;
+    for (int i = 1; i < root->simple_rel_array_size; ++i) {
+        const RelOptInfo *rel = root->simple_rel_array[i];
+        if (rel == nullptr || rel->reloptkind != RELOPT_BASEREL)
+            continue;
+        const Path *path = rel->cheapest_total_path;
+        if (path == nullptr || path->param_info != nullptr || path_is_disabled(path) || rel->fdwroutine != nullptr)
+            return false;
+        sum += path->total_cost;
+    }
+    return sum < current->start / 2;
+}
+
+static RelOptInfo *search_without_notes(PlannerInfo *root, int levels_needed, List *initial_rels) {
+    MemoryContext context = MemoryContextSwitchTo(current->context);
+    JoinSearch *search = static_cast<JoinSearch *>(palloc(sizeof(JoinSearch)));
+    *search = {levels_needed, initial_rels, list_length(root->join_rel_list)};
+    LevelState *level = level_of(root);
+    level->unnoted = lappend(level->unnoted, search);
+    MemoryContextSwitchTo(context);
+    const bool before = hook_pairs(false);
+    RelOptInfo *rel = standard_join_search(root, levels_needed, initial_rels);
+    hook_pairs(before);
+    return rel;
+}
+
+static void take_notes(PlannerInfo *root, const JoinSearch *search) {
+    List *relations = root->join_rel_list;
+    HTAB *hash = root->join_rel_hash;
+    root->join_rel_list = list_truncate(list_copy(relations), search->known);
+    root->join_rel_hash = nullptr;
+    const bool before = hook_pairs(true);
+    standard_join_search(root, search->levels_needed, search->initial_rels);
+    hook_pairs(before);
+    root->join_rel_list = relations;
+    root->join_rel_hash = hash;
+}
+
+// Of what the device could do with the relations.
+static const Candidate *candidate_of(PlannerInfo *root, CandidateTable *candidates, Relids relids) {
+    LevelState *level = level_of(root);
+    List *searches = level->unnoted;
+    if (searches != NIL && bms_membership(relids) == BMS_MULTIPLE) {
+        level->unnoted = NIL;
+        ListCell *cell;
+        foreach (cell, searches)
+            take_notes(root, static_cast<const JoinSearch *>(lfirst(cell)));
+    }
+    return candidates_find(candidates, relids);
+}
+
 // ---- rows ----
 
 static bool device_is_cheapest(const RelOptInfo *rel) {
@@ -240,7 +333,7 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
     if (not_worth_a_look(rel) || is_dummy_rel(rel))
         return;
     CandidateTable *candidates = candidates_of(root);
-    const Candidate *candidate = candidates != nullptr ? candidates_find(candidates, rel->relids) : nullptr;
+    const Candidate *candidate = candidates != nullptr ? candidate_of(root, candidates, rel->relids) : nullptr;
     if (candidate != nullptr) {
         if (aggregates(root) && topmost && can_aggregate(root, candidate))
             return;
@@ -331,6 +424,7 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     RefusalState *outer_refusals = refusals_begin(&result->refusals);
     const int nodes = planned_nodes;
     current = state;
+    const bool hooked = hook_pairs(true);
     PG_TRY();
     {
         if (rewrite(parse, result->rewritten))
@@ -341,6 +435,7 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     PG_FINALLY();
     {
         current = outer;
+        hook_pairs(hooked);
         refusals_end(outer_refusals);
     }
     PG_END_TRY();
@@ -456,6 +551,8 @@ static RelOptInfo *gpuscan_join_search(PlannerInfo *root, int levels_needed, Lis
         refusals_level(root);
     if (previous_search_hook != nullptr)
         rel = previous_search_hook(root, levels_needed, initial_rels);
+    else if (enabled() && is_cheap_search(root, levels_needed))
+        rel = search_without_notes(root, levels_needed, initial_rels);
     else if (enable_geqo && levels_needed >= geqo_threshold)
         rel = geqo(root, levels_needed, initial_rels);
     else
@@ -479,7 +576,7 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         return;
     CandidateTable *candidates = candidates_of(root);
     const Candidate *candidate =
-        candidates != nullptr && aggregates(root) ? candidates_find(candidates, input->relids) : nullptr;
+        candidates != nullptr && aggregates(root) ? candidate_of(root, candidates, input->relids) : nullptr;
     PathTarget *results = distinct ? input->cheapest_total_path->pathtarget : output->reltarget;
     Node *having = distinct ? nullptr : static_cast<const GroupPathExtraData *>(extra)->havingQual;
     if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having, !current->cursor))
@@ -495,8 +592,7 @@ void planner_init() {
     planner_hook = gpuscan_planner;
     previous_rel_hook = set_rel_pathlist_hook;
     set_rel_pathlist_hook = gpuscan_rel_pathlist;
-    previous_join_hook = set_join_pathlist_hook;
-    set_join_pathlist_hook = gpuscan_join_pathlist;
+    hook_pairs(true);
     previous_search_hook = join_search_hook;
     join_search_hook = gpuscan_join_search;
     previous_upper_hook = create_upper_paths_hook;
