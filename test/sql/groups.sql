@@ -37,6 +37,8 @@ SELECT check_matrix('SELECT b, %s FROM few GROUP BY b', ARRAY['count(*) FILTER (
 SELECT check_matrix('SELECT a %% 5, b, count(*), sum(n) FROM few GROUP BY %s', ARRAY['ROLLUP (a % 5, b)', 'CUBE (a % 5, b)', 'GROUPING SETS ((a % 5), (b), ())'], expect => 'any');
 -- two keys of which the planner makes the same one
 SELECT check_matrix('SELECT b AS x, CASE WHEN true THEN b END AS y, s AS z, s COLLATE "default" AS w, count(*), sum(n) FROM few GROUP BY %s', ARRAY['CUBE (1, 2, 3, 4)', 'GROUPING SETS ((1, 3), (2), (4, 1))', '1, 2, 3, 4', '1, ROLLUP (3, 4), 2'], expect => 'any');
+-- PostgreSQL tests HAVING of grouping sets as it is written, of other groups by cost
+SELECT check_matrix('SELECT b, count(*) FROM few GROUP BY %s HAVING (1 / (count(*) - 2000) > 0 OR sum(n) + 1 > 0) AND count(*) > count(*)', ARRAY['b', 'ROLLUP (b)'], expect => 'any');
 SELECT check_matrix('SELECT %s', ARRAY['a, count(*), rank() OVER (ORDER BY count(*), a) FROM few GROUP BY a', 'sum(x.c) FROM (SELECT count(*) AS c FROM few GROUP BY s) x', 'x.s, x.c, y.m FROM (SELECT s, count(*) AS c FROM few GROUP BY s) x JOIN (SELECT s, max(id) AS m FROM few GROUP BY s) y USING (s)',
     'count(*) FROM few UNION ALL SELECT sum(a) FROM few', '(SELECT sum(a) FROM few), (SELECT max(s) FROM few)'], expect => 'any');
 -- groups beyond work_mem go to a temporary file, from which rescans and cursors read them again

@@ -258,9 +258,11 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
     return &copy->path;
 }
 
-// The cheap conjuncts first, as PostgreSQL has them in its aggregation nodes: which of two is evaluated decides which
-// errors are met.
-static List *in_postgres_order(PlannerInfo *root, const List *having) {
+// The cheap conjuncts first, as PostgreSQL has them in its aggregation nodes (create_agg_plan and create_group_plan, not
+// create_groupingsets_plan): which of two is evaluated decides which errors are met.
+static List *in_postgres_order(PlannerInfo *root, List *having) {
+    if (root->parse->groupingSets != NIL)
+        return static_cast<List *>(copyObject(having));
     const int count = list_length(having);
     Node **quals = static_cast<Node **>(palloc(sizeof(Node *) * static_cast<Size>(count + 1)));
     Cost *costs = static_cast<Cost *>(palloc(sizeof(Cost) * static_cast<Size>(count + 1)));
