@@ -40,6 +40,7 @@ struct Generator {
     string distinct(int percent);
     string date_part();
     string interval();
+    string varying_float();
     string aggregate();
 };
 
