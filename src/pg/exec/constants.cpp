@@ -5,6 +5,7 @@
 // PostgreSQL's own plan runs, which raises it or does not.
 #include "pg/pg.h"
 
+#include "pg/exec/attempt.h"
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"
 
@@ -29,46 +30,31 @@ bool collect_exec_params(Node *node, void *params) {
     return walk_expression(node, collect_exec_params, params);
 }
 
+struct Evaluation {
+    ExprState *state;
+    ExprContext *econtext;
+    Datum datum;
+    bool null;
+};
+
+void evaluate_expression(void *argument) {
+    Evaluation *e = static_cast<Evaluation *>(argument);
+    e->datum = ExecEvalExprSwitchContext(e->state, e->econtext, &e->null);
+}
+
 // False if the expression raised an error, other than that the query is to end.
 bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
-    ExprState *state = ExecInitExpr(expr, run->parent);
+    Evaluation e{ExecInitExpr(expr, run->parent), run->econtext, 0, true};
     if (is_value(expr)) {
-        *datum = ExecEvalExprSwitchContext(state, run->econtext, null);
-        return true;
+        evaluate_expression(&e);
+    } else {
+        set_params(run, expr);
+        if (attempt(evaluate_expression, &e, nullptr) != Attempt::Done)
+            return false;
     }
-    int levels;
-    set_params(run, expr);
-    if (!leave_parallel_mode(&levels))
-        return false;
-    const MemoryContext context = CurrentMemoryContext;
-    const ResourceOwner owner = CurrentResourceOwner;
-    volatile bool done = false;
-    BeginInternalSubTransaction(nullptr);
-    MemoryContextSwitchTo(context);
-    PG_TRY();
-    {
-        *datum = ExecEvalExprSwitchContext(state, run->econtext, null);
-        ReleaseCurrentSubTransaction();
-        done = true;
-    }
-    PG_CATCH();
-    {
-        MemoryContextSwitchTo(context);
-        ErrorData *error = CopyErrorData();
-        FlushErrorState();
-        RollbackAndReleaseCurrentSubTransaction();
-        MemoryContextSwitchTo(context);
-        CurrentResourceOwner = owner;
-        const int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
-        if (category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES)
-            ReThrowError(error);
-        FreeErrorData(error);
-    }
-    PG_END_TRY();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
-    enter_parallel_mode(levels);
-    return done;
+    *datum = e.datum;
+    *null = e.null;
+    return true;
 }
 
 } // namespace

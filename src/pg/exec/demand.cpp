@@ -4,9 +4,10 @@
 // evaluated for each of them, as PostgreSQL would for the first row that has the value, and the results are put into the
 // device's table. A lookup that stands behind another one is asked for when that one's table is there.
 //
-// Functions are called within a subtransaction, so that an error ends the attempt and nothing else: the CPU plan then meets
-// it on the row on which PostgreSQL would, or on none. While parallel workers run there may be none; then the CPU plan runs
-// at once. A cancelled query is cancelled, and lack of memory is no reason to try it again.
+// Functions are called within a subtransaction (attempt.h), so that an error ends the attempt and nothing else: the CPU plan then
+// meets it on the row on which PostgreSQL would, or on none. While parallel workers run there may be none; then the CPU plan
+// runs at once.
+#include "pg/exec/attempt.h"
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"
 
@@ -72,47 +73,37 @@ bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
     return encoded;
 }
 
+struct Evaluation {
+    FragmentRun *run;
+    Wanted *wanted;
+    ExprContext *econtext;
+    bool encoded;
+};
+
+void evaluate_wanted(void *argument) {
+    Evaluation *e = static_cast<Evaluation *>(argument);
+    e->encoded = evaluate(e->run, e->wanted, e->econtext);
+    FreeExprContext(e->econtext, true);
+}
+
 // The same, and an error is a failure.
 bool evaluate_within_subtransaction(FragmentRun *run, Wanted *wanted) {
-    int levels;
     set_params(run, run->fragment->lookups[wanted->lookup].expr);
-    if (!leave_parallel_mode(&levels))
-        return give_up(run, "a function that may fail is not called while parallel workers run");
-    MemoryContext old = CurrentMemoryContext;
-    ResourceOwner owner = CurrentResourceOwner;
-    volatile bool evaluated = false;
-    ExprContext *econtext = CreateExprContext(run->parent->state); // its callbacks end with the subtransaction
-    BeginInternalSubTransaction(nullptr);
+    // (Its callbacks end with the subtransaction.)
+    Evaluation e{run, wanted, CreateExprContext(run->parent->state), false};
     MemoryContext scratch = AllocSetContextCreate(run->context, "gpuscan functions", ALLOCSET_DEFAULT_SIZES);
-    MemoryContextSwitchTo(scratch);
-    PG_TRY();
-    {
-        evaluated = evaluate(run, wanted, econtext);
-        FreeExprContext(econtext, true);
-        ReleaseCurrentSubTransaction();
-        MemoryContextSwitchTo(old);
-        CurrentResourceOwner = owner;
-    }
-    PG_CATCH();
-    {
-        MemoryContextSwitchTo(old);
-        ErrorData *error = CopyErrorData();
-        FlushErrorState();
-        RollbackAndReleaseCurrentSubTransaction();
-        MemoryContextSwitchTo(old);
-        CurrentResourceOwner = owner;
-        FreeExprContext(econtext, false);
-        const int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
-        if (category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES)
-            ReThrowError(error);
-        give_up(run, "a function met an error: %s", error->message ? error->message : "");
-        FreeErrorData(error);
-        evaluated = false;
-    }
-    PG_END_TRY();
-    enter_parallel_mode(levels);
+    MemoryContext old = MemoryContextSwitchTo(scratch);
+    const char *message = "";
+    const Attempt outcome = attempt(evaluate_wanted, &e, &message);
+    MemoryContextSwitchTo(old);
+    if (outcome != Attempt::Done)
+        FreeExprContext(e.econtext, false);
+    if (outcome == Attempt::Impossible)
+        give_up(run, "a function that may fail is not called while parallel workers run");
+    else if (outcome == Attempt::Failed)
+        give_up(run, "a function met an error: %s", message);
     MemoryContextDelete(scratch);
-    return evaluated;
+    return outcome == Attempt::Done && e.encoded;
 }
 
 // What the device lacks; `lookup` -1: nothing.

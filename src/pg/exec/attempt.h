@@ -1,0 +1,20 @@
+// Evaluating what may raise an error, where an error only means that PostgreSQL's own plan has to run.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+enum class Attempt {
+    Done,
+    Failed,     // an error was raised
+    Impossible, // parallel workers run, and there may be no subtransaction
+};
+
+// Calls `work` with `argument` in a subtransaction, in the current memory context, and is in that context again afterwards. What
+// the expressions' parameters stand for must have been evaluated before (set_params). `message` (unless NULL): what the error
+// said, in the current memory context. A cancelled query is cancelled, and lack of memory is no reason to try it again: these
+// errors are raised.
+Attempt attempt(void (*work)(void *argument), void *argument, const char **message);
+
+} // namespace gpuscan
