@@ -76,6 +76,14 @@ struct GroupTable {
     WorkArray<ir::Value> keys;            // ngroups * nkeys
     WorkArray<uint8_t> key_nulls;         // ngroups * nkeys, 1 = NULL
     WorkArray<ir::AggregateState> states; // ngroups * naggregates
+
+    // The groups of another table with the same keys and aggregates.
+    void append(const GroupTable &other) {
+        ngroups += other.ngroups;
+        keys.append(other.keys.data(), other.keys.size());
+        key_nulls.append(other.key_nulls.data(), other.key_nulls.size());
+        states.append(other.states.data(), other.states.size());
+    }
 };
 
 // Rows that a pipeline delivered, in host memory and in no particular order.

@@ -51,15 +51,8 @@ class Regrouper {
             merge(parts);
         GroupTable all = parts[0].finish();
         for (unsigned t = 1; t < threads; ++t)
-            append(all, parts[t].finish());
+            all.append(parts[t].finish());
         return all;
-    }
-
-    static void append(GroupTable &to, const GroupTable &from) {
-        to.ngroups += from.ngroups;
-        to.keys.append(from.keys.data(), from.keys.size());
-        to.key_nulls.append(from.key_nulls.data(), from.key_nulls.size());
-        to.states.append(from.states.data(), from.states.size());
     }
 
   private:
@@ -213,7 +206,7 @@ GroupTable regroup(const Program &program, const GroupTable &groups, const WorkM
     Regrouper regrouper(program, groups, memory, cancel);
     GroupTable all = regrouper.run(0);
     for (Index set = 1; set < program.main().sets.count; ++set)
-        Regrouper::append(all, regrouper.run(set));
+        all.append(regrouper.run(set));
     return all;
 }
 

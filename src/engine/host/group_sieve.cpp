@@ -305,10 +305,7 @@ void GroupSieve::add(GroupTable &&groups) {
         return;
     }
     several_ = true;
-    kept_.ngroups += left.ngroups;
-    kept_.keys.append(left.keys.data(), left.keys.size());
-    kept_.key_nulls.append(left.key_nulls.data(), left.key_nulls.size());
-    kept_.states.append(left.states.data(), left.states.size());
+    kept_.append(left);
     if (plan_->top < most_kept / 2 && kept_.ngroups > most_kept)
         kept_ = sift(std::move(kept_));
 }

@@ -689,13 +689,8 @@ void Session::sift_groups() {
 
 // All groups are there, but for those that the device has kept back.
 void Session::order_groups() {
-    while (execution_->groups_left() > 0) {
-        const GroupTable more = execution_->more_groups();
-        groups_.ngroups += more.ngroups;
-        groups_.keys.append(more.keys.data(), more.keys.size());
-        groups_.key_nulls.append(more.key_nulls.data(), more.key_nulls.size());
-        groups_.states.append(more.states.data(), more.states.size());
-    }
+    while (execution_->groups_left() > 0)
+        groups_.append(execution_->more_groups());
     std::vector<LookupRef> lookups;
     for (const LookupState &lookup : lookups_)
         lookups.push_back(lookup.table);
