@@ -39,16 +39,6 @@ uint32_t outcomes_of(Op op) {
     }
 }
 
-// Of "bound op value", as one of "value op bound".
-uint32_t mirrored(uint32_t outcomes) {
-    uint32_t result = outcomes & GroupCondition::Equal;
-    if (outcomes & GroupCondition::Less)
-        result |= GroupCondition::Greater;
-    if (outcomes & GroupCondition::Greater)
-        result |= GroupCondition::Less;
-    return result;
-}
-
 bool may_be_an_error(const Aggregate &aggregate, SumKind kind) {
     if (aggregate.kind == AggregateKind::LongSum || aggregate.narrow == sizeof(int32_t))
         return true;
@@ -85,8 +75,7 @@ bool place(const Program &program, const Expr &column, const Kernel &kernel, con
 
 bool plain_condition(const Program &program, const Expr &e, const Kernel &kernel, const codegen::GroupShape &group,
                      GroupCondition &condition) {
-    condition.outcomes = outcomes_of(e.op);
-    if (condition.outcomes == 0)
+    if (outcomes_of(e.op) == 0)
         return false;
     auto operand = [&](Index i) { // behind casts to a wider integer
         const Expr *o = &program.exprs[i];
@@ -96,10 +85,10 @@ bool plain_condition(const Program &program, const Expr &e, const Kernel &kernel
         return o;
     };
     const Expr *value = operand(e.a), *bound = operand(e.b);
-    if (value->op == Op::Const) {
+    const bool bound_first = value->op == Op::Const;
+    if (bound_first)
         std::swap(value, bound);
-        condition.outcomes = mirrored(condition.outcomes);
-    }
+    condition.outcomes = outcomes_of(bound_first ? mirrored(e.op) : e.op);
     if (bound->op != Op::Const || !is_integer(bound->type) || program.constants[bound->a].null)
         return false;
     condition.low = program.constants[bound->a].low;

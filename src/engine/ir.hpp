@@ -108,6 +108,22 @@ template <class Visit> void for_each_operand(const Expr &e, Visit visit) {
         visit(e.c);
 }
 
+// The comparison that says of (b, a) what `op` says of (a, b).
+constexpr Op mirrored(Op op) {
+    switch (op) {
+    case Op::Lt:
+        return Op::Gt;
+    case Op::Le:
+        return Op::Ge;
+    case Op::Gt:
+        return Op::Lt;
+    case Op::Ge:
+        return Op::Le;
+    default:
+        return op;
+    }
+}
+
 // Can a value of one type lie outside of what the other holds?
 constexpr bool cast_may_raise(Type from, Type to) {
     if (from == Type::Bool)

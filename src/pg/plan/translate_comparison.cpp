@@ -28,21 +28,6 @@ ir::Index order_node(Translation *t, SqlKind kind, ir::Index node) {
     return add_expr(t, ir::Op::Call, ir::function_info(order).result, node, ir::none, static_cast<ir::Index>(order));
 }
 
-ir::Op mirrored(ir::Op op) {
-    switch (op) {
-    case ir::Op::Lt:
-        return ir::Op::Gt;
-    case ir::Op::Le:
-        return ir::Op::Ge;
-    case ir::Op::Gt:
-        return ir::Op::Lt;
-    case ir::Op::Ge:
-        return ir::Op::Le;
-    default:
-        return op;
-    }
-}
-
 // A value that was put between others may have an odd oid, and is a row error; a type that has one is not even tried.
 bool has_plain_order(Oid typid) {
     CatCList *labels = SearchSysCacheList1(ENUMTYPOIDNAME, ObjectIdGetDatum(getBaseType(typid)));

@@ -584,7 +584,7 @@ bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, Li
     case Form::DateTimestamp:
         return date_against_timestamp(t, builtin.op, a, b, out);
     case Form::TimestampDate:
-        return date_against_timestamp(t, mirrored(builtin.op), b, a, out);
+        return date_against_timestamp(t, ir::mirrored(builtin.op), b, a, out);
     default:
         return is_finite(t, a, out);
     }

@@ -200,7 +200,7 @@ bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool 
         Expr *left = static_cast<Expr *>(linitial(call->args)), *right = static_cast<Expr *>(lsecond(call->args));
         *exact = false;
         return is_average(t, left) ? compare_average(t, op, left, right, out)
-                                   : compare_average(t, mirrored(op), right, left, out);
+                                   : compare_average(t, ir::mirrored(op), right, left, out);
     }
     if (!IsA(expr, BoolExpr) || logic->boolop == NOT_EXPR)
         return translate_condition(t, expr, out);

@@ -100,7 +100,6 @@ bool translate_null_test(Translation *t, const NullTest *test, Value *out);
 bool translate_boolean_test(Translation *t, const BooleanTest *test, Value *out);
 
 // Comparisons (translate_comparison.cpp).
-ir::Op mirrored(ir::Op op); // that which says of (b, a) what `op` says of (a, b)
 bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *out);
 bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, Value *out);
 
