@@ -42,6 +42,8 @@ SELECT c, dropped('SELECT k, avg(n) FROM thirds GROUP BY k HAVING ' || c) FROM u
 SELECT check_matrix('SELECT %1$s, count(*) FROM t GROUP BY %1$s HAVING sum(n) > 500 AND count(*) > 3', ARRAY['k', 'b', 's', 'd', 'k, s', 'o', 'n', 'w', 'k % 10, b', 'extract(month from d)::int', 'd, s, b']);
 SELECT dropped('SELECT k, s, count(*), grouping(k) FROM t GROUP BY ROLLUP (k, s) HAVING count(*) > 17 AND (k > 100 OR k IS NULL)');
 SELECT dropped('SELECT k, b, count(DISTINCT s), sum(n) FROM t GROUP BY GROUPING SETS ((k), (b), ()) HAVING count(DISTINCT s) > 5');
+SELECT dropped('SELECT k, b FROM t GROUP BY CUBE (k, b) HAVING sum(i) > 1000 AND grouping(k) = 1');
+-- (of grouping sets they are tested in the order in which they are written)
 SELECT dropped('SELECT k, b FROM t GROUP BY CUBE (k, b) HAVING grouping(k) = 1 AND sum(i) > 1000');
 SELECT check_matrix('SELECT %s', ARRAY['k FROM hollow GROUP BY k HAVING count(*) > 0', 'sum(n) FROM t HAVING sum(n) > 10', 'sum(n) FROM t HAVING sum(n) > 1e30', 'count(*) FROM hollow HAVING count(*) > 0', '1 FROM hollow HAVING sum(i) IS NULL']);
 -- parameters, subqueries that run once, stable functions
