@@ -62,6 +62,7 @@ bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
             MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
             value.low = space_code_of_datum(run, lookup->space, result, length, lookup->is_bpchar);
             MemoryContextSwitchTo(old);
+            encoded = space_fits(run, lookup->space);
         } else if (!null && !encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason)) {
             encoded = give_up(run, "%s", reason);
         }

@@ -189,10 +189,13 @@ bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, T
     return each_entry(run, index, copy, [run, lookup, table, length](uint32 i, Datum result, bool null) {
         ir::Value value;
         const char *reason = nullptr;
-        if (!null && lookup->kind == LookupKind::Text)
+        if (!null && lookup->kind == LookupKind::Text) {
             set_wide(&value, space_code_of_datum(run, lookup->space, result, length, lookup->is_bpchar));
-        else if (!null && !encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason))
+            if (!space_fits(run, lookup->space))
+                return false;
+        } else if (!null && !encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason)) {
             return give_up(run, "%s", reason);
+        }
         set_entry(table, i, null ? nullptr : &value);
         return true;
     });
@@ -253,7 +256,7 @@ bool rank_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table
         codes = static_cast<uint32 *>(allocate(run, (Size(copy->size) + 1) * sizeof(uint32)));
         if (!each_entry(run, index, copy, [run, lookup, codes](uint32 i, Datum result, bool null) {
                 codes[i] = null ? UINT32_MAX : space_code_of_datum(run, lookup->space, result, -1, false);
-                return true;
+                return null || space_fits(run, lookup->space);
             }))
             return false;
     }

@@ -235,6 +235,8 @@ bool use_spaces(FragmentRun *run);
 uint32 space_code(FragmentRun *run, int space, const char *text, Size length);
 // The code of a Datum: a varlena (`length` -1; is_bpchar: without trailing blanks), or so many bytes.
 uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, int length, bool is_bpchar);
+// Are the texts of a space no more than a dictionary's may be? To be asked while texts are added. False: see failure.
+bool space_fits(FragmentRun *run, int space);
 // The bytes that such a Datum counts for, in the current context or where the Datum is.
 const char *bytes_of_datum(Datum text, int length, bool is_bpchar, Size *size);
 // Text `code` as a datum, valid until the next one is added; NULL when there is no such text.

@@ -7,9 +7,12 @@
 //
 // Where all tables that lead into a space can be kept, so can the space: then the device process numbers the texts, and this
 // backend sees them only when they are shown. It is known by the keys of the tables, and constants get their codes in it before
-// anything is fed. What is left for this backend are spaces with parameters in them, or whose order matters.
+// anything is fed. What is left for this backend are spaces with parameters in them, or whose order matters. They may become as
+// large as a dictionary: what a function makes of short texts can be long.
+#include "engine/dictionary.hpp"
 #include "engine/text_hash.hpp"
 #include "pg/exec/run.h"
+#include "pg/guc.h"
 #include "pg/plan/lookup_key.h"
 
 namespace gpuscan {
@@ -149,6 +152,13 @@ uint32 space_code(FragmentRun *run, int number, const char *text, Size length) {
     space->data_used += aligned(VARHDRSZ + length);
     place(space, hash, space->count);
     return space->count++;
+}
+
+bool space_fits(FragmentRun *run, int number) {
+    const TextSpace *space = &run->spaces[number - 1];
+    const Size bytes = space->data_used + space->count * Dictionary::entry_bytes;
+    return bytes <= dictionary_limit(guc_cache_size * Size(1024), false) ||
+           give_up(run, "the texts that functions make take too much memory");
 }
 
 const char *bytes_of_datum(Datum text, int typlen, bool is_bpchar, Size *size) {
