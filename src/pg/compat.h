@@ -294,11 +294,13 @@ inline void resolve_group_references(Query *) {}
 // 17: subtransactions within a statement are allowed in parallel mode (commit 0075d78947e). Before, it has to be left for as long;
 // a plan that has a Gather somewhere is in it from the start, which is no harm as long as no worker runs. False: one does.
 #if PG_VERSION_NUM >= 170000
+constexpr bool workers_bar_subtransactions = false;
 inline bool leave_parallel_mode(int *levels) {
     *levels = 0;
     return true;
 }
 #else
+constexpr bool workers_bar_subtransactions = true;
 inline bool leave_parallel_mode(int *levels) {
     *levels = 0;
     if (IsInParallelMode() && ParallelContextActive())

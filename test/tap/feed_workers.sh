@@ -10,7 +10,7 @@ sql "CREATE EXTENSION pg_buffercache;
      CREATE TABLE long (id int, g int2, n numeric(9,2), t text) WITH (fillfactor = 10, autovacuum_enabled = off);
      INSERT INTO long SELECT i, i % 40, i / 4.0, 't' || i % 1000 FROM generate_series(1, 1200000) i;
      CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 5 AS name FROM generate_series(0, 30) i;
-     VACUUM (FREEZE, ANALYZE) long; VACUUM (FREEZE, ANALYZE) dim"
+     ANALYZE long; VACUUM (FREEZE, ANALYZE) dim"
 pages=$(sql "SELECT pg_relation_size('long') / 8192")
 ok "the table has at least three chunks ($pages pages)" test "$pages" -gt 65344
 evict='SELECT gpuscan_evict();'
@@ -37,6 +37,46 @@ idle() {
         wait
     )" ' 8 device'
 }
+
+# ---- pages that are not all-visible ----
+
+by_row() {
+    sql "SET gpuscan.offload = force; $1 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $groups" | sed -n 's/ *Pages: cached=[0-9]* *decoded=[0-9]* *//p; s/.*\(Feed Workers: \)/\1/p' | tr '\n' ' '
+}
+older_snapshot() {
+    psql -XAtq <<SQL
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM dim;
+\! psql -XAtq -c 'UPDATE long SET n = n + 1000 WHERE g = 2'
+SELECT check_query('$groups');
+SQL
+}
+is 'workers bring rows' "$(by_row '')" "by row=$pages Feed Workers: 2 "
+is 'alone the session does' "$(by_row 'SET gpuscan.feed_workers = 0;')" "by row=$pages "
+check_all 'never vacuumed' ''
+is 'rows of the own transaction' "$(sql "BEGIN; UPDATE long SET n = n + 1 WHERE g = 7; DELETE FROM long WHERE id % 1000 = 5; SAVEPOINT s; INSERT INTO long SELECT i, 3, 1, 'new' FROM generate_series(1, 70000) i;
+    DELETE FROM long WHERE id < 10; ROLLBACK TO s; DECLARE c CURSOR FOR SELECT count(*) FROM long; UPDATE long SET n = 0 WHERE id = 77; SELECT check_query('$groups'); ROLLBACK" | tail -n 1 | sed 's/([0-9]*/(N/')" 'ok (N rows)'
+is 'a snapshot that is older than the rows' "$(older_snapshot | tail -n 1 | sed 's/([0-9]*/(N/')" 'ok (N rows)'
+sql "COPY long TO STDOUT" >"$tap_files/long"
+is 'a table that the transaction itself has created and frozen' "$(psql -XAtq <<SQL | tr '\n' ' '
+BEGIN;
+CREATE TABLE young (LIKE long) WITH (fillfactor = 10);
+\\copy young FROM '$tap_files/long' WITH (FREEZE)
+SELECT check_query('SELECT count(*), sum(id), sum(n), min(t), max(t) FROM young');
+SELECT count(*) FROM gpuscan_cache WHERE relation = 'young'::regclass;
+SET LOCAL gpuscan.offload = force;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(id) FROM young \\g | sed -n 's/.*\\(Feed Workers: \\)/\\1/p'
+ROLLBACK;
+SQL
+)" 'ok (1 rows) 0 Feed Workers: 2 '
+sql "UPDATE long SET t = repeat(md5(id::text), 200) WHERE id % 40000 = 1" # values that only PostgreSQL decodes
+check_all 'values out of line' ''
+sql 'UPDATE long SET t = $$t1$$ WHERE length(t) > 1000'
+sql 'ALTER TABLE long SET UNLOGGED'
+is 'of an unlogged table' "$(by_row '' | sed 's/by row=[0-9]*/by row=N/')" 'by row=N Feed Workers: 2 '
+check_all 'unlogged' ''
+sql 'ALTER TABLE long SET LOGGED; VACUUM (FREEZE, ANALYZE) long'
+pages=$(sql "SELECT pg_relation_size('long') / 8192")
 
 is 'two workers feed' "$(workers '')" 2
 is 'none when there shall be none' "$(workers 'SET gpuscan.feed_workers = 0;')" ''

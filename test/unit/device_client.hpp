@@ -411,6 +411,7 @@ struct Course {
         Course other{*helper, server};
         const uint64_t ticket = a.head<ShareReply>().ticket;
         const bool fed = other.ask(Command::Join, Message().put(JoinRequest{ticket})) && other.feed(0, server.fact) &&
+                         other.ask(Command::DeliverRows, Message().put(DeliverRowsRequest{0, 0})) &&
                          other.ask(Command::Close, Message());
         status = other.status;
         message = other.message;

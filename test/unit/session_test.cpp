@@ -149,6 +149,31 @@ TEST_F(SessionTest, WhatIsDeliveredMustBeCollected) {
     EXPECT_EQ(groups, expected_groups(false));
 }
 
+TEST_F(SessionTest, AnotherSessionBringsRows) {
+    auto c = client(), h = client();
+    for (int visible : {40, 17, 0}) {
+        server.fact.visible = PageBits::first(visible);
+        for (int round = 0; round < 2; ++round) {
+            Course course{*c, server};
+            course.helper = h.get();
+            Groups groups;
+            ASSERT_TRUE(course.run(true, &groups)) << course.message;
+            EXPECT_EQ(groups, expected_groups(true)) << visible;
+            course.collects = false; // rows that nobody has collected are not forgotten
+            EXPECT_FALSE(course.run(true, &groups));
+            EXPECT_EQ(course.status, Status::Invalid);
+        }
+    }
+    // The leader's rows are its own.
+    Course leader{*c, server};
+    ASSERT_TRUE(leader.ask(Command::Open, open_message(join_program(false))));
+    ASSERT_TRUE(leader.ask(Command::DefineSource, define_message(0, server.dim, {1, 2})));
+    EXPECT_FALSE(leader.ask(Command::DeliverRows, Message().put(DeliverRowsRequest{0, 0})));
+    EXPECT_EQ(leader.status, Status::Invalid);
+    cache->evict_all();
+    EXPECT_EQ(cache->bytes(), 0u);
+}
+
 TEST_F(SessionTest, AHelperCanOnlyStageAndNotTwice) {
     auto c = client(), h = client(), late = client();
     Course leader{*c, server}, helper{*h, server}, third{*late, server};
@@ -172,7 +197,6 @@ TEST_F(SessionTest, AHelperCanOnlyStageAndNotTwice) {
     open();
     for (const auto &request : std::vector<std::pair<Command, Message>>{
              {Command::DefineSource, define_message(0, server.dim, {1, 2})},
-             {Command::DecodeRows, rows_message(0, server, server.dim, {1})},
              {Command::Batch, Message().put(BatchRequest{0, 1}).array(std::vector<uint8_t>(1)).put(int64_t(3))},
              {Command::Run, run_message(0)},
              {Command::Fetch, Message()},

@@ -32,7 +32,8 @@
 //     ReadDictionary* / PutLookup*   the backend evaluates the entries that the device has no results of
 //     Demand* / PutEntries*   of lookups whose function may see only what will be looked up: the codes, and what it makes of them
 //     parallel workers may stage the chunks of a source with the leader, each in a slot of its own:
-//       Share (leader) -> ticket; Join (worker); Stage, Decode*, Publish (worker); Collect (leader), before it runs
+//       Share (leader) -> ticket; Join (worker); Stage, Decode*, Publish, DecodeRows*, DeliverRows (worker);
+//       Collect (leader), before it runs
 //     Run             the pipeline over what was staged (several times when a reply said pass_full)
 //     Fetch*          groups, or rows; everything is complete before the first of them is fetched
 //     Close
@@ -66,11 +67,12 @@ enum class Command : uint32_t {
     Stage,
     Decode, // pages of the staged chunk that is being built
     Publish,
-    Share,      // lets the sessions of parallel workers join a source
-    Join,       // instead of Open, by such a session: its source 0 is the shared one
-    Collect,    // what they have delivered
-    DecodeRows, // pages with tuple masks, into the source's transient rows
-    Batch,      // rows that the backend decoded itself
+    Share,       // lets the sessions of parallel workers join a source
+    Join,        // instead of Open, by such a session: its source 0 is the shared one
+    Collect,     // what they have delivered
+    DecodeRows,  // pages with tuple masks, into the source's transient rows
+    DeliverRows, // the rows that a session that has joined decoded like this
+    Batch,       // rows that the backend decoded itself
     UseSpace,
     UseLookup,
     ReadDictionary,
@@ -279,6 +281,14 @@ struct ShareReply {
 };
 struct JoinRequest {
     uint64_t ticket;
+};
+struct DeliverRowsRequest {
+    uint32_t source;
+    uint32_t unused;
+};
+struct DeliverRowsReply {
+    uint32_t pass_full;
+    uint32_t unused;
 };
 struct CollectRequest {
     uint32_t source;

@@ -24,7 +24,7 @@ constexpr int run_attempts = 3; // of the main pipeline, evicting in between whe
 
 bool is_staging(Command command) {
     return command == Command::StageMany || command == Command::Stage || command == Command::Decode ||
-           command == Command::Publish;
+           command == Command::Publish || command == Command::DecodeRows || command == Command::DeliverRows;
 }
 
 void copy_text(char *to, size_t size, const std::string &from) {
@@ -137,6 +137,8 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         return collect(in, out);
     case Command::DecodeRows:
         return decode_rows(in, out, request.cancel);
+    case Command::DeliverRows:
+        return deliver_rows(in, out);
     case Command::Batch:
         return batch(in, out);
     case Command::UseSpace:
@@ -424,6 +426,15 @@ void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atom
         check(tuples == entries[i].ntuples, "a mask does not have its tuples");
     }
     put_statuses(out, source.decode_rows(window(request, entries, in), masks, cancel), source);
+}
+
+void Session::deliver_rows(MessageReader &in, MessageWriter &out) {
+    const DeliverRowsRequest request = in.head<DeliverRowsRequest>();
+    SourceFeed &source = feed(request.source);
+    source.deliver_rows();
+    DeliverRowsReply reply = {};
+    reply.pass_full = source.pass_full();
+    out.put(reply);
 }
 
 void Session::put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses,

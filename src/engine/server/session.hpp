@@ -79,6 +79,7 @@ class Session {
     void stage(MessageReader &in, MessageWriter &out);
     void decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
+    void deliver_rows(MessageReader &in, MessageWriter &out);
     void publish(MessageReader &in, MessageWriter &out);
     void share(MessageReader &in, MessageWriter &out);
     void join(MessageReader &in);

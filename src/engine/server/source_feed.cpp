@@ -9,7 +9,8 @@ using namespace protocol;
 
 namespace {
 
-constexpr size_t builders_part = 4; // of the cache, for chunks that are being built
+constexpr size_t builders_part = 4;                    // of the cache, for chunks that are being built
+constexpr size_t delivered_rows = transient_limit / 4; // bytes; each helper has so many
 
 } // namespace
 
@@ -55,6 +56,7 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, std::shared_ptr
         columns_.push_back({column->layout.type, &column->layout, column->dictionary.get()});
         ids_.push_back(column->id);
     }
+    decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
 }
 
 SourceFeed::~SourceFeed() {
@@ -310,6 +312,11 @@ std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &w
     check(decoded_->bytes() <= 2 * transient_limit, "the pass is full");
     try {
         std::vector<PageStatus> statuses = decoded_->decode(window, masks, cancel);
+        if (joined_) {
+            if (decoded_->bytes() > delivered_rows)
+                deliver_rows();
+            return statuses;
+        }
         for (size_t c = 0; c < columns_.size(); ++c)
             note_codes(c, decoded_->max_code(c));
         note_transient();
@@ -317,6 +324,21 @@ std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &w
     } catch (const Undecodable &reason) {
         give_up(reason);
     }
+}
+
+void SourceFeed::deliver_rows() {
+    check(joined_, "the session has its rows itself");
+    if (decoded_->empty())
+        return decoded_->clear();
+    HeldChunk chunk;
+    chunk.rows = decoded_->rows();
+    chunk.is_private = true;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        chunk.columns.push_back(decoded_->column(c));
+        chunk.bytes += chunk.columns.back().bytes();
+    }
+    decoded_->clear();
+    shared_->deliver(std::move(chunk));
 }
 
 void SourceFeed::batch(MessageReader &message, uint32_t nrows) {

@@ -54,6 +54,8 @@ class SourceFeed {
 
     std::vector<PageStatus> decode_rows(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
                                         const std::atomic<uint32_t> *cancel);
+    // Of a source that has been joined: what was decoded is the other session's from here on.
+    void deliver_rows();
     void batch(MessageReader &message, uint32_t nrows);
 
     // For those who want to join; nullptr: rows of a CPU plan, or joined itself.

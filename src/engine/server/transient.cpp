@@ -121,11 +121,7 @@ void DecodedRows::add_to(PassInput &input) {
     ChunkView view;
     view.nrows = nrows_;
     if (valid_ != nrows_) {
-        std::vector<uint64_t> mask((size_t(nrows_) + 63) / 64);
-        for (const auto &range : valid_rows_)
-            for (uint32_t row = range.first; row < range.second; ++row)
-                mask[row / 64] |= uint64_t(1) << (row % 64);
-        input.masks.push_back(std::move(mask));
+        input.masks.push_back(rows().row_mask);
         view.row_mask = input.masks.back().data();
     }
     for (size_t c = 0; c < columns_.size(); ++c)
@@ -133,6 +129,30 @@ void DecodedRows::add_to(PassInput &input) {
                                            data_[c].stats.any_null ? data_[c].nulls.get() : nullptr, data_[c].stats));
     input.chunks.push_back(std::move(view));
     input.rows += valid_;
+}
+
+ChunkRows DecodedRows::rows() const {
+    ChunkRows rows;
+    rows.nrows = nrows_;
+    rows.participating = valid_;
+    if (valid_ == nrows_)
+        return rows;
+    rows.row_mask.resize((size_t(nrows_) + 63) / 64);
+    for (const auto &range : valid_rows_)
+        for (uint32_t row = range.first; row < range.second; ++row)
+            rows.row_mask[row / 64] |= uint64_t(1) << (row % 64);
+    return rows;
+}
+
+ColumnValues DecodedRows::column(size_t column) const {
+    const Column &data = data_[column];
+    ColumnValues values;
+    values.type = columns_[column].type;
+    values.values = data.values;
+    values.nulls = data.stats.any_null ? data.nulls : BufferRef();
+    values.capacity = capacity_;
+    values.stats = data.stats;
+    return values;
 }
 
 void DecodedRows::clear() {

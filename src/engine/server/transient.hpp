@@ -42,6 +42,9 @@ class DecodedRows {
     bool empty() const { return valid_ == 0; }
     int64_t max_code(size_t column) const { return data_[column].stats.max; }
     void add_to(PassInput &input);
+    // The same as a chunk of its own.
+    ChunkRows rows() const;
+    ColumnValues column(size_t column) const;
     void clear();
 
   private:

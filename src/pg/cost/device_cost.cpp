@@ -133,11 +133,14 @@ Cost device_source_cost(const SourceWork *work) {
     bool fits = column_bytes <= cache_bytes();
     double share = fits ? cached_decode_share : 1.0;
     double visible = work->pages * work->visible_share;
-    int workers = feed_workers_worth(visible, work->pages / pages_per_chunk);
-    double feeding = visible * pin_page_ns / (1 + workers) + (workers > 0 ? team_start_ns : 0);
     double by_row = work->pages * (1 - work->visible_share);
+    double chunks = work->pages / pages_per_chunk;
+    int workers = feed_workers_worth(visible, 0, chunks);
+    int row_workers = feed_workers_worth(0, by_row, chunks);
+    double feeding = visible * pin_page_ns / (1 + workers) + (workers > 0 ? team_start_ns : 0);
+    double row_feeding = by_row * by_row_page_ns / (1 + row_workers) + (row_workers > 0 ? team_start_ns : 0);
     shared += (visible * share + by_row) * r.decode_page_ns;
-    return units(shared / threads() + feeding * share + by_row * by_row_page_ns);
+    return units(shared / threads() + feeding * share + row_feeding);
 }
 
 Cost device_build_cost(double rows) { return units(rows * rates().build_ns); }

@@ -82,10 +82,19 @@ struct SourceScan {
 ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 feed, BlockNumber nblocks);
 void end_chunks(ChunkFeed *feed);
 void go_to_chunk(ChunkFeed *feed, uint32 chunk);
+// What the session holds of a chunk that it was asked for.
+void take_covered(uint8 *covered, const ChunkAhead *ahead);
 // Brings the chunk into the session as far as possible; `covered` says for which pages.
 bool stage_chunk(ChunkFeed *feed, bool *pass_full);
 // The pages of the chunk that are not in `covered`.
 bool feed_other_pages(ChunkFeed *feed, const uint8 *covered);
+
+// ---- feed_rows.cpp ----
+
+// The pages of the chunk whose bit in `covered` is not set, with visibility checked row by row.
+bool feed_rows(ChunkFeed *feed, const uint8 *covered);
+// The same in a parallel worker: those in feed->covered are left out, those that it has brought are added to them.
+bool bring_rows(ChunkFeed *feed, bool *pass_full);
 
 // ---- find_page.cpp ----
 
@@ -95,9 +104,9 @@ PageBuffer find_page(PageFinder *finder, Relation relation, BlockNumber block);
 
 // ---- feed_team.cpp ----
 
-// How many workers are worth starting for so many missing pages of so many chunks.
-int team_size(uint32 nchunks, uint64 npages);
-// Feeds these of the chunks ahead together with workers.
-bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, int nworkers);
+// How many workers are worth starting for so many missing pages, and pages read row by row, of so many chunks.
+int team_size(uint32 nchunks, uint64 npages, uint64 by_row);
+// Feeds these of the chunks ahead together with workers, who bring rows if `by_row`.
+bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool by_row, int nworkers);
 
 } // namespace gpuscan

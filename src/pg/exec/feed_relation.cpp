@@ -42,8 +42,9 @@ static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0, "a map pag
 static_assert(chunks_ahead * (bitmap_bytes_aligned + sizeof(protocol::StageManyEntry)) + 64 <=
                   protocol::slot_buffer_size,
               "the bitmaps of all of them fit into a request");
-constexpr uint32 accepted_missing = 256; // so few pages are read row by row rather than waited for
-constexpr int longest_wait = 500;        // ms for another session's build, then the missing pages are read by row
+constexpr uint32 accepted_missing = 256;    // so few pages are read row by row rather than waited for
+constexpr uint32 least_rows_by_team = 1024; // pages of a chunk: fewer are read by the session itself
+constexpr int longest_wait = 500;           // ms for another session's build, then the missing pages are read by row
 
 bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
 void set_bit(uint8 *bitmap, uint32 i) { bitmap[i / 8] |= 1 << (i % 8); }
@@ -322,14 +323,6 @@ bool stage_ahead(SourceScan *scan, int source) {
     return !reply->pass_full || run_pipeline(run, false);
 }
 
-// What the session holds of a chunk that it was asked for.
-void take_covered(ChunkFeed *feed, const ChunkAhead *ahead) {
-    if (ahead->visible)
-        memcpy(feed->covered, ahead->visible, bitmap_bytes_aligned);
-    else
-        set_bits(feed->covered, feed->npages);
-}
-
 // ---- building ----
 
 // Normal line pointers of a page under its lock. Two at a time: lp_flags are bits 15 and 16, and LP_NORMAL is 1.
@@ -534,6 +527,13 @@ void pause(int milliseconds) {
 
 } // namespace
 
+void take_covered(uint8 *covered, const ChunkAhead *ahead) {
+    if (ahead->visible)
+        memcpy(covered, ahead->visible, bitmap_bytes_aligned);
+    else
+        set_bits(covered, ahead->question.npages);
+}
+
 void go_to_chunk(ChunkFeed *feed, uint32 chunk) {
     feed->chunk = chunk;
     feed->first = chunk * pages_per_chunk;
@@ -636,27 +636,42 @@ void end_chunks(ChunkFeed *feed) {
 }
 
 bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
-    return feed->run->visible_only ||
-           feed_rows(feed->run, feed->source, feed->from, feed->strategy, feed->first, feed->npages, covered);
+    return feed->run->visible_only || feed_rows(feed, covered);
 }
 
 namespace {
 
-// Feeds the missing chunks of those that were asked for together with workers, where that pays.
+// May workers read the relation's pages row by row? A pass may fill up while they do, and a function that may fail must be callable
+// then (demand.cpp).
+bool rows_by_team(const SourceScan *scan, const ChunkFeed *feed) {
+    const Fragment *fragment = scan->run->fragment;
+    for (int i = 0; i < fragment->nlookups; ++i)
+        if (workers_bar_subtransactions && fragment->lookups[i].demanded)
+            return false;
+    return !scan->run->visible_only && !RelationUsesLocalBuffers(feed->relation);
+}
+
+// Feeds what is missing of the chunks that were asked for together with workers, where that pays.
 bool feed_missing(SourceScan *scan) {
     uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
     uint32 nchunks = 0;
-    uint64 npages = 0;
+    uint64 npages = 0, by_row = 0;
     bool fed = true;
     for (uint32 i = 0; i < scan->nahead; ++i) {
-        if (scan->ahead[i].held || scan->ahead[i].npages == 0)
+        const ChunkAhead *ahead = &scan->ahead[i];
+        ChunkFeed *feed = scan->feeds[ahead->relation];
+        go_to_chunk(feed, ahead->question.chunk);
+        const uint32 missing = ahead->held ? 0 : ahead->npages;
+        const uint32 others = rows_by_team(scan, feed) ? feed->npages - ahead->npages : 0;
+        if (missing == 0 && others < least_rows_by_team)
             continue;
         chunks[nchunks++] = i;
-        npages += scan->ahead[i].npages;
+        npages += missing;
+        by_row += others;
     }
-    int nworkers = team_size(nchunks, npages);
+    int nworkers = team_size(nchunks, npages, by_row);
     if (nworkers > 0) {
-        fed = feed_with_team(scan, chunks, nchunks, nworkers);
+        fed = feed_with_team(scan, chunks, nchunks, by_row > 0, nworkers);
         for (uint32 i = 0; i < nchunks; ++i)
             scan->ahead[chunks[i]].fed = true;
     }
@@ -677,7 +692,7 @@ bool feed_chunk(SourceScan *scan, const ChunkAhead *ahead) {
     go_to_chunk(feed, ahead->question.chunk);
     if (!ahead->held)
         return feed_alone(feed);
-    take_covered(feed, ahead);
+    take_covered(feed->covered, ahead);
     return feed_other_pages(feed, feed->covered);
 }
 

@@ -5,7 +5,10 @@
 // as long as the page is pinned. So the device gets page and mask, and the pins go when it has replied. Where pins
 // are scarce, the page is copied under its lock instead. Pages with values that the device cannot read (toasted ones)
 // come back and are decoded here.
-#include "pg/exec/run.h"
+//
+// A parallel worker (feed_team.cpp) does the same under its leader's snapshot, for a session that has joined the leader's. What it
+// has brought it notes as covered; pages that came back are left to the leader.
+#include "pg/exec/feed.h"
 
 namespace gpuscan {
 namespace {
@@ -13,8 +16,11 @@ namespace {
 struct RowFeed {
     FragmentRun *run;
     Relation relation;
-    const SourceRelation *from;
-    int source;
+    uint32 feed;                // its number in the device's session
+    const SourceRelation *from; // not in a worker
+    int source;                 // ... nor this
+    uint8 *brought;             // in a worker: pages that it has delivered
+    BlockNumber first;          // of the chunk
     BufferAccessStrategy strategy;
     bool copy;
     uint32 limit, npages;
@@ -58,9 +64,21 @@ uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, Tuple
     return count;
 }
 
+void prepare_rows(RowFeed *feed) {
+    const int natts = RelationGetDescr(feed->relation)->natts;
+    const int ncolumns = feed->run->fragment->sources[feed->source].ncolumns;
+    feed->values = static_cast<Datum *>(palloc(natts * sizeof(Datum)));
+    feed->nulls = static_cast<bool *>(palloc(natts * sizeof(bool)));
+    feed->row = static_cast<Datum *>(palloc((ncolumns + 1) * sizeof(Datum)));
+    feed->row_nulls = static_cast<bool *>(palloc((ncolumns + 1) * sizeof(bool)));
+    feed->row_context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan row", ALLOCSET_DEFAULT_SIZES);
+}
+
 // Rows of a page that the device could not read. `page` is pinned or a copy; its visible tuples stay as they are.
 bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *mask) {
     const FragmentSource *source = &feed->run->fragment->sources[feed->source];
+    if (!feed->row)
+        prepare_rows(feed);
     TupleDesc desc = RelationGetDescr(feed->relation);
     for (uint32 offset = 0; offset < max_tuples_per_page; ++offset) {
         if (!has_tuple(mask, offset))
@@ -97,7 +115,7 @@ void release_window(RowFeed *feed) {
 bool post_window(RowFeed *feed) {
     char *input = device_input(feed->run->connection);
     protocol::DecodeRequest head = {};
-    head.source = feed->from->feed;
+    head.source = feed->feed;
     head.npages = feed->npages;
     head.copied = feed->copy;
     head.has_masks = 1;
@@ -113,6 +131,14 @@ bool post_window(RowFeed *feed) {
     }
     return request(feed->run, protocol::Command::DecodeRows, size,
                    aligned(sizeof(protocol::DecodeReply)) + feed->npages);
+}
+
+void note_brought(RowFeed *feed, BlockNumber block) {
+    const uint32 page = block - feed->first;
+    if (!feed->brought)
+        return;
+    feed->brought[page / 8] |= 1 << (page % 8);
+    ++feed->run->report.pages_by_row;
 }
 
 bool send_window(RowFeed *feed) {
@@ -131,18 +157,20 @@ bool send_window(RowFeed *feed) {
     for (uint32 i = 0; sent && i < feed->npages; ++i) {
         switch (static_cast<PageStatus>(status[i])) {
         case PageStatus::Ok:
+            note_brought(feed, feed->blocks[i]);
             break;
         case PageStatus::Unrepresentable:
             sent =
                 give_up(run, "a value of %s does not fit the device's type", RelationGetRelationName(feed->relation));
             break;
         default:
-            sent = decode_here(feed, feed->copy ? feed->images + Size(i) * BLCKSZ : BufferGetPage(feed->buffers[i]),
+            sent = feed->brought != nullptr ||
+                   decode_here(feed, feed->copy ? feed->images + Size(i) * BLCKSZ : BufferGetPage(feed->buffers[i]),
                                feed->blocks[i], &feed->masks[i]);
         }
     }
     release_window(feed);
-    return sent && (!pass_full || run_pipeline(run, false));
+    return sent && (!pass_full || feed->brought != nullptr || run_pipeline(run, false));
 }
 
 void add_page(RowFeed *feed, BlockNumber block) {
@@ -154,11 +182,12 @@ void add_page(RowFeed *feed, BlockNumber block) {
     if (count > 0 && feed->copy)
         memcpy(feed->images + Size(feed->npages) * BLCKSZ, BufferGetPage(buffer), BLCKSZ);
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-    ++feed->run->report.pages_by_row;
+    if (!feed->brought)
+        ++feed->run->report.pages_by_row;
     if (count == 0 || feed->copy)
         ReleaseBuffer(buffer);
     if (count == 0)
-        return;
+        return note_brought(feed, block);
     protocol::PageEntry entry = {};
     entry.page = feed->npages;
     entry.ntuples = count;
@@ -170,8 +199,6 @@ void add_page(RowFeed *feed, BlockNumber block) {
 
 void prepare(RowFeed *feed) {
     int pages = window_pages(feed->relation, 1);
-    int natts = RelationGetDescr(feed->relation)->natts;
-    int ncolumns = feed->run->fragment->sources[feed->source].ncolumns;
     feed->copy = pages == 0;
     feed->limit = feed->copy ? copied_window_pages : pages;
     feed->entries = static_cast<protocol::PageEntry *>(palloc(feed->limit * sizeof *feed->entries));
@@ -180,11 +207,6 @@ void prepare(RowFeed *feed) {
     feed->blocks = static_cast<BlockNumber *>(palloc(feed->limit * sizeof *feed->blocks));
     if (feed->copy)
         feed->images = static_cast<char *>(palloc(Size(feed->limit) * BLCKSZ));
-    feed->values = static_cast<Datum *>(palloc(natts * sizeof(Datum)));
-    feed->nulls = static_cast<bool *>(palloc(natts * sizeof(bool)));
-    feed->row = static_cast<Datum *>(palloc((ncolumns + 1) * sizeof(Datum)));
-    feed->row_nulls = static_cast<bool *>(palloc((ncolumns + 1) * sizeof(bool)));
-    feed->row_context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan row", ALLOCSET_DEFAULT_SIZES);
 }
 
 // How many pages from `page` on are covered, as far as whole words go; most chunks are covered entirely.
@@ -199,35 +221,62 @@ uint32 covered_words(const uint8 *covered, uint32 page, uint32 npages) {
     return skipped;
 }
 
-} // namespace
-
-bool feed_rows(FragmentRun *run, int source, const SourceRelation *from, BufferAccessStrategy strategy,
-               BlockNumber first, uint32 npages, const uint8 *covered) {
+bool send_pages(RowFeed *feed, uint32 npages, const uint8 *covered) {
     MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
     MemoryContext old = MemoryContextSwitchTo(context);
-    RowFeed feed = {};
-    feed.run = run;
-    feed.relation = from->relation;
-    feed.from = from;
-    feed.source = source;
-    feed.strategy = strategy;
-
     bool fed = true;
     for (uint32 page = 0; fed && page < npages; ++page) {
         if (page % 64 == 0)
             page += covered_words(covered, page, npages);
         if (page >= npages || (covered[page / 8] >> (page % 8)) & 1)
             continue;
-        if (feed.limit == 0)
-            prepare(&feed);
-        add_page(&feed, first + page);
-        if (feed.npages == feed.limit)
-            fed = send_window(&feed);
+        if (feed->limit == 0)
+            prepare(feed);
+        add_page(feed, feed->first + page);
+        if (feed->npages == feed->limit)
+            fed = send_window(feed);
     }
-    fed = fed && send_window(&feed);
+    fed = fed && send_window(feed);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
     return fed;
+}
+
+} // namespace
+
+bool feed_rows(ChunkFeed *from, const uint8 *covered) {
+    RowFeed feed = {};
+    feed.run = from->run;
+    feed.relation = from->relation;
+    feed.feed = from->feed;
+    feed.from = from->from;
+    feed.source = from->source;
+    feed.strategy = from->strategy;
+    feed.first = from->first;
+    return send_pages(&feed, from->npages, covered);
+}
+
+bool bring_rows(ChunkFeed *from, bool *pass_full) {
+    FragmentRun *run = from->run;
+    uint8 brought[bitmap_bytes_aligned] = {};
+    RowFeed feed = {};
+    feed.run = run;
+    feed.relation = from->relation;
+    feed.feed = from->feed;
+    feed.brought = brought;
+    feed.strategy = from->strategy;
+    feed.first = from->first;
+    if (!send_pages(&feed, from->npages, from->covered))
+        return false;
+    protocol::DeliverRowsRequest head = {};
+    head.source = from->feed;
+    memcpy(device_input(run->connection), &head, sizeof head);
+    if (!request(run, protocol::Command::DeliverRows, sizeof head, sizeof(protocol::DeliverRowsReply)))
+        return false;
+    *pass_full |= reply_of<protocol::DeliverRowsReply>(run)->pass_full != 0;
+    for (Size i = 0; i < sizeof brought; ++i)
+        from->covered[i] |= brought[i];
+    return true;
 }
 
 } // namespace gpuscan

@@ -7,8 +7,10 @@
 //   worker    takes a request slot of its own, joins the feed of the relation whose turn it is (Join), and brings one chunk after the other into the
 //             leader's session by the rules of feed_relation.cpp. What it looks at is younger than the leader's snapshot,
 //             because it was started after that was taken
-//   chunks    are taken from one counter. For each that a worker has brought, `covered` says for which pages; the leader
-//             reads the others row by row, and collects the chunk (Collect) before it next runs its pipeline
+//   chunks    are taken from one counter. A worker brings what the cache may have of a chunk, and then its other pages row by
+//             row under the leader's snapshot. `covered` says for which pages that was done; the leader reads the others (there are
+//             values that only PostgreSQL decodes), and collects the chunk (Collect) before it next runs its pipeline. Of a
+//             chunk that the session holds already only rows are brought
 //   passes    when the device says that a pass is full, workers wait until the leader has run it: what is held is bounded,
 //             however large the relation
 //
@@ -27,27 +29,30 @@ namespace {
 constexpr double default_rows_per_page = 100;
 constexpr long longest_sleep = 20; // ms
 
-constexpr uint64 key_team = 1, key_buffer_usage = 2, key_wal_usage = 3, key_relations = 4;
+constexpr uint64 key_team = 1, key_buffer_usage = 2, key_wal_usage = 3, key_relations = 4, key_snapshot = 5;
 
 struct TeamRelation {
     Oid relid;
     BlockNumber nblocks;
+    bool cacheable; // a worker does not know what its transaction has created
     uint64 ticket;
 };
 
 struct TeamChunk {
     uint32 relation; // of the team's
     uint32 chunk;
+    bool held;                // by the session: the pages that are covered before somebody takes it
     pg_atomic_uint32 brought; // by a worker
     uint8 covered[bitmap_bytes_aligned];
 };
 
 struct Team {
     uint32 nchunks;
+    bool by_row;              // workers bring rows
     pg_atomic_uint32 next;    // chunk to be taken
     pg_atomic_uint32 passes;  // that the leader has run
     pg_atomic_uint32 stopped; // take no more
-    pg_atomic_uint64 pages_cached, pages_decoded;
+    pg_atomic_uint64 pages_cached, pages_decoded, pages_by_row;
     ConditionVariable progress; // a worker has brought a chunk
     ConditionVariable room;     // the leader has run a pass, or stopped
     slock_t lock;
@@ -114,7 +119,18 @@ bool go_to_relation(Worker *worker, const TeamRelation *relation) {
     if (!join(&worker->run, relation))
         return false;
     worker->feed = begin_chunks(&worker->run, table_open(relation->relid, AccessShareLock), 0, relation->nblocks);
+    worker->feed->cacheable = worker->feed->cacheable && relation->cacheable;
     worker->relation = relation;
+    return true;
+}
+
+// What the session does not hold of the chunk goes into it, and into feed->covered.
+bool stage_for_team(ChunkFeed *feed, const TeamChunk *chunk, bool *pass_full) {
+    *pass_full = false;
+    go_to_chunk(feed, chunk->chunk);
+    if (!chunk->held)
+        return stage_chunk(feed, pass_full);
+    memcpy(feed->covered, chunk->covered, bitmap_bytes_aligned);
     return true;
 }
 
@@ -130,8 +146,7 @@ void bring_chunks(Team *team, const TeamRelation *relations, Worker *worker) {
             return;
         }
         ChunkFeed *feed = worker->feed;
-        go_to_chunk(feed, chunk->chunk);
-        if (!stage_chunk(feed, &pass_full)) {
+        if (!stage_for_team(feed, chunk, &pass_full) || (team->by_row && !bring_rows(feed, &pass_full))) {
             fail(team, worker->run.failure);
             return;
         }
@@ -144,10 +159,11 @@ void bring_chunks(Team *team, const TeamRelation *relations, Worker *worker) {
     }
 }
 
-void work(Team *team, const TeamRelation *relations) {
+void work(Team *team, const TeamRelation *relations, Snapshot snapshot) {
     Worker worker = {};
     const char *reason;
     worker.run.context = CurrentMemoryContext;
+    worker.run.snapshot = snapshot;
     if (!device_slots_to_spare()) // they are for sessions first
         return;
     worker.run.connection = device_connect(&reason);
@@ -157,6 +173,7 @@ void work(Team *team, const TeamRelation *relations) {
     leave_relation(&worker);
     pg_atomic_fetch_add_u64(&team->pages_cached, worker.run.report.pages_cached);
     pg_atomic_fetch_add_u64(&team->pages_decoded, worker.run.report.pages_decoded);
+    pg_atomic_fetch_add_u64(&team->pages_by_row, worker.run.report.pages_by_row);
     device_disconnect(worker.run.connection);
 }
 
@@ -234,9 +251,8 @@ bool take_part(Leader *leader) {
     uint32 i;
     while (take_chunk(team, &i)) {
         ChunkFeed *feed = leader->feeds[team->chunks[i].relation];
-        bool pass_full = false;
-        go_to_chunk(feed, team->chunks[i].chunk);
-        bool fed = stage_chunk(feed, &pass_full);
+        bool pass_full;
+        bool fed = stage_for_team(feed, &team->chunks[i], &pass_full);
         leader->settled[i] = true;
         --leader->unsettled;
         fed = fed && feed_other_pages(feed, feed->covered);
@@ -304,23 +320,30 @@ bool share(ChunkFeed *feed, protocol::ShareReply *reply) {
 }
 
 Team *make_team(ParallelContext *parallel, const SourceScan *scan, const uint32 *chunks, const uint32 *relations,
-                uint32 nchunks) {
+                uint32 nchunks, bool by_row) {
     Team *team =
         static_cast<Team *>(shm_toc_allocate(parallel->toc, offsetof(Team, chunks) + nchunks * sizeof(TeamChunk)));
     team->nchunks = nchunks;
+    team->by_row = by_row;
     pg_atomic_init_u32(&team->next, 0);
     pg_atomic_init_u32(&team->passes, 0);
     pg_atomic_init_u32(&team->stopped, 0);
     pg_atomic_init_u64(&team->pages_cached, 0);
     pg_atomic_init_u64(&team->pages_decoded, 0);
+    pg_atomic_init_u64(&team->pages_by_row, 0);
     ConditionVariableInit(&team->progress);
     ConditionVariableInit(&team->room);
     SpinLockInit(&team->lock);
     team->failure[0] = '\0';
     for (uint32 i = 0; i < nchunks; ++i) {
-        team->chunks[i].relation = relations[i];
-        team->chunks[i].chunk = scan->ahead[chunks[i]].question.chunk;
-        pg_atomic_init_u32(&team->chunks[i].brought, 0);
+        const ChunkAhead *ahead = &scan->ahead[chunks[i]];
+        TeamChunk *chunk = &team->chunks[i];
+        chunk->relation = relations[i];
+        chunk->chunk = ahead->question.chunk;
+        chunk->held = ahead->held;
+        if (ahead->held)
+            take_covered(chunk->covered, ahead);
+        pg_atomic_init_u32(&chunk->brought, 0);
     }
     shm_toc_insert(parallel->toc, key_team, team);
     return team;
@@ -334,13 +357,13 @@ template <typename Usage> Usage *make_usage(ParallelContext *parallel, uint64 ke
 
 } // namespace
 
-int team_size(uint32 nchunks, uint64 npages) {
+int team_size(uint32 nchunks, uint64 npages, uint64 by_row) {
     if (nchunks == 0 || IsParallelWorker() || !ActiveSnapshotSet() || !INTERRUPTS_CAN_BE_PROCESSED())
         return 0;
-    return feed_workers_worth(static_cast<double>(npages), nchunks);
+    return feed_workers_worth(static_cast<double>(npages), static_cast<double>(by_row), nchunks);
 }
 
-bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, int nworkers) {
+bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool by_row, int nworkers) {
     Leader leader = {};
     leader.run = scan->run;
     leader.feeds = static_cast<ChunkFeed **>(palloc(nchunks * sizeof(ChunkFeed *)));
@@ -357,6 +380,7 @@ bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, int 
             TeamRelation *relation = &described[leader.nrelations];
             relation->relid = RelationGetRelid(feed->relation);
             relation->nblocks = feed->nblocks;
+            relation->cacheable = feed->cacheable;
             relation->ticket = shared.ticket;
             leader.feeds[leader.nrelations++] = feed;
         }
@@ -370,13 +394,17 @@ bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, int 
     shm_toc_estimate_chunk(&parallel->estimator, described_size);
     shm_toc_estimate_chunk(&parallel->estimator, (nworkers + 1) * sizeof(BufferUsage));
     shm_toc_estimate_chunk(&parallel->estimator, (nworkers + 1) * sizeof(WalUsage));
-    shm_toc_estimate_keys(&parallel->estimator, 4);
+    shm_toc_estimate_chunk(&parallel->estimator, EstimateSnapshotSpace(scan->run->snapshot));
+    shm_toc_estimate_keys(&parallel->estimator, 5);
     InitializeParallelDSM(parallel);
     leader.parallel = parallel;
-    leader.team = make_team(parallel, scan, chunks, relations, nchunks);
+    leader.team = make_team(parallel, scan, chunks, relations, nchunks, by_row);
     TeamRelation *shared_relations = static_cast<TeamRelation *>(shm_toc_allocate(parallel->toc, described_size));
     memcpy(shared_relations, described, described_size);
     shm_toc_insert(parallel->toc, key_relations, shared_relations);
+    char *snapshot = static_cast<char *>(shm_toc_allocate(parallel->toc, EstimateSnapshotSpace(scan->run->snapshot)));
+    SerializeSnapshot(scan->run->snapshot, snapshot);
+    shm_toc_insert(parallel->toc, key_snapshot, snapshot);
     BufferUsage *buffer_usage = make_usage<BufferUsage>(parallel, key_buffer_usage);
     WalUsage *wal_usage = make_usage<WalUsage>(parallel, key_wal_usage);
     LaunchParallelWorkers(parallel);
@@ -391,6 +419,7 @@ bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, int 
         report->feed_workers = parallel->nworkers_launched;
     report->pages_cached += pg_atomic_read_u64(&leader.team->pages_cached);
     report->pages_decoded += pg_atomic_read_u64(&leader.team->pages_decoded);
+    report->pages_by_row += pg_atomic_read_u64(&leader.team->pages_by_row);
     DestroyParallelContext(parallel);
     ExitParallelMode();
     pfree(leader.feeds);
@@ -411,7 +440,8 @@ void gpuscan_feed_worker(dsm_segment *, shm_toc *toc) {
     BufferUsage *buffer_usage = static_cast<BufferUsage *>(shm_toc_lookup(toc, key_buffer_usage, false));
     WalUsage *wal_usage = static_cast<WalUsage *>(shm_toc_lookup(toc, key_wal_usage, false));
     InstrStartParallelQuery();
-    work(team, static_cast<const TeamRelation *>(shm_toc_lookup(toc, key_relations, false)));
+    work(team, static_cast<const TeamRelation *>(shm_toc_lookup(toc, key_relations, false)),
+         RestoreSnapshot(static_cast<char *>(shm_toc_lookup(toc, key_snapshot, false))));
     InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber], &wal_usage[ParallelWorkerNumber]);
 }
 }

@@ -185,10 +185,6 @@ bool define_source(FragmentRun *run, int source);
 
 bool feed_relations(FragmentRun *run, int source);
 
-// The pages of a chunk whose bit in `covered` is not set, with visibility checked row by row.
-bool feed_rows(FragmentRun *run, int source, const SourceRelation *from, BufferAccessStrategy strategy,
-               BlockNumber first, uint32 npages, const uint8 *covered);
-
 bool feed_plan(FragmentRun *run, int source);
 
 // ---- batch.cpp: rows that are decoded here ----
