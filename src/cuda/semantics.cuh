@@ -570,6 +570,97 @@ GPUSCAN_HD i128 timestamp_age(int64_t a, int64_t b, int &error) {
     return negative ? make_interval(-months, -days, -micros) : make_interval(months, days, micros);
 }
 
+// ---- quotients of numerics, as in utils/adt/numeric.c ----
+
+// 10^n, of 0 <= n <= 38.
+GPUSCAN_HD u128 power_of_ten(int n) {
+    u128 power = 1;
+    power *= n & 1 ? 10u : 1u;
+    power *= n & 2 ? 100u : 1u;
+    power *= n & 4 ? 10000u : 1u;
+    power *= n & 8 ? 100000000u : 1u;
+    power *= n & 16 ? 10000000000000000ull : 1u;
+    power *= n & 32 ? (u128)10000000000000000ull * 10000000000000000ull : (u128)1;
+    return power;
+}
+GPUSCAN_HD u128 magnitude(i128 a) { return a < 0 ? (u128)0 - (u128)a : (u128)a; }
+
+// The first digit of a number to the base of 10,000, and how many follow it; of 0 both are 0.
+struct FirstDigit {
+    int32_t digit, following;
+};
+GPUSCAN_HD FirstDigit first_digit(u128 a) {
+    constexpr uint64_t two = 100000000ull, four = two * two;
+    FirstDigit first = {0, 0};
+    while (a >= four) {
+        a /= four;
+        first.following += 4;
+    }
+    uint64_t left = (uint64_t)a;
+    if (left >= two) {
+        left /= two;
+        first.following += 2;
+    }
+    if (left >= 10000u) {
+        left /= 10000u;
+        first.following += 1;
+    }
+    first.digit = (int32_t)left;
+    return first;
+}
+// How many decimals select_div_scale() gives a / b, both with one scale that is a multiple of 4: at least 16 significant digits.
+// As if 0 were less than 10,000 of the last places.
+GPUSCAN_HD int32_t quotient_scale(i128 a, i128 b, int &) {
+    const FirstDigit x = first_digit(magnitude(a)), y = first_digit(magnitude(b));
+    return 16 - 4 * (x.following - y.following - (x.digit <= y.digit ? 1 : 0));
+}
+
+// a / b cut off behind so many decimals, by long division; a row error if all of them are zero though a is not, or if there is no
+// room for them.
+template <int Decimals> GPUSCAN_HD i128 quotient(i128 a, i128 b, int &error) {
+    const u128 x = magnitude(a);
+    u128 y = magnitude(b);
+    // The rest of a step is less than y, and with the step's digits in 128 bits.
+    const int digits = y >> 64 == 0 ? 18 : y >> 88 == 0 ? 12 : y >> 108 == 0 ? 6 : 1;
+    error |= (y == 0) | (y >> 124 != 0) | (x >> 127 != 0);
+    y = y == 0 ? 1 : y;
+    i128 q = (i128)(x / y);
+    u128 rest = x - (u128)q * y;
+    for (int left = Decimals; left > 0; left -= digits) {
+        const u128 power = power_of_ten(left < digits ? left : digits);
+        const u128 more = rest * power, next = more / y;
+        q = add(mul(q, (i128)power, error), (i128)next, error);
+        rest = more - next * y;
+    }
+    error |= (q == 0) & (a != 0);
+    return (a < 0) != (b < 0) ? (i128)((u128)0 - (u128)q) : q;
+}
+GPUSCAN_HD i128 quotient_17(i128 a, i128 b, int &error) { return quotient<17>(a, b, error); }
+GPUSCAN_HD i128 quotient_21(i128 a, i128 b, int &error) { return quotient<21>(a, b, error); }
+GPUSCAN_HD i128 quotient_25(i128 a, i128 b, int &error) { return quotient<25>(a, b, error); }
+GPUSCAN_HD i128 quotient_29(i128 a, i128 b, int &error) { return quotient<29>(a, b, error); }
+
+// Such a quotient rounded half away from zero to so many digits less, and without its last decimal, which then is a zero.
+// Nothing but 0 can do without a digit too many. (What was cut off behind the digits that are rounded does not matter.)
+GPUSCAN_HD i128 without_digits(i128 a, i128 digits, int &error) {
+    if (a == 0)
+        return 0;
+    const bool possible = (digits >= 1) & (digits <= 38);
+    error |= !possible;
+    const int n = possible ? (int)digits : 1;
+    const u128 power = power_of_ten(n), x = magnitude(a), cut = x / power, rest = x - cut * power;
+    const u128 r = (cut + (rest >= power - rest ? 1u : 0u)) * power_of_ten(n - 1);
+    return a < 0 ? (i128)((u128)0 - r) : (i128)r;
+}
+
+// What adds up in 128 bits each, where the whole would not: a = high * 2^62 + low.
+GPUSCAN_HD int64_t high_part(i128 a, int &error) {
+    const i128 high = a >> 62;
+    error |= high != (int64_t)high;
+    return (int64_t)high;
+}
+GPUSCAN_HD int64_t low_part(i128 a, int &) { return (int64_t)((uint64_t)a & ((1ull << 62) - 1)); }
+
 // ---- three-valued logic: value and NULL flag, both 0 or 1; the value under a NULL is 0 ----
 
 struct Truth {

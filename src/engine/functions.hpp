@@ -51,7 +51,9 @@ namespace gpuscan::ir {
     X(IntervalMonths, interval_months, I128, I32, false)                                                               \
     X(IntervalDays, interval_days, I128, I32, false)                                                                   \
     X(IntervalMicros, interval_micros, I128, I64, false)                                                               \
-    X(FiniteInterval, finite_interval, I128, I128, true) /* itself; infinity is a row error */
+    X(FiniteInterval, finite_interval, I128, I128, true) /* itself; infinity is a row error */                         \
+    X(HighPart, high_part, I128, I64, true)              /* high of high * 2^62 + low */                               \
+    X(LowPart, low_part, I128, I64, false)
 
 // The same of two arguments, both of the first type.
 #define GPUSCAN_FUNCTIONS_OF_TWO(X)                                                                                    \
@@ -68,7 +70,13 @@ namespace gpuscan::ir {
     X(TimestampMinus, timestamp_minus, I64, I128, true) /* an interval of days and microseconds */                     \
     X(TimestampAge, timestamp_age, I64, I128, true)     /* an interval of months, days and microseconds */             \
     X(IntervalPlus, interval_plus, I128, I128, true)                                                                   \
-    X(IntervalMinus, interval_minus, I128, I128, true)
+    X(IntervalMinus, interval_minus, I128, I128, true)                                                                 \
+    X(QuotientScale, quotient_scale, I128, I32, false) /* decimals of a quotient of numerics in PostgreSQL */          \
+    X(Quotient17, quotient_17, I128, I128, true)       /* cut off behind so many decimals */                           \
+    X(Quotient21, quotient_21, I128, I128, true)                                                                       \
+    X(Quotient25, quotient_25, I128, I128, true)                                                                       \
+    X(Quotient29, quotient_29, I128, I128, true)                                                                       \
+    X(WithoutDigits, without_digits, I128, I128, true) /* rounded to so many digits less */
 
 enum class Function : uint32_t {
 #define GPUSCAN_FUNCTION(name, function, argument, result, raises) name,

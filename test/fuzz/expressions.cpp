@@ -157,7 +157,10 @@ string Generator::condition(int depth) {
     }
     Type type = comparable();
     auto x = [&] { return expression(type, depth - 1); };
-    switch (roll(28)) {
+    switch (roll(29)) {
+    case 28:
+        return "(" + quotient(depth - 1) + pick({" < ", " <= ", " = ", " > "}) +
+               (chance(50) ? constant(Numeric) : expression(Numeric, depth - 1)) + ")";
     case 24: // of the same moment both are equal, however they are written
         return "(" + span(depth - 1) + pick({" = ", " <> ", " < ", " <= ", " > ", " >= "}) + span(depth - 1) + ")";
     case 25: {
@@ -310,7 +313,11 @@ string Generator::expression(Type type, int depth) {
             return arithmetic("+-*/");
         }
     case Numeric:
-        switch (roll(13)) {
+        switch (roll(15)) {
+        case 13:
+            return pick({"round(", "trunc("}) + quotient(depth - 1) + ", " + number(roll(20)) + ")";
+        case 14:
+            return "(" + quotient(depth - 1) + ")::numeric(" + pick({"20,4", "30,8", "12,2"}) + ")";
         case 6:
             return pick({"abs(", "floor(", "ceil(", "round(", "trunc(", "sign("}) + same() + ")";
         case 7:
@@ -385,6 +392,24 @@ string Generator::span(int depth) {
     }
 }
 
+// Not for groups as it is: equal quotients may be shown with different numbers of decimals.
+string Generator::quotient(int depth) {
+    const string x = expression(chance(75) ? Numeric : pick(vector<Type>{Int2, Int4, Int8}), depth);
+    const string y = expression(Numeric, depth);
+    switch (roll(6)) {
+    case 0:
+        return "(" + x + " / " + y + ")"; // mostly an error
+    case 1:
+    case 2:
+        return "(" + x + " / " + pick({"3.0", "100.0", "-0.07", "1024.00", "1e6"}) + ")";
+    case 3:
+        return "(CASE WHEN " + y + " > 0 THEN " + x + "::numeric / " + y + " ELSE " + pick({"0", "NULL", "1.50"}) +
+               " END)";
+    default:
+        return "(" + x + "::numeric / nullif(" + y + ", 0))";
+    }
+}
+
 string Generator::distinct(int percent) { return chance(percent) ? "DISTINCT " : ""; }
 
 string Generator::date_part() {
@@ -432,11 +457,11 @@ string Generator::aggregate() {
     case 2:
     case 3:
     case 4:
-        call = "sum(" + expression(number_type(), 2) + ")";
+        call = "sum(" + (chance(25) ? quotient(1) : expression(number_type(), 2)) + ")";
         break;
     case 5: {
         Type type = pick(vector<Type>{Int2, Int4, Int8, Float4, Float8, Numeric});
-        call = "avg(" + expression(type, 2) + ")";
+        call = "avg(" + (type == Numeric && chance(30) ? quotient(1) : expression(type, 2)) + ")";
         break;
     }
     case 6:

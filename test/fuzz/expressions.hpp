@@ -37,6 +37,7 @@ struct Generator {
     string expression(Type type, int depth);
     // An interval.
     string span(int depth);
+    string quotient(int depth);
     string distinct(int percent);
     string date_part();
     string interval();

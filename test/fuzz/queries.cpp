@@ -143,7 +143,7 @@ static string nothing_equal(const Source &source) {
     inside.sources = {list};
     Generator o{outside}, l{inside};
     string x = source.alias + ".k", y = list.alias + ".k";
-    const Type type = pick(vector<Type>{Int2, Int4, Int8, Date, Numeric, Timestamp, Bool, Text});
+    const Type type = pick(vector<Type>{Int2, Int4, Int8, Date, Numeric, Timestamp, Bool, Float8});
     const vector<string> xs = o.columns(type), ys = l.columns(type);
     const bool more = !xs.empty() && !ys.empty() && chance(50), all = chance(15);
     if (more && (all || chance(60))) {

@@ -245,6 +245,85 @@ TEST(Semantics, TimestampsRoundDownBefore2000) {
     EXPECT_EQ(error, 0);
 }
 
+// Digit by digit, as it is done on paper.
+i128 cut_quotient(i128 a, i128 b, int decimals) {
+    const u128 x = magnitude(a), y = magnitude(b);
+    u128 q = x / y, rest = x % y;
+    for (int i = 0; i < decimals; ++i) {
+        rest *= 10;
+        q = q * 10 + rest / y;
+        rest %= y;
+    }
+    return (a < 0) != (b < 0) ? -static_cast<i128>(q) : static_cast<i128>(q);
+}
+
+TEST(Semantics, QuotientsAreCutOff) {
+    std::mt19937_64 random(5);
+    for (int i = 0; i < 20000; ++i) {
+        const int x_bits = static_cast<int>(random() % 60) + 1, y_bits = static_cast<int>(random() % 121) + 1;
+        const i128 a = static_cast<i128>(random() >> (64 - x_bits)) * (random() % 2 != 0 ? -1 : 1);
+        const i128 b = (static_cast<i128>((static_cast<u128>(random()) << 64 | random()) >> (128 - y_bits)) + 1) *
+                       (random() % 2 != 0 ? -1 : 1);
+        int e = 0;
+        const i128 q = quotient_17(a, b, e), expected = cut_quotient(a, b, 17);
+        EXPECT_EQ(a != 0 && expected == 0, e != 0);
+        EXPECT_TRUE(e != 0 || q == expected);
+        e = 0;
+        const bool fits = a / b < 1000000000 && a / b > -1000000000;
+        EXPECT_TRUE(!fits || quotient_29(a, b, e) == cut_quotient(a, b, 29));
+    }
+    int e = 0;
+    EXPECT_TRUE(quotient_17(0, 5, e) == 0 && e == 0);
+    quotient_17(1, 0, e);
+    EXPECT_EQ(1, e);
+    for (const i128 far : {Limits<i128>::min, Limits<i128>::max}) {
+        quotient_21(far, 1, e = 0);
+        EXPECT_EQ(1, e);
+        quotient_21(1, far, e = 0);
+        EXPECT_EQ(1, e);
+    }
+    quotient_29(static_cast<i128>(2000000000), 1, e = 0);
+    EXPECT_EQ(1, e);
+    EXPECT_TRUE(quotient_29(1000000000, -1, e = 0) == -static_cast<i128>(power_of_ten(38)) && e == 0);
+}
+
+TEST(Semantics, QuotientsHaveSixteenDigits) {
+    int e = 0;
+    EXPECT_EQ(20, quotient_scale(1, 1, e)); // the first digits are equal: perhaps less than 1
+    EXPECT_EQ(16, quotient_scale(2, 1, e));
+    EXPECT_EQ(20, quotient_scale(-1, 3, e));
+    EXPECT_EQ(16, quotient_scale(10000, 9999, e)); // 1, one place further, and 9999
+    EXPECT_EQ(16, quotient_scale(30000, 20000, e));
+    EXPECT_EQ(12, quotient_scale(20000, 1, e));
+    EXPECT_EQ(24, quotient_scale(1, 99999999, e));
+    EXPECT_EQ(24, quotient_scale(0, 10000, e));
+    for (int n = 0; n <= 38; ++n)
+        EXPECT_EQ(16 - 4 * (n / 4 - (n % 4 == 0 ? 1 : 0)), quotient_scale(static_cast<i128>(power_of_ten(n)), 1, e));
+}
+
+TEST(Semantics, QuotientsAreRoundedAwayFromZero) {
+    int e = 0;
+    EXPECT_EQ(10, static_cast<int64_t>(without_digits(149, 2, e)));
+    EXPECT_EQ(20, static_cast<int64_t>(without_digits(150, 2, e)));
+    EXPECT_EQ(-20, static_cast<int64_t>(without_digits(-150, 2, e)));
+    EXPECT_EQ(-10, static_cast<int64_t>(without_digits(-149, 2, e)));
+    EXPECT_EQ(15, static_cast<int64_t>(without_digits(145, 1, e)));
+    EXPECT_EQ(0, static_cast<int64_t>(without_digits(49, 2, e)));
+    EXPECT_EQ(0, static_cast<int64_t>(without_digits(0, -7, e)));
+    EXPECT_EQ(0, e);
+    without_digits(7, 0, e);
+    EXPECT_EQ(1, e);
+    for (const i128 v : {static_cast<i128>(0), static_cast<i128>(-1), static_cast<i128>(power_of_ten(36)),
+                         -static_cast<i128>(power_of_ten(35)) - 1}) {
+        e = 0;
+        EXPECT_TRUE(static_cast<i128>(high_part(v, e)) * (static_cast<i128>(1) << 62) + low_part(v, e) == v);
+        EXPECT_GE(low_part(v, e), 0);
+        EXPECT_EQ(0, e);
+    }
+    high_part(Limits<i128>::max, e);
+    EXPECT_EQ(1, e);
+}
+
 TEST(Semantics, ThreeValuedLogic) {
     const Truth t{1, 0}, f{0, 0}, n{0, 1}, garbage{1, 1};
     auto is = [](Truth a, Truth b) { return a.value == b.value && a.null == b.null; };

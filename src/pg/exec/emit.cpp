@@ -30,6 +30,11 @@ ir::Value value_of(const ir::AggregateState *state) {
     return value;
 }
 
+int128 wide_of(const ir::AggregateState *state) {
+    const ir::Value value = value_of(state);
+    return wide(&value);
+}
+
 // A sum of floats.
 double float_of(const ir::AggregateState *state) {
     ir::Value value = value_of(state);
@@ -119,15 +124,28 @@ uint32 code_of_rank(const FragmentRun *run, const FragmentOutput *output, uint64
     return lookup->by_rank[rank];
 }
 
+// sum * 10^-scale, where the sum is high * 2^62 + low, which may take more than 128 bits.
+Datum make_long_numeric(int128 high, int128 low, int32 scale) {
+    constexpr int64 above = INT64CONST(1) << 62;
+    int128 sum;
+    if (!__builtin_mul_overflow(high, static_cast<int128>(above), &sum) && !__builtin_add_overflow(sum, low, &sum))
+        return make_numeric(sum, scale);
+    const Datum whole = DirectFunctionCall2(
+        numeric_add, DirectFunctionCall2(numeric_mul, make_numeric(high, 0), NumericGetDatum(int64_to_numeric(above))),
+        make_numeric(low, 0));
+    return DirectFunctionCall2(numeric_mul, whole, make_numeric(1, scale));
+}
+
 // A sum of values that PostgreSQL would show with different scales has the largest of them.
 Datum show_sum(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group, int128 sum) {
-    int32 scale = output->scale;
-    if (output->scale_agg >= 0) {
-        const int32 shown = static_cast<int32>(state_of(run, page, group, output->scale_agg)->low);
-        for (; scale > shown; --scale)
-            sum /= 10;
-    }
-    return make_numeric(sum, scale);
+    const int32 scale = output->scale;
+    if (output->scale_agg < 0)
+        return make_numeric(sum, scale);
+    const Datum value = output->low_agg < 0
+                            ? make_numeric(sum, scale)
+                            : make_long_numeric(sum, wide_of(state_of(run, page, group, output->low_agg)), scale);
+    const int32 shown = static_cast<int32>(state_of(run, page, group, output->scale_agg)->low);
+    return shown == scale ? value : DirectFunctionCall2(numeric_round, value, Int32GetDatum(shown)); // only zeros go
 }
 
 // Of a state that has counted something.

@@ -149,7 +149,8 @@ struct FragmentOutput {
     SqlKind value_kind;
     bool fixed_length; // Code: no varlena but so many bytes
     int32 scale;
-    int scale_agg;      // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
+    int scale_agg; // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
+    int low_agg; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
     int source, column; // Code: whose dictionary
     int space;          // Code: not of a dictionary but of this space (from 1); else 0
     int rank_lookup;    // StateValue of text: the Rank lookup whose inverse gives the entry; else -1

@@ -168,6 +168,8 @@ enum class StateOf { // what of the argument goes into a state
     Bounded,
     Square,
     Scale,
+    High, // the lower 62 bits, and what is above them
+    Low,
     X, // of moments: see MomentStates
     Y,
     XX,

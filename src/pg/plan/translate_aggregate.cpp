@@ -12,6 +12,7 @@
 namespace gpuscan {
 
 constexpr int digits_of_double = 15;     // of any number of so many digits there is a double of its own
+constexpr int32 most_scale_of_sums = 12; // in 128 bits, of values of different scales
 constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (exec/encode.h)
 
 // What a built-in aggregate is on the device. true is above false, so bool_and is a minimum and bool_or a maximum.
@@ -280,6 +281,27 @@ static bool add_scale_state(Translation *t, const Value &value, ir::Index node, 
     return true;
 }
 
+// The sum of what is made of the argument, and NULL where the filter is not true.
+static bool add_part(Translation *t, ir::Function part, StateOf of, ir::Index node, Aggref *aggref,
+                     AggregateStates *states, int *state) {
+    const Type type = ir::function_info(part).result;
+    ir::Index value = add_expr(t, ir::Op::Call, type, node, ir::none, static_cast<ir::Index>(part));
+    if (!filter_argument(t, aggref, type, &value))
+        return false;
+    *state = add_state(states, ir::AggregateKind::Sum, of, aggref, value);
+    return true;
+}
+
+// Few rows' values with that many decimals add up in 128 bits, so halves of them are added up.
+static bool add_long_sum(Translation *t, const Value &value, Aggref *aggref, AggregateStates *states,
+                         FragmentOutput *out) {
+    ir::Index node;
+    return as_own_node(t, value, &node) &&
+           add_part(t, ir::Function::HighPart, StateOf::High, node, aggref, states, &out->agg) &&
+           add_part(t, ir::Function::LowPart, StateOf::Low, node, aggref, states, &out->low_agg) &&
+           add_scale_state(t, value, node, aggref, states, out);
+}
+
 // Months, days and microseconds are added up each for itself.
 static bool translate_interval_sum(Translation *t, const Value &value, Aggref *aggref, OutputKind kind,
                                    AggregateStates *states, FragmentOutput *out) {
@@ -296,13 +318,9 @@ static bool translate_interval_sum(Translation *t, const Value &value, Aggref *a
     if (!as_own_node(t, value, &node))
         return false;
     node = add_expr(t, ir::Op::Call, Type::I128, node, ir::none, static_cast<ir::Index>(ir::Function::FiniteInterval));
-    for (const auto &field : fields) {
-        const Type type = ir::function_info(field.function).result;
-        ir::Index part = add_expr(t, ir::Op::Call, type, node, ir::none, static_cast<ir::Index>(field.function));
-        if (!filter_argument(t, aggref, type, &part))
+    for (const auto &field : fields)
+        if (!add_part(t, field.function, field.of, node, aggref, states, &(out->*field.state)))
             return false;
-        out->*field.state = add_state(states, ir::AggregateKind::Sum, field.of, aggref, part);
-    }
     return true;
 }
 
@@ -317,7 +335,7 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->typid = aggref->aggtype;
     out->typmod = -1;
     out->rank_lookup = -1;
-    out->scale_agg = -1;
+    out->scale_agg = out->low_agg = -1;
     out->key = -1;
     if (moments != nullptr)
         return translate_moments(t, aggref, moments, states, out);
@@ -342,6 +360,8 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->scale = value.scale;
     out->source = value.source;
     out->column = value.column;
+    if (value.mixed_scale && value.scale > most_scale_of_sums)
+        return add_long_sum(t, value, aggref, states, out);
     if (is_text_kind(value.kind)) {
         Value rank;
         if (!settle_text(t, &value) || !translate_rank(t, value, aggref->inputcollid, &out->rank_lookup, &rank))

@@ -45,7 +45,7 @@ static const Builtin builtins[] = {
     ARITHMETIC(INT2DIV, Div), ARITHMETIC(INT4DIV, Div), ARITHMETIC(INT8DIV, Div), ARITHMETIC(INT24DIV, Div),
     ARITHMETIC(INT42DIV, Div), ARITHMETIC(INT28DIV, Div), ARITHMETIC(INT82DIV, Div), ARITHMETIC(INT48DIV, Div),
     ARITHMETIC(INT84DIV, Div), ARITHMETIC(FLOAT4DIV, Div), ARITHMETIC(FLOAT8DIV, Div), ARITHMETIC(FLOAT48DIV, Div),
-    ARITHMETIC(FLOAT84DIV, Div),
+    ARITHMETIC(FLOAT84DIV, Div), ARITHMETIC(NUMERIC_DIV, Div),
     ARITHMETIC(INT2MOD, Mod), ARITHMETIC(INT4MOD, Mod), ARITHMETIC(INT8MOD, Mod), ARITHMETIC(MOD_INT2_INT2, Mod),
     ARITHMETIC(MOD_INT4_INT4, Mod), ARITHMETIC(MOD_INT8_INT8, Mod),
 
@@ -183,7 +183,7 @@ static bool numeric_arithmetic(Translation *t, ir::Op op, const Value &a, const 
 
 static bool arithmetic(Translation *t, ir::Op op, SqlKind kind, const Value &a, const Value &b, Value *out) {
     if (kind == SqlKind::Numeric)
-        return numeric_arithmetic(t, op, a, b, out);
+        return op == ir::Op::Div ? numeric_quotient(t, a, b, out) : numeric_arithmetic(t, op, a, b, out);
     Type type = engine_type(kind);
     ir::Index left, right;
     if (!as_node(t, a, type, 0, &left) || !as_node(t, b, type, 0, &right))

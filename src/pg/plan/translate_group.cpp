@@ -81,6 +81,8 @@ static bool value_of_aggregate(Translation *t, const FragmentOutput *output, Val
                    state_node(t, output, Type::I64), true);
         return true;
     case OutputKind::SumNumeric:
+        if (output->low_agg >= 0)
+            return refuse("a sum with many decimals in a condition over groups");
         sum_value(t, output, out);
         return true;
     case OutputKind::SumFloat8:

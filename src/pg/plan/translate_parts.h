@@ -63,6 +63,9 @@ bool translate_math(Translation *t, const Builtin &builtin, SqlKind kind, List *
 // A numeric with `scale` digits after the point, rounded half away from zero or cut off.
 bool rounded_numeric(Translation *t, const Value &a, int32 scale, bool cut, Value *out);
 
+// a / b of numerics (translate_quotient.cpp).
+bool numeric_quotient(Translation *t, const Value &a, const Value &b, Value *out);
+
 // & | # ~ << >> of integers (translate_math.cpp).
 bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const Value &a, const Value *b, Value *out);
 
