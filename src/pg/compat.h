@@ -259,6 +259,27 @@ inline void count_disabled_nodes(Path *, const List *) {}
 inline bool path_is_disabled(const Path *) { return false; }
 #endif
 
+// 18: cost functions are told how many switched-off steps their input has (commit e22253467942), and a merge join's that its
+// outer side may be sorted by some of the keys (commit 828e94c9d2f).
+#if PG_VERSION_NUM >= 180000
+#define INPUT_DISABLED_NODES(input) (input)->disabled_nodes,
+#define OUTER_PRESORTED_KEYS(path) (path)->outer_presorted_keys,
+inline int presorted_outer_keys(const MergePath *path) { return path->outer_presorted_keys; }
+#else
+#define INPUT_DISABLED_NODES(input)
+#define OUTER_PRESORTED_KEYS(path)
+inline int presorted_outer_keys(const MergePath *) { return 0; }
+#endif
+
+// 18: the sides of INTERSECT and EXCEPT are inputs of their own (commit 27627929528).
+#if PG_VERSION_NUM >= 180000
+inline Path *first_input_of(const SetOpPath *path) { return path->leftpath; }
+inline Path *second_input_of(const SetOpPath *path) { return path->rightpath; }
+#else
+inline Path *first_input_of(const SetOpPath *path) { return path->subpath; }
+inline Path *second_input_of(const SetOpPath *) { return nullptr; }
+#endif
+
 // 18: a path key names its direction, not the strategy of a B-tree (commit 8123e91f5ae).
 #if PG_VERSION_NUM >= 180000
 inline bool is_descending(const PathKey *key) { return key->pk_cmptype == COMPARE_GT; }

@@ -4,6 +4,7 @@
 // the configuration is read again (service/supervisor.cpp). The others are looked at in the session.
 #include "pg/guc.h"
 
+#include "pg/cost/storage_tier.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
@@ -81,6 +82,7 @@ void guc_init() {
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
+    storage_tier_init();
     MarkGUCPrefixReserved("gpuscan");
 }
 

@@ -24,6 +24,7 @@
 #include "pg/plan/hooks.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/storage_tier.h"
 #include "pg/guc.h"
 #include "pg/plan/decorrelate.h"
 #include "pg/plan/fragments.h"
@@ -509,7 +510,7 @@ static PlannedStmt *best_plan(const Query *query, const PlannerCall *call, unsig
 
 extern "C" {
 
-static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
+static PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
     const PlannerCall call{query_string, options, params};
     const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
     if (!enabled && current == nullptr)
@@ -524,6 +525,12 @@ static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int 
     const Query *query = static_cast<const Query *>(copyObject(parse));
     attempt(parse, &call, true, true, &as_written);
     return best_plan(query, &call, wanted, &as_written);
+}
+
+static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
+    if (storage_tier_flags != 0)
+        return plan_with_storage_tier(plan_statement, parse, query_string, options, params);
+    return plan_statement(parse, query_string, options, params);
 }
 
 static void gpuscan_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
@@ -556,7 +563,7 @@ static RelOptInfo *gpuscan_join_search(PlannerInfo *root, int levels_needed, Lis
     else if (enable_geqo && levels_needed >= geqo_threshold)
         rel = geqo(root, levels_needed, initial_rels);
     else
-        rel = standard_join_search(root, levels_needed, initial_rels);
+        rel = search_joins(root, levels_needed, initial_rels);
     if (rel != nullptr && is_wanted(root, rel) && is_end_of_scans(root, rel)) {
         consider_rows(root, rel);
         set_cheapest(rel);

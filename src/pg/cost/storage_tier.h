@@ -1,0 +1,54 @@
+// The storage tier of the cost model: five page costs in the planner instead of PostgreSQL's two (gpuscan.*_page_cost).
+// See storage_tier.cpp for how, engine/storage_cost.hpp for the formulas.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "engine/storage_cost.hpp"
+
+namespace gpuscan {
+
+// One bit for each setting that is not -1, and one while a statement is being planned with them. 0: nothing is touched.
+extern int storage_tier_flags;
+
+using PlanStatement = PlannedStmt *(*)(Query *parse, const char *query_string, int options, ParamListInfo params);
+
+// Calls `plan` with the page costs in force. To be called where storage_tier_flags is not 0.
+PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char *query_string, int options,
+                                    ParamListInfo params);
+
+// In the place of standard_join_search.
+RelOptInfo *search_joins_with_storage_tier(PlannerInfo *root, int levels_needed, List *initial_rels);
+inline RelOptInfo *search_joins(PlannerInfo *root, int levels_needed, List *initial_rels) {
+    return storage_tier_flags != 0 ? search_joins_with_storage_tier(root, levels_needed, initial_rels)
+                                   : standard_join_search(root, levels_needed, initial_rels);
+}
+
+void storage_tier_init(); // defines the settings; called by guc_init
+
+// ---- for the files of this folder ----
+
+struct StorageTier {
+    storage::PageCosts costs;    // in force
+    storage::Substitute current; // the phase's, in seq_page_cost and random_page_cost
+    bool searches_pairs;         // join_search.cpp is at work, and settles relations when they are complete
+};
+
+// NULL: the settings are all -1.
+StorageTier *storage_tier();
+
+// Sets seq_page_cost and random_page_cost, for a phase of planning.
+void enter_phase(storage::Substitute costs);
+
+// The same for a call of one of PostgreSQL's formulas; gives what they were, to be set again. (After an error
+// plan_with_storage_tier sets them to what they were before planning.)
+inline storage::Substitute exchange_page_costs(storage::Substitute costs) {
+    const storage::Substitute before{seq_page_cost, random_page_cost};
+    seq_page_cost = costs.seq;
+    random_page_cost = costs.random;
+    return before;
+}
+
+constexpr storage::Substitute free_pages{0, 0};
+
+} // namespace gpuscan
