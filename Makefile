@@ -6,6 +6,7 @@
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
 #   make stress [SECONDS=600] the concurrency stress alone
 #   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
+#   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
 #   make format | lint        rewrite by clang-format | formatter check and linters
@@ -20,7 +21,7 @@ BUILD ?= build
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo check stress fuzz coverage setup pg-15-patched pg-17 pg-18 format lint clean distclean
+HOUSE = demo check stress fuzz coverage oracle setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit bench-tools decode-fuzz $(HOUSE)
 all:
@@ -45,6 +46,9 @@ fuzz:
 coverage:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/coverage.sh
 
+oracle:
+	+@BUILD='$(BUILD)' PG='$(PG)' script/oracle.sh
+
 setup:
 	script/setup.sh
 
@@ -53,6 +57,9 @@ pg-17 pg-18:
 
 pg-15-patched:
 	script/build-postgres.sh 15 patched $(sort $(wildcard test/patches/*.patch))
+
+pg-15-oracle pg-17-oracle pg-18-oracle:
+	script/build-postgres.sh $(@:pg-%-oracle=%) oracle test/oracle/postgresql-$(@:pg-%-oracle=%).patch
 
 format:
 	script/lint.sh --fix

@@ -4,7 +4,8 @@
 #
 # Usage: script/build-postgres.sh MAJOR                       into the cache as MAJOR
 #        script/build-postgres.sh MAJOR patched PATCH...      with patches applied (patch -p1), as MAJOR-patched
-#        script/build-postgres.sh --prefix MAJOR[-patched]    print the directory in the cache
+#        script/build-postgres.sh MAJOR oracle PATCH...       the same, as MAJOR-oracle
+#        script/build-postgres.sh --prefix MAJOR[-patched|-oracle]    print the directory in the cache
 # The cache is GPUSCAN_PG_CACHE, by default /var/cache/gpuscan for root (the server runs as the user postgres, who cannot
 # look into root's home) and ~/.cache/gpuscan for others.
 #
@@ -23,11 +24,11 @@ if [ "${1:-}" = --prefix ]; then
     exit 0
 fi
 
-major=${1:?usage: build-postgres.sh MAJOR [patched PATCH...]}
+major=${1:?usage: build-postgres.sh MAJOR [patched|oracle PATCH...]}
 shift
 name=pg-$major
-if [ "${1:-}" = patched ]; then
-    name=pg-$major-patched
+if [ "${1:-}" = patched ] || [ "${1:-}" = oracle ]; then
+    name=pg-$major-$1
     shift
     [ $# -gt 0 ] || { echo "build-postgres.sh: no patches given" >&2; exit 1; }
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Print the path of the pg_config to build against.
-# Usage: script/pg-config.sh [MAJOR | MAJOR-patched]
+# Usage: script/pg-config.sh [MAJOR | MAJOR-patched | MAJOR-oracle]
 #   without an argument: PG_CONFIG, else pg_config from PATH; with one: the build of that version in the cache
 #   (script/build-postgres.sh), else the installed Debian package.
 set -euo pipefail
