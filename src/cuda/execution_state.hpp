@@ -234,6 +234,7 @@ class CudaExecution : public Execution {
     std::shared_ptr<Table> expected_table(Index pipeline, const Kernel &kernel, const Input &input);
     const Foreseen *in_the_making(Index pipeline, const std::string &source) const;
     static bool adopt(codegen::Request &request, const Foreseen &foreseen);
+    bool widen(Index pipeline, const Foreseen &foreseen);
     Kernel kernel_for(Index pipeline, codegen::Request request);
     void catch_up();
 
@@ -309,6 +310,7 @@ class CudaExecution : public Execution {
     const std::atomic<uint32_t> *cancel_;
     std::shared_ptr<Lane> lane_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
+    std::vector<std::shared_ptr<Table>> narrow_; // in whose place tables_ has wider copies
     std::vector<Lookup> lookups_;
     std::vector<std::shared_ptr<Table>> expected_;    // what foreseen kernels probe
     std::vector<std::unique_ptr<Foreseen>> foreseen_; // by pipeline; empty: nobody has looked

@@ -269,9 +269,11 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     const Input input = describe(program_.main(), chunks);
     GroupPlan plan = plan_groups(request(index, input), input);
     if (const Foreseen *foreseen = in_the_making(index, plan.kernel.source)) {
-        const std::string wanted = plan.kernel.source;
-        if (plan_as_foreseen(*foreseen, input, plan))
-            missed_.push_back(wanted);
+        GroupPlan other = plan;
+        if (plan_as_foreseen(*foreseen, input, other) && widen(index, *foreseen)) {
+            missed_.push_back(plan.kernel.source);
+            plan = std::move(other);
+        }
     }
     const Grouping grouping = plan.request.group.grouping;
     const bool hashed = grouping == Grouping::Hash || grouping == Grouping::Wide;

@@ -8,11 +8,16 @@
 //   adopt     when a pipeline runs, its kernel is known. Where another one was foreseen that is being compiled already, and
 //             that can do what is asked (it looks for NULLs that are not there, probes in another order, has room for more
 //             groups and longer sums), this execution makes do with that one.
+//   widen     filters can leave a build so few values that its packed table is narrower than expected. Then this execution
+//             gets a copy in the expected width, which its kernels probe. The table itself stays narrow: it is the one
+//             that is kept, and later executions have the kernel that probes it.
 //   catch up  then the right kernel is compiled while nobody waits, for the next execution, and with all optimisations.
 //
 // Invariant: a foreseen kernel runs only if the request as it was adopted gives the same text as the one that was begun, and all
 // words of its argument are those of the adopted request. So a wrong guess costs a compilation that nobody waits for, never
-// an answer. Its tables are those that were built; their forms must be the expected ones.
+// an answer. Its tables are those that were built, or their wider copies; their forms must be the expected ones.
+#include <map>
+
 #include "cuda/execution_state.hpp"
 #include "engine/build_identity.hpp"
 
@@ -26,10 +31,12 @@ namespace {
 
 constexpr double rows_that_pass = 0.3; // of a build, for each of its conditions
 
-bool same_shape(const TableShape &a, const TableShape &b) {
-    return a.kind == b.kind && a.unique == b.unique && a.exact_tag == b.exact_tag && a.keys == b.keys &&
-           a.payload == b.payload && a.payload_nullable == b.payload_nullable &&
-           (a.kind != TableKind::Packed || a.entry_bytes == b.entry_bytes);
+// Is the table as expected, or can it become so by wider entries?
+bool fits(const TableShape &table, const TableShape &expected) {
+    return table.kind == expected.kind && table.unique == expected.unique && table.exact_tag == expected.exact_tag &&
+           table.keys == expected.keys && table.payload == expected.payload &&
+           table.payload_nullable == expected.payload_nullable &&
+           (table.kind != TableKind::Packed || table.entry_bytes <= expected.entry_bytes);
 }
 
 bool covers(const std::vector<uint8_t> &wide, const std::vector<uint8_t> &narrow) {
@@ -149,22 +156,63 @@ const Foreseen *CudaExecution::in_the_making(Index pipeline, const std::string &
     return foreseen_[pipeline].get();
 }
 
-// Asks for what the foreseen kernel does, as far as it does what was asked for.
+// Asks for what the foreseen kernel does, as far as it does what was asked for. Whoever runs it widens the tables before.
 bool CudaExecution::adopt(codegen::Request &r, const Foreseen &foreseen) {
     const codegen::Request &begun = foreseen.request;
     if (r.tables.size() != begun.tables.size() || r.probe_order.size() != begun.probe_order.size() ||
         !covers(begun.source_nullable, r.source_nullable) || !covers(begun.lookup_nullable, r.lookup_nullable))
         return false;
     for (size_t k = 0; k < r.tables.size(); ++k)
-        if (!same_shape(*r.tables[k], *begun.tables[k]))
+        if (!fits(*r.tables[k], *begun.tables[k]))
             return false;
     for (size_t c = 0; c < r.source_form.size(); ++c)
         if (r.source_form[c] != begun.source_form[c] && begun.source_form[c] != codegen::form_any)
             return false;
+    r.tables = begun.tables;
     r.source_nullable = begun.source_nullable;
     r.lookup_nullable = begun.lookup_nullable;
     r.source_form = begun.source_form;
     r.probe_order = begun.probe_order;
+    return true;
+}
+
+// Gives this execution tables with entries as wide as the foreseen kernel reads them. False: there is no memory for that,
+// and all tables are as they were.
+bool CudaExecution::widen(Index index, const Foreseen &foreseen) {
+    const Pipeline &pipeline = program_.pipelines[index];
+    std::map<Index, std::shared_ptr<Table>> copies; // by build
+    try {
+        for (Index k = 0; k < pipeline.joins.count; ++k) {
+            const Index build = program_.joins[pipeline.joins.first + k].build;
+            const Table &table = *tables_[build];
+            const uint8_t width = foreseen.request.tables[k]->entry_bytes;
+            if (table.shape.kind != TableKind::Packed || table.shape.entry_bytes >= width || copies.count(build) != 0)
+                continue;
+            auto copy = std::make_shared<Table>(table);
+            tables::WidenArgument a{};
+            a.entries = table.words[TableWords::extent];
+            a.from_bytes = table.shape.entry_bytes;
+            a.to_bytes = width;
+            copy->shape.entry_bytes = width;
+            copy->entries_bytes = (a.entries * width + 7) / 8 * 8;
+            copy->entries = lane_->allocate(copy->entries_bytes);
+            copy->words[TableWords::entries] = address_of(*copy->entries);
+            a.from = table.entries->data;
+            a.to = copy->entries->data;
+            const CUfunction function = tables_function("widen_entries");
+            const uint64_t blocks = (a.entries + tables_threads - 1) / tables_threads;
+            lane_->launch(function, static_cast<unsigned>(std::min<uint64_t>(blocks, state_->multiprocessors * 8)),
+                          tables_threads, 0, &a);
+            copies[build] = std::move(copy);
+        }
+    } catch (const OutOfDeviceMemory &) {
+        lane_->drain(); // what has been launched writes to memory that is given back now
+        return false;
+    }
+    for (auto &[build, copy] : copies) {
+        narrow_.push_back(std::move(tables_[build])); // is still read
+        tables_[build] = std::move(copy);
+    }
     return true;
 }
 
@@ -178,7 +226,7 @@ Kernel CudaExecution::kernel_for(Index pipeline, codegen::Request request) {
     // What the rows of a build can be decides the form of its table, which others may find.
     const bool same_rows =
         program_.pipelines[pipeline].sink != SinkKind::Build || (other.payload_nullable == kernel.payload_nullable);
-    if (other.source != foreseen->source || !same_rows)
+    if (other.source != foreseen->source || !same_rows || !widen(pipeline, *foreseen))
         return kernel;
     missed_.push_back(kernel.source);
     return other;

@@ -55,6 +55,14 @@ struct BuildArgument {
     uint64_t shift[max_packed], bias[max_packed]; // field = value - bias, 0 = NULL where the column can be NULL
 };
 
+// Packed entries that become wider ones.
+struct WidenArgument {
+    const void *from;
+    void *to;
+    uint64_t entries;
+    uint32_t from_bytes, to_bytes;
+};
+
 // A condition over a group: what an aggregate is, against a bound (cuda/group_conditions.cpp).
 struct GroupCondition {
     enum Kind : uint32_t { Word, Halves, Largest, Smallest }; // one word; two that carry; codes of a maximum, a minimum
@@ -252,6 +260,26 @@ static __device__ bool may_pass(const GatherArgument &a, const uint64_t *entry) 
             return false;
     }
     return true;
+}
+
+__device__ __forceinline__ uint64_t packed_entry(const void *entries, uint32_t bytes, uint64_t i) {
+    return bytes == 1   ? ((const uint8_t *)entries)[i]
+           : bytes == 2 ? ((const uint16_t *)entries)[i]
+           : bytes == 4 ? ((const uint32_t *)entries)[i]
+                        : ((const uint64_t *)entries)[i];
+}
+
+extern "C" __global__ void widen_entries(const WidenArgument a) {
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.entries; i += step) {
+        const uint64_t entry = packed_entry(a.from, a.from_bytes, i);
+        if (a.to_bytes == 2)
+            ((uint16_t *)a.to)[i] = (uint16_t)entry;
+        else if (a.to_bytes == 4)
+            ((uint32_t *)a.to)[i] = (uint32_t)entry;
+        else
+            ((uint64_t *)a.to)[i] = entry;
+    }
 }
 
 extern "C" __global__ void gather_groups(const GatherArgument a) {
