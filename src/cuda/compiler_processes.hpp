@@ -21,7 +21,7 @@
 namespace gpuscan::cuda {
 
 enum class Effort {
-    Quick,   // a kernel that runs some three times as long, in two thirds of the time
+    Quick,   // a kernel that runs longer, in half of the time
     Full,    // what NVRTC can
     Patient, // the same where nobody waits for it: most of the processes are left to others
 };

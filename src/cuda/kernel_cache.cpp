@@ -125,8 +125,10 @@ std::string Compiler::compile(const std::string &source, int architecture, bool 
         options.push_back("-no-cache");
     if (can_be_quick())
         options.push_back("--minimal"); // without the declarations of textures and the like
-    if (quick && can_be_quick())
+    if (quick && can_be_quick()) {
         options.push_back("--Ofast-compile=mid");
+        options.push_back("-DGPUSCAN_QUICK=1"); // cuda/runtime.cuh: less text, too
+    }
     std::vector<const char *> names;
     std::vector<const char *> texts;
     for (unsigned i = 0; i < embedded_source_count; ++i) {

@@ -11,7 +11,8 @@
 // one); so where there are processes for it (compiler_processes.hpp), they compile.
 //
 // There a kernel that nobody has needed before is first compiled *quickly*: NVRTC leaves out most of its optimisations, among
-// them unrolling, so it is there after two thirds of the time and runs some three times as long. Whoever has run it asks
+// them unrolling, and the text stands for less (runtime.cuh: a thread takes its rows one after the other), so it is there
+// after half of the time, and runs longer. Whoever has run it asks
 // for the full one (improve), which takes its place as soon as it is compiled. Only full ones come to the disk.
 #pragma once
 

@@ -6,6 +6,10 @@
 // early exit of its optimised variants), and eight rows a thread were slower on an H200. A block takes
 // several consecutive tiles at a time, so that it seldom has to read the description of a chunk.
 //
+// Compiled quickly (GPUSCAN_QUICK, cuda/kernel_cache.hpp) the same text makes a smaller kernel, because every line costs a
+// first execution a millisecond of the compiler's: a thread takes its four rows one after the other, no more than one array
+// of registers wide, chunks are found by walking, and threads add up to device memory what blocks would reduce first.
+//
 // Tables of a join, after Kaldewey et al., "GPU Join Processing Revisited" (section 4: an unpartitioned table in device
 // memory, built with atomics; nothing is gained by partitioning):
 //     packed   entries of 1, 2, 4 or 8 bytes indexed by key, holding the payload itself; 0 = no such row
@@ -30,12 +34,25 @@ typedef sem::u128 u128;
 
 constexpr uint32_t no_match = 0xffffffffu;
 
+// (Not variables: those would all come into the module.)
+#ifdef GPUSCAN_QUICK
+enum : bool { quick = true };
+#else
+enum : bool { quick = false };
+#endif
+
+// Rows that a thread holds side by side, and in how many parts a block therefore takes a tile.
+enum : int { held_rows = quick ? 1 : 4 };
+enum : uint32_t { tile_parts = quick ? 4 : 1 };
+
 // ---- chunks ------------------------------------------------------------------------------------------------------
 
 __device__ __forceinline__ uint64_t min_word(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// The chunk that has the tile; a chunk's first word is the end of its tiles.
+// The chunk that has the tile, or one before it; a chunk's first word is the end of its tiles.
 __device__ __forceinline__ uint32_t chunk_of(const uint64_t *chunks, uint32_t words, uint32_t count, uint64_t tile) {
+    if constexpr (quick)
+        return 0;
     uint32_t low = 0, high = count; // it is in [low, high)
     while (high - low > 1) {
         const uint32_t middle = (low + high) / 2;
@@ -45,6 +62,14 @@ __device__ __forceinline__ uint32_t chunk_of(const uint64_t *chunks, uint32_t wo
             high = middle;
     }
     return low;
+}
+
+// Of the rows base..base+held_rows-1 a bit for each that is there and not masked.
+__device__ __forceinline__ uint32_t living(uint32_t base, uint32_t nrows, const uint32_t *mask) {
+    uint32_t rows = base >= nrows ? 0 : nrows - base >= held_rows ? (1u << held_rows) - 1 : (1u << (nrows - base)) - 1;
+    if (rows && mask)
+        rows &= mask[base >> 5] >> (base & 31);
+    return rows;
 }
 
 // ---- loads -------------------------------------------------------------------------------------------------------
@@ -198,18 +223,32 @@ template <uint32_t form, class T> __device__ __forceinline__ T load1(const Store
                                                    : load1<form_constant, T>(c, row);
 }
 
-// NULL flags of four rows; a chunk without NULLs has none.
-__device__ __forceinline__ void load4_nulls(uint8_t (&v)[4], const uint8_t *column, uint32_t row, uint32_t nrows) {
-    if (column) {
+// The rows that a thread holds, of which one at least is there.
+template <uint32_t form, class T>
+__device__ __forceinline__ void load_rows(T (&v)[held_rows], const Stored &c, uint32_t row, uint32_t nrows) {
+    if constexpr (quick)
+        v[0] = load1<form, T>(c, row);
+    else
+        load4<form>(v, c, row, nrows);
+}
+
+// Their NULL flags; a chunk without NULLs has none.
+template <int rows>
+__device__ __forceinline__ void load_nulls(uint8_t (&v)[rows], const uint8_t *column, uint32_t row, uint32_t nrows) {
+    if constexpr (rows == 1)
+        v[0] = column ? column[row] : 0;
+    else if (column)
         load4(v, column, row, nrows);
-    } else {
+    else
         v[0] = v[1] = v[2] = v[3] = 0;
-    }
 }
 
 // v[r] without an array in memory: r is not known at compile time.
-template <class T> __device__ __forceinline__ T pick(const T (&v)[4], int r) {
-    return r < 2 ? (r == 0 ? v[0] : v[1]) : (r == 2 ? v[2] : v[3]);
+template <class T> __device__ __forceinline__ T pick(const T (&v)[held_rows], int r) {
+    if constexpr (quick)
+        return v[0];
+    else
+        return r < 2 ? (r == 0 ? v[0] : v[1]) : (r == 2 ? v[2] : v[3]);
 }
 
 __device__ __forceinline__ float bits_float(uint64_t bits) { return __uint_as_float((uint32_t)bits); }
@@ -288,30 +327,35 @@ __device__ __forceinline__ uint32_t append(uint32_t *counter) {
     return first + (uint32_t)__popc(mask & ((1u << lane) - 1));
 }
 
-// The same for up to four rows of each thread, whose bits are set in `rows`; the others' places say nothing. First come
-// the first rows of all threads, then the second ones: threads side by side write side by side.
+// The same for the rows that each thread holds, of which one at least has its bit set in `rows`; the others' places say
+// nothing. First come the first rows of all threads, then the second ones: threads side by side write side by side.
 template <class Count> struct CountWord { typedef unsigned long long type; };
 template <> struct CountWord<uint32_t> { typedef uint32_t type; };
-template <class Count> __device__ __forceinline__ void append4(Count (&places)[4], Count *counter, uint32_t rows) {
-    typedef typename CountWord<Count>::type Word;
-    const uint32_t mask = __activemask();
-    const uint32_t lane = threadIdx.x & 31;
-    const uint32_t lower = (1u << lane) - 1;
-    const int leader = __ffs((int)mask) - 1;
-    uint32_t total = 0;
+template <class Count>
+__device__ __forceinline__ void append_rows(Count (&places)[held_rows], Count *counter, uint32_t rows) {
+    if constexpr (quick) {
+        places[0] = append(counter);
+    } else {
+        typedef typename CountWord<Count>::type Word;
+        const uint32_t mask = __activemask();
+        const uint32_t lane = threadIdx.x & 31;
+        const uint32_t lower = (1u << lane) - 1;
+        const int leader = __ffs((int)mask) - 1;
+        uint32_t total = 0;
 #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-        const uint32_t all = __ballot_sync(mask, rows >> r & 1);
-        places[r] = total + (uint32_t)__popc(all & lower);
-        total += (uint32_t)__popc(all);
+        for (int r = 0; r < 4; ++r) {
+            const uint32_t all = __ballot_sync(mask, rows >> r & 1);
+            places[r] = total + (uint32_t)__popc(all & lower);
+            total += (uint32_t)__popc(all);
+        }
+        Word first = 0;
+        if ((int)lane == leader)
+            first = atomicAdd((Word *)counter, (Word)total);
+        first = __shfl_sync(mask, first, leader);
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+            places[r] += (Count)first;
     }
-    Word first = 0;
-    if ((int)lane == leader)
-        first = atomicAdd((Word *)counter, (Word)total);
-    first = __shfl_sync(mask, first, leader);
-#pragma unroll
-    for (int r = 0; r < 4; ++r)
-        places[r] += (Count)first;
 }
 
 // ---- join: probe -------------------------------------------------------------------------------------------------
@@ -577,7 +621,14 @@ template <int registers> __device__ __forceinline__ void sketch_end(const uint32
             atomicMax(to + i, sketch[i]);
 }
 
-// ---- reductions of a block: the result is valid in thread 0 ------------------------------------------------------
+// ---- reductions of a block: the result is valid in the threads that speak ----------------------------------------
+
+// Does this thread add a reduced value to device memory? Compiled quickly each thread does, for itself, but not with 128
+// bits, whose maximum has a lock.
+template <class T> __device__ __forceinline__ constexpr bool stays_in_threads() { return quick && sizeof(T) <= 8; }
+template <class T> __device__ __forceinline__ bool speaks(const T &) {
+    return stays_in_threads<T>() || threadIdx.x == 0;
+}
 
 template <class T> __device__ __forceinline__ T shuffle_down(T v, int by) {
     union {
@@ -608,6 +659,8 @@ struct Differing {
 // `scratch`: 32 times 16 bytes of shared memory. Every thread of the block must come here. The loops stay loops: this runs
 // once for each block, and unrolled it was a sixth of what a kernel without groups takes to compile.
 template <class Operation, class T> __device__ __forceinline__ T block_reduce(T v, void *scratch) {
+    if constexpr (stays_in_threads<T>())
+        return v;
     T *parts = (T *)scratch;
 #pragma unroll 1
     for (int by = 16; by > 0; by /= 2)
@@ -624,14 +677,17 @@ template <class Operation, class T> __device__ __forceinline__ T block_reduce(T 
     return v;
 }
 
-// Sums in twice the precision, of a warp, valid in its first lane.
-__device__ __forceinline__ void warp_reduce_long(double &sum, double &rest) {
+// Sums in twice the precision, of a warp, valid in its first lane. True: this lane speaks.
+__device__ __forceinline__ bool warp_reduce_long(double &sum, double &rest) {
+    if constexpr (quick)
+        return true;
 #pragma unroll
     for (int by = 16; by > 0; by /= 2) {
         const double other = shuffle_down(sum, by), other_rest = shuffle_down(rest, by);
         long_add(sum, rest, other);
         rest += other_rest;
     }
+    return (threadIdx.x & 31) == 0;
 }
 
 // An exact sum of 128-bit values: four 32-bit digits in 64 bits each, the last one signed.

@@ -141,16 +141,19 @@ void Generator::kernel_head() {
             line("const uint8_t *const z" + i + " = (const uint8_t *)chunk[" + to_string(ChunkWords::nulls(c)) + "];");
     }
     open("for (; tile < end; ++tile)");
-    if (kernel_.cached_rows != 0) // what follows may leave it at any place, and meets the others at the end of the tile
-        open("do");
-    else if (kernel_.limit != 0)
+    if (kernel_.limit != 0 && kernel_.cached_rows == 0)
         line("if (*(volatile uint64_t *)counter >= " + word(kernel_.limit) + ") stop = true;");
     if ((kernel_.loops || kernel_.limit != 0) && kernel_.cached_rows == 0)
         line("if (stop) { stopped = true; break; }");
-    line("const uint32_t base = (uint32_t)(tile - first) * " + to_string(tile_rows) + " + " +
-         (several ? "threadIdx.x % " + to_string(block_threads) : "threadIdx.x") + " * 4;");
-    line("uint32_t alive = base >= nrows ? 0 : nrows - base >= 4 ? 15 : (1u << (nrows - base)) - 1;");
-    line("if (alive && mask) alive &= mask[base >> 5] >> (base & 31);");
+    if (aggregates && !request_.group.count_only &&
+        (request_.group.grouping == Grouping::Hash || request_.group.grouping == Grouping::Wide))
+        line("if (*(volatile uint32_t *)status & status_table_full) { stopped = true; break; }");
+    // What follows may go on with the next part at any place, and meets the block's others at the end of the tile.
+    open("for (uint32_t part = 0; part < tile_parts; ++part)");
+    line("const uint32_t base = (uint32_t)(tile - first) * " + to_string(tile_rows) + " + (part * " +
+         to_string(block_threads) + " + " + (several ? "threadIdx.x % " + to_string(block_threads) : "threadIdx.x") +
+         ") * held_rows;");
+    line("uint32_t alive = living(base, nrows, mask);");
     line("if (!alive) continue;");
 }
 
@@ -159,9 +162,6 @@ Kernel Generator::generate() {
     if (pipeline_.sink == SinkKind::Aggregate)
         aggregate_plan();
     kernel_head();
-    if (pipeline_.sink == SinkKind::Aggregate && !request_.group.count_only &&
-        (request_.group.grouping == Grouping::Hash || request_.group.grouping == Grouping::Wide))
-        line("if (*(volatile uint32_t *)status & status_table_full) { stopped = true; break; }");
     const int tile_depth = depth_;
     conjuncts(0);
     std::vector<bool> probed(pipeline_.joins.count, false);
@@ -178,11 +178,9 @@ Kernel Generator::generate() {
         aggregate_sink();
     while (depth_ > tile_depth)
         close();
-    if (kernel_.cached_rows != 0) {
-        --depth_;
-        line("} while (false);");
+    close(); // parts
+    if (kernel_.cached_rows != 0)
         rows_tile_end();
-    }
     close(); // tiles
     close(); // chunks
     line("tile = next_turn;");

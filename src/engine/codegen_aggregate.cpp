@@ -346,8 +346,8 @@ void Generator::thread_end() {
         line(name + " = block_reduce<" + operation + ">(" + name + ", scratch);");
     };
     auto store = [this](const string &name, const string &function, unsigned index, const char *cast = "") {
-        line("if (threadIdx.x == 0 && " + name + " != 0) " + function + "(entry + " + to_string(index) + ", " + cast +
-             name + ");");
+        line("if (speaks(" + name + ") && " + name + " != 0) " + function + "(entry + " + to_string(index) + ", " +
+             cast + name + ");");
     };
     reduce("rows", "Plus");
     store("rows", "global_add", 0);
@@ -368,9 +368,8 @@ void Generator::thread_end() {
             continue;
         }
         if (a.kind == AggregateKind::LongSum) {
-            line("warp_reduce_long(sum" + n + ", rest" + n + ");");
-            line("if ((threadIdx.x & 31) == 0) global_add_long((double *)(entry + " + to_string(parts.value) +
-                 "), sum" + n + ", rest" + n + ");");
+            line("if (warp_reduce_long(sum" + n + ", rest" + n + ")) global_add_long((double *)(entry + " +
+                 to_string(parts.value) + "), sum" + n + ", rest" + n + ");");
             reduce("odd" + n, "Plus");
             store("odd" + n, "global_add", parts.value + 2);
             continue;

@@ -1,6 +1,6 @@
 // The generator behind codegen.hpp: one object writes one kernel. Its members stand in six files, each of which says how
 // one part of a kernel's text comes about; what they share is the text so far and what is known at its end: the scope's
-// variables, the columns that are held, whether the text runs for four rows or for one.
+// variables, the columns that are held, whether the text runs for all rows that a thread holds or for one.
 #pragma once
 
 #include <map>
@@ -157,13 +157,13 @@ class Generator {
     std::map<Index, Value> values_; // expressions that have a variable in this scope
     std::map<Index, bool> raises_;
     std::map<Index, bool> nullable_;
-    std::set<Index> loaded_; // source columns held for four rows
+    std::set<Index> loaded_; // source columns held for a thread's rows
     std::set<Index> used_;   // source columns of the whole pipeline
     bool row_mode_ = false;
     std::vector<BlockParts> block_;  // per aggregate
     unsigned wide_ = 0, narrow_ = 0; // planes of 64 and of 32 bits
     unsigned count_planes_ = 1;      // narrow planes of a counter
-    std::vector<bool> staged_;       // per join: probed for four rows at once
+    std::vector<bool> staged_;       // per join: probed for a thread's rows at once
     std::vector<RowOutput> outputs_; // of a sink that writes rows
     size_t row_bytes_ = 0;           // of one of them
 };

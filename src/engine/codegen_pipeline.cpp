@@ -1,8 +1,8 @@
 // How does a row get from the scan to the sink? Loading columns, filtering, probing join tables.
 //
-// The text is written in two modes. While nothing has been multiplied ("staged"), a thread keeps its four rows side by
+// The text is written in two modes. While nothing has been multiplied ("staged"), a thread holds its rows side by
 // side: for each conjunct and each join with unique keys it loads the columns that are needed for the first time, runs
-// an unrolled loop over the four rows, clears the bits of rows that fall out in `alive`, and goes on with the next tile
+// an unrolled loop over these rows, clears the bits of rows that fall out in `alive`, and goes on with the next tile
 // when none is left. From the first join with duplicates on, and in sinks that write row by row, the text continues
 // inside a loop over the living rows ("row"), where later steps are nested blocks: an `if` per conjunct and unique
 // join, a `for` along the chain of a join with duplicates. So they do from the first join on that has filters of its own:
@@ -54,18 +54,18 @@ void Generator::load_columns(const std::vector<Index> &exprs) {
         if (!loaded_.insert(c).second)
             continue;
         const string i = to_string(c);
-        line(string(stored_type(program_.source_columns[columns.first + c].type)) + " s" + i + "[4];");
-        line("load4<" + form(c) + ">(s" + i + ", c" + i + ", base, nrows);");
+        line(string(stored_type(program_.source_columns[columns.first + c].type)) + " s" + i + "[held_rows];");
+        line("load_rows<" + form(c) + ">(s" + i + ", c" + i + ", base, nrows);");
         if (request_.source_nullable[c]) {
-            line("uint8_t t" + i + "[4];");
-            line("load4_nulls(t" + i + ", z" + i + ", base, nrows);");
+            line("uint8_t t" + i + "[held_rows];");
+            line("load_nulls(t" + i + ", z" + i + ", base, nrows);");
         }
     }
 }
 
 void Generator::open_rows() {
     line("#pragma unroll");
-    open("for (int r = 0; r < 4; ++r)");
+    open("for (int r = 0; r < held_rows; ++r)");
     values_.clear();
 }
 
@@ -308,7 +308,7 @@ void Generator::probe(Index k) {
     const string e = "e" + to_string(k), none = missing(k);
     const JoinKind kind = join(k).kind;
     load_columns(exprs);
-    line(entry_type(k) + " " + e + "[4];");
+    line(entry_type(k) + " " + e + "[held_rows];");
     open_rows();
     line(e + "[r] = (" + entry_type(k) + ")" + none + ";");
     if (guard || table(k).kind == TableKind::Hash) {

@@ -29,7 +29,7 @@ namespace {
 constexpr size_t cache_bytes = 24 * 1024;      // with that much, as many blocks run on a processor as without a cache
 constexpr size_t most_cache_bytes = 46 * 1024; // of the 48 kB that every GPU has for a block
 constexpr uint32_t most_cached = 2 * tile_rows, tile_cached = tile_rows + 32, least_cached = 128;
-constexpr size_t most_held_bytes = 48; // of a row: columns of wider rows are not held in registers for four rows
+constexpr size_t most_held_bytes = 48; // of a row: columns of wider rows are not held in registers
 
 } // namespace
 
@@ -207,8 +207,8 @@ void Generator::rows_sink() {
     } else {
         kernel_.key_nullable.assign(pipeline_.keys.count, 0);
     }
-    line(string(place_type) + " places[4];");
-    line(string("append4(places, ") + counter + ", alive);");
+    line(string(place_type) + " places[held_rows];");
+    line(string("append_rows(places, ") + counter + ", alive);");
     open_rows();
     open("if (alive >> r & 1)");
     put_row(evaluate(), "places[r]", kernel_.cached_rows < tile_cached);
