@@ -1,6 +1,7 @@
 // A stand-in for libnvrtc.so.13 that compiles kernels with g++ for the emulator (fake_cuda.cpp).
 //
-// The "machine code" is a shared library with a small header. GPUSCAN_EMULATOR_DIR holds kernel_shim.hpp.
+// The "machine code" is a shared library with a small header. GPUSCAN_EMULATOR_DIR holds kernel_shim.hpp,
+// GPUSCAN_EMULATOR_FLAGS options of g++: with "-O0 -DGPUSCAN_QUICK=1" all kernels are what a first execution compiles.
 #include <signal.h>
 #include <unistd.h>
 
