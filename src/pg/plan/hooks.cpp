@@ -239,14 +239,19 @@ static bool is_cheap_search(const PlannerInfo *root, int levels_needed) {
     return sum < current->start / 2;
 }
 
-static RelOptInfo *search_without_notes(PlannerInfo *root, int levels_needed, List *initial_rels) {
-    MemoryContext context = MemoryContextSwitchTo(current->context);
+static void remember_search(PlannerInfo *root, int levels_needed, List *initial_rels) {
+    MemoryContext before = MemoryContextSwitchTo(current->context);
     JoinSearch *search = static_cast<JoinSearch *>(palloc(sizeof(JoinSearch)));
     *search = {levels_needed, initial_rels, list_length(root->join_rel_list)};
     LevelState *level = level_of(root);
     level->unnoted = lappend(level->unnoted, search);
-    MemoryContextSwitchTo(context);
+    MemoryContextSwitchTo(before);
+}
+
+static RelOptInfo *search_without_notes(PlannerInfo *root, int levels_needed, List *initial_rels) {
     const bool before = hook_pairs(false);
+    if (!pairs_are_hooked)
+        remember_search(root, levels_needed, initial_rels);
     RelOptInfo *rel = standard_join_search(root, levels_needed, initial_rels);
     hook_pairs(before);
     return rel;
