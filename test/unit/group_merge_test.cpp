@@ -1,6 +1,7 @@
 // Merging groups of several passes: keys with NULLs, every kind of state, errors.
+#include "case_builder.hpp"
 #include "engine/group_merge.hpp"
-#include "reference.hpp"
+#include "reference_check.hpp"
 
 namespace gpuscan {
 namespace {

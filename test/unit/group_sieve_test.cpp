@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "case_builder.hpp"
 #include "engine/host/group_sieve.hpp"
 #include "engine/host/group_sort.hpp"
 #include "reference.hpp"

@@ -2,7 +2,8 @@
 // carry in both directions, need 128 bits or more; floats with zeros of both signs. Tests of both devices run them.
 #pragma once
 
-#include "reference.hpp"
+#include "case_builder.hpp"
+#include "reference_check.hpp"
 
 namespace gpuscan::reference {
 

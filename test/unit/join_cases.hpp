@@ -1,7 +1,8 @@
 // Every kind of join over every form of a table, with and without filters of its own: for all devices.
 #pragma once
 
-#include "reference.hpp"
+#include "case_builder.hpp"
+#include "reference_check.hpp"
 
 namespace gpuscan::test {
 

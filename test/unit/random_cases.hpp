@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "case_builder.hpp"
 #include "reference.hpp"
 
 namespace gpuscan::reference {

@@ -3,6 +3,7 @@
 #include <random>
 #include <set>
 
+#include "case_builder.hpp"
 #include "engine/in_parallel.hpp"
 #include "engine/regroup.hpp"
 #include "reference.hpp"

@@ -5,7 +5,8 @@
 #include <random>
 #include <thread>
 
-#include "reference.hpp"
+#include "case_builder.hpp"
+#include "reference_check.hpp"
 
 namespace gpuscan::reference {
 

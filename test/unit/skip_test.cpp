@@ -3,6 +3,7 @@
 #include "engine/skip.hpp"
 #include "program_builder.hpp"
 #include "random_cases.hpp"
+#include "reference_check.hpp"
 
 namespace gpuscan {
 namespace {
