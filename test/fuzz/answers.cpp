@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 namespace fuzz {
 
@@ -42,7 +43,8 @@ static void take(Answer &answer, const pg::Result &r) {
     }
 }
 
-constexpr Oid text_oid = 25, float4_oid = 700, float8_oid = 701, bpchar_oid = 1042, numeric_oid = 1700;
+constexpr Oid text_oid = 25, float4_oid = 700, float8_oid = 701, bpchar_oid = 1042, numeric_oid = 1700,
+              interval_oid = 1186;
 
 static bool is_float(Oid type) { return type == float4_oid || type == float8_oid; }
 
@@ -120,6 +122,43 @@ static bool same_value(Oid type, const string &x, const string &y) {
     if (x == y)
         return true;
     return (is_float(type) || (type == text_oid && is_printed_float(x) && is_printed_float(y))) && close(x, y);
+}
+
+bool shows_a_set(const Query &q) {
+    for (const char *word : {"SELECT DISTINCT ", " UNION ", " EXCEPT ", " INTERSECT "})
+        if (q.sql.find(word) != string::npos)
+            return true;
+    return false;
+}
+
+// An interval as PostgreSQL writes it ("1 year 2 mons -3 days 04:05:06.7"), as what it is compared by.
+static string length_of(const string &interval) {
+    __int128 micros = 0;
+    std::istringstream words(interval);
+    string word, unit;
+    while (words >> word) {
+        const size_t colon = word.find(':');
+        if (colon == string::npos) {
+            words >> unit;
+            const long days = unit[0] == 'y' ? 360 : unit[0] == 'm' ? 30 : 1;
+            micros += static_cast<__int128>(atol(word.c_str())) * days * 86400000000;
+            continue;
+        }
+        const size_t from = word[0] == '-' || word[0] == '+' ? 1 : 0;
+        const long minutes = atol(word.c_str() + from) * 60 + atol(word.c_str() + colon + 1);
+        const double seconds = strtod(word.c_str() + word.rfind(':') + 1, nullptr);
+        const __int128 clock = static_cast<__int128>(minutes) * 60000000 + std::llround(seconds * 1e6);
+        micros += word[0] == '-' ? -clock : clock;
+    }
+    return std::to_string(static_cast<long>(micros / 1000000)) + " s " +
+           std::to_string(static_cast<long>(micros % 1000000));
+}
+
+void cut_intervals(Answer &answer) {
+    for (vector<string> &row : answer.rows)
+        for (size_t c = 0; c < row.size(); ++c)
+            if (answer.column_types[c] == interval_oid && row[c].find_first_of("0123456789") != string::npos)
+                row[c] = length_of(row[c]);
 }
 
 bool same(Answer &x, Answer &y) {

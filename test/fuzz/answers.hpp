@@ -34,6 +34,9 @@ bool same(Answer &x, Answer &y); // (which are sorted)
 // PostgreSQL as well.
 bool shows_one_of_equals(const Query &q);
 void cut_scales(Answer &answer); // (numerics as texts, too)
+// Of intervals that are as long, written in different ways, a set has the one that came first.
+bool shows_a_set(const Query &q);
+void cut_intervals(Answer &answer);
 bool mixes_characters(const Query &q);
 void cut_blanks(Answer &answer);
 
