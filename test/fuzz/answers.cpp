@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <regex>
 #include <sstream>
 
 namespace fuzz {
@@ -91,15 +92,11 @@ bool shows_one_of_equals(const Query &q) {
 }
 
 void cut_scales(Answer &answer) {
+    static const std::regex zeros("(\\.[0-9]*?)0+(?![0-9])"), point("\\.(?![0-9])"); // (in a row as a text, too)
     for (vector<string> &row : answer.rows)
-        for (size_t c = 0; c < row.size(); ++c) {
-            const bool number = answer.column_types[c] == numeric_oid || answer.column_types[c] == text_oid;
-            if (!number || row[c].find_first_not_of("0123456789.-") != string::npos || row[c].find('.') == string::npos)
-                continue;
-            row[c].erase(row[c].find_last_not_of('0') + 1);
-            if (row[c].back() == '.')
-                row[c].pop_back();
-        }
+        for (size_t c = 0; c < row.size(); ++c)
+            if ((answer.column_types[c] == numeric_oid || answer.column_types[c] == text_oid) && row[c].size() < 4096)
+                row[c] = std::regex_replace(std::regex_replace(row[c], zeros, "$1"), point, "");
 }
 
 bool mixes_characters(const Query &q) {
@@ -233,7 +230,8 @@ bool another_plan_agrees(pg::Connection &c, const Query &q, const vector<string>
     const char *const joins[] = {"hashjoin", "mergejoin", "nestloop"};
     constexpr int plans = 36; // the last ones with the joins in any order
     for (int plan = 0; plan < plans; ++plan) {
-        string sql = "SAVEPOINT plan";
+        string sql =
+            "SAVEPOINT plan; SET LOCAL max_parallel_workers_per_gather = 0"; // (sums of floats may overflow or not)
         for (int i = 0; i < 3; ++i)
             sql += string("; SET LOCAL enable_") + joins[i] + (plan % 3 == i ? " = on" : " = off");
         sql += string("; SET LOCAL join_collapse_limit = ") + (plan / 3 % 2 ? "1" : "8");

@@ -15,6 +15,12 @@ CREATE TABLE parts_1 PARTITION OF parts DEFAULT;
 INSERT INTO parts SELECT * FROM a WHERE id % 2 = 0;
 VACUUM (FREEZE, ANALYZE);
 
+-- a column that is declared NOT NULL, and NULL by an outer join
+CREATE TABLE declared (k int NOT NULL);
+INSERT INTO declared SELECT generate_series(0, 9);
+VACUUM (ANALYZE) declared;
+SELECT check_matrix('SELECT x.k FROM a %1$s JOIN declared x ON a.k = x.k %2$s SELECT x.k FROM b %1$s JOIN declared x ON b.k = x.k', '{LEFT,FULL,INNER}', '{INTERSECT,EXCEPT,UNION}', expect => 'any');
+
 -- sets; the same with duplicates; rows of UNION ALL
 SELECT check_matrix('SELECT k, t FROM a %s SELECT k, t FROM b', '{UNION,INTERSECT,EXCEPT,UNION ALL,INTERSECT ALL,EXCEPT ALL}');
 SELECT check_matrix('SELECT %2$s FROM a %1$s SELECT %2$s FROM b', '{UNION,INTERSECT,EXCEPT,EXCEPT ALL}', '{k,t,n,d,s,b,f,c,"id, n, d","k, t, n, d, x","id, f, c",free,"upper(t)","t || ''!'', k + 1","x","k, ''constant''","NULL::int, s"}');

@@ -137,6 +137,10 @@ VACUUM (ANALYZE) parent, child;
 SELECT rpad(c, 44) || ' ' || left(check_query('SELECT o.id, m FROM o LEFT JOIN parent ON g = m WHERE ' || c, 'any'), 2)
     FROM unnest('{g NOT IN (SELECT m FROM parent), g NOT IN (SELECT m FROM ONLY parent), m NOT IN (SELECT g FROM i), m NOT IN (SELECT g FROM no)}'::text[]) c;
 SELECT left(check_query('SELECT m FROM parent WHERE m NOT IN (SELECT g FROM i)', 'any'), 2);
+-- a column that is declared NOT NULL is NULL where an outer join has no row for it
+SELECT check_matrix('SELECT count(*), sum(o.id), sum(i.id) FROM o %s JOIN i ON o.id = i.id + 100 WHERE %s', '{LEFT, RIGHT, FULL, INNER}'::text[],
+    '{o.g NOT IN (SELECT g FROM i WHERE g > 5), i.g NOT IN (SELECT m FROM few), o.g NOT IN (SELECT m FROM few WHERE m > 3), i.g <> ALL (SELECT g FROM o WHERE g < 3), "(o.g, i.g) NOT IN (SELECT g, m FROM o JOIN few ON g = m)"}', expect => 'any');
+SELECT check_matrix('SELECT id FROM o WHERE v > 0 AND %s NOT IN (SELECT i.g FROM few %s JOIN i ON few.m = i.id AND i.v < 0)', '{o.g, o.k}'::text[], '{LEFT, RIGHT, FULL, INNER}'::text[], expect => 'any');
 -- EXISTS and IN where they are no joins by themselves
 SELECT check_shapes('SELECT id FROM o WHERE %s', '{v < 3 OR EXISTS (SELECT FROM few WHERE few.k = o.k), v < 3 OR NOT EXISTS (SELECT FROM few WHERE few.k = o.k AND m < 3), v < 3 OR k IN (SELECT k FROM few), v < 3 OR k NOT IN (SELECT k FROM few), (k IN (SELECT k FROM few)) IS NULL, v < 3 OR (g = 2 AND k IN (SELECT m FROM few)), NOT (v < 3 OR k IN (SELECT k FROM few)), EXISTS (SELECT FROM few WHERE few.k = o.k), EXISTS (SELECT FROM few WHERE few.k = o.k) = (v > 3), v < 3 OR EXISTS (SELECT FROM few WHERE few.k > o.k), v < 3 OR EXISTS (SELECT FROM few), v < 3 OR EXISTS (SELECT max(k) FROM few WHERE few.k = o.k), v < 3 OR EXISTS (SELECT 1 / k FROM few WHERE few.k = o.k), v < 3 OR EXISTS (SELECT FROM few WHERE few.k = o.k LIMIT 0), v < 3 OR k = ANY (SELECT m FROM few WHERE k = o.g)}');
 SELECT check_shapes('SELECT id, %s FROM o', '{EXISTS (SELECT FROM few WHERE few.k = o.k), k IN (SELECT k FROM few), CASE WHEN EXISTS (SELECT FROM few WHERE few.k = o.k) THEN 1 ELSE 1 / (z - 9) END}');

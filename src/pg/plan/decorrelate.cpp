@@ -575,9 +575,29 @@ static Node *join_membership(Level *level, const SubLink *link) {
 
 // ---- what else rewritings ask and make ----
 
-bool is_not_null(const Query *query, Bitmapset *inner, const Node *node) {
+// Relations that no outer join can make NULL.
+static Bitmapset *inner_relations(Node *from) {
+    ListCell *cell;
+    Bitmapset *result = nullptr;
+    if (IsA(from, RangeTblRef))
+        return bms_make_singleton(reinterpret_cast<RangeTblRef *>(from)->rtindex);
+    if (IsA(from, FromExpr)) {
+        foreach (cell, reinterpret_cast<FromExpr *>(from)->fromlist)
+            result = bms_add_members(result, inner_relations(static_cast<Node *>(lfirst(cell))));
+        return result;
+    }
+    const JoinExpr *join = reinterpret_cast<const JoinExpr *>(from);
+    if (join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT)
+        result = bms_add_members(result, inner_relations(join->larg));
+    if (join->jointype == JOIN_INNER || join->jointype == JOIN_RIGHT)
+        result = bms_add_members(result, inner_relations(join->rarg));
+    return result;
+}
+
+bool is_not_null(const Query *query, const Node *node) {
     const Var *var = reinterpret_cast<const Var *>(node);
-    if (!IsA(node, Var) || (inner != nullptr && !bms_is_member(static_cast<int>(var->varno), inner)))
+    if (!IsA(node, Var) ||
+        !bms_is_member(static_cast<int>(var->varno), inner_relations(reinterpret_cast<Node *>(query->jointree))))
         return false;
     const RangeTblEntry *rte = rt_fetch(var->varno, query->rtable);
     if (rte->rtekind != RTE_RELATION || var->varattno <= 0)
@@ -756,24 +776,6 @@ static bool is_join_already(const Node *conjunct) {
         return false;
     SubLinkType type = reinterpret_cast<const SubLink *>(conjunct)->subLinkType;
     return type == EXISTS_SUBLINK || type == ANY_SUBLINK;
-}
-
-static Bitmapset *inner_relations(Node *from) {
-    ListCell *cell;
-    Bitmapset *result = nullptr;
-    if (IsA(from, RangeTblRef))
-        return bms_make_singleton(reinterpret_cast<RangeTblRef *>(from)->rtindex);
-    if (IsA(from, FromExpr)) {
-        foreach (cell, reinterpret_cast<FromExpr *>(from)->fromlist)
-            result = bms_add_members(result, inner_relations(static_cast<Node *>(lfirst(cell))));
-        return result;
-    }
-    const JoinExpr *join = reinterpret_cast<const JoinExpr *>(from);
-    if (join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT)
-        result = bms_add_members(result, inner_relations(join->larg));
-    if (join->jointype == JOIN_INNER || join->jointype == JOIN_RIGHT)
-        result = bms_add_members(result, inner_relations(join->rarg));
-    return result;
 }
 
 // Is there a subquery in it that PostgreSQL evaluates more than once?

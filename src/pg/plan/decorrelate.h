@@ -15,8 +15,8 @@ bool decorrelate(Query *query);
 // whoever asks.
 bool reads_plain_tables(const Query *query);
 
-// A column that is declared so; `inner`: the relations that no outer join can make NULL (NULL: there is no outer join).
-bool is_not_null(const Query *query, Bitmapset *inner, const Node *node);
+// A column that is declared so, of a relation that no outer join can make NULL.
+bool is_not_null(const Query *query, const Node *node);
 
 // EXISTS over a copy of the subquery, with one condition more (NULL: none).
 SubLink *make_exists(const Query *sub, Node *condition);

@@ -160,8 +160,8 @@ List *exclude_members(Level *level, Node *conjunct) {
     unsigned inside = 0, outside = 0;
     int nullable = 0;
     for (int i = 0; i < all.count; ++i) {
-        inside |= is_not_null(sub, nullptr, all.pairs[i].inside) ? 0 : 1u << i;
-        outside |= is_not_null(level->query, level->inner, all.pairs[i].outside) ? 0 : 1u << i;
+        inside |= is_not_null(sub, all.pairs[i].inside) ? 0 : 1u << i;
+        outside |= is_not_null(level->query, all.pairs[i].outside) ? 0 : 1u << i;
         nullable += (has(inside, i) ? 1 : 0) + (has(outside, i) ? 1 : 0);
     }
     if (all.count > 1 && nullable > most_nullable_of_several) {

@@ -150,7 +150,7 @@ static bool note_base(SetJoin *join, Node *node) {
 static bool may_be_null(const Query *side, const Node *column) {
     if (IsA(column, Const))
         return reinterpret_cast<const Const *>(column)->constisnull;
-    return !is_not_null(side, nullptr, column);
+    return !is_not_null(side, column);
 }
 
 // What stands for NULL in a comparison of values of this type; NULL: there is none.
