@@ -100,7 +100,7 @@ ValueRange call_range(Function function, const ValueRange &a) {
     case Function::Hour:
         return ValueRange::of(0, 23);
     case Function::ClockHour:
-        return ValueRange::of(0, 24);
+        return a.known && a.min >= 0 && a.max <= sem::micros_per_day ? ValueRange::of(0, 24) : ValueRange{};
     case Function::Minute:
         return ValueRange::of(0, 59);
     default:
