@@ -21,6 +21,9 @@ INSERT INTO declared SELECT generate_series(0, 9);
 VACUUM (ANALYZE) declared;
 SELECT check_matrix('SELECT x.k FROM a %1$s JOIN declared x ON a.k = x.k %2$s SELECT x.k FROM b %1$s JOIN declared x ON b.k = x.k', '{LEFT,FULL,INNER}', '{INTERSECT,EXCEPT,UNION}', expect => 'any');
 
+-- a constant that is an error, in a column that nobody needs
+SELECT check_query('SELECT k::text, count(*), min(k::text) FROM (SELECT k, ''1e141''::float8::int8 AS o FROM a WHERE (SELECT max(id) FROM b) > id UNION ALL SELECT k, ''1e141''::float8::int8 FROM a WHERE (SELECT max(id) FROM b) > id) s GROUP BY k::text', 'any');
+
 -- sets; the same with duplicates; rows of UNION ALL
 SELECT check_matrix('SELECT k, t FROM a %s SELECT k, t FROM b', '{UNION,INTERSECT,EXCEPT,UNION ALL,INTERSECT ALL,EXCEPT ALL}');
 SELECT check_matrix('SELECT %2$s FROM a %1$s SELECT %2$s FROM b', '{UNION,INTERSECT,EXCEPT,EXCEPT ALL}', '{k,t,n,d,s,b,f,c,"id, n, d","k, t, n, d, x","id, f, c",free,"upper(t)","t || ''!'', k + 1","x","k, ''constant''","NULL::int, s"}');

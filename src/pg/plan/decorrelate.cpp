@@ -84,11 +84,13 @@ static bool joins_are_harmless(const Query *query, Node *from) {
     }
 }
 
-// Is WHERE false for all rows? The planner stops folding at the first conjunct that says so; behind it may stand an error.
+// Is WHERE false for all rows, or cannot be told? The planner stops folding at the first conjunct that says so; behind it may stand an
+// error.
 static bool is_never_true(const Query *query) {
-    const Const *quals = reinterpret_cast<const Const *>(
-        eval_const_expressions(nullptr, static_cast<Node *>(copyObject(query->jointree->quals))));
-    return quals != nullptr && IsA(quals, Const) && (quals->constisnull || !DatumGetBool(quals->constvalue));
+    if (query->jointree->quals == nullptr)
+        return false;
+    const Const *quals = reinterpret_cast<const Const *>(folded(query->jointree->quals));
+    return quals == nullptr || (IsA(quals, Const) && (quals->constisnull || !DatumGetBool(quals->constvalue)));
 }
 
 bool reads_plain_tables(const Query *query) {
@@ -498,9 +500,9 @@ static Node *swap_aggregates(Node *node, void *context) {
 // A numeric whose precision and scale are known says so, which a device wants to know.
 static Expr *with_typmod(Node *value) {
     NumericBounds bounds;
-    Node *folded = eval_const_expressions(nullptr, static_cast<Node *>(copyObject(value)));
-    if (!numeric_bounds(folded, &bounds) || !bounds.exact_scale || bounds.digits > 36 || bounds.scale > bounds.digits ||
-        exprTypmod(value) >= 0)
+    Node *constant = folded(value);
+    if (constant == nullptr || !numeric_bounds(constant, &bounds) || !bounds.exact_scale || bounds.digits > 36 ||
+        bounds.scale > bounds.digits || exprTypmod(value) >= 0)
         return reinterpret_cast<Expr *>(value);
     int32 typmod = ((bounds.digits << 16) | bounds.scale) + static_cast<int32>(VARHDRSZ);
     return reinterpret_cast<Expr *>(

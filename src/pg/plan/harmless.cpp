@@ -8,6 +8,7 @@
 
 #include "pg/plan/harmless.h"
 
+#include "pg/exec/attempt.h"
 #include "pg/plan/sql_type.h"
 
 namespace gpuscan {
@@ -263,11 +264,23 @@ static bool finds_harm(Node *node, void *context) {
     return walk_expression(node, finds_harm, context);
 }
 
+static void fold(void *node) {
+    Node **expression = static_cast<Node **>(node);
+    *expression = eval_const_expressions(nullptr, *expression);
+}
+
+Node *folded(const Node *node) {
+    Node *result = static_cast<Node *>(copyObject(const_cast<Node *>(node)));
+    return !IsParallelWorker() && attempt(fold, &result, nullptr) == Attempt::Done ? result : nullptr;
+}
+
 bool is_harmless(const Query *query, Node *node, bool aggregates) {
     HarmWalk walk{query, aggregates};
+    if (node == nullptr || !finds_harm(node, &walk))
+        return true;
     // Folding is what the planner does first; what it cannot fold stays as it is.
-    return node == nullptr ||
-           !finds_harm(eval_const_expressions(nullptr, static_cast<Node *>(copyObject(node))), &walk);
+    Node *rest = folded(node);
+    return rest != nullptr && !finds_harm(rest, &walk);
 }
 
 // ---- aggregates ----

@@ -16,6 +16,10 @@ struct NumericBounds {
 
 bool numeric_bounds(Node *node, NumericBounds *bounds);
 
+// The expression with its constants folded; NULL: that raises an error, which PostgreSQL's planner may never meet, because it does not
+// fold what nobody needs.
+Node *folded(const Node *node);
+
 // Columns of the query's own plain tables, constants, parameters, comparisons, logic, arithmetic of bounded numerics.
 // Aggregates count if `aggregates` (but never inside one another). False for whatever is not known to be harmless.
 bool is_harmless(const Query *query, Node *node, bool aggregates = false);
