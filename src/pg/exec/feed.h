@@ -92,7 +92,7 @@ bool feed_other_pages(ChunkFeed *feed, const uint8 *covered);
 // ---- feed_rows.cpp ----
 
 // The pages of the chunk whose bit in `covered` is not set, with visibility checked row by row.
-bool feed_rows(ChunkFeed *feed, const uint8 *covered);
+bool feed_rows(const ChunkFeed *feed, const uint8 *covered);
 // The same in a parallel worker: those in feed->covered are left out, those that it has brought are added to them.
 bool bring_rows(ChunkFeed *feed, bool *pass_full);
 

@@ -221,6 +221,18 @@ uint32 covered_words(const uint8 *covered, uint32 page, uint32 npages) {
     return skipped;
 }
 
+RowFeed rows_of(const ChunkFeed *from) {
+    RowFeed feed = {};
+    feed.run = from->run;
+    feed.relation = from->relation;
+    feed.feed = from->feed;
+    feed.from = from->from;
+    feed.source = from->source;
+    feed.strategy = from->strategy;
+    feed.first = from->first;
+    return feed;
+}
+
 bool send_pages(RowFeed *feed, uint32 npages, const uint8 *covered) {
     MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
     MemoryContext old = MemoryContextSwitchTo(context);
@@ -244,28 +256,16 @@ bool send_pages(RowFeed *feed, uint32 npages, const uint8 *covered) {
 
 } // namespace
 
-bool feed_rows(ChunkFeed *from, const uint8 *covered) {
-    RowFeed feed = {};
-    feed.run = from->run;
-    feed.relation = from->relation;
-    feed.feed = from->feed;
-    feed.from = from->from;
-    feed.source = from->source;
-    feed.strategy = from->strategy;
-    feed.first = from->first;
+bool feed_rows(const ChunkFeed *from, const uint8 *covered) {
+    RowFeed feed = rows_of(from);
     return send_pages(&feed, from->npages, covered);
 }
 
 bool bring_rows(ChunkFeed *from, bool *pass_full) {
     FragmentRun *run = from->run;
     uint8 brought[bitmap_bytes_aligned] = {};
-    RowFeed feed = {};
-    feed.run = run;
-    feed.relation = from->relation;
-    feed.feed = from->feed;
+    RowFeed feed = rows_of(from);
     feed.brought = brought;
-    feed.strategy = from->strategy;
-    feed.first = from->first;
     if (!send_pages(&feed, from->npages, from->covered))
         return false;
     protocol::DeliverRowsRequest head = {};
