@@ -641,14 +641,14 @@ bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
 
 namespace {
 
-// May workers read the relation's pages row by row? A pass may fill up while they do, and a function that may fail must be callable
-// then (demand.cpp).
-bool rows_by_team(const SourceScan *scan, const ChunkFeed *feed) {
-    const Fragment *fragment = scan->run->fragment;
-    for (int i = 0; i < fragment->nlookups; ++i)
-        if (workers_bar_subtransactions && fragment->lookups[i].demanded)
+// May workers read pages row by row? A pass may fill up while they do, and a function that may fail must be callable then
+// (demand.cpp).
+bool rows_by_team(const FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    for (int i = 0; workers_bar_subtransactions && i < fragment->nlookups; ++i)
+        if (fragment->lookups[i].demanded)
             return false;
-    return !scan->run->visible_only && !RelationUsesLocalBuffers(feed->relation);
+    return !run->visible_only;
 }
 
 // Feeds what is missing of the chunks that were asked for together with workers, where that pays.
@@ -656,13 +656,14 @@ bool feed_missing(SourceScan *scan) {
     uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
     uint32 nchunks = 0;
     uint64 npages = 0, by_row = 0;
+    const bool rows = rows_by_team(scan->run);
     bool fed = true;
     for (uint32 i = 0; i < scan->nahead; ++i) {
         const ChunkAhead *ahead = &scan->ahead[i];
         ChunkFeed *feed = scan->feeds[ahead->relation];
         go_to_chunk(feed, ahead->question.chunk);
         const uint32 missing = ahead->held ? 0 : ahead->npages;
-        const uint32 others = rows_by_team(scan, feed) ? feed->npages - ahead->npages : 0;
+        const uint32 others = rows && !RelationUsesLocalBuffers(feed->relation) ? feed->npages - ahead->npages : 0;
         if (missing == 0 && others < least_rows_by_team)
             continue;
         chunks[nchunks++] = i;
