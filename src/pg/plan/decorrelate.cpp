@@ -255,12 +255,36 @@ static bool renumber(Node *node, void *context) {
     return walk_expression(node, renumber, context);
 }
 
+// Relations that no outer join can make NULL.
+static Bitmapset *inner_relations(Node *from) {
+    ListCell *cell;
+    Bitmapset *result = nullptr;
+    if (IsA(from, RangeTblRef))
+        return bms_make_singleton(reinterpret_cast<RangeTblRef *>(from)->rtindex);
+    if (IsA(from, FromExpr)) {
+        foreach (cell, reinterpret_cast<FromExpr *>(from)->fromlist)
+            result = bms_add_members(result, inner_relations(static_cast<Node *>(lfirst(cell))));
+        return result;
+    }
+    const JoinExpr *join = reinterpret_cast<const JoinExpr *>(from);
+    if (join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT)
+        result = bms_add_members(result, inner_relations(join->larg));
+    if (join->jointype == JOIN_INNER || join->jointype == JOIN_RIGHT)
+        result = bms_add_members(result, inner_relations(join->rarg));
+    return result;
+}
+
+// Is it a column of a relation that no outer join can make NULL?
+static bool is_inner(const Query *query, const Var *column) {
+    return bms_is_member(static_cast<int>(column->varno), inner_relations(reinterpret_cast<Node *>(query->jointree)));
+}
+
 // SELECT column FROM its table WHERE what the outer query asks of this table; NULL if it asks nothing.
 static Query *asked_values(const Level *level, const Var *column) {
     const RangeTblEntry *rte = rt_fetch(column->varno, level->query->rtable);
-    if (!bms_is_member(static_cast<int>(column->varno), level->inner) || rte->rtekind != RTE_RELATION ||
-        rte->relkind == RELKIND_VIEW || rte->tablesample != nullptr || rte->securityQuals != NIL ||
-        column->varattno <= 0 || !is_unique(rte->relid, column->varattno))
+    if (!is_inner(level->query, column) || rte->rtekind != RTE_RELATION || rte->relkind == RELKIND_VIEW ||
+        rte->tablesample != nullptr || rte->securityQuals != NIL || column->varattno <= 0 ||
+        !is_unique(rte->relid, column->varattno))
         return nullptr;
     List *asked = NIL;
     ListCell *cell;
@@ -577,29 +601,9 @@ static Node *join_membership(Level *level, const SubLink *link) {
 
 // ---- what else rewritings ask and make ----
 
-// Relations that no outer join can make NULL.
-static Bitmapset *inner_relations(Node *from) {
-    ListCell *cell;
-    Bitmapset *result = nullptr;
-    if (IsA(from, RangeTblRef))
-        return bms_make_singleton(reinterpret_cast<RangeTblRef *>(from)->rtindex);
-    if (IsA(from, FromExpr)) {
-        foreach (cell, reinterpret_cast<FromExpr *>(from)->fromlist)
-            result = bms_add_members(result, inner_relations(static_cast<Node *>(lfirst(cell))));
-        return result;
-    }
-    const JoinExpr *join = reinterpret_cast<const JoinExpr *>(from);
-    if (join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT)
-        result = bms_add_members(result, inner_relations(join->larg));
-    if (join->jointype == JOIN_INNER || join->jointype == JOIN_RIGHT)
-        result = bms_add_members(result, inner_relations(join->rarg));
-    return result;
-}
-
 bool is_not_null(const Query *query, const Node *node) {
     const Var *var = reinterpret_cast<const Var *>(node);
-    if (!IsA(node, Var) ||
-        !bms_is_member(static_cast<int>(var->varno), inner_relations(reinterpret_cast<Node *>(query->jointree))))
+    if (!IsA(node, Var) || !is_inner(query, var))
         return false;
     const RangeTblEntry *rte = rt_fetch(var->varno, query->rtable);
     if (rte->rtekind != RTE_RELATION || var->varattno <= 0)
@@ -830,8 +834,7 @@ static bool rewrite_level(Query *query) {
         query->jointree->fromlist == NIL || is_never_true(query))
         return false;
     forget_orders(query->jointree->quals, nullptr);
-    Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)),
-                inner_relations(reinterpret_cast<Node *>(query->jointree)), false, false};
+    Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)), false, false};
     // A row may meet a condition now that another one has kept from it.
     if (joins_are_harmless_with_links(query, reinterpret_cast<Node *>(query->jointree)))
         rewrite_where(&level);

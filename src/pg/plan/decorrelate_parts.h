@@ -8,9 +8,8 @@ namespace gpuscan {
 // A query level under work.
 struct Level {
     Query *query;
-    List *conjuncts;  // of WHERE
-    Bitmapset *inner; // relations that no outer join can make NULL
-    bool shown;       // the subquery stands in the target list
+    List *conjuncts; // of WHERE
+    bool shown;      // the subquery stands in the target list
     bool changed;
 };
 
