@@ -47,26 +47,15 @@ struct Builder {
         p.sources.push_back(s);
         return static_cast<Index>(p.sources.size() - 1);
     }
-    Range list(const std::vector<Index> &items) {
-        Range r{static_cast<Index>(p.lists.size()), static_cast<Index>(items.size())};
-        p.lists.insert(p.lists.end(), items.begin(), items.end());
+    template <class T> static Range append(std::vector<T> &to, const std::vector<T> &items) {
+        const Range r{static_cast<Index>(to.size()), static_cast<Index>(items.size())};
+        to.insert(to.end(), items.begin(), items.end());
         return r;
     }
-    Range conjuncts(const std::vector<Conjunct> &items) {
-        Range r{static_cast<Index>(p.conjuncts.size()), static_cast<Index>(items.size())};
-        p.conjuncts.insert(p.conjuncts.end(), items.begin(), items.end());
-        return r;
-    }
-    Range joins(const std::vector<Join> &items) {
-        Range r{static_cast<Index>(p.joins.size()), static_cast<Index>(items.size())};
-        p.joins.insert(p.joins.end(), items.begin(), items.end());
-        return r;
-    }
-    Range aggregates(const std::vector<Aggregate> &items) {
-        Range r{static_cast<Index>(p.aggregates.size()), static_cast<Index>(items.size())};
-        p.aggregates.insert(p.aggregates.end(), items.begin(), items.end());
-        return r;
-    }
+    Range list(const std::vector<Index> &items) { return append(p.lists, items); }
+    Range conjuncts(const std::vector<Conjunct> &items) { return append(p.conjuncts, items); }
+    Range joins(const std::vector<Join> &items) { return append(p.joins, items); }
+    Range aggregates(const std::vector<Aggregate> &items) { return append(p.aggregates, items); }
 };
 
 inline Aggregate aggregate(AggregateKind kind, Index arg = none) {
