@@ -4,8 +4,10 @@
 // DDL between them (writes.hpp). Rows are compared as multisets, errors by SQLSTATE (answers.hpp).
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
 //
-// Usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--sets PER_CENT]
-//                     [--timeout SECONDS] [--stop-after DIFFERENCES] [--verbose] [CONNINFO]
+// Usage: differential [--seed N] [--queries M] [--from QUERY] [--seconds S] [--rows PER_CENT] [--sets PER_CENT]
+//                     [--timeout SECONDS] [--stop-after DIFFERENCES] [--falsify] [--verbose] [CONNINFO]
+// --from: the queries before that one are drawn, and what is written between them, but not asked: repeats a late query soon.
+// --falsify: no device is asked; PostgreSQL's answers are compared with themselves, falsified: each must be seen to be different.
 // A query that takes longer than the timeout (default 20 s) on either side is counted, but not compared.
 // The database's schema "fuzz" is dropped and made anew. Exit status: 0 no difference, 1 differences, 2 trouble.
 #include <climits>
@@ -15,7 +17,7 @@
 #include <ctime>
 #include <exception>
 
-#include "answers.hpp"
+#include "comparison.hpp"
 #include "writes.hpp"
 
 using namespace fuzz;
@@ -23,14 +25,16 @@ using namespace fuzz;
 int main(int argc, char **argv) {
     setvbuf(stdout, nullptr, _IOLBF, 0); // what was found is kept if the run is cut short
     uint64_t seed = 1;
-    long queries = 1000, stop_after = 20, seconds = LONG_MAX, timeout = 20;
+    long queries = 1000, stop_after = 20, seconds = LONG_MAX, timeout = 20, from = 0;
     string conninfo;
-    bool verbose = false;
+    bool verbose = false, falsified = false;
     for (int i = 1; i < argc; ++i) {
         if (!strcmp(argv[i], "--seed") && i + 1 < argc)
             seed = strtoull(argv[++i], nullptr, 10);
         else if (!strcmp(argv[i], "--queries") && i + 1 < argc)
             queries = atol(argv[++i]);
+        else if (!strcmp(argv[i], "--from") && i + 1 < argc)
+            from = atol(argv[++i]);
         else if (!strcmp(argv[i], "--stop-after") && i + 1 < argc)
             stop_after = atol(argv[++i]);
         else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
@@ -41,12 +45,15 @@ int main(int argc, char **argv) {
             sets_share = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
             timeout = atol(argv[++i]);
+        else if (!strcmp(argv[i], "--falsify"))
+            falsified = true;
         else if (!strcmp(argv[i], "--verbose"))
             verbose = true;
         else if (argv[i][0] == '-') {
-            fprintf(stderr, "usage: differential [--seed N] [--queries M] [--seconds S] [--rows PER_CENT] [--sets "
-                            "PER_CENT] [--timeout SECONDS] "
-                            "[--stop-after DIFFERENCES] [--verbose] [CONNINFO]\n");
+            fprintf(stderr,
+                    "usage: differential [--seed N] [--queries M] [--from QUERY] [--seconds S] [--rows PER_CENT] "
+                    "[--sets PER_CENT] [--timeout SECONDS] [--stop-after DIFFERENCES] [--falsify] [--verbose] "
+                    "[CONNINFO]\n");
             return 2;
         } else
             conninfo = argv[i];
@@ -91,27 +98,30 @@ int main(int argc, char **argv) {
                     c.exec("ROLLBACK TO own");
             }
             const bool cursor = chance(5);
+            if (i < from) {
+                end_with(c, chance(50) ? "COMMIT" : "ROLLBACK");
+                continue;
+            }
             Answer plain = answer_of(c, q, arguments, "off", generic, cursor);
+            if (falsified) {
+                end_with(c, "ROLLBACK");
+                Answer wrong = plain;
+                if (plain.sqlstate == "57014" || !falsify(wrong))
+                    continue;
+                ++cpu;
+                errors += !plain.sqlstate.empty();
+                if (!same(q, plain, wrong))
+                    continue;
+                ++differences;
+                printf("NOT SEEN (seed %llu, query %ld)\n  %s;\n", static_cast<unsigned long long>(seed), i,
+                       q.sql.c_str());
+                continue;
+            }
             fell_back = false;
             const long before = answered_by_device(c);
             Answer forced = answer_of(c, q, arguments, "force", generic, cursor);
             const bool on_device = answered_by_device(c) > before;
-            bool equal = same(plain, forced);
-            if (!equal && plain.sqlstate == forced.sqlstate && (q.one_of_equals || shows_one_of_equals(q))) {
-                cut_scales(plain);
-                cut_scales(forced);
-                equal = same(plain, forced);
-            }
-            if (!equal && mixes_characters(q)) {
-                cut_blanks(plain);
-                cut_blanks(forced);
-                equal = same(plain, forced);
-            }
-            if (!equal && plain.sqlstate == forced.sqlstate && shows_a_set(q)) {
-                cut_intervals(plain);
-                cut_intervals(forced);
-                equal = same(plain, forced);
-            }
+            const bool equal = same(q, plain, forced);
             // (Rows of a plan that feeds the device are computed even if PostgreSQL sees first that the other side is
             // empty.)
             const bool fed = plain.sqlstate.empty() && !forced.sqlstate.empty() && joins(q);
@@ -121,7 +131,7 @@ int main(int argc, char **argv) {
             const bool both_fail = is_data_error(plain) && is_data_error(forced);
             const bool other_plan =
                 !equal && (!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
-                (fed || took_over || both_fail || another_plan_agrees(c, q, arguments, generic, forced));
+                (fed || took_over || both_fail || another_plan_agrees(c, q, arguments, generic, cursor, forced));
             end_with(c, chance(50) ? "COMMIT" : "ROLLBACK");
             if (plain.sqlstate == "57014" || forced.sqlstate == "57014") {
                 ++timeouts;
@@ -145,9 +155,9 @@ int main(int argc, char **argv) {
             for (const string &argument : arguments)
                 printf("  EXECUTE %s\n", argument.c_str());
             printf("  only PostgreSQL:\n");
-            show(plain, forced);
+            show(q, plain, forced);
             printf("  only the device:\n");
-            show(forced, plain);
+            show(q, forced, plain);
             fflush(stdout);
             if (differences >= stop_after)
                 break;

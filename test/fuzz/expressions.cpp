@@ -433,12 +433,18 @@ string Generator::varying_float() {
     return pick(scope.sources).alias + ".k::float8";
 }
 
+// Of numbers near 2^53 that differ by less than a hundred PostgreSQL's own variance is anything between 310 and 450,
+// depending on the order of the rows.
+static string without_drowned_differences(const string &x) {
+    return "(CASE WHEN abs(" + x + ") BETWEEN 1e9 AND 1e20 THEN NULL ELSE " + x + " END)";
+}
+
 string Generator::aggregate() {
     string call;
     switch (roll(17)) {
     case 12:
         call = pick({"stddev(", "variance(", "var_pop(", "stddev_pop("}) +
-               expression(pick(vector<Type>{Float4, Float8}), 1) + ")";
+               without_drowned_differences(expression(pick(vector<Type>{Float4, Float8}), 1)) + ")";
         break;
     case 13:
         call =
