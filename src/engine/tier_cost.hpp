@@ -1,0 +1,251 @@
+// What a fragment costs on a device: the arithmetic of every tier that it touches, without PostgreSQL and without CUDA.
+//
+// Work is a *count vector*: so many bytes, accesses, rows, requests of each kind (`Count`), by stage of the fragment (`Stage`). A
+// device's *weights* say what one of each takes, in nanoseconds. Cost is weights times counts, so the counts of queries that were
+// timed give the weights by least squares (Stark's proposal for PostgreSQL's planner, pgsql-performance, March 2005).
+//
+// Tiers and patterns. Each tier that data passes (storage, the host's memory, the link, the device's memory) has weights of its own
+// for reading and writing, in sequence and at random: Bausch, Petrov and Buchmann's idea for storage (DaMoN 2012), which Kaldewey et
+// al. (DaMoN 2012, table 1) measure in device memory: 151 GB/s against 7.7, and 4.6 for compare-and-swap. Sequential access is
+// priced by the byte; random access by the access, as each moves a whole segment (Yuan, Lee and Zhang, PVLDB 6(10), section 6: device
+// memory is a row of segments, and what counts is how many of them are moved). Whether it moves one at all is a matter of the
+// structure that it hits: with two caches of known size, an access to s bytes meets the near one with probability near / s, and the far
+// one with far / s (s being larger); the rest goes to memory.
+//
+// What is shared. Weights are of one core, or of the whole GPU. What the threads of the host device share is divided by them, what
+// feeding processes share by these; that is in the prices (`Prices`), not in the counts.
+//
+// What overlaps. While pages are brought, the feeding processes find the next ones (in storage, or in shared buffers), the link
+// carries, and the device decodes; the slowest of the three is what takes time (Yuan et al., section 4.3: transfer overlapping). What the other two
+// would have taken is a stage's `hidden_ns`, so that its counts still say all that was done, and stages add up to the total. Other
+// stages follow one another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpuscan::tier {
+
+enum class Tier : uint8_t {
+    Storage,   // files, as PostgreSQL's page costs price them
+    Host,      // the host's memory
+    Link,      // between the host's memory and a GPU's; "read" is what the device reads
+    Device,    // a GPU's memory
+    Processor, // work of the device's cores
+    Backend,   // work of PostgreSQL's processes, and of the device's process on one thread
+    Latency,   // what is paid once, whatever the size
+};
+constexpr int tiers = 7;
+
+enum class Pattern : uint8_t { None, SequentialRead, RandomRead, SequentialWrite, RandomWrite };
+
+enum class Stage : uint8_t {
+    Start, // opening a fragment and its sources
+    Feed,  // bringing what is not cached
+    Texts, // dictionaries and tables over them
+    Scan,  // reading columns, filters
+    Build, // join tables
+    Probe, // joins
+    Group, // grouping and aggregation
+    Sort,
+    Fetch, // rows or groups to the backend
+    Emit,  // ... and to tuples
+};
+constexpr int stages = 10;
+
+// In the order of the table in tier_cost.cpp.
+enum class Count : uint8_t {
+    StorageSeqRead,
+    StorageRandomRead,
+    StorageSeqWrite,
+    StorageRandomWrite,
+    HostSeqRead,
+    HostSeqWrite,
+    HostReadNear,
+    HostReadFar,
+    HostReadMemory,
+    HostWriteNear,
+    HostWriteFar,
+    HostWriteMemory,
+    LinkSeqRead,
+    LinkRandomRead,
+    LinkSeqWrite,
+    LinkRandomWrite,
+    DeviceSeqRead,
+    DeviceSeqWrite,
+    DeviceReadNear,
+    DeviceReadFar,
+    DeviceReadMemory,
+    DeviceWriteNear,
+    DeviceWriteFar,
+    DeviceWriteMemory,
+    PageDecoded,
+    ValueDecoded,
+    ValueRead,
+    Condition,
+    RowBuilt,
+    RowProbed,
+    PairCompared,
+    MarkAsked,
+    RowGrouped,
+    StateUpdated,
+    GroupMerged,
+    Comparison,
+    ValueGathered,
+    EntryNumbered,
+    EntryNative,
+    PagePinned,
+    PageByRow,
+    PlanRow,
+    GroupRegrouped,
+    EntryEvaluated,
+    EntryRead,
+    ResultByte,
+    RowEmitted,
+    ValueEmitted,
+    GroupEmitted,
+    PlanCost,
+    FragmentStarted,
+    SourceOpened,
+    LookupOpened,
+    RoundTrip,
+    Launch,
+    KernelCompiled,
+    TeamStarted,
+};
+constexpr int counts = static_cast<int>(Count::TeamStarted) + 1;
+
+// Who does it: what is divided by how many do it at the same time.
+enum class Sharing : uint8_t { One, Threads, TextThreads, Cores };
+
+struct CountInfo {
+    const char *name; // as in a profile
+    Tier tier;
+    Pattern pattern;
+    Sharing sharing;
+    const char *unit;
+    const char *meaning;
+};
+const CountInfo &info(Count count);
+const char *name_of(Tier tier);
+const char *name_of(Pattern pattern); // "" for None
+const char *name_of(Stage stage);
+
+// What one of each takes on a device, in nanoseconds, and what else is known of it. Of Storage and PlanCost the planner knows
+// the weights (`Machine`).
+struct Weights {
+    double ns[counts];
+    double near_bytes,
+        far_bytes;   // caches in front of the device's memory: of a core or a multiprocessor, and of all of them
+    double crowding; // how much longer it takes beside one other request that runs all the time: 1 = twice as long
+};
+const Weights &default_weights(bool gpu);
+constexpr double default_ns_per_unit = 4000;
+
+// What is true of the server, the session and this moment.
+struct Machine {
+    bool gpu;
+    double threads;       // that share the host device's work; of a GPU 1
+    double text_threads;  // that number and evaluate texts
+    double cores;         // of the machine
+    double cache_bytes;   // of columns that the device can keep
+    double work_bytes;    // that join tables and groups can take
+    double busy;          // requests of others on the device now, on the average
+    double ns_per_unit;   // of the planner's costs
+    double page_costs[4]; // sequential and random reads, sequential and random writes, in the planner's units
+};
+
+// Weights as they are here and now: divided by those who share the work, storage and plans included.
+struct Prices {
+    double ns[counts];
+    double near_bytes, far_bytes;
+};
+Prices prices(const Weights &weights, const Machine &machine);
+
+// Counts by stage. Plain data, to be cleared by its owner.
+struct Account {
+    double amount[stages][counts];
+    double hidden_ns[stages];
+};
+double stage_ns(const Account &account, const Prices &prices, Stage stage);
+double total_ns(const Account &account, const Prices &prices);
+
+// Of accesses to a structure of so many bytes.
+struct Levels {
+    double near, far, memory; // add up to 1
+};
+Levels levels(double bytes, double near_bytes, double far_bytes);
+
+// How often probing must go through its input if the tables fit only piece by piece.
+double passes(double table_bytes, double work_bytes);
+
+// Reading a relation's columns.
+struct RelationWork {
+    double pages;
+    double visible_share; // of the pages that are all-visible
+    double rows;          // before the filters
+    double columns, conjuncts;
+    double cached_share;   // of what is needed and may be cached: is in the cache now; < 0: not known
+    double resident_share; // of the pages that stand in shared buffers, most likely
+    bool brought_before;   // another source of the fragment has brought the same columns
+    // Feeding processes beside the backend, for pages that are decoded and for those read row by row (all that would be worth it).
+    double workers, row_workers;
+};
+
+constexpr double value_bytes = 4;        // of a column, in frames
+constexpr double table_entry_bytes = 12; // of a join table
+constexpr double group_state_bytes = 24; // of a key or a state of a group
+// Where nobody knows what is cached: a relation that fits is taken to be queried often enough that one scan pays for a tenth of it.
+constexpr double expected_missing = 0.1;
+// Kernels are kept in files, too; few executions meet one that nobody has compiled.
+constexpr double expected_compiles = 0.001;
+
+// The share of what could be cached that has to be brought.
+double missing_share(const RelationWork &work, double cache_bytes);
+
+// Adds up what work costs, and notes its counts in an account if there is one. Rows, bytes and entries are estimates of the planner's.
+class Ledger {
+  public:
+    Ledger(const Machine &machine, const Prices &prices, Account *account = nullptr)
+        : machine_(machine), prices_(prices), account_(account) {}
+    double ns() const { return ns_; }
+
+    void add(Stage stage, Count count, double amount) {
+        ns_ += amount * prices_.ns[static_cast<int>(count)];
+        if (account_ != nullptr)
+            account_->amount[static_cast<int>(stage)][static_cast<int>(count)] += amount;
+    }
+    // Of the memory where the device has its columns and tables.
+    void sequential(Stage stage, bool write, double bytes);
+    void random(Stage stage, bool write, double accesses, double structure_bytes);
+
+    void start(int sources, int lookups); // a fragment
+    void lookups(int more);               // tables over dictionaries
+    void relation(const RelationWork &work);
+    void plan_rows(double cost, double rows, double columns); // of a CPU plan with such a cost in the planner's units
+    void build(double rows);
+    void probe(double rows, double entries);
+    void pairs(double rows, double entries);
+    void unmet(double entries);
+    void aggregate(double rows, double groups, int keys, int states);
+    void regroup(double groups);
+    // Rows that leave the device: before the first one is shown, and making tuples of them. Beyond `kept_bytes` they go through a file.
+    void fetch_rows(double rows, double columns, double row_bytes, double entries, double kept_bytes);
+    void emit_rows(double rows, double columns);
+    void sort(double rows, double columns);
+    void plan_cost(Stage stage, double units) { add(stage, Count::PlanCost, units); }
+
+    // Entries of dictionaries, see pg/cost/device_cost.h.
+    struct Texts {
+        double read, native, evaluated, shown, demands;
+    };
+    void texts(const Texts &work);
+
+  private:
+    const Machine &machine_;
+    const Prices &prices_;
+    Account *account_;
+    double ns_ = 0;
+};
+
+} // namespace gpuscan::tier

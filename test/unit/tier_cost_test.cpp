@@ -1,0 +1,304 @@
+// The tiers' arithmetic: against the formulas and figures of the papers that it comes from, and for what it says of its own accord.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "engine/tier_cost.hpp"
+
+namespace gpuscan::tier {
+namespace {
+
+double &weight(Weights &weights, Count count) { return weights.ns[static_cast<int>(count)]; }
+
+double amount(const Account &account, Stage stage, Count count) {
+    return account.amount[static_cast<int>(stage)][static_cast<int>(count)];
+}
+
+Machine one_core() {
+    Machine machine = {};
+    machine.threads = machine.text_threads = machine.cores = 1;
+    machine.cache_bytes = machine.work_bytes = 1e9;
+    machine.ns_per_unit = 4000;
+    machine.page_costs[0] = 1;
+    machine.page_costs[1] = 4;
+    machine.page_costs[2] = machine.page_costs[3] = 1;
+    return machine;
+}
+
+Machine gpu() {
+    Machine machine = one_core();
+    machine.gpu = true;
+    return machine;
+}
+
+// A GPU as Yuan, Lee and Zhang describe it (section 6.2): bandwidths in bytes per ns, segments of so many bytes, no caches.
+struct YuanDevice {
+    double read_bandwidth, write_bandwidth, read_segment, write_segment;
+    double link_in, link_out;
+    static constexpr double thread_group = 32;
+};
+
+Weights weights_of(const YuanDevice &device) {
+    Weights weights = {};
+    weight(weights, Count::DeviceSeqRead) = 1 / device.read_bandwidth;
+    weight(weights, Count::DeviceSeqWrite) = 1 / device.write_bandwidth;
+    for (const Count count : {Count::DeviceReadNear, Count::DeviceReadFar, Count::DeviceReadMemory})
+        weight(weights, count) = device.read_segment / device.read_bandwidth;
+    for (const Count count : {Count::DeviceWriteNear, Count::DeviceWriteFar, Count::DeviceWriteMemory})
+        weight(weights, count) = device.write_segment / device.write_bandwidth;
+    weight(weights, Count::LinkSeqRead) = 1 / device.link_in;
+    weight(weights, Count::LinkSeqWrite) = 1 / device.link_out;
+    weights.near_bytes = weights.far_bytes = 1;
+    return weights;
+}
+
+constexpr YuanDevice gtx680 = {150, 140, 128, 128, 11.5, 11.3};
+constexpr double everywhere = 1e9; // bytes of a structure beyond all caches
+
+TEST(TierCost, BuildingAHashTableAsYuanAndOthersHaveIt) {
+    // T1 = 2 |S|/W ceil(4W/Cr) Cr/Br + |S| ceil(8/Cw) Cw/Bw: keys are read twice in sequence, entries are written at random.
+    const double s = 2e6, w = YuanDevice::thread_group;
+    const YuanDevice &d = gtx680;
+    const double expected = 2 * s / w * std::ceil(4 * w / d.read_segment) * d.read_segment / d.read_bandwidth +
+                            s * std::ceil(8 / d.write_segment) * d.write_segment / d.write_bandwidth;
+    const Machine machine = gpu();
+    const Prices price = prices(weights_of(d), machine);
+    Ledger ledger(machine, price);
+    ledger.sequential(Stage::Build, false, 2 * s * 4);
+    ledger.random(Stage::Build, true, s, everywhere);
+    EXPECT_NEAR(ledger.ns() / expected, 1, 1e-9);
+}
+
+TEST(TierCost, ProbingAHashTableAsYuanAndOthersHaveIt) {
+    // T2 = (|R|/W ceil(4W/Cr) + |R| + 3 |R| r ceil(4/Cr)) Cr/Br + ceil(4W/Cw) |R|/W Cw/Bw.
+    const double r = 6e7, selectivity = 0.2, w = YuanDevice::thread_group;
+    const YuanDevice &d = gtx680;
+    const double expected =
+        (r / w * std::ceil(4 * w / d.read_segment) + r + 3 * r * selectivity * std::ceil(4 / d.read_segment)) *
+            d.read_segment / d.read_bandwidth +
+        std::ceil(4 * w / d.write_segment) * r / w * d.write_segment / d.write_bandwidth;
+    const Machine machine = gpu();
+    const Prices price = prices(weights_of(d), machine);
+    Ledger ledger(machine, price);
+    ledger.sequential(Stage::Probe, false, r * 4);
+    ledger.random(Stage::Probe, false, r + 3 * r * selectivity, everywhere);
+    ledger.sequential(Stage::Probe, true, r * 4);
+    EXPECT_NEAR(ledger.ns() / expected, 1, 1e-9);
+}
+
+TEST(TierCost, TransferAsYuanAndOthersHaveIt) {
+    // Tt = Si/Bi + So/Bo.
+    const YuanDevice &d = gtx680;
+    const Machine machine = gpu();
+    const Prices price = prices(weights_of(d), machine);
+    Ledger ledger(machine, price);
+    ledger.add(Stage::Feed, Count::LinkSeqRead, 720e6);
+    ledger.add(Stage::Fetch, Count::LinkSeqWrite, 12e6);
+    EXPECT_NEAR(ledger.ns(), 720e6 / d.link_in + 12e6 / d.link_out, 1e-3);
+}
+
+TEST(TierCost, RatesOfKaldeweyAndOthers) {
+    // Table 1, GTX 580, 64 bit: coalesced reads 151 GB/s, random ones 7.7, random compare-and-swap 4.6; 8 bytes a tuple.
+    Weights weights = {};
+    weight(weights, Count::DeviceSeqRead) = 1 / 151.0;
+    weight(weights, Count::DeviceReadMemory) = 8 / 7.7;
+    weight(weights, Count::DeviceWriteMemory) = 8 / 4.6;
+    weights.near_bytes = weights.far_bytes = 1;
+    const Machine machine = gpu();
+    const Prices price = prices(weights, machine);
+    const double tuples = 16.0 * 1024 * 1024, table = tuples * table_entry_bytes;
+    Ledger build(machine, price), probe(machine, price), scan(machine, price);
+    build.build(tuples);
+    EXPECT_NEAR(tuples * 8 / build.ns(), 4.6, 0.01); // "compare-and-swap operations remain the limiting factor"
+    probe.probe(tuples, tuples);
+    EXPECT_NEAR(tuples * 8 / probe.ns(), 7.7, 0.01);
+    scan.sequential(Stage::Scan, false, tuples * 8);
+    EXPECT_NEAR(probe.ns() / scan.ns(), 151 / 7.7, 0.01); // "15 to 25 times"
+    EXPECT_GT(table, weights.far_bytes);
+}
+
+TEST(TierCost, RandomAccessesMeetCaches) {
+    const auto adds_up = [](const Levels &level) {
+        return std::abs(level.near + level.far + level.memory - 1) < 1e-12;
+    };
+    const Levels small = levels(1000, 1e6, 32e6), middle = levels(4e6, 1e6, 32e6), large = levels(320e6, 1e6, 32e6);
+    EXPECT_EQ(small.near, 1);
+    EXPECT_TRUE(adds_up(small) && adds_up(middle) && adds_up(large));
+    EXPECT_DOUBLE_EQ(middle.near, 0.25);
+    EXPECT_EQ(middle.memory, 0);
+    EXPECT_NEAR(large.memory, 0.9, 1e-12);
+    EXPECT_NEAR(large.near, 1e6 / 320e6, 1e-12);
+    EXPECT_EQ(levels(0, 1e6, 32e6).near, 1);
+}
+
+TEST(TierCost, TablesThatDoNotFitNeedSeveralPasses) {
+    EXPECT_EQ(passes(100, 100), 1);
+    EXPECT_EQ(passes(101, 100), 2);
+    EXPECT_EQ(passes(1000, 100), 10);
+    EXPECT_EQ(passes(1000, 0), 1); // not known
+}
+
+RelationWork million_rows() {
+    RelationWork work = {};
+    work.pages = 20000;
+    work.visible_share = 1;
+    work.rows = 1e6;
+    work.columns = 3;
+    work.conjuncts = 1;
+    work.cached_share = -1;
+    work.resident_share = 1;
+    return work;
+}
+
+TEST(TierCost, WhatIsNotCachedIsBrought) {
+    RelationWork work = million_rows();
+    EXPECT_DOUBLE_EQ(missing_share(work, 1e9), expected_missing);
+    EXPECT_DOUBLE_EQ(missing_share(work, 6e6), 1 - 0.5 * (1 - expected_missing)); // half of 12 MB fits
+    work.cached_share = 0.25;
+    EXPECT_DOUBLE_EQ(missing_share(work, 1e9), 0.75);
+    work.cached_share = 1;
+    EXPECT_DOUBLE_EQ(missing_share(work, 1e9), 0);
+    work.cached_share = -1;
+    work.brought_before = true;
+    EXPECT_DOUBLE_EQ(missing_share(work, 1e9), 0);
+}
+
+TEST(TierCost, TheSlowestOfFeedingLinkAndDecodingIsPaid) {
+    const Machine machine = gpu();
+    const Prices price = prices(default_weights(true), machine);
+    RelationWork work = million_rows();
+    work.cached_share = 0;
+    Account account = {};
+    Ledger ledger(machine, price, &account);
+    ledger.relation(work);
+    const double pins = 20000.0 * 450, link = 20000 * 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)];
+    EXPECT_GT(pins, link);
+    EXPECT_NEAR(stage_ns(account, price, Stage::Feed), pins, 1);
+    EXPECT_NEAR(total_ns(account, price), ledger.ns(), 1);
+    // With seven workers it is the link.
+    work.workers = 7;
+    Account shared = {};
+    Ledger(machine, price, &shared).relation(work);
+    EXPECT_NEAR(stage_ns(shared, price, Stage::Feed), link + price.ns[static_cast<int>(Count::TeamStarted)], 1);
+    EXPECT_EQ(amount(shared, Stage::Feed, Count::LinkSeqRead), 20000.0 * 8192); // hidden or not
+}
+
+TEST(TierCost, PagesThatAreNotInBuffersComeFromStorage) {
+    const Machine machine = gpu();
+    const Prices price = prices(default_weights(true), machine);
+    RelationWork work = million_rows();
+    work.cached_share = 0;
+    work.resident_share = 0.5;
+    Account account = {};
+    Ledger(machine, price, &account).relation(work);
+    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::StorageSeqRead), 10000);
+    EXPECT_NEAR(stage_ns(account, price, Stage::Feed), 10000 * 4000.0 + 20000 * 450.0, 1);
+}
+
+// An account holds all that the ledger has added up.
+TEST(TierCost, AccountsAddUp) {
+    for (const bool is_gpu : {false, true}) {
+        Machine machine = is_gpu ? gpu() : one_core();
+        machine.threads = is_gpu ? 1 : 4;
+        machine.busy = 0.5;
+        const Prices price = prices(default_weights(is_gpu), machine);
+        Account account = {};
+        Ledger ledger(machine, price, &account);
+        ledger.start(3, 2);
+        ledger.relation(million_rows());
+        ledger.plan_rows(1000, 5000, 2);
+        ledger.build(1e5);
+        ledger.probe(1e6, 1e5);
+        ledger.pairs(100, 1e4);
+        ledger.unmet(1e5);
+        ledger.aggregate(1e6, 1e5, 2, 3);
+        ledger.regroup(10);
+        ledger.fetch_rows(1e5, 3, 20, 100, 1e6);
+        ledger.emit_rows(1e5, 3);
+        ledger.sort(1e5, 3);
+        ledger.texts({1e5, 1e4, 1e3, 100, 1});
+        ledger.plan_cost(Stage::Emit, 10);
+        EXPECT_NEAR(total_ns(account, price) / ledger.ns(), 1, 1e-9);
+        // What does not fit into what is kept goes through a file: a million bytes of two.
+        EXPECT_NEAR(amount(account, Stage::Fetch, Count::StorageSeqWrite), 1e6 / 8192, 1e-6);
+        EXPECT_NEAR(amount(account, Stage::Emit, Count::StorageSeqRead), 1e6 / 8192, 1e-6);
+    }
+}
+
+TEST(TierCost, WorkIsSharedAndOthersAreInTheWay) {
+    Machine machine = one_core();
+    machine.threads = 8;
+    const Prices alone = prices(default_weights(false), machine);
+    const auto ns = [](const Prices &price, Count count) { return price.ns[static_cast<int>(count)]; };
+    EXPECT_DOUBLE_EQ(ns(alone, Count::Condition), 1.0 / 8);
+    EXPECT_DOUBLE_EQ(ns(alone, Count::PagePinned), 450);
+    machine.busy = 1; // half of the cores
+    EXPECT_DOUBLE_EQ(ns(prices(default_weights(false), machine), Count::Condition), 1.0 / 4);
+    machine.busy = 100; // one core is left
+    EXPECT_DOUBLE_EQ(ns(prices(default_weights(false), machine), Count::Condition), 1.0);
+    // An H200 does 5.2 sessions' work in the time of one when 8 want it.
+    Machine h200 = gpu();
+    const Prices quiet = prices(default_weights(true), h200);
+    h200.busy = 7;
+    const Prices crowded = prices(default_weights(true), h200);
+    EXPECT_NEAR(ns(crowded, Count::DeviceReadMemory) / ns(quiet, Count::DeviceReadMemory), 8 / 5.2, 0.05);
+    EXPECT_EQ(ns(crowded, Count::RoundTrip), ns(quiet, Count::RoundTrip));
+}
+
+// What an H200 was seen to do, in G rows/s (the tables of doc/performance.md), within a factor of two.
+TEST(TierCost, DefaultsGiveWhatAnH200WasSeenToDo) {
+    const Machine machine = gpu();
+    const Prices price = prices(default_weights(true), machine);
+    const auto rate = [&](auto &&work) {
+        Ledger ledger(machine, price);
+        work(ledger);
+        return 1e9 / ledger.ns();
+    };
+    const auto probed = [&](double entries) {
+        return rate([&](Ledger &ledger) {
+            ledger.probe(1e9, entries);
+            ledger.sequential(Stage::Scan, false, 8e9);
+        });
+    };
+    const auto grouped = [&](double groups) {
+        return rate([&](Ledger &ledger) {
+            ledger.sequential(Stage::Scan, false, 8e9);
+            ledger.add(Stage::Group, Count::RowGrouped, 1e9);
+            ledger.random(Stage::Group, true, 1e9, groups * 12);
+        });
+    };
+    const auto within = [](double value, double measured, double factor) {
+        EXPECT_GT(value, measured / factor) << measured;
+        EXPECT_LT(value, measured * factor) << measured;
+    };
+    within(probed(1 << 10), 169, 2);
+    within(probed(1 << 20), 92, 2);
+    within(probed(1 << 24), 36, 2);
+    within(probed(1 << 28), 32, 2);
+    within(grouped(1000), 432, 3);
+    within(grouped(1 << 20), 49, 2);
+    within(grouped(1 << 24), 14, 2);
+}
+
+TEST(TierCost, EveryCountHasAName) {
+    std::set<std::string> names;
+    for (int i = 0; i < counts; ++i) {
+        const CountInfo &row = info(static_cast<Count>(i));
+        EXPECT_TRUE(names.insert(row.name).second) << row.name;
+        EXPECT_NE(std::string(row.unit), "");
+    }
+    EXPECT_STREQ(info(Count::StorageRandomWrite).name, "storage_random_write");
+    EXPECT_STREQ(info(Count::HostWriteMemory).name, "host_random_write_memory");
+    EXPECT_STREQ(info(Count::LinkRandomWrite).name, "link_random_write");
+    EXPECT_STREQ(info(Count::DeviceWriteMemory).name, "device_random_write_memory");
+    EXPECT_STREQ(info(Count::MarkAsked).name, "mark_asked");
+    EXPECT_STREQ(info(Count::ValueGathered).name, "value_gathered");
+    EXPECT_STREQ(info(Count::PlanCost).name, "plan_cost");
+    EXPECT_STREQ(info(Count::TeamStarted).name, "team_started");
+    EXPECT_STREQ(name_of(Stage::Emit), "emit");
+}
+
+} // namespace
+} // namespace gpuscan::tier
