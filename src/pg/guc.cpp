@@ -40,10 +40,11 @@ void guc_init() {
                             "least recently used ones go first.",
                             &guc_cache_size, guc_cache_size, 1024, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr,
                             nullptr, nullptr);
-    DefineCustomBoolVariable("gpuscan.decorrelate",
-                             "Plans subqueries that would be evaluated row by row as joins, too.",
-                             "The plan with joins is taken where a device runs a part of it and it costs less.",
-                             &guc_decorrelate, guc_decorrelate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gpuscan.decorrelate", "Plans subqueries that would be evaluated row by row as joins, too.",
+        "The plan with joins is taken where a device runs a part of it and it costs less, or where "
+        "it costs PostgreSQL less than half.",
+        &guc_decorrelate, guc_decorrelate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable("gpuscan.device", "Selects the device that runs query fragments.",
                              "\"auto\" takes the GPU where there is one, else the CPU engine (\"host\"). \"none\" "
                              "in the configuration file means that no device process is started.",

@@ -1,9 +1,20 @@
-// What a fragment costs on a device, in the planner's units. The one place that knows rates.
+// What a fragment costs on a device, in the planner's units: the planner's estimates become work of the tiers (engine/tier_cost.hpp),
+// whose weights are those of the device that the executor would get, and its nanoseconds become units.
+//
+// Each function also notes its work in an account, if one is given: what EXPLAIN shows of a path's cost by component.
 #pragma once
 
 #include "pg/pg.h"
 
+#include "engine/tier_cost.hpp"
+
 namespace gpuscan {
+
+// Looks at settings, devices and weights once for what is planned next. To be called where planning begins.
+void device_costs_begin();
+
+// A cleared account in the current context.
+tier::Account *new_account();
 
 // Reading one source: a relation's pages into columns, or a CPU plan's rows.
 struct SourceWork {
@@ -13,21 +24,24 @@ struct SourceWork {
     double rows;          // before the filters
     double columns;       // that are looked at
     double conjuncts;
-    double child_cost; // CPU plan: what PostgreSQL says it costs
+    double cached_share; // of the chunks of these columns: is cached now; < 0: not known
+    bool brought_before; // by another source of the fragment
+    double child_cost;   // CPU plan: what PostgreSQL says it costs
     double child_rows;
 };
 
-Cost device_source_cost(const SourceWork *work);
-Cost device_build_cost(double rows);                 // rows put into a hash table
-Cost device_probe_cost(double rows, double entries); // rows looked up in a table of so many entries
+Cost device_source_cost(const SourceWork *work, tier::Account *account = nullptr);
+Cost device_build_cost(double rows, tier::Account *account = nullptr); // rows put into a hash table
+// Rows looked up in a table of so many entries.
+Cost device_probe_cost(double rows, double entries, tier::Account *account = nullptr);
 
 // Every row is looked at with every entry.
-Cost device_pairs_cost(double rows, double entries);
+Cost device_pairs_cost(double rows, double entries, tier::Account *account = nullptr);
 
 // The second pass of a right or full join, over the entries that were no row's partner.
-Cost device_unmet_cost(double entries);
-Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates);
-Cost device_regroup_cost(double groups); // groups that are grouped once more
+Cost device_unmet_cost(double entries, tier::Account *account = nullptr);
+Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates, tier::Account *account = nullptr);
+Cost device_regroup_cost(double groups, tier::Account *account = nullptr); // groups that are grouped once more
 
 // Rows that leave the device.
 struct RowsWork {
@@ -37,11 +51,11 @@ struct RowsWork {
     double dictionary_entries; // that the backend needs to show texts
 };
 
-Cost device_rows_cost(const RowsWork *work); // before the first row is shown
-Cost emit_rows_cost(const RowsWork *work);   // making tuples of them
-Cost device_sort_cost(const RowsWork *work); // putting them in order
+Cost device_rows_cost(const RowsWork *work, tier::Account *account = nullptr); // before the first row is shown
+Cost emit_rows_cost(const RowsWork *work, tier::Account *account = nullptr);   // making tuples of them
+Cost device_sort_cost(const RowsWork *work, tier::Account *account = nullptr); // putting them in order
 
-Cost device_setup_cost(int nsources, int nlookups);
+Cost device_setup_cost(int nsources, int nlookups, tier::Account *account = nullptr);
 
 // Entries of dictionaries, each column's counted: see plan/text_work.cpp.
 struct TextWork {
@@ -53,8 +67,13 @@ struct TextWork {
     int demands;      // expressions of which the device first collects what they need (engine/demand.hpp)
 };
 
-Cost device_text_cost(const TextWork *work);
+Cost device_text_cost(const TextWork *work, tier::Account *account = nullptr);
 // May a column have so many different texts of so many bytes? With more the device gives up.
 bool dictionary_fits(double entries, double width);
+// May a fragment have join tables of so many rows in all? With more the device gives up, and PostgreSQL's plan answers.
+bool tables_fit(double rows);
+
+// A part of the path's cost that PostgreSQL knows, in its units.
+Cost device_plan_cost(tier::Stage stage, Cost cost, tier::Account *account = nullptr);
 
 } // namespace gpuscan

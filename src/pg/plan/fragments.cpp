@@ -302,10 +302,9 @@ static bool order_quals(PlannerInfo *root, const List *infos, bool all, List **o
     return possible;
 }
 
-static Cost source_cost(const CandidateSource *source) {
+// What reading it takes; `brought`: another source of the fragment has brought the same columns.
+static Cost weigh_source(const CandidateSource *source, bool brought, tier::Account *account) {
     const RelOptInfo *rel = source->rel;
-    if (source->is_relation && source->cost > 0)
-        return source->cost;
     SourceWork work{};
     work.is_relation = source->is_relation;
     work.pages = source->pages;
@@ -313,11 +312,19 @@ static Cost source_cost(const CandidateSource *source) {
     work.rows = source->tuples;
     work.columns = list_length(rel->reltarget->exprs);
     work.conjuncts = list_length(source->quals);
+    work.cached_share = -1;
+    work.brought_before = brought;
     if (!source->is_relation && rel->cheapest_total_path != nullptr) {
         work.child_cost = rel->cheapest_total_path->total_cost;
         work.child_rows = rel->cheapest_total_path->rows;
     }
-    const Cost cost = device_source_cost(&work);
+    return device_source_cost(&work, account);
+}
+
+static Cost source_cost(const CandidateSource *source) {
+    if (source->is_relation && source->cost > 0)
+        return source->cost;
+    const Cost cost = weigh_source(source, false, nullptr);
     const_cast<CandidateSource *>(source)->cost = cost;
     return cost;
 }
@@ -490,9 +497,9 @@ static Cost rows_cost(const Candidate *candidate) {
     return candidate->note == nullptr ? source_cost(candidate->main) : candidate->cost;
 }
 
-static Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind) {
-    const Cost unmet = ir::keeps_table(kind) ? device_unmet_cost(entries) : 0;
-    return unmet + (keyed ? device_probe_cost(rows, entries) : device_pairs_cost(rows, entries));
+static Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Account *account = nullptr) {
+    const Cost unmet = ir::keeps_table(kind) ? device_unmet_cost(entries, account) : 0;
+    return unmet + (keyed ? device_probe_cost(rows, entries, account) : device_pairs_cost(rows, entries, account));
 }
 
 static bool could_be_build_side(const Candidate *inner) {
@@ -738,19 +745,40 @@ Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, Li
     return blueprint;
 }
 
-// The scans, builds and probes in the order in which they will run.
-Cost candidate_cost(const Candidate *candidate) {
-    Cost cost = source_cost(candidate->main);
-    double rows = candidate->main->rel->rows;
+// ---- costs ----
+
+struct CandidateWork {
+    List *brought; // OIDs of relations that an earlier source reads
+    double table_rows;
+    tier::Account *account;
+};
+
+// The scans, builds and probes in the order in which they will run. A table that stands in the fragment twice is brought once (the
+// second time mostly the same columns are wanted).
+static Cost weigh_candidate(const Candidate *candidate, CandidateWork *work) {
+    const CandidateSource *main = candidate->main;
+    double rows = main->rel->rows;
+    Cost cost = 0;
     ListCell *cell;
     foreach (cell, ordered_joins(candidate)) {
         const CandidateJoin *join = static_cast<const CandidateJoin *>(lfirst(cell));
         const double entries = join->inner->rows;
-        cost += candidate_cost(join->inner) + device_build_cost(entries) +
-                probe_cost(rows, entries, join->clauses != NIL, join->kind);
+        cost += weigh_candidate(join->inner, work) + device_build_cost(entries, work->account) +
+                probe_cost(rows, entries, join->clauses != NIL, join->kind, work->account);
+        work->table_rows += entries;
         rows *= join->ratio;
     }
+    const bool brought = main->is_relation && list_member_oid(work->brought, main->relid);
+    cost += weigh_source(main, brought, work->account);
+    if (main->is_relation)
+        work->brought = lappend_oid(work->brought, main->relid);
     return cost;
+}
+
+Cost candidate_cost(const Candidate *candidate, Cost otherwise, tier::Account *account) {
+    CandidateWork work{NIL, 0, account};
+    const Cost cost = weigh_candidate(candidate, &work);
+    return tables_fit(work.table_rows) ? cost : cost + device_plan_cost(tier::Stage::Build, otherwise, account);
 }
 
 } // namespace gpuscan

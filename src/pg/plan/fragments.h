@@ -6,6 +6,7 @@
 
 #include "pg/pg.h"
 
+#include "engine/tier_cost.hpp"
 #include "pg/plan/blueprint.h"
 
 namespace gpuscan {
@@ -64,6 +65,8 @@ const Candidate *candidates_find(CandidateTable *table, Relids relids);
 // child_paths gets the paths of the sources that CPU plans feed.
 Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, List **child_paths);
 
-Cost candidate_cost(const Candidate *candidate);
+// What its scans and joins cost on the device. `otherwise`: PostgreSQL's plan of the same, which answers where the join tables do
+// not fit into the device's memory.
+Cost candidate_cost(const Candidate *candidate, Cost otherwise, tier::Account *account);
 
 } // namespace gpuscan

@@ -475,6 +475,7 @@ static bool ends_in_scan(const Plan *plan) {
 
 static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
     PlannerState state{};
+    device_costs_begin();
     state.context = CurrentMemoryContext;
     state.enabled = enabled;
     state.cursor = is_cursor(call);
@@ -484,10 +485,15 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     return run_planner(parse, call, &state, result);
 }
 
+// Without a device the rewritten query is PostgreSQL's to plan like any other, so its costs decide as well; but how many groups there
+// will be is guessed more roughly than how many rows, and nobody has asked for another plan of PostgreSQL's, so it must pay clearly.
+constexpr double clear_gain = 0.5;
+
 static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
+    const Cost cost = rewritten->plan->planTree->total_cost, limit = best->plan->planTree->total_cost;
     if (rewritten->device_nodes == 0)
-        return false;
-    return guc_offload == OFFLOAD_FORCE || rewritten->plan->planTree->total_cost < best->plan->planTree->total_cost;
+        return guc_offload == OFFLOAD_AUTO && cost < limit * clear_gain;
+    return guc_offload == OFFLOAD_FORCE || cost < limit;
 }
 
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that

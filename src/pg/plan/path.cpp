@@ -23,6 +23,7 @@ struct GpuScanPath {
     CustomPath custom;
     Blueprint *blueprint;
     List *having;
+    const tier::Account *account; // what its costs are made of
 };
 
 // ---- what is grouped ----
@@ -295,7 +296,8 @@ static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, 
 
 static const CustomPathMethods gpuscan_path_methods = {"GpuScan", plan_gpuscan, nullptr};
 
-CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children) {
+CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children,
+                              const tier::Account *account) {
     GpuScanPath *path = static_cast<GpuScanPath *>(palloc0(sizeof(GpuScanPath)));
     CustomPath *custom = &path->custom;
     custom->path.type = T_CustomPath;
@@ -309,6 +311,7 @@ CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *havin
     custom->methods = &gpuscan_path_methods;
     path->blueprint = blueprint;
     path->having = having;
+    path->account = account;
     return custom;
 }
 
@@ -387,6 +390,17 @@ static List *order_above(const PlannerInfo *root) {
     return pathkeys;
 }
 
+// What so many groups cost, evaluated as `results`, beside the order in which they come.
+static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Blueprint *blueprint,
+                        const Fragment *rehearsal, const TextWork *texts, const Path *fallback, double groups,
+                        const PathTarget *results, tier::Account *account) {
+    return device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) + device_text_cost(texts, account) +
+           candidate_cost(candidate, fallback->total_cost, account) +
+           device_aggregate_cost(candidate->rows, groups, rehearsal->nkeys, rehearsal->naggregates, account) +
+           device_regroup_cost(groups_again(root, blueprint, candidate->rows), account) +
+           device_plan_cost(tier::Stage::Emit, groups * (cpu_tuple_cost + results->cost.per_tuple), account);
+}
+
 // While they are sorted, they are there twice; with more the device gives up.
 static bool can_be_sorted(const Fragment *fragment, double groups) {
     const double bytes = fragment->nkeys * (sizeof(ir::Value) + 1) + fragment->naggregates * sizeof(ir::AggregateState);
@@ -396,9 +410,9 @@ static bool can_be_sorted(const Fragment *fragment, double groups) {
 // The same path with its groups in the order in which PostgreSQL goes on with them. The fallback sorts. True: PostgreSQL has
 // nothing left to sort. (Of ORDER BY ... LIMIT the first groups are found anyway, if no other can be missed: an error that
 // PostgreSQL's Sort would have met, as it takes all groups.)
-static bool add_sorted_path(PlannerInfo *root, const CustomPath *unsorted, const Blueprint *groups,
-                            const Fragment *unsorted_rehearsal, const TextWork *unsorted_texts, Path *fallback,
-                            List *children, RelOptInfo *output) {
+static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const CustomPath *unsorted,
+                            const Blueprint *groups, const Fragment *unsorted_rehearsal, Path *fallback, List *children,
+                            RelOptInfo *output) {
     if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
         (fallback->rows < least_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
         !can_be_sorted(unsorted_rehearsal, fallback->rows))
@@ -418,16 +432,17 @@ static bool add_sorted_path(PlannerInfo *root, const CustomPath *unsorted, const
     pathkeys = list_copy_head(pathkeys, list_length(blueprint->order));
     Path *sort = reinterpret_cast<Path *>(create_sort_path(root, output, fallback, pathkeys, -1.0));
     List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
-    CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children);
+    tier::Account *account = new_account();
+    CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children, account);
     RowsWork work{};
     work.rows = unsorted->path.rows;
     work.columns = rehearsal->nkeys + rehearsal->naggregates;
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
-    path->path.total_cost = unsorted->path.total_cost + device_sort_cost(&work) + device_text_cost(&texts) -
-                            device_text_cost(unsorted_texts) + device_setup_cost(0, rehearsal->nlookups) -
-                            device_setup_cost(0, unsorted_rehearsal->nlookups);
+    path->path.total_cost = groups_cost(root, candidate, blueprint, rehearsal, &texts, fallback, work.rows,
+                                        unsorted->path.pathtarget, account) +
+                            device_sort_cost(&work, account);
     path->path.startup_cost = path->path.total_cost;
     add_path(output, &path->path);
     return complete;
@@ -458,20 +473,17 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (fallback == nullptr)
         return refuse("no aggregation plan of PostgreSQL's that could take over");
 
-    CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children);
+    tier::Account *account = new_account();
+    CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children, account);
     path->path.pathtarget = results;
     path->path.rows = wanted_groups(blueprint, fallback->rows);
     path->path.total_cost =
-        device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + device_text_cost(&texts) +
-        candidate_cost(candidate) +
-        device_aggregate_cost(candidate->rows, path->path.rows, rehearsal->nkeys, rehearsal->naggregates) +
-        device_regroup_cost(groups_again(root, blueprint, candidate->rows)) +
-        path->path.rows * (cpu_tuple_cost + results->cost.per_tuple);
+        groups_cost(root, candidate, blueprint, rehearsal, &texts, fallback, path->path.rows, results, account);
     path->path.startup_cost = path->path.total_cost;
     if (guc_offload == OFFLOAD_FORCE)
         output->pathlist = NIL; // whatever it costs
     // (add_path frees what costs too much, so the other one goes first.)
-    if (!ordered || !add_sorted_path(root, path, blueprint, rehearsal, &texts, fallback, children, output) ||
+    if (!ordered || !add_sorted_path(root, candidate, path, blueprint, rehearsal, fallback, children, output) ||
         guc_offload != OFFLOAD_FORCE)
         add_path(output, &path->path);
     return true;

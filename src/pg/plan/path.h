@@ -8,8 +8,10 @@
 namespace gpuscan {
 
 // A path of `rel` that runs the blueprint. `fallback` answers the same with PostgreSQL's means and delivers the
-// blueprint's outputs; `children` feed sources. The caller sets rows and costs.
-CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children);
+// blueprint's outputs; `children` feed sources. The caller sets rows and costs, and has noted in `account` what these are made of
+// (NULL: nobody will ask).
+CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children,
+                              const tier::Account *account);
 
 bool is_gpuscan_path(const Path *path);
 

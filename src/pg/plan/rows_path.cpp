@@ -192,18 +192,20 @@ static double row_bytes(const Fragment *fragment) {
 }
 
 static void set_costs(const Candidate *candidate, const Fragment *rehearsal, double entries, const TextWork *texts,
-                      Path *path) {
+                      const Path *fallback, tier::Account *account, Path *path) {
     RowsWork work{};
     work.rows = path->rows;
     work.columns = rehearsal->noutputs;
     work.bytes = row_bytes(rehearsal);
     work.dictionary_entries = entries;
-    path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups) + device_text_cost(texts) +
-                         candidate_cost(candidate) + device_rows_cost(&work);
+    path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) +
+                         device_text_cost(texts, account) + candidate_cost(candidate, fallback->total_cost, account) +
+                         device_rows_cost(&work, account);
     if (rehearsal->order != NIL)
-        path->startup_cost += device_sort_cost(&work);
-    path->total_cost = path->startup_cost + emit_rows_cost(&work) + path->pathtarget->cost.startup +
-                       path->rows * path->pathtarget->cost.per_tuple;
+        path->startup_cost += device_sort_cost(&work, account);
+    const Cost projection = path->pathtarget->cost.startup + path->rows * path->pathtarget->cost.per_tuple;
+    path->total_cost =
+        path->startup_cost + emit_rows_cost(&work, account) + device_plan_cost(tier::Stage::Emit, projection, account);
 }
 
 // ---- rows in order ----
@@ -230,10 +232,12 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     blueprint->order_flags = rehearsal->order_flags;
     List *pathkeys = list_copy_head(root->query_pathkeys, list_length(blueprint->order));
     Path *sort = reinterpret_cast<Path *>(create_sort_path(root, rel, fallback, pathkeys, -1.0));
-    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children);
+    tier::Account *account = new_account();
+    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children, account);
     path->path.rows = rel->rows;
     path->path.pathkeys = pathkeys;
-    set_costs(candidate, rehearsal, dictionary_entries(root, rel->rows, blueprint), &texts, &path->path);
+    set_costs(candidate, rehearsal, dictionary_entries(root, rel->rows, blueprint), &texts, fallback, account,
+              &path->path);
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
     add_path(rel, &path->path);
@@ -294,9 +298,11 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     if (fallback == nullptr)
         return refuse("no plan of PostgreSQL's that could take over");
 
-    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children);
+    tier::Account *account = new_account();
+    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children, account);
     path->path.rows = rel->rows;
-    set_costs(candidate, rehearsal, dictionary_entries(root, rel->rows, blueprint), &texts, &path->path);
+    set_costs(candidate, rehearsal, dictionary_entries(root, rel->rows, blueprint), &texts, fallback, account,
+              &path->path);
     if (force) { // whatever it costs
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
