@@ -7,6 +7,7 @@ unset PGOPTIONS SERVER SERVER_LOG # of whoever runs the tests
 tap_tests=0
 tap_failed=0
 at_exit=()
+below=() # a command that the server is started by
 
 # result STATUS NAME: one line of TAP
 result() {
@@ -58,7 +59,7 @@ wait_until() {
 # start_server 'SETTING = VALUE'...: with gpuscan and the functions of test/sql/support.sql; the device is ready
 start_server() {
     local environment
-    environment=$(script/server.sh start "$@") || exit 1
+    environment=$("${below[@]}" script/server.sh start "$@") || exit 1
     eval "$environment"
     tap_files=$(mktemp -d)
     psql -Xq -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION gpuscan' -f test/sql/support.sql || exit 1
