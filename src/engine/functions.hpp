@@ -52,7 +52,9 @@ namespace gpuscan::ir {
     X(IntervalDays, interval_days, I128, I32, false)                                                                   \
     X(IntervalMicros, interval_micros, I128, I64, false)                                                               \
     X(FiniteInterval, finite_interval, I128, I128, true) /* itself; infinity is a row error */                         \
-    X(HighPart, high_part, I128, I64, true)              /* high of high * 2^62 + low */                               \
+    X(IntervalRank, interval_rank, I128, I128, true)     /* by length, and of equal ones by how they are written */    \
+    X(IntervalRankBack, interval_rank_back, I128, I128, true) /* the same, of equal ones the other way round */        \
+    X(HighPart, high_part, I128, I64, true)                   /* high of high * 2^62 + low */                          \
     X(LowPart, low_part, I128, I64, false)
 
 // The same of two arguments, both of the first type.

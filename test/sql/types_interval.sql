@@ -35,7 +35,14 @@ SELECT check_matrix('SELECT count(DISTINCT %s) FROM %s', '{v,v + v}', '{t,alike,
 SELECT check_matrix('SELECT %1$s, count(*) FROM %2$s', '{sum(v),avg(v),"sum(v), avg(v), count(v)",sum(-v),avg(v + v),sum(v) FILTER (WHERE id > 4),avg(v) FILTER (WHERE false)}', '{t,alike,t GROUP BY g,alike GROUP BY id,"t WHERE id < 0","t WHERE id < 0 GROUP BY g"}');
 SELECT check_matrix('SELECT %1$s FROM edge', '{sum(v),avg(v),sum(v) FILTER (WHERE id > 6),avg(v) FILTER (WHERE id IN (1\, 2))}', expect => 'any');
 SELECT check_matrix('SELECT id, %1$s FROM edge GROUP BY id', '{sum(v),avg(v)}', expect => 'any');
-SELECT check_matrix('SELECT %1$s FROM t', '{min(v),max(v),sum(DISTINCT v)}', expect => 'any');
+SELECT check_matrix('SELECT %1$s FROM t', '{sum(DISTINCT v)}', expect => 'any');
+-- the smallest and the largest: the same
+SELECT check_matrix('SELECT min(%1$s), max(%1$s), count(*) FROM %2$s', '{v,-v,w + v,ts - u,"age(ts, u)"}', '{t,t GROUP BY g,t WHERE id < 0,t WHERE id < 0 GROUP BY g,t GROUP BY ROLLUP (g)}', 'forced');
+SELECT check_query('SELECT min(v), max(w) FILTER (WHERE id > 30), min(v) FILTER (WHERE false), max(DISTINCT w) FROM t');
+SELECT check_query('SELECT g, min(w) FROM t GROUP BY g HAVING max(w) > ''1 day'' ORDER BY max(w), g LIMIT 3', 'forced');
+SELECT check_query('SELECT id, min(v), max(v) FROM alike GROUP BY id');
+SELECT check_matrix('SELECT %1$s FROM alike WHERE id %2$s', '{min(v),max(v),-max(-v)}', '{"IN (1, 4, 11)","IN (1, 2, 3)","IN (4, 5)","IN (7, 8, 1)","IN (9, 10)","IN (11, 12)",= 6,> 0}', 'forced');
+SELECT check_matrix('SELECT %1$s FROM edge WHERE id %2$s', '{min(v),max(v)}', '{> 0,= 1,= 2,= 3,= 4,= 5,= 6,> 6,"IN (3, 4, 5, 6)"}', 'forced');
 -- arithmetic
 SELECT check_matrix('SELECT id, %1$s FROM %2$s', '{v + v,v - ''1 day'',-v,''1 month'' + v,v - v}', '{t,alike}');
 SELECT check_matrix('SELECT id, %1$s FROM edge WHERE id > 6', '{v + v,-v,v - ''1 day''}');

@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "cuda/semantics.cuh"
 #include "pg/exec/encode.h"
 #include "pg/exec/moments.h"
 #include "pg/exec/variance.h"
@@ -65,6 +66,13 @@ bool sum_interval(const ir::AggregateState *states, const FragmentOutput *output
            sum->day != PG_INT32_MIN && sum->day != PG_INT32_MAX;
 }
 
+// The smallest or largest interval, by both ranks.
+int128 end_interval(const ir::AggregateState *states, const FragmentOutput *output, bool back) {
+    const int128 spellings = (static_cast<int128>(1) << sem::interval_rank_bits) - 1;
+    const int128 rank = wide_of(&states[back ? output->largest : output->agg]);
+    return sem::interval_of_rank(back ? rank ^ spellings : rank);
+}
+
 // Of an output with values that may be unfit.
 bool can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
     if (output->kind == OutputKind::GroupKey)
@@ -85,6 +93,10 @@ bool can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput 
         return sum_interval(states_of(run, page, group), output, &sum) ||
                give_up(run, "a sum of intervals is out of range");
     }
+    case OutputKind::EndInterval:
+        return end_interval(states_of(run, page, group), output, false) ==
+                   end_interval(states_of(run, page, group), output, true) ||
+               give_up(run, "equal intervals of a group are written in different ways");
     case OutputKind::Moments: {
         Moments moments;
         const char *reason;
@@ -173,6 +185,12 @@ Datum show_aggregate(const FragmentRun *run, const GroupPage *page, const Fragme
         return DirectFunctionCall2(interval_div, IntervalPGetDatum(sum),
                                    Float8GetDatum(static_cast<double>(state->count)));
     }
+    case OutputKind::EndInterval: {
+        const int128 interval = end_interval(states_of(run, page, group), output, false);
+        value.low = static_cast<uint64_t>(interval);
+        value.high = static_cast<int64_t>(interval >> 64);
+        return make_value(INTERVALOID, Type::I128, 0, &value);
+    }
     case OutputKind::Moments: {
         Moments moments;
         const char *reason;
@@ -259,6 +277,7 @@ bool has_unfit_values(const FragmentOutput *output) {
     case OutputKind::AvgFloat8:
     case OutputKind::SumInterval:
     case OutputKind::AvgInterval:
+    case OutputKind::EndInterval:
     case OutputKind::Moments:
         return true;
     case OutputKind::StateValue:

@@ -109,6 +109,7 @@ enum class OutputKind {
     AvgFloat8,   // avg(float4/8): sum / count
     SumInterval, // sum(interval): states `agg`, `days` and `months`
     AvgInterval, // avg(interval): interval_div(sum, count)
+    EndInterval, // min, max of intervals: what state `agg` is the rank of, if `largest` says the same
     VarPop,      // var_pop and so on of integers and numerics: from the sum, the sum `squares` and the count
     VarSamp,     //
     StddevPop,   //
@@ -139,7 +140,7 @@ struct FragmentOutput {
     int squares;      // state that holds the sum of squares
     int days, months; // SumInterval, AvgInterval: states that hold the sums of days and of months
     int largest; // GroupKey of intervals, whose key is their length: the state with the largest of those of one length,
-                 // as they are written, where `agg` has the smallest; others: -1
+                 // as they are written, where `agg` has the smallest. EndInterval: that of the other rank. Others: -1
     MomentStates moments;
     uint8 sums;       // Moments: which of them
     PGFunction final; // Moments: PostgreSQL's final function

@@ -178,6 +178,8 @@ enum class StateOf { // what of the argument goes into a state
     LostOfYY,
     XY,
     LostOfXY,
+    Rank, // of an interval: see IntervalRank
+    RankBack,
     Days, // of an interval; the argument's own state has the microseconds
     Months,
     Key, // not of an aggregate's argument, but of a group key

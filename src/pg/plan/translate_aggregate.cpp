@@ -37,6 +37,8 @@ static const KnownAggregate known_aggregates[] = {
     {F_AVG_NUMERIC, ir::AggregateKind::Sum, OutputKind::AvgNumeric},
     {F_SUM_INTERVAL, ir::AggregateKind::Sum, OutputKind::SumInterval},
     {F_AVG_INTERVAL, ir::AggregateKind::Sum, OutputKind::AvgInterval},
+    {F_MIN_INTERVAL, ir::AggregateKind::Min, OutputKind::EndInterval},
+    {F_MAX_INTERVAL, ir::AggregateKind::Max, OutputKind::EndInterval},
     {F_AVG_FLOAT4, ir::AggregateKind::Sum, OutputKind::AvgFloat8},
     {F_AVG_FLOAT8, ir::AggregateKind::Sum, OutputKind::AvgFloat8},
     {F_MIN_INT2, ir::AggregateKind::Min, OutputKind::StateValue},
@@ -281,15 +283,24 @@ static bool add_scale_state(Translation *t, const Value &value, ir::Index node, 
     return true;
 }
 
-// The sum of what is made of the argument, and NULL where the filter is not true.
+// The sum (or end) of what is made of the argument, and NULL where the filter is not true.
 static bool add_part(Translation *t, ir::Function part, StateOf of, ir::Index node, Aggref *aggref,
-                     AggregateStates *states, int *state) {
+                     AggregateStates *states, int *state, ir::AggregateKind kind = ir::AggregateKind::Sum) {
     const Type type = ir::function_info(part).result;
     ir::Index value = add_expr(t, ir::Op::Call, type, node, ir::none, static_cast<ir::Index>(part));
     if (!filter_argument(t, aggref, type, &value))
         return false;
-    *state = add_state(states, ir::AggregateKind::Sum, of, aggref, value);
+    *state = add_state(states, kind, of, aggref, value);
     return true;
+}
+
+// The smallest or largest of the intervals by both ranks: if these are of two intervals, PostgreSQL shows that which came first.
+static bool translate_interval_end(Translation *t, const Value &value, Aggref *aggref, ir::AggregateKind kind,
+                                   AggregateStates *states, FragmentOutput *out) {
+    ir::Index node;
+    return as_own_node(t, value, &node) &&
+           add_part(t, ir::Function::IntervalRank, StateOf::Rank, node, aggref, states, &out->agg, kind) &&
+           add_part(t, ir::Function::IntervalRankBack, StateOf::RankBack, node, aggref, states, &out->largest, kind);
 }
 
 // Few rows' values with that many decimals add up in 128 bits, so halves of them are added up.
@@ -372,6 +383,8 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
         out->type = Type::Code;
         value = rank;
     }
+    if (known->output == OutputKind::EndInterval)
+        return translate_interval_end(t, value, aggref, known->kind, states, out);
     if (value.kind == SqlKind::Interval)
         return translate_interval_sum(t, value, aggref, known->output, states, out);
     if (value.kind == SqlKind::Enum && !t->binding && !has_plain_order(aggref->aggtype))
