@@ -127,18 +127,18 @@ make_program() {
 }
 
 # What every generator and runner is made of besides its own sources.
-common=(common/{copy,loader,pg,random,runner,tpc}.hpp common/{loader,runner}.cpp)
+common=(common/{answer,benchmark,copy,loader,pg,random,runner,tpc}.hpp common/{answer,benchmark,loader,options,runner}.cpp)
 
 build_tpch() {
     make_program tpch/tpch-gen tpch/{gen.cpp,text.hpp} "${common[@]}"
-    make_program tpch/tpch-run tpch/{run.cpp,parameters.hpp} "${common[@]}"
+    make_program tpch/tpch-run tpch/{run.cpp,benchmark.cpp,benchmark.hpp,parameters.hpp} "${common[@]}"
 }
 
 # The Star Schema Benchmark's programs; the array ssb becomes the command of its runner with the common options.
 build_ssb() {
     local s
     make_program ssb/ssb-gen ssb/gen.cpp "${common[@]}"
-    make_program ssb/ssb-run ssb/run.cpp "${common[@]}"
+    make_program ssb/ssb-run ssb/{run.cpp,benchmark.hpp} "${common[@]}"
     ssb=("$bench/ssb/ssb-run" --offload "$offload" ${device:+--device "$device"} ${workers:+--workers "$workers"})
     for s in "${settings[@]}"; do
         ssb+=(--set "$s")

@@ -29,124 +29,13 @@
 
 namespace bench {
 
-std::string lower(std::string s) {
-    std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return std::tolower(c); });
-    return s;
-}
-
-std::vector<std::string> split(const std::string &text, char at) {
-    std::vector<std::string> parts;
-    size_t from = 0;
-    for (size_t i = 0; i <= text.size(); ++i)
-        if (i == text.size() || text[i] == at) {
-            parts.push_back(text.substr(from, i - from));
-            from = i + 1;
-        }
-    return parts;
-}
-
-// ---- queries ----------------------------------------------------------------------------------------------
-
-std::vector<std::string> Query::order_columns() const {
-    const size_t at = lower(sql).rfind("order by");
-    std::vector<std::string> names;
-    if (at == std::string::npos)
-        return names;
-    for (const std::string &item : split(sql.substr(at + 8), ',')) {
-        const size_t from = item.find_first_not_of(" \n\t");
-        names.push_back(item.substr(from, item.find_first_of(" \n\t", from) - from));
-    }
-    return names;
-}
-
-int Query::limit() const {
-    const size_t at = lower(sql).rfind("\nlimit ");
-    return at == std::string::npos ? -1 : std::atoi(sql.c_str() + at + 7);
-}
-
-std::string Query::without_limit() const { return sql.substr(0, lower(sql).rfind("\nlimit ")); }
-
-std::string data_set(pg::Connection &c, const std::string &table) {
-    return c.value("SELECT obj_description('" + table + "'::regclass, 'pg_class')");
-}
-
-double rows_of(pg::Connection &c, const std::string &table) {
-    return std::stod(c.value("SELECT reltuples FROM pg_class WHERE oid = '" + table + "'::regclass"));
-}
-
 namespace {
 
 constexpr double compiling_ms =
     30; // a first run that takes so much longer than the last warm-up had kernels to compile,
 constexpr std::chrono::milliseconds full_kernels{1000}; // which are compiled once more, with all optimisations
 
-std::string read_file(const std::string &path) {
-    std::ifstream in(path);
-    if (!in)
-        throw pg::Error("cannot read " + path);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-std::vector<Query> read_queries(const Benchmark &benchmark, const Options &options) {
-    std::vector<Query> queries;
-    for (const std::string &name : benchmark.queries) {
-        if (!options.only.empty() && std::find(options.only.begin(), options.only.end(), name) == options.only.end())
-            continue;
-        Query q;
-        q.name = name;
-        for (const std::string &line : split(read_file(options.queries + "/" + name + ".sql"), '\n'))
-            if (line.rfind("--", 0) != 0)
-                q.sql += line + "\n";
-        q.sql.erase(q.sql.find_last_not_of("; \n\t") + 1);
-        queries.push_back(std::move(q));
-    }
-    if (queries.size() < options.only.size())
-        throw pg::Error("--only takes a list of " + benchmark.queries.front() + " to " + benchmark.queries.back());
-    return queries;
-}
-
-// ---- results ----------------------------------------------------------------------------------------------
-
-// A result in a form that compares.
-struct Answer {
-    std::vector<std::string> rows;  // those that the query defines, sorted
-    std::vector<std::string> order; // the ORDER BY columns of all rows as they came
-    std::vector<std::string> ties;  // under a LIMIT: the rows that tie with the last one, sorted
-};
-
-void append_field(std::string &out, const pg::Result &r, int row, int column) {
-    out += r.is_null(row, column) ? '\1' : '\2';
-    out += r.get(row, column);
-    out += '\0';
-}
-
-Answer answer_of(const Query &q, const pg::Result &r) {
-    std::vector<int> order_columns;
-    for (const std::string &name : q.order_columns()) {
-        const int column = PQfnumber(r.raw(), name.c_str());
-        if (column < 0)
-            throw pg::Error(q.name + ": ORDER BY " + name + " is not in the result");
-        order_columns.push_back(column);
-    }
-    Answer a;
-    for (int row = 0; row < r.rows(); ++row) {
-        std::string all, key;
-        for (int c = 0; c < r.columns(); ++c)
-            append_field(all, r, row, c);
-        for (int c : order_columns)
-            append_field(key, r, row, c);
-        a.rows.push_back(std::move(all));
-        a.order.push_back(std::move(key));
-    }
-    if (r.rows() > 0 && r.rows() == q.limit())
-        while (!a.rows.empty() && a.order[a.rows.size() - 1] == a.order.back()) {
-            a.ties.push_back(std::move(a.rows.back()));
-            a.rows.pop_back();
-        }
-    std::sort(a.rows.begin(), a.rows.end());
-    std::sort(a.ties.begin(), a.ties.end());
-    return a;
-}
+// ---- plans ------------------------------------------------------------------------------------------------
 
 // The sum of the numbers that stand for this key in a plan in JSON.
 double json_sum(const std::string &json, const std::string &key) {
@@ -186,7 +75,8 @@ struct Measured {
 class Runner {
   public:
     Runner(const Benchmark &benchmark, Options options)
-        : benchmark_(benchmark), options_(std::move(options)), queries_(read_queries(benchmark, options_)) {
+        : benchmark_(benchmark), options_(std::move(options)),
+          queries_(read_queries(benchmark, options_.queries, options_.only)) {
         open();
         if (benchmark_.substitute)
             for (Query &q : queries_)
@@ -369,28 +259,12 @@ class Runner {
                                                    : "SET gpuscan.offload = " + options_.offload);
     }
 
-    // The answer to a query, now or before; every run has to give the same.
-    struct Expected {
-        std::optional<Answer> answer;
-        std::optional<std::vector<std::string>> unlimited; // all rows without LIMIT, sorted; once they are asked for
-        bool equal = true;
-    };
-
-    bool same(const Query &q, const Answer &a, Expected &expected) {
-        if (a.rows != expected.answer->rows || a.order != expected.answer->order ||
-            a.ties.size() != expected.answer->ties.size())
-            return false;
-        if (a.ties == expected.answer->ties)
-            return true;
-        if (!expected.unlimited) {
-            const std::string offload = connection_->value("SHOW gpuscan.offload");
-            offload_off();
-            Query all = q;
-            all.sql = q.without_limit();
-            expected.unlimited = answer_of(all, connection_->exec(all.sql)).rows;
-            connection_->exec("SET gpuscan.offload = " + offload);
-        }
-        return std::includes(expected.unlimited->begin(), expected.unlimited->end(), a.ties.begin(), a.ties.end());
+    pg::Result run_by_postgres(const std::string &sql) {
+        const std::string offload = connection_->value("SHOW gpuscan.offload");
+        offload_off();
+        pg::Result r = connection_->exec(sql);
+        connection_->exec("SET gpuscan.offload = " + offload);
+        return r;
     }
 
     // Runs a query once; gives its time in ms and checks or sets the expected answer.
@@ -398,11 +272,7 @@ class Runner {
         const auto start = std::chrono::steady_clock::now();
         const pg::Result r = connection_->exec(q.sql);
         const double elapsed = milliseconds_since(start);
-        Answer a = answer_of(q, r);
-        if (!expected.answer)
-            expected.answer = std::move(a);
-        else
-            expected.equal = expected.equal && same(q, a, expected);
+        expected.add(q, answer_of(q, r), [&](const std::string &sql) { return run_by_postgres(sql); });
         return elapsed;
     }
 
@@ -429,55 +299,15 @@ class Runner {
     // PostgreSQL's own plan: measured, or from an earlier run.
     double postgres_median(const Query &q, Expected &expected) {
         const std::string path = options_.answers.empty() ? "" : options_.answers + "/" + q.name + ".answer";
-        if (!path.empty()) {
-            if (std::ifstream in(path, std::ios::binary); in)
-                return read_answer(in, q, expected);
-        }
+        const std::string key = described_data() + q.sql;
+        if (!path.empty())
+            if (const std::optional<StoredAnswer> stored = load_answer(path, key)) {
+                expected.answer = stored->answer;
+                return stored->ms;
+            }
         const double ms = hot_median(q, options_.postgres_warmups, options_.postgres_reps, expected);
         if (!path.empty() && expected.equal)
-            write_answer(path, q, *expected.answer, ms);
-        return ms;
-    }
-
-    // The file: the query's text, the time, and the lists of the answer, each with its length before it.
-    void write_answer(const std::string &path, const Query &q, const Answer &a, double ms) {
-        std::ofstream out(path, std::ios::binary);
-        const auto put = [&](const std::string &text) { out << text.size() << ' ' << text; };
-        put(described_data() + q.sql);
-        out << ms << ' ';
-        for (const std::vector<std::string> *list : {&a.rows, &a.order, &a.ties}) {
-            out << list->size() << ' ';
-            for (const std::string &text : *list)
-                put(text);
-        }
-        out.close();
-        if (!out)
-            throw pg::Error("cannot write " + path);
-    }
-
-    double read_answer(std::istream &in, const Query &q, Expected &expected) {
-        const auto count = [&] {
-            size_t n = 0;
-            in >> n;
-            in.get();
-            return n;
-        };
-        const auto text = [&] {
-            std::string s(count(), '\0');
-            in.read(s.data(), static_cast<std::streamsize>(s.size()));
-            return s;
-        };
-        if (text() != described_data() + q.sql)
-            throw pg::Error(q.name + ": the answer in " + options_.answers + " belongs to other data or parameters");
-        double ms;
-        in >> ms;
-        Answer a;
-        for (std::vector<std::string> *list : {&a.rows, &a.order, &a.ties})
-            for (size_t n = count(); n > 0 && in; --n)
-                list->push_back(text());
-        if (!in)
-            throw pg::Error(q.name + ": the answer in " + options_.answers + " is cut short");
-        expected.answer = std::move(a);
+            save_answer(path, key, {ms, *expected.answer});
         return ms;
     }
 

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "pg.hpp"
+#include "benchmark.hpp"
 
 namespace bench {
 
@@ -31,36 +30,6 @@ struct Options {
     bool extension = true;
     bool refusals = false;
     bool own_task = false;
-};
-
-struct Query {
-    std::string name;
-    std::string sql; // without comments and the final semicolon
-
-    std::vector<std::string> order_columns() const; // the names in ORDER BY
-    std::string without_limit() const;
-    int limit() const; // rows that LIMIT lets through, or -1
-};
-
-std::string lower(std::string s);
-std::vector<std::string> split(const std::string &text, char at);
-
-// Of the set that the benchmark's tables hold; empty if they were not made by its generator.
-std::string data_set(pg::Connection &c, const std::string &table);
-double rows_of(pg::Connection &c, const std::string &table);
-
-struct Benchmark {
-    const char *program;              // such as "ssb-run"
-    const char *title;                // such as "the 13 queries of the Star Schema Benchmark"
-    const char *generator;            // makes the tables
-    std::vector<const char *> tables; // the largest first
-    size_t parallel_tables;           // of so many of them --workers sets the storage parameter, too
-    std::vector<std::string> queries; // names; each has a file NAME.sql
-    // Fills in the parameters of a query's text; empty: there are none, and no option --seed.
-    std::function<void(Query &, std::optional<uint64_t> seed, pg::Connection &)> substitute;
-    // A task of this benchmark alone, instead of measuring: its option (nullptr: none), a line of help, what to do.
-    const char *own_option, *own_help;
-    std::function<int(pg::Connection &, const std::vector<Query> &)> own_task;
 };
 
 // What the command line says (options.cpp). Exits where it asks for help, or is wrong.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../common/runner.hpp"
+#include "benchmark.hpp"
 
 using namespace bench;
 
@@ -74,25 +75,12 @@ int show_selectivity(pg::Connection &c, const std::vector<Query> &queries) {
     return all_good ? 0 : 1;
 }
 
-std::vector<std::string> names() {
-    std::vector<std::string> list;
-    for (const QueryFacts &f : facts)
-        list.push_back(f.name);
-    return list;
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
-    return measure({"ssb-run",
-                    "the 13 queries of the Star Schema Benchmark",
-                    "ssb-gen",
-                    {"lineorder", "customer", "supplier", "part", "date"},
-                    1,
-                    names(),
-                    nullptr,
-                    "selectivity",
-                    "show which share of lineorder each query selects, beside the paper's value",
-                    show_selectivity},
-                   argc, argv);
+    Benchmark benchmark = ssb_benchmark();
+    benchmark.own_option = "selectivity";
+    benchmark.own_help = "show which share of lineorder each query selects, beside the paper's value";
+    benchmark.own_task = show_selectivity;
+    return measure(benchmark, argc, argv);
 }
