@@ -1,6 +1,7 @@
 #include "benchmark.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -12,6 +13,19 @@ std::string data_set(pg::Connection &c, const std::string &table) {
 
 double rows_of(pg::Connection &c, const std::string &table) {
     return std::stod(c.value("SELECT reltuples FROM pg_class WHERE oid = '" + table + "'::regclass"));
+}
+
+// (The extension may be in any schema; ours is none of the tables', which come and go.)
+void prewarm_tables(pg::Connection &c, const Benchmark &benchmark) {
+    try {
+        c.exec("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA public");
+        const std::string schema =
+            c.value("SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'pg_prewarm'");
+        for (const char *table : benchmark.tables)
+            c.exec("SELECT " + schema + ".pg_prewarm($1::regclass)", {table});
+    } catch (const pg::Error &e) {
+        std::fprintf(stderr, "warning: tables not read into shared_buffers: %s\n", e.what());
+    }
 }
 
 static std::string read_file(const std::string &path) {

@@ -30,6 +30,9 @@ struct Benchmark {
     std::function<int(pg::Connection &, const std::vector<Query> &)> own_task;
 };
 
+// Reads the tables into shared_buffers. If the server has no pg_prewarm, or does not let us, it says so on standard error.
+void prewarm_tables(pg::Connection &c, const Benchmark &benchmark);
+
 // Those of the benchmark that `only` names, or all. Throws pg::Error if a file cannot be read or a name is unknown.
 std::vector<Query> read_queries(const Benchmark &benchmark, const std::string &directory,
                                 const std::vector<std::string> &only);

@@ -224,8 +224,8 @@ class Runner {
                                   " SET (parallel_workers = " + std::to_string(options_.workers) + ")");
             workers_set_ = true;
         }
-        if (options_.cold)
-            prewarm();
+        if (options_.cold) // which means that gpuscan's cache is empty, not that the pages are on disk
+            prewarm_tables(*connection_, benchmark_);
     }
 
     void set_device() {
@@ -237,18 +237,6 @@ class Runner {
                 throw pg::Error("gpuscan.device is '" + current + "' and this session cannot change it to '" +
                                 options_.device + "': " + e.what() +
                                 "\n  Set it in postgresql.conf and restart the server.");
-        }
-    }
-
-    // Cold means that gpuscan's cache is empty, not that the pages are on disk.
-    void prewarm() {
-        try {
-            connection_->exec("CREATE EXTENSION IF NOT EXISTS pg_prewarm");
-            for (const char *name : benchmark_.tables)
-                connection_->exec("SELECT pg_prewarm($1::regclass)", {name});
-        } catch (const pg::Error &e) {
-            std::fprintf(stderr, "%s: warning: tables not read into shared_buffers: %s\n", benchmark_.program,
-                         e.what());
         }
     }
 

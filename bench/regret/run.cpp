@@ -243,7 +243,7 @@ class Runner {
         bool complete = true;
         for (Target &target : targets_) {
             connection_->exec("SET search_path = " + connection_->quote_identifier(target.schema) + ", public");
-            prewarm(target);
+            prewarm_tables(*connection_, target.benchmark);
             for (const Query &query : target.queries)
                 for (const std::string &state : options_.states) {
                     if (options_.budget_s > 0 && milliseconds_since(start) > options_.budget_s * 1000) {
@@ -357,16 +357,6 @@ class Runner {
             if (target.benchmark.substitute)
                 target.benchmark.substitute(query, std::nullopt, *connection_);
         return target;
-    }
-
-    void prewarm(const Target &target) {
-        try {
-            connection_->exec("CREATE EXTENSION IF NOT EXISTS pg_prewarm");
-            for (const char *table : target.benchmark.tables)
-                connection_->exec("SELECT pg_prewarm($1::regclass)", {table});
-        } catch (const pg::Error &e) {
-            std::fprintf(stderr, "regret-run: warning: tables not read into shared_buffers: %s\n", e.what());
-        }
     }
 
     void evict(const Target &target) {

@@ -12,7 +12,8 @@ last_line='^cases 6, wrong [0-9.]+ %, regret [0-9.]+, rank correlation -?[0-9.]+
 
 ok 'three queries, cold and hot' regret
 ok 'the last line counts the cases' grep -qE "$last_line" <(tail -n 1 "$tap_files/regret.log")
-ok 'plans with and without a device were timed' test "$(grep -c GpuScan "$csv")" -gt 0 -a "$(grep -c 'Seq Scan' "$csv")" -gt 0
+ok 'plans with a device were timed' grep -q GpuScan "$csv"
+ok 'plans without one were timed' grep -q 'Seq Scan' "$csv"
 is 'a case has a line in the table' "$(grep -c '^regret_' "$tap_files/regret_cases.csv")" 6
 
 before=$(measured)
