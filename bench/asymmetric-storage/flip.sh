@@ -17,7 +17,7 @@ write their runs in sequence.
 
   --rows N            rows of each table (default 420000)
   --seq-read US, --random-read US, --seq-write US
-                      latencies of a page of 8 kB on both storages (default 20, 80, 20)
+                      latencies of a page of 8 kB on both storages (default 20, 40, 20)
   --random-write US   on the storage whose random writes are dear (default 400; on the other one as --random-read)
   --pg MAJOR          PostgreSQL's version (default: the installed one)
   --reps N            runs of each plan on each storage; their median counts (default 5)
@@ -30,7 +30,7 @@ Exit status: 0; 1 if the costs of the storage with dear writes choose no other p
 TEXT
 }
 
-rows=420000 seq_read=20 random_read=80 seq_write=20 random_write=400 pg='' csv=$bench/results/flip.csv
+rows=420000 seq_read=20 random_read=40 seq_write=20 random_write=400 pg='' csv=$bench/results/flip.csv
 while (($#)); do
     case $1 in
         --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
