@@ -107,10 +107,11 @@ explain() {
     counted_temporary_written=$(($(value temporary_seq_write_pages) + $(value temporary_random_write_pages)))
 }
 
-# counts_agree NAME: but for a few pages of catalogs, which are read before planning begins
+# counts_agree NAME: but for a few pages, of catalogs that are read before planning begins, and of a table that is scanned twice at the
+# same time (17 counts a page as read when it is asked for, though the other scan has read it by then)
 counts_agree() {
     note "$1: $counted_read pages read, $read_pages by the plan; temporary pages $counted_temporary_read and $counted_temporary_written"
-    ok "$1: pages of relations" test "$counted_read" -ge "$read_pages" -a "$counted_read" -le $((read_pages + 20))
+    ok "$1: pages of relations" test "$counted_read" -ge $((read_pages - 20)) -a "$counted_read" -le $((read_pages + 20))
     is "$1: temporary pages read" "$counted_temporary_read" "$temporary_read"
     is "$1: temporary pages written" "$counted_temporary_written" "$temporary_written"
 }
