@@ -126,7 +126,7 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 cuda-tools: $(UNIT_BUILD)/cuda_device_test $(BUILD)/bench/cuda_bench $(BUILD)/bench/group_bench $(BUILD)/bench/join_bench
 cuda-emulator: $(BUILD)/emulator/libcuda.so.1 $(BUILD)/emulator/libnvrtc.so.13
 
-$(UNIT_BUILD)/cuda_device_test: $(UNIT_BUILD)/cuda_device_test.o $(UNIT_BUILD)/cuda_decode_test.o $(UNIT_BUILD)/codegen_test.o $(ENGINE_OBJECTS)
+$(UNIT_BUILD)/cuda_device_test: $(UNIT_BUILD)/cuda_device_test.o $(UNIT_BUILD)/cuda_decode_test.o $(UNIT_BUILD)/cuda_measure_test.o $(UNIT_BUILD)/codegen_test.o $(ENGINE_OBJECTS)
 	$(CXX) -o $@ $^ -s -static-libstdc++ -static-libgcc -lgtest -lgtest_main -pthread -ldl -lm
 
 $(BUILD)/bench/%_bench: bench/%_bench.cpp $(ENGINE_OBJECTS)

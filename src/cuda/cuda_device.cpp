@@ -6,6 +6,7 @@
 
 #include "cuda/decode.hpp"
 #include "cuda/execution.hpp"
+#include "cuda/measure.hpp"
 #include "cuda/pack.hpp"
 
 namespace gpuscan {
@@ -117,6 +118,10 @@ class CudaDeviceImpl : public CudaDevice {
 
     void tune_groups(const GroupTuning &tuning) override { state_->groups = tuning; }
     void pack(const PackJob &job) override { cuda::pack_rows(*state_, job); }
+    bool measure(tier::Measurement &measurement) override {
+        measurement = cuda::measure_gpu(*state_);
+        return true;
+    }
 
     std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {
         return make_execution(state_, program, cancel);
@@ -146,6 +151,9 @@ class CudaDeviceImpl : public CudaDevice {
         int shared = 0;
         if (d.cuDeviceGetAttribute(&shared, attribute_max_shared_per_block_optin, s.device) == success && shared > 0)
             s.shared_per_block = static_cast<size_t>(shared);
+        int cache = 0;
+        if (d.cuDeviceGetAttribute(&cache, attribute_second_level_cache, s.device) == success && cache > 0)
+            s.cache_bytes = static_cast<size_t>(cache);
         if (s.architecture < 70)
             throw DeviceError("GPU \"" + s.name + "\" is too old: compute capability 7.0 is needed");
         d.check(d.cuDeviceTotalMem(&s.memory_total, s.device), "cuDeviceTotalMem");

@@ -37,6 +37,7 @@ enum : int {
     // CUdevice_attribute
     attribute_max_shared_per_block = 8,
     attribute_multiprocessors = 16,
+    attribute_second_level_cache = 38,
     attribute_compute_major = 75,
     attribute_compute_minor = 76,
     attribute_max_shared_per_block_optin = 97,

@@ -45,6 +45,7 @@ struct SharedState {
     unsigned multiprocessors = 1;
     size_t shared_per_block = 49152; // with opting in
     size_t memory_total = 0;
+    size_t cache_bytes = 0;                      // the second-level cache; 0: not known
     bool row_cache = true, rows_to_host = false; // cuda_device.hpp
     size_t row_area_bytes = 0;
 

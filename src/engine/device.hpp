@@ -20,6 +20,10 @@
 
 namespace gpuscan {
 
+namespace tier {
+struct Measurement;
+}
+
 struct DeviceError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -209,6 +213,9 @@ class Device {
     virtual void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) = 0;
     // Moves rows of a column into another frame; see frame.hpp.
     virtual void pack(const PackJob &job) = 0;
+    // What its memory can do (tier_measure.hpp), within about a second, beside whatever else runs. False: the host's memory is all
+    // that it has.
+    virtual bool measure(tier::Measurement &) { return false; }
     // Prepares a program (compiles where needed). `cancel` becomes non-zero when nobody waits any more; an execution
     // notices within 100 ms and throws Cancelled. Lives as long as the execution.
     virtual std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) = 0;

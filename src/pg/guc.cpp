@@ -20,6 +20,7 @@ int guc_feed_workers = -1;
 int guc_host_threads = 0;
 int guc_max_requests = 64;
 int guc_offload = OFFLOAD_AUTO;
+char *guc_profile = nullptr;
 
 // Hidden spellings are accepted and not offered.
 static const config_enum_entry device_options[] = {
@@ -83,6 +84,11 @@ void guc_init() {
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
+    DefineCustomStringVariable("gpuscan.profile", "Names the file with this machine's costs, below the data directory.",
+                               "If there is none, the devices are measured once and it is written. An empty name means "
+                               "built-in costs.",
+                               &guc_profile, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY, nullptr, nullptr,
+                               nullptr);
     storage_tier_init();
     MarkGUCPrefixReserved("gpuscan");
 }

@@ -83,10 +83,11 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
     for (std::sregex_iterator it(all.begin(), all.end(), kernel), end; it != end; ++it) {
         const std::string name = (*it)[2];
         const bool fixed = p->source.find("void") == std::string::npos;
-        const std::string scope = !fixed                                          ? ""
-                                  : p->source.find("tables") != std::string::npos ? "gpuscan::tables::"
-                                  : p->source.find("pack") != std::string::npos   ? "gpuscan::packing::"
-                                                                                  : "gpuscan::decoding::";
+        const std::string scope = !fixed                                           ? ""
+                                  : p->source.find("tables") != std::string::npos  ? "gpuscan::tables::"
+                                  : p->source.find("pack") != std::string::npos    ? "gpuscan::packing::"
+                                  : p->source.find("measure") != std::string::npos ? "gpuscan::measuring::"
+                                                                                   : "gpuscan::decoding::";
         text +=
             "\nextern \"C\" void emulated_call_" + name + "(void *a) { emulator::call(" + scope + name + ", a); }\n";
         text += "extern \"C\" void emulated_" + name +

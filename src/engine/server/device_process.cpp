@@ -27,6 +27,7 @@
 #include "engine/server/device_setup.hpp"
 #include "engine/server/futex.hpp"
 #include "engine/server/memory_guard.hpp"
+#include "engine/server/self_measurement.hpp"
 #include "engine/server/slot_server.hpp"
 
 namespace gpuscan {
@@ -90,9 +91,10 @@ void set_state(Area &area, ServiceState state) {
     futex_wake(area.state);
 }
 
-[[noreturn]] void keep_house(Area &area, DeviceSetup &setup, SlotServer &server, pid_t parent) {
+[[noreturn]] void keep_house(Area &area, DeviceSetup &setup, Devices &devices, SlotServer &server, pid_t parent) {
     uint32_t config = area.config_version.load();
     for (;;) {
+        measure_if_wanted(area, devices);
         futex_wait(area.config_version, config, housekeeping_milliseconds);
         if (getppid() != parent)
             _exit(1);
@@ -125,7 +127,7 @@ void set_state(Area &area, ServiceState state) {
         server->start();
     let_signals_in();
     set_state(area, usable ? ServiceState::Ready : ServiceState::Failed);
-    keep_house(area, *setup, *server, parent);
+    keep_house(area, *setup, *devices, *server, parent);
 }
 
 } // namespace

@@ -36,6 +36,7 @@ constexpr size_t kept_lookups_part = 4; // ... and for tables over dictionaries
 constexpr unsigned most_readers = 32;   // threads that evaluate texts beside a GPU
 constexpr unsigned most_compilers = 6;  // processes that compile kernels: 0.1 GB each
 constexpr std::chrono::seconds cuda_patience{60};
+constexpr double busy_memory_us = 1e6;
 
 unsigned thread_count(uint32_t setting) {
     return setting != 0 ? setting : std::max(1u, std::thread::hardware_concurrency());
@@ -162,8 +163,24 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
     served.cache.set_dictionaries(dictionary_limit(options_.area->cache_size.load(), true), false);
 }
 
+// How many requests have run at a time since the last look, `us` ago; older times count less and less.
+void DeviceSetup::update_busy(const ServedDevice &served, double us) {
+    const size_t index = served.kind == DeviceKind::Cuda;
+    const uint64_t run_us = served.run_us.load();
+    const uint64_t more = run_us > run_us_[index] ? run_us - run_us_[index] : 0; // (a replaced device begins at 0)
+    const double share = std::min(us / busy_memory_us, 1.0);
+    run_us_[index] = run_us;
+    busy_[index] += (static_cast<double>(more) / us - busy_[index]) * share;
+    options_.area->devices[index].busy.store(static_cast<uint32_t>(busy_[index] * 1000));
+}
+
 void DeviceSetup::update_entries() {
+    const auto now = std::chrono::steady_clock::now();
+    const double us = std::chrono::duration<double, std::micro>(now - updated_).count();
+    updated_ = now;
     for (const ServedDeviceRef &served : devices_.all()) {
+        if (us > 0)
+            update_busy(*served, us);
         const size_t index = served->kind == DeviceKind::Cuda;
         DeviceEntry &entry = options_.area->devices[index];
         const DeviceInfo info = served->device->info();

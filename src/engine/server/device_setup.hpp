@@ -1,6 +1,7 @@
 // Which devices this process has, how much memory each may use, and what the views show of them.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "engine/server/device_process.hpp"
@@ -42,6 +43,11 @@ class DeviceSetup {
     std::shared_ptr<cuda::CompilerProcesses> compilers_;
     unsigned host_threads_ = 0;
     uint64_t evictions_[2] = {};
+    uint64_t run_us_[2] = {};
+    double busy_[2] = {};
+    std::chrono::steady_clock::time_point updated_ = std::chrono::steady_clock::now();
+
+    void update_busy(const ServedDevice &served, double us);
 };
 
 } // namespace gpuscan

@@ -38,6 +38,7 @@ struct ServedDevice {
     }
 
     const protocol::DeviceKind kind;
+    std::atomic<uint64_t> run_us{0}; // time of requests on the device, all added up
     const std::unique_ptr<Device> device;
     Cache cache; // after the device: goes before it
     const std::shared_ptr<KeptTables> tables = std::make_shared<KeptTables>();

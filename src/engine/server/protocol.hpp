@@ -45,6 +45,7 @@
 
 #include "engine/decode.hpp"
 #include "engine/ir.hpp"
+#include "engine/tier_profile.hpp"
 
 namespace gpuscan::protocol {
 
@@ -103,6 +104,8 @@ struct DeviceEntry {
     char name[96];
     char note[160]; // e.g. why there is no GPU
     std::atomic<uint64_t> memory_total, memory_limit, memory_used, cache_bytes;
+    std::atomic<uint32_t>
+        busy; // requests that run on it at a time, in thousandths, on the average over the last second or so
 };
 
 // Counters since the service's first start (they survive restarts of the device process).
@@ -147,6 +150,11 @@ struct Area {
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
+    // What things cost (tier_profile.hpp), and the file that it is to be written to when the device process has measured it, which it
+    // does when it finds profile_wanted set, and only once: a measurement that kills the process is not repeated.
+    tier::SharedProfile profile;
+    std::atomic<uint32_t> profile_wanted;
+    char profile_path[1024]; // written by the supervisor while profile_wanted is 0
 
     Slot *slot(uint32_t i) { return reinterpret_cast<Slot *>(reinterpret_cast<char *>(this) + slots_offset) + i; }
     uint8_t *input(uint32_t i) {

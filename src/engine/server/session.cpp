@@ -712,6 +712,7 @@ void Session::count(const ExecutionStats &stats) {
     counters_.rows_in.fetch_add(stats.rows_in - counted_.rows_in, std::memory_order_relaxed);
     counters_.link_bytes.fetch_add(stats.link_bytes - counted_.link_bytes, std::memory_order_relaxed);
     counters_.device_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
+    device_->run_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
     if (stats.compile_us > counted_.compile_us)
         counters_.kernels_compiled.fetch_add(1, std::memory_order_relaxed);
     counted_ = stats;

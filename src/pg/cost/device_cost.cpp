@@ -31,6 +31,8 @@ constexpr double doubtful = 2; // estimates that are wrong by less than this do 
 
 static tier::Machine machine;
 static tier::Prices prices;
+static tier::Profile profile;
+static uint32 profile_generation;
 static bool priced = false;
 
 // The device that the executor would get: the one asked for, else the GPU if it is there.
@@ -60,6 +62,12 @@ static double work_bytes(bool gpu) {
     return gpu ? cache_bytes(true) : std::min(std::max(guc_cache_size * 1024.0, least_work_bytes), quarter);
 }
 
+// What other sessions do on the device. The last second's requests may be this session's own, one at a time.
+static double busy(bool gpu) {
+    const protocol::Area *area = service_area();
+    return area != nullptr ? std::max(area->devices[gpu].busy.load(std::memory_order_relaxed) / 1000.0 - 1, 0.0) : 0;
+}
+
 static storage::PageCosts page_costs() {
     const StorageTier *storage = storage_tier();
     return storage != nullptr ? storage->costs : storage::neutral_costs(seq_page_cost, random_page_cost);
@@ -75,7 +83,8 @@ static tier::Machine machine_now() {
     now.text_threads = now.gpu ? std::min(cores(), most_text_threads) : now.threads;
     now.cache_bytes = cache_bytes(now.gpu);
     now.work_bytes = work_bytes(now.gpu);
-    now.ns_per_unit = tier::default_ns_per_unit;
+    now.busy = busy(now.gpu);
+    now.ns_per_unit = profile.ns_per_unit;
     now.page_costs[0] = pages.seq_read;
     now.page_costs[1] = pages.random_read;
     now.page_costs[2] = pages.seq_write;
@@ -83,14 +92,37 @@ static tier::Machine machine_now() {
     return now;
 }
 
+// True: the weights are others than before.
+static bool read_profile() {
+    const protocol::Area *area = service_area();
+    if (area == nullptr || area->profile.generation() == 0) {
+        if (profile.ns_per_unit > 0 && profile_generation == 0)
+            return false;
+        profile = tier::default_profile();
+        profile_generation = 0;
+        return true;
+    }
+    if (area->profile.generation() == profile_generation)
+        return false;
+    profile_generation = area->profile.read(&profile);
+    return true;
+}
+
 void device_costs_begin() {
+    const bool read = read_profile();
     const tier::Machine now = machine_now();
-    if (priced && memcmp(&now, &machine, sizeof now) == 0)
+    if (priced && !read && memcmp(&now, &machine, sizeof now) == 0)
         return;
     machine = now;
-    prices = tier::prices(tier::default_weights(now.gpu), now);
+    prices = tier::prices(profile.devices[now.gpu], now);
     priced = true;
 }
+
+const tier::Prices *device_prices() { return &prices; }
+
+double device_ns_per_unit() { return machine.ns_per_unit; }
+
+bool device_is_gpu() { return machine.gpu; }
 
 tier::Account *new_account() { return static_cast<tier::Account *>(palloc0(sizeof(tier::Account))); }
 

@@ -13,6 +13,11 @@ namespace gpuscan {
 // Looks at settings, devices and weights once for what is planned next. To be called where planning begins.
 void device_costs_begin();
 
+// What has been looked at: for whoever shows costs.
+const tier::Prices *device_prices();
+double device_ns_per_unit();
+bool device_is_gpu();
+
 // A cleared account in the current context.
 tier::Account *new_account();
 

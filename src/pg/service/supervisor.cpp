@@ -45,6 +45,7 @@
 #include "engine/server/futex.hpp"
 #include "pg/guc.h"
 #include "pg/service/area.h"
+#include "pg/service/profile.h"
 
 extern "C" PGDLLEXPORT void gpuscan_supervisor_main(Datum argument);
 
@@ -317,6 +318,7 @@ static void reload_configuration(Area *area) {
     next_start = 0;
     area->cuda_suspended = 0;
     area_publish_settings(area);
+    load_profile(area);
     area->config_version++;
     futex_wake(area->config_version);
     if (wanted_devices(area) != running_devices) {
@@ -368,6 +370,7 @@ static void supervisor_run() {
     if (!first)
         started_at = GetCurrentTimestamp(); // what starts now is a restart
     area_publish_settings(area);
+    load_profile(area);
     before_shmem_exit(stop_child_at_exit, Datum(0));
 
     supervise(area);
