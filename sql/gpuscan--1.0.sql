@@ -73,3 +73,11 @@ RETURNS bigint LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'gpuscan_prewarm';
 
 COMMENT ON FUNCTION gpuscan_prewarm(regclass) IS 'reads a relation into the cache of gpuscan; returns pages';
+
+-- Why a plan was chosen. Checks the privileges that EXPLAIN checks, and executes nothing.
+CREATE FUNCTION gpuscan_explain_cost(query text, OUT alternative text, OUT component text, OUT work text, OUT tier text, OUT pattern text,
+                                     OUT amount float8, OUT unit text, OUT ms float8, OUT cost float8)
+RETURNS SETOF record LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'gpuscan_explain_cost';
+
+COMMENT ON FUNCTION gpuscan_explain_cost(text) IS 'what a query would cost PostgreSQL alone and each device, by tier and pattern';

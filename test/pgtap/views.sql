@@ -2,7 +2,7 @@
 -- gpuscan_prewarm and gpuscan_evict, and the settings.
 \set QUIET 1
 \ir ../sql/support.sql
-SELECT plan(64);
+SELECT plan(65);
 
 -- the objects
 SELECT has_view('gpuscan_device');
@@ -14,6 +14,7 @@ SELECT columns_are('gpuscan_stat', ARRAY['fragments', 'fallbacks', 'row_errors',
 SELECT columns_are('gpuscan_cache', ARRAY['relation', 'database', 'relfilenode', 'column_name', 'device', 'chunks', 'pages', 'bytes', 'hits']);
 SELECT has_function('gpuscan_prewarm', ARRAY['regclass']);
 SELECT has_function('gpuscan_evict', ARRAY['regclass']);
+SELECT has_function('gpuscan_explain_cost', ARRAY['text']);
 SELECT function_returns('gpuscan_prewarm', ARRAY['regclass'], 'bigint');
 SELECT function_returns('gpuscan_evict', ARRAY['regclass'], 'bigint');
 
@@ -21,7 +22,7 @@ SELECT function_returns('gpuscan_evict', ARRAY['regclass'], 'bigint');
 SELECT results_eq($$SELECT name, context, vartype, boot_val FROM pg_settings WHERE name LIKE 'gpuscan.%' ORDER BY name COLLATE "C"$$,
     $$VALUES ('gpuscan.cache_size', 'sighup', 'integer', '1048576'), ('gpuscan.decorrelate', 'user', 'bool', 'on'), ('gpuscan.device', 'user', 'enum', 'auto'), ('gpuscan.device_memory_share', 'sighup', 'integer', '80'), ('gpuscan.device_timeout', 'sighup', 'integer', '30'),
              ('gpuscan.exact_float', 'user', 'bool', 'off'), ('gpuscan.explain_refusals', 'user', 'bool', 'off'), ('gpuscan.feed_workers', 'user', 'integer', '-1'), ('gpuscan.hashagg_write_page_cost', 'user', 'real', '-1'), ('gpuscan.host_threads', 'sighup', 'integer', '0'),
-             ('gpuscan.max_requests', 'postmaster', 'integer', '64'), ('gpuscan.offload', 'user', 'enum', 'auto'), ('gpuscan.random_read_page_cost', 'user', 'real', '-1'),
+             ('gpuscan.max_requests', 'postmaster', 'integer', '64'), ('gpuscan.offload', 'user', 'enum', 'auto'), ('gpuscan.profile', 'sighup', 'string', 'gpuscan.profile'), ('gpuscan.random_read_page_cost', 'user', 'real', '-1'),
              ('gpuscan.random_write_page_cost', 'user', 'real', '-1'), ('gpuscan.seq_read_page_cost', 'user', 'real', '-1'), ('gpuscan.seq_write_page_cost', 'user', 'real', '-1')$$, 'settings');
 SELECT results_eq($$SELECT enumvals FROM pg_settings WHERE name IN ('gpuscan.device', 'gpuscan.offload') ORDER BY name$$, $$VALUES ('{auto,cuda,host,none}'::text[]), ('{off,auto,force}')$$, 'spellings');
 SELECT is((SELECT count(*) FROM pg_settings WHERE name LIKE 'gpuscan.%' AND short_desc = ''), 0::bigint, 'every setting is described');

@@ -371,6 +371,7 @@ void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     show_steps(&explainer);
     if (es->analyze)
         show_report(&explainer);
+    explain_estimate(state, es);
     if (es->verbose)
         init_fallback(state);
 }

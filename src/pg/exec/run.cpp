@@ -113,6 +113,16 @@ bool feed(FragmentRun *run, int source) {
     return run->fragment->sources[source].is_relation ? feed_relations(run, source) : feed_plan(run, source);
 }
 
+// The time since the last call belongs to this phase.
+void end_phase(FragmentRun *run, RunPhase phase) {
+    instr_time now, spent;
+    INSTR_TIME_SET_CURRENT(now);
+    spent = now;
+    INSTR_TIME_SUBTRACT(spent, run->phase_began);
+    run->report.phase_us[static_cast<int>(phase)] += INSTR_TIME_GET_MICROSEC(spent);
+    run->phase_began = now;
+}
+
 bool run_to_the_end(FragmentRun *run) {
     if (!open_fragment(run))
         return false;
@@ -121,25 +131,31 @@ bool run_to_the_end(FragmentRun *run) {
             return false;
     if (!use_spaces(run))
         return false;
+    end_phase(run, RunPhase::Start);
     for (uint32 pipeline = 0; pipeline < run->program.header->pipelines; ++pipeline) {
         run->pipeline = pipeline;
         if (!feed(run, run->program.pipelines[pipeline].source) || !run_pipeline(run, true))
             return false;
     }
-    return run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run);
+    const bool fetched = run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run);
+    end_phase(run, RunPhase::Fetch);
+    return fetched;
 }
 
 } // namespace
 
 bool run_pipeline(FragmentRun *run, bool last) {
+    end_phase(run, RunPhase::Feed);
     if (!send_lookups(run, run->program.pipelines[run->pipeline].source) || !meet_demands(run))
         return false;
+    end_phase(run, RunPhase::Texts);
     protocol::RunRequest head = {};
     head.pipeline = run->pipeline;
     head.last = last;
     memcpy(device_input(run->connection), &head, sizeof head);
     if (!request(run, protocol::Command::Run, sizeof head, sizeof(protocol::RunReply)))
         return false;
+    end_phase(run, RunPhase::Run);
 
     uint32 size;
     const char *output = device_output(run->connection, &size);
@@ -185,6 +201,7 @@ bool run_fragment(FragmentRun *run) {
 
     const char *reason = nullptr;
     bool finished = false;
+    INSTR_TIME_SET_CURRENT(run->phase_began);
     run->connection = device_connect(&reason);
     if (!run->connection) {
         give_up(run, "%s", reason ? reason : "the device cannot be reached");

@@ -45,6 +45,10 @@ struct LookupRun {
     uint32 *by_rank; // Rank: the entry (in a space: the code of the text) that has it
 };
 
+// Where a run's time goes, as its backend sees it.
+enum class RunPhase { Start, Feed, Texts, Run, Fetch };
+constexpr int run_phases = 5;
+
 // What a run did, for EXPLAIN.
 struct RunReport {
     char device[96];
@@ -55,6 +59,7 @@ struct RunReport {
     uint64 entries_demanded;             // values for which functions were called that may see no others
     uint32 feed_workers;
     char grouping[33];
+    uint64 phase_us[run_phases];
     uint64 rows_out;                     // rows delivered
     uint64 groups_spilled, rows_spilled; // bytes in a temporary file
     uint32 njoins;
@@ -119,6 +124,7 @@ struct FragmentRun {
     SpaceConstant *space_constants; // [of the fragment's constants]
     BatchBuilder *batch;            // of the source that is being fed
     const char *failure;            // why the device cannot; NULL as long as it can
+    instr_time phase_began;         // when what is done now began
     RunReport report;
 
     GroupStore *groups; // of a fragment that aggregates

@@ -37,5 +37,7 @@ PlanState *init_fallback(GpuScanState *state);
 Bitmapset *pruned_leaves(GpuScanState *state);
 
 void explain_node(GpuScanState *state, List *ancestors, ExplainState *es);
+// explain_estimate.cpp
+void explain_estimate(const GpuScanState *state, ExplainState *es);
 
 } // namespace gpuscan

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/estimate.h"
 #include "pg/guc.h"
 #include "pg/plan/payload.h"
 #include "pg/plan/refusal.h"
@@ -500,6 +501,8 @@ static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *t
     node->custom_plans = custom_plans;
     node->methods = &gpuscan_scan_methods;
     blueprint_to_node(ours->blueprint, custom_plans, node);
+    if (ours->account != nullptr)
+        node->custom_private = lappend(node->custom_private, estimate_to_node(ours->account));
     return &node->scan.plan;
 }
 

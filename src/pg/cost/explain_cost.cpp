@@ -1,0 +1,350 @@
+// gpuscan_explain_cost(query): what a query would cost PostgreSQL alone, on the host device and on the GPU, by tier and pattern.
+//
+// A device's part is in its nodes' estimates. PostgreSQL's part has to be found: a plan's cost is a sum of counts (pages, tuples,
+// operators) times the settings that price them, so a count is what the cost grows by when its setting grows a little (Stark,
+// pgsql-performance, March 2005, asked for these counts to calibrate settings with). The query is planned once more for each setting, a
+// millionth larger, which is too little for another plan to win. Counts times settings must add up to the cost; what is missing (a
+// tablespace's own page costs, a foreign table's costs, penalties) is told as "other".
+//
+// Nothing is executed. Privileges are those of EXPLAIN: the executor is started for explaining only, which checks them.
+#include "pg/pg.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/cost/estimate.h"
+#include "pg/guc.h"
+#include "pg/plan/fragment.h"
+#include "pg/service/area.h"
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gpuscan_explain_cost);
+}
+
+namespace gpuscan {
+
+constexpr double small_step = 1e-6;
+constexpr double least_share = 1e-6; // of a cost, which is shown
+constexpr int result_columns = 9;
+
+struct PricedSetting {
+    const char *setting, *tier, *pattern, *unit;
+};
+
+constexpr PricedSetting priced_settings[] = {
+    {"seq_page_cost", "storage", "sequential read", "page"},
+    {"random_page_cost", "storage", "random read", "page"},
+    {"gpuscan.seq_read_page_cost", "storage", "sequential read", "page"},
+    {"gpuscan.random_read_page_cost", "storage", "random read", "page"},
+    {"gpuscan.seq_write_page_cost", "storage", "sequential write", "page"},
+    {"gpuscan.random_write_page_cost", "storage", "random write", "page"},
+    {"gpuscan.hashagg_write_page_cost", "storage", "random write", "page"},
+    {"cpu_tuple_cost", "backend", "", "tuple"},
+    {"cpu_index_tuple_cost", "backend", "", "index tuple"},
+    {"cpu_operator_cost", "backend", "", "operator"},
+    {"parallel_tuple_cost", "backend", "", "tuple"},
+    {"parallel_setup_cost", "latency", "", "gather"},
+};
+
+struct Explained {
+    const char *text;
+    RawStmt *statement;
+    ReturnSetInfo *result;
+};
+
+// ---- the query ----
+
+static RawStmt *parse_one(const char *text) {
+    List *statements = pg_parse_query(text);
+    if (list_length(statements) != 1)
+        ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                        errmsg("gpuscan_explain_cost takes one statement, not %d", list_length(statements))));
+    return linitial_node(RawStmt, statements);
+}
+
+// Parsed anew for each plan, as planning changes it.
+static Query *analyzed(const Explained *explained) {
+    RawStmt *copy = static_cast<RawStmt *>(copyObject(explained->statement));
+    List *queries = pg_analyze_and_rewrite_fixedparams(copy, explained->text, nullptr, 0, nullptr);
+    Query *query = list_length(queries) == 1 ? linitial_node(Query, queries) : nullptr;
+    if (query == nullptr || query->commandType != CMD_SELECT || query->utilityStmt != nullptr || query->hasModifyingCTE)
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("gpuscan_explain_cost takes a query that only reads"),
+                 errhint("SELECT, VALUES and TABLE do, with or without WITH.")));
+    return query;
+}
+
+static PlannedStmt *planned(const Explained *explained) {
+    return pg_plan_query(analyzed(explained), explained->text, CURSOR_OPT_PARALLEL_OK, nullptr);
+}
+
+// As EXPLAIN does it.
+static void check_privileges(const Explained *explained, PlannedStmt *plan) {
+    PushActiveSnapshot(GetTransactionSnapshot());
+    QueryDesc *desc = CreateQueryDesc(plan, explained->text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
+                                      nullptr, nullptr, 0);
+    ExecutorStart(desc, EXEC_FLAG_EXPLAIN_ONLY);
+    ExecutorEnd(desc);
+    FreeQueryDesc(desc);
+    PopActiveSnapshot();
+}
+
+// ---- settings ----
+
+static void set_to(const char *setting, const char *value) {
+    (void)set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
+static double setting_now(const char *setting) {
+    const char *value = GetConfigOption(setting, true, false);
+    return value != nullptr ? atof(value) : 0;
+}
+
+// ---- rows of the result ----
+
+struct ResultRow {
+    const char *alternative, *component, *work, *tier, *pattern, *unit; // NULL, or "": not told
+    bool has_amount;
+    double amount, cost;
+};
+
+static void put(const Explained *explained, const ResultRow *row) {
+    const char *texts[5] = {row->alternative, row->component, row->work, row->tier, row->pattern};
+    Datum values[result_columns] = {};
+    bool nulls[result_columns] = {};
+    for (int i = 0; i < 5; ++i) {
+        nulls[i] = texts[i] == nullptr || texts[i][0] == '\0';
+        values[i] = nulls[i] ? Datum(0) : CStringGetTextDatum(texts[i]);
+    }
+    nulls[5] = !row->has_amount;
+    values[5] = Float8GetDatum(row->amount);
+    nulls[6] = row->unit == nullptr || row->unit[0] == '\0';
+    values[6] = nulls[6] ? Datum(0) : CStringGetTextDatum(row->unit);
+    values[7] = Float8GetDatum(row->cost * device_ns_per_unit() / 1e6);
+    values[8] = Float8GetDatum(row->cost);
+    tuplestore_putvalues(explained->result->setResult, explained->result->setDesc, values, nulls);
+}
+
+static void put_note(const Explained *explained, const char *alternative, const char *note) {
+    Datum values[result_columns] = {};
+    bool nulls[result_columns];
+    memset(nulls, true, sizeof nulls);
+    nulls[0] = nulls[1] = false;
+    values[0] = CStringGetTextDatum(alternative);
+    values[1] = CStringGetTextDatum(note);
+    tuplestore_putvalues(explained->result->setResult, explained->result->setDesc, values, nulls);
+}
+
+// ---- a plan's nodes on a device ----
+
+static void collect_scans(const Plan *plan, List **scans);
+
+static void collect_list(const List *plans, List **scans) {
+    ListCell *cell;
+    foreach (cell, plans)
+        collect_scans(static_cast<const Plan *>(lfirst(cell)), scans);
+}
+
+static void collect_scans(const Plan *plan, List **scans) {
+    if (plan == nullptr)
+        return;
+    switch (nodeTag(plan)) {
+    case T_CustomScan: {
+        CustomScan *scan = reinterpret_cast<CustomScan *>(const_cast<Plan *>(plan));
+        const bool ours = scan->methods == &gpuscan_scan_methods;
+        if (ours)
+            *scans = lappend(*scans, scan);
+        // The first one of ours is what would take over.
+        collect_list(ours ? list_copy_tail(scan->custom_plans, 1) : scan->custom_plans, scans);
+        break;
+    }
+    case T_Append:
+        collect_list(reinterpret_cast<const Append *>(plan)->appendplans, scans);
+        break;
+    case T_MergeAppend:
+        collect_list(reinterpret_cast<const MergeAppend *>(plan)->mergeplans, scans);
+        break;
+    case T_SubqueryScan:
+        collect_scans(reinterpret_cast<const SubqueryScan *>(plan)->subplan, scans);
+        break;
+    default:
+        break;
+    }
+    collect_scans(plan->lefttree, scans);
+    collect_scans(plan->righttree, scans);
+}
+
+static List *scans_of(const PlannedStmt *plan) {
+    List *scans = NIL;
+    collect_scans(plan->planTree, &scans);
+    collect_list(plan->subplans, &scans);
+    return scans;
+}
+
+// Storage and the cost of plans are among PostgreSQL's settings.
+static bool is_told_by_settings(const EstimatePart *part) {
+    return part->count != count_hidden &&
+           (part->count == static_cast<uint8>(tier::Count::PlanCost) ||
+            tier::info(static_cast<tier::Count>(part->count)).tier == tier::Tier::Storage);
+}
+
+// Of all nodes together. Returns the sum.
+static Cost put_device(const Explained *explained, const char *alternative, const List *scans) {
+    tier::Account account = {}; // costs, here
+    ListCell *cell;
+    Cost sum = 0;
+    double amounts[tier::stages][tier::counts] = {};
+    foreach (cell, scans) {
+        const Estimate *estimate = estimate_of_scan(static_cast<const CustomScan *>(lfirst(cell)));
+        for (int i = 0; estimate != nullptr && i < estimate->nparts; ++i) {
+            const EstimatePart *part = &estimate->parts[i];
+            if (is_told_by_settings(part))
+                continue;
+            const Cost cost = part->ns / estimate->ns_per_unit;
+            sum += cost;
+            if (part->count == count_hidden) {
+                account.hidden_ns[part->stage] += cost;
+                continue;
+            }
+            account.amount[part->stage][part->count] += cost;
+            amounts[part->stage][part->count] += part->amount;
+        }
+    }
+    for (int s = 0; s < tier::stages; ++s) {
+        const char *stage = tier::name_of(static_cast<tier::Stage>(s));
+        for (int c = 0; c < tier::counts; ++c) {
+            const tier::CountInfo &info = tier::info(static_cast<tier::Count>(c));
+            const ResultRow row = {
+                alternative, stage, info.name,     tier::name_of(info.tier), tier::name_of(info.pattern),
+                info.unit,   true,  amounts[s][c], account.amount[s][c]};
+            if (row.amount != 0)
+                put(explained, &row);
+        }
+        const ResultRow row = {alternative, stage, "side by side",      nullptr, nullptr, nullptr,
+                               false,       0,     account.hidden_ns[s]};
+        if (row.cost != 0)
+            put(explained, &row);
+    }
+    return sum;
+}
+
+// ---- PostgreSQL's part ----
+
+// What the setting's share of the cost is. 0: none, or another plan has won.
+static Cost share_of(const Explained *explained, const char *setting, double value, Cost total) {
+    const int level = NewGUCNestLevel();
+    set_to(setting, psprintf("%.17g", value * (1 + small_step)));
+    const Cost more = planned(explained)->planTree->total_cost - total;
+    AtEOXact_GUC(true, level);
+    const Cost share = more / small_step;
+    return share > total * least_share && share <= total * (1 + 1e-3) ? share : 0;
+}
+
+static Cost put_settings(const Explained *explained, const char *alternative, Cost total) {
+    Cost sum = 0;
+    for (const PricedSetting &priced : priced_settings) {
+        const double value = setting_now(priced.setting);
+        if (value <= 0)
+            continue;
+        const Cost share = share_of(explained, priced.setting, value, total);
+        const ResultRow row = {alternative, "plan", priced.setting, priced.tier, priced.pattern,
+                               priced.unit, true,   share / value,  share};
+        if (share > 0)
+            put(explained, &row);
+        sum += share;
+    }
+    return sum;
+}
+
+// ---- alternatives ----
+
+static const char *kind_of(const List *scans) {
+    return scans == NIL ? "PostgreSQL's plan" : psprintf("GpuScan nodes: %d", list_length(scans));
+}
+
+// Under settings that make the alternative. The rows add up to the last one.
+static void put_alternative(const Explained *explained, const char *alternative) {
+    const PlannedStmt *plan = planned(explained);
+    const Cost total = plan->planTree->total_cost;
+    const List *scans = scans_of(plan);
+    Cost told = put_device(explained, alternative, scans);
+    told += put_settings(explained, alternative, total);
+    const ResultRow other = {alternative, "other", nullptr, nullptr, nullptr, nullptr, false, 0, total - told};
+    if (fabs(other.cost) > total * 1e-4)
+        put(explained, &other);
+    const ResultRow row = {alternative, "total", kind_of(scans), nullptr, nullptr, nullptr, false, 0, total};
+    put(explained, &row);
+}
+
+static void put_choice(const Explained *explained) {
+    const PlannedStmt *plan = planned(explained);
+    const ResultRow row = {"chosen", "total", kind_of(scans_of(plan)),   nullptr, nullptr, nullptr,
+                           false,    0,       plan->planTree->total_cost};
+    put(explained, &row);
+}
+
+static bool is_ready(int device) {
+    const protocol::Area *area = service_area();
+    return area != nullptr && area->devices[device].state == static_cast<uint32>(protocol::ServiceState::Ready);
+}
+
+static void put_device_alternative(const Explained *explained, const char *device, int index) {
+    if (!is_ready(index)) {
+        put_note(explained, device, "this device is not ready (see gpuscan_device)");
+        return;
+    }
+    const int level = NewGUCNestLevel();
+    set_to("gpuscan.offload", "force");
+    set_to("gpuscan.device", device);
+    put_alternative(explained, device);
+    AtEOXact_GUC(true, level);
+}
+
+// Errors of the query point into its own text, not into that of the statement that calls the function.
+static void point_into_query(void *text) {
+    const int position = geterrposition();
+    if (position > 0) {
+        errposition(0);
+        internalerrposition(position);
+        internalerrquery(static_cast<const char *>(text));
+    }
+    errcontext("query given to gpuscan_explain_cost");
+}
+
+static void explain_alternatives(const Explained *explained) {
+    device_costs_begin();
+    const int level = NewGUCNestLevel();
+    set_to("gpuscan.explain_refusals", "off");
+    check_privileges(explained, planned(explained));
+    const int alone = NewGUCNestLevel();
+    set_to("gpuscan.offload", "off");
+    put_alternative(explained, "postgresql");
+    AtEOXact_GUC(true, alone);
+    put_device_alternative(explained, "host", 0);
+    put_device_alternative(explained, "cuda", 1);
+    put_choice(explained);
+    AtEOXact_GUC(true, level);
+}
+
+static void explain_cost(FunctionCallInfo fcinfo) {
+    InitMaterializedSRF(fcinfo, 0);
+    Explained explained = {};
+    explained.text = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    explained.result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+    ErrorContextCallback callback = {};
+    callback.previous = error_context_stack;
+    callback.callback = point_into_query;
+    callback.arg = const_cast<char *>(explained.text);
+    error_context_stack = &callback;
+    explained.statement = parse_one(explained.text);
+    explain_alternatives(&explained);
+    error_context_stack = callback.previous;
+}
+
+} // namespace gpuscan
+
+extern "C" {
+
+Datum gpuscan_explain_cost(PG_FUNCTION_ARGS) {
+    gpuscan::explain_cost(fcinfo);
+    PG_RETURN_VOID();
+}
+}
