@@ -244,6 +244,7 @@ class Runner {
         for (Target &target : targets_) {
             connection_->exec("SET search_path = " + connection_->quote_identifier(target.schema) + ", public");
             prewarm_tables(*connection_, target.benchmark);
+            warn_of_unmarked_pages(target);
             for (const Query &query : target.queries)
                 for (const std::string &state : options_.states) {
                     if (options_.budget_s > 0 && milliseconds_since(start) > options_.budget_s * 1000) {
@@ -357,6 +358,21 @@ class Runner {
             if (target.benchmark.substitute)
                 target.benchmark.substitute(query, std::nullopt, *connection_);
         return target;
+    }
+
+    // Other sessions' snapshots keep VACUUM from marking pages, and such pages are read row by row.
+    void warn_of_unmarked_pages(const Target &target) {
+        for (const char *table : target.benchmark.tables) {
+            const pg::Result r = connection_->exec(
+                "SELECT round(100.0 * relallvisible / relpages) FROM pg_class WHERE oid = $1::regclass "
+                "AND relallvisible < relpages * 0.99",
+                {table});
+            if (r.rows() > 0)
+                std::printf(
+                    "warning: only %s per cent of the pages of %s.%s are all-visible; VACUUM it while nothing else "
+                    "runs\n",
+                    r.get(0, 0).c_str(), target.schema.c_str(), table);
+        }
     }
 
     void evict(const Target &target) {
