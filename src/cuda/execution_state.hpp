@@ -301,6 +301,7 @@ class CudaExecution : public Execution {
     // rows (rows.cpp)
     struct RowArea;
     RowTable deliver(const std::vector<ChunkView> &chunks);
+    uint64_t row_bound_ = UINT64_MAX; // of the first rows (engine/first_rows.hpp) of the passes before
     void make_area(RowArea &area, uint64_t capacity, uint64_t least, bool host);
     void hand_over(RowArea &area, RowTable &rows);
 

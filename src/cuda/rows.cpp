@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "cuda/execution_state.hpp"
+#include "engine/first_rows.hpp"
 
 namespace gpuscan::cuda {
 
@@ -180,6 +181,13 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     ModuleRef module = get_module(kernel.source);
     Resident resident = module->resident(Kernel::name, codegen::block_threads, 0);
 
+    FirstRows first(program_); // (what a run that fails has found is lost with its rows)
+    first.lower_bound(row_bound_);
+    size_t kept = 0;
+    auto choose = [&] {
+        first.keep(rows, true, state_->work_memory, cancel_);
+        kept = rows.nrows;
+    };
     RowArea area;
     for (Index i = 0; i < pipeline.payload.count; ++i)
         area.columns.push_back({type_width(program_.exprs[program_.lists[pipeline.payload.first + i]].type),
@@ -199,6 +207,8 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
         std::max<uint64_t>(grid, static_cast<uint64_t>(first_rows_per_ms * wanted_ms) / codegen::tile_rows);
     if (kernel.loops)
         slice = grid;
+    if (!first.all())
+        slice = std::min(slice, std::max<uint64_t>(grid, first.worth(0) / codegen::tile_rows));
     slice = std::max<uint64_t>(1, std::min(slice, capacity / codegen::tile_rows)); // fits, whatever passes
     const Drain drain(*lane_);                                                     // before the area goes
     for (uint64_t tile = 0; tile < input.tiles && rows.nrows + area.filled < limit;) {
@@ -215,7 +225,9 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
             words[kernel.limit] = left;
             words[kernel.limit + 1] = std::max<uint64_t>(1, std::min<uint64_t>(kernel.flush_rows, left / grid));
         }
-        const size_t first_word = kernel.sink + (pipeline.sink == SinkKind::Rows ? 4 : 2);
+        if (kernel.bound != 0)
+            words[kernel.bound] = first.bound();
+        const size_t first_word = kernel.sink + 2 + (pipeline.sink == SinkKind::Rows ? Kernel::words_of_rows : 0);
         area.each(area.capacity, [&](size_t i, bool nulls, size_t offset, size_t) {
             words[first_word + 2 * i + (nulls ? 1 : 0)] =
                 (area.host ? reinterpret_cast<uint64_t>(area.host->piece->data) : address_of(*area.device)) + offset;
@@ -260,12 +272,18 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
         if (added > 0) {
             if (area.capacity - area.filled < area.capacity / 4)
                 hand_over(area, rows);
+            if (!first.all() && rows.nrows + area.filled >= first.worth(kept)) {
+                hand_over(area, rows);
+                choose();
+            }
             const double room = static_cast<double>(area.capacity - area.filled);
             next = std::min(next, static_cast<double>(done) * 0.95 * room / static_cast<double>(added));
         }
         slice = std::max<uint64_t>(1, static_cast<uint64_t>(next));
     }
     hand_over(area, rows);
+    choose();
+    row_bound_ = first.bound();
     catch_up();
     return rows;
 }

@@ -271,6 +271,44 @@ __device__ __forceinline__ uint64_t key_word(double v) {
     return sem::is_nan(v) ? 0x7ff8000000000000ULL : v == 0 ? 0ULL : (uint64_t)__double_as_longlong(v);
 }
 
+// What of a key stands in a row's number (engine/row_order.hpp), as its first bits: of types of less than 64 bits zeros follow.
+template <bool descending, class Bits> __device__ __forceinline__ uint64_t order_bits(Bits bits) {
+    return (uint64_t)(descending ? (Bits)~bits : bits) << (64 - 8 * sizeof(Bits));
+}
+template <bool descending> __device__ __forceinline__ uint64_t order_number(uint8_t v) {
+    return (uint64_t)((v != 0) != descending) << 63;
+}
+template <bool descending> __device__ __forceinline__ uint64_t order_number(int16_t v) {
+    return order_bits<descending>((uint16_t)((uint16_t)v ^ 0x8000u));
+}
+template <bool descending> __device__ __forceinline__ uint64_t order_number(int32_t v) {
+    return order_bits<descending>((uint32_t)v ^ 0x80000000u);
+}
+template <bool descending> __device__ __forceinline__ uint64_t order_number(int64_t v) {
+    return order_bits<descending>((uint64_t)v ^ 0x8000000000000000ull);
+}
+template <bool descending> __device__ __forceinline__ uint64_t order_number(i128 v) {
+    return order_number<descending>((int64_t)(v >> 64));
+}
+template <bool descending> __device__ __forceinline__ uint64_t order_number(float v) {
+    const float value = sem::canonical(v);
+    uint32_t bits = 0xffffffffu; // NaN comes last
+    if (value == value) {
+        memcpy(&bits, &value, sizeof bits);
+        bits = bits >> 31 ? ~bits : bits | 0x80000000u;
+    }
+    return order_bits<descending>(bits);
+}
+template <bool descending> __device__ __forceinline__ uint64_t order_number(double v) {
+    const double value = sem::canonical(v);
+    uint64_t bits = ~0ull;
+    if (value == value) {
+        memcpy(&bits, &value, sizeof bits);
+        bits = bits >> 63 ? ~bits : bits | 0x8000000000000000ull;
+    }
+    return order_bits<descending>(bits);
+}
+
 // Order-preserving unsigned codes for min and max; 0 is the smallest, with which every group starts.
 __device__ __forceinline__ uint64_t order_word(bool v) { return v; }
 __device__ __forceinline__ uint64_t order_word(uint32_t v) { return v; }

@@ -128,13 +128,15 @@ struct Kernel {
     // two words: bias and factor (not None, not Wide): group = sum of (value - bias) * factor, where bias is the
     // smallest value, or one less if the key can be NULL (NULL counts as 0).
     unsigned sink = 0;
-    std::vector<uint8_t> key_nullable;     // per key of the pipeline
-    std::vector<uint8_t> payload_nullable; // Build, Rows
-    uint32_t cached_rows = 0;              // Build, Rows: rows in a block's result cache, 0: it has none
-    uint32_t flush_rows = 0;               // and from how many on it is emptied
-    unsigned limit = 0;                    // Rows: first of two words: rows that are enough, flush_rows; 0: no limit
-    std::vector<Components> components;    // Aggregate: per aggregate
-    unsigned entry_words = 1;              // Aggregate: words of a group's entry
+    std::vector<uint8_t> key_nullable;           // per key of the pipeline
+    std::vector<uint8_t> payload_nullable;       // Build, Rows
+    uint32_t cached_rows = 0;                    // Build, Rows: rows in a block's result cache, 0: it has none
+    uint32_t flush_rows = 0;                     // and from how many on it is emptied
+    static constexpr unsigned words_of_rows = 3; // of Rows, between the sink's words and those of the columns:
+    unsigned limit = 0;                          // first of two words: rows that are enough, flush_rows; 0: no limit
+    unsigned bound = 0;                          // what the number of a row may be (engine/first_rows.hpp); 0: no bound
+    std::vector<Components> components;          // Aggregate: per aggregate
+    unsigned entry_words = 1;                    // Aggregate: words of a group's entry
     unsigned key_words = 0;  // Hash, Wide: words of a key, before the entry (Wide: the first is its state,
                              // the last holds the NULL flags if any key can be NULL)
     unsigned slot_words = 0; // Aggregate: from one entry of the table to the next

@@ -114,6 +114,7 @@ class Generator {
     bool writes_rows() const { return pipeline_.sink != SinkKind::Aggregate; }
     void plan_rows();
     void rows_start();
+    string within_bound();
     void rows_sink();
     void rows_tile_end();
     void rows_end();

@@ -52,7 +52,8 @@ void Generator::plan_rows() {
     };
     if (pipeline_.sink == SinkKind::Rows) {
         kernel_.limit = pipeline_.limit != 0 ? next : 0;
-        next += 2;
+        kernel_.bound = pipeline_.order.count > 0 && pipeline_.top != none ? next + 2 : 0;
+        next += Kernel::words_of_rows;
     }
     for (Index i = 0; i < pipeline_.keys.count; ++i)
         add(list(pipeline_.keys, i), true);
@@ -159,6 +160,21 @@ void Generator::put_row(const std::vector<Value> &values, const string &place, b
     close();
 }
 
+// Is what a row's number begins with (row_order.hpp), its first key, not beyond the bound?
+string Generator::within_bound() {
+    const OrderKey &key = program_.orders[pipeline_.order.first];
+    const Type type = program_.exprs[key.expr].type;
+    const Value value = eval(key.expr);
+    const string late = "0x8000000000000000ull";
+    string number = string("order_number<") + (key.descending ? "true" : "false") + ">((" + stored_type(type) + ")" +
+                    value.v + ") >> 1";
+    if (key.nulls_first)
+        number = late + " | " + number;
+    if (!value.n.empty())
+        number = value.n + " ? " + (key.nulls_first ? "0ull" : late) + " : (" + number + ")";
+    return "(" + number + ") <= " + word(kernel_.bound);
+}
+
 void Generator::rows_sink() {
     std::vector<Index> exprs;
     for (const RowOutput &output : outputs_)
@@ -166,9 +182,9 @@ void Generator::rows_sink() {
     const bool cache = kernel_.cached_rows != 0;
     const char *const counter = cache ? "&cached" : "counter";
     const char *const place_type = cache ? "uint32_t" : "uint64_t";
-    // A NULL key never matches.
+    // A NULL key never matches; and a row behind the first ones of an order is not wanted.
     auto present = [&] {
-        string condition;
+        string condition = kernel_.bound != 0 ? within_bound() : "";
         for (Index i = 0; i < pipeline_.keys.count; ++i) {
             const Value key = eval(list(pipeline_.keys, i));
             kernel_.key_nullable.push_back(!key.n.empty());
@@ -194,10 +210,10 @@ void Generator::rows_sink() {
         return;
     }
     load_columns(exprs);
-    bool keys_nullable = false;
+    bool chosen = kernel_.bound != 0;
     for (Index i = 0; i < pipeline_.keys.count; ++i)
-        keys_nullable = keys_nullable || nullable(list(pipeline_.keys, i));
-    if (keys_nullable) {
+        chosen = chosen || nullable(list(pipeline_.keys, i));
+    if (chosen) {
         open_rows();
         open("if (alive >> r & 1)");
         line("if (!(" + present() + ")) alive &= ~(1u << r);");

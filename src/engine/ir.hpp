@@ -290,7 +290,7 @@ struct Pipeline {
     Range distincts;       // into distincts
     Index result_keys = 0; // the other keys are there for the distincts
     // Which groups of the result are wanted (host/group_sieve.hpp): those of which all of `having` is true; of these the
-    // first ones in the order of `order`, as many as the constants top and top_offset say together (NULL: all). `ties`:
+    // first ones in the order of `order` (as of rows, first_rows.hpp): as many as top and top_offset say (NULL: all). `ties`:
     // and those that are equal to the last of them. `sorted`: all that are wanted come in the order (host/group_sort.hpp).
     uint8_t ties = 0;
     uint8_t sorted = 0;

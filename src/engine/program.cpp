@@ -309,7 +309,8 @@ class Checker {
     void check_sieve(const Pipeline &pipeline, bool aggregates) {
         check_range(pipeline.having, p.lists.size(), "conditions of groups");
         check_range(pipeline.order, p.orders.size(), "order of groups or rows");
-        require(aggregates || (pipeline.having.count == 0 && pipeline.top == none), "choice of groups without groups");
+        require(aggregates || (pipeline.having.count == 0 && (pipeline.top == none || pipeline.order.count > 0)),
+                "choice of groups without groups, or of rows without an order");
         for (Index h = 0; h < pipeline.having.count; ++h) {
             const Index condition = p.lists[pipeline.having.first + h];
             check_group_use(condition);

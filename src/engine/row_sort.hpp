@@ -3,8 +3,7 @@
 // In the device process, on its host's cores, when all rows of all passes are there (they are in host memory then, on
 // whichever device they were found):
 //
-//   numbers   every row gets the first 64 bits of its keys, written so that they order as the keys do: NULL or not, then the
-//             value with its sign bit turned, of floats as IEEE 754 orders them (NaN last, -0 like 0); DESC turns all bits
+//   numbers   every row gets the first 64 bits of its keys (row_order.hpp)
 //   runs      each thread sorts its slice of the rows by these numbers; where they are equal and 64 bits have not held all
 //             of the keys, by the keys themselves
 //   merge     samples of the runs divide the order into one range per thread, which merges its parts of all runs and
@@ -17,16 +16,9 @@
 #include <atomic>
 #include <vector>
 
-#include "engine/device.hpp"
+#include "engine/row_order.hpp"
 
 namespace gpuscan {
-
-// A column by which rows are ordered, most significant first. Any type but Code.
-struct SortColumn {
-    size_t column;
-    Type type;
-    bool descending, nulls_first;
-};
 
 // The first types.size() columns of the rows, ordered; types are theirs. Throws OutOfWorkMemory, Cancelled.
 RowTable sort_rows(RowTable rows, const std::vector<SortColumn> &order, const std::vector<Type> &types,

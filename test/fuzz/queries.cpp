@@ -350,8 +350,13 @@ static string in_order(Scope &scope) {
         order +=
             (order.empty() ? "" : ", ") + item + pick({"", " DESC"}) + pick({"", "", " NULLS FIRST", " NULLS LAST"});
     }
-    return "SELECT count(*), md5(string_agg(x::text, ';')) FROM (SELECT " + list + tail + " ORDER BY " + order +
-           (chance(30) ? " LIMIT " + number(roll(300)) : " OFFSET 0") + ") x";
+    string limit = " OFFSET 0";
+    if (chance(15))
+        limit = " FETCH FIRST " + number(1 + roll(30)) + " ROWS WITH TIES";
+    else if (chance(50))
+        limit = " LIMIT " + number(roll(300)) + (chance(25) ? " OFFSET " + number(roll(60)) : "");
+    return "SELECT count(*), md5(string_agg(x::text, ';')) FROM (SELECT " + list + tail + " ORDER BY " + order + limit +
+           ") x";
 }
 
 static string select_query(Scope &scope, bool grouped, bool one_row) {

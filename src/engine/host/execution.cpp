@@ -270,11 +270,14 @@ RowTable HostExecution::run_rows(const std::vector<ChunkView> &chunks) {
     stats_.grouping = "rows";
     std::atomic<uint64_t> delivered{0};
     std::atomic<bool> enough{false};
+    FirstRows first(context_.program); // (what a run that fails has found is lost with its rows)
+    first.lower_bound(row_bound_);
     std::vector<std::unique_ptr<RowSink>> sinks(work_.pool.workers());
     stats_.rows_out += run(
         pipeline, chunks,
         [&](unsigned worker) {
-            sinks[worker] = std::make_unique<RowSink>(context_.program, context_.program.main(), work_.memory);
+            sinks[worker] = std::make_unique<RowSink>(context_.program, context_.program.main(), work_.memory,
+                                                      first.all() ? nullptr : &first);
             return [&, worker](const Batch &batch, Evaluator &evaluator) {
                 if (limit != 0) {
                     const uint64_t before = delivered.fetch_add(batch.n, std::memory_order_relaxed);
@@ -291,6 +294,7 @@ RowTable HostExecution::run_rows(const std::vector<ChunkView> &chunks) {
     for (std::unique_ptr<RowSink> &sink : sinks)
         if (sink)
             sink->hand_over(rows);
+    row_bound_ = first.bound();
     return rows;
 }
 

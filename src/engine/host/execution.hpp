@@ -34,6 +34,7 @@ class HostExecution : public Execution {
     std::vector<std::vector<BuildRows>> builds_; // by pipeline: rows collected so far, per thread
     std::vector<WorkArray<uint8_t>> met_;        // by join: see Context
     ExecutionStats stats_;
+    uint64_t row_bound_ = UINT64_MAX; // of the first rows (first_rows.hpp) of the passes before
 };
 
 } // namespace gpuscan::host

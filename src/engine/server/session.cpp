@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "engine/first_rows.hpp"
 #include "engine/host/group_sieve.hpp"
 #include "engine/host/group_sort.hpp"
 #include "engine/regroup.hpp"
@@ -592,19 +593,12 @@ template <class Work> void Session::with_results(Work work) {
 
 // All rows are there.
 void Session::order_rows() {
-    const ir::Pipeline &p = program_.main();
-    if (p.order.count == 0)
+    const std::vector<SortColumn> order = sort_columns(program_);
+    if (order.empty())
         return;
-    std::vector<SortColumn> order;
     std::vector<Type> types;
-    const auto list = program_.lists.begin() + p.payload.first;
     for (ir::Index c = 0; c < row_columns(); ++c)
-        types.push_back(program_.exprs[list[c]].type);
-    for (ir::Index o = 0; o < p.order.count; ++o) {
-        const ir::OrderKey &key = program_.orders[p.order.first + o];
-        const auto column = static_cast<size_t>(std::find(list, list + p.payload.count, key.expr) - list);
-        order.push_back({column, program_.exprs[key.expr].type, key.descending != 0, key.nulls_first != 0});
-    }
+        types.push_back(program_.exprs[program_.lists[program_.main().payload.first + c]].type);
     rows_ = sort_rows(std::move(rows_), order, types, device_->device->work_memory(), cancel_);
 }
 
@@ -624,6 +618,9 @@ void Session::add_rows(RowTable &&pass) {
             block.nrows = std::min<size_t>(block.nrows, limit - rows_.nrows);
         rows_.add(std::move(block));
     }
+    FirstRows first(program_);
+    if (!first.all())
+        first.keep(rows_, true, device_->device->work_memory(), cancel_);
 }
 
 // When the main pipeline has seen all of its rows: those of right and full joins' tables that were no row's partner.

@@ -199,6 +199,23 @@ List *sort_keys(const Explainer *explainer) {
     return keys;
 }
 
+// The first ones of how many groups or rows are wanted.
+void show_wanted(const Explainer *explainer, const char *label) {
+    const Fragment *fragment = explainer->state->fragment;
+    if (fragment->top == nullptr)
+        return;
+    const Const *top = reinterpret_cast<const Const *>(fragment->top);
+    const Const *offset = reinterpret_cast<const Const *>(fragment->top_offset);
+    char *wanted = deparse(explainer, reinterpret_cast<Node *>(fragment->top));
+    if (IsA(top, Const) && !top->constisnull && (offset == nullptr || (IsA(offset, Const) && !offset->constisnull)))
+        wanted = psprintf(UINT64_FORMAT,
+                          static_cast<uint64>(DatumGetInt64(top->constvalue)) +
+                              (offset != nullptr ? static_cast<uint64>(DatumGetInt64(offset->constvalue)) : 0));
+    else if (fragment->top_offset != nullptr)
+        wanted = psprintf("%s + %s", wanted, deparse(explainer, reinterpret_cast<Node *>(fragment->top_offset)));
+    ExplainPropertyText(label, wanted, explainer->es);
+}
+
 void show_row(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
     const CustomScan *plan = reinterpret_cast<const CustomScan *>(explainer->state->css.ss.ps.plan);
@@ -211,6 +228,7 @@ void show_row(const Explainer *explainer) {
         ExplainPropertyList("Row", columns, explainer->es);
     if (fragment->order != NIL)
         ExplainPropertyList("Row Order", sort_keys(explainer), explainer->es);
+    show_wanted(explainer, "Rows Wanted");
     if (fragment->limit > 0)
         ExplainPropertyUInteger("Rows Wanted", nullptr, fragment->limit, explainer->es);
 }
@@ -219,21 +237,7 @@ void show_row(const Explainer *explainer) {
 void show_wanted_groups(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
     show_optional(explainer, "Group Filter", deparse_conditions(explainer, fragment->having));
-    if (fragment->top == nullptr) {
-        if (fragment->order != NIL && !fragment->delivers_rows)
-            ExplainPropertyList("Group Order", sort_keys(explainer), explainer->es);
-        return;
-    }
-    const Const *top = reinterpret_cast<const Const *>(fragment->top);
-    const Const *offset = reinterpret_cast<const Const *>(fragment->top_offset);
-    char *wanted = deparse(explainer, reinterpret_cast<Node *>(fragment->top));
-    if (IsA(top, Const) && !top->constisnull && (offset == nullptr || (IsA(offset, Const) && !offset->constisnull)))
-        wanted = psprintf(UINT64_FORMAT,
-                          static_cast<uint64>(DatumGetInt64(top->constvalue)) +
-                              (offset != nullptr ? static_cast<uint64>(DatumGetInt64(offset->constvalue)) : 0));
-    else if (fragment->top_offset != nullptr)
-        wanted = psprintf("%s + %s", wanted, deparse(explainer, reinterpret_cast<Node *>(fragment->top_offset)));
-    ExplainPropertyText("Groups Wanted", wanted, explainer->es);
+    show_wanted(explainer, "Groups Wanted");
     if (fragment->order != NIL)
         ExplainPropertyList("Group Order", sort_keys(explainer), explainer->es);
 }
@@ -255,9 +259,10 @@ void show_steps(const Explainer *explainer) {
         ExplainPropertyList("Group Key", keys, es);
     if (fragment->sets != NIL)
         ExplainPropertyInteger("Grouping Sets", nullptr, list_length(fragment->sets), es);
-    show_wanted_groups(explainer);
     if (fragment->delivers_rows)
         show_row(explainer);
+    else
+        show_wanted_groups(explainer);
     // Tables over dictionaries: expressions that PostgreSQL evaluates once per different text.
     int tables = 0;
     for (int i = 0; i < fragment->nlookups; ++i)

@@ -440,6 +440,16 @@ static void add_wanted_groups(Assembly *a) {
         a->top = ir::none;
 }
 
+// How many of the rows that have an order are wanted; see wanted_rows.cpp.
+static void add_wanted_rows(Assembly *a) {
+    const Blueprint *b = a->blueprint;
+    a->top = a->top_offset = ir::none;
+    if (b->top == nullptr || a->order.count == 0)
+        return;
+    if (!add_number(a, b->top, &a->top) || !add_number(a, b->top_offset, &a->top_offset))
+        a->top = ir::none;
+}
+
 // The rows of a right or full join's second pass come when nobody can be asked any more.
 static bool are_demands_possible(const Assembly *a) {
     bool keeps_table = false;
@@ -457,7 +467,9 @@ static bool translate_all(Assembly *a) {
         return refuse("more than %d joins", ir::max_joins);
     if (!add_rows(a, 0) || !add_outputs(a) || !are_demands_possible(a))
         return false;
-    if (!b->delivers_rows)
+    if (b->delivers_rows)
+        add_wanted_rows(a);
+    else
         add_wanted_groups(a);
     return true;
 }
@@ -563,11 +575,11 @@ static void write_main(Assembly *a, Writer *w) {
         pipeline.result_keys = static_cast<ir::Index>(a->delivered);
     } else {
         pipeline.having = add_list(w, a->having);
-        pipeline.top = a->top;
-        pipeline.top_offset = a->top_offset;
-        pipeline.ties = a->blueprint->ties ? 1 : 0;
         pipeline.sorted = a->blueprint->sorted && a->order.count > 0 ? 1 : 0;
     }
+    pipeline.top = a->top;
+    pipeline.top_offset = a->top_offset;
+    pipeline.ties = a->blueprint->ties ? 1 : 0;
     append(&w->pipelines, pipeline);
 }
 

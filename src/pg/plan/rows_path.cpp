@@ -7,7 +7,8 @@
 // expressions in its target list. They are the node's projection as well, and the fallback delivers the columns below them.)
 //
 // Where the query level goes on with an order (ORDER BY, a window, sorted groups), there is a second path, whose rows come in it:
-// then PostgreSQL need not sort, and chooses by cost. Cursors get none: they may go backwards over a Sort.
+// then PostgreSQL need not sort, and chooses by cost; where LIMIT wants only the first of them, only these come. Cursors get
+// none: they may go backwards over a Sort.
 //
 // Everything that the device has to say is known before the first row is shown (see exec/rows.cpp), so all of the
 // device's work is start-up cost, and what remains is to make tuples of it.
@@ -22,6 +23,7 @@
 #include "pg/plan/sort_keys.h"
 #include "pg/plan/sql_type.h"
 #include "pg/plan/text_work.h"
+#include "pg/plan/wanted_groups.h"
 
 namespace gpuscan {
 
@@ -191,8 +193,9 @@ static double row_bytes(const Fragment *fragment) {
     return bytes;
 }
 
-static void set_costs(const Candidate *candidate, const Fragment *rehearsal, double entries, const TextWork *texts,
-                      const Path *fallback, tier::Account *account, Path *path) {
+// found: rows of which the path delivers those that are wanted. The others cost a look at their sort keys.
+static void set_costs(const Candidate *candidate, const Fragment *rehearsal, double found, double entries,
+                      const TextWork *texts, const Path *fallback, tier::Account *account, Path *path) {
     RowsWork work{};
     work.rows = path->rows;
     work.columns = rehearsal->noutputs;
@@ -203,6 +206,11 @@ static void set_costs(const Candidate *candidate, const Fragment *rehearsal, dou
                          device_rows_cost(&work, account);
     if (rehearsal->order != NIL)
         path->startup_cost += device_sort_cost(&work, account);
+    RowsWork refused{};
+    refused.rows = found - path->rows;
+    refused.columns = 1;
+    if (refused.rows > 0)
+        path->startup_cost += device_rows_cost(&refused, account);
     const Cost projection = path->pathtarget->cost.startup + path->rows * path->pathtarget->cost.per_tuple;
     path->total_cost =
         path->startup_cost + emit_rows_cost(&work, account) + device_plan_cost(tier::Stage::Emit, projection, account);
@@ -223,21 +231,21 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
     *blueprint = *unordered;
     ask_for_sort_keys(root, root->query_pathkeys, rel->relids, blueprint);
+    ask_for_first_rows(root, blueprint);
     const Fragment *rehearsal = blueprint->order != NIL ? assemble(blueprint, false) : nullptr;
     TextWork texts;
     if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))
         return;
     texts.shown = 0;
-    blueprint->order = rehearsal->order;
-    blueprint->order_flags = rehearsal->order_flags;
+    settle_first_rows(root, rehearsal, blueprint);
     List *pathkeys = list_copy_head(root->query_pathkeys, list_length(blueprint->order));
     Path *sort = reinterpret_cast<Path *>(create_sort_path(root, rel, fallback, pathkeys, -1.0));
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children, account);
-    path->path.rows = rel->rows;
+    path->path.rows = wanted_groups(blueprint, rel->rows);
     path->path.pathkeys = pathkeys;
-    set_costs(candidate, rehearsal, dictionary_entries(root, rel->rows, blueprint), &texts, fallback, account,
-              &path->path);
+    set_costs(candidate, rehearsal, rel->rows, dictionary_entries(root, path->path.rows, blueprint), &texts, fallback,
+              account, &path->path);
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
     add_path(rel, &path->path);
@@ -301,8 +309,8 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children, account);
     path->path.rows = rel->rows;
-    set_costs(candidate, rehearsal, dictionary_entries(root, rel->rows, blueprint), &texts, fallback, account,
-              &path->path);
+    set_costs(candidate, rehearsal, rel->rows, dictionary_entries(root, rel->rows, blueprint), &texts, fallback,
+              account, &path->path);
     if (force) { // whatever it costs
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;

@@ -1,4 +1,4 @@
-// Which of its groups need a fragment deliver?
+// Which of its groups or rows need a fragment deliver?
 //
 // The device drops groups; PostgreSQL does again what it would do with all of them: the node tests HAVING, and Sort and Limit
 // stand above it. So the device may let too many pass, never too few:
@@ -10,6 +10,10 @@
 //            on that the device can do; where keys are left, groups equal to the last of them are delivered, too. A
 //            condition that lets too many pass may not stand before it, since the node would drop groups afterwards. And
 //            nothing that is computed from the dropped groups may be an error.
+//
+// Of rows that come in an order the first ones are wanted if they go to the Limit as they are, or by way of a Sort by the keys
+// that are left. What is computed above them is computed of the rows that the Limit asks for, as above an index that
+// has PostgreSQL's order; so nothing of it needs to be free of errors.
 #include "pg/pg.h"
 
 #include "pg/plan/wanted_groups.h"
@@ -85,6 +89,24 @@ void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment
     b->order = b->order_flags = NIL;
     b->top = b->top_offset = nullptr;
     b->ties = false;
+}
+
+void ask_for_first_rows(const PlannerInfo *root, Blueprint *b) {
+    const Query *query = root->parse;
+    if (!limit_follows(query) || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+        query->havingQual != nullptr || query->distinctClause != NIL || query->sortClause == NIL)
+        return;
+    b->top = reinterpret_cast<Expr *>(query->limitCount);
+    b->top_offset = reinterpret_cast<Expr *>(query->limitOffset);
+}
+
+void settle_first_rows(const PlannerInfo *root, const Fragment *rehearsal, Blueprint *b) {
+    b->order = rehearsal->order;
+    b->order_flags = rehearsal->order_flags;
+    if (rehearsal->top == nullptr)
+        b->top = b->top_offset = nullptr;
+    b->ties = b->top != nullptr && (root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
+                                    list_length(b->order) < list_length(root->query_pathkeys));
 }
 
 static double number_of(const Expr *number, double unknown) {

@@ -1,4 +1,4 @@
-// Which of its groups need a fragment deliver? HAVING, and the first ones of ORDER BY ... LIMIT.
+// Which of its groups or rows need a fragment deliver? HAVING, and the first ones of ORDER BY ... LIMIT.
 #pragma once
 
 #include "pg/pg.h"
@@ -13,7 +13,11 @@ void ask_for_groups(PlannerInfo *root, List *having, Blueprint *blueprint);
 // Keeps of that what the device can decide, and what is right if it does. `results` is computed from the groups.
 void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *rehearsal, Blueprint *blueprint);
 
-// Of so many groups, how many will be delivered?
+// Of so many groups or rows, how many will be delivered?
 double wanted_groups(const Blueprint *blueprint, double groups);
+
+// The same of rows in the order of `blueprint->order`: the first ones, where Limit is what follows.
+void ask_for_first_rows(const PlannerInfo *root, Blueprint *blueprint);
+void settle_first_rows(const PlannerInfo *root, const Fragment *rehearsal, Blueprint *blueprint);
 
 } // namespace gpuscan
