@@ -63,8 +63,16 @@ static Substitute with_exact_sorts(double seq, double page, const PageCosts &cos
     return settled({seq, 2 * page - 3 * seq}, costs);
 }
 
-Substitute for_joins(const PageCosts &costs, double page) {
-    return with_exact_sorts((costs.random_write + costs.seq_read) / 2, page, costs);
+bool files_are_postgres_own(const PageCosts &costs) {
+    return costs.seq_write == costs.seq_read && costs.random_write == costs.seq_read;
+}
+
+Substitute for_joins(const PageCosts &costs) {
+    if (files_are_postgres_own(costs))
+        return {costs.seq_read, costs.random_read};
+    const double dearest =
+        std::max({costs.seq_read, costs.random_read, costs.seq_write, costs.random_write, costs.hashagg_write});
+    return {1000 * dearest, 1000 * dearest};
 }
 
 Substitute for_groups(const PageCosts &costs, double page) {

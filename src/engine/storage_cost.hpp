@@ -58,9 +58,11 @@ FileCost hash_aggregate(const PageCosts &costs, double pages);
 
 // Under it (33) gives what (34) says if a page of a pass costs `page`; both costs are the same.
 Substitute for_sorts_alone(double page);
-// For the joins of two relations. Exact: the total of a hash join (36), and sorts of whose pages one costs `page` in one
-// pass (sort_page). Not exact: what of a hash join comes before the first row, and (31), (32).
-Substitute for_joins(const PageCosts &costs, double page);
+// Are the files of joins PostgreSQL's, too? If writing costs what reading in sequence does.
+bool files_are_postgres_own(const PageCosts &costs);
+// For joins. If the files of joins are PostgreSQL's own: exact. Else no step that has files costs less than by the model, before
+// its first row and in all.
+Substitute for_joins(const PageCosts &costs);
 // For grouping and sorting above the joins. Exact: the total of hash aggregation, and sorts as above. Not exact: what of hash
 // aggregation comes before the first row.
 Substitute for_groups(const PageCosts &costs, double page);

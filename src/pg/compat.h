@@ -264,11 +264,76 @@ inline bool path_is_disabled(const Path *) { return false; }
 #if PG_VERSION_NUM >= 180000
 #define INPUT_DISABLED_NODES(input) (input)->disabled_nodes,
 #define OUTER_PRESORTED_KEYS(path) (path)->outer_presorted_keys,
+#define LAST_OUTER_PRESORTED_KEYS(path) , (path)->outer_presorted_keys
 inline int presorted_outer_keys(const MergePath *path) { return path->outer_presorted_keys; }
+inline void set_presorted_outer_keys(MergePath *path, int keys) { path->outer_presorted_keys = keys; }
 #else
 #define INPUT_DISABLED_NODES(input)
 #define OUTER_PRESORTED_KEYS(path)
+#define LAST_OUTER_PRESORTED_KEYS(path)
 inline int presorted_outer_keys(const MergePath *) { return 0; }
+inline void set_presorted_outer_keys(MergePath *, int) {}
+#endif
+
+// Before 16 the groups of an incremental sort are taken for half as large again (commit 4a29eabd1d9).
+constexpr double group_size_for_incremental_sort = PG_VERSION_NUM >= 160000 ? 1 : 1.5;
+
+// 18: what is known of a path's costs before it is made begins with its switched-off steps (commit e22253467942).
+inline bool is_worth_making(RelOptInfo *rel, const JoinCostWorkspace *workspace, List *pathkeys,
+                            Relids required_outer) {
+#if PG_VERSION_NUM >= 180000
+    return add_path_precheck(rel, workspace->disabled_nodes, workspace->startup_cost, workspace->total_cost, pathkeys,
+                             required_outer);
+#else
+    return add_path_precheck(rel, workspace->startup_cost, workspace->total_cost, pathkeys, required_outer);
+#endif
+}
+inline bool is_worth_making_partial(RelOptInfo *rel, const JoinCostWorkspace *workspace, List *pathkeys) {
+#if PG_VERSION_NUM >= 180000
+    return add_partial_path_precheck(rel, workspace->disabled_nodes, workspace->total_cost, pathkeys);
+#else
+    return add_partial_path_precheck(rel, workspace->total_cost, pathkeys);
+#endif
+}
+
+// 16: joins that keep the rows of the table without a partner only (commit 16dc2703c54); 18: those with one, once (commit
+// aa86129e19d).
+inline bool keeps_inner_rows(JoinType type) {
+#if PG_VERSION_NUM >= 160000
+    if (type == JOIN_RIGHT_ANTI)
+        return true;
+#endif
+    return type == JOIN_RIGHT || type == JOIN_FULL;
+}
+inline bool is_right_semi(JoinType type) {
+#if PG_VERSION_NUM >= 180000
+    return type == JOIN_RIGHT_SEMI;
+#else
+    (void)type;
+    return false;
+#endif
+}
+
+// 16: a shared hash table keeps such rows, too (commit 11c2d6fdf5a); 18: workers have nested loops over rows that are written down
+// (commit 22d946b0f86).
+constexpr bool shared_tables_keep_inner_rows = PG_VERSION_NUM >= 160000,
+               workers_write_rows_down = PG_VERSION_NUM >= 180000;
+
+// 16: an outer join has a number of its own, by which nothing within it can be parameterized (commit 2489d76c4906).
+inline int outer_join_of(const SpecialJoinInfo *join) {
+#if PG_VERSION_NUM >= 160000
+    return static_cast<int>(join->ojrelid);
+#else
+    (void)join;
+    return 0;
+#endif
+}
+
+// 15 and 16 show joins with conditions on no relation to no extension (commits 6f80a8d9c1d and 9e9931d2bfa).
+#if PG_VERSION_NUM >= 170000
+constexpr bool pseudoconstant_joins_are_hidden = false;
+#else
+constexpr bool pseudoconstant_joins_are_hidden = true;
 #endif
 
 // 18: the sides of INTERSECT and EXCEPT are inputs of their own (commit 27627929528).

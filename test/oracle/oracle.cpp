@@ -22,16 +22,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <optional>
 #include <random>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "../../bench/common/pg.hpp"
-#include "../../bench/tpch/parameters.hpp"
+#include "../../bench/tpch/query_texts.hpp"
 
 namespace {
 
@@ -211,27 +208,6 @@ string random_query() {
     }
 }
 
-vector<string> tpch_queries(const string &folder) {
-    vector<string> queries;
-    for (int i = 1; i <= 22; ++i) {
-        std::ifstream file(folder + "/q" + std::to_string(i) + ".sql");
-        std::stringstream text;
-        text << file.rdbuf();
-        string sql = text.str();
-        if (sql.empty())
-            throw pg::Error("no query in " + folder + "/q" + std::to_string(i) + ".sql");
-        auto parameters = tpch::parameters(i, std::nullopt, 0.2);
-        // The longest names first: ":size1" is not ":size" and a 1.
-        std::sort(parameters.begin(), parameters.end(),
-                  [](const auto &a, const auto &b) { return string(a.first).size() > string(b.first).size(); });
-        for (const auto &[name, value] : parameters)
-            for (size_t at = 0; (at = sql.find(":" + string(name), at)) != string::npos; at += value.size())
-                sql.replace(at, string(name).size() + 1, value);
-        queries.push_back(sql.substr(0, sql.rfind(';')));
-    }
-    return queries;
-}
-
 // ---- plans ----
 
 struct Line {
@@ -353,7 +329,7 @@ int run(const Options &options) {
             : "set max_parallel_workers_per_gather = 0");
     connection.exec("set gpuscan.offload = off; set jit = off");
     engine.seed(options.seed);
-    vector<string> queries = tpch_queries(options.folder);
+    vector<string> queries = tpch::query_texts(options.folder, 0.2);
     for (int i = 0; i < options.queries; ++i)
         queries.push_back(random_query());
     Totals totals;

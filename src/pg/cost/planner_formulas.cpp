@@ -29,8 +29,8 @@ Cost incremental_sort_page(const storage::PageCosts &costs, PlannerInfo *root, L
     const double first = with.startup_cost - without.startup_cost, all = with.total_cost - without.total_cost;
     if (first < 0.5) // a page is the least
         return 0;
-    const double groups = std::fmax(all / first, 1);
-    return storage::sort_page(costs, passes_of(input->rows / groups, input->pathtarget->width));
+    const double rows = input->rows / std::fmax(all / first, 1) * group_size_for_incremental_sort;
+    return storage::sort_page(costs, passes_of(rows, input->pathtarget->width));
 }
 
 void order_by_cost(List *paths) {

@@ -1,11 +1,8 @@
 // The exact costs of joins.
 //
-// While PostgreSQL makes the paths of a pair of relations it reads substitutes of the page costs, which are right for the
-// totals of hash joins and of sorts of one length, and for nothing else. When it is through, the paths that are left are
-// weighed once more: by PostgreSQL's own functions with pages for nothing, plus what the model asks for their files. Doing that
-// again changes nothing, so it does not matter how often a path is met.
-//
-// What fits into work_mem has no files, and costs the same under any page costs; most joins are left after a look at that.
+// By PostgreSQL's own functions, with pages for nothing, plus what the model asks for their files. Doing that again changes
+// nothing, so it does not matter how often a path is met. What fits into work_mem has no files, and costs the same under any
+// page costs.
 #include "pg/cost/recost_join.h"
 
 #include "pg/cost/planner_formulas.h"
@@ -19,7 +16,7 @@ static storage::Substitute page_reads() { return {costs().seq_read, costs().rand
 
 // ---- inputs that belong to the join ----
 
-static void recost_material(MaterialPath *path) {
+void recost_material(MaterialPath *path) {
     const double rows = path->path.rows;
     const storage::Substitute before = exchange_page_costs({costs().seq_write, costs().random_read});
     cost_material_of(&path->path, path->subpath);
@@ -32,7 +29,7 @@ static bool unique_is_free_of_files(const UniquePath *path) {
 }
 
 // A semi join's inner side without duplicates (create_unique_path), which both relations' joins share.
-static void recost_unique(PlannerInfo *root, UniquePath *path, const SpecialJoinInfo *join) {
+void recost_unique(PlannerInfo *root, UniquePath *path, const SpecialJoinInfo *join) {
     const double rows = path->path.parent->rows;
     const int width = path->subpath->pathtarget->width, columns = list_length(path->uniq_exprs);
     if (path->umethod == UNIQUE_PATH_NOOP || (!join->semi_can_btree && !join->semi_can_hash))
@@ -77,12 +74,13 @@ static void recost_input(PlannerInfo *root, Path *path, const JoinPathExtraData 
 
 // ---- joins ----
 
-static void recost_hash(PlannerInfo *root, HashPath *path, JoinPathExtraData *extra) {
+JoinCostWorkspace begin_hash(PlannerInfo *root, const HashPath *path, JoinPathExtraData *extra) {
     const Path *outer = path->jpath.outerjoinpath, *inner = path->jpath.innerjoinpath;
     JoinCostWorkspace workspace{};
     const storage::Substitute before = exchange_page_costs(free_pages);
     initial_cost_hashjoin(root, &workspace, path->jpath.jointype, path->path_hashclauses, path->jpath.outerjoinpath,
                           path->jpath.innerjoinpath, extra, path->jpath.path.parallel_aware);
+    exchange_page_costs(before);
     if (workspace.numbatches > 1) {
         const storage::FileCost files = storage::hash_join(costs(), pages_of(inner->rows, inner->pathtarget->width),
                                                            pages_of(outer->rows, outer->pathtarget->width));
@@ -90,15 +88,13 @@ static void recost_hash(PlannerInfo *root, HashPath *path, JoinPathExtraData *ex
         workspace.run_cost += files.total - files.startup;
         workspace.total_cost += files.total;
     }
-    exchange_page_costs(page_reads());
-    final_cost_hashjoin(root, path, &workspace, extra);
-    exchange_page_costs(before);
+    return workspace;
 }
 
 // A sort of the outer side may be an incremental one, whose groups are sorted one after the other; the part of its rows that
 // the join does not read costs nothing. So pages cost what is right for it, and what the inner side's sort, which comes
 // whole before the first row, then costs too much or too little is added.
-static void recost_merge(PlannerInfo *root, MergePath *path, JoinPathExtraData *extra) {
+JoinCostWorkspace begin_merge(PlannerInfo *root, const MergePath *path, JoinPathExtraData *extra) {
     const Path *outer = path->jpath.outerjoinpath, *inner = path->jpath.innerjoinpath;
     const bool incremental = path->outersortkeys != NIL && presorted_outer_keys(path) > 0 && enable_incremental_sort;
     storage::Substitute outer_sort = free_pages;
@@ -114,24 +110,23 @@ static void recost_merge(PlannerInfo *root, MergePath *path, JoinPathExtraData *
     JoinCostWorkspace workspace{};
     const storage::Substitute before = exchange_page_costs(outer_sort);
     initial_cost_of_merge(root, &workspace, path, extra);
+    exchange_page_costs(before);
     workspace.startup_cost += files;
     workspace.total_cost += files;
-    exchange_page_costs(page_reads());
-    final_cost_mergejoin(root, path, &workspace, extra);
-    exchange_page_costs(before);
+    return workspace;
 }
 
 // Reading the inner side again is all that pages are for (cost_rescan).
-static void recost_nested_loop(PlannerInfo *root, NestPath *path, JoinPathExtraData *extra) {
+JoinCostWorkspace begin_nested_loop(PlannerInfo *root, const NestPath *path, JoinPathExtraData *extra) {
     JoinCostWorkspace workspace{};
     const storage::Substitute before = exchange_page_costs(page_reads());
     initial_cost_nestloop(root, &workspace, path->jpath.jointype, path->jpath.outerjoinpath, path->jpath.innerjoinpath,
                           extra);
-    final_cost_nestloop(root, path, &workspace, extra);
     exchange_page_costs(before);
+    return workspace;
 }
 
-static bool reads_files_again(const Path *inner) {
+bool reads_files_again(const Path *inner) {
     switch (inner->pathtype) {
     case T_CteScan:
     case T_WorkTableScan:
@@ -160,12 +155,19 @@ static void recost_join(PlannerInfo *root, Path *path, JoinPathExtraData *extra)
     JoinPath *join = reinterpret_cast<JoinPath *>(path);
     recost_input(root, join->outerjoinpath, extra);
     recost_input(root, join->innerjoinpath, extra);
-    if (IsA(path, HashPath))
-        recost_hash(root, reinterpret_cast<HashPath *>(path), extra);
-    else if (IsA(path, MergePath))
-        recost_merge(root, reinterpret_cast<MergePath *>(path), extra);
-    else
-        recost_nested_loop(root, reinterpret_cast<NestPath *>(path), extra);
+    if (IsA(path, HashPath)) {
+        HashPath *hash = reinterpret_cast<HashPath *>(path);
+        JoinCostWorkspace workspace = begin_hash(root, hash, extra);
+        final_cost_hashjoin(root, hash, &workspace, extra);
+    } else if (IsA(path, MergePath)) {
+        MergePath *merge = reinterpret_cast<MergePath *>(path);
+        JoinCostWorkspace workspace = begin_merge(root, merge, extra);
+        final_cost_mergejoin(root, merge, &workspace, extra);
+    } else {
+        NestPath *loop = reinterpret_cast<NestPath *>(path);
+        JoinCostWorkspace workspace = begin_nested_loop(root, loop, extra);
+        final_cost_nestloop(root, loop, &workspace, extra);
+    }
 }
 
 static bool is_join_of(const Path *path, const RelOptInfo *outer, const RelOptInfo *inner, JoinType type) {
@@ -175,27 +177,19 @@ static bool is_join_of(const Path *path, const RelOptInfo *outer, const RelOptIn
     return join->outerjoinpath->parent == outer && join->innerjoinpath->parent == inner && join->jointype == type;
 }
 
-static void recost_list(PlannerInfo *root, List *paths, const RelOptInfo *outer, const RelOptInfo *inner, JoinType type,
-                        JoinPathExtraData *extra, bool inputs_changed) {
-    bool changed = false;
+List *take_spilled_joins(PlannerInfo *root, List **paths, const RelOptInfo *outer, const RelOptInfo *inner,
+                         JoinType type, JoinPathExtraData *extra, bool inputs_changed) {
+    List *taken = NIL;
     ListCell *cell;
-    foreach (cell, paths) {
+    foreach (cell, *paths) {
         Path *path = static_cast<Path *>(lfirst(cell));
         if (is_join_of(path, outer, inner, type) && (inputs_changed || join_has_files(path))) {
             recost_join(root, path, extra);
-            changed = true;
+            taken = lappend(taken, path);
+            *paths = foreach_delete_current(*paths, cell);
         }
     }
-    if (changed)
-        order_by_cost(paths);
-}
-
-void recost_joins(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *outer, const RelOptInfo *inner,
-                  JoinType type, JoinPathExtraData *extra, bool inputs_changed) {
-    if (type == JOIN_UNIQUE_INNER || type == JOIN_UNIQUE_OUTER)
-        type = JOIN_INNER;
-    recost_list(root, joinrel->pathlist, outer, inner, type, extra, inputs_changed);
-    recost_list(root, joinrel->partial_pathlist, outer, inner, type, extra, inputs_changed);
+    return taken;
 }
 
 } // namespace gpuscan

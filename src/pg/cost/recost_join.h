@@ -1,13 +1,25 @@
-// The exact costs of the paths that join two relations.
+// The exact costs of joins and of the inputs that are made for a join.
 #pragma once
 
 #include "pg/pg.h"
 
 namespace gpuscan {
 
-// To be called from set_join_pathlist_hook. `inputs_changed`: paths of `outer` or `inner` have been given other costs since
-// the joins were made from them.
-void recost_joins(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *outer, const RelOptInfo *inner,
-                  JoinType type, JoinPathExtraData *extra, bool inputs_changed);
+// What initial_cost_* computes, exactly. Of the path these need the inputs, the clauses, the keys to sort by and whether it is
+// aware of others; it need not exist yet.
+JoinCostWorkspace begin_hash(PlannerInfo *root, const HashPath *path, JoinPathExtraData *extra);
+JoinCostWorkspace begin_merge(PlannerInfo *root, const MergePath *path, JoinPathExtraData *extra);
+JoinCostWorkspace begin_nested_loop(PlannerInfo *root, const NestPath *path, JoinPathExtraData *extra);
+
+void recost_material(MaterialPath *path);
+void recost_unique(PlannerInfo *root, UniquePath *path, const SpecialJoinInfo *join);
+
+// Is the path's temporary file read again when the path is?
+bool reads_files_again(const Path *path);
+
+// Takes the joins of these two relations that have files (`inputs_changed`: all) out of the list, which is in order of costs,
+// and makes their costs exact.
+List *take_spilled_joins(PlannerInfo *root, List **paths, const RelOptInfo *outer, const RelOptInfo *inner,
+                         JoinType type, JoinPathExtraData *extra, bool inputs_changed);
 
 } // namespace gpuscan

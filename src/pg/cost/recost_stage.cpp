@@ -4,7 +4,7 @@
 // substitutes. A path does not keep all that its cost was computed from, an aggregation least of all. So costs are not computed
 // again but corrected: bottom up, a path's cost is moved by what its inputs' costs moved, and by the difference between the
 // model and PostgreSQL's formula for the files of its own. For this the substitutes of the time must be known, and each path
-// must be corrected once; it is entered in a table when it has been. Inputs that belong to an earlier stage, scans and joins are
+// must be corrected once; if its cost has moved it is entered in a table. Inputs that belong to an earlier stage, scans and joins are
 // right already.
 //
 // A sort under LIMIT may keep its first rows in memory and write nothing. The path does not tell, but its cost does: it is
@@ -24,7 +24,8 @@ struct SettledEntry {
 };
 
 struct SettledPaths {
-    HTAB *table;
+    HTAB *table; // NULL: none yet
+    MemoryContext context;
     uint32 walk;
 };
 
@@ -46,12 +47,32 @@ static Moved settle(Stage *stage, Path *path);
 
 SettledPaths *settled_paths_create() {
     SettledPaths *settled = static_cast<SettledPaths *>(palloc0(sizeof(SettledPaths)));
-    HASHCTL control{};
-    control.keysize = sizeof(const Path *);
-    control.entrysize = sizeof(SettledEntry);
-    control.hcxt = CurrentMemoryContext;
-    settled->table = hash_create("settled paths", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    settled->context = CurrentMemoryContext;
     return settled;
+}
+
+static const SettledEntry *find_entry(const SettledPaths *settled, const Path *path) {
+    return settled->table == nullptr
+               ? nullptr
+               : static_cast<const SettledEntry *>(hash_search(settled->table, &path, HASH_FIND, nullptr));
+}
+
+// Most statements have no path whose cost is moved, and no table.
+static void enter_moved(SettledPaths *settled, const Path *path, Moved moved) {
+    if (settled->table == nullptr) {
+        HASHCTL control{};
+        control.keysize = sizeof(const Path *);
+        control.entrysize = sizeof(SettledEntry);
+        control.hcxt = settled->context;
+        settled->table = hash_create("settled paths", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    }
+    bool found;
+    SettledEntry *entry = static_cast<SettledEntry *>(hash_search(settled->table, &path, HASH_ENTER, &found));
+    entry->startup = path->startup_cost;
+    entry->total = path->total_cost;
+    entry->startup_moved = moved.startup;
+    entry->total_moved = moved.total;
+    entry->walk = settled->walk;
 }
 
 static const storage::PageCosts &costs() { return storage_tier()->costs; }
@@ -333,24 +354,19 @@ static Moved moved_by(Stage *stage, Path *path) {
 static Moved settle(Stage *stage, Path *path) {
     if (!is_in_stage(stage, path))
         return {};
-    const SettledEntry *known =
-        static_cast<const SettledEntry *>(hash_search(stage->settled->table, &path, HASH_FIND, nullptr));
+    const SettledEntry *known = find_entry(stage->settled, path);
     if (known != nullptr && known->startup == path->startup_cost && known->total == path->total_cost)
         return known->walk == stage->settled->walk ? Moved{known->startup_moved, known->total_moved} : Moved{};
     const storage::Substitute outer = stage->made_under;
     stage->made_under = path->parent == stage->below.rel ? stage->below.costs : stage->costs_of_rel;
     const Moved moved = moved_by(stage, path);
     stage->made_under = outer;
+    if (moved.startup == 0 && moved.total == 0)
+        return moved;
     path->startup_cost += moved.startup;
     path->total_cost += moved.total;
-    stage->changed = stage->changed || moved.startup != 0 || moved.total != 0;
-    bool found;
-    SettledEntry *entry = static_cast<SettledEntry *>(hash_search(stage->settled->table, &path, HASH_ENTER, &found));
-    entry->startup = path->startup_cost;
-    entry->total = path->total_cost;
-    entry->startup_moved = moved.startup;
-    entry->total_moved = moved.total;
-    entry->walk = stage->settled->walk;
+    stage->changed = true;
+    enter_moved(stage->settled, path, moved);
     return moved;
 }
 

@@ -4,8 +4,8 @@
 // plan, and get costs of their own for EXPLAIN then, with the page costs of the moment (label_sort_with_costsize).
 // Nothing depends on them any more, but they should be what the join was charged.
 //
-// A sort that was a path has its exact cost already, and is told from the others by that. (Neither cost can be computed to the
-// last bit any more: a subquery's node that did nothing but cost something may be gone.)
+// A sort that was a path has its exact cost already, and is told from the others by that. (The node of a subquery that did nothing
+// but cost something for each row may be gone from below the sort, whose cost it was part of.)
 #include "pg/cost/relabel.h"
 
 #include "pg/cost/planner_formulas.h"
@@ -33,10 +33,13 @@ static void relabel_sort(Plan *plan, storage::Substitute made_under) {
     exchange_page_costs(free_pages);
     cost_sort_of(&exact, nullptr, NIL, &from, input->plan_rows, -1);
     exchange_page_costs(before);
-    const Cost files = sort_files(storage_tier()->costs, input->plan_rows, input->plan_width);
-    const Cost to_stock = std::fabs(sort->startup_cost - stock.startup_cost),
-               to_exact = std::fabs(sort->startup_cost - exact.startup_cost - files);
-    if (to_exact <= to_stock)
+    const Cost files = sort_files(storage_tier()->costs, input->plan_rows, input->plan_width),
+               gone = cpu_tuple_cost * input->plan_rows;
+    const auto distance = [&](Cost cost) {
+        const Cost off = sort->startup_cost - cost;
+        return std::fmin(std::fabs(off), std::fabs(off - gone));
+    };
+    if (distance(exact.startup_cost + files) <= distance(stock.startup_cost))
         return;
     const Cost moved = files - stock_sort_files(made_under, input->plan_rows, input->plan_width);
     for (Plan *labelled = plan;; labelled = labelled->lefttree) {

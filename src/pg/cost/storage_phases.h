@@ -5,10 +5,8 @@
 
 namespace gpuscan {
 
-// The joins of paths of these two relations, in both directions; until they are left again their paths keep the costs that they
-// are made with, so that neither direction has exact costs when it is compared with the other.
-void enter_pair(const RelOptInfo *a, const RelOptInfo *b);
-void leave_pair(PlannerInfo *root);
+// The joins of relations.
+void enter_joins();
 // Sorts of so many rows, of which each worker has a share.
 void enter_sorts(double rows, int width);
 

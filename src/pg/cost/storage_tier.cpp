@@ -8,15 +8,14 @@
 // *Phases* set the two page costs to what makes PostgreSQL's formulas give the model's costs for what is about to be planned
 // (engine/storage_cost.hpp), so that the right paths survive:
 //   scans    the read costs. At the beginning, when a relation's statistics are looked up, after a subquery.
-//   pair     the joins of two relations: hash joins and the sorts of these two are right in all (join_search.cpp).
+//   joins    no join that writes files is too cheap; those are made once more, exactly (spilled_joins.cpp).
 //   groups   grouping, DISTINCT, windows, ORDER BY: sorts of as many rows as there are, and hash aggregation in all. From the
 //            relation that all joins end in, or from the last stage, on.
 //   material writing a subquery's result down. When a query level that is no FROM item is through.
 //
-// *Re-costing* then makes the costs of what has survived exact: joins when a pair is through (recost_join.cpp), what is made
+// *Re-costing* then makes the costs of what has survived exact: joins at once (recost_join.cpp), what is made
 // of a relation's paths between two hooks at the next one (recost_stage.cpp), sorts that only the plan has at the end
-// (relabel.cpp). Paths of devices are added after that, and compete with exact costs. The one kind of join that PostgreSQL shows to no
-// hook (15 and 16: with conditions on no relation) keeps the pair's substitutes.
+// (relabel.cpp). Paths of devices are added after that, and compete with exact costs.
 //
 // The other hooks are set for the time of planning only, so that a server whose settings are all -1 does nothing but test
 // storage_tier_flags once for each statement. They ask the hooks that they find, gpuscan's own among them, after their work.
@@ -25,9 +24,9 @@
 #include "pg/cost/storage_tier.h"
 
 #include "pg/cost/planner_formulas.h"
-#include "pg/cost/recost_join.h"
 #include "pg/cost/recost_stage.h"
 #include "pg/cost/relabel.h"
+#include "pg/cost/spilled_joins.h"
 #include "pg/cost/storage_phases.h"
 
 namespace gpuscan {
@@ -82,13 +81,6 @@ struct Topmost {
     MadeUnder made;
 };
 
-// A call of set_join_pathlist_hook.
-struct JoinsMade {
-    RelOptInfo *joinrel, *outer, *inner;
-    JoinType type;
-    JoinPathExtraData extra;
-};
-
 struct Planning {
     StorageTier tier;
     bool active;                    // else a statement within one is planned with PostgreSQL's formulas
@@ -96,7 +88,7 @@ struct Planning {
     List *topmost;                  // of Topmost *
     SettledPaths *settled;
     MemoryContext context;
-    List *pair;                       // of JoinsMade *: not yet settled
+    bool hides_joins;                 // from PostgreSQL's test of hasPseudoConstantQuals
     const PlannerInfo *set_operation; // whose sides are being planned,
     double side_rows;                 // ... and the largest of them up to now
     int side_width;
@@ -125,41 +117,7 @@ static storage::Substitute page_reads() { return {costs().seq_read, costs().rand
 
 static void enter_scans() { enter_phase(page_reads()); }
 
-// What sorts of both relations cost together is right if a page costs their average; what fits into memory has no say.
-void enter_pair(const RelOptInfo *a, const RelOptInfo *b) {
-    double pages = 0, cost = 0;
-    const RelOptInfo *const pair[] = {a, b};
-    for (const RelOptInfo *rel : pair) {
-        const int width = rel->reltarget->width;
-        if (!is_spilled(rel->rows, width))
-            continue;
-        const double passes = passes_of(rel->rows, width), accesses = pages_of(rel->rows, width) * passes;
-        pages += accesses;
-        cost += accesses * storage::sort_page(costs(), passes);
-    }
-    enter_phase(storage::for_joins(costs(), pages > 0 ? cost / pages : storage::sort_page(costs(), 1)));
-}
-
-void leave_pair(PlannerInfo *root) {
-    ListCell *cell;
-    foreach (cell, planning->pair) {
-        JoinsMade *made = static_cast<JoinsMade *>(lfirst(cell));
-        recost_joins(root, made->joinrel, made->outer, made->inner, made->type, &made->extra, false);
-    }
-    list_free_deep(planning->pair);
-    planning->pair = NIL;
-}
-
-// The genetic search tells of no pair: as many passes as the largest relation needs.
-static void enter_joins(const List *rels) {
-    double passes = 1;
-    ListCell *cell;
-    foreach (cell, rels) {
-        const RelOptInfo *rel = static_cast<const RelOptInfo *>(lfirst(cell));
-        passes = std::fmax(passes, passes_of(rel->rows, rel->reltarget->width));
-    }
-    enter_phase(storage::for_joins(costs(), storage::sort_page(costs(), passes)));
-}
+void enter_joins() { enter_phase(storage::for_joins(costs())); }
 
 void enter_sorts(double rows, int width) {
     enter_phase(storage::for_sorts_alone(storage::sort_page(costs(), passes_of(rows, width))));
@@ -253,34 +211,59 @@ static void tier_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, Ran
         note_topmost(root, rel);
 }
 
+static bool has_pseudoconstants(const List *clauses) {
+    ListCell *cell;
+    foreach (cell, clauses)
+        if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
+            return true;
+    return false;
+}
+
 static void tier_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                                JoinType type, JoinPathExtraData *extra) {
     if (storage_tier() != nullptr) {
-        if (planning->tier.searches_pairs) {
-            JoinsMade *made = static_cast<JoinsMade *>(palloc(sizeof(JoinsMade)));
-            *made = {joinrel, outer, inner, type, *extra};
-            planning->pair = lappend(planning->pair, made);
-        } else {
-            bool changed = settle_paths(planning->settled, root, outer, planning->tier.current, {});
+        bool changed = false;
+        if (!planning->tier.completes_relations) {
+            changed = settle_paths(planning->settled, root, outer, planning->tier.current, {});
             changed = settle_paths(planning->settled, root, inner, planning->tier.current, {}) || changed;
-            recost_joins(root, joinrel, outer, inner, type, extra, changed);
         }
+        if (changed || !storage::files_are_postgres_own(costs()))
+            make_spilled_joins(root, joinrel, outer, inner, type, extra, changed);
+        if (planning->hides_joins && has_pseudoconstants(extra->restrictlist))
+            return;
     }
     if (previous_join_hook != nullptr)
         previous_join_hook(root, joinrel, outer, inner, type, extra);
 }
 
+// 15 and 16 do not show joins with conditions on no relation, which they could push to another server only to lose these. As long as
+// no table is on another server PostgreSQL may as well believe that there are no such conditions, while it joins.
+static bool hide_pseudoconstants(PlannerInfo *root) {
+    if (!pseudoconstant_joins_are_hidden || !root->hasPseudoConstantQuals)
+        return false;
+    for (int i = 1; i < root->simple_rel_array_size; ++i)
+        if (root->simple_rel_array[i] != nullptr && root->simple_rel_array[i]->fdwroutine != nullptr)
+            return false;
+    root->hasPseudoConstantQuals = false;
+    return true;
+}
+
+static void enter_join_search(PlannerInfo *root, const List *initial_rels) {
+    ListCell *cell;
+    foreach (cell, initial_rels) {
+        RelOptInfo *rel = static_cast<RelOptInfo *>(lfirst(cell));
+        if (rel->reloptkind == RELOPT_BASEREL && settle_paths(planning->settled, root, rel, planning->tier.current, {}))
+            set_cheapest(rel);
+        make_unique_paths(root, rel);
+    }
+    enter_joins();
+}
+
 static RelOptInfo *tier_join_search(PlannerInfo *root, int levels_needed, List *initial_rels) {
-    const bool active = storage_tier() != nullptr;
+    const bool active = storage_tier() != nullptr, hid_before = active && planning->hides_joins;
     if (active) {
-        ListCell *cell;
-        foreach (cell, initial_rels) {
-            RelOptInfo *rel = static_cast<RelOptInfo *>(lfirst(cell));
-            if (rel->reloptkind == RELOPT_BASEREL &&
-                settle_paths(planning->settled, root, rel, planning->tier.current, {}))
-                set_cheapest(rel);
-        }
-        enter_joins(initial_rels);
+        enter_join_search(root, initial_rels);
+        planning->hides_joins = hide_pseudoconstants(root);
     }
     RelOptInfo *rel;
     if (previous_search_hook != nullptr)
@@ -289,8 +272,12 @@ static RelOptInfo *tier_join_search(PlannerInfo *root, int levels_needed, List *
         rel = geqo(root, levels_needed, initial_rels);
     else
         rel = search_joins(root, levels_needed, initial_rels);
-    if (active && rel != nullptr && is_end_of_joins(root, rel))
-        note_topmost(root, rel);
+    if (active) {
+        root->hasPseudoConstantQuals = root->hasPseudoConstantQuals || planning->hides_joins;
+        planning->hides_joins = hid_before;
+        if (rel != nullptr && is_end_of_joins(root, rel))
+            note_topmost(root, rel);
+    }
     return rel;
 }
 

@@ -31,7 +31,7 @@ void storage_tier_init(); // defines the settings; called by guc_init
 struct StorageTier {
     storage::PageCosts costs;    // in force
     storage::Substitute current; // the phase's, in seq_page_cost and random_page_cost
-    bool searches_pairs;         // join_search.cpp is at work, and settles relations when they are complete
+    bool completes_relations;    // join_search.cpp is at work, and settles relations when they are complete
 };
 
 // NULL: the settings are all -1.

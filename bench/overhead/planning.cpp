@@ -1,0 +1,157 @@
+// What settings cost the planner: the 22 queries of TPC-H are explained in two sessions of one server, with and without the
+// settings, in turn (without, with, with, without; the other way round in the next round). Processor time of the two backends is
+// compared, not time on the clock, so that other programs on the machine matter less. Both sessions are new in every round.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../common/pg.hpp"
+#include "../tpch/query_texts.hpp"
+
+namespace {
+
+using std::string;
+using std::vector;
+
+const char *const usage =
+    "Usage: overhead-planning [OPTION]... [NAME=VALUE]...\n"
+    "\n"
+    "  --rounds N       rounds, each with two new sessions (default 40)\n"
+    "  --repeat N       how often a query is explained before the other session's turn (default 5)\n"
+    "  --common NAME=VALUE    a setting of both sessions; may be repeated\n"
+    "  --queries DIR    the query files (default bench/tpch/queries)\n"
+    "  --dbname CONNINFO      the database with TPC-H's tables (default: the PG* variables)\n"
+    "\n"
+    "Without NAME=VALUE both sessions are alike, which shows what the method itself sees. The last line: processor "
+    "time\n"
+    "of planning with and without, and their ratio with its 95 % confidence interval over the rounds.\n";
+
+struct Options {
+    int rounds = 40, repeat = 5;
+    vector<string> common, settings;
+    string folder = "bench/tpch/queries", conninfo;
+};
+
+class Planner {
+  public:
+    Planner(const string &conninfo, const vector<string> &settings) : connection_(conninfo, "overhead-planning") {
+        for (const string &setting : settings)
+            connection_.exec("SET " + setting.substr(0, setting.find('=')) + " = '" +
+                             setting.substr(setting.find('=') + 1) + "'");
+        pid_ = PQbackendPID(connection_.raw());
+    }
+
+    // Returns the backend's processor time in us.
+    double explain(const string &query, int times) {
+        const double before = processor_us();
+        for (int i = 0; i < times; ++i)
+            connection_.exec("EXPLAIN " + query);
+        return processor_us() - before;
+    }
+
+  private:
+    double processor_us() const {
+        std::ifstream file("/proc/" + std::to_string(pid_) + "/schedstat");
+        double ns = 0;
+        file >> ns;
+        if (!(ns > 0))
+            throw pg::Error("the server's processes are not to be seen here");
+        return ns / 1000;
+    }
+
+    pg::Connection connection_;
+    int pid_;
+};
+
+// Student's t, two-sided 95 %, by degrees of freedom (Cornish-Fisher around the normal quantile).
+double t95(double df) {
+    const double z = 1.959964;
+    return z + (z * z * z + z) / (4 * df) + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * df * df);
+}
+
+void run(const Options &options) {
+    const vector<string> queries = tpch::query_texts(options.folder, 1);
+    vector<string> with = options.common;
+    with.insert(with.end(), options.settings.begin(), options.settings.end());
+    vector<double> each[2] = {vector<double>(queries.size()), vector<double>(queries.size())};
+    double sum = 0, squares = 0;
+    for (int round = 0; round < options.rounds; ++round) {
+        std::unique_ptr<Planner> planners[2];
+        for (int i = 0; i < 2; ++i) {
+            const int which = (i + round) % 2;
+            planners[which] = std::make_unique<Planner>(options.conninfo, which ? with : options.common);
+        }
+        for (const auto &planner : planners)
+            for (const string &query : queries)
+                planner->explain(query, 1);
+        double total[2] = {};
+        for (size_t i = 0; i < queries.size(); ++i)
+            for (int slice = 0; slice < 4; ++slice) {
+                const int which = (slice == 1 || slice == 2) != (round % 2 == 1);
+                const double spent = planners[which]->explain(queries[i], options.repeat) / (2 * options.repeat);
+                each[which][i] += spent / options.rounds;
+                total[which] += spent;
+            }
+        const double logarithm = std::log(total[1] / total[0]);
+        sum += logarithm;
+        squares += logarithm * logarithm;
+    }
+    std::printf("%-6s %12s %12s %8s\n", "query", "without us", "with us", "ratio");
+    double total[2] = {};
+    for (size_t i = 0; i < queries.size(); ++i) {
+        std::printf("q%-5zu %12.1f %12.1f %8.3f\n", i + 1, each[0][i], each[1][i], each[1][i] / each[0][i]);
+        for (int which = 0; which < 2; ++which)
+            total[which] += each[which][i];
+    }
+    const double n = options.rounds, mean = sum / n;
+    const double half = t95(n - 1) * std::sqrt(std::fmax(squares - n * mean * mean, 0) / (n - 1) / n);
+    std::printf("planning without %.1f us, with %.1f us, ratio %.4f (%.4f .. %.4f)\n", total[0], total[1],
+                std::exp(mean), std::exp(mean - half), std::exp(mean + half));
+}
+
+Options parse(int argc, char **argv) {
+    Options options;
+    for (int i = 1; i < argc; ++i) {
+        const string word = argv[i];
+        const auto value = [&]() -> string {
+            if (i + 1 >= argc)
+                throw pg::Error(word + " needs a value");
+            return argv[++i];
+        };
+        if (word == "--rounds")
+            options.rounds = std::atoi(value().c_str());
+        else if (word == "--repeat")
+            options.repeat = std::atoi(value().c_str());
+        else if (word == "--common")
+            options.common.push_back(value());
+        else if (word == "--queries")
+            options.folder = value();
+        else if (word == "--dbname")
+            options.conninfo = value();
+        else if (word == "--help") {
+            std::fputs(usage, stdout);
+            std::exit(0);
+        } else if (word.rfind("--", 0) == 0 || word.find('=') == string::npos)
+            throw pg::Error("what is \"" + word + "\"? See --help");
+        else
+            options.settings.push_back(word);
+    }
+    if (options.rounds < 2 || options.repeat < 1)
+        throw pg::Error("at least two rounds of one, please");
+    return options;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    try {
+        run(parse(argc, argv));
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "overhead-planning: %s\n", error.what());
+        return 2;
+    }
+}
