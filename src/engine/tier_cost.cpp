@@ -102,7 +102,7 @@ constexpr Row table[counts] = {
     {{"result_byte", T::Backend, P::None, S::One, "byte", "rows on their way to the backend"}, 0.7, 0.7},
     {{"row_emitted", T::Backend, P::None, S::One, "row", "a row becomes a tuple"}, 25, 25},
     {{"value_emitted", T::Backend, P::None, S::One, "value", "... and each of its columns"}, 5, 5},
-    {{"group_emitted", T::Backend, P::None, S::One, "group", "a group becomes a tuple"}, 300, 300},
+    {{"group_emitted", T::Backend, P::None, S::One, "group", "a group becomes a tuple"}, 150, 150},
     {{"plan_cost", T::Backend, P::None, S::One, "unit", "what PostgreSQL says that a part of the plan costs"}, 0, 0},
     {{"fragment_started", T::Latency, P::None, S::One, "fragment", "binding, constants, locks"}, 400000, 610000},
     {{"source_opened", T::Latency, P::None, S::One, "source", "a relation's columns are looked up"}, 50000, 50000},
