@@ -40,6 +40,7 @@ class CachedRelation {
     std::vector<ColumnRef> columns;
     std::map<uint32_t, Refusal> refusals;
     std::map<uint32_t, Cache::Chunk> chunks;
+    bool dropped = false; // the cache does not know it any more, its users do
 
     ColumnRef find(uint32_t id) const {
         for (const ColumnRef &column : columns)
@@ -133,7 +134,7 @@ void Cache::refuse(const RelationRef &relation, const CachedColumn &column, cons
         return;
     for (auto &chunk : relation->chunks)
         if (chunk.second.version && chunk.second.version->columns.count(column.id) != 0)
-            erase_column(chunk.second, column.id);
+            erase_column(*relation, chunk.second, column.id);
 }
 
 // ---- chunks -----------------------------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef
     auto chunk = relation->chunks.find(number);
     if (chunk == relation->chunks.end() || chunk->second.version != version || chunk->second.building)
         return;
-    chunk->second.version = std::move(right);
+    right = exchange(*relation, chunk->second, std::move(right)); // goes outside the lock, if nobody holds it
     chunk->second.map_lsn = map_lsn;
 }
 
@@ -221,8 +222,36 @@ void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, u
     for (const auto &column : version->columns)
         if (!chunk.version || chunk.version->columns.count(column.first) == 0)
             chunk.last_use[column.first] = now;
-    old = std::exchange(chunk.version, ChunkRef(std::move(version)));
+    old = exchange(*token.relation_, chunk, std::move(version));
     chunk.map_lsn = map_lsn;
+}
+
+// ---- what planners are told ---------------------------------------------------------------------------------------
+
+void Cache::count_in(Residency *residency) {
+    std::lock_guard<std::mutex> guard(lock_);
+    residency_ = residency;
+}
+
+// Adds the version's pages to what is counted, or takes them off (sign -1).
+void Cache::count(const CachedRelation &relation, const ChunkVersion *version, int sign) {
+    if (residency_ == nullptr || version == nullptr || relation.dropped)
+        return;
+    auto add = [&](uint32_t attnum, const PageBits &pages) {
+        residency_->add({relation.file.tablespace, relation.file.database, relation.file.relation, attnum},
+                        sign * int64_t(pages.count()));
+    };
+    add(0, version->known_pages);
+    for (const auto &data : version->columns)
+        if (const ColumnRef column = relation.find(data.first))
+            add(column->attnum, data.second.have);
+}
+
+// Makes `version` (nullptr: none) the chunk's current one and answers the one before.
+ChunkRef Cache::exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version) {
+    count(relation, chunk.version.get(), -1);
+    count(relation, version.get(), 1);
+    return std::exchange(chunk.version, std::move(version));
 }
 
 // ---- memory -----------------------------------------------------------------------------------------------------
@@ -308,25 +337,25 @@ bool Cache::evict_one(uint64_t before) {
     if (victim == nullptr)
         return false;
     old = victim->version;
-    erase_column(*victim, column);
+    erase_column(*relation, *victim, column);
     relation->forget_unused_columns();
     evictions_.fetch_add(1, std::memory_order_relaxed);
     return true;
 }
 
 // Swaps in a version without the column; the last column takes the layout along.
-void Cache::erase_column(Chunk &chunk, uint32_t column) {
+void Cache::erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t column) {
     chunk.last_use.erase(column);
     if (chunk.building) // the builder's version brings it back otherwise; it is dropped when that one is evicted
         return;
     if (chunk.version->columns.size() == 1) {
-        chunk.version.reset();
+        exchange(relation, chunk, nullptr);
         chunk.map_lsn = 0;
         return;
     }
     auto next = std::make_shared<ChunkVersion>(*chunk.version);
     next->columns.erase(column);
-    chunk.version = std::move(next);
+    exchange(relation, chunk, std::move(next));
 }
 
 void Cache::set_budget(size_t bytes) {
@@ -344,11 +373,14 @@ RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, siz
     RelationRef relation = std::move(found->second);
     relations_.erase(found);
     for (const auto &chunk : relation->chunks)
-        if (chunk.second.version)
+        if (chunk.second.version) {
+            count(*relation, chunk.second.version.get(), -1);
             for (const auto &column : chunk.second.version->columns) {
                 *bytes += column.second.bytes();
                 evictions_.fetch_add(1, std::memory_order_relaxed);
             }
+        }
+    relation->dropped = true;
     return relation;
 }
 

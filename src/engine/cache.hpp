@@ -25,6 +25,7 @@
 
 #include "engine/chunk.hpp"
 #include "engine/dictionary.hpp"
+#include "engine/residency.hpp"
 
 namespace gpuscan {
 
@@ -117,6 +118,8 @@ class Cache {
     void set_dictionaries(size_t most_bytes, bool counted);
     // Gives device memory back that is worth less than cached columns; false: there is none. Set before the first query.
     void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+    // From now on the pages that are cached are counted there (nullptr: nowhere). What is cached already is not.
+    void count_in(Residency *residency);
     size_t budget() const { return budget_.load(std::memory_order_relaxed); }
     size_t bytes() const { return used_->load(std::memory_order_relaxed); }
 
@@ -140,8 +143,10 @@ class Cache {
     bool evict_one(uint64_t before);
     bool free_device_memory() { return (reclaim_ && reclaim_()) || evict_one(UINT64_MAX); }
     RelationRef drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes);
+    void count(const CachedRelation &relation, const ChunkVersion *version, int sign);
+    ChunkRef exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version);
     std::shared_ptr<Dictionary> shared_dictionary(const std::string &name);
-    static void erase_column(Chunk &chunk, uint32_t column);
+    void erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t column);
 
     Device &device_;
     std::atomic<size_t> budget_;
@@ -154,6 +159,7 @@ class Cache {
 
     std::mutex lock_; // all below, and everything in relations and chunks
     std::map<RelationFile, RelationRef> relations_;
+    Residency *residency_ = nullptr;
     // By name, as long as a column has it: two columns that name it alike at the same time have the same one.
     std::map<std::string, std::weak_ptr<Dictionary>> dictionaries_;
 };

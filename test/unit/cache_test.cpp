@@ -654,6 +654,87 @@ TEST_F(CacheTest, FilesThatAreGoneGiveMemoryBack) {
     EXPECT_EQ(cache.bytes(), 0u);
 }
 
+TEST_F(CacheTest, PlannersKnowWhichPagesAreCached) {
+    auto residency = std::make_unique<Residency>();
+    auto pages = [&](uint32_t attnum) { return residency->pages({1663, 5, 16384, attnum}); };
+    cache.count_in(residency.get());
+    Table table(100, 100);
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 77, {a}));
+    EXPECT_EQ(pages(0), 100u);
+    EXPECT_EQ(pages(1), 100u);
+    EXPECT_EQ(pages(2), 0u);
+    EXPECT_EQ(residency->pages({1663, 5, 16385, 1}), 0u);
+    EXPECT_EQ(residency->pages({1663, 6, 16384, 1}), 0u);
+
+    build(table, question(table, 77, {a, b}));
+    build(table, question(table, 77, {b}), true, {}, UINT64_MAX, 1);
+    EXPECT_EQ(pages(0), 200u);
+    EXPECT_EQ(pages(1), 100u);
+    EXPECT_EQ(pages(2), 200u);
+
+    // A page changes: the others are confirmed, then it is decoded again.
+    table.write(10, 1000, 100, 5000);
+    const ChunkQuestion q = question(table, 78, {a, b}, true);
+    const Cache::Snapshot now = cache.chunk(relation, 0);
+    const ChunkAnswer answer = check_chunk(now.version.get(), now.map_lsn, q);
+    cache.confirm(relation, 0, now.version, answer.verified, 78);
+    EXPECT_EQ(pages(0), 199u);
+    EXPECT_EQ(pages(1), 99u);
+    build(table, question(table, 78, {a}, true));
+    EXPECT_EQ(pages(0), 200u);
+    EXPECT_EQ(pages(1), 100u);
+    EXPECT_EQ(pages(2), 199u);
+
+    cache.touch(relation, 0, {a});
+    const size_t bytes = cache.bytes();
+    cache.set_budget(bytes - 1); // evicts b, of one chunk at least
+    EXPECT_LT(pages(2), 199u);
+    EXPECT_EQ(pages(1), 100u);
+    cache.set_budget(64 * megabyte);
+
+    // Dropped: whoever still uses the relation publishes what nobody else finds.
+    cache.evict(file);
+    for (uint32_t attnum : {0, 1, 2})
+        EXPECT_EQ(pages(attnum), 0u);
+    build(table, question(table, 78, {a}, true));
+    EXPECT_EQ(pages(1), 0u);
+
+    relation = cache.relation(file, "base/5/16384");
+    build(table, question(table, 79, {column(1)}, true));
+    EXPECT_EQ(pages(1), 100u);
+    cache.count_in(nullptr); // another device's cache takes its place
+    cache.evict_all();
+    EXPECT_EQ(pages(1), 100u);
+    residency->clear();
+    EXPECT_EQ(pages(1), 0u);
+}
+
+TEST(Residency, CountsWhatItHasRoomFor) {
+    auto residency = std::make_unique<Residency>();
+    constexpr uint32_t relations = 700, attributes = 10; // of 8192 slots
+    uint64_t there = 0;
+    for (uint32_t r = 0; r < relations; ++r)
+        for (uint32_t a = 0; a < attributes; ++a)
+            residency->add({1663, 5, 16384 + r, a}, 1 + r);
+    for (uint32_t r = 0; r < relations; ++r)
+        for (uint32_t a = 0; a < attributes; ++a) {
+            const uint64_t pages = residency->pages({1663, 5, 16384 + r, a});
+            EXPECT_TRUE(pages == 1 + r || pages == 0);
+            there += pages != 0;
+        }
+    EXPECT_GT(there, uint64_t(relations) * attributes * 9 / 10);
+    // What goes makes room, also where it never had any.
+    for (uint32_t r = 0; r < relations; ++r)
+        for (uint32_t a = 0; a < attributes; ++a)
+            residency->add({1663, 5, 16384 + r, a}, -int64_t(1 + r));
+    for (uint32_t a = 0; a < attributes; ++a) {
+        EXPECT_EQ(residency->pages({1663, 5, 16384, a}), 0u);
+        residency->add({1663, 5, 20000, a}, 3);
+        EXPECT_EQ(residency->pages({1663, 5, 20000, a}), 3u);
+    }
+}
+
 TEST_F(CacheTest, ColumnsAreComparedInFullAndRefusalsEndWithThem) {
     EXPECT_EQ(column(1), column(1));
     EXPECT_NE(column(1), cache.column(relation, "other", Table::layout(1)));

@@ -92,8 +92,8 @@ bool DeviceSetup::start() {
 void DeviceSetup::start_host() {
     host_threads_ = thread_count(options_.area->host_threads.load());
     try {
-        devices_.set(std::make_shared<ServedDevice>(DeviceKind::Host, make_host_device(host_threads_),
-                                                    options_.area->cache_size.load(), host_threads_));
+        serve(std::make_shared<ServedDevice>(DeviceKind::Host, make_host_device(host_threads_),
+                                             options_.area->cache_size.load(), host_threads_));
         note(DeviceKind::Host, ServiceState::Ready, "host", "");
     } catch (const std::exception &e) {
         note(DeviceKind::Host, ServiceState::Failed, "host", e.what());
@@ -118,10 +118,19 @@ void DeviceSetup::start_cuda() {
         return;
     }
     const std::string name = opening->device->info().name;
-    devices_.set(
-        std::make_shared<ServedDevice>(DeviceKind::Cuda, std::move(opening->device), 0,
-                                       std::min(thread_count(options_.area->host_threads.load()), most_readers)));
+    serve(std::make_shared<ServedDevice>(DeviceKind::Cuda, std::move(opening->device), 0,
+                                         std::min(thread_count(options_.area->host_threads.load()), most_readers)));
     note(DeviceKind::Cuda, ServiceState::Ready, name.c_str(), opening->note.c_str());
+}
+
+// The one that it replaces, if there is one, keeps its cache as long as sessions use it; planners hear of the new one's.
+void DeviceSetup::serve(ServedDeviceRef device) {
+    if (const ServedDeviceRef old = devices_.find(device->kind))
+        old->cache.count_in(nullptr);
+    Residency &residency = options_.area->residency[device->kind == DeviceKind::Cuda];
+    residency.clear();
+    device->cache.count_in(&residency);
+    devices_.set(std::move(device));
 }
 
 void DeviceSetup::note(DeviceKind kind, ServiceState state, const char *name, const char *text) {

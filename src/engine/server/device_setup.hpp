@@ -35,6 +35,7 @@ class DeviceSetup {
   private:
     void start_host();
     void start_cuda();
+    void serve(ServedDeviceRef device);
     void apply_limits(ServedDevice &device);
     void note(protocol::DeviceKind kind, protocol::ServiceState state, const char *name, const char *text);
 

@@ -46,6 +46,7 @@
 #include "engine/decode.hpp"
 #include "engine/ir.hpp"
 #include "engine/tier_profile.hpp"
+#include "engine/residency.hpp"
 
 namespace gpuscan::protocol {
 
@@ -147,6 +148,7 @@ struct Area {
     std::atomic<uint32_t> host_threads;
     std::atomic<uint32_t> wanted_devices; // bit 0: host, bit 1: cuda
     DeviceEntry devices[2];               // [0] host, [1] cuda
+    Residency residency[2];               // likewise: what is cached
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
