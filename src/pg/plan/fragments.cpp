@@ -28,6 +28,7 @@
 #include "pg/plan/fragments.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/resident.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate.h"
 
@@ -302,6 +303,19 @@ static bool order_quals(PlannerInfo *root, const List *infos, bool all, List **o
     return possible;
 }
 
+// Of those pages that could be; summed over its leaves, if it has any.
+static double cached_share(const CandidateSource *source) {
+    if (source->visible <= 0)
+        return 1;
+    const PlannerInfo *root = source->root;
+    const int device = device_is_gpu() ? 1 : 0;
+    double pages = source->leaves == NIL ? resident_pages(root, source->rel, device) : 0;
+    ListCell *cell;
+    foreach (cell, source->leaves)
+        pages += resident_pages(root, root->simple_rel_array[lfirst_int(cell)], device);
+    return std::min(pages / source->visible, 1.0);
+}
+
 // What reading it takes; `brought`: another source of the fragment has brought the same columns.
 static Cost weigh_source(const CandidateSource *source, bool brought, tier::Account *account) {
     const RelOptInfo *rel = source->rel;
@@ -312,7 +326,7 @@ static Cost weigh_source(const CandidateSource *source, bool brought, tier::Acco
     work.rows = source->tuples;
     work.columns = list_length(rel->reltarget->exprs);
     work.conjuncts = list_length(source->quals);
-    work.cached_share = -1;
+    work.cached_share = source->is_relation ? cached_share(source) : 0;
     work.brought_before = brought;
     if (!source->is_relation && rel->cheapest_total_path != nullptr) {
         work.child_cost = rel->cheapest_total_path->total_cost;
@@ -351,6 +365,7 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
     if (!readable && (in_recursion(root, rte) || !may_run_twice(root, rel, rte)))
         return nullptr;
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
+    source->root = root;
     source->rel = rel;
     source->is_relation = readable;
     source->relid = readable ? rte->relid : InvalidOid;

@@ -12,6 +12,7 @@
 namespace gpuscan {
 
 struct CandidateSource {
+    const PlannerInfo *root;
     RelOptInfo *rel;  // a base relation: lives as long as its PlannerInfo
     bool is_relation; // read by the device; else its cheapest path feeds the device
     Oid relid;

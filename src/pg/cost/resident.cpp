@@ -1,0 +1,43 @@
+// See resident.h. A page counts only where all columns have it; since the table has counts and not pages, that is taken to be so
+// of as many as the least cached column has.
+#include "pg/pg.h"
+
+#include "pg/cost/resident.h"
+
+#include <algorithm>
+
+#include "pg/service/area.h"
+
+namespace gpuscan {
+
+static Bitmapset *columns_read(const RelOptInfo *rel) {
+    Bitmapset *columns = nullptr;
+    ListCell *cell;
+    pull_varattnos(reinterpret_cast<Node *>(rel->reltarget->exprs), rel->relid, &columns);
+    foreach (cell, rel->baserestrictinfo)
+        pull_varattnos(reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause), rel->relid, &columns);
+    return columns;
+}
+
+double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, int device) {
+    const protocol::Area *area = service_area();
+    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+    if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(get_rel_relkind(rte->relid)))
+        return 0;
+    Relation relation = table_open(rte->relid, NoLock); // the query has locked it
+    ResidentColumn column = {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
+                             locator_relation(relation->rd_locator), 0};
+    table_close(relation, NoLock);
+    uint64 pages = area->residency[device].pages(column);
+    const Bitmapset *columns = columns_read(rel);
+    for (int i = -1; pages > 0 && (i = bms_next_member(columns, i)) >= 0;) {
+        const int attnum = i + FirstLowInvalidHeapAttributeNumber;
+        if (attnum <= 0)
+            continue;
+        column.attnum = static_cast<uint32>(attnum);
+        pages = std::min(pages, area->residency[device].pages(column));
+    }
+    return static_cast<double>(pages);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,12 @@
+// How much of a relation its device has cached now; see engine/residency.hpp.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+// Pages of a plain table (a leaf of a partitioned one) of which the device (0: host, 1: CUDA, as in protocol::Area) has all columns
+// that the query reads. 0 without a running service.
+double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, int device);
+
+} // namespace gpuscan

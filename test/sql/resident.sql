@@ -1,0 +1,50 @@
+-- The planner knows what the device has cached: a query costs less once its columns are there, and as much as before when they are
+-- gone. What costs are is not asked here.
+CREATE SCHEMA resident;
+SET search_path = resident, public;
+SET gpuscan.device = host;
+SET gpuscan.offload = force;
+CREATE TABLE t (a int, b int, c text);
+INSERT INTO t SELECT i, i % 10, 'text ' || i % 7 FROM generate_series(1, 40000) i;
+CREATE TABLE parted (a int, b int) PARTITION BY RANGE (a);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (1) TO (20001);
+CREATE TABLE parted_2 (b int, gone int, a int);
+ALTER TABLE parted_2 DROP gone;
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (20001) TO (40001);
+INSERT INTO parted SELECT a, b FROM t;
+VACUUM (FREEZE, ANALYZE) t, parted;
+
+CREATE FUNCTION cost(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN plan #>> '{0,Plan,Total Cost}';
+END $$;
+CREATE TABLE queries (number int PRIMARY KEY, query text);
+INSERT INTO queries VALUES (1, 'SELECT sum(a) FROM t'), (2, 'SELECT sum(a) FROM t WHERE b = 3'), (3, 'SELECT c, count(*) FROM t GROUP BY c'),
+    (4, 'SELECT count(*) FROM t'), (5, 'SELECT sum(b) FROM parted'), (6, 'SELECT sum(b) FROM parted WHERE a <= 20000'), (7, 'SELECT sum(x.a) FROM t x JOIN parted y ON x.a = y.a');
+CREATE TABLE costs AS SELECT number, 'nothing' AS cached, cost(query) FROM queries;
+CREATE PROCEDURE note(what text) LANGUAGE sql AS $$ INSERT INTO costs SELECT number, what, cost(query) FROM queries $$;
+
+SELECT sum(a) FROM t;
+CALL note('t.a');
+SELECT count(*) FROM t WHERE b = 3 AND c > 'text 3';
+SELECT sum(b) FROM parted_1;
+CALL note('t, parted_1.b');
+SELECT sum(a), sum(b) FROM parted;
+CALL note('everything');
+SELECT gpuscan_evict('parted') > 0;
+CALL note('t');
+CREATE INDEX ON t (a);
+CLUSTER t USING t_a_idx;
+VACUUM (FREEZE, ANALYZE) t;
+CALL note('an old file of t');
+SELECT gpuscan_evict('t') >= 0;
+
+SELECT queries.number, query, string_agg(format('%s: %s', cached, CASE sign(costs.cost - nothing.cost) WHEN -1 THEN 'less' WHEN 0 THEN 'the same' ELSE 'MORE' END), ', ' ORDER BY array_position('{t.a,"t, parted_1.b",everything,t,"an old file of t"}', cached)) AS "than with nothing cached"
+    FROM queries JOIN costs USING (number) JOIN (SELECT number, cost FROM costs WHERE cached = 'nothing') nothing USING (number) WHERE cached <> 'nothing' GROUP BY queries.number, query ORDER BY 1;
+-- one column of two is none: the page has to be read; half of the partitions is half
+SELECT number, one.cost > all_of_it.cost AS "part of it costs more" FROM costs one JOIN costs all_of_it USING (number) WHERE all_of_it.cached = 'everything' AND one.cached = 't, parted_1.b' AND number IN (5, 7) ORDER BY 1;
+
+SET client_min_messages = warning;
+DROP SCHEMA resident CASCADE;
