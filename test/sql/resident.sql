@@ -37,7 +37,7 @@ SELECT gpuscan_evict('parted') > 0;
 CALL note('t');
 CREATE INDEX ON t (a);
 CLUSTER t USING t_a_idx;
-VACUUM (FREEZE, ANALYZE) t;
+VACUUM (FREEZE) t;
 CALL note('an old file of t');
 SELECT gpuscan_evict('t') >= 0;
 
@@ -45,6 +45,38 @@ SELECT queries.number, query, string_agg(format('%s: %s', cached, CASE sign(cost
     FROM queries JOIN costs USING (number) JOIN (SELECT number, cost FROM costs WHERE cached = 'nothing') nothing USING (number) WHERE cached <> 'nothing' GROUP BY queries.number, query ORDER BY 1;
 -- one column of two is none: the page has to be read; half of the partitions is half
 SELECT number, one.cost > all_of_it.cost AS "part of it costs more" FROM costs one JOIN costs all_of_it USING (number) WHERE all_of_it.cached = 'everything' AND one.cached = 't, parted_1.b' AND number IN (5, 7) ORDER BY 1;
+
+-- Rent or buy: an index scan costs less than bringing the columns, and more than a device that has them. It is taken for some
+-- time, but not for ever; and once they are gone, it begins anew. EXPLAIN does not move that.
+SET gpuscan.offload = auto;
+CREATE TABLE wide (a int PRIMARY KEY, b int, filler text) WITH (fillfactor = 10);
+INSERT INTO wide SELECT i, i % 10, repeat('x', 60) FROM generate_series(1, 40000) i;
+VACUUM (FREEZE, ANALYZE) wide;
+CREATE FUNCTION runs_on(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN CASE WHEN plan::text LIKE '%GpuScan%' THEN 'the device' ELSE 'PostgreSQL' END;
+END $$;
+CREATE FUNCTION runs_until_device(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE result bigint;
+BEGIN
+    FOR run IN 0 .. 500 LOOP
+        IF runs_on(query) = 'the device' THEN
+            RETURN run;
+        END IF;
+        EXECUTE query INTO result;
+    END LOOP;
+END $$;
+CREATE VIEW question AS SELECT 'SELECT sum(b) FROM wide WHERE a BETWEEN 1 AND 3000' AS query;
+SELECT count(*) AS explained, runs_on AS "on" FROM question, generate_series(1, 1000), runs_on(query || substr('', generate_series::int)) GROUP BY 2;
+CREATE TABLE runs AS SELECT runs_until_device(query) AS first FROM question;
+SELECT first > 1 AS "not at once" FROM runs;
+SELECT sum(b) FROM wide WHERE a BETWEEN 1 AND 3000;
+SELECT runs_on(query) AS "from now on" FROM question;
+SELECT gpuscan_evict('wide') > 0 AS evicted;
+SELECT runs_on(query) AS "once it is gone" FROM question;
+SELECT abs(runs_until_device(query) - first) <= 2 AS "as often as before" FROM question, runs;
 
 SET client_min_messages = warning;
 DROP SCHEMA resident CASCADE;

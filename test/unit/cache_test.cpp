@@ -8,6 +8,7 @@
 #include "engine/cache.hpp"
 #include "engine/chunk_build.hpp"
 #include "engine/host/host_device.hpp"
+#include "engine/savings.hpp"
 #include "page_builder.hpp"
 
 namespace gpuscan {
@@ -733,6 +734,29 @@ TEST(Residency, CountsWhatItHasRoomFor) {
         residency->add({1663, 5, 20000, a}, 3);
         EXPECT_EQ(residency->pages({1663, 5, 20000, a}), 3u);
     }
+}
+
+TEST(Savings, AddUpAndAreSpent) {
+    auto savings = std::make_unique<Savings>();
+    EXPECT_EQ(savings->of(5, 16384), 0u);
+    savings->add(5, 16384, 100);
+    savings->add(5, 16384, 50);
+    savings->add(6, 16384, 7);
+    EXPECT_EQ(savings->of(5, 16384), 150u);
+    EXPECT_EQ(savings->of(6, 16384), 7u);
+    EXPECT_EQ(savings->of(5, 16385), 0u);
+    savings->spend(5, 16384, 120);
+    EXPECT_EQ(savings->of(5, 16384), 30u);
+    savings->spend(5, 16384, 120); // another one was quicker
+    EXPECT_EQ(savings->of(5, 16384), 0u);
+    savings->spend(5, 20000, 1);
+    EXPECT_EQ(savings->of(5, 20000), 0u);
+    // A full table forgets small savings for new ones.
+    for (uint32_t relation = 20000; relation < 30000; ++relation)
+        savings->add(5, relation, 1000);
+    EXPECT_EQ(savings->of(5, 29999), 1000u);
+    savings->add(6, 1, 3);
+    EXPECT_EQ(savings->of(6, 1), 3u);
 }
 
 TEST_F(CacheTest, ColumnsAreComparedInFullAndRefusalsEndWithThem) {

@@ -47,6 +47,7 @@
 #include "engine/ir.hpp"
 #include "engine/tier_profile.hpp"
 #include "engine/residency.hpp"
+#include "engine/savings.hpp"
 
 namespace gpuscan::protocol {
 
@@ -149,6 +150,7 @@ struct Area {
     std::atomic<uint32_t> wanted_devices; // bit 0: host, bit 1: cuda
     DeviceEntry devices[2];               // [0] host, [1] cuda
     Residency residency[2];               // likewise: what is cached
+    Savings savings[2];                   // ... and what it would be worth
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer

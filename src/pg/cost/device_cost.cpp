@@ -124,11 +124,14 @@ double device_ns_per_unit() { return machine.ns_per_unit; }
 
 bool device_is_gpu() { return machine.gpu; }
 
+double device_ns(Cost cost) { return cost * machine.ns_per_unit; }
+Cost device_units(double ns) { return ns / machine.ns_per_unit; }
+
 tier::Account *new_account() { return static_cast<tier::Account *>(palloc0(sizeof(tier::Account))); }
 
 static tier::Ledger ledger(tier::Account *account) { return tier::Ledger(machine, prices, account); }
 
-static Cost units(const tier::Ledger &ledger) { return ledger.ns() / machine.ns_per_unit; }
+static Cost units(const tier::Ledger &ledger) { return device_units(ledger.ns()); }
 
 Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     tier::Ledger l = ledger(account);
@@ -152,6 +155,14 @@ Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     relation.row_workers = feed_workers_worth(0, by_row, chunks);
     l.relation(relation);
     return units(l);
+}
+
+Cost device_load_cost(const SourceWork *work) {
+    if (!work->is_relation || work->brought_before)
+        return 0;
+    SourceWork cached = *work;
+    cached.cached_share = 1;
+    return device_source_cost(work) - device_source_cost(&cached);
 }
 
 Cost device_build_cost(double rows, tier::Account *account) {

@@ -17,6 +17,8 @@ void device_costs_begin();
 const tier::Prices *device_prices();
 double device_ns_per_unit();
 bool device_is_gpu();
+double device_ns(Cost cost);
+Cost device_units(double ns);
 
 // A cleared account in the current context.
 tier::Account *new_account();
@@ -36,6 +38,7 @@ struct SourceWork {
 };
 
 Cost device_source_cost(const SourceWork *work, tier::Account *account = nullptr);
+Cost device_load_cost(const SourceWork *work); // the part of it that goes if everything that can be cached is
 Cost device_build_cost(double rows, tier::Account *account = nullptr); // rows put into a hash table
 // Rows looked up in a table of so many entries.
 Cost device_probe_cost(double rows, double entries, tier::Account *account = nullptr);

@@ -316,8 +316,7 @@ static double cached_share(const CandidateSource *source) {
     return std::min(pages / source->visible, 1.0);
 }
 
-// What reading it takes; `brought`: another source of the fragment has brought the same columns.
-static Cost weigh_source(const CandidateSource *source, bool brought, tier::Account *account) {
+static SourceWork work_of(const CandidateSource *source) {
     const RelOptInfo *rel = source->rel;
     SourceWork work{};
     work.is_relation = source->is_relation;
@@ -326,13 +325,32 @@ static Cost weigh_source(const CandidateSource *source, bool brought, tier::Acco
     work.rows = source->tuples;
     work.columns = list_length(rel->reltarget->exprs);
     work.conjuncts = list_length(source->quals);
-    work.cached_share = source->is_relation ? cached_share(source) : 0;
-    work.brought_before = brought;
+    work.cached_share = source->cached_share;
     if (!source->is_relation && rel->cheapest_total_path != nullptr) {
         work.child_cost = rel->cheapest_total_path->total_cost;
         work.child_rows = rel->cheapest_total_path->rows;
     }
-    return device_source_cost(&work, account);
+    return work;
+}
+
+static void look_into_cache(CandidateSource *source) {
+    source->looked = true;
+    source->cached_share = cached_share(source);
+    const SourceWork work = work_of(source);
+    const Cost price = device_load_cost(&work);
+    source->load = Load{source->relid, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
+}
+
+// What reading it takes; `brought`: another source of the fragment has brought the same columns.
+static Cost weigh_source(const CandidateSource *source, bool brought, tier::Account *account) {
+    if (source->is_relation && !source->looked)
+        look_into_cache(const_cast<CandidateSource *>(source));
+    SourceWork work = work_of(source);
+    work.brought_before = brought;
+    const Cost saved = brought ? 0 : source->load.saved;
+    if (account != nullptr)
+        account->hidden_ns[static_cast<int>(tier::Stage::Feed)] += device_ns(saved);
+    return device_source_cost(&work, account) - saved;
 }
 
 static Cost source_cost(const CandidateSource *source) {
@@ -794,6 +812,23 @@ Cost candidate_cost(const Candidate *candidate, Cost otherwise, tier::Account *a
     CandidateWork work{NIL, 0, account};
     const Cost cost = weigh_candidate(candidate, &work);
     return tables_fit(work.table_rows) ? cost : cost + device_plan_cost(tier::Stage::Build, otherwise, account);
+}
+
+static void collect_loads(const Candidate *candidate, List **brought, List **loads) {
+    CandidateSource *main = const_cast<CandidateSource *>(candidate->main);
+    ListCell *cell;
+    foreach (cell, candidate->joins)
+        collect_loads(static_cast<const CandidateJoin *>(lfirst(cell))->inner, brought, loads);
+    if (!main->is_relation || main->load.price <= 0 || list_member_oid(*brought, main->relid))
+        return;
+    *brought = lappend_oid(*brought, main->relid);
+    *loads = lappend(*loads, &main->load);
+}
+
+List *candidate_loads(const Candidate *candidate) {
+    List *brought = NIL, *loads = NIL;
+    collect_loads(candidate, &brought, &loads);
+    return loads;
 }
 
 } // namespace gpuscan

@@ -7,6 +7,7 @@
 #include "pg/pg.h"
 
 #include "engine/tier_cost.hpp"
+#include "pg/cost/investment.h"
 #include "pg/plan/blueprint.h"
 
 namespace gpuscan {
@@ -20,7 +21,10 @@ struct CandidateSource {
     List *leaves;          // a parent: range table indexes of the relations that hold its rows
     double pages, visible; // is_relation: in all of its relations
     double tuples;
-    Cost cost; // is_relation: of reading it, once somebody has asked
+    Cost cost;           // is_relation: of reading it, once somebody has asked
+    bool looked;         // into the cache, for:
+    double cached_share; // of what could be cached: is
+    Load load;           // of the rest
 };
 
 struct Candidate;
@@ -69,5 +73,8 @@ Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, Li
 // What its scans and joins cost on the device. `otherwise`: PostgreSQL's plan of the same, which answers where the join tables do
 // not fit into the device's memory.
 Cost candidate_cost(const Candidate *candidate, Cost otherwise, tier::Account *account);
+
+// What it would have to bring into the cache; of Load *. To be asked after the cost.
+List *candidate_loads(const Candidate *candidate);
 
 } // namespace gpuscan

@@ -24,6 +24,7 @@
 #include "pg/plan/hooks.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/investment.h"
 #include "pg/cost/storage_tier.h"
 #include "pg/guc.h"
 #include "pg/plan/decorrelate.h"
@@ -476,6 +477,7 @@ static bool ends_in_scan(const Plan *plan) {
 static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
     PlannerState state{};
     device_costs_begin();
+    begin_attempt(result->rewritten);
     state.context = CurrentMemoryContext;
     state.enabled = enabled;
     state.cursor = is_cursor(call);
@@ -498,7 +500,7 @@ static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
 
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
 // have paid. A plan that costs less than a device needs to begin stays.
-static PlannedStmt *best_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAttempt *best) {
+static void improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAttempt *best) {
     const Cost start = device_setup_cost(1, 0);
     for (unsigned i = 0; i < lengthof(rewritings); ++i) {
         const Plan *plan = best->plan->planTree;
@@ -514,7 +516,6 @@ static PlannedStmt *best_plan(const Query *query, const PlannerCall *call, unsig
             *best = next;
     }
     refusals_release(&best->refusals);
-    return best->plan;
 }
 
 // ---- the hooks, which PostgreSQL calls by pointer ----
@@ -527,15 +528,15 @@ static PlannedStmt *plan_statement(Query *parse, const char *query_string, int o
     if (!enabled && current == nullptr)
         return plan_as_usual(parse, &call);
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
-    PlanAttempt as_written{};
-    if (wanted == 0) {
-        attempt(parse, &call, enabled, false, &as_written);
-        return as_written.plan;
-    }
+    const int offers = begin_offers(current == nullptr);
     // Planning scribbles on its query.
-    const Query *query = static_cast<const Query *>(copyObject(parse));
-    attempt(parse, &call, true, true, &as_written);
-    return best_plan(query, &call, wanted, &as_written);
+    const Query *query = wanted != 0 ? static_cast<const Query *>(copyObject(parse)) : nullptr;
+    PlanAttempt best{};
+    attempt(parse, &call, enabled, wanted != 0, &best);
+    if (wanted != 0)
+        improve_plan(query, &call, wanted, &best);
+    settle_offers(offers, best.rewritten, best.device_nodes > 0, best.plan->planTree->total_cost);
+    return best.plan;
 }
 
 static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {

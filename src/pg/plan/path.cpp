@@ -483,6 +483,8 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     path->path.startup_cost = path->path.total_cost;
     if (guc_offload == OFFLOAD_FORCE)
         output->pathlist = NIL; // whatever it costs
+    else
+        note_offer(fallback->total_cost, path->path.total_cost, candidate_loads(candidate));
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered || !add_sorted_path(root, candidate, path, blueprint, rehearsal, fallback, children, output) ||
         guc_offload != OFFLOAD_FORCE)

@@ -1,0 +1,30 @@
+// Whether a query shall pay for bringing columns into the device's cache; see engine/savings.hpp.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+void investment_init(); // by _PG_init
+
+// Bringing what a device path needs of a relation and the cache does not have.
+struct Load {
+    Oid relid;
+    Cost price; // of bringing it
+    Cost saved; // the part of the price that earlier queries would have saved by now; no part of the path's cost
+};
+
+// What queries would have saved so far if the relation had been cached, in the planner's units.
+Cost saved_on(Oid relid);
+
+// A device path has been made for which PostgreSQL has a path that costs `otherwise`. `loads`: of Load *.
+void note_offer(Cost otherwise, Cost cost, const List *loads);
+
+// Offers of a statement, by attempts to plan it. What settle_offers answers is what begin_offers answered; with an error between
+// them, the next statement of the backend begins anew (`outermost`).
+int begin_offers(bool outermost);
+void begin_attempt(unsigned attempt);
+// The statement's plan is that of `attempt` and costs so much.
+void settle_offers(int first, unsigned attempt, bool on_device, Cost cost);
+
+} // namespace gpuscan
