@@ -45,9 +45,9 @@
 
 #include "engine/decode.hpp"
 #include "engine/ir.hpp"
-#include "engine/tier_profile.hpp"
 #include "engine/residency.hpp"
 #include "engine/savings.hpp"
+#include "engine/tier_profile.hpp"
 
 namespace gpuscan::protocol {
 

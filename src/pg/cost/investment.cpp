@@ -128,18 +128,15 @@ extern "C" {
 static void watch_utility(PlannedStmt *statement, const char *query_string, bool read_only_tree,
                           ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
                           DestReceiver *destination, QueryCompletion *completion) {
-    const ProcessUtility_hook_type run = previous_utility_hook != nullptr ? previous_utility_hook : standard_ProcessUtility;
+    const ProcessUtility_hook_type run =
+        previous_utility_hook != nullptr ? previous_utility_hook : standard_ProcessUtility;
     if (!only_explains(statement->utilityStmt))
         return run(statement, query_string, read_only_tree, context, params, environment, destination, completion);
     ++explaining;
     PG_TRY();
-    {
-        run(statement, query_string, read_only_tree, context, params, environment, destination, completion);
-    }
+    { run(statement, query_string, read_only_tree, context, params, environment, destination, completion); }
     PG_FINALLY();
-    {
-        --explaining;
-    }
+    { --explaining; }
     PG_END_TRY();
 }
 
