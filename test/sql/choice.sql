@@ -1,0 +1,46 @@
+-- What is chosen by cost, at the built-in costs, where the choice is not close: a device that would have to read a whole table for
+-- a few of its rows against an index, and an index against a device for most rows.
+CREATE SCHEMA choice;
+SET search_path = choice, public;
+SET client_min_messages = warning;
+SET gpuscan.device = host;
+CREATE TABLE points (id int, x int, y float8) WITH (autovacuum_enabled = off);
+INSERT INTO points SELECT i, i % 2000, i * 7919::bigint % 8000 / 8.0 FROM generate_series(1, 1000000) i;
+CREATE INDEX points_id ON points (id);
+CREATE INDEX points_x ON points (x);
+VACUUM (ANALYZE) points;
+
+-- device, index, device and index, or neither
+CREATE FUNCTION chosen(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+    words text[] := '{}';
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    IF plan @? '$.** ? (@."Custom Plan Provider" == "GpuScan")' THEN
+        words := words || 'device'::text;
+    END IF;
+    IF plan @? '$.** ? (@."Index Name" != "")' THEN
+        words := words || 'index'::text;
+    END IF;
+    RETURN CASE WHEN words = '{}' THEN 'neither' ELSE array_to_string(words, ' and ') END;
+END $$;
+
+-- Nothing is in the device's cache: the self-joins of few rows that heterodb/pg-strom#1054 and #1055 tell of stay on the index.
+SELECT gpuscan_evict('points') >= 0 AS evicted;
+SELECT chosen('SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.id < 1000 GROUP BY a.x');
+SELECT chosen('SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42 GROUP BY a.x');
+SELECT chosen('SELECT x, sum(y) FROM points WHERE id BETWEEN 5000 AND 6000 GROUP BY x');
+SELECT chosen('SELECT * FROM points WHERE id = 4711');
+-- most of the table, cached or not
+SELECT chosen('SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.id > 1000 GROUP BY a.x');
+SELECT chosen('SELECT x, sum(y) FROM points GROUP BY x');
+
+-- cached: one row is an index's still, the table the device's
+SELECT gpuscan_prewarm('points') > 0 AS cached;
+SELECT chosen('SELECT * FROM points WHERE id = 4711');
+SELECT chosen('SELECT sum(y) FROM points WHERE id = 4711');
+SELECT chosen('SELECT x, sum(y) FROM points GROUP BY x');
+
+SET client_min_messages = warning;
+DROP SCHEMA choice CASCADE;
