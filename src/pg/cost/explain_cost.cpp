@@ -10,6 +10,7 @@
 #include "pg/pg.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/investment.h"
 #include "pg/cost/estimate.h"
 #include "pg/guc.h"
 #include "pg/plan/fragment.h"
@@ -73,7 +74,18 @@ static Query *analyzed(const Explained *explained) {
 }
 
 static PlannedStmt *planned(const Explained *explained) {
-    return pg_plan_query(analyzed(explained), explained->text, CURSOR_OPT_PARALLEL_OK, nullptr);
+    PlannedStmt *plan = nullptr;
+    investment_pause();
+    PG_TRY();
+    {
+        plan = pg_plan_query(analyzed(explained), explained->text, CURSOR_OPT_PARALLEL_OK, nullptr);
+    }
+    PG_FINALLY();
+    {
+        investment_resume();
+    }
+    PG_END_TRY();
+    return plan;
 }
 
 // As EXPLAIN does it.

@@ -29,7 +29,7 @@ struct Offer {
 static Offer offers[most_offers];
 static int noffers = 0;
 static unsigned current_attempt = 0;
-static int explaining = 0;
+static int paused = 0;
 static ProcessUtility_hook_type previous_utility_hook = nullptr;
 
 static Savings *savings() {
@@ -45,7 +45,7 @@ Cost saved_on(Oid relid) {
 // ---- offers ----
 
 void note_offer(Cost otherwise, Cost cost, const List *loads) {
-    if (loads == NIL || noffers == most_offers || explaining > 0)
+    if (loads == NIL || noffers == most_offers || paused > 0)
         return;
     Offer *offer = &offers[noffers++];
     *offer = Offer{current_attempt, otherwise, cost, 0, {}};
@@ -110,6 +110,10 @@ void settle_offers(int first, unsigned attempt, bool on_device, Cost cost) {
 
 // ---- plans that are only explained ----
 
+void investment_pause() { ++paused; }
+
+void investment_resume() { --paused; }
+
 static bool only_explains(const Node *statement) {
     if (!IsA(statement, ExplainStmt))
         return false;
@@ -132,11 +136,11 @@ static void watch_utility(PlannedStmt *statement, const char *query_string, bool
         previous_utility_hook != nullptr ? previous_utility_hook : standard_ProcessUtility;
     if (!only_explains(statement->utilityStmt))
         return run(statement, query_string, read_only_tree, context, params, environment, destination, completion);
-    ++explaining;
+    investment_pause();
     PG_TRY();
     { run(statement, query_string, read_only_tree, context, params, environment, destination, completion); }
     PG_FINALLY();
-    { --explaining; }
+    { investment_resume(); }
     PG_END_TRY();
 }
 

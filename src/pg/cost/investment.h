@@ -14,6 +14,10 @@ struct Load {
     Cost saved; // the part of the price that earlier queries would have saved by now; no part of the path's cost
 };
 
+// Between them plans are not made to be run: they leave no trace.
+void investment_pause();
+void investment_resume();
+
 // What queries would have saved so far if the relation had been cached, in the planner's units.
 Cost saved_on(Oid relid);
 
