@@ -132,10 +132,11 @@ SELECT device_nodes('SELECT k, sum(x) FROM (SELECT * FROM a UNION ALL SELECT * F
 RESET gpuscan.exact_float;
 SET client_min_messages = warning;
 RESET gpuscan.explain_refusals;
--- by cost: a set first where it is small
+-- by cost, of what is cached: a set first where it is small
 SET gpuscan.offload = auto;
 CREATE TABLE large AS SELECT i AS id, i % 10 AS k FROM generate_series(1, 200000) i;
 VACUUM (FREEZE, ANALYZE) large;
+SELECT gpuscan_prewarm('large') > 0 AS cached;
 SELECT device_nodes('SELECT k, count(*) FROM (SELECT * FROM large UNION ALL SELECT * FROM large) u GROUP BY k');
 SELECT device_nodes('SELECT k FROM large EXCEPT SELECT id FROM c');
 SELECT device_nodes('SELECT id FROM large EXCEPT SELECT id FROM c');
@@ -144,6 +145,7 @@ SELECT device_nodes('SELECT id FROM c EXCEPT SELECT k FROM c');
 CREATE TABLE wide AS SELECT i AS id, i % 10 AS k FROM generate_series(1, 300000) i;
 ALTER TABLE wide ALTER id SET NOT NULL;
 VACUUM (FREEZE, ANALYZE) wide;
+SELECT gpuscan_prewarm('wide') > 0 AS cached;
 SELECT device_nodes('SELECT id FROM wide EXCEPT SELECT id FROM large');
 SELECT device_nodes('SELECT id FROM wide INTERSECT SELECT id FROM large');
 SELECT device_nodes('SELECT id FROM wide INTERSECT SELECT id FROM c');

@@ -10,8 +10,8 @@
 #include "pg/pg.h"
 
 #include "pg/cost/device_cost.h"
-#include "pg/cost/investment.h"
 #include "pg/cost/estimate.h"
+#include "pg/cost/investment.h"
 #include "pg/guc.h"
 #include "pg/plan/fragment.h"
 #include "pg/service/area.h"
@@ -74,16 +74,12 @@ static Query *analyzed(const Explained *explained) {
 }
 
 static PlannedStmt *planned(const Explained *explained) {
-    PlannedStmt *plan = nullptr;
+    PlannedStmt *volatile plan = nullptr;
     investment_pause();
     PG_TRY();
-    {
-        plan = pg_plan_query(analyzed(explained), explained->text, CURSOR_OPT_PARALLEL_OK, nullptr);
-    }
+    { plan = pg_plan_query(analyzed(explained), explained->text, CURSOR_OPT_PARALLEL_OK, nullptr); }
     PG_FINALLY();
-    {
-        investment_resume();
-    }
+    { investment_resume(); }
     PG_END_TRY();
     return plan;
 }
