@@ -199,7 +199,8 @@ struct Pairing {
     }
 };
 
-// The rows of x that have no partner in y; in a set a row with floats may be the partner of several, but none is there twice.
+// The rows of x that have no partner in y. In a set a row with floats may be the partner of several; as often as it is there itself
+// (once in each execution) the other side has partners of it.
 static Indices without_partner(const Answer &x, const Answer &y, bool set) {
     std::map<vector<string>, std::pair<Indices, Indices>> alike;
     for (size_t i = 0; i < x.rows.size(); ++i)
@@ -212,11 +213,13 @@ static Indices without_partner(const Answer &x, const Answer &y, bool set) {
         std::sort(from.begin(), from.end(), [&](size_t a, size_t b) { return x.rows[a] < x.rows[b]; });
         std::sort(to.begin(), to.end(), [&](size_t a, size_t b) { return y.rows[a] < y.rows[b]; });
         if (set && std::count(part.begin(), part.end(), a_float) > 0) {
-            for (size_t i = 0; i < from.size(); ++i)
-                if ((i > 0 && x.rows[from[i]] == x.rows[from[i - 1]]) ||
-                    std::none_of(to.begin(), to.end(),
-                                 [&](size_t k) { return partners(x.column_types, x.rows[from[i]], y.rows[k]); }))
+            for (size_t i = 0; i < from.size(); ++i) {
+                const vector<string> &row = x.rows[from[i]];
+                const auto times = std::count_if(from.begin(), from.end(), [&](size_t k) { return x.rows[k] == row; });
+                if (std::count_if(to.begin(), to.end(),
+                                  [&](size_t k) { return partners(x.column_types, row, y.rows[k]); }) < times)
                     out.push_back(from[i]);
+            }
             continue;
         }
         const Indices alone = Pairing{x, y, from, to, {}, {}}.rows_without();
