@@ -164,22 +164,51 @@ static bool partners(const vector<Oid> &types, const vector<string> &x, const ve
 
 using Indices = vector<size_t>;
 
+// Rows of one answer in the order of a column of floats (those with the same exact part), or in any order without one.
+struct Ordered {
+    const Answer &answer;
+    Indices rows;
+    vector<double> keys; // of `rows`; empty: there is no such column
+
+    Ordered(const Answer &answer, const Indices &unordered, size_t column) : answer(answer), rows(unordered) {
+        if (column == none)
+            return;
+        const auto key = [&](size_t row) { return strtod(answer.rows[row][column].c_str(), nullptr); };
+        std::sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+        for (size_t row : rows)
+            keys.push_back(key(row));
+    }
+
+    // The positions [first, second) at which partners of a row with this key can be.
+    std::pair<size_t, size_t> near(double key) const {
+        if (keys.empty())
+            return {0, rows.size()};
+        const double apart = 2e-12 * std::fabs(key) + 1e-9;
+        const auto first = std::lower_bound(keys.begin(), keys.end(), key - apart);
+        return {first - keys.begin(), std::upper_bound(first, keys.end(), key + apart) - keys.begin()};
+    }
+    double key(size_t position) const { return keys.empty() ? 0 : keys[position]; }
+
+    static constexpr size_t none = static_cast<size_t>(-1);
+};
+
 // Rows of two answers whose exact parts are the same: who is whose partner is a matching, which Kuhn's algorithm makes as
 // large as it can be. What follows the pairs are the rows of x that have none.
 struct Pairing {
-    const Answer &x, &y;
-    const Indices &from, &to;
-    vector<size_t> partner_of; // for each of `to`: one of `from`, or none
-    vector<char> tried;
-    static constexpr size_t none = static_cast<size_t>(-1);
+    const Ordered &from, &to;
+    vector<size_t> partner_of = vector<size_t>(to.rows.size(), none); // for each of `to`: one of `from`, or none
+    vector<size_t> tried = vector<size_t>(to.rows.size(), none);      // ... for which row of `from`
+    static constexpr size_t none = Ordered::none;
 
-    bool find_partner(size_t row, size_t first) {
-        for (size_t i = 0; i < to.size(); ++i) {
-            const size_t k = (first + i) % to.size();
-            if (tried[k] || !partners(x.column_types, x.rows[from[row]], y.rows[to[k]]))
+    bool find_partner(size_t row, size_t first, size_t searcher) {
+        const auto [begin, end] = to.near(from.key(row));
+        for (size_t i = begin; i < end; ++i) {
+            const size_t k = begin + (i + first) % (end - begin);
+            if (tried[k] == searcher ||
+                !partners(from.answer.column_types, from.answer.rows[from.rows[row]], to.answer.rows[to.rows[k]]))
                 continue;
-            tried[k] = 1;
-            if (partner_of[k] == none || find_partner(partner_of[k], k + 1)) {
+            tried[k] = searcher;
+            if (partner_of[k] == none || find_partner(partner_of[k], k + 1, searcher)) {
                 partner_of[k] = row;
                 return true;
             }
@@ -189,18 +218,34 @@ struct Pairing {
 
     Indices rows_without() {
         Indices out;
-        partner_of.assign(to.size(), none);
-        for (size_t row = 0; row < from.size(); ++row) {
-            tried.assign(to.size(), 0);
-            if (to.empty() || !find_partner(row, row))
-                out.push_back(from[row]);
-        }
+        for (size_t row = 0; row < from.rows.size(); ++row)
+            if (!find_partner(row, row, row))
+                out.push_back(from.rows[row]);
         return out;
     }
 };
 
-// The rows of x that have no partner in y. In a set a row with floats may be the partner of several; as often as it is there itself
-// (once in each execution) the other side has partners of it.
+// In a set a row with floats may be the partner of several; as often as it is there itself (once in each execution) the other
+// side has partners of it.
+static Indices without_partner_in_set(const Ordered &from, const Ordered &to) {
+    Indices out;
+    const auto count = [&](const Ordered &in, size_t position, auto is_one) {
+        const auto [begin, end] = in.near(from.key(position));
+        return std::count_if(in.rows.begin() + static_cast<long>(begin), in.rows.begin() + static_cast<long>(end),
+                             is_one);
+    };
+    for (size_t i = 0; i < from.rows.size(); ++i) {
+        const vector<string> &row = from.answer.rows[from.rows[i]];
+        const auto times = count(from, i, [&](size_t k) { return from.answer.rows[k] == row; });
+        const auto there =
+            count(to, i, [&](size_t k) { return partners(from.answer.column_types, row, to.answer.rows[k]); });
+        if (there < times)
+            out.push_back(from.rows[i]);
+    }
+    return out;
+}
+
+// The rows of x that have no partner in y.
 static Indices without_partner(const Answer &x, const Answer &y, bool set) {
     std::map<vector<string>, std::pair<Indices, Indices>> alike;
     for (size_t i = 0; i < x.rows.size(); ++i)
@@ -208,21 +253,12 @@ static Indices without_partner(const Answer &x, const Answer &y, bool set) {
     for (size_t i = 0; i < y.rows.size(); ++i)
         alike[exact_part(y.column_types, y.rows[i])].second.push_back(i);
     Indices out;
-    for (auto &[part, rows] : alike) {
-        auto &[from, to] = rows;
-        std::sort(from.begin(), from.end(), [&](size_t a, size_t b) { return x.rows[a] < x.rows[b]; });
-        std::sort(to.begin(), to.end(), [&](size_t a, size_t b) { return y.rows[a] < y.rows[b]; });
-        if (set && std::count(part.begin(), part.end(), a_float) > 0) {
-            for (size_t i = 0; i < from.size(); ++i) {
-                const vector<string> &row = x.rows[from[i]];
-                const auto times = std::count_if(from.begin(), from.end(), [&](size_t k) { return x.rows[k] == row; });
-                if (std::count_if(to.begin(), to.end(),
-                                  [&](size_t k) { return partners(x.column_types, row, y.rows[k]); }) < times)
-                    out.push_back(from[i]);
-            }
-            continue;
-        }
-        const Indices alone = Pairing{x, y, from, to, {}, {}}.rows_without();
+    for (const auto &[part, rows] : alike) {
+        const auto column = std::find(part.begin(), part.end(), a_float);
+        const size_t key = column == part.end() ? Ordered::none : static_cast<size_t>(column - part.begin());
+        const Ordered from(x, rows.first, key), to(y, rows.second, key);
+        const Indices alone =
+            set && key != Ordered::none ? without_partner_in_set(from, to) : Pairing{from, to}.rows_without();
         out.insert(out.end(), alone.begin(), alone.end());
     }
     return out;
