@@ -27,15 +27,13 @@ long answered_by_device(pg::Connection &c); // so far
 // one that meets it; it then does it the second time.
 void end_with(pg::Connection &c, const string &sql);
 
-// Errors of values, not of the server or of the query.
-bool is_data_error(const Answer &answer);
-
 // Errors depend on the plan where a query joins: a filter that raises one may or may not meet a row that a join drops. And
-// where only the first groups are wanted: those behind them are computed or not.
+// where only the first rows or groups are wanted: those behind them are computed or not. Only one of the two answers to the
+// query is an error of a value, or both are: can it be told without looking for PostgreSQL's other plans?
+bool error_depends_on_plan(const Query &q, const Answer &plain, const Answer &forced);
+
 // Is there a plan of PostgreSQL's own that gives this answer?
 bool another_plan_agrees(pg::Connection &c, const Query &q, const vector<string> &arguments, bool generic, bool cursor,
                          const Answer &answer);
-
-bool joins(const Query &q);
 
 } // namespace fuzz

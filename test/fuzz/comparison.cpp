@@ -35,13 +35,8 @@ static bool is_printed_float(const string &value) {
 // Of equal numerics of different scales, or characters with fewer blanks, a group shows the one that came first, in
 // PostgreSQL as well.
 static bool shows_one_of_equals(const Query &q) {
-    for (const char *word : {") UNION SELECT", " EXCEPT ", " INTERSECT "})
-        if (q.sql.find(word) != string::npos)
-            return true;
-    for (const char *word : {" GROUP BY ", "DISTINCT", " UNION "})
-        if (q.rows && q.sql.find(word) != string::npos)
-            return true;
-    return false;
+    return q.has_one_of({") UNION SELECT", " EXCEPT ", " INTERSECT "}) ||
+           (q.rows && q.has_one_of({" GROUP BY ", "DISTINCT", " UNION "}));
 }
 
 static void cut_scales(Answer &answer) {
@@ -53,12 +48,8 @@ static void cut_scales(Answer &answer) {
 }
 
 static bool mixes_characters(const Query &q) {
-    bool grouped = false, mixed = false;
-    for (const char *word : {" GROUP BY ", "DISTINCT", " UNION ", " EXCEPT ", " INTERSECT "})
-        grouped |= q.sql.find(word) != string::npos;
-    for (const char *word : {"coalesce(", "CASE ", "greatest(", "least("})
-        mixed |= q.sql.find(word) != string::npos;
-    return grouped && mixed;
+    return q.has_one_of({" GROUP BY ", "DISTINCT", " UNION ", " EXCEPT ", " INTERSECT "}) &&
+           q.has_one_of({"coalesce(", "CASE ", "greatest(", "least("});
 }
 
 // Zeros of either sign are equal.
@@ -79,10 +70,7 @@ static void cut_blanks(Answer &answer) {
 
 // Of intervals that are as long, written in different ways, a set has the one that came first.
 static bool shows_a_set(const Query &q) {
-    for (const char *word : {"SELECT DISTINCT ", " UNION ", " EXCEPT ", " INTERSECT "})
-        if (q.sql.find(word) != string::npos)
-            return true;
-    return false;
+    return q.has_one_of({"SELECT DISTINCT ", " UNION ", " EXCEPT ", " INTERSECT "});
 }
 
 // An interval as PostgreSQL writes it ("1 year 2 mons -3 days 04:05:06.7"), as what it is compared by.
@@ -129,12 +117,8 @@ static Answer cut(const Query &q, Answer answer) {
 
 // Does the query say of varying floats which of them are the same?
 static bool shows_a_set_of_sums(const Query &q) {
-    if (q.sql.rfind("SELECT DISTINCT ", 0) != 0)
-        return false;
-    for (const char *word : {"sum(", "avg(", "stddev", "var_", "variance(", "corr(", "covar_", "regr_"})
-        if (q.sql.find(word) != string::npos)
-            return true;
-    return false;
+    return q.sql.rfind("SELECT DISTINCT ", 0) == 0 &&
+           q.has_one_of({"sum(", "avg(", "stddev", "var_", "variance(", "corr(", "covar_", "regr_"});
 }
 
 static bool same_value(Oid type, const string &x, const string &y) {
@@ -296,7 +280,7 @@ bool falsify(Answer &answer) {
     const double number = strtod(value.c_str(), &end);
     if (value[0] == '\0')
         value = "0";
-    else if (is_float(answer.column_types[column]) && std::isfinite(number))
+    else if ((is_float(answer.column_types[column]) || is_printed_float(value)) && std::isfinite(number))
         value = std::to_string(number == 0 ? 1e-3 : number * (1 + 1e-6) + (std::fabs(number) < 1 ? 1e-3 : 0));
     else if (chance(20))
         value = string(1, '\0');

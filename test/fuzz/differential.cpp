@@ -122,16 +122,9 @@ int main(int argc, char **argv) {
             Answer forced = answer_of(c, q, arguments, "force", generic, cursor);
             const bool on_device = answered_by_device(c) > before;
             const bool equal = same(q, plain, forced);
-            // (Rows of a plan that feeds the device are computed even if PostgreSQL sees first that the other side is
-            // empty.)
-            const bool fed = plain.sqlstate.empty() && !forced.sqlstate.empty() && joins(q);
-            // (And where PostgreSQL's own plan took over, it need not be the one that it would choose without a device.)
-            const bool took_over = fell_back && is_data_error(plain) && forced.sqlstate.empty() && joins(q);
-            // (And which of several errors is met depends on the row that comes first.)
-            const bool both_fail = is_data_error(plain) && is_data_error(forced);
-            const bool other_plan =
-                !equal && (!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
-                (fed || took_over || both_fail || another_plan_agrees(c, q, arguments, generic, cursor, forced));
+            const bool other_plan = !equal && (error_depends_on_plan(q, plain, forced) ||
+                                               ((!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
+                                                another_plan_agrees(c, q, arguments, generic, cursor, forced)));
             end_with(c, chance(50) ? "COMMIT" : "ROLLBACK");
             if (plain.sqlstate == "57014" || forced.sqlstate == "57014") {
                 ++timeouts;

@@ -396,10 +396,13 @@ static string select_query(Scope &scope, bool grouped, bool one_row) {
         for (int i = keys.empty() ? 1 + roll(4) : roll(4); i > 0; --i)
             add(g.aggregate());
     }
-    if (list.empty())
-        add(one_row ? pick({"sum(", "max("}) + scope.sources[0].alias + ".k + " +
-                          g.expression(pick(vector<Type>{Int4, Int8, Numeric}), 1) + ")"
-                    : "count(*)");
+    if (list.empty() && one_row) {
+        const Type type = pick(vector<Type>{Int4, Int8, Numeric});
+        one_of_equals |= type == Numeric;
+        add(pick({"sum(", "max("}) + scope.sources[0].alias + ".k + " + g.expression(type, 1) + ")");
+    } else if (list.empty()) {
+        add("count(*)");
+    }
     string having;
     if (chance(15))
         having = " HAVING " + group_condition();
