@@ -387,6 +387,13 @@ static bool add_number(Assembly *a, Expr *number, ir::Index *constant) {
     return a->t.exprs[static_cast<int>(node)].op == ir::Op::Const;
 }
 
+// The numbers of LIMIT and OFFSET; without one of them the first groups or rows are not known.
+static void add_limit(Assembly *a) {
+    const Blueprint *b = a->blueprint;
+    if (!add_number(a, b->top, &a->top) || !add_number(a, b->top_offset, &a->top_offset))
+        a->top = ir::none;
+}
+
 // The device looks at the sums whose results have a range: PostgreSQL's error is not lost with a group that is dropped.
 static void narrow_sum(Assembly *a, int agg, uint8_t bytes, bool *narrow) {
     const int plain = a->states.states.count;
@@ -436,18 +443,14 @@ static void add_wanted_groups(Assembly *a) {
         append(&a->order, key);
     }
     a->t.groups = nullptr;
-    if (!add_number(a, b->top, &a->top) || !add_number(a, b->top_offset, &a->top_offset))
-        a->top = ir::none;
+    add_limit(a);
 }
 
-// How many of the rows that have an order are wanted; see wanted_rows.cpp.
+// How many of the rows that have an order are wanted; see wanted_groups.cpp.
 static void add_wanted_rows(Assembly *a) {
-    const Blueprint *b = a->blueprint;
     a->top = a->top_offset = ir::none;
-    if (b->top == nullptr || a->order.count == 0)
-        return;
-    if (!add_number(a, b->top, &a->top) || !add_number(a, b->top_offset, &a->top_offset))
-        a->top = ir::none;
+    if (a->blueprint->top != nullptr && a->order.count != 0)
+        add_limit(a);
 }
 
 // The rows of a right or full join's second pass come when nobody can be asked any more.
