@@ -7,42 +7,28 @@
 
 namespace gpuscan {
 
-uint64_t Savings::fingerprint(uint32_t database, uint32_t relation) {
-    return std::max<uint64_t>(sem::hash64(uint64_t(database) << 32 | relation), 1);
+static uint64_t fingerprint(uint32_t database, uint32_t relation) {
+    return sem::hash64(uint64_t(database) << 32 | relation);
 }
 
 uint64_t Savings::of(uint32_t database, uint32_t relation) const {
-    const uint64_t wanted = fingerprint(database, relation);
-    for (const Slot &slot : slots_[wanted % buckets])
-        if (slot.fingerprint.load(std::memory_order_relaxed) == wanted)
-            return slot.ns.load(std::memory_order_relaxed);
-    return 0;
+    return table_.count(fingerprint(database, relation));
 }
 
 void Savings::add(uint32_t database, uint32_t relation, uint64_t ns) {
     const uint64_t wanted = fingerprint(database, relation);
-    Slot *least = nullptr;
-    for (Slot &slot : slots_[wanted % buckets]) {
-        if (slot.fingerprint.load(std::memory_order_relaxed) == wanted) {
-            slot.ns.fetch_add(ns, std::memory_order_relaxed);
-            return;
-        }
-        if (least == nullptr || slot.ns.load(std::memory_order_relaxed) < least->ns.load(std::memory_order_relaxed))
-            least = &slot; // a free one has 0
-    }
-    least->fingerprint.store(wanted, std::memory_order_relaxed);
-    least->ns.store(ns, std::memory_order_relaxed);
+    if (auto *slot = table_.find(wanted))
+        slot->count.fetch_add(ns, std::memory_order_relaxed);
+    else
+        table_.take(table_.least(wanted), wanted, ns);
 }
 
 void Savings::spend(uint32_t database, uint32_t relation, uint64_t ns) {
-    const uint64_t wanted = fingerprint(database, relation);
-    for (Slot &slot : slots_[wanted % buckets]) {
-        if (slot.fingerprint.load(std::memory_order_relaxed) != wanted)
-            continue;
-        uint64_t before = slot.ns.load(std::memory_order_relaxed);
-        while (!slot.ns.compare_exchange_weak(before, before - std::min(before, ns), std::memory_order_relaxed)) {
-        }
+    auto *slot = table_.find(fingerprint(database, relation));
+    if (slot == nullptr)
         return;
+    uint64_t before = slot->count.load(std::memory_order_relaxed);
+    while (!slot->count.compare_exchange_weak(before, before - std::min(before, ns), std::memory_order_relaxed)) {
     }
 }
 

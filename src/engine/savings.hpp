@@ -7,13 +7,11 @@
 // cached columns; it is added up here by relation. The price is what bringing the columns takes; the planner does not count what the sum
 // has reached of it, and takes it off the sum when it buys.
 //
-// In shared memory, read and written by any process without a lock: a set-associative table like that of residency.hpp. Two writers
-// that meet may lose a rent; who finds no room displaces the relation that has saved least. Both only make an estimate worse.
+// Read and written by any process without a lock (count_table.hpp). Two writers that meet may lose a rent; who finds no room
+// displaces the relation that has saved least. Both only make an estimate worse.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include "engine/count_table.hpp"
 
 namespace gpuscan {
 
@@ -26,14 +24,7 @@ class Savings {
     void spend(uint32_t database, uint32_t relation, uint64_t ns);
 
   private:
-    static constexpr size_t buckets = 128, ways = 8;
-    struct Slot {
-        std::atomic<uint64_t> fingerprint; // 0: the slot is free
-        std::atomic<uint64_t> ns;
-    };
-    static uint64_t fingerprint(uint32_t database, uint32_t relation);
-
-    Slot slots_[buckets][ways];
+    CountTable<128> table_;
 };
 
 } // namespace gpuscan
