@@ -158,7 +158,7 @@ Cost device_source_cost(const SourceWork *work, tier::Account *account) {
 }
 
 Cost device_load_cost(const SourceWork *work) {
-    if (!work->is_relation || work->brought_before)
+    if (!work->is_relation || work->brought_before || work->cached_share >= 1)
         return 0;
     SourceWork cached = *work;
     cached.cached_share = 1;

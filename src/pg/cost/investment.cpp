@@ -10,6 +10,7 @@
 #include "pg/cost/investment.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "pg/cost/device_cost.h"
 #include "pg/service/area.h"
@@ -61,7 +62,7 @@ int begin_offers(bool outermost) {
     return noffers;
 }
 
-void begin_attempt(unsigned attempt) { current_attempt = attempt; }
+unsigned begin_attempt(unsigned attempt) { return std::exchange(current_attempt, attempt); }
 
 static uint64 nanoseconds(Cost cost) { return static_cast<uint64>(std::clamp(device_ns(cost), 0.0, 1e18)); }
 

@@ -22,7 +22,7 @@ static Bitmapset *columns_read(const RelOptInfo *rel) {
 double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, int device) {
     const protocol::Area *area = service_area();
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
-    if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(get_rel_relkind(rte->relid)))
+    if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind))
         return 0;
     Relation relation = table_open(rte->relid, NoLock); // the query has locked it
     ResidentColumn column = {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),

@@ -477,14 +477,16 @@ static bool ends_in_scan(const Plan *plan) {
 static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
     PlannerState state{};
     device_costs_begin();
-    begin_attempt(result->rewritten);
+    const unsigned outer_attempt = begin_attempt(result->rewritten);
     state.context = CurrentMemoryContext;
     state.enabled = enabled;
     state.cursor = is_cursor(call);
     state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted();
     state.start = device_setup_cost(1, 0);
     result->refusals.held = held;
-    return run_planner(parse, call, &state, result);
+    const bool planned = run_planner(parse, call, &state, result);
+    begin_attempt(outer_attempt);
+    return planned;
 }
 
 // Without a device the rewritten query is PostgreSQL's to plan like any other, so its costs decide as well; but how many groups there
