@@ -25,6 +25,8 @@ class Rewriter {
         pipeline.keys = list(pipeline.keys);
         pipeline.payload = list(pipeline.payload);
         pipeline.aggregates = aggregates(pipeline.aggregates);
+        if (pipeline.sink == SinkKind::Rows) // (groups are asked for what they are, not for where they come from)
+            pipeline.order = order(pipeline.order);
         to_.pipelines.back() = pipeline;
         return std::move(to_);
     }
@@ -102,6 +104,16 @@ class Rewriter {
             join.filters = list(join.filters);
             to_.joins.push_back(join);
             ++result.count;
+        }
+        return result;
+    }
+
+    Range order(Range range) {
+        const Range result{size(to_.orders.size()), range.count};
+        for (Index i = 0; i < range.count; ++i) {
+            OrderKey key = from_.orders[range.first + i];
+            key.expr += offset_;
+            to_.orders.push_back(key);
         }
         return result;
     }

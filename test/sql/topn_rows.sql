@@ -51,6 +51,7 @@ SELECT first_rows('SELECT k, v FROM t ORDER BY v DESC, k LIMIT 9');
 SELECT first_rows('SELECT t.k, other.name FROM t JOIN other USING (k) WHERE g < 9 ORDER BY g DESC, t.k LIMIT 25');
 SELECT first_rows('SELECT t.k, other.k FROM t RIGHT JOIN other ON t.k = other.k AND t.b = 1 ORDER BY t.n NULLS FIRST, other.k LIMIT 25');
 SELECT first_rows('SELECT t.k, other.k FROM t FULL JOIN other ON t.k = other.k + 39000 ORDER BY other.name NULLS FIRST, t.k LIMIT 25');
+SELECT first_rows('SELECT t.k, other.k FROM t RIGHT JOIN other ON t.k = other.k + 100000 ORDER BY other.g DESC, other.k LIMIT 6');
 SELECT first_rows('SELECT k FROM t WHERE EXISTS (SELECT FROM other WHERE other.k = t.k) ORDER BY l, k LIMIT 4');
 SELECT first_rows('SELECT x.k, row_number() OVER (ORDER BY x.k) FROM (SELECT k FROM t ORDER BY l, k LIMIT 20) x ORDER BY 1');
 SELECT first_rows('SELECT k, row_number() OVER (ORDER BY l, k) FROM t ORDER BY l, k LIMIT 5');

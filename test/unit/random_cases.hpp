@@ -311,6 +311,38 @@ class Generator {
         b_.p.pipelines.push_back(pipeline);
     }
 
+    Index row_number(size_t most) {
+        Datum number;
+        number.i = static_cast<int64_t>(pick(most));
+        number.null = chance(5);
+        b_.constant(Type::I64, number);
+        return static_cast<Index>(b_.p.constants.size() - 1);
+    }
+
+    // Rows come in an order, and mostly only the first ones are wanted.
+    void make_order(Pipeline &pipeline, const std::vector<Index> &payload) {
+        pipeline.order.first = static_cast<Index>(b_.p.orders.size());
+        for (size_t i = 1 + pick(3); i > 0 && !payload.empty(); --i) {
+            OrderKey key;
+            key.expr = payload[pick(payload.size())];
+            key.descending = chance(50);
+            key.nulls_first = chance(50);
+            if (b_.type(key.expr) == Type::Code)
+                continue; // codes have no order
+            b_.p.orders.push_back(key);
+            ++pipeline.order.count;
+        }
+        if (pipeline.order.count == 0)
+            return;
+        pipeline.result_keys = pipeline.payload.count;
+        if (chance(20))
+            return;
+        pipeline.top = row_number(chance(80) ? 60 : 6000);
+        if (chance(30))
+            pipeline.top_offset = row_number(60);
+        pipeline.ties = chance(30);
+    }
+
     void make_main(size_t njoins) {
         Pipeline pipeline;
         start(pipeline, njoins < 2);
@@ -322,6 +354,8 @@ class Generator {
             pipeline.sink = SinkKind::Rows;
             pipeline.payload = b_.list(keys);
             pipeline.limit = chance(25) ? 1 + pick(40) : 0;
+            if (pipeline.limit == 0 && chance(60))
+                make_order(pipeline, keys);
             b_.p.pipelines.push_back(pipeline);
             return;
         }

@@ -98,6 +98,7 @@ struct Expected {
     std::map<Key, std::vector<State>> groups;
     std::map<Key, size_t> rows; // of a Rows pipeline: how often each occurs
     size_t nrows = 0;
+    std::map<Key, std::vector<Datum>> order_keys; // of these rows, where they have an order
 };
 
 // ---- values and bytes ----
@@ -384,7 +385,9 @@ class Interpreter {
                 key.push_back(
                     {v.null, v.null ? std::pair<uint64_t, uint64_t>() : delivered_bits(p_.exprs[expr].type, v)});
             }
-            ++out.rows[key];
+            if (++out.rows[key] == 1)
+                for (Index o = 0; o < pipeline.order.count; ++o)
+                    out.order_keys[key].push_back(value(p_.orders[pipeline.order.first + o].expr, row));
             ++out.nrows;
             return;
         }
