@@ -25,11 +25,14 @@ static bool close(const string &x, const string &y) {
     return std::fabs(a - b) <= 1e-12 * std::max(std::fabs(a), std::fabs(b)) + 1e-9;
 }
 
-// A float with all its digits, as a text.
-static bool is_printed_float(const string &value) {
+static bool is_number(const string &value) {
     char *end;
-    strtod(value.c_str(), &end);
-    return value.size() >= 15 && value.find('.') != string::npos && *end == '\0';
+    return std::isfinite(strtod(value.c_str(), &end)) && end != value.c_str() && *end == '\0';
+}
+
+// A float with all its digits, as a text. (One that is close to it may have fewer: 98 and 98.00000000000006.)
+static bool is_printed_float(const string &value) {
+    return value.size() >= 15 && value.find('.') != string::npos && is_number(value);
 }
 
 // Of equal numerics of different scales, or characters with fewer blanks, a group shows the one that came first, in
@@ -124,7 +127,7 @@ static bool shows_a_set_of_sums(const Query &q) {
 static bool same_value(Oid type, const string &x, const string &y) {
     if (x == y)
         return true;
-    return (is_float(type) || (type == text_oid && is_printed_float(x) && is_printed_float(y))) && close(x, y);
+    return (is_float(type) || (type == text_oid && (is_printed_float(x) || is_printed_float(y)))) && close(x, y);
 }
 
 static const string a_float = "(a float)";
@@ -134,7 +137,7 @@ static vector<string> exact_part(const vector<Oid> &types, const vector<string> 
     vector<string> out;
     for (size_t c = 0; c < row.size(); ++c) {
         const bool number = is_float(types[c]) && std::isfinite(strtod(row[c].c_str(), nullptr)) && row[c][0] != '\0';
-        out.push_back(number || (types[c] == text_oid && is_printed_float(row[c])) ? a_float : row[c]);
+        out.push_back(number || (types[c] == text_oid && is_number(row[c])) ? a_float : row[c]);
     }
     return out;
 }

@@ -42,6 +42,7 @@ struct Generator {
     string date_part();
     string interval();
     string varying_float();
+    string summand(Type type);
     string aggregate();
 };
 

@@ -346,7 +346,8 @@ static string in_order(Scope &scope) {
             continue;
         --i;
         const string item = source.alias + "." + column.name;
-        list += (list.empty() ? "" : ", ") + item;
+        // (of numerics that are equal, those of a union's other part may have another scale)
+        list += (list.empty() ? "" : ", ") + (column.type == Numeric ? "(" + item + ")::numeric(30,8)" : item);
         order +=
             (order.empty() ? "" : ", ") + item + pick({"", " DESC"}) + pick({"", "", " NULLS FIRST", " NULLS LAST"});
     }
