@@ -61,7 +61,7 @@ SELECT first_rows('SELECT generate_series(1, 2), k FROM t ORDER BY k LIMIT 5');
 SELECT first_rows('SELECT k, generate_series(1, 2) FROM t ORDER BY l, 2 LIMIT 5');
 SELECT first_rows('(SELECT k FROM t ORDER BY l LIMIT 3) UNION ALL (SELECT k FROM other ORDER BY k DESC LIMIT 2) ORDER BY 1');
 SELECT first_rows('SELECT k, i FROM (SELECT k, i FROM t UNION ALL SELECT k, g FROM other) x ORDER BY i DESC NULLS LAST, k LIMIT 12');
-SELECT first_rows('SELECT o.k, x.k AS l FROM (SELECT * FROM other LIMIT 3) o, LATERAL (SELECT t.k FROM t WHERE t.b = o.g ORDER BY t.l LIMIT o.g) x ORDER BY 1, 2');
+SELECT first_rows('SELECT o.k, x.k AS l FROM (SELECT * FROM other ORDER BY k LIMIT 3) o, LATERAL (SELECT t.k FROM t WHERE t.b = o.g ORDER BY t.l LIMIT o.g) x ORDER BY 1, 2');
 SELECT first_rows('SELECT o.k, (SELECT t.k FROM t WHERE t.b = o.g ORDER BY t.l OFFSET o.g LIMIT 1) FROM other o WHERE o.k < 40 ORDER BY 1');
 CREATE TABLE parts (k int, v int8, s text) PARTITION BY RANGE (k);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (10000);
