@@ -92,6 +92,7 @@ enum class Count : uint8_t {
     GroupMerged,
     Comparison,
     ValueGathered,
+    TextEncoded,
     EntryNumbered,
     EntryNative,
     PagePinned,
@@ -185,9 +186,10 @@ struct RelationWork {
     double visible_share; // of the pages that are all-visible
     double rows;          // before the filters
     double columns, conjuncts;
-    double cached_share;   // of what is needed and may be cached: is in the cache now; < 0: not known
-    double resident_share; // of the pages that stand in shared buffers, most likely
-    bool brought_before;   // another source of the fragment has brought the same columns
+    double text_columns, text_entries; // of the columns, those of texts, and how many different ones these have in all
+    double cached_share;               // of what is needed and may be cached: is in the cache now; < 0: not known
+    double resident_share;             // of the pages that stand in shared buffers, most likely
+    bool brought_before;               // another source of the fragment has brought the same columns
     // Feeding processes beside the backend, for pages that are decoded and for those read row by row (all that would be worth it).
     double workers, row_workers;
 };
@@ -237,7 +239,7 @@ class Ledger {
 
     // Entries of dictionaries, see pg/cost/device_cost.h.
     struct Texts {
-        double read, native, evaluated, shown, demands;
+        double native, evaluated, shown, demands;
     };
     void texts(const Texts &work);
 

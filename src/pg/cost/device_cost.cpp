@@ -145,6 +145,8 @@ Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     relation.rows = work->rows;
     relation.columns = work->columns;
     relation.conjuncts = work->conjuncts;
+    relation.text_columns = work->text_columns;
+    relation.text_entries = work->text_entries;
     relation.cached_share = work->cached_share;
     relation.brought_before = work->brought_before;
     relation.resident_share = work->pages > NBuffers ? NBuffers / work->pages : 1;
@@ -221,7 +223,7 @@ Cost emit_rows_cost(const RowsWork *work, tier::Account *account) {
 
 Cost device_text_cost(const TextWork *work, tier::Account *account) {
     tier::Ledger l = ledger(account);
-    l.texts({work->read, work->native, work->evaluated, work->shown, static_cast<double>(work->demands)});
+    l.texts({work->native, work->evaluated, work->shown, static_cast<double>(work->demands)});
     l.plan_cost(tier::Stage::Texts, work->calls);
     return units(l);
 }

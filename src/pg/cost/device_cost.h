@@ -31,9 +31,10 @@ struct SourceWork {
     double rows;          // before the filters
     double columns;       // that are looked at
     double conjuncts;
-    double cached_share; // of the chunks of these columns: is cached now; < 0: not known
-    bool brought_before; // by another source of the fragment
-    double child_cost;   // CPU plan: what PostgreSQL says it costs
+    double text_columns, text_entries; // see tier::RelationWork
+    double cached_share;               // of the chunks of these columns: is cached now; < 0: not known
+    bool brought_before;               // by another source of the fragment
+    double child_cost;                 // CPU plan: what PostgreSQL says it costs
     double child_rows;
 };
 
@@ -67,7 +68,6 @@ Cost device_setup_cost(int nsources, int nlookups, tier::Account *account = null
 
 // Entries of dictionaries, each column's counted: see plan/text_work.cpp.
 struct TextWork {
-    double read;      // numbered when the columns are read
     double native;    // for which the device evaluates an expression itself; it keeps what comes out
     double evaluated; // for which PostgreSQL evaluates one
     double shown;     // that the backend needs to show groups

@@ -10,7 +10,7 @@
 
 namespace gpuscan {
 
-static Bitmapset *columns_read(const RelOptInfo *rel) {
+Bitmapset *columns_read(const RelOptInfo *rel) {
     Bitmapset *columns = nullptr;
     ListCell *cell;
     pull_varattnos(reinterpret_cast<Node *>(rel->reltarget->exprs), rel->relid, &columns);

@@ -1,6 +1,6 @@
 // How much has a fragment to do with the dictionaries of its text columns?
 //
-// Every text of a column is numbered once, when the column is read into the cache; expressions over it are evaluated for
+// Every text of a column is numbered once, when the column is read into the cache, and that is part of what bringing it takes; expressions over it are evaluated for
 // every entry, by the device, which keeps the results, or by the backend; and the texts that groups or rows show are read by the backend: all of a dictionary, or for
 // a few rows those that they have (exec/rows.cpp). A function that may fail costs what PostgreSQL says it does, once per value,
 // and one more run to find out which values there are. A column of unique texts makes each of these as long as the table, and
@@ -9,10 +9,22 @@
 
 #include "pg/plan/text_work.h"
 
+#include "pg/cost/resident.h"
 #include "pg/plan/lookup_key.h"
 #include "pg/plan/refusal.h"
+#include "pg/plan/sql_type.h"
 
 namespace gpuscan {
+
+// 0: nobody knows.
+static double known_distinct(PlannerInfo *root, const Var *column) {
+    VariableStatData statistics;
+    bool is_default;
+    examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);
+    const double distinct = get_variable_numdistinct(&statistics, &is_default);
+    ReleaseVariableStats(statistics);
+    return is_default ? 0 : distinct;
+}
 
 // Distinct texts of a source's column; 0 where nobody knows: a CPU plan's, or without statistics.
 static double distinct_texts(PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column,
@@ -23,13 +35,8 @@ static double distinct_texts(PlannerInfo *root, const FragmentSource *source, co
         const int average = get_attavgwidth(source->relid, column->attnum);
         *width = average > 0 ? average : get_typavgwidth(column->typid, column->typmod);
     }
-    Var *var = makeVar(source->rti, column->attnum, column->typid, column->typmod, column->collation, 0);
-    VariableStatData statistics;
-    bool is_default;
-    examine_variable(root, reinterpret_cast<Node *>(var), 0, &statistics);
-    const double distinct = get_variable_numdistinct(&statistics, &is_default);
-    ReleaseVariableStats(statistics);
-    return is_default ? 0 : distinct;
+    return known_distinct(root,
+                          makeVar(source->rti, column->attnum, column->typid, column->typmod, column->collation, 0));
 }
 
 static bool is_native_lookup(const FragmentLookup *lookup) {
@@ -47,6 +54,24 @@ static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int so
     return distinct_texts(root, from, &from->columns[column]);
 }
 
+void texts_of_relation(PlannerInfo *root, const RelOptInfo *rel, double *columns, double *entries) {
+    *columns = *entries = 0;
+    const Oid relid = planner_rt_fetch(rel->relid, root)->relid;
+    const Bitmapset *read = columns_read(rel);
+    for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
+        const AttrNumber attnum = static_cast<AttrNumber>(i + FirstLowInvalidHeapAttributeNumber);
+        Oid type, collation;
+        int32 typmod;
+        if (attnum <= 0)
+            continue;
+        get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
+        if (!is_coded_kind(sql_kind(type)))
+            continue;
+        *columns += 1;
+        *entries += known_distinct(root, makeVar(rel->relid, attnum, type, typmod, collation, 0));
+    }
+}
+
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     bool fits = true;
     *work = {};
@@ -57,7 +82,6 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
                 continue;
             double width = 0;
             const double distinct = distinct_texts(root, source, &source->columns[c], &width);
-            work->read += distinct;
             fits = fits && dictionary_fits(distinct, width);
         }
     }
