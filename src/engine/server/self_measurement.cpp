@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -72,6 +73,7 @@ bool write_file(const std::string &path, const std::string &text) {
 }
 
 void measure(Area &area, Devices &devices) {
+    const auto start = std::chrono::steady_clock::now();
     tier::Profile profile = tier::default_profile();
     tier::Origins origins = {};
     tier::HostMeasurement host = tier::measure_host();
@@ -87,11 +89,14 @@ void measure(Area &area, Devices &devices) {
         }
     }
     area.profile.publish(profile);
+    const auto took =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();
     const std::string path(area.profile_path, strnlen(area.profile_path, sizeof area.profile_path));
     if (!write_file(path, tier::format_profile(profile, origins, name_of(area, 0), name_of(area, 1))))
         fprintf(stderr, "gpuscan: could not write the profile \"%s\": %s\n", path.c_str(), strerror(errno));
     else
-        fprintf(stderr, "gpuscan: wrote the profile \"%s\"\n", path.c_str());
+        fprintf(stderr, "gpuscan: measured this machine in %ld ms and wrote the profile \"%s\"\n",
+                static_cast<long>(took), path.c_str());
 }
 
 void run(Area &area, Devices &devices) {
