@@ -8,6 +8,7 @@
 #   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
+#   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
 #   make format | lint        rewrite by clang-format | formatter check and linters
 #
@@ -23,7 +24,7 @@ unexport SECONDS
 # Targets that run before PostgreSQL's development files are there, because they install them.
 HOUSE = demo check stress fuzz coverage oracle setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
-.PHONY: all install unit bench-tools decode-fuzz $(HOUSE)
+.PHONY: all install unit calibrate bench-tools decode-fuzz $(HOUSE)
 all:
 
 ifneq ($(filter-out $(HOUSE),$(or $(MAKECMDGOALS),all)),)

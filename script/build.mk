@@ -27,16 +27,22 @@ sources_below = $(sort $(shell find $(wildcard $(1)) -name '*.cpp' 2>/dev/null <
 PG_SOURCES     := $(wildcard src/gpuscan.cpp) $(if $(wildcard src/pg),$(call sources_below,src/pg))
 ENGINE_SOURCES := $(if $(wildcard src/engine),$(call sources_below,src/engine)) $(if $(wildcard src/cuda),$(call sources_below,src/cuda))
 UNIT_SOURCES   := $(wildcard test/unit/*.cpp)
+# What of the calibrator knows neither PostgreSQL's client library nor the command line is unit-tested.
+CALIBRATE_SOURCES := $(wildcard calibrate/*.cpp)
+CALIBRATE_PURE    := $(filter-out %/main.cpp %/apply.cpp %/calibration.cpp %/session.cpp,$(CALIBRATE_SOURCES))
 FUZZ_SOURCES   := $(wildcard test/fuzz/*_fuzz.cpp)
 EMBEDDED       := $(sort $(if $(wildcard src/cuda),$(shell find src/cuda -name '*.cuh')))
 
 PG_BUILD     := $(BUILD)/pg$(MAJORVERSION)
 ENGINE_BUILD := $(BUILD)/engine
 UNIT_BUILD   := $(BUILD)/unit
+CALIBRATE_BUILD := $(BUILD)/calibrate
 
 PG_OBJECTS     := $(PG_SOURCES:src/%.cpp=$(PG_BUILD)/%.o)
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.cpp=$(ENGINE_BUILD)/%.o) $(ENGINE_BUILD)/embedded_sources.o
 UNIT_OBJECTS   := $(UNIT_SOURCES:test/unit/%.cpp=$(UNIT_BUILD)/%.o)
+CALIBRATE_OBJECTS      := $(CALIBRATE_SOURCES:calibrate/%.cpp=$(CALIBRATE_BUILD)/%.o)
+CALIBRATE_PURE_OBJECTS := $(CALIBRATE_PURE:calibrate/%.cpp=$(CALIBRATE_BUILD)/%.o)
 
 # ---- flags ---------------------------------------------------------------------------------------------------------
 
@@ -59,6 +65,9 @@ ENGINE_FLAGS := $(COMMON_FLAGS) -O3 -ftree-vectorize -fno-strict-aliasing -fwrap
 PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -std=gnu++17 -O2 \
 	$(patsubst -I%,-isystem %,$(filter-out -I. -I./,$(filter -I%,$(CPPFLAGS))))
 
+# A client of its own: libpq, CLI11 and nlohmann-json, and what the benchmarks have for connections and plans.
+CALIBRATE_FLAGS := $(COMMON_FLAGS) -O2 -I. -isystem $(shell $(PG_CONFIG) --includedir)
+
 # $(call recorded,FILE,TEXT): FILE, rewritten only when it does not hold TEXT. Objects depend on the record of their
 # command line and of the server's version, the library on the record of its objects (a deleted source must leave it).
 same = $(and $(findstring <$(1)>,<$(2)>),$(findstring <$(2)>,<$(1)>))
@@ -66,11 +75,12 @@ recorded = $(if $(call same,$(strip $(file <$(1))),$(strip $(2))),,$(shell mkdir
 PG_RECORD      := $(call recorded,$(PG_BUILD)/flags,$(COMPILER) $(PG_FLAGS) $(VERSION))
 ENGINE_RECORD  := $(call recorded,$(ENGINE_BUILD)/flags,$(COMPILER) $(ENGINE_FLAGS))
 LIBRARY_RECORD := $(call recorded,$(PG_BUILD)/objects,$(PG_OBJECTS) $(ENGINE_OBJECTS))
-UNIT_RECORD    := $(call recorded,$(UNIT_BUILD)/objects,$(UNIT_OBJECTS) $(ENGINE_OBJECTS))
+UNIT_RECORD    := $(call recorded,$(UNIT_BUILD)/objects,$(UNIT_OBJECTS) $(ENGINE_OBJECTS) $(CALIBRATE_PURE_OBJECTS))
+CALIBRATE_RECORD := $(call recorded,$(CALIBRATE_BUILD)/flags,$(COMPILER) $(CALIBRATE_FLAGS))
 EMBED_RECORD   := $(call recorded,$(ENGINE_BUILD)/embedded,$(EMBEDDED))
 
 # (only when "make clean all" has just removed them)
-$(sort $(PG_RECORD) $(ENGINE_RECORD) $(LIBRARY_RECORD) $(UNIT_RECORD) $(EMBED_RECORD)):
+$(sort $(PG_RECORD) $(ENGINE_RECORD) $(LIBRARY_RECORD) $(UNIT_RECORD) $(EMBED_RECORD) $(CALIBRATE_RECORD)):
 	@mkdir -p $(@D) && touch $@
 
 # ---- the library ---------------------------------------------------------------------------------------------------
@@ -113,12 +123,33 @@ uninstall-library:
 
 unit: $(UNIT_BUILD)/unit_tests
 
-$(UNIT_BUILD)/unit_tests: $(UNIT_OBJECTS) $(ENGINE_OBJECTS) $(UNIT_RECORD)
+$(UNIT_BUILD)/unit_tests: $(UNIT_OBJECTS) $(ENGINE_OBJECTS) $(CALIBRATE_PURE_OBJECTS) $(UNIT_RECORD)
 	$(CXX) -o $@ $(filter %.o,$^) -lgtest -lgtest_main -pthread -ldl -lm
 
 $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 	@mkdir -p $(@D)
 	$(COMPILER) $(ENGINE_FLAGS) -O1 -c -o $@ $<
+
+.PHONY: calibrate install-calibrate uninstall-calibrate
+calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
+
+$(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_BUILD)/plan_tree.o
+	$(CXX) -o $@ $^ -L$(libdir) -Wl,-rpath,$(libdir) -lpq -pthread
+
+$(CALIBRATE_BUILD)/%.o: calibrate/%.cpp $(CALIBRATE_RECORD)
+	@mkdir -p $(@D)
+	$(COMPILER) $(CALIBRATE_FLAGS) -c -o $@ $<
+
+$(CALIBRATE_BUILD)/plan_tree.o: bench/regret/plan_tree.cpp $(CALIBRATE_RECORD)
+	@mkdir -p $(@D)
+	$(COMPILER) $(CALIBRATE_FLAGS) -c -o $@ $<
+
+install-calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
+	$(MKDIR_P) '$(DESTDIR)$(bindir)'
+	$(INSTALL_PROGRAM) $< '$(DESTDIR)$(bindir)/gpuscan-calibrate'
+
+uninstall-calibrate:
+	rm -f '$(DESTDIR)$(bindir)/gpuscan-calibrate'
 
 # For a machine with a GPU and little else: the CUDA device's tests and benchmark, and a stand-in for libcuda and NVRTC
 # with which the tests run on any machine (test/cuda_emulator).
@@ -150,4 +181,4 @@ $(BUILD)/fuzz/%: test/fuzz/%.cpp $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sour
 	clang++ -std=c++17 -g -O1 -Isrc -fwrapv -fno-strict-aliasing -fsanitize=fuzzer,address $(DEFINES) \
 		-o $@ $< $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sources.cpp -pthread -ldl -lm
 
--include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d)
+-include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(CALIBRATE_OBJECTS:.o=.d) $(CALIBRATE_BUILD)/plan_tree.d

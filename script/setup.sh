@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install the Debian packages that gpuscan's targets need, as root or through sudo; silent and idle when all are there.
 # Usage: script/setup.sh [build] [ci] [bench] [postgres-build]       (default: build)
-#   build           compiler, PostgreSQL with its development files, pgTAP, libpq, GoogleTest
+#   build           compiler, PostgreSQL with its development files, pgTAP, libpq, CLI11, nlohmann-json, GoogleTest
 #   ci              formatter and linters
 #   bench           gnuplot, for the figures of the benchmarks
 #   postgres-build  what PostgreSQL's own build needs beyond that
@@ -26,7 +26,7 @@ fi
 packages=()
 for group in "${@:-build}"; do
     case $group in
-        build) packages+=(make g++ ccache "postgresql-$major" "postgresql-server-dev-$major" "postgresql-$major-pgtap" libpq-dev libgtest-dev util-linux) ;;
+        build) packages+=(make g++ ccache "postgresql-$major" "postgresql-server-dev-$major" "postgresql-$major-pgtap" libpq-dev libcli11-dev nlohmann-json3-dev libgtest-dev util-linux) ;;
         ci) packages+=(clang-format-14 cppcheck shellcheck git) ;;
         bench) packages+=(gnuplot-nox) ;;
         postgres-build) packages+=(gcc make ccache bison flex perl patch xz-utils bzip2 pkg-config libicu-dev zlib1g-dev) ;;
