@@ -133,7 +133,7 @@ void warn_of_overrides(Session &session, const Values &to) {
 void apply(Session &session, Checkpoint &checkpoint, const ApplyOptions &options) {
     const Json summary = summary_of(checkpoint.lines());
     const Json &result = summary["result"];
-    if (result.is_null() || !result["complete"].get<bool>())
+    if (!is_complete(summary))
         throw ApplyError("the calibration is not finished: go on with anneal --resume");
     const Json &ratio = result["ratio"];
     if (ratio.is_null() && !options.force)

@@ -178,7 +178,7 @@ void Calibration::continue_file() {
     start_ = weights("start");
     queries_.clear();
     for (const Json &q : head.at("queries"))
-        queries_.push_back({q.at("name"), q.at("file"), {q.at("sql"), q.at("line")}});
+        queries_.push_back({q.at("name").get<std::string>(), q.at("file").get<std::string>(), {q.at("sql").get<std::string>(), q.at("line").get<size_t>()}});
 }
 
 std::string Calibration::place(const Query &query, size_t character) const {
@@ -195,10 +195,11 @@ std::string Calibration::counts() const {
 void Calibration::run() {
     for (const Json &line : checkpoint_.lines()) {
         if (line["type"] == "execution")
-            cache_.remember({line.at("query"), line.at("plan"), ending_of(line.at("ending")), line.at("ms"), line.at("purpose"), line.value("message", "")},
-                            line.at("wanted"));
+            cache_.remember({line.at("query").get<size_t>(), line.at("plan").get<std::string>(), ending_of(line.at("ending")), line.at("ms").get<double>(),
+                             line.at("purpose").get<std::string>(), line.value("message", "")},
+                            line.at("wanted").get<std::string>());
         else if (line["type"] == "cycle")
-            written_.insert({line.at("walk"), line.at("cycle")});
+            written_.insert({line.at("walk").get<size_t>(), line.at("cycle").get<size_t>()});
     }
     measure_defaults();
     harvest();

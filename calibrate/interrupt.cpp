@@ -21,6 +21,8 @@ void catch_interrupts() {
     action.sa_handler = on_signal; // without SA_RESTART: poll() returns
     for (int signal : {SIGINT, SIGTERM, SIGHUP})
         sigaction(signal, &action, nullptr);
+    action.sa_handler = SIG_IGN; // a file that may not grow is an error of write()
+    sigaction(SIGXFSZ, &action, nullptr);
 }
 
 bool interrupted() { return count > 0; }

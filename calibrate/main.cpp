@@ -63,8 +63,8 @@ int anneal(AnnealOptions &options, const std::string &file) {
     std::optional<Checkpoint> checkpoint;
     if (options.resume) {
         checkpoint.emplace(Checkpoint::open(file));
-        if (summary_of(checkpoint->lines())["result"].value("complete", false)) {
-            std::cout << report_text(summary_of(checkpoint->lines()));
+        if (const Json summary = summary_of(checkpoint->lines()); is_complete(summary)) {
+            std::cout << report_text(summary);
             return 0;
         }
         options.plan = Plan::from_json(checkpoint->lines()[0].at("plan"));
@@ -104,6 +104,8 @@ int anneal(AnnealOptions &options, const std::string &file) {
             progress.say(std::string(e.what()) + "; what was measured before is kept: anneal --resume --out " + file + " goes on from there");
             return 1;
         } catch (const RefusedError &) {
+            if (!options.resume) // there is nothing to go on with
+                std::remove(file.c_str());
             throw;
         } catch (const std::runtime_error &e) { // the server
             stop(std::string(e.what()) + "; nothing is lost: anneal --resume --out " + file + " goes on");
@@ -123,6 +125,7 @@ int main(int argc, char **argv) {
     app.require_subcommand(1);
     app.footer("Exit status: 0; 1 if something went wrong; 2 for a wrong command line or a workload that cannot be used; 130 if it was stopped.\n"
                "Passwords come from the terminal, PGPASSWORD or a password file, and are never printed or kept.");
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // as psql does
     app.get_formatter()->column_width(34);
 
     std::string file = "gpuscan-calibrate.jsonl";
@@ -211,6 +214,9 @@ int main(int argc, char **argv) {
         std::fprintf(stderr, "gpuscan-calibrate: %s\n", e.what());
         return 2;
     } catch (const RefusedError &e) {
+        std::fprintf(stderr, "gpuscan-calibrate: %s\n", e.what());
+        return 2;
+    } catch (const std::invalid_argument &e) {
         std::fprintf(stderr, "gpuscan-calibrate: %s\n", e.what());
         return 2;
     } catch (const Interrupted &) {

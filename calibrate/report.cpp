@@ -65,6 +65,8 @@ Json summary_of(const std::vector<Json> &lines) {
     return s;
 }
 
+bool is_complete(const Json &summary) { return !summary["result"].is_null() && summary["result"]["complete"].get<bool>(); }
+
 std::string report_text(const Json &summary) {
     const Json &plan = summary["plan"], &result = summary["result"];
     std::string text = "Calibration of the " + plan["model"].get<std::string>() + " model, database \"" +

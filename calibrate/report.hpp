@@ -12,6 +12,9 @@ namespace calibrate {
 // "applied" (whether, and what it replaced), and the walk as "trace".
 Json summary_of(const std::vector<Json> &lines);
 
+// Whether it went to its end.
+bool is_complete(const Json &summary);
+
 // The tables that a terminal wants.
 std::string report_text(const Json &summary);
 

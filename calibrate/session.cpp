@@ -46,8 +46,8 @@ std::string ask_for_password() {
     return password;
 }
 
-// The connection is gone, or goes: shutdown, a crash of another session, a server that starts or stops.
-bool means_lost(const std::string &sqlstate) { return sqlstate.rfind("57P0", 0) == 0 || sqlstate.rfind("08", 0) == 0; }
+// The connection goes: shutdown, a crash of another session, a server that starts or stops.
+bool means_lost(const std::string &sqlstate) { return sqlstate.rfind("57P0", 0) == 0; }
 
 // Conflicts with others (a standby's recovery among them): another attempt may succeed.
 bool is_transient(const std::string &sqlstate) { return sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03"; }
@@ -297,6 +297,8 @@ std::string Session::explain(const std::string &sql) {
     try {
         return patiently([&] { return send(explain_prefix + sql, true); }).get(0, 0);
     } catch (const ServerError &e) {
+        if (e.sqlstate == "08P01") // the server wants parameters, and says so in terms of the protocol
+            throw ServerError("this query has parameters ($1); values are needed instead", e.sqlstate, 0);
         const size_t before = sizeof explain_prefix - 1;
         throw ServerError(e.what(), e.sqlstate, e.position > before ? e.position - before : 0);
     }
