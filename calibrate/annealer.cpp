@@ -35,7 +35,8 @@ double reflected(double x, double low, double high) {
 } // namespace
 
 double Annealer::temperature(size_t chain) const {
-    return between(schedule_.hot, schedule_.cold, at_, schedule_.period) * std::pow(schedule_.ladder, static_cast<double>(chain));
+    return between(schedule_.hot, schedule_.cold, at_, schedule_.period) *
+           std::pow(schedule_.ladder, static_cast<double>(chain));
 }
 
 // Hotter chains take wider steps, by the root of their temperature.

@@ -37,8 +37,8 @@ struct Schedule {
     double hot = 0.1, cold = 0.001;   // temperatures at its beginning and end, as shares of the best value
     double wide = 1.2, narrow = 0.08; // the same for the standard deviation of a factor's logarithm
     size_t chains = 4;
-    double ladder = 2.5;   // a chain's temperature over that of the one before
-    size_t exchange = 10;  // steps of each chain between exchanges
+    double ladder = 2.5;  // a chain's temperature over that of the one before
+    size_t exchange = 10; // steps of each chain between exchanges
 };
 
 class Annealer {

@@ -20,7 +20,8 @@ struct ApplyOptions {
     std::string scope = "system"; // ALTER SYSTEM; or "database": ALTER DATABASE, which its owner may
     bool yes = false;             // do not ask
     bool show = false;            // only print the statements
-    bool force = false;           // apply: though the gain is within the noise; undo: though somebody has changed the settings since
+    bool force =
+        false; // apply: though the gain is within the noise; undo: though somebody has changed the settings since
 };
 
 // Both print what they do, on standard output. Throw ApplyError with the reason for a refusal, SessionError, ServerError.

@@ -18,8 +18,17 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr size_t no_walk = 0; // candidates that no walk has found: the defaults, the present settings
 
 // Besides weights, what decides which plan is chosen and how long it takes: times of other values cannot be mixed with these.
-const char *const decisive[] = {"work_mem", "hash_mem_multiplier", "shared_buffers", "effective_cache_size", "max_parallel_workers_per_gather",
-                                "parallel_setup_cost", "parallel_tuple_cost", "jit", "search_path", "gpuscan.offload", "gpuscan.device"};
+const char *const decisive[] = {"work_mem",
+                                "hash_mem_multiplier",
+                                "shared_buffers",
+                                "effective_cache_size",
+                                "max_parallel_workers_per_gather",
+                                "parallel_setup_cost",
+                                "parallel_tuple_cost",
+                                "jit",
+                                "search_path",
+                                "gpuscan.offload",
+                                "gpuscan.device"};
 
 const char *const endings[] = {"finished", "stopped", "failed"};
 
@@ -53,12 +62,10 @@ std::string verb_of(const std::string &sql) {
 } // namespace
 
 Json Plan::to_json() const {
-    return {{"model", model},     {"seed", seed},       {"seeds", seeds},
-            {"cycles", cycles},   {"period", period},   {"chains", chains},
-            {"harvest", harvest}, {"plans_per_query", plans_per_query},
-            {"repeats", repeats}, {"rounds", rounds},   {"timeout_s", timeout_s},
-            {"factor", factor},   {"penalty", penalty}, {"start", start},
-            {"settings", settings}, {"allow_writes", allow_writes}};
+    return {{"model", model},     {"seed", seed},     {"seeds", seeds},         {"cycles", cycles},
+            {"period", period},   {"chains", chains}, {"harvest", harvest},     {"plans_per_query", plans_per_query},
+            {"repeats", repeats}, {"rounds", rounds}, {"timeout_s", timeout_s}, {"factor", factor},
+            {"penalty", penalty}, {"start", start},   {"settings", settings},   {"allow_writes", allow_writes}};
 }
 
 Plan Plan::from_json(const Json &json) {
@@ -82,9 +89,10 @@ Plan Plan::from_json(const Json &json) {
     return p;
 }
 
-Calibration::Calibration(Session &session, Checkpoint &checkpoint, Progress &progress, const Plan &plan, std::vector<Query> queries)
-    : session_(session), checkpoint_(checkpoint), progress_(progress), plan_(plan), model_(model_of(plan.model)), queries_(std::move(queries)),
-      cache_(0), objective_{plan.penalty, 0.05} {
+Calibration::Calibration(Session &session, Checkpoint &checkpoint, Progress &progress, const Plan &plan,
+                         std::vector<Query> queries)
+    : session_(session), checkpoint_(checkpoint), progress_(progress), plan_(plan), model_(model_of(plan.model)),
+      queries_(std::move(queries)), cache_(0), objective_{plan.penalty, 0.05} {
     if (checkpoint_.lines().empty()) {
         read_settings();
         // (before the file is made: what is refused leaves none)
@@ -100,24 +108,31 @@ Calibration::Calibration(Session &session, Checkpoint &checkpoint, Progress &pro
 
 void Calibration::read_settings() {
     if (plan_.model == "asymmetric" && !session_.has_setting("gpuscan.seq_write_page_cost"))
-        throw RefusedError("the server has not loaded gpuscan (shared_preload_libraries), so there are no weights of writes to calibrate; "
+        throw RefusedError("the server has not loaded gpuscan (shared_preload_libraries), so there are no weights of "
+                           "writes to calibrate; "
                            "--model original calibrates PostgreSQL's own weights");
     const auto number = [this](const std::string &column) {
         return [this, column](const std::string &setting) {
-            return std::stod(session_.value("SELECT " + column + " FROM pg_catalog.pg_settings WHERE name = " + session_.quote(setting)));
+            return std::stod(session_.value("SELECT " + column +
+                                            " FROM pg_catalog.pg_settings WHERE name = " + session_.quote(setting)));
         };
     };
     defaults_ = resolve(model_, number("boot_val"));
     present_ = resolve(model_, number("setting"));
     if (plan_.model == "original")
         for (const Weight &w : model_of("asymmetric").weights)
-            if (w.setting.rfind("gpuscan.", 0) == 0 && session_.has_setting(w.setting) && number("setting")(w.setting) >= 0)
-                throw RefusedError(w.setting + " is set, which goes before PostgreSQL's own page costs: --set " + w.setting + "=-1, or --model asymmetric");
+            if (w.setting.rfind("gpuscan.", 0) == 0 && session_.has_setting(w.setting) &&
+                number("setting")(w.setting) >= 0)
+                throw RefusedError(w.setting + " is set, which goes before PostgreSQL's own page costs: --set " +
+                                   w.setting + "=-1, or --model asymmetric");
     for (const char *which : {"seq_page_cost", "random_page_cost"}) {
-        const std::string own = session_.value("SELECT string_agg(quote_ident(spcname), ', ') FROM pg_catalog.pg_tablespace WHERE EXISTS "
-                                               "(SELECT FROM unnest(spcoptions) o WHERE o LIKE '" + std::string(which) + "=%')");
+        const std::string own =
+            session_.value("SELECT string_agg(quote_ident(spcname), ', ') FROM pg_catalog.pg_tablespace WHERE EXISTS "
+                           "(SELECT FROM unnest(spcoptions) o WHERE o LIKE '" +
+                           std::string(which) + "=%')");
         if (!own.empty())
-            progress_.say("tablespace " + own + " has a " + which + " of its own, which goes before the weight that is calibrated");
+            progress_.say("tablespace " + own + " has a " + which +
+                          " of its own, which goes before the weight that is calibrated");
     }
     start_ = present_;
     for (const std::string &assignment : plan_.start) {
@@ -165,7 +180,8 @@ void Calibration::continue_file() {
     const Json now = environment();
     for (const auto &[name, value] : head.at("server").items())
         if (now.value(name, Json()) != value)
-            throw RefusedError("cannot go on: " + name + " was " + value.dump() + " and is now " + now.value(name, Json()).dump() +
+            throw RefusedError("cannot go on: " + name + " was " + value.dump() + " and is now " +
+                               now.value(name, Json()).dump() +
                                ", so times do not compare; begin anew with another --out");
     const auto weights = [&](const char *key) {
         Weights all;
@@ -178,16 +194,20 @@ void Calibration::continue_file() {
     start_ = weights("start");
     queries_.clear();
     for (const Json &q : head.at("queries"))
-        queries_.push_back({q.at("name").get<std::string>(), q.at("file").get<std::string>(), {q.at("sql").get<std::string>(), q.at("line").get<size_t>()}});
+        queries_.push_back({q.at("name").get<std::string>(),
+                            q.at("file").get<std::string>(),
+                            {q.at("sql").get<std::string>(), q.at("line").get<size_t>()}});
 }
 
 std::string Calibration::place(const Query &query, size_t character) const {
-    return query.file + ":" + std::to_string(character > 0 ? line_at(query.statement, character) : query.statement.line);
+    return query.file + ":" +
+           std::to_string(character > 0 ? line_at(query.statement, character) : query.statement.line);
 }
 
 std::string Calibration::counts() const {
     const size_t pairs = cycles_ * static_cast<size_t>(std::count(left_out_.begin(), left_out_.end(), false));
-    return std::to_string(executions_) + " executions" + (pairs > executions_ ? ", " + std::to_string(pairs - executions_) + " saved" : "");
+    return std::to_string(executions_) + " executions" +
+           (pairs > executions_ ? ", " + std::to_string(pairs - executions_) + " saved" : "");
 }
 
 // ---- phases ----
@@ -195,7 +215,8 @@ std::string Calibration::counts() const {
 void Calibration::run() {
     for (const Json &line : checkpoint_.lines()) {
         if (line["type"] == "execution")
-            cache_.remember({line.at("query").get<size_t>(), line.at("plan").get<std::string>(), ending_of(line.at("ending")), line.at("ms").get<double>(),
+            cache_.remember({line.at("query").get<size_t>(), line.at("plan").get<std::string>(),
+                             ending_of(line.at("ending")), line.at("ms").get<double>(),
                              line.at("purpose").get<std::string>(), line.value("message", "")},
                             line.at("wanted").get<std::string>());
         else if (line["type"] == "cycle")
@@ -215,7 +236,9 @@ void Calibration::check_workload() {
     default_ms_.assign(queries_.size(), std::nullopt);
     session_.set_weights(model_, defaults_);
     std::string refused;
-    const auto refuse = [&](const std::string &where, const std::string &why) { refused += (refused.empty() ? "" : "\n") + where + ": " + why; };
+    const auto refuse = [&](const std::string &where, const std::string &why) {
+        refused += (refused.empty() ? "" : "\n") + where + ": " + why;
+    };
     for (const Query &q : queries_) {
         try {
             const std::string json = session_.explain(q.statement.text);
@@ -226,7 +249,8 @@ void Calibration::check_workload() {
                 refuse(place(q), verb + " is no query");
             else if ((writes || locks) && !plan_.allow_writes)
                 refuse(place(q), std::string("this query ") + (writes ? "writes" : "locks rows") +
-                                     "; only queries that read are executed, unless --allow-writes is given (they are rolled back then)");
+                                     "; only queries that read are executed, unless --allow-writes is given (they are "
+                                     "rolled back then)");
         } catch (const ServerError &e) {
             refuse(place(q, e.position), e.what());
         }
@@ -253,7 +277,8 @@ void Calibration::measure_defaults() {
         if (ended)
             default_ms_[q] = cache_.time(q, default_plans_[q]);
         else
-            progress_.say(queries_[q].name + " did not end within " + duration_text(limit) + " under PostgreSQL's defaults; other plans are tried");
+            progress_.say(queries_[q].name + " did not end within " + duration_text(limit) +
+                          " under PostgreSQL's defaults; other plans are tried");
         if (!cache_.time(q, present_plans_[q]))
             for (size_t i = 0; i < plan_.repeats; ++i)
                 if (measure(q, present_, present_plans_[q], "present", limit).ending != Ending::finished)
@@ -276,13 +301,15 @@ void Calibration::harvest() {
         Weights weights = i % 2 ? present_ : defaults_;
         for (size_t w = 0; w < model_.size(); ++w)
             if (!model_.weights[w].anchor)
-                weights[w] = rounded(std::clamp(weights[w] * std::exp(spread * random.normal()), model_.weights[w].low, model_.weights[w].high));
+                weights[w] = rounded(std::clamp(weights[w] * std::exp(spread * random.normal()), model_.weights[w].low,
+                                                model_.weights[w].high));
             else
                 weights[w] = present_[w];
         const Plans plans = explain_all(weights);
         size_t distinct = 0;
         for (size_t q = 0; q < plans.size(); ++q) {
-            auto at = std::find_if(found[q].begin(), found[q].end(), [&](const Found &f) { return f.plan == plans[q]; });
+            auto at =
+                std::find_if(found[q].begin(), found[q].end(), [&](const Found &f) { return f.plan == plans[q]; });
             if (at == found[q].end())
                 found[q].push_back({plans[q], 1, weights});
             else
@@ -313,11 +340,12 @@ void Calibration::harvest() {
     for (size_t q = 0; q < queries_.size(); ++q)
         if (!cache_.best(q)) {
             left_out_[q] = true;
-            progress_.say(queries_[q].name + " is left out: none of its " + std::to_string(cache_.plans(q)) + " plans ended within " +
-                          duration_text(plan_.timeout_s * 1000));
+            progress_.say(queries_[q].name + " is left out: none of its " + std::to_string(cache_.plans(q)) +
+                          " plans ended within " + duration_text(plan_.timeout_s * 1000));
         }
     if (std::find(left_out_.begin(), left_out_.end(), false) == left_out_.end())
-        throw RefusedError("no query of the workload ended within " + duration_text(plan_.timeout_s * 1000) + "; a longer limit: --timeout");
+        throw RefusedError("no query of the workload ended within " + duration_text(plan_.timeout_s * 1000) +
+                           "; a longer limit: --timeout");
     for (size_t q = 0; q < queries_.size(); ++q)
         if (left_out_[q])
             default_plans_[q] = present_plans_[q] = "";
@@ -339,7 +367,9 @@ void Calibration::anneal(size_t walk) {
     const Evaluation first = evaluate(start_, infinite);
     consider(walk, start_, first);
     Annealer annealer(bounds, start_, first.value, schedule, plan_.seed + walk - 1);
-    progress_.begin(plan_.seeds > 1 ? "annealing, walk " + std::to_string(walk) + " of " + std::to_string(plan_.seeds) + ", cycle" : "annealing, cycle",
+    progress_.begin(plan_.seeds > 1
+                        ? "annealing, walk " + std::to_string(walk) + " of " + std::to_string(plan_.seeds) + ", cycle"
+                        : "annealing, cycle",
                     plan_.cycles);
     for (size_t cycle = 1; cycle <= plan_.cycles; ++cycle) {
         Weights weights = annealer.propose();
@@ -350,7 +380,8 @@ void Calibration::anneal(size_t walk) {
         consider(walk, weights, e);
         ++cycles_;
         if (written_.insert({walk, cycle}).second) {
-            Json line = {{"type", "cycle"}, {"walk", walk}, {"cycle", cycle}, {"weights", weights}, {"value", nullptr}, {"best", nullptr}, {"accepted", accepted}};
+            Json line = {{"type", "cycle"},  {"walk", walk},    {"cycle", cycle},      {"weights", weights},
+                         {"value", nullptr}, {"best", nullptr}, {"accepted", accepted}};
             if (e.complete && std::isfinite(e.value))
                 line["value"] = e.value;
             if (std::isfinite(annealer.best_value()))
@@ -362,7 +393,9 @@ void Calibration::anneal(size_t walk) {
             if (const auto b = best(walk))
                 annealer.restart((*b)->second.weights, (*b)->second.value);
         }
-        progress_.step(cycle, (std::isfinite(annealer.best_value()) ? "best " + duration_text(annealer.best_value()) + ", " : "") + counts());
+        progress_.step(
+            cycle, (std::isfinite(annealer.best_value()) ? "best " + duration_text(annealer.best_value()) + ", " : "") +
+                       counts());
     }
 }
 
@@ -388,7 +421,8 @@ void Calibration::verify() {
 }
 
 // Total times of all queries, in turns where plans differ; nothing if a plan of these weights did not end.
-std::optional<std::vector<Calibration::Totals>> Calibration::compare(const Weights &weights, const Plans &plans, const std::string &attempt) {
+std::optional<std::vector<Calibration::Totals>> Calibration::compare(const Weights &weights, const Plans &plans,
+                                                                     const std::string &attempt) {
     std::vector<Totals> rounds;
     double same = 0;
     std::vector<size_t> changed;
@@ -408,7 +442,8 @@ std::optional<std::vector<Calibration::Totals>> Calibration::compare(const Weigh
             for (size_t turn = 0; turn < 2; ++turn) {
                 const size_t q = changed[i];
                 const bool old = (round + i + turn) % 2 == 0;
-                const Measurement m = measure(q, old ? present_ : weights, old ? present_plans_[q] : plans[q], "verify " + attempt, limit);
+                const Measurement m = measure(q, old ? present_ : weights, old ? present_plans_[q] : plans[q],
+                                              "verify " + attempt, limit);
                 if (!old && m.ending != Ending::finished)
                     return std::nullopt;
                 (old ? total.present : total.best) += m.ms;
@@ -453,7 +488,8 @@ double Calibration::limit_of(size_t query) const {
 
 // What is executed is what the planner chooses now. That may be another plan than the one that was `wanted`: statistics may have
 // changed since, or what a device has cached. It is then measured under its own name.
-Measurement Calibration::measure(size_t query, const Weights &weights, const std::string &wanted, const std::string &purpose, double limit_ms) {
+Measurement Calibration::measure(size_t query, const Weights &weights, const std::string &wanted,
+                                 const std::string &purpose, double limit_ms) {
     std::optional<Measurement> m = cache_.replay(query, wanted, purpose);
     if (!m) {
         check_interrupt();
@@ -467,10 +503,12 @@ Measurement Calibration::measure(size_t query, const Weights &weights, const std
             m->ending = Ending::failed;
             m->message = outcome.message;
             if (outcome.sqlstate == "25006")
-                m->message += ": this query writes; only queries that read are executed, unless --allow-writes is given (they are rolled back then)";
+                m->message += ": this query writes; only queries that read are executed, unless --allow-writes is "
+                              "given (they are rolled back then)";
         }
-        Json line = {{"type", "execution"}, {"query", query}, {"purpose", purpose}, {"wanted", wanted}, {"plan", m->plan},
-                     {"ending", endings[static_cast<int>(m->ending)]}, {"ms", m->ms}};
+        Json line = {{"type", "execution"}, {"query", query},  {"purpose", purpose},
+                     {"wanted", wanted},    {"plan", m->plan}, {"ending", endings[static_cast<int>(m->ending)]},
+                     {"ms", m->ms}};
         if (!m->message.empty())
             line["message"] = m->message;
         checkpoint_.append(line);
@@ -538,7 +576,8 @@ void Calibration::confirm(size_t walk) {
         for (size_t i = 0; i < order.size() && i < near; ++i)
             for (size_t q = 0; q < queries_.size(); ++q) {
                 const std::string &plan = order[i]->first.second[q];
-                if (left_out_[q] || !std::isfinite(*cache_.time(q, plan)) || cache_.samples(q, plan) >= plan_.repeats || gone_.count({q, plan}))
+                if (left_out_[q] || !std::isfinite(*cache_.time(q, plan)) || cache_.samples(q, plan) >= plan_.repeats ||
+                    gone_.count({q, plan}))
                     continue;
                 if (measure(q, order[i]->second.weights, plan, "confirming", limit_of(q)).plan != plan)
                     gone_.insert({q, plan});
@@ -551,12 +590,14 @@ void Calibration::confirm(size_t walk) {
 std::optional<Calibration::Candidates::const_iterator> Calibration::best(std::optional<size_t> walk) const {
     std::optional<Candidates::const_iterator> best;
     for (Candidates::const_iterator c = candidates_.begin(); c != candidates_.end(); ++c)
-        if ((!walk || c->first.first == *walk) && std::isfinite(c->second.value) && (!best || c->second.value < (*best)->second.value))
+        if ((!walk || c->first.first == *walk) && std::isfinite(c->second.value) &&
+            (!best || c->second.value < (*best)->second.value))
             best = c;
     return best;
 }
 
-void Calibration::write_result(bool complete, const Candidate &best, const Plans &plans, const std::vector<Totals> &rounds) {
+void Calibration::write_result(bool complete, const Candidate &best, const Plans &plans,
+                               const std::vector<Totals> &rounds) {
     const auto number = [](std::optional<double> ms) { return ms && std::isfinite(*ms) ? Json(*ms) : Json(nullptr); };
     struct Sum {
         double ms = 0;
@@ -587,18 +628,20 @@ void Calibration::write_result(bool complete, const Candidate &best, const Plans
         pairs.push_back({t.present, t.best});
         ratios.push_back({t.present, t.best});
     }
-    Json line = {{"type", "result"},
-                 {"ended", now_text()},
-                 {"complete", complete},
-                 {"weights", named(best.weights)},
-                 {"objective_ms", best.value},
-                 {"total_ms", {{"defaults", number(by_default.ms)}, {"present", number(by_present.ms)}, {"best", number(by_best.ms)}}},
-                 {"rounds_ms", pairs},
-                 {"ratio", nullptr},
-                 {"executions", executions_},
-                 {"cycles", cycles_},
-                 {"pairs", cycles_ * static_cast<size_t>(std::count(left_out_.begin(), left_out_.end(), false))},
-                 {"queries", queries}};
+    Json line = {
+        {"type", "result"},
+        {"ended", now_text()},
+        {"complete", complete},
+        {"weights", named(best.weights)},
+        {"objective_ms", best.value},
+        {"total_ms",
+         {{"defaults", number(by_default.ms)}, {"present", number(by_present.ms)}, {"best", number(by_best.ms)}}},
+        {"rounds_ms", pairs},
+        {"ratio", nullptr},
+        {"executions", executions_},
+        {"cycles", cycles_},
+        {"pairs", cycles_ * static_cast<size_t>(std::count(left_out_.begin(), left_out_.end(), false))},
+        {"queries", queries}};
     if (const auto interval = ratio_interval(ratios))
         line["ratio"] = {{"estimate", interval->ratio}, {"low", interval->low}, {"high", interval->high}};
     checkpoint_.append(line);

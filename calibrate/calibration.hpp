@@ -59,7 +59,8 @@ struct RefusedError : std::runtime_error {
 class Calibration {
   public:
     // `checkpoint` is new (then `queries` are written into it) or holds an earlier part (then they come from it).
-    Calibration(Session &session, Checkpoint &checkpoint, Progress &progress, const Plan &plan, std::vector<Query> queries);
+    Calibration(Session &session, Checkpoint &checkpoint, Progress &progress, const Plan &plan,
+                std::vector<Query> queries);
 
     // To the end. Throws RefusedError, SessionError, ServerError, CheckpointError, Interrupted.
     void run();
@@ -99,7 +100,8 @@ class Calibration {
     // parts of them
     std::string explain(size_t query);
     Plans explain_all(const Weights &weights);
-    Measurement measure(size_t query, const Weights &weights, const std::string &wanted, const std::string &purpose, double limit_ms);
+    Measurement measure(size_t query, const Weights &weights, const std::string &wanted, const std::string &purpose,
+                        double limit_ms);
     double limit_of(size_t query) const;
     std::optional<double> value_of(const Plans &plans) const;
     Evaluation evaluate(const Weights &weights, double bound);

@@ -32,7 +32,8 @@ std::pair<std::vector<Json>, size_t> parse(const std::string &text, const std::s
     std::vector<Json> lines;
     size_t begin = 0;
     for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-        Json line = Json::parse(text.begin() + static_cast<long>(begin), text.begin() + static_cast<long>(end), nullptr, false);
+        Json line =
+            Json::parse(text.begin() + static_cast<long>(begin), text.begin() + static_cast<long>(end), nullptr, false);
         if (!line.is_object() || !line.contains("type"))
             throw CheckpointError(path + ":" + std::to_string(lines.size() + 1) + ": no line of a calibration");
         lines.push_back(std::move(line));
@@ -45,7 +46,8 @@ std::pair<std::vector<Json>, size_t> parse(const std::string &text, const std::s
 } // namespace
 
 Checkpoint::Checkpoint(Checkpoint &&other) noexcept
-    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), size_(other.size_), lines_(std::move(other.lines_)) {}
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), size_(other.size_),
+      lines_(std::move(other.lines_)) {}
 
 Checkpoint::~Checkpoint() {
     if (file_ >= 0)
@@ -54,7 +56,8 @@ Checkpoint::~Checkpoint() {
 
 void Checkpoint::lock() {
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0)
-        throw CheckpointError(errno == EWOULDBLOCK ? path_ + " is in use by another gpuscan-calibrate" : "cannot lock " + path_ + ": " + reason());
+        throw CheckpointError(errno == EWOULDBLOCK ? path_ + " is in use by another gpuscan-calibrate"
+                                                   : "cannot lock " + path_ + ": " + reason());
 }
 
 Checkpoint Checkpoint::create(const std::string &path) {
@@ -106,7 +109,8 @@ void Checkpoint::append(const Json &line, bool durable) {
         }
         written += static_cast<size_t>(n);
     }
-    if (durable && ::fsync(file_) != 0 && errno != EINVAL && errno != EROFS) // (EINVAL: no file that could be, such as a pipe)
+    if (durable && ::fsync(file_) != 0 && errno != EINVAL &&
+        errno != EROFS) // (EINVAL: no file that could be, such as a pipe)
         throw CheckpointError("cannot bring " + path_ + " to the disk: " + reason());
     size_ += text.size();
 }

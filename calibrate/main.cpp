@@ -22,25 +22,36 @@ constexpr char about[] =
     "  gpuscan-calibrate apply -d mydb                          shows what would change, asks, changes it\n"
     "  gpuscan-calibrate undo -d mydb                           puts back what was there\n"
     "\n"
-    "anneal runs your queries on your server, so it takes a while and the server's time: choose a quiet hour, or a copy. Each query "
-    "runs in a transaction that is read only and rolled back; weights are set in that session only. Everything is kept in one file "
+    "anneal runs your queries on your server, so it takes a while and the server's time: choose a quiet hour, or a "
+    "copy. Each query "
+    "runs in a transaction that is read only and rolled back; weights are set in that session only. Everything is kept "
+    "in one file "
     "(--out), so that anneal --resume goes on after whatever ended it.";
 
 constexpr char anneal_about[] =
-    "Searches weights by simulated annealing over the total time of a workload. Each plan of a query is executed once, and again only "
+    "Searches weights by simulated annealing over the total time of a workload. Each plan of a query is executed once, "
+    "and again only "
     "when it is near the best, so a thousand cycles execute some per cent of what they would.\n"
     "\n"
-    "Queries should be what the server usually runs, with usual parameters; tables should be analyzed, and have been used, so that "
-    "caches hold what they usually hold. A side effect that ROLLBACK does not take back (dblink, COPY to a program in a function) is "
+    "Queries should be what the server usually runs, with usual parameters; tables should be analyzed, and have been "
+    "used, so that "
+    "caches hold what they usually hold. A side effect that ROLLBACK does not take back (dblink, COPY to a program in "
+    "a function) is "
     "not held off.";
 
 void add_connection(CLI::App &command, Target &target) {
     command.add_option("-h,--host", target.host, "server's host or socket directory (PGHOST)")->group("Connection");
     command.add_option("-p,--port", target.port, "server's port (PGPORT)")->group("Connection");
     command.add_option("-U,--username", target.user, "user (PGUSER)")->group("Connection");
-    command.add_option("-d,--dbname", target.dbname, "database, connection string or URI, service=NAME too (PGDATABASE, PGSERVICE)")->group("Connection");
+    command
+        .add_option("-d,--dbname", target.dbname,
+                    "database, connection string or URI, service=NAME too (PGDATABASE, PGSERVICE)")
+        ->group("Connection");
     command.add_flag("-w,--no-password", target.never_password, "never ask for a password")->group("Connection");
-    command.add_flag("-W,--password", target.ask_password, "ask for the password before connecting (else when it is needed)")->group("Connection");
+    command
+        .add_flag("-W,--password", target.ask_password,
+                  "ask for the password before connecting (else when it is needed)")
+        ->group("Connection");
 }
 
 void no_duplicates(const std::vector<std::string> &assignments, const char *option) {
@@ -101,7 +112,8 @@ int anneal(AnnealOptions &options, const std::string &file) {
             stop("stopped; nothing is lost: anneal --resume --out " + file + " goes on");
             status = stopped_status;
         } catch (const CheckpointError &e) {
-            progress.say(std::string(e.what()) + "; what was measured before is kept: anneal --resume --out " + file + " goes on from there");
+            progress.say(std::string(e.what()) + "; what was measured before is kept: anneal --resume --out " + file +
+                         " goes on from there");
             return 1;
         } catch (const RefusedError &) {
             if (!options.resume) // there is nothing to go on with
@@ -123,7 +135,8 @@ int main(int argc, char **argv) {
     app.set_help_flag("--help,-?", "this text");
     app.set_help_all_flag("--help-all", "the text of all commands");
     app.require_subcommand(1);
-    app.footer("Exit status: 0; 1 if something went wrong; 2 for a wrong command line or a workload that cannot be used; 130 if it was stopped.\n"
+    app.footer("Exit status: 0; 1 if something went wrong; 2 for a wrong command line or a workload that cannot be "
+               "used; 130 if it was stopped.\n"
                "Passwords come from the terminal, PGPASSWORD or a password file, and are never printed or kept.");
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // as psql does
     app.get_formatter()->column_width(34);
@@ -133,45 +146,75 @@ int main(int argc, char **argv) {
     Plan &plan = annealing.plan;
     CLI::App &anneal_command = *app.add_subcommand("anneal", anneal_about);
     add_connection(anneal_command, annealing.target);
-    auto *workload = anneal_command.add_option("--workload", annealing.workload, "queries: a directory with *.sql, or a file, statements ended by semicolons");
-    auto *resume = anneal_command.add_flag("--resume", annealing.resume, "go on with the file of --out, with what it was begun with");
+    auto *workload = anneal_command.add_option(
+        "--workload", annealing.workload, "queries: a directory with *.sql, or a file, statements ended by semicolons");
+    auto *resume = anneal_command.add_flag("--resume", annealing.resume,
+                                           "go on with the file of --out, with what it was begun with");
     workload->excludes(resume);
     anneal_command.add_option("--out", file, "file of this calibration")->capture_default_str();
-    anneal_command.add_option("--model", plan.model, "asymmetric: gpuscan's five page costs and three cpu_*_cost; original: seq_page_cost, random_page_cost and those three")
+    anneal_command
+        .add_option("--model", plan.model,
+                    "asymmetric: gpuscan's five page costs and three cpu_*_cost; original: seq_page_cost, "
+                    "random_page_cost and those three")
         ->capture_default_str()
         ->check(CLI::IsMember({"asymmetric", "original"}));
-    anneal_command.add_option("--set", plan.settings, "NAME=VALUE: a setting of the session, such as search_path; may be repeated")->take_all();
-    anneal_command.add_flag("--allow-writes", plan.allow_writes, "also queries that write: executed again and again, and rolled back each time");
-    anneal_command.add_option("--timeout", plan.timeout_s, "seconds that a query may take")->capture_default_str()->check(CLI::PositiveNumber);
-    anneal_command.add_option("--reconnect", annealing.target.reconnect_s, "seconds to wait for a server that was lost")->capture_default_str()->check(CLI::NonNegativeNumber);
+    anneal_command
+        .add_option("--set", plan.settings,
+                    "NAME=VALUE: a setting of the session, such as search_path; may be repeated")
+        ->take_all();
+    anneal_command.add_flag("--allow-writes", plan.allow_writes,
+                            "also queries that write: executed again and again, and rolled back each time");
+    anneal_command.add_option("--timeout", plan.timeout_s, "seconds that a query may take")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    anneal_command
+        .add_option("--reconnect", annealing.target.reconnect_s, "seconds to wait for a server that was lost")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
     anneal_command.add_flag("--quiet", annealing.quiet, "no progress");
     const auto number = [&](const char *name, auto &value, const char *what, auto check) {
         anneal_command.add_option(name, value, what)->capture_default_str()->check(check)->group("Search");
     };
-    number("--seed", plan.seed, "of the random numbers: the same seed and the same times give the same search", CLI::NonNegativeNumber);
+    number("--seed", plan.seed, "of the random numbers: the same seed and the same times give the same search",
+           CLI::NonNegativeNumber);
     number("--seeds", plan.seeds, "walks, with this seed and those after it", CLI::Range(1, 1000));
     number("--cycles", plan.cycles, "of each walk", CLI::Range(1, 1000000));
     number("--period", plan.period, "cycles between two reheatings", CLI::Range(1, 1000000));
     number("--chains", plan.chains, "walkers at different temperatures", CLI::Range(1, 64));
-    number("--harvest", plan.harvest, "weights under which plans are looked for before annealing", CLI::Range(0, 100000));
-    number("--plans-per-query", plan.plans_per_query, "plans of a query, the most frequent ones, that are timed before annealing", CLI::Range(1, 1000));
+    number("--harvest", plan.harvest, "weights under which plans are looked for before annealing",
+           CLI::Range(0, 100000));
+    number("--plans-per-query", plan.plans_per_query,
+           "plans of a query, the most frequent ones, that are timed before annealing", CLI::Range(1, 1000));
     number("--repeats", plan.repeats, "executions of the plans that come near the best", CLI::Range(1, 100));
     number("--rounds", plan.rounds, "of the final comparison with the present settings", CLI::Range(2, 1000));
-    number("--factor", plan.factor, "a plan is stopped after so many times the query's best time", CLI::Range(1.1, 1000.0));
-    number("--penalty", plan.penalty, "for each ms that a query is slower than under PostgreSQL's defaults", CLI::NonNegativeNumber);
-    anneal_command.add_option("--start", plan.start, "WEIGHT=VALUE: where the search starts, instead of the present settings; may be repeated")->take_all()->group("Search");
+    number("--factor", plan.factor, "a plan is stopped after so many times the query's best time",
+           CLI::Range(1.1, 1000.0));
+    number("--penalty", plan.penalty, "for each ms that a query is slower than under PostgreSQL's defaults",
+           CLI::NonNegativeNumber);
+    anneal_command
+        .add_option("--start", plan.start,
+                    "WEIGHT=VALUE: where the search starts, instead of the present settings; may be repeated")
+        ->take_all()
+        ->group("Search");
 
-    const auto add_file = [&](CLI::App &command) { command.add_option("file", file, "the calibration's file")->capture_default_str(); };
+    const auto add_file = [&](CLI::App &command) {
+        command.add_option("file", file, "the calibration's file")->capture_default_str();
+    };
     CLI::App &report_command = *app.add_subcommand("report", "Tells what a calibration has found. Needs no server.");
     std::string form = "text";
     add_file(report_command);
-    report_command.add_option("--format", form, "text; json: everything, the search's trace too; settings: \"name = value\" lines of the best weights")
+    report_command
+        .add_option(
+            "--format", form,
+            "text; json: everything, the search's trace too; settings: \"name = value\" lines of the best weights")
         ->capture_default_str()
         ->check(CLI::IsMember({"text", "json", "settings"}));
 
     Target target;
     ApplyOptions applying;
-    CLI::App &apply_command = *app.add_subcommand("apply", "Shows what would change in the server's configuration, asks, and changes it. Refuses if the gain is within the noise.");
+    CLI::App &apply_command =
+        *app.add_subcommand("apply", "Shows what would change in the server's configuration, asks, and changes it. "
+                                     "Refuses if the gain is within the noise.");
     CLI::App &undo_command = *app.add_subcommand("undo", "Puts back what apply has replaced.");
     for (CLI::App *command : {&apply_command, &undo_command}) {
         add_file(*command);
@@ -179,7 +222,9 @@ int main(int argc, char **argv) {
         command->add_flag("--yes", applying.yes, "do not ask");
         command->add_flag("--show", applying.show, "only print the statements");
     }
-    apply_command.add_option("--scope", applying.scope, "system: ALTER SYSTEM, for superusers; database: ALTER DATABASE, for its owner")
+    apply_command
+        .add_option("--scope", applying.scope,
+                    "system: ALTER SYSTEM, for superusers; database: ALTER DATABASE, for its owner")
         ->capture_default_str()
         ->check(CLI::IsMember({"system", "database"}));
     apply_command.add_flag("--force", applying.force, "also if the gain is within the noise");
@@ -199,7 +244,9 @@ int main(int argc, char **argv) {
             return anneal(annealing, file);
         if (report_command.parsed()) {
             const Json summary = summary_of(Checkpoint::read(file));
-            std::cout << (form == "json" ? summary.dump(2) + "\n" : form == "settings" ? report_settings(summary) : report_text(summary));
+            std::cout << (form == "json"       ? summary.dump(2) + "\n"
+                          : form == "settings" ? report_settings(summary)
+                                               : report_text(summary));
             return 0;
         }
         Checkpoint checkpoint = Checkpoint::open(file);

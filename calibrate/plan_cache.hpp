@@ -26,7 +26,7 @@ struct Measurement {
     size_t query = 0;
     std::string plan; // hash: the one that was executed
     Ending ending = Ending::finished;
-    double ms = 0;    // the time; the limit, if stopped
+    double ms = 0;       // the time; the limit, if stopped
     std::string purpose; // of the phase that wanted it: a replay gives a phase what is its own
     std::string message; // why it failed
 };

@@ -29,7 +29,8 @@ void Progress::step(size_t at, const std::string &about) {
     if (!first_or_last && now - last_ < pause)
         return;
     last_ = now;
-    std::string line = phase_ + " " + std::to_string(at) + "/" + std::to_string(steps_) + (about.empty() ? "" : ", " + about);
+    std::string line =
+        phase_ + " " + std::to_string(at) + "/" + std::to_string(steps_) + (about.empty() ? "" : ", " + about);
     // (not before there is something to go by)
     if (at > first_ && at < steps_ && now - started_ > std::chrono::seconds(1)) {
         const double ms = std::chrono::duration<double, std::milli>(now - started_).count();

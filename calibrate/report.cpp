@@ -9,8 +9,7 @@
 namespace calibrate {
 namespace {
 
-template <typename... A>
-std::string format(const char *pattern, A... arguments) {
+template <typename... A> std::string format(const char *pattern, A... arguments) {
     char text[512];
     std::snprintf(text, sizeof text, pattern, arguments...);
     return text;
@@ -28,19 +27,27 @@ std::string verdict(const Json &result, const Json &plan) {
         return "The calibration was stopped before the gain was verified; go on with --resume.\n";
     const Json &ratio = result["ratio"];
     if (ratio.is_null())
-        return "The best weights choose the plans of the present settings: there is nothing to gain by these weights.\n";
-    return "Measured in " + std::to_string(plan["rounds"].get<int>()) + " rounds, in turns: total time " + gain_text(ratio) + "." +
-           (ratio["high"].get<double>() < 1 ? "\n" : " That is within the noise.\n");
+        return "The best weights choose the plans of the present settings: there is nothing to gain by these "
+               "weights.\n";
+    return "Measured in " + std::to_string(plan["rounds"].get<int>()) + " rounds, in turns: total time " +
+           gain_text(ratio) + "." + (ratio["high"].get<double>() < 1 ? "\n" : " That is within the noise.\n");
 }
 
 } // namespace
 
 Json summary_of(const std::vector<Json> &lines) {
     const Json &head = lines.at(0);
-    Json s = {{"started", head.at("started")},   {"plan", head.at("plan")},       {"server", head.at("server")},
-              {"defaults", head.at("defaults")}, {"present", head.at("present")}, {"start", head.at("start")},
-              {"executions", 0},                 {"cycles", 0},                   {"applied", nullptr},
-              {"result", nullptr},               {"trace", Json::array()}};
+    Json s = {{"started", head.at("started")},
+              {"plan", head.at("plan")},
+              {"server", head.at("server")},
+              {"defaults", head.at("defaults")},
+              {"present", head.at("present")},
+              {"start", head.at("start")},
+              {"executions", 0},
+              {"cycles", 0},
+              {"applied", nullptr},
+              {"result", nullptr},
+              {"trace", Json::array()}};
     size_t executions = 0, cycles = 0;
     for (const Json &line : lines) {
         const std::string type = line.at("type");
@@ -65,23 +72,30 @@ Json summary_of(const std::vector<Json> &lines) {
     return s;
 }
 
-bool is_complete(const Json &summary) { return !summary["result"].is_null() && summary["result"]["complete"].get<bool>(); }
+bool is_complete(const Json &summary) {
+    return !summary["result"].is_null() && summary["result"]["complete"].get<bool>();
+}
 
 std::string report_text(const Json &summary) {
     const Json &plan = summary["plan"], &result = summary["result"];
     std::string text = "Calibration of the " + plan["model"].get<std::string>() + " model, database \"" +
-                       summary["server"]["database"].get<std::string>() + "\", begun " + summary["started"].get<std::string>() + "\n";
+                       summary["server"]["database"].get<std::string>() + "\", begun " +
+                       summary["started"].get<std::string>() + "\n";
     if (result.is_null())
         return text + "Not finished: " + std::to_string(summary["executions"].get<size_t>()) + " executions and " +
                std::to_string(summary["cycles"].get<size_t>()) + " cycles are done. Go on with --resume.\n";
     const size_t pairs = result["pairs"], executions = result["executions"];
-    text += format("%zu cycles; %zu executions instead of %zu", result["cycles"].get<size_t>(), executions, std::max(pairs, executions));
-    text += pairs > 0 ? format(" (%.1f %%)\n\n", 100.0 * static_cast<double>(executions) / static_cast<double>(pairs)) : "\n\n";
+    text += format("%zu cycles; %zu executions instead of %zu", result["cycles"].get<size_t>(), executions,
+                   std::max(pairs, executions));
+    text += pairs > 0 ? format(" (%.1f %%)\n\n", 100.0 * static_cast<double>(executions) / static_cast<double>(pairs))
+                      : "\n\n";
 
     text += format("%-32s %12s %12s %12s %12s\n", "weight", "default", "present", "start", "best");
     for (const auto &[setting, value] : result["weights"].items())
-        text += format("%-32s %12s %12s %12s %12s\n", setting.c_str(), number_text(summary["defaults"][setting]).c_str(),
-                       number_text(summary["present"][setting]).c_str(), number_text(summary["start"][setting]).c_str(), number_text(value).c_str());
+        text +=
+            format("%-32s %12s %12s %12s %12s\n", setting.c_str(), number_text(summary["defaults"][setting]).c_str(),
+                   number_text(summary["present"][setting]).c_str(), number_text(summary["start"][setting]).c_str(),
+                   number_text(value).c_str());
 
     text += format("\n%-16s %12s %12s %12s %9s %6s\n", "query", "defaults", "present", "best", "speed-up", "plans");
     std::string changes;
@@ -97,13 +111,16 @@ std::string report_text(const Json &summary) {
             speedup = q["present_ms"].is_number() && q["best_ms"].is_number()
                           ? format("%.2f", q["present_ms"].get<double>() / q["best_ms"].get<double>())
                           : "-";
-        text += format("%-16s %12s %12s %12s %9s %6zu\n", name.c_str(), ms_text(q["default_ms"]).c_str(), ms_text(q["present_ms"]).c_str(),
-                       ms_text(q["best_ms"]).c_str(), speedup.c_str(), q["plans"].get<size_t>());
+        text += format("%-16s %12s %12s %12s %9s %6zu\n", name.c_str(), ms_text(q["default_ms"]).c_str(),
+                       ms_text(q["present_ms"]).c_str(), ms_text(q["best_ms"]).c_str(), speedup.c_str(),
+                       q["plans"].get<size_t>());
         if (changed)
-            changes += name + "\n  now:  " + q["present_plan"].get<std::string>() + "\n  then: " + q["best_plan"].get<std::string>() + "\n";
+            changes += name + "\n  now:  " + q["present_plan"].get<std::string>() +
+                       "\n  then: " + q["best_plan"].get<std::string>() + "\n";
     }
     const Json &total = result["total_ms"];
-    text += format("%-16s %12s %12s %12s\n", "total", ms_text(total["defaults"]).c_str(), ms_text(total["present"]).c_str(), ms_text(total["best"]).c_str());
+    text += format("%-16s %12s %12s %12s\n", "total", ms_text(total["defaults"]).c_str(),
+                   ms_text(total["present"]).c_str(), ms_text(total["best"]).c_str());
     if (!changes.empty())
         text += "\nPlans that change:\n" + changes;
     text += "\n" + verdict(result, plan);

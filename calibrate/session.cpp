@@ -21,7 +21,9 @@ constexpr char name[] = "gpuscan-calibrate";
 constexpr char explain_prefix[] = "EXPLAIN (FORMAT JSON, COSTS OFF) ";
 constexpr char lock_key[] = "7453887264"; // of this program, below 2^63
 
-double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double ms_since(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 // As psql asks: on the terminal, without echo.
 std::string ask_for_password() {
@@ -50,7 +52,9 @@ std::string ask_for_password() {
 bool means_lost(const std::string &sqlstate) { return sqlstate.rfind("57P0", 0) == 0; }
 
 // Conflicts with others (a standby's recovery among them): another attempt may succeed.
-bool is_transient(const std::string &sqlstate) { return sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03"; }
+bool is_transient(const std::string &sqlstate) {
+    return sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03";
+}
 
 } // namespace
 
@@ -70,8 +74,11 @@ void Session::connect() {
     if (target_.ask_password && password.empty())
         password = ask_for_password();
     for (;;) {
-        const std::pair<const char *, std::string> all[] = {{"host", target_.host}, {"port", target_.port}, {"user", target_.user},
-                                                            {"password", password}, {"dbname", target_.dbname}};
+        const std::pair<const char *, std::string> all[] = {{"host", target_.host},
+                                                            {"port", target_.port},
+                                                            {"user", target_.user},
+                                                            {"password", password},
+                                                            {"dbname", target_.dbname}};
         std::vector<const char *> keys{"fallback_application_name"}, values{name};
         for (const auto &[key, value] : all)
             if (!value.empty()) {
@@ -124,7 +131,8 @@ void Session::prepare() {
 void Session::lock(int patience_s) {
     const auto end = Clock::now() + std::chrono::seconds(patience_s);
     for (;;) {
-        if (std::string(send("SELECT pg_catalog.pg_try_advisory_lock(" + std::string(lock_key) + ")", false).get(0, 0)) == "t")
+        if (std::string(
+                send("SELECT pg_catalog.pg_try_advisory_lock(" + std::string(lock_key) + ")", false).get(0, 0)) == "t")
             return;
         check_interrupt();
         if (Clock::now() >= end)
@@ -132,17 +140,19 @@ void Session::lock(int patience_s) {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
     const Holder other = holder();
-    throw SessionError("another calibration runs in this database" + (other.pid.empty() ? "" : " (server process " + other.pid + ")") +
+    throw SessionError("another calibration runs in this database" +
+                       (other.pid.empty() ? "" : " (server process " + other.pid + ")") +
                        "; times of both would be wrong: wait for its end");
 }
 
 // Who else has such a lock, in any database.
 Session::Holder Session::holder() {
-    const pg::Result r = send("SELECT d.datname, l.pid FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_database d ON d.oid = l.database "
-                              "WHERE l.locktype = 'advisory' AND l.granted AND l.pid <> pg_catalog.pg_backend_pid() AND l.objsubid = 1 "
-                              "AND (l.classid::bigint << 32 | l.objid::bigint) = " +
-                                  std::string(lock_key),
-                              false);
+    const pg::Result r =
+        send("SELECT d.datname, l.pid FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_database d ON d.oid = l.database "
+             "WHERE l.locktype = 'advisory' AND l.granted AND l.pid <> pg_catalog.pg_backend_pid() AND l.objsubid = 1 "
+             "AND (l.classid::bigint << 32 | l.objid::bigint) = " +
+                 std::string(lock_key),
+             false);
     return r.rows() > 0 ? Holder{r.get(0, 0), r.get(0, 1)} : Holder{};
 }
 
@@ -151,7 +161,8 @@ void Session::keep_others_out() {
         lock(3); // a client that was killed leaves its server process for a moment
         locked_ = true;
         if (const Holder other = holder(); !other.pid.empty())
-            throw SessionError("another calibration runs in database \"" + other.database + "\" of this server (server process " + other.pid +
+            throw SessionError("another calibration runs in database \"" + other.database +
+                               "\" of this server (server process " + other.pid +
                                "); times of both would be wrong: wait for its end");
     } catch (const Lost &) {
         throw SessionError("the connection is lost");
@@ -176,15 +187,14 @@ void Session::reconnect() {
             if (PQstatus(connection_) == CONNECTION_OK)
                 throw;
             if (Clock::now() >= end)
-                throw SessionError("the connection is lost, and the server did not come back within " + std::to_string(target_.reconnect_s) +
-                                   " s: " + e.what());
+                throw SessionError("the connection is lost, and the server did not come back within " +
+                                   std::to_string(target_.reconnect_s) + " s: " + e.what());
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
 }
 
-template <typename F>
-auto Session::patiently(F f) -> decltype(f()) {
+template <typename F> auto Session::patiently(F f) -> decltype(f()) {
     for (int attempt = 0;; ++attempt) {
         try {
             return f();
@@ -280,8 +290,8 @@ std::string Session::quote(const std::string &text) const {
 
 std::string Session::place() const {
     const auto text = [](const char *s) { return std::string(s ? s : ""); };
-    return "database \"" + text(PQdb(connection_)) + "\" on " + text(PQhost(connection_)) + ":" + text(PQport(connection_)) + " as " +
-           text(PQuser(connection_));
+    return "database \"" + text(PQdb(connection_)) + "\" on " + text(PQhost(connection_)) + ":" +
+           text(PQport(connection_)) + " as " + text(PQuser(connection_));
 }
 
 void Session::set_weights(const Model &model, const Weights &weights) {
@@ -307,7 +317,8 @@ std::string Session::explain(const std::string &sql) {
 Session::Outcome Session::run(const std::string &sql, double limit_ms) {
     constexpr int attempts = 3;
     const long limit = std::lround(std::ceil(limit_ms));
-    const std::string begin = std::string("BEGIN") + (target_.allow_writes ? "" : " READ ONLY") + "; SET LOCAL statement_timeout = " + std::to_string(limit);
+    const std::string begin = std::string("BEGIN") + (target_.allow_writes ? "" : " READ ONLY") +
+                              "; SET LOCAL statement_timeout = " + std::to_string(limit);
     for (int attempt = 1;; ++attempt) {
         check_interrupt();
         try {

@@ -17,7 +17,8 @@
 namespace calibrate {
 
 struct Target {
-    std::string host, port, user, dbname; // as psql has them: dbname may be a connection string; empty: PG* variables, service file
+    std::string host, port, user,
+        dbname; // as psql has them: dbname may be a connection string; empty: PG* variables, service file
     bool never_password = false, ask_password = false;
     std::vector<std::string> settings; // "NAME=VALUE" for every session
     bool allow_writes = false;
@@ -86,8 +87,7 @@ class Session {
     void prepare();
     void lock(int patience_s);
     Holder holder();
-    template <typename F>
-    auto patiently(F f) -> decltype(f());
+    template <typename F> auto patiently(F f) -> decltype(f());
     pg::Result wait(double limit_ms);
     pg::Result send(const std::string &sql, bool extended, double limit_ms = 0);
     void cancel();

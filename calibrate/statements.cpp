@@ -40,7 +40,9 @@ class Splitter {
     static constexpr size_t none = std::string::npos;
 
     bool starts(const char *what) const { return sql_.compare(at_, std::strlen(what), what) == 0; }
-    size_t line(size_t at) const { return 1 + static_cast<size_t>(std::count(sql_.begin(), sql_.begin() + static_cast<long>(at), '\n')); }
+    size_t line(size_t at) const {
+        return 1 + static_cast<size_t>(std::count(sql_.begin(), sql_.begin() + static_cast<long>(at), '\n'));
+    }
 
     void finish() {
         if (begin_ != none)
@@ -92,7 +94,8 @@ class Splitter {
             while (at_ < sql_.size() && sql_[at_] != quote)
                 at_ += escapes && sql_[at_] == '\\' ? 2 : 1;
             if (at_ >= sql_.size())
-                throw StatementError(line(from), quote == '"' ? "unterminated quoted name" : "unterminated quoted string");
+                throw StatementError(line(from),
+                                     quote == '"' ? "unterminated quoted name" : "unterminated quoted string");
             ++at_;
         } while (at_ < sql_.size() && sql_[at_] == quote); // a doubled quote stands for itself
     }

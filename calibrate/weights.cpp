@@ -35,11 +35,12 @@ size_t Model::index_of(const std::string &setting) const {
 }
 
 const Model &model_of(const std::string &name) {
-    static const Model asymmetric = with_processor("asymmetric", {{"gpuscan.seq_read_page_cost", page_low, page_high, true},
-                                                                  {"gpuscan.random_read_page_cost", page_low, page_high, false},
-                                                                  {"gpuscan.seq_write_page_cost", page_low, page_high, false},
-                                                                  {"gpuscan.random_write_page_cost", page_low, page_high, false},
-                                                                  {"gpuscan.hashagg_write_page_cost", page_low, page_high, false}});
+    static const Model asymmetric =
+        with_processor("asymmetric", {{"gpuscan.seq_read_page_cost", page_low, page_high, true},
+                                      {"gpuscan.random_read_page_cost", page_low, page_high, false},
+                                      {"gpuscan.seq_write_page_cost", page_low, page_high, false},
+                                      {"gpuscan.random_write_page_cost", page_low, page_high, false},
+                                      {"gpuscan.hashagg_write_page_cost", page_low, page_high, false}});
     static const Model original = with_processor(
         "original", {{"seq_page_cost", page_low, page_high, true}, {"random_page_cost", page_low, page_high, false}});
     if (name == asymmetric.name)

@@ -33,15 +33,15 @@ const Model &model_of(const std::string &name);
 
 // Settings that the asymmetric model takes over from: gpuscan's weights are -1 ("as PostgreSQL has it") until somebody sets them.
 // `value_of` gives a setting's value.
-template <typename F>
-Weights resolve(const Model &model, F value_of) {
+template <typename F> Weights resolve(const Model &model, F value_of) {
     Weights weights;
     for (const Weight &w : model.weights) {
         double value = value_of(w.setting);
         if (value < 0)
-            value = value_of(w.setting == "gpuscan.random_read_page_cost" || w.setting == "gpuscan.hashagg_write_page_cost"
-                                 ? "random_page_cost"
-                                 : "seq_page_cost");
+            value =
+                value_of(w.setting == "gpuscan.random_read_page_cost" || w.setting == "gpuscan.hashagg_write_page_cost"
+                             ? "random_page_cost"
+                             : "seq_page_cost");
         weights.push_back(value);
     }
     return weights;

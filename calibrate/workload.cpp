@@ -14,7 +14,9 @@ namespace fs = std::filesystem;
 // q2 before q10.
 bool before(const std::string &a, const std::string &b) {
     size_t i = 0, j = 0;
-    const auto digit = [](const std::string &s, size_t at) { return at < s.size() && std::isdigit(static_cast<unsigned char>(s[at])); };
+    const auto digit = [](const std::string &s, size_t at) {
+        return at < s.size() && std::isdigit(static_cast<unsigned char>(s[at]));
+    };
     while (i < a.size() && j < b.size()) {
         if (digit(a, i) && digit(b, j)) {
             size_t m = i, n = j;
@@ -68,7 +70,8 @@ std::vector<Query> read_workload(const std::string &path) {
                 files.push_back(entry.path());
         if (error)
             throw WorkloadError("cannot read " + path + ": " + error.message());
-        std::sort(files.begin(), files.end(), [](const fs::path &a, const fs::path &b) { return before(a.stem().string(), b.stem().string()); });
+        std::sort(files.begin(), files.end(),
+                  [](const fs::path &a, const fs::path &b) { return before(a.stem().string(), b.stem().string()); });
         for (const fs::path &file : files)
             read_file(file, queries);
         if (queries.empty())

@@ -1,7 +1,6 @@
 // The calibrator's parts that need no server: weights, texts, what is known of plans, the file, the report, the judgement.
-#include <gtest/gtest.h>
-
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -39,8 +38,7 @@ class Directory {
 };
 
 // What `f` throws says.
-template <typename Error, typename F>
-std::string message_of(F f) {
+template <typename Error, typename F> std::string message_of(F f) {
     try {
         f();
     } catch (const Error &e) {
@@ -50,7 +48,11 @@ std::string message_of(F f) {
 }
 
 TEST(CalibrateWeights, UnsetOnesAreWhatPostgreSQLHas) {
-    std::map<std::string, double> settings = {{"seq_page_cost", 2}, {"random_page_cost", 7}, {"cpu_tuple_cost", 0.01}, {"cpu_index_tuple_cost", 0.005}, {"cpu_operator_cost", 0.0025}};
+    std::map<std::string, double> settings = {{"seq_page_cost", 2},
+                                              {"random_page_cost", 7},
+                                              {"cpu_tuple_cost", 0.01},
+                                              {"cpu_index_tuple_cost", 0.005},
+                                              {"cpu_operator_cost", 0.0025}};
     for (const Weight &w : model_of("asymmetric").weights)
         settings.insert({w.setting, -1});
     settings["gpuscan.random_write_page_cost"] = 30;
@@ -63,7 +65,8 @@ TEST(CalibrateWeights, UnsetOnesAreWhatPostgreSQLHas) {
 
 TEST(CalibrateWeights, AreWrittenAsTheyAreTried) {
     EXPECT_EQ(set_statements(model_of("original"), {1, 6.774051, 0.00121, 0.03658, 1.6e-5}),
-              "SET seq_page_cost = 1; SET random_page_cost = 6.77405; SET cpu_tuple_cost = 0.00121; SET cpu_index_tuple_cost = 0.03658; "
+              "SET seq_page_cost = 1; SET random_page_cost = 6.77405; SET cpu_tuple_cost = 0.00121; SET "
+              "cpu_index_tuple_cost = 0.03658; "
               "SET cpu_operator_cost = 1.6e-05");
     EXPECT_EQ(rounded(rounded(M_PI * 1e-4)), rounded(M_PI * 1e-4));
 }
@@ -78,10 +81,14 @@ std::vector<std::string> split(const std::string &sql) {
 TEST(CalibrateStatements, EndAtSemicolonsOutsideOfQuotes) {
     using Texts = std::vector<std::string>;
     EXPECT_EQ(split("SELECT 1; SELECT 2"), (Texts{"SELECT 1", "SELECT 2"}));
-    EXPECT_EQ(split("SELECT ';' , \";\" , 'it''s;' ;;\n ; SELECT 2;"), (Texts{"SELECT ';' , \";\" , 'it''s;'", "SELECT 2"}));
-    EXPECT_EQ(split("SELECT E'\\';', E'a''\\';', e'\\\\';SELECT '\\';SELECT 3"), (Texts{"SELECT E'\\';', E'a''\\';', e'\\\\'", "SELECT '\\'", "SELECT 3"}));
-    EXPECT_EQ(split("SELECT $$;$$, $a$ $b$ ; $a$, a$1; SELECT $1"), (Texts{"SELECT $$;$$, $a$ $b$ ; $a$, a$1", "SELECT $1"}));
-    EXPECT_EQ(split("-- a; b\nSELECT 1 -- ; c\n, 2 /* ; /* ; */ ; */; /* nothing */ -- more"), (Texts{"SELECT 1 -- ; c\n, 2"}));
+    EXPECT_EQ(split("SELECT ';' , \";\" , 'it''s;' ;;\n ; SELECT 2;"),
+              (Texts{"SELECT ';' , \";\" , 'it''s;'", "SELECT 2"}));
+    EXPECT_EQ(split("SELECT E'\\';', E'a''\\';', e'\\\\';SELECT '\\';SELECT 3"),
+              (Texts{"SELECT E'\\';', E'a''\\';', e'\\\\'", "SELECT '\\'", "SELECT 3"}));
+    EXPECT_EQ(split("SELECT $$;$$, $a$ $b$ ; $a$, a$1; SELECT $1"),
+              (Texts{"SELECT $$;$$, $a$ $b$ ; $a$, a$1", "SELECT $1"}));
+    EXPECT_EQ(split("-- a; b\nSELECT 1 -- ; c\n, 2 /* ; /* ; */ ; */; /* nothing */ -- more"),
+              (Texts{"SELECT 1 -- ; c\n, 2"}));
     EXPECT_EQ(split(""), Texts{});
     EXPECT_EQ(split(" ; -- nothing\n;"), Texts{});
 }
@@ -198,7 +205,8 @@ TEST(CalibrateCheckpoint, KeepsLinesAndCutsOffHalfOnes) {
         Checkpoint c = Checkpoint::create(path);
         c.append(head);
         c.append({{"type", "execution"}, {"ms", 1.5}});
-        EXPECT_EQ(message_of<CheckpointError>([&] { Checkpoint::open(path); }), path + " is in use by another gpuscan-calibrate");
+        EXPECT_EQ(message_of<CheckpointError>([&] { Checkpoint::open(path); }),
+                  path + " is in use by another gpuscan-calibrate");
         EXPECT_EQ(Checkpoint::read(path).size(), 2u);
     }
     std::ofstream(path, std::ios::app) << "{\"type\":\"execu";
@@ -215,11 +223,15 @@ TEST(CalibrateCheckpoint, KeepsLinesAndCutsOffHalfOnes) {
 TEST(CalibrateCheckpoint, RefusesOtherFiles) {
     const Directory d;
     d.write("text", "Dear diary,\n");
-    EXPECT_EQ(message_of<CheckpointError>([&] { Checkpoint::open(d.path("text")); }), d.path("text") + ":1: no line of a calibration");
+    EXPECT_EQ(message_of<CheckpointError>([&] { Checkpoint::open(d.path("text")); }),
+              d.path("text") + ":1: no line of a calibration");
     d.write("other", "{\"type\":\"execution\"}\n");
-    EXPECT_EQ(message_of<CheckpointError>([&] { Checkpoint::read(d.path("other")); }), d.path("other") + " is no calibration's file");
-    EXPECT_NE(message_of<CheckpointError>([&] { Checkpoint::open(d.path("none")); }).find("No such file"), std::string::npos);
-    EXPECT_NE(message_of<CheckpointError>([&] { Checkpoint::create(d.path("no/dir")); }).find("cannot create"), std::string::npos);
+    EXPECT_EQ(message_of<CheckpointError>([&] { Checkpoint::read(d.path("other")); }),
+              d.path("other") + " is no calibration's file");
+    EXPECT_NE(message_of<CheckpointError>([&] { Checkpoint::open(d.path("none")); }).find("No such file"),
+              std::string::npos);
+    EXPECT_NE(message_of<CheckpointError>([&] { Checkpoint::create(d.path("no/dir")); }).find("cannot create"),
+              std::string::npos);
 }
 
 TEST(CalibrateReport, TellsAnUnfinishedCalibration) {
@@ -243,7 +255,15 @@ TEST(CalibrateReport, TellsAnUnfinishedCalibration) {
                      {"executions", 30},
                      {"cycles", 10},
                      {"pairs", 100},
-                     {"queries", Json::array({{{"name", "q1"}, {"left_out", false}, {"changed", true}, {"default_ms", nullptr}, {"present_ms", 100.0}, {"best_ms", 50.0}, {"plans", 3}, {"present_plan", "Sort"}, {"best_plan", "Limit"}}})}});
+                     {"queries", Json::array({{{"name", "q1"},
+                                               {"left_out", false},
+                                               {"changed", true},
+                                               {"default_ms", nullptr},
+                                               {"present_ms", 100.0},
+                                               {"best_ms", 50.0},
+                                               {"plans", 3},
+                                               {"present_plan", "Sort"},
+                                               {"best_plan", "Limit"}}})}});
     const std::string text = report_text(summary_of(lines));
     EXPECT_NE(text.find("30 executions instead of 100 (30.0 %)"), std::string::npos);
     EXPECT_NE(text.find("-10.0 % (95 % confidence: -12.0 to +2.0 %). That is within the noise."), std::string::npos);
