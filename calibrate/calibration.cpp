@@ -446,7 +446,8 @@ std::optional<std::vector<Calibration::Totals>> Calibration::compare(const Weigh
                                               "verify " + attempt, limit);
                 if (!old && m.ending != Ending::finished)
                     return std::nullopt;
-                (old ? total.present : total.best) += m.ms;
+                // (what fails under the present settings has no time: it is no gain)
+                (old ? total.present : total.best) += m.ending == Ending::failed ? cache_.best(q).value_or(0) : m.ms;
             }
         rounds.push_back(total);
         progress_.step(round + 1, counts());

@@ -33,6 +33,7 @@ class Checkpoint {
     ~Checkpoint();
 
     const std::string &path() const { return path_; }
+    bool empty() const { return size_ == 0; }
     // What was in it when it was opened.
     const std::vector<Json> &lines() const { return lines_; }
 

@@ -100,29 +100,35 @@ int anneal(AnnealOptions &options, const std::string &file) {
     int status = 0;
     {
         std::optional<Calibration> calibration;
-        const auto stop = [&](const std::string &why) {
+        // Says why it ends, and how to go on if there is something to go on with.
+        const auto stop = [&](const std::string &why, const char *kept) {
             if (calibration)
                 calibration->give_up();
-            progress.say(why);
+            progress.say(why + (checkpoint->empty()
+                                    ? ""
+                                    : std::string("; ") + kept + ": anneal --resume --out " + file + " goes on"));
         };
         try {
             calibration.emplace(session, *checkpoint, progress, plan, std::move(queries));
             calibration->run();
         } catch (const Interrupted &) {
-            stop("stopped; nothing is lost: anneal --resume --out " + file + " goes on");
+            stop("stopped", "nothing is lost");
             status = stopped_status;
         } catch (const CheckpointError &e) {
-            progress.say(std::string(e.what()) + "; what was measured before is kept: anneal --resume --out " + file +
-                         " goes on from there");
-            return 1;
+            stop(e.what(), "what was measured before is kept");
+            status = 1;
         } catch (const RefusedError &) {
-            if (!options.resume) // there is nothing to go on with
-                std::remove(file.c_str());
+            if (!options.resume && (checkpoint->empty() || summary_of(Checkpoint::read(file))["cycles"] == 0))
+                std::remove(file.c_str()); // nobody can go on with it
             throw;
         } catch (const std::runtime_error &e) { // the server
-            stop(std::string(e.what()) + "; nothing is lost: anneal --resume --out " + file + " goes on");
+            stop(e.what(), "nothing is lost");
             status = 1;
         }
+    }
+    if (checkpoint->empty()) {
+        std::remove(file.c_str());
+        return status;
     }
     std::cout << report_text(summary_of(Checkpoint::read(file)));
     return status;

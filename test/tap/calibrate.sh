@@ -85,8 +85,14 @@ query 'SELECT 1/(count(*) - 5) FROM region'
 refused 'a query that fails' "$here/bad/q.sql:1: division by zero" --workload "$here/bad"
 query 'SELECT count(*) FROM lineitem, lineitem a, lineitem b'
 refused 'only queries that never end' 'no query of the workload ended within' --workload "$here/bad" --timeout 0.3 --harvest 2
+is 'no server' "$(status calibrate refused --workload "$here/keys" -h "$here/none")" 1
+ok 'no server: leaves no file' test ! -e "$here/refused"
 is 'a wrong weight' "$(status calibrate refused --workload "$here/keys" --start work_mem=3)" 2
 is 'nothing was deleted' "$(sql 'SELECT count(*) FROM region')" 5
+
+(ulimit -f 0; calibrate nothing --workload "$here/keys" --quiet)
+is 'a disk without any room: exit status' $? 1
+ok 'leaves no file' test ! -e "$here/nothing"
 
 # --- the whole way, by a role that may only read ---
 
@@ -224,6 +230,10 @@ ok 'it is as it was' wait_until 10 "SELECT current_setting('random_page_cost') =
 is 'all of it' "$(settings)" "$before"
 is 'in the file too' "$(grep -c _cost "$SERVER_DATA/postgresql.auto.conf")" 1
 psql -Xqc 'CREATE ROLE owner LOGIN' -c 'ALTER DATABASE postgres OWNER TO owner'
+ok 'five weights of pages' apply apply "$here/whole" --yes --force
+ok 'are in force' wait_until 10 "SELECT current_setting('gpuscan.seq_read_page_cost') = '1'"
+ok 'undone' apply undo "$here/whole" --yes
+ok 'are gone' wait_until 10 "SELECT current_setting('gpuscan.seq_read_page_cost') = '-1'"
 ok 'for the database, by its owner' apply apply "$here/gain" --yes --scope database -U owner
 is 'it is in force there' "$(sql "SELECT current_setting('random_page_cost')::float8 = $wanted")" t
 ok 'and back' apply undo "$here/gain" --yes -U owner
