@@ -7,6 +7,7 @@
 #   make stress [SECONDS=600] the concurrency stress alone
 #   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
+#   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
@@ -22,7 +23,7 @@ BUILD ?= build
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo check stress fuzz coverage oracle setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo check stress fuzz coverage oracle neutral setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit calibrate bench-tools decode-fuzz $(HOUSE)
 all:
@@ -49,6 +50,9 @@ coverage:
 
 oracle:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/oracle.sh
+
+neutral:
+	+@BUILD='$(BUILD)' PG='$(PG)' script/neutral.sh
 
 setup:
 	script/setup.sh

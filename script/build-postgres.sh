@@ -6,6 +6,8 @@
 #        script/build-postgres.sh MAJOR patched PATCH...      with patches applied (patch -p1), as MAJOR-patched
 #        script/build-postgres.sh MAJOR oracle PATCH...       the same, as MAJOR-oracle
 #        script/build-postgres.sh --prefix MAJOR[-patched|-oracle]    print the directory in the cache
+#        script/build-postgres.sh --tests VERSION    only the sources of that release's own regression tests (src/test/regress
+#                                                    and contrib/spi), into the cache as tests-VERSION; prints the directory
 # The cache is GPUSCAN_PG_CACHE, by default /var/cache/gpuscan for root (the server runs as the user postgres, who cannot
 # look into root's home) and ~/.cache/gpuscan for others.
 #
@@ -24,6 +26,13 @@ if [ "${1:-}" = --prefix ]; then
     exit 0
 fi
 
+tests='' # of which release
+if [ "${1:-}" = --tests ]; then
+    tests=${2:?which version?}
+    echo "$cache/tests-$tests"
+    [ ! -d "$cache/tests-$tests" ] || exit 0
+    set -- "${tests%%[.a-z]*}"
+fi
 major=${1:?usage: build-postgres.sh MAJOR [patched|oracle PATCH...]}
 shift
 name=pg-$major
@@ -41,17 +50,17 @@ done
 # What an installation was made of: the way of building (raise the number when it changes below) and the patches. The
 # tarball's version is left out, so that a minor release of PostgreSQL costs no rebuild; remove the directory to get one.
 recipe=$({ echo "build 2"; cat /dev/null "${patches[@]}"; } | sha256sum | cut -d' ' -f1)
-if [ "$(cat "$prefix/recipe" 2>/dev/null)" = "$recipe" ]; then
+if [ -z "$tests" ] && [ "$(cat "$prefix/recipe" 2>/dev/null)" = "$recipe" ]; then
     echo "PostgreSQL $("$prefix/bin/pg_config" --version | cut -d' ' -f2-) is in $prefix"
     exit 0
 fi
 
-"$here/setup.sh" postgres-build
+[ -n "$tests" ] || "$here/setup.sh" postgres-build
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpuscan-build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 phase() {
-    echo "$(date +%H:%M:%S) $name: $*"
+    echo "$(date +%H:%M:%S) $name: $*" >&2
 }
 
 # --- the source ---
@@ -87,17 +96,29 @@ fetch_source() {
             echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" >"$work/sources.list"
             if private_apt apt-get update >"$work/apt.log" 2>&1 &&
                 (cd "$work/source" && private_apt apt-get source --download-only --tar-only "postgresql-$major") >>"$work/apt.log" 2>&1; then
-                return 0
+                if [ -z "$tests" ] || compgen -G "$work/source/postgresql-${major}_$tests.orig.tar.*" >/dev/null; then
+                    return 0
+                fi
+                echo "another release: $(cd "$work/source" && echo postgresql-*)" >>"$work/apt.log"
+                rm -f "$work"/source/*
             fi
             phase "postgresql-$major not found in $suite: $(tail -n 1 "$work/apt.log")"
         done
     done
-    echo "build-postgres.sh: cannot fetch the source of postgresql-$major" >&2
+    echo "build-postgres.sh: cannot fetch the source of postgresql-$major${tests:+ ($tests)}" >&2
     exit 1
 }
 
 phase "fetching the source"
 fetch_source
+if [ -n "$tests" ]; then
+    mkdir -p "$work/tests" "$cache"
+    tar -C "$work/tests" --strip-components=1 --wildcards -xf "$work"/source/postgresql-"$major"_*.orig.tar.* \
+        '*/src/test/regress' '*/contrib/spi'
+    chmod -R a+rX "$work/tests"
+    mv "$work/tests" "$cache/tests-$tests"
+    exit 0
+fi
 tar -C "$work" -xf "$work"/source/postgresql-"$major"_*.orig.tar.*
 cd "$work"/postgresql-*/
 for patch in "${patches[@]}"; do
