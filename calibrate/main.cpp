@@ -6,6 +6,7 @@
 #include "apply.hpp"
 #include "calibration.hpp"
 #include "interrupt.hpp"
+#include "page.hpp"
 #include "report.hpp"
 
 namespace {
@@ -210,11 +211,11 @@ int main(int argc, char **argv) {
     std::string form = "text";
     add_file(report_command);
     report_command
-        .add_option(
-            "--format", form,
-            "text; json: everything, the search's trace too; settings: \"name = value\" lines of the best weights")
+        .add_option("--format", form,
+                    "text; html: a page for a browser, with the search and the speed-ups drawn; json: everything, the "
+                    "search's trace too; settings: \"name = value\" lines of the best weights")
         ->capture_default_str()
-        ->check(CLI::IsMember({"text", "json", "settings"}));
+        ->check(CLI::IsMember({"text", "html", "json", "settings"}));
 
     Target target;
     ApplyOptions applying;
@@ -250,7 +251,8 @@ int main(int argc, char **argv) {
             return anneal(annealing, file);
         if (report_command.parsed()) {
             const Json summary = summary_of(Checkpoint::read(file));
-            std::cout << (form == "json"       ? summary.dump(2) + "\n"
+            std::cout << (form == "html"       ? report_page(summary)
+                          : form == "json"     ? summary.dump(2) + "\n"
                           : form == "settings" ? report_settings(summary)
                                                : report_text(summary));
             return 0;

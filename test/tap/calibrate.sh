@@ -109,6 +109,8 @@ is 'the anchor stays' "$(head -n 1 "$here/whole.settings")" 'gpuscan.seq_read_pa
 is 'JSON' "$(psql -XAtq -v j="$(<"$here/whole.json")" <<<"SELECT json_array_length(:'j'::json->'trace'), :'j'::json->'result'->>'complete', json_array_length(:'j'::json->'result'->'queries')")" '60|true|6'
 ok 'a report' grep -q '^total ' <("$program" report "$here/whole")
 cp "$here/whole" "$here/again"
+"$program" report "$here/whole" --format html >"$here/whole.html"
+is 'a page, with what a browser would refuse nowhere' "$(psql -XAtq -v p="$(tail -n +2 "$here/whole.html")" <<<"SELECT xpath_exists('//svg', replace(:'p', '<meta charset=\"utf-8\">', '')::xml)")" t
 ok 'resuming what is finished reports it' calibrate again --resume
 is 'and does nothing' "$(cmp "$here/whole" "$here/again")" ''
 is 'an existing file is not overwritten' "$(status calibrate whole --workload "$here/tpch")" 1

@@ -13,6 +13,7 @@
 
 #include "../../calibrate/checkpoint.hpp"
 #include "../../calibrate/objective.hpp"
+#include "../../calibrate/page.hpp"
 #include "../../calibrate/plan_cache.hpp"
 #include "../../calibrate/report.hpp"
 #include "../../calibrate/significance.hpp"
@@ -242,7 +243,10 @@ TEST(CalibrateReport, TellsAnUnfinishedCalibration) {
                   {"defaults", {{"random_page_cost", 4}}},
                   {"present", {{"random_page_cost", 4}}},
                   {"start", {{"random_page_cost", 4}}}});
-    std::vector<Json> lines = {first, {{"type", "execution"}}, {{"type", "cycle"}, {"value", 3.5}}};
+    std::vector<Json> lines = {
+        first,
+        {{"type", "execution"}},
+        {{"type", "cycle"}, {"value", 3.5}, {"best", nullptr}, {"accepted", true}, {"weights", {4}}}};
     EXPECT_NE(report_text(summary_of(lines)).find("Not finished: 1 executions and 1 cycles"), std::string::npos);
     EXPECT_THROW(report_settings(summary_of(lines)), CheckpointError);
     EXPECT_EQ(summary_of(lines)["trace"].at(0)["value"], 3.5);
@@ -255,7 +259,7 @@ TEST(CalibrateReport, TellsAnUnfinishedCalibration) {
                      {"executions", 30},
                      {"cycles", 10},
                      {"pairs", 100},
-                     {"queries", Json::array({{{"name", "q1"},
+                     {"queries", Json::array({{{"name", "q<1>"},
                                                {"left_out", false},
                                                {"changed", true},
                                                {"default_ms", nullptr},
@@ -269,6 +273,12 @@ TEST(CalibrateReport, TellsAnUnfinishedCalibration) {
     EXPECT_NE(text.find("-10.0 % (95 % confidence: -12.0 to +2.0 %). That is within the noise."), std::string::npos);
     EXPECT_NE(text.find("2.00"), std::string::npos);
     EXPECT_EQ(report_settings(summary_of(lines)), "random_page_cost = 1.1\n");
+    const std::string page = report_page(summary_of(lines));
+    EXPECT_EQ(page.find("http"), std::string::npos); // needs no network
+    EXPECT_EQ(page.find("q<1>"), std::string::npos);
+    EXPECT_NE(page.find("q&lt;1&gt;</text>"), std::string::npos);
+    EXPECT_NE(page.find(">2.00</text>"), std::string::npos);
+    EXPECT_NE(page.find("random_page_cost</span>"), std::string::npos);
     EXPECT_TRUE(summary_of(lines)["applied"].is_null());
     lines.push_back({{"type", "apply"}, {"scope", "system"}, {"before", Json::object()}, {"after", Json::object()}});
     EXPECT_EQ(summary_of(lines)["applied"]["scope"], "system");
