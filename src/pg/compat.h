@@ -263,12 +263,16 @@ inline bool path_is_disabled(const Path *) { return false; }
 // outer side may be sorted by some of the keys (commit 828e94c9d2f).
 #if PG_VERSION_NUM >= 180000
 #define INPUT_DISABLED_NODES(input) (input)->disabled_nodes,
+inline int disabled_nodes_of(const Path *path) { return path->disabled_nodes; }
+constexpr bool paths_are_in_order_of_total = false; // those with the fewest switched-off steps come first
 #define OUTER_PRESORTED_KEYS(path) (path)->outer_presorted_keys,
 #define LAST_OUTER_PRESORTED_KEYS(path) , (path)->outer_presorted_keys
 inline int presorted_outer_keys(const MergePath *path) { return path->outer_presorted_keys; }
 inline void set_presorted_outer_keys(MergePath *path, int keys) { path->outer_presorted_keys = keys; }
 #else
 #define INPUT_DISABLED_NODES(input)
+inline int disabled_nodes_of(const Path *) { return 0; }
+constexpr bool paths_are_in_order_of_total = true;
 #define OUTER_PRESORTED_KEYS(path)
 #define LAST_OUTER_PRESORTED_KEYS(path)
 inline int presorted_outer_keys(const MergePath *) { return 0; }
@@ -345,11 +349,27 @@ inline Path *first_input_of(const SetOpPath *path) { return path->subpath; }
 inline Path *second_input_of(const SetOpPath *) { return nullptr; }
 #endif
 
+// 17: the sides of a set operation have an order that it asks for (commit 66c0185a3d1).
+inline const List *setop_pathkeys_of(const PlannerInfo *root) {
+#if PG_VERSION_NUM >= 170000
+    return root->setop_pathkeys;
+#else
+    (void)root;
+    return NIL;
+#endif
+}
+
 // 18: a path key names its direction, not the strategy of a B-tree (commit 8123e91f5ae).
 #if PG_VERSION_NUM >= 180000
 inline bool is_descending(const PathKey *key) { return key->pk_cmptype == COMPARE_GT; }
+inline bool same_direction(const MergeScanSelCache *scan, const PathKey *key) {
+    return scan->cmptype == key->pk_cmptype;
+}
 #else
 inline bool is_descending(const PathKey *key) { return key->pk_strategy == BTGreaterStrategyNumber; }
+inline bool same_direction(const MergeScanSelCache *scan, const PathKey *key) {
+    return scan->strategy == key->pk_strategy;
+}
 #endif
 
 // 18: reverse() takes bytea, too, so that the name of the one for text says so.

@@ -20,6 +20,6 @@ bool reads_files_again(const Path *path);
 // Takes the joins of these two relations that have files (`inputs_changed`: all) out of the list, which is in order of costs,
 // and makes their costs exact.
 List *take_spilled_joins(PlannerInfo *root, List **paths, const RelOptInfo *outer, const RelOptInfo *inner,
-                         JoinType type, JoinPathExtraData *extra, bool inputs_changed);
+                         JoinType asked, JoinPathExtraData *extra, bool inputs_changed);
 
 } // namespace gpuscan

@@ -351,8 +351,23 @@ static Moved moved_by(Stage *stage, Path *path) {
     }
 }
 
+// Paths that moved_by says nothing about.
+static bool is_scan_or_join(const Path *path) {
+    switch (nodeTag(path)) {
+    case T_Path:
+    case T_IndexPath:
+    case T_BitmapHeapPath:
+    case T_NestPath:
+    case T_MergePath:
+    case T_HashPath:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static Moved settle(Stage *stage, Path *path) {
-    if (!is_in_stage(stage, path))
+    if (is_scan_or_join(path) || !is_in_stage(stage, path))
         return {};
     const SettledEntry *known = find_entry(stage->settled, path);
     if (known != nullptr && known->startup == path->startup_cost && known->total == path->total_cost)

@@ -11,9 +11,12 @@
 // Such paths are few: hash joins in batches, merge joins that sort what does not fit into memory, and nested loops over rows
 // that are written down. Which inputs PostgreSQL combines to make them (the cheapest ones, each outer path in its order, each
 // key first) is what joinpath.c does; the order in which they are added is the same, since of two paths that cost about the same the
-// first one stays. Where nothing can spill, which is one look at two sizes, there is nothing to do.
+// first one stays. Where nothing can spill, which is one look at two sizes, there is nothing to do; and most of what could be made
+// is dominated by what is there already, which a bound of its costs tells before its keys and costs are looked for
+// (join_bounds.cpp).
 #include "pg/cost/spilled_joins.h"
 
+#include "pg/cost/join_bounds.h"
 #include "pg/cost/planner_formulas.h"
 #include "pg/cost/recost_join.h"
 #include "pg/cost/storage_tier.h"
@@ -26,6 +29,12 @@ struct Join {
     JoinType asked, type; // `asked` may want one side without duplicates
     JoinPathExtraData *extra;
 };
+
+static bool is_hopeless(const Join &join, CostBound bound, const List *pathkeys, const Path *outer, const Path *inner,
+                        bool partial) {
+    return partial ? is_dominated_partial(join.rel, bound, pathkeys, outer, inner)
+                   : is_dominated(join.rel, bound, pathkeys, outer, inner);
+}
 
 static storage::Substitute page_reads() {
     const storage::PageCosts &costs = storage_tier()->costs;
@@ -42,6 +51,8 @@ static bool hash_may_spill(const RelOptInfo *rel) {
 // ---- inputs ----
 
 static bool is_parameterized_by(const Path *path, const RelOptInfo *rel) {
+    if (path->param_info == nullptr)
+        return false;
     const Relids by = PATH_REQ_OUTER(path);
     return bms_overlap(by, rel->relids) || bms_overlap(by, rel->top_parent_relids);
 }
@@ -54,9 +65,9 @@ static Path *unique(const Join &join, RelOptInfo *rel) {
     return reinterpret_cast<Path *>(create_unique_path(join.root, rel, rel->cheapest_total_path, join.extra->sjinfo));
 }
 
-// The path of the inner side of which every worker reads all rows.
+// The path of the inner side of which every worker reads all rows. `cheapest`: NULL if it needs the outer side's.
 static Path *inner_for_workers(const Join &join, Path *cheapest) {
-    if (cheapest->parallel_safe)
+    if (cheapest != nullptr && cheapest->parallel_safe)
         return cheapest;
     return join.asked == JOIN_UNIQUE_INNER ? nullptr : get_cheapest_parallel_safe_total_inner(join.inner->pathlist);
 }
@@ -71,7 +82,16 @@ static bool is_sensible(const Join &join, const Path *outer, const Path *inner, 
     const int own = outer_join_of(join.extra->sjinfo);
     if (own != 0 && (bms_is_member(own, PATH_REQ_OUTER(outer)) || bms_is_member(own, PATH_REQ_OUTER(inner))))
         return false;
-    return bms_is_empty(required) || bms_overlap(required, join.extra->param_source_rels);
+    return required == nullptr || bms_overlap(required, join.extra->param_source_rels);
+}
+
+static bool needs_no_others(const Path *outer, const Path *inner) {
+    return outer->param_info == nullptr && inner->param_info == nullptr;
+}
+
+// The same without a look at which others: most joins have no use for any.
+static bool may_be_sensible(const Join &join, const Path *outer, const Path *inner) {
+    return needs_no_others(outer, inner) || join.extra->param_source_rels != nullptr;
 }
 
 // ---- paths ----
@@ -94,8 +114,48 @@ static void add(const Join &join, Path *path, bool partial) {
         add_path(join.rel, path);
 }
 
-static void consider_hash(const Join &join, Path *outer, Path *inner, List *clauses, bool partial, bool shared) {
-    const Relids required = partial ? nullptr : calc_non_nestloop_required_outer(outer, inner);
+static bool links(const RestrictInfo *clause, const RelOptInfo *left, const RelOptInfo *right) {
+    return bms_is_subset(clause->left_relids, left->relids) && bms_is_subset(clause->right_relids, right->relids);
+}
+
+static List *hash_clauses(const Join &join) {
+    List *clauses = NIL;
+    ListCell *cell;
+    foreach (cell, join.extra->restrictlist) {
+        RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+        if (!clause->can_join || !OidIsValid(clause->hashjoinoperator) ||
+            (IS_OUTER_JOIN(join.type) && RINFO_IS_PUSHED_DOWN(clause, join.rel->relids)))
+            continue;
+        if (links(clause, join.outer, join.inner) ||
+            (links(clause, join.inner, join.outer) &&
+             OidIsValid(get_commutator(castNode(OpExpr, clause->clause)->opno))))
+            clauses = lappend(clauses, clause);
+    }
+    return clauses;
+}
+
+// Of a join: looked for when the first path is wanted.
+struct HashClauses {
+    List *list;
+    bool known;
+};
+
+static bool has_any(const Join &join, HashClauses *clauses) {
+    if (!clauses->known)
+        *clauses = {hash_clauses(join), true};
+    return clauses->list != NIL;
+}
+
+static void consider_hash(const Join &join, Path *outer, Path *inner, HashClauses *clauses, bool partial, bool shared) {
+    const CostBound bound = bound_of_hash(outer, inner);
+    if (is_hopeless(join, bound, NIL, outer, inner, partial) ||
+        is_hopeless(join, with_batches(bound, outer, inner, shared), NIL, outer, inner, partial) ||
+        !has_any(join, clauses))
+        return;
+    if (!may_be_sensible(join, outer, inner))
+        return;
+    const Relids required =
+        partial || needs_no_others(outer, inner) ? nullptr : calc_non_nestloop_required_outer(outer, inner);
     if (!is_wanted(join, outer, inner, required, partial))
         return;
     HashPath shape{};
@@ -103,18 +163,22 @@ static void consider_hash(const Join &join, Path *outer, Path *inner, List *clau
     shape.jpath.jointype = join.type;
     shape.jpath.outerjoinpath = outer;
     shape.jpath.innerjoinpath = inner;
-    shape.path_hashclauses = clauses;
+    shape.path_hashclauses = clauses->list;
     JoinCostWorkspace workspace = begin_hash(join.root, &shape, join.extra);
     if (workspace.numbatches > 1 && is_worth_it(join, &workspace, NIL, required, partial))
         add(join,
             reinterpret_cast<Path *>(create_hashjoin_path(join.root, join.rel, join.type, &workspace, join.extra, outer,
-                                                          inner, shared, join.extra->restrictlist, required, clauses)),
+                                                          inner, shared, join.extra->restrictlist, required,
+                                                          clauses->list)),
             partial);
 }
 
 static void consider_merge(const Join &join, Path *outer, Path *inner, List *pathkeys, List *clauses, List *outer_keys,
                            List *inner_keys, bool partial) {
-    const Relids required = partial ? nullptr : calc_non_nestloop_required_outer(outer, inner);
+    if (!may_be_sensible(join, outer, inner))
+        return;
+    const Relids required =
+        partial || needs_no_others(outer, inner) ? nullptr : calc_non_nestloop_required_outer(outer, inner);
     if (!is_wanted(join, outer, inner, required, partial))
         return;
     int presorted = 0;
@@ -142,9 +206,12 @@ static void consider_merge(const Join &join, Path *outer, Path *inner, List *pat
 }
 
 static void consider_nested_loop(const Join &join, Path *outer, Path *inner, List *pathkeys, bool partial) {
-    const Relids required = partial ? nullptr
-                                    : calc_nestloop_required_outer(topmost_relids(join.outer), PATH_REQ_OUTER(outer),
-                                                                   topmost_relids(join.inner), PATH_REQ_OUTER(inner));
+    if (outer->param_info != nullptr && join.extra->param_source_rels == nullptr)
+        return;
+    const Relids required = partial || needs_no_others(outer, inner)
+                                ? nullptr
+                                : calc_nestloop_required_outer(topmost_relids(join.outer), PATH_REQ_OUTER(outer),
+                                                               topmost_relids(join.inner), PATH_REQ_OUTER(inner));
     if (!is_wanted(join, outer, inner, required, partial))
         return;
     NestPath shape{};
@@ -159,41 +226,104 @@ static void consider_nested_loop(const Join &join, Path *outer, Path *inner, Lis
             partial);
 }
 
-// ---- merge joins that sort both sides ----
+// ---- orders ----
 
-static void merge_sorted(const Join &join) {
-    List *clauses = join.extra->mergeclause_list;
-    Path *outer = join.outer->cheapest_total_path, *inner = join.inner->cheapest_total_path;
-    if (clauses == NIL || (!sort_may_spill(join.outer) && !sort_may_spill(join.inner)) ||
-        is_parameterized_by(outer, join.inner) || is_parameterized_by(inner, join.outer))
+static bool is_key_of(const List *keys, const EquivalenceClass *value) {
+    ListCell *cell;
+    foreach (cell, keys)
+        if (static_cast<const PathKey *>(lfirst(cell))->pk_eclass == value)
+            return true;
+    return false;
+}
+
+// Could an order by this be of use above the join? (truncate_useless_pathkeys keeps no key behind one that is of none.)
+static bool may_be_useful(const Join &join, const EquivalenceClass *value) {
+    const PlannerInfo *root = join.root;
+    if (join.rel->joininfo != NIL || !bms_is_subset(value->ec_relids, topmost_relids(join.rel)))
+        return true;
+    const List *asked[] = {root->query_pathkeys,    root->group_pathkeys, root->window_pathkeys,
+                           root->distinct_pathkeys, root->sort_pathkeys,  setop_pathkeys_of(root)};
+    for (const List *keys : asked)
+        if (keys != NIL && is_key_of(keys, value))
+            return true;
+    return false;
+}
+
+static List *order_of(const Join &join, const Path *outer) {
+    if (outer->pathkeys == NIL ||
+        !may_be_useful(join, static_cast<const PathKey *>(linitial(outer->pathkeys))->pk_eclass))
+        return NIL;
+    return build_join_pathkeys(join.root, join.rel, join.type, outer->pathkeys);
+}
+
+// ---- merge joins ----
+
+static const EquivalenceClass *value_of_outer(const RestrictInfo *clause) {
+    return clause->outer_is_left ? clause->left_ec : clause->right_ec;
+}
+
+// The first clause that merges by the key, of all that merge this pair.
+static const RestrictInfo *first_clause_of(const Join &join, const PathKey *key) {
+    ListCell *cell;
+    foreach (cell, join.extra->mergeclause_list) {
+        const RestrictInfo *clause = static_cast<const RestrictInfo *>(lfirst(cell));
+        if (value_of_outer(clause) == key->pk_eclass)
+            return clause;
+    }
+    return nullptr;
+}
+
+static bool orders_may_be_useful(const Join &join) {
+    ListCell *cell;
+    foreach (cell, join.extra->mergeclause_list)
+        if (may_be_useful(join, value_of_outer(static_cast<const RestrictInfo *>(lfirst(cell)))))
+            return true;
+    return false;
+}
+
+// The cheapest paths, which are sorted unless they happen to be in order.
+static void merge_sorted(const Join &join, const SortedInput &inner, const SortedInput &whole) {
+    Path *cheapest = join.outer->cheapest_total_path;
+    if (is_parameterized_by(cheapest, join.inner))
         return;
-    if (join.asked == JOIN_UNIQUE_OUTER)
-        outer = unique(join, join.outer);
-    if (join.asked == JOIN_UNIQUE_INNER)
-        inner = unique(join, join.inner);
-    Path *share = nullptr, *whole = nullptr;
-    if (workers_may_join(join) && !keeps_inner_rows(join.type)) {
-        share = static_cast<Path *>(linitial(join.outer->partial_pathlist));
-        whole = inner_for_workers(join, inner);
+    const SortedInput outer = sorted_input(join.asked == JOIN_UNIQUE_OUTER ? unique(join, join.outer) : cheapest);
+    const SortedInput share = whole.path != nullptr
+                                  ? sorted_input(static_cast<Path *>(linitial(join.outer->partial_pathlist)))
+                                  : SortedInput{};
+    const auto is_wanted = [&](List *pathkeys, MergeShares shares) {
+        return !is_hopeless(join, bound_of_merge(outer, inner, shares), pathkeys, outer.path, inner.path, false);
+    };
+    const auto is_wanted_by_workers = [&](List *pathkeys, MergeShares shares) {
+        return share.path != nullptr &&
+               !is_hopeless(join, bound_of_merge(share, whole, shares), pathkeys, share.path, whole.path, true);
+    };
+    List *clauses = join.extra->mergeclause_list;
+    if (!orders_may_be_useful(join)) {
+        const MergeShares shares = least_shares_of_merge(join.type, clauses);
+        if (!is_wanted(NIL, shares) && !is_wanted_by_workers(NIL, shares))
+            return;
     }
     List *keys = select_outer_pathkeys_for_merge(join.root, clauses, join.rel);
     for (int first = 0; first < list_length(keys); ++first) {
+        const PathKey *key = static_cast<const PathKey *>(list_nth(keys, first));
+        const RestrictInfo *clause = first_clause_of(join, key);
+        const MergeShares shares = clause != nullptr ? shares_of_merge(join.type, clause, key) : MergeShares{0, 0};
         List *outer_keys =
             first == 0 ? keys : lcons(list_nth(keys, first), list_delete_nth_cell(list_copy(keys), first));
+        List *pathkeys = build_join_pathkeys(join.root, join.rel, join.type, outer_keys);
+        const bool serial = is_wanted(pathkeys, shares), partial = is_wanted_by_workers(pathkeys, shares);
+        if (!serial && !partial)
+            continue;
         List *in_order = find_mergeclauses_for_outer_pathkeys(join.root, outer_keys, clauses);
         List *inner_keys = make_inner_pathkeys_for_merge(join.root, in_order, outer_keys);
-        List *pathkeys = build_join_pathkeys(join.root, join.rel, join.type, outer_keys);
-        consider_merge(join, outer, inner, pathkeys, in_order, outer_keys, inner_keys, false);
-        if (whole != nullptr)
-            consider_merge(join, share, whole, pathkeys, in_order, outer_keys, inner_keys, true);
+        if (serial)
+            consider_merge(join, outer.path, inner.path, pathkeys, in_order, outer_keys, inner_keys, false);
+        if (partial)
+            consider_merge(join, share.path, whole.path, pathkeys, in_order, outer_keys, inner_keys, true);
     }
 }
 
-// ---- outer paths as they are: nested loops, and merge joins that sort the inner side ----
-
 static void merge_with_sorted_inner(const Join &join, Path *outer, Path *inner, List *pathkeys, bool partial) {
-    if (outer->pathkeys == NIL || inner == nullptr || !is_spilled(inner))
-        return;
     List *all = join.extra->mergeclause_list;
     List *clauses = find_mergeclauses_for_outer_pathkeys(join.root, outer->pathkeys, all);
     if (clauses == NIL || (keeps_inner_rows(join.type) && list_length(clauses) != list_length(all)))
@@ -202,40 +332,76 @@ static void merge_with_sorted_inner(const Join &join, Path *outer, Path *inner, 
                    make_inner_pathkeys_for_merge(join.root, clauses, outer->pathkeys), partial);
 }
 
-// The cheapest inner path, written down. NULL: it fits into memory, or can be read again as it is.
-static Path *written_down(const Join &join, Path *inner) {
-    if (join.asked == JOIN_UNIQUE_INNER || !enable_material || inner == nullptr || !is_spilled(inner) ||
-        ExecMaterializesOutput(inner->pathtype))
-        return nullptr;
-    MaterialPath *material = create_material_path(join.inner, inner);
-    recost_material(material);
-    return &material->path;
+// ---- nested loops ----
+
+// The inner side of all nested loops of a pair.
+struct InnerLoops {
+    Path *input; // which is written down for them. NULL: it fits into memory, or can be read again as it is
+    Loops costs;
+    MaterialPath *material; // made when the first path is wanted
+    bool other_files;       // another of its paths reads its own file again
+};
+
+static InnerLoops inner_loops(const Join &join, Path *inner) {
+    InnerLoops loops{};
+    if (join.asked == JOIN_UNIQUE_INNER || keeps_inner_rows(join.type))
+        return loops;
+    ListCell *cell;
+    foreach (cell, join.inner->cheapest_parameterized_paths)
+        loops.other_files = loops.other_files || reads_files_again(static_cast<const Path *>(lfirst(cell)));
+    if (enable_material && inner != nullptr && is_spilled(inner) && !ExecMaterializesOutput(inner->pathtype)) {
+        loops.input = inner;
+        loops.costs = loops_over(inner, join.type, join.extra);
+    }
+    return loops;
 }
 
-static void loops_over_files(const Join &join, Path *outer, Path *material, List *pathkeys, bool partial) {
+static void loop_over_material(const Join &join, Path *outer, InnerLoops *loops, List *pathkeys, bool partial) {
+    if (loops->material == nullptr) {
+        loops->material = create_material_path(join.inner, loops->input);
+        recost_material(loops->material);
+    }
+    consider_nested_loop(join, outer, &loops->material->path, pathkeys, partial);
+}
+
+static void loop_over_others(const Join &join, Path *outer, List *pathkeys, bool partial) {
     ListCell *cell;
     foreach (cell, join.inner->cheapest_parameterized_paths) {
         Path *inner = static_cast<Path *>(lfirst(cell));
-        if (join.asked != JOIN_UNIQUE_INNER && reads_files_again(inner) && (!partial || inner->parallel_safe))
+        if (reads_files_again(inner) && (!partial || inner->parallel_safe))
             consider_nested_loop(join, outer, inner, pathkeys, partial);
     }
-    if (material != nullptr)
-        consider_nested_loop(join, outer, material, pathkeys, partial);
 }
 
-static void join_outer_paths(const Join &join) {
-    if (is_right_semi(join.type) || !sort_may_spill(join.inner))
+// ---- outer paths as they are, and both sides sorted ----
+
+// `inner`: what is sorted. Its path is NULL if that has no files.
+static void join_outer_path(const Join &join, Path *outer, InnerLoops *loops, const SortedInput &inner, bool partial) {
+    const PathKey *key = outer->pathkeys != NIL ? static_cast<const PathKey *>(linitial(outer->pathkeys)) : nullptr;
+    const RestrictInfo *clause = inner.path != nullptr && key != nullptr ? first_clause_of(join, key) : nullptr;
+    const bool writes_down =
+        loops->input != nullptr &&
+        (!partial || (workers_write_rows_down && join.inner->consider_parallel && loops->input->parallel_safe));
+    if (!writes_down && !loops->other_files && clause == nullptr)
         return;
-    const bool loops = !keeps_inner_rows(join.type);
-    Path *inner = join.inner->cheapest_total_path;
-    if (is_parameterized_by(inner, join.outer))
-        inner = nullptr;
-    if (join.asked == JOIN_UNIQUE_INNER) {
-        if (inner == nullptr)
-            return;
-        inner = unique(join, join.inner);
-    }
-    Path *material = loops ? written_down(join, inner) : nullptr;
+    List *pathkeys = order_of(join, outer);
+    if (loops->other_files)
+        loop_over_others(join, outer, pathkeys, partial);
+    if (writes_down && !is_hopeless(join, bound_of_loop(outer, loops->costs), pathkeys, outer, loops->input, partial))
+        loop_over_material(join, outer, loops, pathkeys, partial);
+    if (clause != nullptr && !is_hopeless(join, bound_of_merge(outer, inner, shares_of_merge(join.type, clause, key)),
+                                          pathkeys, outer, inner.path, partial))
+        merge_with_sorted_inner(join, outer, inner.path, pathkeys, partial);
+}
+
+static void join_outer_paths(const Join &join, Path *inner, const SortedInput &sorted, const SortedInput &whole) {
+    if (is_right_semi(join.type))
+        return;
+    const auto if_it_has_files = [](const SortedInput &input) {
+        return input.path != nullptr && is_spilled(input.path) ? input : SortedInput{};
+    };
+    InnerLoops loops = inner_loops(join, inner);
+    const SortedInput to_sort = if_it_has_files(sorted), whole_to_sort = if_it_has_files(whole);
     ListCell *cell;
     foreach (cell, join.outer->pathlist) {
         Path *outer = static_cast<Path *>(lfirst(cell));
@@ -246,48 +412,44 @@ static void join_outer_paths(const Join &join) {
                 continue;
             outer = unique(join, join.outer);
         }
-        List *pathkeys = build_join_pathkeys(join.root, join.rel, join.type, outer->pathkeys);
-        if (loops)
-            loops_over_files(join, outer, material, pathkeys, false);
-        merge_with_sorted_inner(join, outer, inner, pathkeys, false);
+        join_outer_path(join, outer, &loops, to_sort, false);
     }
-    if (!workers_may_join(join) || !loops)
+    if (!workers_may_join(join) || keeps_inner_rows(join.type))
         return;
-    Path *kept = workers_write_rows_down && material != nullptr && material->parallel_safe ? material : nullptr;
-    Path *whole = inner != nullptr && inner->parallel_safe ? inner
-                  : join.asked == JOIN_UNIQUE_INNER        ? nullptr
-                                                    : get_cheapest_parallel_safe_total_inner(join.inner->pathlist);
-    foreach (cell, join.outer->partial_pathlist) {
-        Path *outer = static_cast<Path *>(lfirst(cell));
-        List *pathkeys = build_join_pathkeys(join.root, join.rel, join.type, outer->pathkeys);
-        loops_over_files(join, outer, kept, pathkeys, true);
-        merge_with_sorted_inner(join, outer, whole, pathkeys, true);
+    foreach (cell, join.outer->partial_pathlist)
+        join_outer_path(join, static_cast<Path *>(lfirst(cell)), &loops, whole_to_sort, true);
+}
+
+static void merge_and_loop(const Join &join) {
+    const bool inner_may_spill = sort_may_spill(join.inner);
+    if (!inner_may_spill && !sort_may_spill(join.outer))
+        return;
+    Path *inner = join.inner->cheapest_total_path, *whole = nullptr;
+    if (is_parameterized_by(inner, join.outer))
+        inner = nullptr;
+    if (join.asked == JOIN_UNIQUE_INNER) {
+        if (inner == nullptr)
+            return;
+        inner = unique(join, join.inner);
     }
+    if (workers_may_join(join) && !keeps_inner_rows(join.type))
+        whole = inner_for_workers(join, inner);
+    SortedInput sorted{}, whole_sorted{};
+    if (join.extra->mergeclause_list != NIL) {
+        if (inner != nullptr)
+            sorted = sorted_input(inner);
+        if (whole != nullptr)
+            whole_sorted = whole == inner ? sorted : sorted_input(whole);
+        if (inner != nullptr)
+            merge_sorted(join, sorted, whole_sorted);
+    }
+    if (inner_may_spill)
+        join_outer_paths(join, inner, sorted, whole_sorted);
 }
 
 // ---- hash joins ----
 
-static bool links(const RestrictInfo *clause, const RelOptInfo *left, const RelOptInfo *right) {
-    return bms_is_subset(clause->left_relids, left->relids) && bms_is_subset(clause->right_relids, right->relids);
-}
-
-static List *hash_clauses(const Join &join) {
-    List *clauses = NIL;
-    ListCell *cell;
-    foreach (cell, join.extra->restrictlist) {
-        RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
-        if (!clause->can_join || !OidIsValid(clause->hashjoinoperator) ||
-            (IS_OUTER_JOIN(join.type) && RINFO_IS_PUSHED_DOWN(clause, join.rel->relids)))
-            continue;
-        if (links(clause, join.outer, join.inner) ||
-            (links(clause, join.inner, join.outer) &&
-             OidIsValid(get_commutator(castNode(OpExpr, clause->clause)->opno))))
-            clauses = lappend(clauses, clause);
-    }
-    return clauses;
-}
-
-static void hash_shares(const Join &join, Path *inner, List *clauses) {
+static void hash_shares(const Join &join, Path *inner, HashClauses *clauses) {
     Path *share = static_cast<Path *>(linitial(join.outer->partial_pathlist));
     const bool one_table = shared_tables_keep_inner_rows || !keeps_inner_rows(join.type);
     if (one_table && join.inner->partial_pathlist != NIL && join.asked != JOIN_UNIQUE_INNER && enable_parallel_hash)
@@ -299,7 +461,7 @@ static void hash_shares(const Join &join, Path *inner, List *clauses) {
         consider_hash(join, share, whole, clauses, true, false);
 }
 
-static void hash_pairs(const Join &join, Path *startup_outer, Path *total_inner, List *clauses) {
+static void hash_pairs(const Join &join, Path *startup_outer, Path *total_inner, HashClauses *clauses) {
     if (startup_outer != nullptr)
         consider_hash(join, startup_outer, total_inner, clauses, false, false);
     ListCell *outer_cell, *inner_cell;
@@ -320,8 +482,8 @@ static void hash_inner(const Join &join) {
         return;
     Path *startup_outer = join.outer->cheapest_startup_path, *outer = join.outer->cheapest_total_path,
          *inner = join.inner->cheapest_total_path;
-    List *clauses = hash_clauses(join);
-    if (clauses == NIL || is_parameterized_by(outer, join.inner) || is_parameterized_by(inner, join.outer))
+    HashClauses found{}, *clauses = &found;
+    if (is_parameterized_by(outer, join.inner) || is_parameterized_by(inner, join.outer))
         return;
     if (join.asked == JOIN_UNIQUE_OUTER) {
         consider_hash(join, unique(join, join.outer), inner, clauses, false, false);
@@ -360,13 +522,10 @@ void make_spilled_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *oute
     const bool wants_unique = asked == JOIN_UNIQUE_INNER || asked == JOIN_UNIQUE_OUTER;
     const Join join{root, joinrel, outer, inner, asked, wants_unique ? JOIN_INNER : asked, extra};
     const storage::Substitute before = exchange_page_costs(page_reads());
-    List *taken = take_spilled_joins(root, &joinrel->pathlist, outer, inner, join.type, extra, inputs_changed);
-    List *partial =
-        take_spilled_joins(root, &joinrel->partial_pathlist, outer, inner, join.type, extra, inputs_changed);
-    if (may_merge(join)) {
-        merge_sorted(join);
-        join_outer_paths(join);
-    }
+    List *taken = take_spilled_joins(root, &joinrel->pathlist, outer, inner, asked, extra, inputs_changed);
+    List *partial = take_spilled_joins(root, &joinrel->partial_pathlist, outer, inner, asked, extra, inputs_changed);
+    if (may_merge(join))
+        merge_and_loop(join);
     hash_inner(join);
     // What is not made here. (Of two paths that are the same the first one stays.)
     ListCell *cell;

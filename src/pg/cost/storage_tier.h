@@ -28,10 +28,20 @@ void storage_tier_init(); // defines the settings; called by guc_init
 
 // ---- for the files of this folder ----
 
+// Rows that were sorted, for join_bounds.cpp.
+struct SortedRows {
+    Cost total; // without sorting them
+    double rows;
+    int width;
+    Cost startup; // with it, before the first one. 0: nothing is here
+};
+
 struct StorageTier {
+    static constexpr unsigned sorted_slots = 64;
     storage::PageCosts costs;    // in force
     storage::Substitute current; // the phase's, in seq_page_cost and random_page_cost
-    bool completes_relations;    // join_search.cpp is at work, and settles relations when they are complete
+    SortedRows sorted[sorted_slots];
+    bool completes_relations; // join_search.cpp is at work, and settles relations when they are complete
 };
 
 // NULL: the settings are all -1.
