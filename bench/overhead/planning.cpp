@@ -24,6 +24,7 @@ const char *const usage =
     "  --repeat N       how often a query is explained before the other session's turn (default 5)\n"
     "  --common NAME=VALUE    a setting of both sessions; may be repeated\n"
     "  --queries DIR    the query files (default bench/tpch/queries)\n"
+    "  --print          only print the statements that are explained\n"
     "  --dbname CONNINFO      the database with TPC-H's tables (default: the PG* variables)\n"
     "\n"
     "Without NAME=VALUE both sessions are alike, which shows what the method itself sees. The last line: processor "
@@ -32,6 +33,7 @@ const char *const usage =
 
 struct Options {
     int rounds = 40, repeat = 5;
+    bool print = false;
     vector<string> common, settings;
     string folder = "bench/tpch/queries", conninfo;
 };
@@ -75,6 +77,11 @@ double t95(double df) {
 
 void run(const Options &options) {
     const vector<string> queries = tpch::query_texts(options.folder, 1);
+    if (options.print) {
+        for (const string &query : queries)
+            std::printf("explain %s;\n", query.c_str());
+        return;
+    }
     vector<string> with = options.common;
     with.insert(with.end(), options.settings.begin(), options.settings.end());
     vector<double> each[2] = {vector<double>(queries.size()), vector<double>(queries.size())};
@@ -132,6 +139,8 @@ Options parse(int argc, char **argv) {
             options.folder = value();
         else if (word == "--dbname")
             options.conninfo = value();
+        else if (word == "--print")
+            options.print = true;
         else if (word == "--help") {
             std::fputs(usage, stdout);
             std::exit(0);
