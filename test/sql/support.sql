@@ -158,3 +158,13 @@ CREATE OR REPLACE FUNCTION approx(value float8) RETURNS float8 LANGUAGE sql IMMU
     SELECT CASE WHEN value IN ('Infinity', '-Infinity', 'NaN', 0) THEN value
                 ELSE round(value::numeric, 10 - floor(log(abs(value::numeric)))::int)::float8 END
 $$;
+
+-- Waits until no other session has a snapshot: one that is older than a change keeps VACUUM from marking its page as all-visible.
+-- (autovacuum's workers come and go whatever the schedule says.)
+CREATE FUNCTION wait_for_snapshots() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1..600 LOOP
+        EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL);
+        PERFORM pg_sleep(0.1), pg_stat_clear_snapshot();
+    END LOOP;
+END $$;
