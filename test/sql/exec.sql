@@ -12,6 +12,7 @@ CREATE TABLE fact (id int NOT NULL, k int, amount numeric(12,2), note text) WITH
 INSERT INTO fact SELECT i, i % 7, i / 4.0, 'note ' || i % 3 FROM generate_series(1, 5000) i;
 CREATE TABLE dim (k int, name text, region text) WITH (autovacuum_enabled = off);
 INSERT INTO dim SELECT i, 'name ' || i, CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END FROM generate_series(0, 5) i;
+SELECT wait_for_snapshots();
 VACUUM (FREEZE, ANALYZE) fact, dim;
 
 -- EXPLAIN in what all versions print
@@ -79,6 +80,7 @@ SELECT check_query('SELECT k, count(*), sum(id) FROM fact GROUP BY k');
 ROLLBACK;
 SELECT check_query('SELECT k, count(*), sum(id) FROM fact GROUP BY k');
 -- row locks (and foreign keys, which take them) change nothing that others see; from 17 on the locked page is decoded again
+SELECT wait_for_snapshots();
 VACUUM (FREEZE) fact;
 SELECT (pages('SELECT sum(k) FROM fact'))[3] AS by_row;
 SELECT pages('SELECT sum(k) FROM fact');
@@ -91,6 +93,7 @@ SELECT p[2] <= 1 AS at_most_one_decoded, p[3] AS by_row FROM pages('SELECT sum(k
 CREATE TEMP TABLE t AS SELECT i, i % 3 AS k, 'x' || i % 4 AS s FROM generate_series(1, 3000) i;
 SELECT check_query('SELECT k, count(*), sum(i), min(s) FROM t GROUP BY k', 'any');
 CREATE UNLOGGED TABLE u AS SELECT i, i % 3 AS k, 'x' || i % 4 AS s FROM generate_series(1, 3000) i;
+SELECT wait_for_snapshots();
 VACUUM (FREEZE) u;
 SELECT check_query('SELECT k, count(*), sum(i), min(s) FROM u GROUP BY k', 'any');
 BEGIN;
@@ -106,6 +109,7 @@ CREATE TABLE wide (id int, k int, s text) WITH (autovacuum_enabled = off);
 ALTER TABLE wide ALTER s SET STORAGE EXTERNAL;
 INSERT INTO wide SELECT i, i % 5, CASE i % 3 WHEN 0 THEN repeat('w' || i % 4, 3000) WHEN 1 THEN 'short' END FROM generate_series(1, 300) i;
 SELECT check_query('SELECT s, count(*), sum(k) FROM wide GROUP BY s');
+SELECT wait_for_snapshots();
 VACUUM (FREEZE) wide;
 SELECT check_query('SELECT s, count(*), sum(k) FROM wide GROUP BY s');
 SELECT check_query('SELECT k, count(*), max(s), min(s) FROM wide WHERE s LIKE ''w%'' OR s IS NULL GROUP BY k');

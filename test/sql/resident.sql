@@ -12,6 +12,7 @@ CREATE TABLE parted_2 (b int, gone int, a int);
 ALTER TABLE parted_2 DROP gone;
 ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (20001) TO (40001);
 INSERT INTO parted SELECT a, b FROM t;
+SELECT wait_for_snapshots();
 VACUUM (FREEZE, ANALYZE) t, parted;
 
 CREATE FUNCTION cost(query text) RETURNS numeric LANGUAGE plpgsql AS $$
@@ -37,6 +38,7 @@ SELECT gpuscan_evict('parted') > 0;
 CALL note('t');
 CREATE INDEX ON t (a);
 CLUSTER t USING t_a_idx;
+SELECT wait_for_snapshots();
 VACUUM (FREEZE) t;
 CALL note('an old file of t');
 SELECT gpuscan_evict('t') >= 0;
@@ -51,6 +53,7 @@ SELECT number, one.cost > all_of_it.cost AS "part of it costs more" FROM costs o
 SET gpuscan.offload = auto;
 CREATE TABLE wide (a int PRIMARY KEY, b int, filler text) WITH (fillfactor = 10);
 INSERT INTO wide SELECT i, i % 10, repeat('x', 60) FROM generate_series(1, 40000) i;
+SELECT wait_for_snapshots();
 VACUUM (FREEZE, ANALYZE) wide;
 CREATE FUNCTION runs_on(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE plan jsonb;

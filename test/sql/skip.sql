@@ -10,6 +10,7 @@ INSERT INTO t SELECT i, CASE WHEN i > 190000 THEN NULL ELSE date '2020-01-01' + 
 FROM generate_series(1, 200000) i;
 CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 3 AS name FROM generate_series(100000, 100999) i;
 CREATE TABLE nobody (k int, name text);
+SELECT wait_for_snapshots();
 VACUUM (FREEZE, ANALYZE) t, dim, nobody;
 
 -- How many rows of the query's scans were skipped: none, some, or all chunks.
@@ -74,6 +75,7 @@ SELECT check_query(q, 'any'), q FROM (VALUES
 -- Columns that are not cached yet are not read either, where cached ones tell; the last query reads them.
 CREATE TABLE later (id int NOT NULL, a int, b int, c int) WITH (fillfactor = 10);
 INSERT INTO later SELECT i, i % 7, i % 11, i % 13 FROM generate_series(1, 50000) i;
+SELECT wait_for_snapshots();
 VACUUM (FREEZE, ANALYZE) later;
 SELECT check_query('SELECT count(*), sum(id) FROM later WHERE id > 10');
 SELECT check_query(q), skipped(q), q FROM (VALUES ('SELECT count(*), sum(a) FROM later WHERE id > 50000'), ('SELECT sum(b) FROM later JOIN nobody ON id = k'),
@@ -91,14 +93,17 @@ SELECT check_query(q), skipped(q), q FROM (VALUES ('SELECT count(*), sum(id) FRO
 CREATE TABLE mixed (id int NOT NULL, a int, b int) WITH (fillfactor = 10);
 INSERT INTO mixed SELECT i, i, i FROM generate_series(1, 150000) i;
 CREATE TABLE mixed_too WITH (fillfactor = 10) AS SELECT id, b, a FROM mixed;
+SELECT wait_for_snapshots();
 VACUUM (FREEZE, ANALYZE) mixed, mixed_too;
 SELECT check_query('SELECT count(*), sum(b) FROM mixed'), check_query('SELECT count(*), sum(b) FROM mixed_too');
 UPDATE mixed SET a = 1000000 + id WHERE id <= 100;
 UPDATE mixed_too SET a = 1000000 + id WHERE id <= 100;
+SELECT wait_for_snapshots();
 VACUUM mixed, mixed_too;
 SELECT check_query(q), check_query(q), skipped(q), q FROM (VALUES ('SELECT count(*), sum(b) FROM mixed WHERE a > 900000'), ('SELECT count(*), sum(b) FROM mixed_too WHERE a > 900000')) v(q);
 INSERT INTO t SELECT -1000000, '1999-12-31', -1, 'old', 1, 1 FROM generate_series(1, 100);
 DELETE FROM t WHERE id BETWEEN 90000 AND 91000;
+SELECT wait_for_snapshots();
 VACUUM t;
 SELECT check_query(q), q FROM (VALUES ('SELECT count(*), sum(n) FROM t WHERE d < ''2000-01-01'''), ('SELECT count(*) FROM t WHERE id BETWEEN 89999 AND 91001'),
     ('SELECT count(*) FROM t WHERE n < 0 AND s = ''old''')) v(q);
