@@ -92,6 +92,7 @@ enum class Count : uint8_t {
     GroupMerged,
     Comparison,
     ValueGathered,
+    VarlenaDecoded,
     TextEncoded,
     EntryNumbered,
     EntryNative,
@@ -186,10 +187,12 @@ struct RelationWork {
     double visible_share; // of the pages that are all-visible
     double rows;          // before the filters
     double columns, conjuncts;
-    double text_columns, text_entries; // of the columns, those of texts, and how many different ones these have in all
-    double cached_share;               // of what is needed and may be cached: is in the cache now; < 0: not known
-    double resident_share;             // of the pages that stand in shared buffers, most likely
-    bool brought_before;               // another source of the fragment has brought the same columns
+    // Of the columns: those whose values have no fixed length (numerics, texts), those of texts, and how many different texts these
+    // have in all.
+    double varlena_columns, text_columns, text_entries;
+    double cached_share;   // of what is needed and may be cached: is in the cache now; < 0: not known
+    double resident_share; // of the pages that stand in shared buffers, most likely
+    bool brought_before;   // another source of the fragment has brought the same columns
     // Feeding processes beside the backend, for pages that are decoded and for those read row by row (all that would be worth it).
     double workers, row_workers;
 };

@@ -190,12 +190,14 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     const Prices price = prices(default_weights(false), machine);
     RelationWork work = million_rows();
     work.visible_share = 0.75; // the other pages are read by row, each time, and their texts looked up
+    work.varlena_columns = 3;  // a numeric beside them
     work.text_columns = 2;
     work.text_entries = 1000;
     work.cached_share = 0;
     Account cold = {};
     Ledger(machine, price, &cold).relation(work);
     EXPECT_DOUBLE_EQ(amount(cold, Stage::Feed, Count::TextEncoded), 2e6);
+    EXPECT_DOUBLE_EQ(amount(cold, Stage::Feed, Count::VarlenaDecoded), 3e6);
     EXPECT_DOUBLE_EQ(amount(cold, Stage::Texts, Count::EntryNumbered), 750);
     work.cached_share = 1;
     Account cached = {};

@@ -145,6 +145,7 @@ Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     relation.rows = work->rows;
     relation.columns = work->columns;
     relation.conjuncts = work->conjuncts;
+    relation.varlena_columns = work->varlena_columns;
     relation.text_columns = work->text_columns;
     relation.text_entries = work->text_entries;
     relation.cached_share = work->cached_share;

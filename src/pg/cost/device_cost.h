@@ -31,10 +31,10 @@ struct SourceWork {
     double rows;          // before the filters
     double columns;       // that are looked at
     double conjuncts;
-    double text_columns, text_entries; // see tier::RelationWork
-    double cached_share;               // of the chunks of these columns: is cached now; < 0: not known
-    bool brought_before;               // by another source of the fragment
-    double child_cost;                 // CPU plan: what PostgreSQL says it costs
+    double varlena_columns, text_columns, text_entries; // see tier::RelationWork
+    double cached_share;                                // of the chunks of these columns: is cached now; < 0: not known
+    bool brought_before;                                // by another source of the fragment
+    double child_cost;                                  // CPU plan: what PostgreSQL says it costs
     double child_rows;
 };
 

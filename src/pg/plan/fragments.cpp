@@ -30,7 +30,6 @@
 #include "pg/cost/device_cost.h"
 #include "pg/cost/resident.h"
 #include "pg/plan/refusal.h"
-#include "pg/plan/text_work.h"
 #include "pg/plan/translate.h"
 
 namespace gpuscan {
@@ -326,8 +325,9 @@ static SourceWork work_of(const CandidateSource *source) {
     work.rows = source->tuples;
     work.columns = list_length(rel->reltarget->exprs);
     work.conjuncts = list_length(source->quals);
-    work.text_columns = source->text_columns;
-    work.text_entries = source->text_entries;
+    work.varlena_columns = source->kinds.varlena;
+    work.text_columns = source->kinds.texts;
+    work.text_entries = source->kinds.different_texts;
     work.cached_share = source->cached_share;
     if (!source->is_relation && rel->cheapest_total_path != nullptr) {
         work.child_cost = rel->cheapest_total_path->total_cost;
@@ -340,8 +340,7 @@ static void look_into_cache(CandidateSource *source) {
     source->looked = true;
     source->cached_share = cached_share(source);
     if (source->cached_share < 1)
-        texts_of_relation(const_cast<PlannerInfo *>(source->root), source->rel, &source->text_columns,
-                          &source->text_entries);
+        kinds_of_columns(const_cast<PlannerInfo *>(source->root), source->rel, &source->kinds);
     const SourceWork work = work_of(source);
     const Cost price = device_load_cost(&work);
     source->load = Load{source->relid, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};

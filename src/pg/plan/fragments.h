@@ -9,6 +9,7 @@
 #include "engine/tier_cost.hpp"
 #include "pg/cost/investment.h"
 #include "pg/plan/blueprint.h"
+#include "pg/plan/text_work.h"
 
 namespace gpuscan {
 
@@ -21,11 +22,11 @@ struct CandidateSource {
     List *leaves;          // a parent: range table indexes of the relations that hold its rows
     double pages, visible; // is_relation: in all of its relations
     double tuples;
-    Cost cost;                         // is_relation: of reading it, once somebody has asked
-    bool looked;                       // into the cache, for:
-    double cached_share;               // of what could be cached: is
-    double text_columns, text_entries; // where that is not all: see tier::RelationWork
-    Load load;                         // of the rest
+    Cost cost;           // is_relation: of reading it, once somebody has asked
+    bool looked;         // into the cache, for:
+    double cached_share; // of what could be cached: is
+    ColumnKinds kinds;   // where that is not all
+    Load load;           // of the rest
 };
 
 struct Candidate;

@@ -54,8 +54,8 @@ static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int so
     return distinct_texts(root, from, &from->columns[column]);
 }
 
-void texts_of_relation(PlannerInfo *root, const RelOptInfo *rel, double *columns, double *entries) {
-    *columns = *entries = 0;
+void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, ColumnKinds *kinds) {
+    *kinds = {};
     const Oid relid = planner_rt_fetch(rel->relid, root)->relid;
     const Bitmapset *read = columns_read(rel);
     for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
@@ -65,10 +65,11 @@ void texts_of_relation(PlannerInfo *root, const RelOptInfo *rel, double *columns
         if (attnum <= 0)
             continue;
         get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
+        kinds->varlena += get_typlen(type) < 0;
         if (!is_coded_kind(sql_kind(type)))
             continue;
-        *columns += 1;
-        *entries += known_distinct(root, makeVar(rel->relid, attnum, type, typmod, collation, 0));
+        kinds->texts += 1;
+        kinds->different_texts += known_distinct(root, makeVar(rel->relid, attnum, type, typmod, collation, 0));
     }
 }
 

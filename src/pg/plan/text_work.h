@@ -8,8 +8,13 @@
 
 namespace gpuscan {
 
-// Columns of texts that the query reads of a relation, and how many different texts they have in all.
-void texts_of_relation(PlannerInfo *root, const RelOptInfo *rel, double *columns, double *entries);
+// Columns that the query reads of a relation.
+struct ColumnKinds {
+    double varlena;         // without a fixed length
+    double texts;           // among them
+    double different_texts; // in all of these, by their statistics
+};
+void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, ColumnKinds *kinds);
 
 // By the statistics of the columns. False: one has more distinct texts than a device's dictionary takes.
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work);
