@@ -1,10 +1,11 @@
 // How much has a fragment to do with the dictionaries of its text columns?
 //
-// Every text of a column is numbered once, when the column is read into the cache, and that is part of what bringing it takes; expressions over it are evaluated for
-// every entry, by the device, which keeps the results, or by the backend; and the texts that groups or rows show are read by the backend: all of a dictionary, or for
-// a few rows those that they have (exec/rows.cpp). A function that may fail costs what PostgreSQL says it does, once per value,
-// and one more run to find out which values there are. A column of unique texts makes each of these as long as the table, and
-// beyond a limit the device gives up (engine/dictionary.hpp), so that only the statistics can tell in time.
+// Every text of a column is numbered once, when the column is read into the cache, and that is part of what bringing it takes;
+// expressions over it are evaluated for every entry, by the device, which keeps the results, or by the backend; and the texts that
+// groups or rows show are read by the backend: all of a dictionary, or for a few rows those that they have (exec/rows.cpp). A
+// function that may fail costs what PostgreSQL says it does, once per value, and one more run to find out which values there are. A
+// column of unique texts makes each of these as long as the table, and beyond a limit the device gives up
+// (engine/dictionary.hpp), so that only the statistics can tell in time.
 #include "pg/pg.h"
 
 #include "pg/plan/text_work.h"
