@@ -55,7 +55,7 @@ void add_connection(CLI::App &command, Target &target) {
         ->group("Connection");
 }
 
-void no_duplicates(const std::vector<std::string> &assignments, const char *option) {
+void check_assignments(const std::vector<std::string> &assignments, const char *option) {
     for (const std::string &a : assignments)
         if (a.find('=') == std::string::npos || a.find('=') == 0)
             throw CLI::ValidationError(option, "NAME=VALUE is wanted, not '" + a + "'");
@@ -239,8 +239,8 @@ int main(int argc, char **argv) {
 
     try {
         app.parse(argc, argv);
-        no_duplicates(plan.settings, "--set");
-        no_duplicates(plan.start, "--start");
+        check_assignments(plan.settings, "--set");
+        check_assignments(plan.start, "--start");
         if (anneal_command.parsed() && !annealing.resume && annealing.workload.empty())
             throw CLI::RequiredError("--workload or --resume");
     } catch (const CLI::ParseError &e) {

@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-namespace calibrate {
+#include "bench/common/sample.hpp"
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const size_t n = values.size();
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
+namespace calibrate {
 
 const PlanCache::Plan *PlanCache::find(size_t query, const std::string &plan) const {
     const auto at = queries_[query].plans.find(plan);
@@ -55,7 +51,7 @@ std::optional<double> PlanCache::time(size_t query, const std::string &plan) con
         return std::numeric_limits<double>::infinity();
     if (!p || p->times.empty())
         return std::nullopt;
-    return median(p->times);
+    return bench::median(p->times);
 }
 
 size_t PlanCache::samples(size_t query, const std::string &plan) const {
@@ -67,7 +63,7 @@ std::optional<double> PlanCache::best(size_t query) const {
     std::optional<double> best;
     for (const auto &[hash, plan] : queries_[query].plans)
         if (!plan.ruled_out && !plan.times.empty())
-            best = std::min(best.value_or(std::numeric_limits<double>::infinity()), median(plan.times));
+            best = std::min(best.value_or(std::numeric_limits<double>::infinity()), bench::median(plan.times));
     return best;
 }
 

@@ -69,6 +69,4 @@ class PlanCache {
     std::vector<Known> queries_;
 };
 
-double median(std::vector<double> values);
-
 } // namespace calibrate

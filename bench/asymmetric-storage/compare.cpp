@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "../common/sample.hpp"
+
 namespace {
 
 [[noreturn]] void fail(const std::string &message) {
@@ -100,27 +102,11 @@ Test u_test(const std::vector<double> &a, const std::vector<double> &b) {
     return t;
 }
 
-// Student's t, two-sided 95 %, by degrees of freedom: a table where the expansion around the normal quantile is too coarse.
-double t95(size_t freedom) {
-    static const double few[] = {0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
-    if (freedom < sizeof few / sizeof *few)
-        return few[freedom];
-    const double z = 1.959964, d = static_cast<double>(freedom);
-    return z + (z * z * z + z) / (4 * d) + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * d * d);
-}
-
 double mean(const std::vector<double> &v) {
     double sum = 0;
     for (double x : v)
         sum += x;
     return v.empty() ? 0 : sum / v.size();
-}
-
-double median(std::vector<double> v) {
-    if (v.empty())
-        return 0;
-    std::sort(v.begin(), v.end());
-    return v.size() % 2 ? v[v.size() / 2] : (v[v.size() / 2 - 1] + v[v.size() / 2]) / 2;
 }
 
 // Geometric mean of ratios, and its 95 % interval (a factor to divide and to multiply by; 0: too few).
@@ -142,7 +128,7 @@ Ratio ratio_of(const std::vector<double> &ratios) {
     for (double x : logs)
         squares += (x - m) * (x - m);
     const double n = logs.size();
-    r.factor = std::exp(t95(logs.size() - 1) * std::sqrt(squares / (n - 1) / n));
+    r.factor = std::exp(bench::t95(logs.size() - 1) * std::sqrt(squares / (n - 1) / n));
     return r;
 }
 
@@ -212,7 +198,7 @@ void print_totals(const Results &results) {
             std::printf("%-22s %6d\n", c.c_str(), 0);
             continue;
         }
-        std::printf("%-22s %6zu %10.2f %10.2f %10.2f %10.2f %8d\n", c.c_str(), totals.size(), median(totals),
+        std::printf("%-22s %6zu %10.2f %10.2f %10.2f %10.2f %8d\n", c.c_str(), totals.size(), bench::median(totals),
                     mean(totals), *std::min_element(totals.begin(), totals.end()),
                     *std::max_element(totals.begin(), totals.end()), cut_off);
     }

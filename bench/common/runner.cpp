@@ -27,6 +27,8 @@
 #include <memory>
 #include <thread>
 
+#include "sample.hpp"
+
 namespace bench {
 
 namespace {
@@ -52,12 +54,6 @@ struct Plan {
     bool aggregates = false;  // does one of them aggregate and read the query's largest table?
     bool fell_back = false;   // has PostgreSQL's own plan answered for one of them?
 };
-
-double median(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    const size_t n = v.size();
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
 
 // One line of the table.
 struct Measured {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../common/pg.hpp"
+#include "../common/sample.hpp"
 
 namespace {
 
@@ -61,12 +62,6 @@ struct Spent {
 
 double since(Clock::time_point start) {
     return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const size_t half = values.size() / 2;
-    return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // One session; what it does again and again is a transaction.
@@ -174,8 +169,8 @@ void measure(const Options &options, const std::string &name, int clients, const
         elapsed.push_back(spent[1].each() / spent[0].each());
         processor.push_back(spent[0].processor_us > 0 ? spent[1].processor_each() / spent[0].processor_each() : 0);
     }
-    std::printf("%s %d %.2f %.2f %.6f %.6f\n", name.c_str(), options.fours, median(each[0]), median(each[1]),
-                median(elapsed), median(processor));
+    std::printf("%s %d %.2f %.2f %.6f %.6f\n", name.c_str(), options.fours, bench::median(each[0]),
+                bench::median(each[1]), bench::median(elapsed), bench::median(processor));
     std::fflush(stdout);
 }
 

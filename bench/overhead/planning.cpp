@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../common/pg.hpp"
+#include "../common/sample.hpp"
 #include "../tpch/query_texts.hpp"
 
 namespace {
@@ -69,12 +70,6 @@ class Planner {
     int pid_;
 };
 
-// Student's t, two-sided 95 %, by degrees of freedom (Cornish-Fisher around the normal quantile).
-double t95(double df) {
-    const double z = 1.959964;
-    return z + (z * z * z + z) / (4 * df) + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * df * df);
-}
-
 void run(const Options &options) {
     const vector<string> queries = tpch::query_texts(options.folder, 1);
     if (options.print) {
@@ -115,7 +110,8 @@ void run(const Options &options) {
             total[which] += each[which][i];
     }
     const double n = options.rounds, mean = sum / n;
-    const double half = t95(n - 1) * std::sqrt(std::fmax(squares - n * mean * mean, 0) / (n - 1) / n);
+    const double half = bench::t95(static_cast<size_t>(options.rounds) - 1) *
+                        std::sqrt(std::fmax(squares - n * mean * mean, 0) / (n - 1) / n);
     std::printf("planning without %.1f us, with %.1f us, ratio %.4f (%.4f .. %.4f)\n", total[0], total[1],
                 std::exp(mean), std::exp(mean - half), std::exp(mean + half));
 }

@@ -196,7 +196,7 @@ struct Alternative {
     double first_ms = 0;  // of the warm-ups: a bound of what it takes
     bool tampered = true; // only reached by telling PostgreSQL how to plan
 
-    double ms() const { return median_of(measured.times); }
+    double ms() const { return median(measured.times); }
 
     // At PostgreSQL's costs as they are: a plan that was only seen with scaled ones costs a x scale + b. Nothing if that is unknown.
     std::optional<double> cost() const {

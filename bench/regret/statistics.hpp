@@ -20,21 +20,17 @@
 #include <optional>
 #include <vector>
 
-namespace bench {
+#include "../common/sample.hpp"
 
-inline double median_of(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    const size_t n = v.size();
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
+namespace bench {
 
 // Of the median of these times; 0 for one time.
 inline double median_error(const std::vector<double> &times) {
-    const double center = median_of(times);
+    const double center = median(times);
     std::vector<double> distances;
     for (double t : times)
         distances.push_back(std::abs(t - center));
-    return 1.2533 * 1.4826 * median_of(distances) / std::sqrt(static_cast<double>(times.size()));
+    return 1.2533 * 1.4826 * median(distances) / std::sqrt(static_cast<double>(times.size()));
 }
 
 struct Tolerance {
@@ -52,7 +48,7 @@ struct Verdict {
 // Of the plan that was chosen and the one that seemed best, by times that were measured in turns: which was the best is decided by
 // them, too.
 inline Verdict judge(const std::vector<double> &chosen, const std::vector<double> &best, const Tolerance &tolerance) {
-    Verdict v{median_of(chosen), median_of(best), false};
+    Verdict v{median(chosen), median(best), false};
     const double more = v.chosen_ms - v.best_ms;
     v.wrong = more > tolerance.share * v.best_ms && more > tolerance.floor_ms &&
               more > 2 * std::hypot(median_error(chosen), median_error(best));

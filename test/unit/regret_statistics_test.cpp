@@ -8,9 +8,9 @@ namespace bench {
 namespace {
 
 TEST(RegretStatistics, MedianOfOddAndEvenNumbersOfTimes) {
-    EXPECT_EQ(median_of({3, 1, 2}), 2);
-    EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
-    EXPECT_EQ(median_of({7}), 7);
+    EXPECT_EQ(median({3, 1, 2}), 2);
+    EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
+    EXPECT_EQ(median({7}), 7);
 }
 
 // Distances to the median 12: 2, 1, 0, 1, 20; their median 1.
