@@ -97,7 +97,7 @@ constexpr Row table[counts] = {
     {{"text_encoded", T::Processor, P::None, S::Threads, "value", "... and a text becomes its number"}, 12, 0.8},
     {{"entry_numbered", T::Processor, P::None, S::TextThreads, "entry", "a text that no row had before"}, 220, 1000},
     {{"entry_native", T::Processor, P::None, S::TextThreads, "entry", "LIKE and its like for a text"}, 60, 60},
-    {{"page_pinned", T::Backend, P::None, S::One, "page", "a page is found, pinned and vouched for"}, 450, 450},
+    {{"page_pinned", T::Backend, P::None, S::One, "page", "a page is found, pinned and vouched for"}, 450, 850},
     {{"page_by_row", T::Backend, P::None, S::One, "page", "the visibility of each row of a page"}, 5000, 5000},
     {{"plan_row", T::Backend, P::None, S::One, "row", "a tuple of a CPU plan is copied"}, 60, 60},
     {{"group_regrouped", T::Backend, P::None, S::One, "group", "a group that is grouped once more"}, 100, 100},
@@ -268,30 +268,43 @@ void Ledger::start(int sources, int lookups) {
 
 void Ledger::lookups(int more) { add(Stage::Start, Count::LookupOpened, more); }
 
-void Ledger::relation(const RelationWork &work) {
-    const double values = work.rows * work.columns;
-    const double visible = work.pages * work.visible_share, by_row = work.pages - visible;
-    const double brought = visible * missing_share(work, machine_.cache_bytes), decoded = brought + by_row;
-    const double rows_per_page = work.pages > 0 ? work.rows / work.pages : 0;
+struct Ledger::Piece {
+    double pages, by_one;         // that are decoded; of them, the process with most finds
+    double by_row, by_row_by_one; // that are read row by row
+};
 
-    // Side by side: who feeds, the link, the device.
+// Side by side: who feeds, the link, the device.
+void Ledger::bring(const RelationWork &work, const Piece &piece) {
+    const double pages = piece.pages + piece.by_row, rows = work.pages > 0 ? pages * work.rows / work.pages : 0;
     const double before = ns_;
-    add(Stage::Feed, Count::StorageSeqRead, decoded * (1 - work.resident_share));
-    add(Stage::Feed, Count::PagePinned, brought / (1 + work.workers));
-    add(Stage::Feed, Count::PageByRow, by_row / (1 + work.row_workers));
+    add(Stage::Feed, Count::StorageSeqRead, pages * (1 - work.resident_share));
+    add(Stage::Feed, Count::PagePinned, piece.by_one);
+    add(Stage::Feed, Count::PageByRow, piece.by_row_by_one);
     const double feeding = ns_ - before;
     if (machine_.gpu)
-        add(Stage::Feed, Count::LinkSeqRead, decoded * page_bytes);
+        add(Stage::Feed, Count::LinkSeqRead, pages * page_bytes);
     const double link = ns_ - before - feeding;
-    add(Stage::Feed, Count::PageDecoded, decoded);
-    add(Stage::Feed, Count::ValueDecoded, decoded * rows_per_page * work.columns);
-    add(Stage::Feed, Count::VarlenaDecoded, decoded * rows_per_page * work.varlena_columns);
-    add(Stage::Feed, Count::TextEncoded, decoded * rows_per_page * work.text_columns);
+    add(Stage::Feed, Count::PageDecoded, pages);
+    add(Stage::Feed, Count::ValueDecoded, rows * work.columns);
+    add(Stage::Feed, Count::VarlenaDecoded, rows * work.varlena_columns);
+    add(Stage::Feed, Count::TextEncoded, rows * work.text_columns);
     const double decoding = ns_ - before - feeding - link;
     const double hidden = feeding + link + decoding - std::max({feeding, link, decoding});
     ns_ -= hidden;
     if (account_ != nullptr)
         account_->hidden_ns[static_cast<int>(Stage::Feed)] += hidden;
+}
+
+void Ledger::relation(const RelationWork &work) {
+    const double values = work.rows * work.columns;
+    const double visible = work.pages * work.visible_share, by_row = work.pages - visible;
+    const double brought = visible * missing_share(work, machine_.cache_bytes), decoded = brought + by_row;
+
+    const double round = (1 + work.workers) * work.chunk_pages,
+                 even = round > 0 ? std::floor(brought / round) * round : brought;
+    bring(work, {even, even / (1 + work.workers), 0, 0});
+    const double last = brought - even;
+    bring(work, {last, std::min(last, work.chunk_pages), by_row, by_row / (1 + work.row_workers)});
     if (decoded > 0)
         add(Stage::Feed, Count::TeamStarted, (work.workers > 0 && brought > 0) + (work.row_workers > 0 && by_row > 0));
 

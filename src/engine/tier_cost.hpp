@@ -17,8 +17,9 @@
 //
 // What overlaps. While pages are brought, the feeding processes find the next ones (in storage, or in shared buffers), the link
 // carries, and the device decodes; the slowest of the three is what takes time (Yuan et al., section 4.3: transfer overlapping). What the other two
-// would have taken is a stage's `hidden_ns`, so that its counts still say all that was done, and stages add up to the total. Other
-// stages follow one another.
+// would have taken is a stage's `hidden_ns`, so that its counts still say all that was done, and stages add up to the total. Feeding
+// processes take chunk after chunk. As long as there is one for each of them the three are as above; the last chunks keep fewer processes busy
+// than there are, and finding their pages takes as long as one process needs for one chunk. Other stages follow one another.
 #pragma once
 
 #include <cstddef>
@@ -193,8 +194,10 @@ struct RelationWork {
     double cached_share;   // of what is needed and may be cached: is in the cache now; < 0: not known
     double resident_share; // of the pages that stand in shared buffers, most likely
     bool brought_before;   // another source of the fragment has brought the same columns
-    // Feeding processes beside the backend, for pages that are decoded and for those read row by row (all that would be worth it).
+    // Feeding processes beside the backend, for pages that are decoded and for those read row by row (all that would be worth it),
+    // and how many pages each of them takes at a time (0: they share evenly).
     double workers, row_workers;
+    double chunk_pages;
 };
 
 constexpr double value_bytes = 4;        // of a column, in frames
@@ -251,6 +254,9 @@ class Ledger {
     const Prices &prices_;
     Account *account_;
     double ns_ = 0;
+
+    struct Piece; // of a relation's pages
+    void bring(const RelationWork &work, const Piece &piece);
 };
 
 } // namespace gpuscan::tier

@@ -173,7 +173,7 @@ TEST(TierCost, TheSlowestOfFeedingLinkAndDecodingIsPaid) {
     Account account = {};
     Ledger ledger(machine, price, &account);
     ledger.relation(work);
-    const double pins = 20000.0 * 450, link = 20000 * 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)];
+    const double pins = 20000.0 * 850, link = 20000 * 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)];
     EXPECT_GT(pins, link);
     EXPECT_NEAR(stage_ns(account, price, Stage::Feed), pins, 1);
     EXPECT_NEAR(total_ns(account, price), ledger.ns(), 1);
@@ -183,6 +183,31 @@ TEST(TierCost, TheSlowestOfFeedingLinkAndDecodingIsPaid) {
     Ledger(machine, price, &shared).relation(work);
     EXPECT_NEAR(stage_ns(shared, price, Stage::Feed), link + price.ns[static_cast<int>(Count::TeamStarted)], 1);
     EXPECT_EQ(amount(shared, Stage::Feed, Count::LinkSeqRead), 20000.0 * 8192); // hidden or not
+}
+
+// Chunk after chunk: three processes share six chunks of eight evenly, and two of them then find one more each.
+TEST(TierCost, TheLastChunksKeepFewerProcessesBusy) {
+    const Machine machine = gpu();
+    const Prices price = prices(default_weights(true), machine);
+    RelationWork work = million_rows();
+    work.cached_share = 0;
+    work.workers = 2;
+    work.chunk_pages = 2500;
+    Account account = {};
+    Ledger ledger(machine, price, &account);
+    ledger.relation(work);
+    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::PagePinned), 2 * 2500 + 2500);
+    const double link = 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)], pin = 850;
+    EXPECT_NEAR(stage_ns(account, price, Stage::Feed),
+                15000 * std::max(link, pin / 3) + 5000 * std::max(link, pin / 2) +
+                    price.ns[static_cast<int>(Count::TeamStarted)],
+                1);
+    EXPECT_NEAR(total_ns(account, price), ledger.ns(), 1);
+    // Less than a chunk is one process's work, however many there are.
+    work.pages = 2000;
+    Account small = {};
+    Ledger(machine, price, &small).relation(work);
+    EXPECT_DOUBLE_EQ(amount(small, Stage::Feed, Count::PagePinned), 2000);
 }
 
 TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
@@ -215,7 +240,7 @@ TEST(TierCost, PagesThatAreNotInBuffersComeFromStorage) {
     Account account = {};
     Ledger(machine, price, &account).relation(work);
     EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::StorageSeqRead), 10000);
-    EXPECT_NEAR(stage_ns(account, price, Stage::Feed), 10000 * 4000.0 + 20000 * 450.0, 1);
+    EXPECT_NEAR(stage_ns(account, price, Stage::Feed), 10000 * 4000.0 + 20000 * 850.0, 1);
 }
 
 // An account holds all that the ledger has added up.

@@ -153,9 +153,10 @@ Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     relation.resident_share = work->pages > NBuffers ? NBuffers / work->pages : 1;
     const double missing = work->pages * work->visible_share * tier::missing_share(relation, machine.cache_bytes);
     const double by_row = work->pages * (1 - work->visible_share);
-    const double chunks = work->pages / pages_per_chunk;
+    const double chunks = std::ceil(work->pages / pages_per_chunk);
     relation.workers = feed_workers_worth(missing, 0, chunks);
     relation.row_workers = feed_workers_worth(0, by_row, chunks);
+    relation.chunk_pages = pages_per_chunk;
     l.relation(relation);
     return units(l);
 }

@@ -5,9 +5,8 @@
 
 namespace gpuscan {
 
-// Starting workers and waiting for their end, as the leader sees it: 8 ms for 7 of them (PostgreSQL 15, 16 cores, 28 GB of
-// shared_buffers), which is why nobody is started for less than a worker brings in that time.
-constexpr double team_start_ns = 8e6;
+// Starting 7 workers and waiting for their end takes the leader 8 ms (PostgreSQL 15, 16 cores, 28 GB of shared_buffers), which is why
+// nobody is started for less than a worker brings in that time.
 constexpr double pages_per_worker = 16384;
 constexpr double row_page_work = 4; // a page of which each row's visibility is checked: in pages of which it is not
 

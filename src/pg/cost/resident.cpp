@@ -19,7 +19,7 @@ Bitmapset *columns_read(const RelOptInfo *rel) {
     return columns;
 }
 
-double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, int device) {
+double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device) {
     const protocol::Area *area = service_area();
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
     if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind))
@@ -29,7 +29,6 @@ double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, int device
                              locator_relation(relation->rd_locator), 0};
     table_close(relation, NoLock);
     uint64 pages = area->residency[device].pages(column);
-    const Bitmapset *columns = columns_read(rel);
     for (int i = -1; pages > 0 && (i = bms_next_member(columns, i)) >= 0;) {
         const int attnum = i + FirstLowInvalidHeapAttributeNumber;
         if (attnum <= 0)

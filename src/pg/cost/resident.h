@@ -8,8 +8,8 @@ namespace gpuscan {
 // Attribute numbers of what a query reads of a relation, as in pull_varattnos().
 Bitmapset *columns_read(const RelOptInfo *rel);
 
-// Pages of a plain table (a leaf of a partitioned one) of which the device (0: host, 1: CUDA, as in protocol::Area) has all columns
-// that the query reads. 0 without a running service.
-double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, int device);
+// Pages of a plain table (a leaf of a partitioned one) of which the device (0: host, 1: CUDA, as in protocol::Area) has all of these
+// columns. 0 without a running service.
+double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device);
 
 } // namespace gpuscan

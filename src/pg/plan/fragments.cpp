@@ -304,15 +304,17 @@ static bool order_quals(PlannerInfo *root, const List *infos, bool all, List **o
 }
 
 // Of those pages that could be; summed over its leaves, if it has any.
-static double cached_share(const CandidateSource *source) {
+static double cached_share(const CandidateSource *source, const Bitmapset *columns) {
     if (source->visible <= 0)
         return 1;
     const PlannerInfo *root = source->root;
     const int device = device_is_gpu() ? 1 : 0;
-    double pages = source->leaves == NIL ? resident_pages(root, source->rel, device) : 0;
+    double pages = source->leaves == NIL ? resident_pages(root, source->rel, columns, device) : 0;
     ListCell *cell;
-    foreach (cell, source->leaves)
-        pages += resident_pages(root, root->simple_rel_array[lfirst_int(cell)], device);
+    foreach (cell, source->leaves) {
+        const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
+        pages += resident_pages(root, leaf, columns_read(leaf), device);
+    }
     return std::min(pages / source->visible, 1.0);
 }
 
@@ -323,7 +325,7 @@ static SourceWork work_of(const CandidateSource *source) {
     work.pages = source->pages;
     work.visible_share = source->pages > 0 ? source->visible / source->pages : 1;
     work.rows = source->tuples;
-    work.columns = list_length(rel->reltarget->exprs);
+    work.columns = source->is_relation ? source->kinds.columns : list_length(rel->reltarget->exprs);
     work.conjuncts = list_length(source->quals);
     work.varlena_columns = source->kinds.varlena;
     work.text_columns = source->kinds.texts;
@@ -337,10 +339,12 @@ static SourceWork work_of(const CandidateSource *source) {
 }
 
 static void look_into_cache(CandidateSource *source) {
+    const Bitmapset *columns = columns_read(source->rel);
     source->looked = true;
-    source->cached_share = cached_share(source);
-    if (source->cached_share < 1)
-        kinds_of_columns(const_cast<PlannerInfo *>(source->root), source->rel, &source->kinds);
+    source->cached_share = cached_share(source, columns);
+    source->kinds.columns = bms_num_members(columns);
+    if (source->cached_share < 1 || source->visible < source->pages)
+        kinds_of_columns(const_cast<PlannerInfo *>(source->root), source->rel, columns, &source->kinds);
     const SourceWork work = work_of(source);
     const Cost price = device_load_cost(&work);
     source->load = Load{source->relid, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};

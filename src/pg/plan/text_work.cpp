@@ -10,7 +10,6 @@
 
 #include "pg/plan/text_work.h"
 
-#include "pg/cost/resident.h"
 #include "pg/plan/lookup_key.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sql_type.h"
@@ -55,10 +54,10 @@ static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int so
     return distinct_texts(root, from, &from->columns[column]);
 }
 
-void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, ColumnKinds *kinds) {
+void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, ColumnKinds *kinds) {
     *kinds = {};
+    kinds->columns = bms_num_members(read);
     const Oid relid = planner_rt_fetch(rel->relid, root)->relid;
-    const Bitmapset *read = columns_read(rel);
     for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
         const AttrNumber attnum = static_cast<AttrNumber>(i + FirstLowInvalidHeapAttributeNumber);
         Oid type, collation;

@@ -10,11 +10,13 @@ namespace gpuscan {
 
 // Columns that the query reads of a relation.
 struct ColumnKinds {
-    double varlena;         // without a fixed length
+    double columns;
+    double varlena;         // of them: without a fixed length
     double texts;           // among them
     double different_texts; // in all of these, by their statistics
 };
-void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, ColumnKinds *kinds);
+// `read`: their attribute numbers as in pull_varattnos().
+void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, ColumnKinds *kinds);
 
 // By the statistics of the columns. False: one has more distinct texts than a device's dictionary takes.
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work);
