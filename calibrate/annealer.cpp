@@ -34,6 +34,21 @@ double reflected(double x, double low, double high) {
 
 } // namespace
 
+void step(Point &point, const Bounds &bounds, double width, Random &random) {
+    bool moved = false;
+    size_t free = 0;
+    for (size_t i = 0; i < point.size(); ++i)
+        free += bounds.low[i] < bounds.high[i];
+    while (!moved && free > 0)
+        for (size_t i = 0; i < point.size(); ++i) {
+            if (!(bounds.low[i] < bounds.high[i]) || random.uniform() < 0.5)
+                continue;
+            moved = true;
+            const double x = std::log(point[i]) + width * random.normal();
+            point[i] = std::exp(reflected(x, std::log(bounds.low[i]), std::log(bounds.high[i])));
+        }
+}
+
 double Annealer::temperature(size_t chain) const {
     return between(schedule_.hot, schedule_.cold, at_, schedule_.period) *
            std::pow(schedule_.ladder, static_cast<double>(chain));
@@ -47,27 +62,12 @@ double Annealer::width(size_t chain) const {
 
 double Annealer::scale() const { return std::isfinite(best_value_) ? std::abs(best_value_) : 0; }
 
-void Annealer::move(Point &point, double width) {
-    bool moved = false;
-    size_t free = 0;
-    for (size_t i = 0; i < point.size(); ++i)
-        free += bounds_.low[i] < bounds_.high[i];
-    while (!moved && free > 0)
-        for (size_t i = 0; i < point.size(); ++i) {
-            if (!(bounds_.low[i] < bounds_.high[i]) || random_.uniform() < 0.5)
-                continue;
-            moved = true;
-            const double x = std::log(point[i]) + width * random_.normal();
-            point[i] = std::exp(reflected(x, std::log(bounds_.low[i]), std::log(bounds_.high[i])));
-        }
-}
-
 const Point &Annealer::propose() {
     if (period_ended())
         restart(Point(best_), best_value_);
     const Chain &chain = chains_[turn_];
     proposal_ = chain.point;
-    move(proposal_, width(turn_));
+    step(proposal_, bounds_, width(turn_), random_);
     bound_ = chain.value - temperature(turn_) * scale() * std::log(random_.uniform());
     return proposal_;
 }

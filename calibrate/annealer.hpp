@@ -32,6 +32,9 @@ struct Bounds {
     Point low, high;
 };
 
+// A random half of the coordinates that may move, at least one, times log-normal numbers of this width; reflected at the bounds.
+void step(Point &point, const Bounds &bounds, double width, Random &random);
+
 struct Schedule {
     size_t period = 100;              // proposals between two reheatings
     double hot = 0.1, cold = 0.001;   // temperatures at its beginning and end, as shares of the best value
@@ -70,7 +73,6 @@ class Annealer {
     double temperature(size_t chain) const;
     double width(size_t chain) const;
     double scale() const;
-    void move(Point &point, double width);
     void exchange();
 
     const Bounds bounds_;

@@ -8,6 +8,7 @@
 
 #include "bench/regret/plan_tree.hpp"
 #include "interrupt.hpp"
+#include "plateau.hpp"
 #include "random.hpp"
 #include "significance.hpp"
 
@@ -15,6 +16,7 @@ namespace calibrate {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double spread = 2;  // standard deviation of a weight's logarithm: two thirds within a factor of 7.4
 constexpr size_t no_walk = 0; // candidates that no walk has found: the defaults, the present settings
 
 // Besides weights, what decides which plan is chosen and how long it takes: times of other values cannot be mixed with these.
@@ -37,6 +39,15 @@ Ending ending_of(const std::string &word) {
         if (word == endings[i])
             return static_cast<Ending>(i);
     throw CheckpointError("unknown ending \"" + word + "\" of an execution");
+}
+
+Measurement measurement_of(const Json &line, size_t query) {
+    return {query,
+            line.at("plan").get<std::string>(),
+            ending_of(line.at("ending")),
+            line.at("ms").get<double>(),
+            line.value("purpose", ""),
+            line.value("message", "")};
 }
 
 std::string now_text() {
@@ -62,10 +73,23 @@ std::string verb_of(const std::string &sql) {
 } // namespace
 
 Json Plan::to_json() const {
-    return {{"model", model},     {"seed", seed},     {"seeds", seeds},         {"cycles", cycles},
-            {"period", period},   {"chains", chains}, {"harvest", harvest},     {"plans_per_query", plans_per_query},
-            {"repeats", repeats}, {"rounds", rounds}, {"timeout_s", timeout_s}, {"factor", factor},
-            {"penalty", penalty}, {"start", start},   {"settings", settings},   {"allow_writes", allow_writes}};
+    return {{"model", model},
+            {"seed", seed},
+            {"seeds", seeds},
+            {"cycles", cycles},
+            {"period", period},
+            {"chains", chains},
+            {"harvest", harvest},
+            {"plans_per_query", plans_per_query},
+            {"repeats", repeats},
+            {"settle", settle},
+            {"rounds", rounds},
+            {"timeout_s", timeout_s},
+            {"factor", factor},
+            {"penalty", penalty},
+            {"start", start},
+            {"settings", settings},
+            {"allow_writes", allow_writes}};
 }
 
 Plan Plan::from_json(const Json &json) {
@@ -79,6 +103,7 @@ Plan Plan::from_json(const Json &json) {
     json.at("harvest").get_to(p.harvest);
     json.at("plans_per_query").get_to(p.plans_per_query);
     json.at("repeats").get_to(p.repeats);
+    json.at("settle").get_to(p.settle);
     json.at("rounds").get_to(p.rounds);
     json.at("timeout_s").get_to(p.timeout_s);
     json.at("factor").get_to(p.factor);
@@ -90,14 +115,17 @@ Plan Plan::from_json(const Json &json) {
 }
 
 Calibration::Calibration(Session &session, Checkpoint &checkpoint, Progress &progress, const Plan &plan,
-                         std::vector<Query> queries)
+                         std::vector<Query> queries, const std::vector<Json> &known)
     : session_(session), checkpoint_(checkpoint), progress_(progress), plan_(plan), model_(model_of(plan.model)),
       queries_(std::move(queries)), cache_(0), objective_{plan.penalty, 0.05} {
     if (checkpoint_.lines().empty()) {
         read_settings();
         // (before the file is made: what is refused leaves none)
         check_workload();
+        if (!known.empty())
+            check_environment(known[0].at("server"), "times cannot be taken over");
         begin_file();
+        take_over(known);
     } else {
         continue_file();
         check_workload();
@@ -175,14 +203,52 @@ void Calibration::begin_file() {
                         {"queries", queries}});
 }
 
+void Calibration::check_environment(const Json &then, const char *what) {
+    const Json now = environment();
+    for (const auto &[name, value] : then.items())
+        if (now.value(name, Json()) != value)
+            throw RefusedError(std::string(what) + ": " + name + " was " + value.dump() + " and is now " +
+                               now.value(name, Json()).dump() + ", so times do not compare");
+}
+
+// What another calibration has measured of the same queries, whatever its weights and its model were: plans have times, not weights.
+void Calibration::take_over(const std::vector<Json> &known) {
+    if (known.empty())
+        return;
+    std::map<std::string, size_t> by_text;
+    for (size_t q = 0; q < queries_.size(); ++q)
+        by_text[queries_[q].statement.text] = q;
+    std::vector<std::optional<size_t>> query_of;
+    for (const Json &q : known[0].at("queries")) {
+        const auto found = by_text.find(q.at("sql").get<std::string>());
+        query_of.push_back(found == by_text.end() ? std::nullopt : std::optional(found->second));
+    }
+    size_t taken = 0;
+    for (const Json &line : known) {
+        if ((line["type"] != "execution" && line["type"] != "known") || line.value("purpose", "") == "warm-up")
+            continue;
+        const auto &query = query_of.at(line.at("query").get<size_t>());
+        if (!query)
+            continue;
+        checkpoint_.append({{"type", "known"},
+                            {"query", *query},
+                            {"plan", line.at("plan")},
+                            {"ending", line.at("ending")},
+                            {"ms", line.at("ms")}},
+                           false);
+        cache_.add(measurement_of(line, *query));
+        ++taken;
+    }
+    progress_.say(std::to_string(taken) + " times are taken over");
+}
+
+double Calibration::elapsed_s() const {
+    return before_s_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+}
+
 void Calibration::continue_file() {
     const Json &head = checkpoint_.lines()[0];
-    const Json now = environment();
-    for (const auto &[name, value] : head.at("server").items())
-        if (now.value(name, Json()) != value)
-            throw RefusedError("cannot go on: " + name + " was " + value.dump() + " and is now " +
-                               now.value(name, Json()).dump() +
-                               ", so times do not compare; begin anew with another --out");
+    check_environment(head.at("server"), "cannot go on");
     const auto weights = [&](const char *key) {
         Weights all;
         for (const Weight &w : model_.weights)
@@ -214,11 +280,11 @@ std::string Calibration::counts() const {
 
 void Calibration::run() {
     for (const Json &line : checkpoint_.lines()) {
+        before_s_ = std::max(before_s_, line.value("s", 0.0));
         if (line["type"] == "execution")
-            cache_.remember({line.at("query").get<size_t>(), line.at("plan").get<std::string>(),
-                             ending_of(line.at("ending")), line.at("ms").get<double>(),
-                             line.at("purpose").get<std::string>(), line.value("message", "")},
-                            line.at("wanted").get<std::string>());
+            cache_.remember(measurement_of(line, line.at("query")), line.at("wanted").get<std::string>());
+        else if (line["type"] == "known")
+            cache_.add(measurement_of(line, line.at("query")));
         else if (line["type"] == "cycle")
             written_.insert({line.at("walk").get<size_t>(), line.at("cycle").get<size_t>()});
     }
@@ -226,6 +292,7 @@ void Calibration::run() {
     harvest();
     for (size_t walk = 1; walk <= plan_.seeds; ++walk)
         anneal(walk);
+    confirm(std::nullopt);
     verify();
 }
 
@@ -266,8 +333,9 @@ void Calibration::measure_defaults() {
     progress_.begin("defaults", queries_.size());
     for (size_t q = 0; q < queries_.size(); ++q) {
         progress_.step(q, queries_[q].name);
-        bool ended = true;
-        for (size_t i = 0; i <= plan_.repeats && ended; ++i) {
+        bool ended = std::isfinite(cache_.time(q, default_plans_[q]).value_or(0));
+        const bool cold = cache_.samples(q, default_plans_[q]) == 0;
+        for (size_t i = cold ? 0 : 1 + cache_.samples(q, default_plans_[q]); i <= plan_.repeats && ended; ++i) {
             const Measurement m = measure(q, defaults_, default_plans_[q], i == 0 ? "warm-up" : "defaults", limit);
             if (m.ending == Ending::failed)
                 throw RefusedError(place(queries_[q]) + ": " + m.message);
@@ -288,7 +356,6 @@ void Calibration::measure_defaults() {
 }
 
 void Calibration::harvest() {
-    constexpr double spread = 2; // standard deviation of a weight's logarithm: two thirds within a factor of 7.4
     struct Found {
         std::string plan;
         size_t times;
@@ -354,19 +421,23 @@ void Calibration::harvest() {
             consider(no_walk, weights, {*value, plans, true});
 }
 
-void Calibration::anneal(size_t walk) {
+Bounds Calibration::bounds() const {
     Bounds bounds;
     for (size_t i = 0; i < model_.size(); ++i) {
         const Weight &w = model_.weights[i];
         bounds.low.push_back(w.anchor ? start_[i] : w.low);
         bounds.high.push_back(w.anchor ? start_[i] : w.high);
     }
+    return bounds;
+}
+
+void Calibration::anneal(size_t walk) {
     Schedule schedule;
     schedule.period = plan_.period;
     schedule.chains = plan_.chains;
     const Evaluation first = evaluate(start_, infinite);
     consider(walk, start_, first);
-    Annealer annealer(bounds, start_, first.value, schedule, plan_.seed + walk - 1);
+    Annealer annealer(bounds(), start_, first.value, schedule, plan_.seed + walk - 1);
     progress_.begin(plan_.seeds > 1
                         ? "annealing, walk " + std::to_string(walk) + " of " + std::to_string(plan_.seeds) + ", cycle"
                         : "annealing, cycle",
@@ -380,8 +451,8 @@ void Calibration::anneal(size_t walk) {
         consider(walk, weights, e);
         ++cycles_;
         if (written_.insert({walk, cycle}).second) {
-            Json line = {{"type", "cycle"},  {"walk", walk},    {"cycle", cycle},      {"weights", weights},
-                         {"value", nullptr}, {"best", nullptr}, {"accepted", accepted}};
+            Json line = {{"type", "cycle"},  {"walk", walk},    {"cycle", cycle},       {"weights", weights},
+                         {"value", nullptr}, {"best", nullptr}, {"accepted", accepted}, {"s", elapsed_s()}};
             if (e.complete && std::isfinite(e.value))
                 line["value"] = e.value;
             if (std::isfinite(annealer.best_value()))
@@ -399,13 +470,54 @@ void Calibration::anneal(size_t walk) {
     }
 }
 
+// The standard error of the plans' total time, as a share of it: how far two totals differ without being different.
+double Calibration::noise(const Plans &plans) const {
+    constexpr double least = 0.005, most = 0.03;
+    double squares = 0, total = 0;
+    for (size_t q = 0; q < plans.size(); ++q)
+        if (!left_out_[q]) {
+            total += *cache_.time(q, plans[q]);
+            squares += std::pow(cache_.error(q, plans[q]), 2);
+        }
+    return std::clamp(std::sqrt(squares) / total, least, most);
+}
+
+// The middle of what is about as good as the best weights (plateau.hpp). Plans that are met there for the first time are executed, as
+// in annealing. What is taken is as good as the best weights but for noise, by plans that were executed as often as theirs.
+Calibration::Settled Calibration::settle(const Candidate &best, const Plans &plans) {
+    constexpr double within = 2, looked_at = 6; // times the noise: what may be taken, and what is worth an execution
+    const double unit = noise(plans) * best.value;
+    const auto excess_of = [&](double value) { return std::max(0.0, value - best.value) / unit; };
+    Plateau plateau(bounds(), best.weights, present_, spread, plan_.settle, plan_.seed);
+    progress_.begin("settling", plan_.settle);
+    for (size_t i = 0; i < plan_.settle; ++i) {
+        Weights weights = plateau.propose();
+        for (double &w : weights)
+            w = rounded(w);
+        const Evaluation e = evaluate(weights, best.value + looked_at * unit);
+        plateau.observe(e.complete ? excess_of(e.value) : infinite);
+        progress_.step(i + 1, counts());
+    }
+    const Point middle = plateau.mean();
+    for (double share : {0.0, 0.25, 0.5, 0.75}) {
+        Weights weights = Plateau::towards(middle, best.weights, share);
+        for (double &w : weights)
+            w = rounded(w);
+        const Evaluation e = evaluate(weights, best.value + within * unit);
+        if (!e.complete || excess_of(e.value) > within || !confirm(weights, e.plans))
+            continue;
+        if (const std::optional<double> value = value_of(e.plans); value && excess_of(*value) <= within)
+            return {{weights, *value}, e.plans};
+    }
+    return {best, plans};
+}
+
 void Calibration::verify() {
     for (int attempt = 1; attempt <= 5; ++attempt) {
         const auto b = best(std::nullopt);
         if (!b)
             throw RefusedError("no weights were found under which all queries end");
-        const Candidate candidate = (*b)->second;
-        const Plans plans = (*b)->first.second;
+        const auto [candidate, plans] = settle((*b)->second, (*b)->first.second);
         if (const auto rounds = compare(candidate.weights, plans, std::to_string(attempt))) {
             write_result(true, candidate, plans, *rounds);
             return;
@@ -509,7 +621,7 @@ Measurement Calibration::measure(size_t query, const Weights &weights, const std
         }
         Json line = {{"type", "execution"}, {"query", query},  {"purpose", purpose},
                      {"wanted", wanted},    {"plan", m->plan}, {"ending", endings[static_cast<int>(m->ending)]},
-                     {"ms", m->ms}};
+                     {"ms", m->ms},         {"s", elapsed_s()}};
         if (!m->message.empty())
             line["message"] = m->message;
         checkpoint_.append(line);
@@ -562,27 +674,37 @@ void Calibration::consider(size_t walk, const Weights &weights, const Evaluation
         candidates_.insert({{walk, e.plans}, {weights, e.value}});
 }
 
-// The best candidates' plans are executed until each of them has been as often as the defaults', and their values are what is known then.
-void Calibration::confirm(size_t walk) {
+// Executes these plans until each of them has been as often as the defaults'; false if one of them is no longer chosen, or did not end.
+bool Calibration::confirm(const Weights &weights, const Plans &plans) {
+    for (size_t q = 0; q < queries_.size(); ++q) {
+        if (left_out_[q])
+            continue;
+        while (std::isfinite(*cache_.time(q, plans[q])) && cache_.samples(q, plans[q]) < plan_.repeats) {
+            if (gone_.count({q, plans[q]}))
+                return false;
+            if (measure(q, weights, plans[q], "confirming", limit_of(q)).plan != plans[q])
+                gone_.insert({q, plans[q]});
+        }
+        if (!std::isfinite(*cache_.time(q, plans[q])))
+            return false;
+    }
+    return true;
+}
+
+// The best candidates of a walk, or of all, are confirmed, and the values of all are what is known then.
+void Calibration::confirm(std::optional<size_t> walk) {
     constexpr size_t near = 3;
     for (int turn = 0; turn < 10; ++turn) {
         std::vector<Candidates::iterator> order;
         for (Candidates::iterator c = candidates_.begin(); c != candidates_.end(); ++c)
-            if (c->first.first == walk || c->first.first == no_walk) {
+            if (!walk || c->first.first == *walk || c->first.first == no_walk) {
                 c->second.value = value_of(c->first.second).value_or(infinite);
                 order.push_back(c);
             }
         std::stable_sort(order.begin(), order.end(), [](auto a, auto b) { return a->second.value < b->second.value; });
-        size_t before = executions_;
+        const size_t before = executions_;
         for (size_t i = 0; i < order.size() && i < near; ++i)
-            for (size_t q = 0; q < queries_.size(); ++q) {
-                const std::string &plan = order[i]->first.second[q];
-                if (left_out_[q] || !std::isfinite(*cache_.time(q, plan)) || cache_.samples(q, plan) >= plan_.repeats ||
-                    gone_.count({q, plan}))
-                    continue;
-                if (measure(q, order[i]->second.weights, plan, "confirming", limit_of(q)).plan != plan)
-                    gone_.insert({q, plan});
-            }
+            confirm(order[i]->second.weights, order[i]->first.second);
         if (executions_ == before)
             return;
     }
@@ -629,9 +751,16 @@ void Calibration::write_result(bool complete, const Candidate &best, const Plans
         pairs.push_back({t.present, t.best});
         ratios.push_back({t.present, t.best});
     }
+    Json walks = Json::array();
+    for (size_t walk = 1; walk <= plan_.seeds; ++walk)
+        if (const auto found = this->best(walk))
+            walks.push_back({{"walk", walk},
+                             {"objective_ms", (*found)->second.value},
+                             {"weights", named((*found)->second.weights)}});
     Json line = {
         {"type", "result"},
         {"ended", now_text()},
+        {"s", elapsed_s()},
         {"complete", complete},
         {"weights", named(best.weights)},
         {"objective_ms", best.value},
@@ -642,6 +771,7 @@ void Calibration::write_result(bool complete, const Candidate &best, const Plans
         {"executions", executions_},
         {"cycles", cycles_},
         {"pairs", cycles_ * static_cast<size_t>(std::count(left_out_.begin(), left_out_.end(), false))},
+        {"walks", walks},
         {"queries", queries}};
     if (const auto interval = ratio_interval(ratios))
         line["ratio"] = {{"estimate", interval->ratio}, {"low", interval->low}, {"high", interval->high}};

@@ -7,7 +7,8 @@
 //   annealing   over the weights (annealer.hpp). A cycle explains each query and adds up what is known of the plans; only plans that
 //               are new are executed, and not even they if the rest is too slow already. At the end of each period the plans of the best
 //               configurations are executed again, so that a lucky time does not lead the search
-//   verifying   the best configuration against the present settings, in turns, where their plans differ
+//   settling    of the weights that are about as good as the best ones, the middle is taken (plateau.hpp)
+//   verifying   these against the present settings, in turns, where their plans differ
 //
 // All that is measured and decided goes to the checkpoint; a second run over it goes the same way without measuring again
 // (plan_cache.hpp). Settings are changed in the calibration's own session only.
@@ -16,6 +17,7 @@
 // cycle executes the whole workload.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -40,7 +42,7 @@ struct Plan {
     size_t seeds = 1; // walks, with seeds one after the other
     size_t cycles = 1000, period = 100, chains = 4;
     size_t harvest = 200, plans_per_query = 8;
-    size_t repeats = 3, rounds = 5;
+    size_t repeats = 3, settle = 200, rounds = 5;
     double timeout_s = 600, factor = 3;
     double penalty = 1;
     std::vector<std::string> start; // "SETTING=VALUE": where annealing starts, instead of the present settings
@@ -58,9 +60,10 @@ struct RefusedError : std::runtime_error {
 
 class Calibration {
   public:
-    // `checkpoint` is new (then `queries` are written into it) or holds an earlier part (then they come from it).
+    // `checkpoint` is new (then `queries` are written into it) or holds an earlier part (then they come from it). `known`: the lines
+    // of another calibration's file, whose times of the same queries are taken over into a new one; empty: none.
     Calibration(Session &session, Checkpoint &checkpoint, Progress &progress, const Plan &plan,
-                std::vector<Query> queries);
+                std::vector<Query> queries, const std::vector<Json> &known);
 
     // To the end. Throws RefusedError, SessionError, ServerError, CheckpointError, Interrupted.
     void run();
@@ -80,6 +83,10 @@ class Calibration {
     };
     // By the walk that found it and by what it chooses: weights that choose the same plans are as good as each other.
     using Candidates = std::map<std::pair<size_t, Plans>, Candidate>;
+    struct Settled {
+        Candidate candidate;
+        Plans plans;
+    };
     struct Totals {
         double present, best; // ms
     };
@@ -88,13 +95,17 @@ class Calibration {
     void read_settings();
     void begin_file();
     void continue_file();
+    void check_environment(const Json &then, const char *what);
+    void take_over(const std::vector<Json> &known);
     Json environment();
+    double elapsed_s() const;
 
     // phases
     void check_workload();
     void measure_defaults();
     void harvest();
     void anneal(size_t walk);
+    Settled settle(const Candidate &best, const Plans &plans);
     void verify();
 
     // parts of them
@@ -106,7 +117,10 @@ class Calibration {
     std::optional<double> value_of(const Plans &plans) const;
     Evaluation evaluate(const Weights &weights, double bound);
     void consider(size_t walk, const Weights &weights, const Evaluation &e);
-    void confirm(size_t walk);
+    bool confirm(const Weights &weights, const Plans &plans);
+    void confirm(std::optional<size_t> walk);
+    double noise(const Plans &plans) const;
+    Bounds bounds() const;
     std::optional<Candidates::const_iterator> best(std::optional<size_t> walk) const;
     std::optional<std::vector<Totals>> compare(const Weights &weights, const Plans &plans, const std::string &attempt);
 
@@ -132,6 +146,8 @@ class Calibration {
     Candidates candidates_;
     std::set<std::pair<size_t, std::string>> gone_; // plans that their weights no longer choose: not executed again
     size_t executions_ = 0, cycles_ = 0;
+    std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+    double before_s_ = 0;                         // what the calibration had taken before it was resumed
     std::set<std::pair<size_t, size_t>> written_; // walks and cycles that are in the checkpoint
 };
 

@@ -64,7 +64,7 @@ void check_assignments(const std::vector<std::string> &assignments, const char *
 struct AnnealOptions {
     Target target;
     Plan plan;
-    std::string workload;
+    std::string workload, known;
     bool resume = false, quiet = false;
 };
 
@@ -72,6 +72,7 @@ int anneal(AnnealOptions &options, const std::string &file) {
     catch_interrupts();
     Progress progress(options.quiet);
     std::vector<Query> queries;
+    std::vector<Json> known;
     std::optional<Checkpoint> checkpoint;
     if (options.resume) {
         checkpoint.emplace(Checkpoint::open(file));
@@ -82,6 +83,8 @@ int anneal(AnnealOptions &options, const std::string &file) {
         options.plan = Plan::from_json(checkpoint->lines()[0].at("plan"));
     } else {
         queries = read_workload(options.workload);
+        if (!options.known.empty())
+            known = Checkpoint::read(options.known);
     }
     const Plan &plan = options.plan;
     for (const std::string &assignment : plan.start) {
@@ -110,7 +113,7 @@ int anneal(AnnealOptions &options, const std::string &file) {
                                     : std::string("; ") + kept + ": anneal --resume --out " + file + " goes on"));
         };
         try {
-            calibration.emplace(session, *checkpoint, progress, plan, std::move(queries));
+            calibration.emplace(session, *checkpoint, progress, plan, std::move(queries), known);
             calibration->run();
         } catch (const Interrupted &) {
             stop("stopped", "nothing is lost");
@@ -158,6 +161,11 @@ int main(int argc, char **argv) {
     auto *resume = anneal_command.add_flag("--resume", annealing.resume,
                                            "go on with the file of --out, with what it was begun with");
     workload->excludes(resume);
+    anneal_command
+        .add_option("--times", annealing.known,
+                    "another calibration's file of the same server, whatever its weights were: its times of the same "
+                    "queries are taken over instead of measured again")
+        ->excludes(resume);
     anneal_command.add_option("--out", file, "file of this calibration")->capture_default_str();
     anneal_command
         .add_option("--model", plan.model,
@@ -193,6 +201,9 @@ int main(int argc, char **argv) {
     number("--plans-per-query", plan.plans_per_query,
            "plans of a query, the most frequent ones, that are timed before annealing", CLI::Range(1, 1000));
     number("--repeats", plan.repeats, "executions of the plans that come near the best", CLI::Range(1, 100));
+    number("--settle", plan.settle,
+           "steps around the best weights, to take the middle of what is as good, near the present settings",
+           CLI::Range(0, 100000));
     number("--rounds", plan.rounds, "of the final comparison with the present settings", CLI::Range(2, 1000));
     number("--factor", plan.factor, "a plan is stopped after so many times the query's best time",
            CLI::Range(1.1, 1000.0));

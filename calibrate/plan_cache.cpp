@@ -1,7 +1,9 @@
 #include "plan_cache.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "bench/common/sample.hpp"
 
@@ -52,6 +54,21 @@ std::optional<double> PlanCache::time(size_t query, const std::string &plan) con
     if (!p || p->times.empty())
         return std::nullopt;
     return bench::median(p->times);
+}
+
+double PlanCache::error(size_t query, const std::string &plan) const {
+    constexpr double of_one = 0.05;
+    const Plan *p = find(query, plan);
+    if (!p || p->times.empty())
+        return 0;
+    const double n = static_cast<double>(p->times.size());
+    const double mean = std::accumulate(p->times.begin(), p->times.end(), 0.0) / n;
+    if (p->times.size() == 1)
+        return of_one * mean;
+    double squares = 0;
+    for (double t : p->times)
+        squares += (t - mean) * (t - mean);
+    return std::sqrt(squares / (n - 1) / n);
 }
 
 size_t PlanCache::samples(size_t query, const std::string &plan) const {

@@ -49,6 +49,8 @@ class PlanCache {
     void add(const Measurement &m);
     // The median time in ms; nothing if it was not measured, infinite if it is ruled out.
     std::optional<double> time(size_t query, const std::string &plan) const;
+    // The standard error of that time in ms; of one execution, 5 % of it.
+    double error(size_t query, const std::string &plan) const;
     size_t samples(size_t query, const std::string &plan) const;
     // Of the finished plans of the query.
     std::optional<double> best(size_t query) const;

@@ -87,8 +87,9 @@ std::string report_text(const Json &summary) {
     const size_t pairs = result["pairs"], executions = result["executions"];
     text += format("%zu cycles; %zu executions instead of %zu", result["cycles"].get<size_t>(), executions,
                    std::max(pairs, executions));
-    text += pairs > 0 ? format(" (%.1f %%)\n\n", 100.0 * static_cast<double>(executions) / static_cast<double>(pairs))
-                      : "\n\n";
+    if (pairs > 0)
+        text += format(" (%.1f %%)", 100.0 * static_cast<double>(executions) / static_cast<double>(pairs));
+    text += "; " + duration_text(1000 * result.value("s", 0.0)) + "\n\n";
 
     text += format("%-32s %12s %12s %12s %12s\n", "weight", "default", "present", "start", "best");
     for (const auto &[setting, value] : result["weights"].items())

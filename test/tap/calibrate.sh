@@ -115,6 +115,14 @@ ok 'resuming what is finished reports it' calibrate again --resume
 is 'and does nothing' "$(cmp "$here/whole" "$here/again")" ''
 is 'an existing file is not overwritten' "$(status calibrate whole --workload "$here/tpch")" 1
 
+# The same queries for the other model: plans have times, whatever weights chose them.
+ok 'takes times over' calibrate taken --workload "$here/tpch" --model original --times "$here/whole" "${short[@]}"
+is 'and measures no defaults again' "$(grep -c '"defaults","wanted"\|"warm-up"' "$here/taken")" 0
+ok 'says how many' said taken "$(count taken known) times are taken over"
+ok 'executes less' test "$(count taken execution)" -lt "$(count whole execution)"
+is 'of another server: refused' "$(status calibrate refused --workload "$here/tpch" --times "$here/whole" --set work_mem=1MB)" 2
+ok 'of another server: says why' said refused 'times cannot be taken over: work_mem was "256kB" and is now "1MB"'
+
 # --- deaths ---
 
 # resumed NAME: what was in the file when the client died ($here/NAME.dead) is there still, and nothing was executed twice

@@ -37,5 +37,19 @@ echo 'work_mem = much' >"$dir/wrong"
 experiment --seeds 1 --configuration wrong="$dir/wrong"
 is 'a query that fails' "$?" 1
 is 'is no result' "$(runs '^wrong')" 0
+calibrated() { experiment --calibrate "$1" --seeds 1,2 --anneal '--cycles 20 --period 10 --harvest 10 --repeats 1 --settle 10 --rounds 2' "${@:2}"; }
+calibrated 2
+is 'what is compared is not calibrated with' "$?" 2
+ok 'calibrates both models' calibrated 9
+is 'by queries of other seeds' "$(cd "$dir/calibration/queries" && echo *)" 'q1.9.sql q3.9.sql'
+ok 'measures no plan for both' grep -q 'times are taken over' "$dir/said"
+is 'four configurations' "$(runs '^(orig|asymmetric)_(default|calibrated),[12],q[13],[0-9.]+,ok,')" 16
+ok 'compares them' grep -qE '^asymmetric_calibrated / orig_calibrated: .* U [0-9.]+ of 4, p ' "$dir/said"
+is 'weights of one model' "$(cut -d' ' -f1 "$dir/configurations/orig_calibrated" | sort -u | grep -vE '^(seq_page_cost|random_page_cost|cpu_(index_)?tuple_cost|cpu_operator_cost)$')" ''
+cp "$dir/calibration/asymmetric.jsonl" "$dir/before"
+ok 'goes on' calibrated 9
+ok 'does not calibrate again' cmp "$dir/calibration/asymmetric.jsonl" "$dir/before"
+calibrated 8
+is 'a calibration keeps its seeds' "$?" 2
 ok 'removes the server' $here/experiment.sh "$dir" --remove
-ok 'keeps the results' test ! -e "$dir/server" -a "$(runs ok)" = 18
+ok 'keeps the results' test ! -e "$dir/server" -a "$(runs ok)" = 26

@@ -155,6 +155,15 @@ TEST(CalibratePlanCache, TimesAreMediansAndStoppedPlansHaveNone) {
     EXPECT_FALSE(cache.time(1, "a"));
 }
 
+TEST(CalibratePlanCache, KnowsHowFarATimeIsToBeTrusted) {
+    PlanCache cache(1);
+    EXPECT_EQ(cache.error(0, "a"), 0);
+    cache.add({0, "a", Ending::finished, 100, "", ""});
+    EXPECT_DOUBLE_EQ(cache.error(0, "a"), 5); // one execution says nothing of its spread
+    cache.add({0, "a", Ending::finished, 104, "", ""});
+    EXPECT_DOUBLE_EQ(cache.error(0, "a"), 2); // deviation of 2 sqrt(2), by sqrt(2)
+}
+
 TEST(CalibratePlanCache, ReplaysInOrderAndByPurpose) {
     PlanCache cache(1);
     cache.remember({0, "a", Ending::finished, 1, "warm-up", ""}, "a");
