@@ -95,7 +95,7 @@ constexpr Row table[counts] = {
      16,
      0},
     {{"text_encoded", T::Processor, P::None, S::Threads, "value", "... and a text becomes its number"}, 12, 0.8},
-    {{"entry_numbered", T::Processor, P::None, S::TextThreads, "entry", "a text that no row had before"}, 220, 1000},
+    {{"entry_numbered", T::Processor, P::None, S::Feeders, "entry", "a text that no row had before"}, 330, 170},
     {{"entry_native", T::Processor, P::None, S::TextThreads, "entry", "LIKE and its like for a text"}, 60, 60},
     {{"page_pinned", T::Backend, P::None, S::One, "page", "a page is found, pinned and vouched for"}, 450, 850},
     {{"page_by_row", T::Backend, P::None, S::One, "page", "the visibility of each row of a page"}, 5000, 5000},
@@ -141,7 +141,8 @@ Weights defaults(bool gpu) {
 // Does another request that runs on the device make it slower?
 bool is_device_work(const Row &row, bool gpu) {
     return row.info.tier == Tier::Processor
-               ? row.info.sharing != Sharing::Cores && row.info.sharing != Sharing::TextThreads
+               ? row.info.sharing != Sharing::Cores && row.info.sharing != Sharing::TextThreads &&
+                     row.info.sharing != Sharing::Feeders
                : row.info.tier == (gpu ? Tier::Device : Tier::Host);
 }
 
@@ -149,6 +150,8 @@ double sharers(Sharing sharing, const Machine &machine) {
     switch (sharing) {
     case Sharing::Threads:
         return std::max(machine.threads, 1.0);
+    case Sharing::Feeders:
+        return machine.gpu ? 1 : std::max(machine.threads, 1.0);
     case Sharing::TextThreads:
         return std::max(machine.text_threads, 1.0);
     case Sharing::Cores:
@@ -304,12 +307,15 @@ void Ledger::relation(const RelationWork &work) {
                  even = round > 0 ? std::floor(brought / round) * round : brought;
     bring(work, {even, even / (1 + work.workers), 0, 0});
     const double last = brought - even;
+    const double chunks =
+        work.chunk_pages > 0 ? std::max(std::ceil(brought / work.chunk_pages), 1.0) : 1 + work.workers;
+    const double numbering = machine_.gpu ? std::min(1 + work.workers, chunks) : 1;
     bring(work, {last, std::min(last, work.chunk_pages), by_row, by_row / (1 + work.row_workers)});
     if (decoded > 0)
         add(Stage::Feed, Count::TeamStarted, (work.workers > 0 && brought > 0) + (work.row_workers > 0 && by_row > 0));
 
     if (work.pages > 0)
-        add(Stage::Texts, Count::EntryNumbered, brought / work.pages * work.text_entries);
+        add(Stage::Texts, Count::EntryNumbered, brought / work.pages * work.text_entries / numbering);
 
     sequential(Stage::Scan, false, values * value_bytes);
     add(Stage::Scan, Count::ValueRead, values);

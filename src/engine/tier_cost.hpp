@@ -12,8 +12,8 @@
 // structure that it hits: with two caches of known size, an access to s bytes meets the near one with probability near / s, and the far
 // one with far / s (s being larger); the rest goes to memory.
 //
-// What is shared. Weights are of one core, or of the whole GPU. What the threads of the host device share is divided by them, what
-// feeding processes share by these; that is in the prices (`Prices`), not in the counts.
+// What is shared. Weights are of one core, or of the whole GPU. What the threads of the host device share is divided by them in the
+// prices (`Prices`); what feeding processes share is divided by these in the counts, since there are as many as a table is worth.
 //
 // What overlaps. While pages are brought, the feeding processes find the next ones (in storage, or in shared buffers), the link
 // carries, and the device decodes; the slowest of the three is what takes time (Yuan et al., section 4.3: transfer overlapping). What the other two
@@ -119,7 +119,13 @@ enum class Count : uint8_t {
 constexpr int counts = static_cast<int>(Count::TeamStarted) + 1;
 
 // Who does it: what is divided by how many do it at the same time.
-enum class Sharing : uint8_t { One, Threads, TextThreads, Cores };
+enum class Sharing : uint8_t {
+    One,
+    Threads,     // of the host device
+    Feeders,     // the same; on a GPU's behalf one thread for each feeding process, by which counts are divided
+    TextThreads, // see Machine
+    Cores,
+};
 
 struct CountInfo {
     const char *name; // as in a profile
@@ -149,7 +155,7 @@ constexpr double default_ns_per_unit = 4000;
 struct Machine {
     bool gpu;
     double threads;       // that share the host device's work; of a GPU 1
-    double text_threads;  // that number and evaluate texts
+    double text_threads;  // that evaluate texts
     double cores;         // of the machine
     double cache_bytes;   // of columns that the device can keep
     double work_bytes;    // that join tables and groups can take

@@ -218,8 +218,8 @@ double cache_bytes(int name, double otherwise) {
 bool is_work_of_cores(const CountInfo &row, bool gpu) {
     if (row.tier == Tier::Backend)
         return true;
-    return row.tier == Tier::Processor &&
-           (!gpu || row.sharing == Sharing::Cores || row.sharing == Sharing::TextThreads);
+    return row.tier == Tier::Processor && (!gpu || row.sharing == Sharing::Feeders ||
+                                           row.sharing == Sharing::TextThreads || row.sharing == Sharing::Cores);
 }
 
 } // namespace

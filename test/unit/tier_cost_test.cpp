@@ -229,6 +229,21 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     Ledger(machine, price, &cached).relation(work);
     EXPECT_DOUBLE_EQ(amount(cached, Stage::Feed, Count::TextEncoded), 5e5);
     EXPECT_EQ(amount(cached, Stage::Texts, Count::EntryNumbered), 0);
+
+    // For a GPU each feeding process numbers those of its chunks.
+    const Machine other = gpu();
+    const Prices gpu_price = prices(default_weights(true), other);
+    work.visible_share = 1;
+    work.cached_share = 0;
+    work.workers = 7;
+    work.chunk_pages = work.pages / 3;
+    Account shared = {};
+    Ledger(other, gpu_price, &shared).relation(work);
+    EXPECT_DOUBLE_EQ(amount(shared, Stage::Texts, Count::EntryNumbered), 1000.0 / 3);
+    work.workers = 1;
+    Account two = {};
+    Ledger(other, gpu_price, &two).relation(work);
+    EXPECT_DOUBLE_EQ(amount(two, Stage::Texts, Count::EntryNumbered), 1000.0 / 2);
 }
 
 TEST(TierCost, PagesThatAreNotInBuffersComeFromStorage) {

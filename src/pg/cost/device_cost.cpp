@@ -79,7 +79,7 @@ static tier::Machine machine_now() {
     now.gpu = use_gpu();
     now.cores = std::min(cores(), most_sort_threads);
     now.threads = now.gpu ? 1 : guc_host_threads > 0 ? guc_host_threads : cores();
-    // That number and evaluate texts: on a GPU's behalf those that feed it.
+    // That evaluate texts: on a GPU's behalf those that feed it.
     now.text_threads = now.gpu ? std::min(cores(), most_text_threads) : now.threads;
     now.cache_bytes = cache_bytes(now.gpu);
     now.work_bytes = work_bytes(now.gpu);
