@@ -3,6 +3,7 @@
 #   make                      build build/pgNN/gpuscan.so for the PostgreSQL of PG_CONFIG (default: pg_config in PATH)
 #   make install              install it there; DESTDIR=... and PG_CONFIG=... work as usual
 #   make demo [KEEP=1]        packages, build, private server, Star Schema Benchmark at scale factor 1
+#   make calibrate-demo       packages, build, private server, gpuscan-calibrate from search to undo on queries like TPC-H's
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
 #   make stress [SECONDS=600] the concurrency stress alone
 #   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
@@ -23,7 +24,7 @@ BUILD ?= build
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo check stress fuzz coverage oracle neutral setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo calibrate-demo check stress fuzz coverage oracle neutral setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit calibrate bench-tools decode-fuzz $(HOUSE)
 all:
@@ -34,6 +35,9 @@ else
 
 demo:
 	+@BUILD='$(BUILD)' KEEP='$(KEEP)' script/demo.sh
+
+calibrate-demo:
+	+@BUILD='$(BUILD)' script/calibrate-demo.sh
 
 check:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/check.sh $(CHECK)

@@ -191,7 +191,12 @@ Json Calibration::named(const Weights &weights) const {
 void Calibration::begin_file() {
     Json queries = Json::array();
     for (const Query &q : queries_)
-        queries.push_back({{"name", q.name}, {"file", q.file}, {"line", q.statement.line}, {"sql", q.statement.text}});
+        queries.push_back({{"name", q.name},
+                           {"file", q.file},
+                           {"line", q.statement.line},
+                           {"sql", q.statement.text},
+                           {"weight", q.weight},
+                           {"from_server", q.from_server}});
     checkpoint_.append({{"type", "calibration"},
                         {"version", 1},
                         {"started", now_text()},
@@ -262,7 +267,9 @@ void Calibration::continue_file() {
     for (const Json &q : head.at("queries"))
         queries_.push_back({q.at("name").get<std::string>(),
                             q.at("file").get<std::string>(),
-                            {q.at("sql").get<std::string>(), q.at("line").get<size_t>()}});
+                            {q.at("sql").get<std::string>(), q.at("line").get<size_t>()},
+                            q.value("weight", 1.0),
+                            q.value("from_server", false)});
 }
 
 std::string Calibration::place(const Query &query, size_t character) const {
@@ -337,8 +344,10 @@ void Calibration::measure_defaults() {
         const bool cold = cache_.samples(q, default_plans_[q]) == 0;
         for (size_t i = cold ? 0 : 1 + cache_.samples(q, default_plans_[q]); i <= plan_.repeats && ended; ++i) {
             const Measurement m = measure(q, defaults_, default_plans_[q], i == 0 ? "warm-up" : "defaults", limit);
-            if (m.ending == Ending::failed)
+            if (m.ending == Ending::failed && !queries_[q].from_server)
                 throw RefusedError(place(queries_[q]) + ": " + m.message);
+            if (m.ending == Ending::failed)
+                progress_.say(queries_[q].name + " fails: " + m.message);
             ended = m.ending == Ending::finished;
             default_plans_[q] = m.plan;
         }
@@ -476,8 +485,8 @@ double Calibration::noise(const Plans &plans) const {
     double squares = 0, total = 0;
     for (size_t q = 0; q < plans.size(); ++q)
         if (!left_out_[q]) {
-            total += *cache_.time(q, plans[q]);
-            squares += std::pow(cache_.error(q, plans[q]), 2);
+            total += queries_[q].weight * *cache_.time(q, plans[q]);
+            squares += std::pow(queries_[q].weight * cache_.error(q, plans[q]), 2);
         }
     return std::clamp(std::sqrt(squares) / total, least, most);
 }
@@ -540,7 +549,7 @@ std::optional<std::vector<Calibration::Totals>> Calibration::compare(const Weigh
     std::vector<size_t> changed;
     for (size_t q = 0; q < queries_.size(); ++q) {
         if (plans[q] == present_plans_[q])
-            same += left_out_[q] ? 0 : *cache_.time(q, plans[q]);
+            same += left_out_[q] ? 0 : queries_[q].weight * *cache_.time(q, plans[q]);
         else
             changed.push_back(q);
     }
@@ -559,7 +568,8 @@ std::optional<std::vector<Calibration::Totals>> Calibration::compare(const Weigh
                 if (!old && m.ending != Ending::finished)
                     return std::nullopt;
                 // (what fails under the present settings has no time: it is no gain)
-                (old ? total.present : total.best) += m.ending == Ending::failed ? cache_.best(q).value_or(0) : m.ms;
+                (old ? total.present : total.best) +=
+                    queries_[q].weight * (m.ending == Ending::failed ? cache_.best(q).value_or(0) : m.ms);
             }
         rounds.push_back(total);
         progress_.step(round + 1, counts());
@@ -641,7 +651,7 @@ std::optional<double> Calibration::value_of(const Plans &plans) const {
         const std::optional<double> ms = cache_.time(q, plans[q]);
         if (!ms)
             return std::nullopt;
-        value += objective_.of(*ms, default_ms_[q]);
+        value += queries_[q].weight * objective_.of(*ms, default_ms_[q]);
     }
     return value;
 }
@@ -654,7 +664,7 @@ Calibration::Evaluation Calibration::evaluate(const Weights &weights, double bou
         if (left_out_[q])
             continue;
         if (const std::optional<double> ms = cache_.time(q, e.plans[q]))
-            e.value += objective_.of(*ms, default_ms_[q]);
+            e.value += queries_[q].weight * objective_.of(*ms, default_ms_[q]);
         else
             unknown.push_back(q);
     }
@@ -663,7 +673,7 @@ Calibration::Evaluation Calibration::evaluate(const Weights &weights, double bou
             return e;
         // (the plan may be another one by now)
         e.plans[q] = measure(q, weights, e.plans[q], "annealing", limit_of(q)).plan;
-        e.value += objective_.of(*cache_.time(q, e.plans[q]), default_ms_[q]);
+        e.value += queries_[q].weight * objective_.of(*cache_.time(q, e.plans[q]), default_ms_[q]);
     }
     e.complete = true;
     return e;
@@ -724,16 +734,16 @@ void Calibration::write_result(bool complete, const Candidate &best, const Plans
     const auto number = [](std::optional<double> ms) { return ms && std::isfinite(*ms) ? Json(*ms) : Json(nullptr); };
     struct Sum {
         double ms = 0;
-        void add(std::optional<double> t) { ms += t.value_or(infinite); }
+        void add(std::optional<double> t, double weight) { ms += weight * t.value_or(infinite); }
     } by_default, by_present, by_best;
     Json queries = Json::array();
     for (size_t q = 0; q < queries_.size(); ++q) {
-        Json line = {{"name", queries_[q].name}, {"left_out", bool(left_out_[q])}};
+        Json line = {{"name", queries_[q].name}, {"weight", queries_[q].weight}, {"left_out", bool(left_out_[q])}};
         if (!left_out_[q]) {
             const auto present_ms = cache_.time(q, present_plans_[q]), best_ms = cache_.time(q, plans[q]);
-            by_default.add(default_ms_[q]);
-            by_present.add(present_ms);
-            by_best.add(best_ms);
+            by_default.add(default_ms_[q], queries_[q].weight);
+            by_present.add(present_ms, queries_[q].weight);
+            by_best.add(best_ms, queries_[q].weight);
             line.update({{"default_ms", number(default_ms_[q])},
                          {"present_ms", number(present_ms)},
                          {"best_ms", number(best_ms)},

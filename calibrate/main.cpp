@@ -8,12 +8,14 @@
 #include "interrupt.hpp"
 #include "page.hpp"
 #include "report.hpp"
+#include "statistics_workload.hpp"
 
 namespace {
 
 using namespace calibrate;
 
 constexpr int stopped_status = 130;
+constexpr char statistics[] = "pg_stat_statements"; // as a workload
 
 constexpr char about[] =
     "Finds weights of the planner's cost model for your server, storage and queries.\n"
@@ -65,6 +67,7 @@ struct AnnealOptions {
     Target target;
     Plan plan;
     std::string workload, known;
+    size_t top = 20;
     bool resume = false, quiet = false;
 };
 
@@ -82,7 +85,8 @@ int anneal(AnnealOptions &options, const std::string &file) {
         }
         options.plan = Plan::from_json(checkpoint->lines()[0].at("plan"));
     } else {
-        queries = read_workload(options.workload);
+        if (options.workload != statistics)
+            queries = read_workload(options.workload);
         if (!options.known.empty())
             known = Checkpoint::read(options.known);
     }
@@ -98,6 +102,8 @@ int anneal(AnnealOptions &options, const std::string &file) {
     Session session(options.target);
     session.on_notice = [&](const std::string &text) { progress.say(text); };
     session.keep_others_out();
+    if (!options.resume && options.workload == statistics)
+        queries = read_statistics(session, options.top, session.on_notice);
     if (!checkpoint)
         checkpoint.emplace(Checkpoint::create(file));
 
@@ -156,8 +162,17 @@ int main(int argc, char **argv) {
     Plan &plan = annealing.plan;
     CLI::App &anneal_command = *app.add_subcommand("anneal", anneal_about);
     add_connection(anneal_command, annealing.target);
-    auto *workload = anneal_command.add_option(
-        "--workload", annealing.workload, "queries: a directory with *.sql, or a file, statements ended by semicolons");
+    auto *workload = anneal_command.add_option("--workload", annealing.workload,
+                                               "queries: a directory with *.sql, or a file, statements ended by "
+                                               "semicolons; or pg_stat_statements: those of this "
+                                               "database that took most time, weighted by their calls. It keeps no "
+                                               "constants: in the place of those that are compared "
+                                               "with columns come usual values of these (pg_stats), LIMITs are the "
+                                               "rows that calls returned; queries with others are "
+                                               "left out, which is said");
+    anneal_command.add_option("--top", annealing.top, "so many queries of pg_stat_statements")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 10000));
     auto *resume = anneal_command.add_flag("--resume", annealing.resume,
                                            "go on with the file of --out, with what it was begun with");
     workload->excludes(resume);

@@ -98,12 +98,19 @@ std::string report_text(const Json &summary) {
                    number_text(summary["present"][setting]).c_str(), number_text(summary["start"][setting]).c_str(),
                    number_text(value).c_str());
 
-    text += format("\n%-16s %12s %12s %12s %9s %6s\n", "query", "defaults", "present", "best", "speed-up", "plans");
+    const bool weighted = std::any_of(result["queries"].begin(), result["queries"].end(),
+                                      [](const Json &q) { return q.value("weight", 1.0) != 1; });
+    size_t wide = 16;
+    for (const Json &q : result["queries"])
+        wide = std::max(wide, q["name"].get<std::string>().size());
+    const int width = static_cast<int>(wide);
+    text += format("\n%-*s %12s %12s %12s %9s %6s%s\n", width, "query", "defaults", "present", "best", "speed-up",
+                   "plans", weighted ? "       calls" : "");
     std::string changes;
     for (const Json &q : result["queries"]) {
         const std::string name = q["name"];
         if (q["left_out"].get<bool>()) {
-            text += format("%-16s left out: no plan of it ended\n", name.c_str());
+            text += format("%-*s left out: no plan of it ended\n", width, name.c_str());
             continue;
         }
         const bool changed = q["changed"];
@@ -112,16 +119,18 @@ std::string report_text(const Json &summary) {
             speedup = q["present_ms"].is_number() && q["best_ms"].is_number()
                           ? format("%.2f", q["present_ms"].get<double>() / q["best_ms"].get<double>())
                           : "-";
-        text += format("%-16s %12s %12s %12s %9s %6zu\n", name.c_str(), ms_text(q["default_ms"]).c_str(),
+        text += format("%-*s %12s %12s %12s %9s %6zu", width, name.c_str(), ms_text(q["default_ms"]).c_str(),
                        ms_text(q["present_ms"]).c_str(), ms_text(q["best_ms"]).c_str(), speedup.c_str(),
                        q["plans"].get<size_t>());
+        text += weighted ? format(" %11.0f\n", q.value("weight", 1.0)) : "\n";
         if (changed)
             changes += name + "\n  now:  " + q["present_plan"].get<std::string>() +
                        "\n  then: " + q["best_plan"].get<std::string>() + "\n";
     }
     const Json &total = result["total_ms"];
-    text += format("%-16s %12s %12s %12s\n", "total", ms_text(total["defaults"]).c_str(),
-                   ms_text(total["present"]).c_str(), ms_text(total["best"]).c_str());
+    text +=
+        format("%-*s %12s %12s %12s\n", width, weighted ? "total of calls" : "total",
+               ms_text(total["defaults"]).c_str(), ms_text(total["present"]).c_str(), ms_text(total["best"]).c_str());
     if (!changes.empty())
         text += "\nPlans that change:\n" + changes;
     text += "\n" + verdict(result, plan);

@@ -18,7 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char name[] = "gpuscan-calibrate";
-constexpr char explain_prefix[] = "EXPLAIN (FORMAT JSON, COSTS OFF) ";
 constexpr char lock_key[] = "7453887264"; // of this program, below 2^63
 
 double ms_since(Clock::time_point start) {
@@ -111,6 +110,11 @@ void Session::prepare() {
     } catch (const ServerError &) {
     }
     set("application_name", name);
+    // What is calibrated with shall not count as what the server is used for. Superusers may say so.
+    try {
+        set("pg_stat_statements.track", "none");
+    } catch (const ServerError &) {
+    }
     set("statement_timeout", "0");
     set("idle_in_transaction_session_timeout", "0");
     set("plan_cache_mode", "force_custom_plan"); // functions shall not keep plans of other weights
@@ -302,15 +306,44 @@ void Session::set_weights(const Model &model, const Weights &weights) {
     weights_ = sql;
 }
 
-std::string Session::explain(const std::string &sql) {
+std::string Session::explain(const std::string &sql, bool verbose) {
     check_interrupt();
+    const std::string prefix = std::string("EXPLAIN (FORMAT JSON, COSTS OFF") + (verbose ? ", VERBOSE) " : ") ");
     try {
-        return patiently([&] { return send(explain_prefix + sql, true); }).get(0, 0);
+        return patiently([&] { return send(prefix + sql, true); }).get(0, 0);
     } catch (const ServerError &e) {
         if (e.sqlstate == "08P01") // the server wants parameters, and says so in terms of the protocol
             throw ServerError("this query has parameters ($1); values are needed instead", e.sqlstate, 0);
-        const size_t before = sizeof explain_prefix - 1;
-        throw ServerError(e.what(), e.sqlstate, e.position > before ? e.position - before : 0);
+        throw ServerError(e.what(), e.sqlstate, e.position > prefix.size() ? e.position - prefix.size() : 0);
+    }
+}
+
+// (The extended protocol takes one statement only.)
+void Session::prepare_statement(const std::string &statement, const std::string &sql) {
+    check_interrupt();
+    patiently([&] { return send("PREPARE " + statement + " AS " + sql, true); });
+}
+
+std::string Session::explain_generic(const std::string &statement, size_t parameters) {
+    std::string nulls;
+    for (size_t i = 0; i < parameters; ++i)
+        nulls += i > 0 ? ", NULL" : "NULL";
+    const auto set = [this](const char *setting, const char *value) {
+        query("SELECT pg_catalog.set_config('" + std::string(setting) + "', '" + value + "', true)");
+    };
+    const bool devices = has_setting("gpuscan.offload");
+    query("BEGIN");
+    try {
+        set("plan_cache_mode", "force_generic_plan");
+        if (devices)
+            set("gpuscan.offload", "off");
+        const std::string plan = value("EXPLAIN (FORMAT JSON, COSTS OFF, VERBOSE) EXECUTE " + statement +
+                                       (parameters > 0 ? "(" + nulls + ")" : ""));
+        query("ROLLBACK");
+        return plan;
+    } catch (const ServerError &) {
+        query("ROLLBACK");
+        throw;
     }
 }
 

@@ -35,6 +35,7 @@ class Splitter {
         finish();
         return std::move(found_);
     }
+    const std::vector<Parameter> &parameters() const { return parameters_; }
 
   private:
     static constexpr size_t none = std::string::npos;
@@ -73,7 +74,7 @@ class Splitter {
             quoted('\'', false);
         } else if (c == '"') {
             quoted('"', false);
-        } else if (c == '$' && dollar_quoted()) {
+        } else if (c == '$' && (parameter() || dollar_quoted())) {
         } else if (c == '\\') {
             throw StatementError(line(at_), "psql's own commands (\\...) are not understood");
         } else if (is_name(c)) {
@@ -100,10 +101,20 @@ class Splitter {
         } while (at_ < sql_.size() && sql_[at_] == quote); // a doubled quote stands for itself
     }
 
+    bool parameter() {
+        constexpr size_t most_digits = 6; // of a number: the protocol has 65535 parameters
+        size_t end = at_ + 1;
+        while (end < sql_.size() && std::isdigit(static_cast<unsigned char>(sql_[end])))
+            ++end;
+        if (end == at_ + 1 || end - at_ - 1 > most_digits)
+            return false;
+        parameters_.push_back({at_, end - at_, std::stoi(sql_.substr(at_ + 1, end - at_ - 1))});
+        at_ = end;
+        return true;
+    }
+
     bool dollar_quoted() {
         size_t end = at_ + 1;
-        if (end < sql_.size() && std::isdigit(static_cast<unsigned char>(sql_[end])))
-            return false; // a parameter
         while (end < sql_.size() && is_name(sql_[end]))
             ++end;
         if (end >= sql_.size() || sql_[end] != '$')
@@ -118,12 +129,19 @@ class Splitter {
 
     const std::string &sql_;
     std::vector<Statement> found_;
+    std::vector<Parameter> parameters_;
     size_t at_ = 0, begin_ = none, end_ = 0;
 };
 
 } // namespace
 
 std::vector<Statement> split_statements(const std::string &sql) { return Splitter(sql).all(); }
+
+std::vector<Parameter> find_parameters(const std::string &sql) {
+    Splitter splitter(sql);
+    splitter.all();
+    return splitter.parameters();
+}
 
 size_t line_at(const Statement &statement, size_t character) {
     size_t line = statement.line, seen = 0;

@@ -20,6 +20,13 @@ struct StatementError : std::runtime_error {
 // Statements of nothing but comments are left out. Throws StatementError at what has no end, and at psql's own commands (\set).
 std::vector<Statement> split_statements(const std::string &sql);
 
+// $1 and its like, outside of quotes and comments.
+struct Parameter {
+    size_t at, length;
+    int number;
+};
+std::vector<Parameter> find_parameters(const std::string &sql);
+
 // The line of a character of the statement (from 1, as the server counts: characters of UTF-8, not bytes), in its file.
 size_t line_at(const Statement &statement, size_t character);
 

@@ -13,6 +13,8 @@ struct Query {
     std::string name; // the file's, without .sql; with #N if it has several statements
     std::string file; // for messages
     Statement statement;
+    double weight = 1;        // how often it counts
+    bool from_server = false; // a text that the server has kept: if it fails, it is left out
 };
 
 struct WorkloadError : std::runtime_error {

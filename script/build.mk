@@ -29,7 +29,7 @@ ENGINE_SOURCES := $(if $(wildcard src/engine),$(call sources_below,src/engine)) 
 UNIT_SOURCES   := $(wildcard test/unit/*.cpp)
 # What of the calibrator knows neither PostgreSQL's client library nor the command line is unit-tested.
 CALIBRATE_SOURCES := $(wildcard calibrate/*.cpp)
-CALIBRATE_PURE    := $(filter-out %/main.cpp %/apply.cpp %/calibration.cpp %/session.cpp,$(CALIBRATE_SOURCES))
+CALIBRATE_PURE    := $(filter-out %/main.cpp %/apply.cpp %/calibration.cpp %/session.cpp %/statistics_workload.cpp,$(CALIBRATE_SOURCES))
 FUZZ_SOURCES   := $(wildcard test/fuzz/*_fuzz.cpp)
 EMBEDDED       := $(sort $(if $(wildcard src/cuda),$(shell find src/cuda -name '*.cuh')))
 

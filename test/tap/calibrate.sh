@@ -7,7 +7,9 @@
 make -s PG_CONFIG="${PG_CONFIG:-pg_config}" calibrate || exit 1
 make -s -C bench PG_CONFIG="${PG_CONFIG:-pg_config}" tpch/tpch-gen tpch/tpch-run || exit 1
 program=${BUILD:-build}/calibrate/gpuscan-calibrate
-start_server 'gpuscan.device = host' 'gpuscan.offload = off' 'work_mem = 256kB' 'shared_buffers = 16MB' 'max_parallel_workers_per_gather = 0' 'autovacuum = off'
+preload=gpuscan
+[ ! -e "$("${PG_CONFIG:-pg_config}" --pkglibdir)/pg_stat_statements.so" ] || preload='gpuscan, pg_stat_statements'
+start_server "shared_preload_libraries = '$preload'" 'gpuscan.device = host' 'gpuscan.offload = off' 'work_mem = 256kB' 'shared_buffers = 16MB' 'max_parallel_workers_per_gather = 0' 'autovacuum = off'
 bench/tpch/tpch-gen --sf 0.01 --quiet
 psql -Xq -v ON_ERROR_STOP=1 -c 'VACUUM (FREEZE, ANALYZE)' -c 'CREATE ROLE analyst LOGIN' -c 'GRANT SELECT ON ALL TABLES IN SCHEMA public TO analyst' || exit 1
 here=$tap_files
@@ -208,6 +210,36 @@ is 'settings are what they were' "$(settings)" "$before"
 query 'UPDATE region SET r_comment = r_comment'
 ok 'writes, when told' calibrate writing --workload "$here/bad" --allow-writes --cycles 5 --harvest 2 --rounds 2
 is 'which are rolled back' "$(sql "SELECT count(*) FROM region WHERE xmax <> 0 AND pg_xact_status(xmax::text::xid8) = 'committed'")" 0
+
+# --- from pg_stat_statements ---
+
+if [ "$preload" != gpuscan ]; then
+    refused 'no extension' 'pg_stat_statements is not in this database: CREATE EXTENSION' --workload pg_stat_statements
+    psql -Xqc 'CREATE EXTENSION pg_stat_statements' -c 'SELECT pg_stat_statements_reset()' >/dev/null
+    refused 'nothing seen' 'pg_stat_statements has no query of this database that can be used' --workload pg_stat_statements
+    for key in 1 2 3; do
+        sql "SELECT count(*), 'a' || o_comment FROM orders JOIN customer ON o_custkey = c_custkey WHERE c_mktsegment = 'BUILDING' AND o_orderdate >= date '1994-01-01' AND o_orderdate < date '1994-0$key-03' AND o_orderpriority IN ('1-URGENT', '2-HIGH') GROUP BY o_comment ORDER BY 1 DESC LIMIT 5"
+    done >/dev/null
+    for query in 'SELECT * FROM region' "SELECT * FROM part WHERE p_name LIKE '%green%'" 'SELECT count(*) FROM part WHERE p_size + 1 < 7' \
+        'UPDATE region SET r_comment = r_comment' 'SELECT count(*) FROM pg_class'; do sql "$query" >/dev/null; done
+    psql -XqU analyst -c 'SELECT count(*) FROM nation WHERE n_regionkey = 1' >/dev/null
+    ok 'from pg_stat_statements' calibrate seen --workload pg_stat_statements "${short[@]}" --cycles 20
+    ok 'a pattern is left out' grep -qE 'left out: query .*LIKE .*the value of \$1 is not known' "$here/seen.said"
+    ok 'so is what is computed' grep -qE 'left out: query .*p_size \+ .*the value of \$' "$here/seen.said"
+    ok 'others are taken' said seen '3 queries of pg_stat_statements are taken'
+    query_of() { head -n 1 "$here/seen" | psql -XAtq -v ON_ERROR_STOP=1 -v j="$(head -n 1 "$here/seen")" <<<"SELECT q->>'sql', q->>'weight' FROM json_array_elements(:'j'::json->'queries') q WHERE q->>'sql' LIKE '%$1%'"; }
+    is 'its calls are its weight' "$(query_of customer | tail -n 1 | sed 's/.*|//')" 3.0
+    ok 'usual values' grep -qE "c_mktsegment = CAST\('[A-Z]+ *' AS bpchar\) AND o_orderdate >= CAST\(CAST\('199[0-9]-[0-9-]+' AS date\) AS date *\) AND .*LIMIT CAST\('[1-5]' AS bigint\)" <(query_of customer)
+    is 'those of the same column differ' "$(query_of customer | grep -oE "IN \(.*ORDER" | grep -oE "'[0-9]-[^']*'" | sort -u | wc -l)" 2
+    ok 'the report has them' grep -qE '^query +defaults .* calls$' "$here/seen.out"
+    ok 'only the one' calibrate top --workload pg_stat_statements --top 1 --cycles 2 --harvest 2 --rounds 2 --settle 0
+    is 'has one' "$(head -n 1 "$here/top" | grep -o '"weight"' | wc -l)" 1
+    ok 'as one that sees its own only' test "$(status calibrate mine --workload pg_stat_statements --cycles 2 --harvest 2 --rounds 2 --settle 0 -U analyst)" = 0
+    ok 'and says that there are others' grep -qE '[0-9]+ statements of other users are not shown to this role: GRANT pg_read_all_stats' "$here/mine.said"
+    is 'nothing of the calibrations is counted' "$(sql "SELECT count(*) FROM pg_stat_statements WHERE query LIKE 'EXPLAIN (FORMAT%' AND userid = 'postgres'::regrole")" 0
+    $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$SERVER_DATA" -l "$SERVER_LOG" -o '-c shared_preload_libraries=gpuscan' -m fast -w restart >/dev/null 2>&1
+    refused 'not loaded' 'pg_stat_statements must be loaded via' --workload pg_stat_statements
+fi
 
 # --- apply and undo ---
 

@@ -14,6 +14,7 @@
 #include "../../calibrate/checkpoint.hpp"
 #include "../../calibrate/objective.hpp"
 #include "../../calibrate/page.hpp"
+#include "../../calibrate/parameters.hpp"
 #include "../../calibrate/plan_cache.hpp"
 #include "../../calibrate/report.hpp"
 #include "../../calibrate/significance.hpp"
@@ -112,6 +113,61 @@ TEST(CalibrateStatements, RefuseWhatHasNoEnd) {
     EXPECT_EQ(error("SELECT $x$ $$"), "unterminated dollar-quoted string");
     EXPECT_EQ(error("/* /* */"), "unterminated comment");
     EXPECT_EQ(error("\\set a 1"), "psql's own commands (\\...) are not understood");
+}
+
+TEST(CalibrateParameters, AreFoundOutsideOfQuotes) {
+    const std::string sql = "SELECT '$1', \"a$2\", a$3, $$ $4 $$ /* $5 */ -- $6\n, $7, $8::text FROM t WHERE x=$10";
+    EXPECT_EQ(parameters_of(sql), (std::set<int>{7, 8, 10}));
+    EXPECT_EQ(with_parameters("a = $1 AND b = $11 AND c = $1", {{1, "'x'"}}), "a = 'x' AND b = $11 AND c = 'x'");
+}
+
+TEST(CalibrateParameters, LiteralsWithATypeBecomeCasts) {
+    EXPECT_EQ(with_casts("d < DATE $1 + interval $2 month"), "d < CAST($1 AS DATE ) + CAST($2 AS interval month)");
+    EXPECT_EQ(with_casts("x = $1 AND update = $2"), "x = $1 AND update = $2");
+    EXPECT_EQ(limits_of("SELECT 1 LIMIT $3 OFFSET $4"), std::set<int>{3});
+    EXPECT_EQ(offsets_of("SELECT 1 LIMIT $3 OFFSET $4"), std::set<int>{4});
+    EXPECT_EQ(limits_of("SELECT limits FETCH FIRST $2 ROWS ONLY"), std::set<int>{2});
+}
+
+std::string scan(const std::string &condition, const std::string &more = "") {
+    return R"json([{"Plan": {"Node Type": "Limit", "Plans": [{"Node Type": "Seq Scan", "Relation Name": "Lines",
+        "Schema": "shop", "Alias": "l", "Output": ["(l.a + $9)"], "Filter": ")json" +
+           condition + "\"" + more + "}]}}]";
+}
+
+TEST(CalibrateParameters, AreUsedAsTheGenericPlanSays) {
+    const ParameterUses u = uses_of(
+        scan("((l.day >= $1) AND ($2 > l.day) AND ((l.kind)::text = $3) AND (l.n = ANY (ARRAY[$4, ($5)::bigint])) "
+             "AND (l.price < ($6)::numeric) AND (l.\\\"Odd Name\\\" = $8))"));
+    EXPECT_TRUE(u.unclear.empty());
+    ASSERT_EQ(u.compared.size(), 7u);
+    EXPECT_EQ(u.compared.at(1).schema + "." + u.compared.at(1).relation + "." + u.compared.at(1).column,
+              "shop.Lines.day");
+    EXPECT_EQ(u.compared.at(1).op, ">=");
+    EXPECT_EQ(u.compared.at(2).op, "<");
+    EXPECT_EQ(u.compared.at(3).column, "kind");
+    EXPECT_EQ(u.compared.at(4).op, "=");
+    EXPECT_EQ(u.compared.at(5).column, "n");
+    EXPECT_EQ(u.compared.at(6).op, "<");
+    EXPECT_EQ(u.compared.at(8).column, "Odd Name");
+    EXPECT_EQ(u.schemas, std::set<std::string>{"shop"});
+    EXPECT_FALSE(u.writes);
+}
+
+TEST(CalibrateParameters, WhatIsNotComparedWithAColumnIsUnclear) {
+    EXPECT_EQ(uses_of(scan("(l.day <= ($1 - $2))")).unclear, (std::set<int>{1, 2}));
+    EXPECT_EQ(uses_of(scan("((l.name)::text ~~ $1)")).unclear, std::set<int>{1});
+    EXPECT_EQ(uses_of(scan("((l.n + 1) = $1)")).unclear, std::set<int>{1});
+    EXPECT_EQ(uses_of(scan("(x.n = $1)")).unclear, std::set<int>{1}); // of no relation
+    // As a result of another plan, up to PostgreSQL 16.
+    const char *const returns =
+        R"json(, "Plans": [{"Node Type": "Result", "Subplan Name": "InitPlan 1 (returns $1)"}])json";
+    EXPECT_EQ(uses_of(scan("(l.n = $1)", returns)).unclear, std::set<int>{1});
+    const ParameterUses twice = uses_of(scan("((l.n = $1) OR (l.name ~~ $1))"));
+    EXPECT_EQ(twice.compared.count(1), 1u); // once is enough
+    EXPECT_TRUE(twice.unclear.empty());
+    EXPECT_TRUE(uses_of(R"([{"Plan": {"Node Type": "ModifyTable"}}])").writes);
+    EXPECT_THROW(uses_of("none"), std::runtime_error);
 }
 
 TEST(CalibrateWorkload, IsADirectoryOrAFile) {
