@@ -81,3 +81,25 @@ RETURNS SETOF record LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'gpuscan_explain_cost';
 
 COMMENT ON FUNCTION gpuscan_explain_cost(text) IS 'what a query would cost PostgreSQL alone and each device, by tier and pattern';
+
+-- What work costs on this machine: the file that gpuscan.profile names, as the server has read it. `price`: of one now, in ns, on the
+-- device that this session's plans would get.
+CREATE FUNCTION gpuscan_profile_rows(OUT device text, OUT name text, OUT value float8, OUT default_value float8, OUT price float8,
+                                     OUT unit text, OUT meaning text)
+RETURNS SETOF record LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 100
+AS 'MODULE_PATHNAME', 'gpuscan_profile_rows';
+
+CREATE VIEW gpuscan_profile AS
+SELECT device, name, value, default_value, price, unit, meaning FROM gpuscan_profile_rows();
+
+COMMENT ON VIEW gpuscan_profile IS 'weights of the device costs in force';
+
+GRANT SELECT ON gpuscan_profile TO PUBLIC;
+
+CREATE FUNCTION gpuscan_set_profile(profile text)
+RETURNS void LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'gpuscan_set_profile';
+
+COMMENT ON FUNCTION gpuscan_set_profile(text) IS 'writes the file of gpuscan.profile, and keeps the one that was there; pg_reload_conf() puts it in force';
+
+REVOKE ALL ON FUNCTION gpuscan_set_profile(text) FROM PUBLIC;

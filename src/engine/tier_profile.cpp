@@ -200,7 +200,8 @@ std::string format_profile(const Profile &profile, const Origins &origins, const
                            const std::string &gpu_name) {
     const std::string names[2] = {host_name, gpu_name};
     std::string text =
-        "# What work costs on this machine: read by the planner, written by gpuscan when it found no such file.\n"
+        "# What work costs on this machine: read by the planner, written by gpuscan when it found no such file, or by\n"
+        "# gpuscan-calibrate.\n"
         "# name = value  # unit, meaning, where the value is from. Reload the configuration after a change; a missing "
         "name\n"
         "# has its default. Weights of a host's work are those of one core. See doc/architecture.md, \"Costs of "
