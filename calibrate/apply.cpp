@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "measure_report.hpp"
 #include "report.hpp"
 
 namespace calibrate {
@@ -140,17 +141,82 @@ void warn_of_overrides(Session &session, const Values &to) {
     }
 }
 
-} // namespace
+// ---- the profile ----
 
-void apply(Session &session, Checkpoint &checkpoint, const ApplyOptions &options) {
-    const Json summary = summary_of(checkpoint.lines());
-    const Json &result = summary["result"];
+// Does the server have a file, as far as we may see?
+bool has_profile(Session &session) {
+    try {
+        return !session.value("SELECT pg_catalog.current_setting('gpuscan.profile', true)").empty();
+    } catch (const ServerError &) {
+        return false;
+    }
+}
+
+// Its file's text, or what is in force if there is no file.
+std::string present_profile(Session &session) {
+    const std::string text =
+        session.value("SELECT pg_catalog.pg_read_file(pg_catalog.current_setting('gpuscan.profile'), 0, 262144, true)");
+    if (!text.empty())
+        return text;
+    const pg::Result rows = session.query("SELECT device, name, value FROM gpuscan_profile");
+    std::vector<ProfileEntry> now;
+    for (int i = 0; i < rows.rows(); ++i)
+        now.push_back({rows.get(i, 0), rows.get(i, 1), std::stod(rows.get(i, 2))});
+    return profile_text(now, {}, "", "");
+}
+
+std::string profile_statement(Session &session, const std::string &text) {
+    return "SELECT gpuscan_set_profile(" + session.quote(text) + ")";
+}
+
+// What is changed, and from what; no profile: nothing of it is.
+struct Change {
+    std::string scope;
+    Values from, to;
+    std::optional<std::string> profile_from, profile_to;
+};
+
+void show_statements(Session &session, const Change &wanted) {
+    if (wanted.profile_to)
+        std::printf("%s;\n", profile_statement(session, *wanted.profile_to).c_str());
+    print_statements(session, wanted.scope, wanted.to);
+    if (wanted.profile_to && wanted.scope != "system")
+        std::printf("SELECT pg_reload_conf();\n");
+}
+
+void show_changes(const Change &wanted) {
+    if (!wanted.to.empty())
+        show_difference(wanted.scope, wanted.from, wanted.to);
+    if (wanted.profile_to) {
+        const std::string difference = profile_difference(*wanted.profile_from, *wanted.profile_to);
+        std::printf("gpuscan.profile:\n%s", difference.empty() ? "  (no change)\n" : difference.c_str());
+        std::fflush(stdout);
+    }
+}
+
+// All or nothing.
+void carry_out(Session &session, const Change &wanted) {
+    change(session, wanted.scope, wanted.from, wanted.to);
+    if (wanted.profile_to) {
+        try {
+            session.query(profile_statement(session, *wanted.profile_to));
+        } catch (const ServerError &e) {
+            change(session, wanted.scope, wanted.to, wanted.from);
+            throw ApplyError(std::string("nothing was changed: ") + e.what() +
+                             "; the profile is for superusers (GRANT EXECUTE ON FUNCTION gpuscan_set_profile lets "
+                             "others), --part settings leaves it alone");
+        }
+    }
+    reload(session, wanted.profile_to ? "system" : wanted.scope);
+}
+
+void check_gain(const Json &summary, bool force) {
+    const Json &ratio = summary["result"]["ratio"];
     if (!is_complete(summary))
         throw ApplyError("the calibration is not finished: go on with anneal --resume");
-    const Json &ratio = result["ratio"];
-    if (ratio.is_null() && !options.force)
+    if (ratio.is_null() && !force)
         throw ApplyError("nothing to apply: the best weights choose the plans of the present settings");
-    if (!ratio.is_null() && ratio["high"].get<double>() >= 1 && !options.force) {
+    if (!ratio.is_null() && ratio["high"].get<double>() >= 1 && !force) {
         char text[160];
         std::snprintf(text, sizeof text,
                       "the gain is within the noise: total time %+.1f %%, 95 %% confidence %+.1f to %+.1f %%; --force "
@@ -159,61 +225,104 @@ void apply(Session &session, Checkpoint &checkpoint, const ApplyOptions &options
                       100 * (ratio["high"].get<double>() - 1));
         throw ApplyError(text);
     }
-    if (!summary["applied"].is_null() && !options.show)
+}
+
+// The weights that a calibration or a measurement has found; and whether they are in force already.
+Json wanted_settings(const Checkpoint &checkpoint, const ApplyOptions &options, Json *profile, bool *applied) {
+    *profile = nullptr;
+    if (!is_measurement(checkpoint.lines())) {
+        const Json summary = summary_of(checkpoint.lines());
+        check_gain(summary, options.force);
+        *applied = !summary["applied"].is_null();
+        return summary["result"]["weights"];
+    }
+    const Json measurement = measurement_of(checkpoint.lines());
+    if (!measurement["complete"].get<bool>())
+        throw ApplyError("the measurement was stopped before its end: measure again");
+    *applied = !measurement["applied"].is_null();
+    if (options.part != "settings" && options.scope == "system")
+        *profile = measurement["profile"];
+    return options.part == "profile" ? Json(Json::object()) : measurement["settings"].at(options.model);
+}
+
+} // namespace
+
+void apply(Session &session, Checkpoint &checkpoint, const ApplyOptions &options) {
+    Json profile;
+    bool applied = false;
+    const Json settings = wanted_settings(checkpoint, options, &profile, &applied);
+    if (applied && !options.show)
         throw ApplyError("it is applied already; undo takes it back");
-    Values to;
-    for (const auto &[setting, value] : result["weights"].items())
-        to[setting] = number_text(value);
+    Change wanted{options.scope, {}, {}, std::nullopt, std::nullopt};
+    for (const auto &[setting, value] : settings.items())
+        wanted.to[setting] = number_text(value);
+    if (profile.is_string() && !has_profile(session))
+        std::printf("The profile is left alone: gpuscan.profile names no file, or this role may not see it.\n");
+    else if (profile.is_string())
+        wanted.profile_to = profile.get<std::string>();
+    if (wanted.to.empty() && !wanted.profile_to)
+        throw ApplyError("there is nothing to apply");
     if (options.show) {
-        print_statements(session, options.scope, to);
+        show_statements(session, wanted);
         return;
     }
-    Values from;
     try {
-        from = present_values(session, options.scope, result["weights"]);
+        wanted.from = present_values(session, options.scope, settings);
+        if (wanted.profile_to)
+            wanted.profile_from = present_profile(session);
     } catch (const ServerError &e) {
         throw ApplyError(
             std::string("cannot see what is there now, to keep it for undo: ") + e.what() +
             "; a superuser can, --scope database needs the database's owner only, and --show prints the statements");
     }
-    show_difference(options.scope, from, to);
+    show_changes(wanted);
     if (!agreed(options))
         throw ApplyError("nothing was changed");
-    checkpoint.append({{"type", "apply"}, {"scope", options.scope}, {"before", to_json(from)}, {"after", to_json(to)}});
+    Json line = {
+        {"type", "apply"}, {"scope", options.scope}, {"before", to_json(wanted.from)}, {"after", to_json(wanted.to)}};
+    if (wanted.profile_to)
+        line["profile"] = {{"before", *wanted.profile_from}, {"after", *wanted.profile_to}};
+    checkpoint.append(line);
     try {
-        change(session, options.scope, from, to);
+        carry_out(session, wanted);
     } catch (const ApplyError &) {
         checkpoint.append({{"type", "undo"}});
         throw;
     }
-    reload(session, options.scope);
     std::printf("Applied. Sessions %s; undo %s takes it back.\n",
                 options.scope == "system" ? "that are open take them with their next statement"
                                           : "that begin from now on have them",
                 checkpoint.path().c_str());
-    warn_of_overrides(session, to);
+    warn_of_overrides(session, wanted.to);
 }
 
 void undo(Session &session, Checkpoint &checkpoint, const ApplyOptions &options) {
-    const Json applied = summary_of(checkpoint.lines())["applied"];
+    const bool measured = is_measurement(checkpoint.lines());
+    const Json applied = (measured ? measurement_of(checkpoint.lines()) : summary_of(checkpoint.lines()))["applied"];
     if (applied.is_null())
         throw ApplyError("nothing to undo: this calibration is not applied");
-    const std::string scope = applied["scope"];
-    const Values to = to_values(applied["before"]), ours = to_values(applied["after"]);
+    const Values ours = to_values(applied["after"]);
+    Change back{applied["scope"], {}, to_values(applied["before"]), std::nullopt, std::nullopt};
+    if (applied.contains("profile"))
+        back.profile_to = applied["profile"]["before"].get<std::string>();
     if (options.show) {
-        print_statements(session, scope, to);
+        show_statements(session, back);
         return;
     }
-    const Values now = present_values(session, scope, applied["after"]);
-    for (const auto &[setting, value] : now)
-        if (!same(value, ours.at(setting)) && !same(value, to.at(setting)) && !options.force)
+    back.from = present_values(session, back.scope, applied["after"]);
+    for (const auto &[setting, value] : back.from)
+        if (!same(value, ours.at(setting)) && !same(value, back.to.at(setting)) && !options.force)
             throw ApplyError(setting + " has been changed to " + shown(value) +
                              " since; --force undoes it all the same");
-    show_difference(scope, now, to);
+    if (back.profile_to) {
+        back.profile_from = present_profile(session);
+        if (*back.profile_from != applied["profile"]["after"] && back.profile_from != back.profile_to && !options.force)
+            throw ApplyError("the profile has been changed since; --force undoes it all the same");
+    }
+    show_changes(back);
     if (!agreed(options))
         throw ApplyError("nothing was changed");
-    change(session, scope, now, to);
-    reload(session, scope);
+    carry_out(session, back);
     checkpoint.append({{"type", "undo"}});
     std::printf("Undone: what was there before is there again.\n");
 }

@@ -1,4 +1,5 @@
-// Puts a calibration's weights into the server's configuration, and takes them out again. The only part that changes settings.
+// Puts a calibration's weights into the server's configuration, and takes them out again. The only part that changes settings, and
+// the server's profile of device costs (gpuscan.profile), which a measurement's file has, too.
 //
 // What was there is written into the calibration's file before the first statement runs, so that undo knows it whatever happens then.
 // A failure half way takes back what was done.
@@ -17,9 +18,11 @@ struct ApplyError : std::runtime_error {
 };
 
 struct ApplyOptions {
-    std::string scope = "system"; // ALTER SYSTEM; or "database": ALTER DATABASE, which its owner may
-    bool yes = false;             // do not ask
-    bool show = false;            // only print the statements
+    std::string scope = "system";     // ALTER SYSTEM; or "database": ALTER DATABASE, which its owner may
+    bool yes = false;                 // do not ask
+    bool show = false;                // only print the statements
+    std::string part = "all";         // of a measurement: "settings", "profile"
+    std::string model = "asymmetric"; // of a measurement: whose settings (weights.hpp)
     bool force =
         false; // apply: though the gain is within the noise; undo: though somebody has changed the settings since
 };

@@ -1,11 +1,14 @@
 // gpuscan-calibrate: the command line. What is done stands in calibration.hpp, report.hpp and apply.hpp.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 
 #include "apply.hpp"
 #include "calibration.hpp"
 #include "interrupt.hpp"
+#include "measure.hpp"
+#include "measure_report.hpp"
 #include "page.hpp"
 #include "report.hpp"
 #include "statistics_workload.hpp"
@@ -20,6 +23,7 @@ constexpr char statistics[] = "pg_stat_statements"; // as a workload
 constexpr char about[] =
     "Finds weights of the planner's cost model for your server, storage and queries.\n"
     "\n"
+    "  gpuscan-calibrate measure -d mydb                        measures the machine: values to start from\n"
     "  gpuscan-calibrate anneal -d mydb --workload queries/     finds them; changes nothing\n"
     "  gpuscan-calibrate report                                 tells what was found\n"
     "  gpuscan-calibrate apply -d mydb                          shows what would change, asks, changes it\n"
@@ -42,6 +46,17 @@ constexpr char anneal_about[] =
     "a function) is "
     "not held off.";
 
+constexpr char measure_about[] =
+    "Measures what work costs on this machine, in a minute or two, with microbenchmarks through the server: tuples and "
+    "operators of PostgreSQL's own plans, pages as they are seen through the machine's caches, temporary files, and "
+    "each kind of work of the active device, the host's or a GPU. Prints values with 95 % confidence intervals; "
+    "changes "
+    "no setting. apply puts them in force, undo takes them back; anneal --start-from begins its search with them.\n"
+    "\n"
+    "Makes tables in a schema of its own, gpuscan_calibrate_scratch, and drops it again, also after Ctrl-C; what was "
+    "left by a client that was killed is dropped by the next run. Reads some thousand pages of this database's tables. "
+    "What the role may not do, and what a standby or a server without a device cannot, is left out and said.";
+
 void add_connection(CLI::App &command, Target &target) {
     command.add_option("-h,--host", target.host, "server's host or socket directory (PGHOST)")->group("Connection");
     command.add_option("-p,--port", target.port, "server's port (PGPORT)")->group("Connection");
@@ -63,10 +78,60 @@ void check_assignments(const std::vector<std::string> &assignments, const char *
             throw CLI::ValidationError(option, "NAME=VALUE is wanted, not '" + a + "'");
 }
 
+struct MeasureOptions {
+    Target target;
+    MeasurePlan plan;
+    std::string file = "gpuscan-measure.jsonl", profile, form = "text";
+    bool quiet = false;
+};
+
+std::string measurement_as(const Json &measurement, const std::string &form) {
+    return form == "json"       ? measurement.dump(2) + "\n"
+           : form == "settings" ? measurement_settings(measurement, "asymmetric")
+                                : measurement_text(measurement);
+}
+
+int measure(MeasureOptions &options) {
+    catch_interrupts();
+    Progress progress(options.quiet);
+    options.target.settings = options.plan.settings;
+    options.target.allow_writes = true;
+    Session session(options.target);
+    session.on_notice = [&](const std::string &text) { progress.say(text); };
+    session.keep_others_out();
+    Checkpoint checkpoint = Checkpoint::create(options.file);
+    int status = 0;
+    try {
+        MachineMeasurement(session, checkpoint, progress, options.plan).run();
+    } catch (const Interrupted &) {
+        progress.say("stopped; scratch tables are dropped, nothing else was changed");
+        status = stopped_status;
+    } catch (const std::runtime_error &e) {
+        progress.say(e.what());
+        status = 1;
+    }
+    if (status != 0) {
+        std::remove(options.file.c_str()); // nobody can go on with it
+        return status;
+    }
+    const Json measurement = measurement_of(Checkpoint::read(options.file));
+    std::cout << measurement_as(measurement, options.form);
+    if (!options.profile.empty() && measurement["profile"].is_string()) {
+        std::ofstream written(options.profile);
+        written << measurement["profile"].get<std::string>();
+        written.close();
+        if (!written)
+            throw std::runtime_error("cannot write " + options.profile);
+    } else if (!options.profile.empty()) {
+        throw std::runtime_error("no profile is written: no device was measured");
+    }
+    return 0;
+}
+
 struct AnnealOptions {
     Target target;
     Plan plan;
-    std::string workload, known;
+    std::string workload, known, start_from;
     size_t top = 20;
     bool resume = false, quiet = false;
 };
@@ -79,6 +144,8 @@ int anneal(AnnealOptions &options, const std::string &file) {
     std::optional<Checkpoint> checkpoint;
     if (options.resume) {
         checkpoint.emplace(Checkpoint::open(file));
+        if (is_measurement(checkpoint->lines()))
+            throw std::invalid_argument(file + " is a measurement's file, which is not resumed");
         if (const Json summary = summary_of(checkpoint->lines()); is_complete(summary)) {
             std::cout << report_text(summary);
             return 0;
@@ -89,6 +156,15 @@ int anneal(AnnealOptions &options, const std::string &file) {
             queries = read_workload(options.workload);
         if (!options.known.empty())
             known = Checkpoint::read(options.known);
+    }
+    if (!options.start_from.empty()) { // what --start says goes before
+        const Json settings = measurement_of(Checkpoint::read(options.start_from))["settings"].at(options.plan.model);
+        std::vector<std::string> start;
+        for (const auto &[setting, value] : settings.items())
+            start.push_back(setting + "=" + number_text(value));
+        if (start.empty())
+            throw std::invalid_argument(options.start_from + " has no settings that were measured");
+        options.plan.start.insert(options.plan.start.begin(), start.begin(), start.end());
     }
     const Plan &plan = options.plan;
     for (const std::string &assignment : plan.start) {
@@ -156,6 +232,33 @@ int main(int argc, char **argv) {
                "Passwords come from the terminal, PGPASSWORD or a password file, and are never printed or kept.");
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // as psql does
     app.get_formatter()->column_width(34);
+
+    MeasureOptions measuring;
+    CLI::App &measure_command = *app.add_subcommand("measure", measure_about);
+    add_connection(measure_command, measuring.target);
+    measure_command.add_option("--out", measuring.file, "file of this measurement")->capture_default_str();
+    measure_command
+        .add_option("--rows", measuring.plan.rows,
+                    "of the largest scratch table (170 bytes each); 0: a quarter of shared_buffers, a million at most")
+        ->capture_default_str()
+        ->check(CLI::Range(0, 1000000000));
+    measure_command
+        .add_option("--repeats", measuring.plan.repeats, "of each query, after a first one that does not count")
+        ->capture_default_str()
+        ->check(CLI::Range(5, 1000));
+    measure_command
+        .add_option("--storage-time", measuring.plan.storage_s, "seconds for reading the tables' pages, at most")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    measure_command.add_option("--profile", measuring.profile,
+                               "also write the profile of device costs (gpuscan.profile) into this file");
+    measure_command
+        .add_option("--set", measuring.plan.settings, "NAME=VALUE: a setting of the session; may be repeated")
+        ->take_all();
+    measure_command.add_option("--format", measuring.form, "text or json")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"text", "json"}));
+    measure_command.add_flag("--quiet", measuring.quiet, "no progress");
 
     std::string file = "gpuscan-calibrate.jsonl";
     AnnealOptions annealing;
@@ -230,6 +333,9 @@ int main(int argc, char **argv) {
         ->take_all()
         ->group("Search");
 
+    anneal_command.add_option("--start-from", annealing.start_from, "a file of measure: where the search starts")
+        ->group("Search");
+
     const auto add_file = [&](CLI::App &command) {
         command.add_option("file", file, "the calibration's file")->capture_default_str();
     };
@@ -260,12 +366,21 @@ int main(int argc, char **argv) {
                     "system: ALTER SYSTEM, for superusers; database: ALTER DATABASE, for its owner")
         ->capture_default_str()
         ->check(CLI::IsMember({"system", "database"}));
+    apply_command
+        .add_option("--part", applying.part,
+                    "of a measurement: all; settings; profile, which goes with --scope system only")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"all", "settings", "profile"}));
+    apply_command.add_option("--model", applying.model, "of a measurement: whose page costs are set, as in anneal")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"asymmetric", "original"}));
     apply_command.add_flag("--force", applying.force, "also if the gain is within the noise");
     undo_command.add_flag("--force", applying.force, "also if somebody has changed the settings since");
 
     try {
         app.parse(argc, argv);
         check_assignments(plan.settings, "--set");
+        check_assignments(measuring.plan.settings, "--set");
         check_assignments(plan.start, "--start");
         if (anneal_command.parsed() && !annealing.resume && annealing.workload.empty())
             throw CLI::RequiredError("--workload or --resume");
@@ -275,7 +390,15 @@ int main(int argc, char **argv) {
     try {
         if (anneal_command.parsed())
             return anneal(annealing, file);
+        if (measure_command.parsed())
+            return measure(measuring);
         if (report_command.parsed()) {
+            if (const std::vector<Json> lines = Checkpoint::read(file); is_measurement(lines)) {
+                if (form == "html")
+                    throw std::invalid_argument("a measurement has no page: --format text, json or settings");
+                std::cout << measurement_as(measurement_of(lines), form);
+                return 0;
+            }
             const Json summary = summary_of(Checkpoint::read(file));
             std::cout << (form == "html"       ? report_page(summary)
                           : form == "json"     ? summary.dump(2) + "\n"

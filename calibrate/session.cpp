@@ -292,6 +292,21 @@ std::string Session::quote(const std::string &text) const {
     return s;
 }
 
+void Session::clean_up(const std::string &sql) noexcept {
+    try {
+        if (PQstatus(connection_) != CONNECTION_OK || PQtransactionStatus(connection_) != PQTRANS_IDLE) {
+            connect();
+            PQsetNoticeProcessor(
+                connection_, [](void *, const char *) {}, nullptr);
+        }
+        const pg::Result done(PQexec(connection_, sql.c_str()));
+        if (PQresultStatus(done.raw()) != PGRES_COMMAND_OK)
+            on_notice("could not clean up (" + sql + "): " + pg::trimmed(PQresultErrorMessage(done.raw())));
+    } catch (const std::exception &e) {
+        on_notice("could not clean up (" + sql + "): " + e.what());
+    }
+}
+
 std::string Session::place() const {
     const auto text = [](const char *s) { return std::string(s ? s : ""); };
     return "database \"" + text(PQdb(connection_)) + "\" on " + text(PQhost(connection_)) + ":" +

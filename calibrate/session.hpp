@@ -60,6 +60,8 @@ class Session {
     std::string value(const std::string &sql); // the first one, or ''
     bool has_setting(const std::string &name);
     std::string quote(const std::string &text) const;
+    // A last statement, also after an interrupt or a lost connection, as far as that is possible.
+    void clean_up(const std::string &sql) noexcept;
 
     void set_weights(const Model &model, const Weights &weights);
     // EXPLAIN's JSON. Throws ServerError, whose position is in `sql`.

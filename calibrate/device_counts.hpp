@@ -1,0 +1,63 @@
+// What EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) says of a query that a device ran alone: the count vector of the cost model (engine/tier_cost.hpp)
+// and what each step took. And the equations that several such queries give: counts times weights are times.
+//
+// Counts are the planner's estimates, which are what happens on the scratch tables: their statistics are exact, and what could be
+// checked (pages, rows) is. An equation has a step whose time and counts both are known:
+//
+//   bring   pages, columns and texts that were not cached: the slowest of what is side by side (feeding, the link, decoding) and the rest
+//   run     scan, build, probe, group, sort
+//   fetch   rows or groups to the backend
+//   around  starting, and tuples: all else that the query took, of executions whose rows nobody timed one by one
+//
+// Which of the three sides of bringing is the slowest depends on the weights, so it is asked again with those that were found.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint.hpp"
+#include "engine/tier_profile.hpp"
+#include "least_squares.hpp"
+
+namespace calibrate {
+
+namespace tier = gpuscan::tier;
+
+struct DeviceRun {
+    tier::Account counts; // (nothing is hidden)
+    double phase_ms[6];   // start, feed, texts, run, fetch, emit
+    double pages, rows;   // brought, and what the node gave
+    double expected_pages, expected_rows;
+    double compile_ms;
+    double total_ms;    // of the execution
+    std::string device; // its name
+};
+
+// Nothing if another node than the device's has a part in it, or if the device gave up: `why` says which.
+std::optional<DeviceRun> device_run(const Json &explained, std::string *why);
+// Whether the counts are what has happened.
+bool as_expected(const DeviceRun &run);
+
+// Several executions of one query.
+struct DeviceQuery {
+    std::string name;
+    bool cold; // columns were brought
+    tier::Account counts;
+    double bring_ms, run_ms, fetch_ms;
+    double total_ms; // without timing; cold: not known
+};
+
+// What is known before, and found: by tier::Count.
+struct DeviceWeights {
+    bool gpu;
+    std::vector<double> ns;      // a weight
+    std::vector<double> divisor; // a weight by the price of one now: by how many it is shared
+};
+
+struct FittedDevice {
+    std::vector<FittedWeight> weights; // by tier::Count
+};
+FittedDevice fit_device(const std::vector<DeviceQuery> &queries, const DeviceWeights &known);
+
+} // namespace calibrate

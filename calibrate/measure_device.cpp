@@ -1,0 +1,200 @@
+// The weights of the active device: queries on the scratch tables, cold (their columns were just dropped from the cache) and hot, and least
+// squares over their count vectors (device_counts.hpp). Which device that is, the host's or a GPU, makes no difference here: EXPLAIN names it,
+// and the counts are its own.
+//
+// Times that need no clock for each row come from executions without one; what the steps took comes from executions with it.
+#include <algorithm>
+#include <cmath>
+
+#include "device_counts.hpp"
+#include "measure.hpp"
+
+namespace calibrate {
+namespace {
+
+constexpr char forced[] = "SET LOCAL gpuscan.offload = force; SET LOCAL jit = off; SET LOCAL work_mem = '256MB'; ";
+
+struct Task {
+    const char *name;
+    std::string sql;
+    const char *cold; // the table whose columns are brought; NULL: hot
+};
+
+std::vector<Task> tasks(size_t rows) {
+    const std::string tenth = std::to_string(rows / 10), third = std::to_string(rows / 3);
+    return {
+        {"bring a column", "SELECT sum(a) FROM facts", "facts"},
+        {"bring four integers", "SELECT sum(id), sum(k10), sum(k1000), sum(a) FROM facts", "facts"},
+        {"bring numerics", "SELECT sum(x) FROM facts", "facts"},
+        {"bring few texts", "SELECT count(t_few) FROM facts", "facts"},
+        {"bring some texts", "SELECT count(t_some) FROM facts", "facts"},
+        {"bring different texts", "SELECT count(t_own) FROM facts", "facts"},
+        {"bring numbers and texts", "SELECT sum(x), sum(f), max(d), sum(b), count(t_few) FROM facts", "facts"},
+        {"bring a small table", "SELECT sum(id), sum(v) FROM dims", "dims"},
+        {"pages by row", "SELECT sum(v) FROM fresh", "fresh"},
+        {"start", "SELECT count(v) FROM tiny", nullptr},
+        {"start, two tables", "SELECT count(a.v) FROM tiny a JOIN tiny b USING (id)", nullptr},
+        {"start, three tables", "SELECT count(a.v) FROM tiny a JOIN tiny b USING (id) JOIN tiny c USING (id)", nullptr},
+        {"start, a text", "SELECT count(v) FROM tiny WHERE t LIKE '%3%'", nullptr},
+        {"start, two texts",
+         "SELECT count(a.v) FROM tiny a JOIN tiny b USING (id) WHERE a.t LIKE '%3%' AND b.t LIKE '%1%'", nullptr},
+        {"sum", "SELECT sum(a) FROM facts", nullptr},
+        {"six sums", "SELECT sum(a), sum(b), sum(id), sum(k10), sum(k1000), sum(kmany) FROM facts", nullptr},
+        {"sum of numerics", "SELECT sum(x) FROM facts", nullptr},
+        {"one condition", "SELECT count(*) FROM facts WHERE a < 50", nullptr},
+        {"three conditions", "SELECT count(*) FROM facts WHERE a >= 10 AND k1000 >= 100 AND kmany > 1000", nullptr},
+        {"ten groups", "SELECT k10, count(*) FROM facts GROUP BY k10", nullptr},
+        {"a thousand groups", "SELECT k1000, sum(a), sum(b) FROM facts GROUP BY k1000", nullptr},
+        {"many groups", "SELECT kmany, sum(a) FROM facts WHERE a < 25 GROUP BY kmany", nullptr},
+        {"groups by two keys", "SELECT a, k10, sum(b), count(*) FROM facts GROUP BY a, k10", nullptr},
+        {"groups of texts", "SELECT t_few, sum(b) FROM facts GROUP BY t_few", nullptr},
+        {"join with a few rows", "SELECT sum(f.a) FROM facts f JOIN tiny t ON f.k10 = t.id", nullptr},
+        {"join with a small table", "SELECT sum(f.a) FROM facts f JOIN dims d ON f.k1000 = d.id", nullptr},
+        {"two joins", "SELECT sum(f.a) FROM facts f JOIN dims d ON f.k1000 = d.id JOIN dims e ON f.a = e.id", nullptr},
+        {"join with a large table",
+         "SELECT sum(f.a) FROM facts f JOIN facts g ON f.kmany = g.id WHERE g.id <= " + third, nullptr},
+        {"join by comparison", "SELECT count(*) FROM facts f JOIN tiny t ON f.a < t.id WHERE f.id <= " + tenth,
+         nullptr},
+        {"rows", "SELECT id FROM facts WHERE a < 10", nullptr},
+        {"rows of six columns", "SELECT id, a, b, k10, k1000, kmany FROM facts WHERE a < 10", nullptr},
+        {"many rows", "SELECT id, b FROM facts WHERE a < 40", nullptr},
+        {"rows in order", "SELECT id, b FROM facts WHERE a < 30 ORDER BY kmany DESC", nullptr},
+    };
+}
+
+double counter(Session &session, const char *name) {
+    return std::strtod(session.value(std::string("SELECT ") + name + " FROM gpuscan_stat").c_str(), nullptr);
+}
+
+} // namespace
+
+void MachineMeasurement::measure_device() {
+    if (!session_.has_setting("gpuscan.offload")) {
+        note("no device is measured: the server has not loaded gpuscan (shared_preload_libraries)");
+        return;
+    }
+    if (session_.value("SELECT pg_catalog.to_regclass('gpuscan_profile') IS NULL OR "
+                       "pg_catalog.to_regclass('gpuscan_device') IS NULL") == "t") {
+        note("no device is measured: this database has no extension gpuscan in the search path (CREATE EXTENSION "
+             "gpuscan)");
+        return;
+    }
+    if (session_.value("SELECT count(*) FROM gpuscan_device WHERE state = 'ready'") == "0") {
+        note("no device is measured: none is ready (see gpuscan_device)");
+        return;
+    }
+    if (session_.value("SHOW gpuscan.device") == "none") {
+        note("no device is measured: gpuscan.device is none");
+        return;
+    }
+    const std::string device = session_.value("SELECT device FROM gpuscan_profile WHERE price IS NOT NULL LIMIT 1");
+    if (scratch_->kind() != Scratch::Kind::Schema || !scratch_->is_visible()) {
+        note("no device is measured: " +
+             (scratch_->kind() != Scratch::Kind::Schema
+                  ? scratch_->why()
+                  : "a transaction of another session is so old that VACUUM cannot mark pages as visible to all"));
+        device_values(device, nullptr);
+        return;
+    }
+
+    DeviceWeights known;
+    known.gpu = device == "cuda";
+    known.ns.assign(tier::counts, 0);
+    known.divisor.assign(tier::counts, 1);
+    const pg::Result weights =
+        session_.query("SELECT name, value, price FROM gpuscan_profile WHERE device = " + session_.quote(device) +
+                       " AND price IS NOT NULL");
+    for (int i = 0; i < weights.rows(); ++i)
+        for (int c = 0; c < tier::counts; ++c)
+            if (weights.get(i, 0) == tier::profile_name(c)) {
+                const double value = std::stod(weights.get(i, 1)), price = std::stod(weights.get(i, 2));
+                known.ns[static_cast<size_t>(c)] = value;
+                known.divisor[static_cast<size_t>(c)] = value > 0 && price > 0 ? value / price : 1;
+            }
+
+    std::vector<DeviceQuery> queries;
+    std::vector<double> compiled_ns; // a kernel
+    size_t left_out = 0;
+    const std::string settings = scratch_->path() + forced;
+    const std::vector<Task> all = tasks(scratch_->rows());
+    progress_.begin("device (" + device + ")", all.size());
+    for (size_t t = 0; t < all.size(); ++t) {
+        const Task &task = all[t];
+        progress_.step(t, task.name);
+        std::vector<double> bring, run_ms, fetch, total;
+        std::optional<DeviceRun> seen;
+        std::string why;
+        for (size_t run = 0; run <= plan_.repeats; ++run) {
+            if (task.cold != nullptr)
+                session_.query("SELECT gpuscan_evict('" + std::string(scratch_schema) + "." + task.cold + "')");
+            const double kernels = run == 0 && known.gpu ? counter(session_, "kernels_compiled") : 0;
+            const std::optional<DeviceRun> one = device_run(explain("ANALYZE, VERBOSE, ", settings, task.sql), &why);
+            if (!one)
+                break;
+            if (run == 0) { // kernels, and what is kept of texts and tables
+                const double made = known.gpu ? counter(session_, "kernels_compiled") - kernels : 0;
+                if (made > 0 && one->compile_ms > 0)
+                    compiled_ns.push_back(one->compile_ms * 1e6 / made);
+                continue;
+            }
+            if (!as_expected(*one)) {
+                why = "it did other work than was expected";
+                continue;
+            }
+            seen = one;
+            bring.push_back(one->phase_ms[1] + one->phase_ms[2]);
+            run_ms.push_back(one->phase_ms[3]);
+            fetch.push_back(one->phase_ms[4]);
+            if (task.cold == nullptr)
+                total.push_back(
+                    explain("ANALYZE, TIMING OFF, ", settings, task.sql).at(0).at("Execution Time").get<double>());
+        }
+        if (!seen || bring.size() < 3) {
+            ++left_out;
+            checkpoint_.append({{"type", "left out"}, {"part", "device"}, {"query", task.name}, {"why", why}});
+            continue;
+        }
+        sample("device", task.name, task.cold != nullptr ? bring : total, {{"run", run_ms}, {"fetch", fetch}});
+        queries.push_back({task.name, task.cold != nullptr, seen->counts, undisturbed(bring), undisturbed(run_ms),
+                           undisturbed(fetch), undisturbed(total)});
+    }
+    if (left_out > 0)
+        note(std::to_string(left_out) + " of " + std::to_string(all.size()) +
+             " queries of the device are left out; the file says which, and why");
+    std::vector<FittedWeight> fitted = fit_device(queries, known).weights;
+    if (compiled_ns.size() >= 2) {
+        const Estimate e = median_of(compiled_ns);
+        fitted[static_cast<size_t>(tier::Count::KernelCompiled)] = {e.value, std::max(e.low, 0.0), e.high,
+                                                                    Verdict::Measured};
+    }
+    device_values(device, &fitted);
+}
+
+// Lines of the result, and the profile's values that are new.
+void MachineMeasurement::device_values(const std::string &device, const std::vector<FittedWeight> *fitted) {
+    const pg::Result rows =
+        session_.query("SELECT name, value, default_value, unit, meaning FROM gpuscan_profile WHERE "
+                       "device = " +
+                       session_.quote(device) + " AND price IS NOT NULL");
+    for (int i = 0; i < rows.rows(); ++i) {
+        const double value = std::stod(rows.get(i, 1));
+        Measured line{device,       rows.get(i, 0), "ns a " + rows.get(i, 3),  value, std::nullopt,
+                      std::nullopt, value,          std::stod(rows.get(i, 2)), false, ""};
+        for (int c = 0; fitted != nullptr && c < tier::counts; ++c) {
+            if (line.name != tier::profile_name(c))
+                continue;
+            const FittedWeight &f = (*fitted)[static_cast<size_t>(c)];
+            line.measured = f.verdict != Verdict::Unseen;
+            line.note = words_of(f.verdict);
+            if (line.measured) {
+                line.value = f.value;
+                line.low = f.low;
+                line.high = f.high;
+                profile_[device][line.name] = f.value;
+            }
+        }
+        values_.push_back(line);
+    }
+}
+
+} // namespace calibrate

@@ -1,0 +1,332 @@
+// What a measurement computes: weights from times, count vectors from EXPLAIN, the profile, the report.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../../calibrate/device_counts.hpp"
+#include "../../calibrate/least_squares.hpp"
+#include "../../calibrate/measure_report.hpp"
+
+namespace calibrate {
+namespace {
+
+constexpr double relative_error = 0.05;
+
+Equation equation(std::vector<double> amounts, const std::vector<double> &truth, double noise = 0) {
+    double time = 0;
+    for (size_t i = 0; i < truth.size(); ++i)
+        time += amounts[i] * truth[i];
+    time *= 1 + noise;
+    return {std::move(amounts), time, relative_error * time};
+}
+
+// Queries with a few kinds of work each, of quite different amounts.
+std::vector<Equation> workload(std::mt19937_64 &numbers, size_t queries, const std::vector<double> &truth,
+                               double noise) {
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    std::vector<Equation> equations;
+    for (size_t q = 0; q < queries; ++q) {
+        std::vector<double> amounts(truth.size(), 0);
+        const double size = std::exp(8 * uniform(numbers));
+        for (size_t w = 0; w < truth.size(); ++w)
+            if (uniform(numbers) < 0.5 || w == q % truth.size())
+                amounts[w] = size * std::exp(normal(numbers)) / truth[w];
+        equations.push_back(equation(std::move(amounts), truth, noise * normal(numbers)));
+    }
+    return equations;
+}
+
+TEST(CalibrateLeastSquares, FindsWeightsExactlyWithoutNoise) {
+    std::mt19937_64 numbers(1);
+    const std::vector<double> truth = {3, 0.02, 700, 15, 1e5}, known = {1, 0.05, 300, 60, 2e5};
+    const std::vector<FittedWeight> fitted = fit_weights(workload(numbers, 30, truth, 0), known);
+    for (size_t w = 0; w < truth.size(); ++w) {
+        EXPECT_EQ(fitted[w].verdict, Verdict::Measured);
+        EXPECT_NEAR(fitted[w].value / truth[w], 1, 1e-3);
+    }
+}
+
+TEST(CalibrateLeastSquares, IntervalsHoldTheTruthAsOftenAsTheySay) {
+    std::mt19937_64 numbers(2);
+    const std::vector<double> truth = {3, 0.02, 700, 15}, known = {1, 0.05, 300, 60};
+    int held = 0, all = 0;
+    for (int repeat = 0; repeat < 300; ++repeat) {
+        const std::vector<FittedWeight> fitted = fit_weights(workload(numbers, 40, truth, 0.1), known);
+        for (size_t w = 0; w < truth.size(); ++w, ++all) {
+            held += fitted[w].low <= truth[w] && truth[w] <= fitted[w].high;
+            EXPECT_LT(fitted[w].high - fitted[w].low, truth[w]);
+        }
+    }
+    EXPECT_GE(held, 0.90 * all);
+    EXPECT_LE(held, 0.99 * all);
+}
+
+TEST(CalibrateLeastSquares, IntervalsOfMeansHoldTheTruthAsOftenAsTheySay) {
+    std::mt19937_64 numbers(3);
+    std::normal_distribution<double> normal(10, 2);
+    int held = 0;
+    constexpr int repeats = 2000;
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+        std::vector<double> values(5);
+        for (double &v : values)
+            v = normal(numbers);
+        const Estimate e = mean_of(values);
+        held += e.low <= 10 && 10 <= e.high;
+    }
+    EXPECT_NEAR(held / double(repeats), 0.95, 0.02);
+}
+
+TEST(CalibrateLeastSquares, WhatAlwaysComesTogetherSharesAFactor) {
+    std::mt19937_64 numbers(4);
+    std::vector<Equation> equations;
+    // Of the first two there is one and four each time; they take 5 in all, where 10 was known.
+    for (int i = 1; i <= 20; ++i)
+        equations.push_back(equation({1, 4, double(i)}, {1, 1, 2}));
+    const std::vector<FittedWeight> fitted = fit_weights(equations, {6, 1, 1});
+    EXPECT_EQ(fitted[0].verdict, Verdict::Together);
+    EXPECT_EQ(fitted[1].verdict, Verdict::Together);
+    EXPECT_EQ(fitted[2].verdict, Verdict::Measured);
+    EXPECT_NEAR(fitted[0].value + 4 * fitted[1].value, 5, 0.05);
+    EXPECT_NEAR(fitted[2].value, 2, 0.01);
+    EXPECT_LT(fitted[0].value, 6);
+    EXPECT_LT(fitted[1].value, 1);
+}
+
+TEST(CalibrateLeastSquares, KeepsWhatNoQueryTells) {
+    std::mt19937_64 numbers(5);
+    std::vector<Equation> equations = workload(numbers, 20, {3, 5}, 0.02);
+    for (Equation &e : equations) {
+        e.amounts.push_back(0);             // never
+        e.amounts.push_back(e.time * 1e-4); // hardly
+        e.amounts.push_back(e.time * 0.5);  // not known before: 0
+    }
+    const std::vector<FittedWeight> fitted = fit_weights(equations, {1, 1, 7, 8, 0});
+    for (size_t w : {2, 3, 4}) {
+        EXPECT_EQ(fitted[w].verdict, Verdict::Unseen);
+        EXPECT_EQ(fitted[w].value, (std::vector<double>{1, 1, 7, 8, 0})[w]);
+    }
+    EXPECT_NEAR(fitted[0].value, 3, 0.3);
+    const std::vector<FittedWeight> nothing = fit_weights({}, {1, 2});
+    EXPECT_EQ(nothing[1].value, 2);
+    EXPECT_EQ(nothing[1].verdict, Verdict::Unseen);
+}
+
+TEST(CalibrateLeastSquares, IsNeverNegative) {
+    std::vector<Equation> equations;
+    // More of the second takes less time, which cannot be.
+    for (int i = 1; i <= 20; ++i)
+        equations.push_back({{10, double(i)}, 100 - 2.0 * i, 1});
+    const std::vector<FittedWeight> fitted = fit_weights(equations, {1, 1});
+    EXPECT_GT(fitted[0].value, 0);
+    EXPECT_GT(fitted[1].value, 0);
+    EXPECT_LT(fitted[1].value, 0.3);
+}
+
+TEST(CalibrateLeastSquares, ASpoiltTimeCountsLess) {
+    std::mt19937_64 numbers(6);
+    const std::vector<double> truth = {3, 20};
+    std::vector<Equation> equations = workload(numbers, 30, truth, 0.02);
+    for (size_t e : {3, 17})
+        equations[e].time *= 10; // (its error is what it was thought to be)
+    const std::vector<FittedWeight> fitted = fit_weights(equations, {1, 10});
+    for (size_t w = 0; w < 2; ++w)
+        EXPECT_NEAR(fitted[w].value / truth[w], 1, 0.1);
+}
+
+TEST(CalibrateLeastSquares, Middles) {
+    EXPECT_EQ(undisturbed({}), 0);
+    EXPECT_EQ(undisturbed({9, 2, 1, 80, 5}), 2);
+    EXPECT_EQ(median_of({1, 2, 30}).value, 2);
+    EXPECT_EQ(mean_of({4}).low, 4);
+}
+
+// ---- devices ----
+
+Json node() {
+    return Json::parse(
+        R"([{"Plan": {"Node Type": "Custom Scan", "Custom Plan Provider": "GpuScan", "Plan Rows": 1, "Actual Rows": 1,
+        "Device": "host", "Device Compile Time": 0.5,
+        "Estimated": {"Pages Brought": 100}, "Actual": {"Start Time": 1, "Feed Time": 2, "Texts Time": 3, "Run Time": 4,
+        "Fetch Time": 5, "Emit Time": 6, "Pages Brought": 101},
+        "Estimated Work": [{"Stage": "feed", "Work": "page_decoded", "Amount": 100, "Time": 1},
+                           {"Stage": "feed", "Work": "side by side", "Time": -1},
+                           {"Stage": "scan", "Work": "value_read", "Amount": 7, "Time": 1}]},
+        "Execution Time": 21}])");
+}
+
+TEST(CalibrateDevice, ReadsCountsAndTimes) {
+    std::string why;
+    const std::optional<DeviceRun> run = device_run(node(), &why);
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->counts.amount[int(tier::Stage::Feed)][int(tier::Count::PageDecoded)], 100);
+    EXPECT_EQ(run->counts.amount[int(tier::Stage::Scan)][int(tier::Count::ValueRead)], 7);
+    EXPECT_EQ(run->phase_ms[5], 6);
+    EXPECT_EQ(run->compile_ms, 0.5);
+    EXPECT_EQ(run->total_ms, 21);
+    EXPECT_TRUE(as_expected(*run));
+    Json other = node();
+    other[0]["Plan"]["Actual"]["Pages Brought"] = 0;
+    EXPECT_FALSE(as_expected(*device_run(other, &why)));
+    other = node();
+    other[0]["Plan"]["Fallback"] = "out of memory";
+    EXPECT_FALSE(device_run(other, &why));
+    EXPECT_EQ(why, "the device gave up: out of memory");
+    other = Json::parse(R"([{"Plan": {"Node Type": "Aggregate"}}])");
+    EXPECT_FALSE(device_run(other, &why));
+}
+
+// Queries as the cost model makes them, at weights that are not the known ones.
+struct Simulated {
+    DeviceWeights known;
+    std::vector<double> truth;
+    std::vector<DeviceQuery> queries;
+
+    explicit Simulated(bool gpu) {
+        const tier::Weights &weights = tier::default_weights(gpu);
+        known.gpu = gpu;
+        for (int c = 0; c < tier::counts; ++c) {
+            known.ns.push_back(weights.ns[c]);
+            truth.push_back(weights.ns[c]);
+            const tier::Sharing sharing = tier::info(static_cast<tier::Count>(c)).sharing;
+            known.divisor.push_back(
+                !gpu && (sharing == tier::Sharing::Threads || sharing == tier::Sharing::Feeders) ? 2 : 1);
+        }
+    }
+    double &weight(tier::Count count) { return truth[static_cast<size_t>(count)]; }
+    void add(bool cold, const tier::RelationWork &work, int keys, double groups) {
+        tier::Weights weights = tier::default_weights(known.gpu);
+        for (int c = 0; c < tier::counts; ++c)
+            weights.ns[c] = truth[static_cast<size_t>(c)];
+        tier::Machine machine = {};
+        machine.gpu = known.gpu;
+        machine.threads = known.gpu ? 1 : 2;
+        machine.text_threads = machine.cores = 1;
+        machine.cache_bytes = machine.work_bytes = 1e12;
+        machine.ns_per_unit = 4000;
+        const tier::Prices prices = tier::prices(weights, machine);
+        tier::Account account = {};
+        tier::Ledger ledger(machine, prices, &account);
+        ledger.start(1, 0);
+        ledger.relation(work);
+        ledger.aggregate(work.rows, groups, keys, 1);
+        const auto ms = [&](tier::Stage first, tier::Stage last) {
+            double ns = 0;
+            for (int s = int(first); s <= int(last); ++s)
+                ns += stage_ns(account, prices, static_cast<tier::Stage>(s));
+            return ns / 1e6;
+        };
+        queries.push_back({"q", cold, account, ms(tier::Stage::Feed, tier::Stage::Texts),
+                           ms(tier::Stage::Scan, tier::Stage::Sort), ms(tier::Stage::Fetch, tier::Stage::Fetch),
+                           cold ? 0 : total_ns(account, prices) / 1e6});
+    }
+};
+
+tier::RelationWork relation(double rows, double columns, double texts, double cached) {
+    tier::RelationWork work = {};
+    work.pages = rows / 50;
+    work.visible_share = work.resident_share = 1;
+    work.rows = rows;
+    work.columns = columns;
+    work.conjuncts = 1;
+    work.varlena_columns = work.text_columns = texts;
+    work.text_entries = texts * 100;
+    work.cached_share = cached;
+    return work;
+}
+
+void add_queries(Simulated &s) {
+    for (double rows : {20.0, 5e4, 1e6})
+        for (double columns : {1.0, 3.0, 6.0})
+            for (double texts : {0.0, 1.0})
+                s.add(rows > 100, relation(rows, columns, texts, rows > 100 ? 0 : 1), 0, 1);
+    for (double rows : {20.0, 1e5, 1e6})
+        for (double columns : {1.0, 4.0})
+            for (double groups : {1.0, 1000.0, 2e5})
+                s.add(false, relation(rows, columns, 0, 1), groups > 1, std::min(groups, rows));
+}
+
+TEST(CalibrateDevice, FindsTheHostsWeights) {
+    Simulated s(false);
+    s.weight(tier::Count::ValueDecoded) *= 2;
+    s.weight(tier::Count::FragmentStarted) *= 0.3;
+    s.weight(tier::Count::Condition) *= 1.5;
+    add_queries(s);
+    const std::vector<FittedWeight> fitted = fit_device(s.queries, s.known).weights;
+    const auto value = [&](tier::Count c) { return fitted[static_cast<size_t>(c)].value; };
+    EXPECT_NEAR(value(tier::Count::ValueDecoded) / s.weight(tier::Count::ValueDecoded), 1, 0.05);
+    EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::PagePinned)].verdict,
+              Verdict::Unseen); // beside what takes longer
+    EXPECT_EQ(value(tier::Count::PagePinned), s.known.ns[static_cast<size_t>(tier::Count::PagePinned)]);
+    double start = 0, truth = 0;
+    for (const auto &[count, amount] : {std::pair{tier::Count::FragmentStarted, 1.0},
+                                        {tier::Count::SourceOpened, 1.0},
+                                        {tier::Count::RoundTrip, 4.0}}) {
+        start += value(count) * amount;
+        truth += s.weight(count) * amount;
+    }
+    EXPECT_NEAR(start / truth, 1, 0.1);
+}
+
+TEST(CalibrateDevice, AGpuWaitsForItsPages) {
+    Simulated s(true);
+    s.weight(tier::Count::PagePinned) *= 1.6;
+    add_queries(s);
+    const std::vector<FittedWeight> fitted = fit_device(s.queries, s.known).weights;
+    EXPECT_NEAR(fitted[static_cast<size_t>(tier::Count::PagePinned)].value / s.weight(tier::Count::PagePinned), 1,
+                0.05);
+    EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::HostSeqRead)].verdict, Verdict::Unseen);
+    EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::LinkSeqRead)].verdict, Verdict::Unseen);
+}
+
+// ---- profile and report ----
+
+TEST(CalibrateMeasurement, TheProfileHasWhatWasMeasuredInItsPlace) {
+    const std::string text = profile_text(
+        {{"server", "ns_per_unit", 3000}, {"host", "condition", 2}, {"host", "row_probed", 9}, {"cuda", "launch", 5}},
+        {{"server", {{"ns_per_unit", 3500}}}, {"host", {{"condition", 2.5}}}}, "two cores", "");
+    tier::Profile profile;
+    tier::ProfileNote notes[4];
+    int count = 0;
+    ASSERT_TRUE(tier::parse_profile(text.data(), text.size(), &profile, notes, 4, &count));
+    EXPECT_EQ(count, 0);
+    EXPECT_EQ(profile.ns_per_unit, 3500);
+    EXPECT_EQ(profile.devices[0].ns[int(tier::Count::Condition)], 2.5);
+    EXPECT_EQ(profile.devices[0].ns[int(tier::Count::RowProbed)], 9);
+    EXPECT_EQ(profile.devices[1].ns[int(tier::Count::Launch)], 5);
+    EXPECT_NE(text.find("two cores"), std::string::npos);
+    EXPECT_EQ(profile_difference(text, text), "");
+    EXPECT_EQ(profile_difference(text, profile_text({{"server", "ns_per_unit", 3500},
+                                                     {"host", "condition", 3},
+                                                     {"host", "row_probed", 9},
+                                                     {"cuda", "launch", 5}},
+                                                    {}, "", "")),
+              "  host.condition                            2.5 -> 3\n");
+}
+
+TEST(CalibrateMeasurement, Reports) {
+    const std::vector<Json> lines = {
+        Json::parse(R"({"type":"calibration","kind":"measure","started":"now","server":{"database":"d"},"plan":{}})"),
+        Json::parse(R"({"type":"sample","part":"processor","query":"q","ms":[1]})"),
+        Json::parse(R"({"type":"note","text":"no device"})"),
+        Json::parse(
+            R"({"type":"result","complete":true,"values":[{"tier":"storage","name":"seq_page_cost","unit":"","value":0.5,"low":0.4,"high":0.6,
+            "before":1.0,"default":1.0,"source":"measured","note":"cached"}],"settings":{"asymmetric":{},"original":{"seq_page_cost":0.5}},
+            "profile":null,"notes":["no device"]})"),
+        Json::parse(R"({"type":"apply","scope":"system","before":{},"after":{}})")};
+    EXPECT_TRUE(is_measurement(lines));
+    const std::string text = measurement_text(measurement_of(lines));
+    EXPECT_NE(text.find("0.4 .. 0.6"), std::string::npos);
+    EXPECT_NE(text.find("no device"), std::string::npos);
+    EXPECT_NE(text.find("Applied (system)"), std::string::npos);
+    EXPECT_EQ(measurement_settings(measurement_of(lines), "original"), "seq_page_cost = 0.5\n");
+    const Json stopped = measurement_of({lines.begin(), lines.begin() + 2});
+    EXPECT_NE(measurement_text(stopped).find("stopped before its end"), std::string::npos);
+    EXPECT_THROW(measurement_settings(stopped, "original"), CheckpointError);
+}
+
+} // namespace
+} // namespace calibrate
