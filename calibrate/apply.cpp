@@ -239,6 +239,10 @@ Json wanted_settings(const Checkpoint &checkpoint, const ApplyOptions &options, 
     const Json measurement = measurement_of(checkpoint.lines());
     if (!measurement["complete"].get<bool>())
         throw ApplyError("the measurement was stopped before its end: measure again");
+    if (is_doubtful(measurement) && !options.force)
+        throw ApplyError(
+            "the machine was too busy while it was measured, so a unit of cost is uncertain by half or more: "
+            "measure again in a quiet hour; --force applies it all the same");
     *applied = !measurement["applied"].is_null();
     if (options.part != "settings" && options.scope == "system")
         *profile = measurement["profile"];

@@ -374,7 +374,7 @@ int main(int argc, char **argv) {
     apply_command.add_option("--model", applying.model, "of a measurement: whose page costs are set, as in anneal")
         ->capture_default_str()
         ->check(CLI::IsMember({"asymmetric", "original"}));
-    apply_command.add_flag("--force", applying.force, "also if the gain is within the noise");
+    apply_command.add_flag("--force", applying.force, "also if the gain, or a measurement, is within the noise");
     undo_command.add_flag("--force", applying.force, "also if somebody has changed the settings since");
 
     try {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "measure.hpp"
+#include "measure_report.hpp"
 
 namespace calibrate {
 namespace {
@@ -128,10 +129,17 @@ void MachineMeasurement::measure_processor() {
              " queries " + "could be used, and they say too little");
         return;
     }
-    const double units = setting("cpu_tuple_cost", "boot_val") + setting("cpu_operator_cost", "boot_val");
-    const double half = std::hypot(tuple.high - tuple.value, operation.high - operation.value);
-    const double ns = tuple.value + operation.value;
-    unit_ = {ns / units, std::max(ns - half, 0.0) / units, (ns + half) / units, Verdict::Measured};
+    // A tuple and an operator come together in most queries, so their sum is better known than either: what it differs by, as one kind of
+    // work of 1 ns.
+    for (Equation &e : equations)
+        e.amounts = {e.amounts[0], e.amounts[1], e.amounts[2] * tuple.value + e.amounts[4] * operation.value,
+                     e.amounts[3]};
+    const FittedWeight both = fit_weights(equations, {fitted[0].value, fitted[1].value, 1, fitted[3].value})[2];
+    const double ns = (tuple.value + operation.value) /
+                      (setting("cpu_tuple_cost", "boot_val") + setting("cpu_operator_cost", "boot_val"));
+    unit_ = {ns, ns * both.low / both.value, ns * both.high / both.value, Verdict::Measured};
+    if (is_doubtful(unit_->value, unit_->low, unit_->high))
+        note("the machine was too busy for these times to be relied on: measure again in a quiet hour");
 }
 
 } // namespace calibrate

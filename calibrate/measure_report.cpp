@@ -118,6 +118,18 @@ std::string measurement_settings(const Json &m, const std::string &model) {
     return text;
 }
 
+bool is_doubtful(double value, double low, double high) {
+    constexpr double limit = 1.5; // and its inverse
+    return high > limit * value || low * limit < value;
+}
+
+bool is_doubtful(const Json &m) {
+    for (const Json &v : m["values"])
+        if (v["name"] == "ns_per_unit" && v["low"].is_number())
+            return is_doubtful(v["value"], v["low"], v["high"]);
+    return false;
+}
+
 std::string profile_text(const std::vector<ProfileEntry> &now,
                          const std::map<std::string, std::map<std::string, double>> &measured,
                          const std::string &host_name, const std::string &gpu_name) {

@@ -21,6 +21,10 @@ std::string measurement_text(const Json &measurement);
 // "setting = value" lines of a model (weights.hpp). Throws CheckpointError if the measurement is not finished.
 std::string measurement_settings(const Json &measurement, const std::string &model);
 
+// Is a unit of cost too uncertain for anything to be built on it?
+bool is_doubtful(double value, double low, double high);
+bool is_doubtful(const Json &measurement);
+
 struct ProfileEntry {
     std::string device, name;
     double value;
