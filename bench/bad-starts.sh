@@ -18,7 +18,7 @@ best that its walk has found: not the defaults, which it measures too, and not w
   --sf SF        scale factor (default 0.02); PostgreSQL gets 2 MB of shared_buffers and 256 kB of work_mem, --memory times that
   --memory N     (default 1)
   --starts N     (default 5)
-  --cycles N     of each search (default 1000)
+  --cycles N     of each search (default 1500)
   --model NAME   asymmetric or original (default asymmetric)
   --seed N       of the starts, and of the searches (default 1)
   --rounds N     of the comparison in the end; medians count (default 5)
@@ -29,7 +29,7 @@ Ends with "starts N, within 5 % of the best M, executed at most P % of the (cycl
 TEXT
 }
 
-dir='' sf=0.02 memory=1 starts=5 cycles=1000 model=asymmetric first_seed=1 rounds=5 remove=0
+dir='' sf=0.02 memory=1 starts=5 cycles=1500 model=asymmetric first_seed=1 rounds=5 remove=0
 while (($#)); do
     case $1 in
         --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
@@ -120,7 +120,19 @@ value() {
 
 # bad SEED: --start options
 bad() {
-    awk -v seed="$1" 'BEGIN { srand(seed); for (i = 0; i < 10; ++i) rand(); for (i = 1; i < ARGC; ++i) { split(ARGV[i], w, "="); f = 10 ^ (1 + rand()); if (rand() < 0.5) f = 1 / f; printf "--start\n%s=%.4g\n", w[1], w[2] * f } }' "${weights[@]}"
+    awk -v seed="$1" '
+        # Park and Miller 1988: the same everywhere, and different for seeds that are near each other.
+        function draw() { x = (x * 48271) % 2147483647; return x / 2147483647 }
+        BEGIN {
+            x = (seed * 7919 + 12345) % 2147483647
+            for (i = 0; i < 20; ++i) draw()
+            for (i = 1; i < ARGC; ++i) {
+                split(ARGV[i], w, "=")
+                f = 10 ^ (1 + draw())
+                if (draw() < 0.5) f = 1 / f
+                printf "--start\n%s=%.4g\n", w[1], w[2] * f
+            }
+        }' "${weights[@]}"
 }
 
 search defaults "$first_seed"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <utility>
 
@@ -48,15 +47,6 @@ Measurement measurement_of(const Json &line, size_t query) {
             line.at("ms").get<double>(),
             line.value("purpose", ""),
             line.value("message", "")};
-}
-
-std::string now_text() {
-    char text[32];
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
 }
 
 // The first word, in capitals.
@@ -199,7 +189,7 @@ void Calibration::begin_file() {
                            {"from_server", q.from_server}});
     checkpoint_.append({{"type", "calibration"},
                         {"version", 1},
-                        {"started", now_text()},
+                        {"started", utc_now()},
                         {"plan", plan_.to_json()},
                         {"server", environment()},
                         {"defaults", named(defaults_)},
@@ -656,21 +646,30 @@ std::optional<double> Calibration::value_of(const Plans &plans) const {
     return value;
 }
 
-// Above `bound` the value is not needed, so plans that are new are executed only while it may still be below.
+// Above `bound` the value is not needed, so plans that are new are executed only while it may still be below: if none of them is
+// faster than a share of what their queries' best plans take.
 Calibration::Evaluation Calibration::evaluate(const Weights &weights, double bound) {
+    constexpr double hope = 0.5;
     Evaluation e{0, explain_all(weights), false};
     std::vector<size_t> unknown;
+    double hoped = 0; // of the unknown ones
+    const auto least = [&](size_t q) { return queries_[q].weight * hope * cache_.best(q).value_or(0); };
     for (size_t q = 0; q < queries_.size(); ++q) {
         if (left_out_[q])
             continue;
-        if (const std::optional<double> ms = cache_.time(q, e.plans[q]))
+        if (const std::optional<double> ms = cache_.time(q, e.plans[q])) {
             e.value += queries_[q].weight * objective_.of(*ms, default_ms_[q]);
-        else
+        } else {
             unknown.push_back(q);
+            hoped += least(q);
+        }
     }
     for (size_t q : unknown) {
-        if (e.value > bound || !std::isfinite(e.value))
+        if (e.value + hoped > bound || !std::isfinite(e.value)) {
+            e.value += hoped;
             return e;
+        }
+        hoped -= least(q);
         // (the plan may be another one by now)
         e.plans[q] = measure(q, weights, e.plans[q], "annealing", limit_of(q)).plan;
         e.value += queries_[q].weight * objective_.of(*cache_.time(q, e.plans[q]), default_ms_[q]);
@@ -727,65 +726,6 @@ std::optional<Calibration::Candidates::const_iterator> Calibration::best(std::op
             (!best || c->second.value < (*best)->second.value))
             best = c;
     return best;
-}
-
-void Calibration::write_result(bool complete, const Candidate &best, const Plans &plans,
-                               const std::vector<Totals> &rounds) {
-    const auto number = [](std::optional<double> ms) { return ms && std::isfinite(*ms) ? Json(*ms) : Json(nullptr); };
-    struct Sum {
-        double ms = 0;
-        void add(std::optional<double> t, double weight) { ms += weight * t.value_or(infinite); }
-    } by_default, by_present, by_best;
-    Json queries = Json::array();
-    for (size_t q = 0; q < queries_.size(); ++q) {
-        Json line = {{"name", queries_[q].name}, {"weight", queries_[q].weight}, {"left_out", bool(left_out_[q])}};
-        if (!left_out_[q]) {
-            const auto present_ms = cache_.time(q, present_plans_[q]), best_ms = cache_.time(q, plans[q]);
-            by_default.add(default_ms_[q], queries_[q].weight);
-            by_present.add(present_ms, queries_[q].weight);
-            by_best.add(best_ms, queries_[q].weight);
-            line.update({{"default_ms", number(default_ms_[q])},
-                         {"present_ms", number(present_ms)},
-                         {"best_ms", number(best_ms)},
-                         {"samples", cache_.samples(q, plans[q])},
-                         {"plans", cache_.plans(q)},
-                         {"changed", plans[q] != present_plans_[q]},
-                         {"present_plan", cache_.outline(q, present_plans_[q])},
-                         {"best_plan", cache_.outline(q, plans[q])}});
-        }
-        queries.push_back(std::move(line));
-    }
-    Json pairs = Json::array();
-    std::vector<Pair> ratios;
-    for (const Totals &t : rounds) {
-        pairs.push_back({t.present, t.best});
-        ratios.push_back({t.present, t.best});
-    }
-    Json walks = Json::array();
-    for (size_t walk = 1; walk <= plan_.seeds; ++walk)
-        if (const auto found = this->best(walk))
-            walks.push_back({{"walk", walk},
-                             {"objective_ms", (*found)->second.value},
-                             {"weights", named((*found)->second.weights)}});
-    Json line = {
-        {"type", "result"},
-        {"ended", now_text()},
-        {"s", elapsed_s()},
-        {"complete", complete},
-        {"weights", named(best.weights)},
-        {"objective_ms", best.value},
-        {"total_ms",
-         {{"defaults", number(by_default.ms)}, {"present", number(by_present.ms)}, {"best", number(by_best.ms)}}},
-        {"rounds_ms", pairs},
-        {"ratio", nullptr},
-        {"executions", executions_},
-        {"cycles", cycles_},
-        {"pairs", cycles_ * static_cast<size_t>(std::count(left_out_.begin(), left_out_.end(), false))},
-        {"walks", walks},
-        {"queries", queries}};
-    if (const auto interval = ratio_interval(ratios))
-        line["ratio"] = {{"estimate", interval->ratio}, {"low", interval->low}, {"high", interval->high}};
-    checkpoint_.append(line);
 }
 
 } // namespace calibrate

@@ -87,6 +87,10 @@ class Calibration {
         Candidate candidate;
         Plans plans;
     };
+    struct Predicted {
+        std::optional<double> cost;
+        std::string json; // the plan, by EXPLAIN
+    };
     struct Totals {
         double present, best; // ms
     };
@@ -128,6 +132,7 @@ class Calibration {
     std::string place(const Query &query, size_t character = 0) const;
     std::string counts() const;
     Json named(const Weights &weights) const;
+    std::vector<Predicted> predict(const Weights &weights, const Plans &plans);
     void write_result(bool complete, const Candidate &best, const Plans &plans, const std::vector<Totals> &rounds);
 
     Session &session_;

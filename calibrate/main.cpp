@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "apply.hpp"
+#include "bench/common/configurations.hpp"
 #include "calibration.hpp"
 #include "interrupt.hpp"
 #include "measure.hpp"
@@ -340,8 +341,11 @@ int main(int argc, char **argv) {
         command.add_option("file", file, "the calibration's file")->capture_default_str();
     };
     CLI::App &report_command = *app.add_subcommand("report", "Tells what a calibration has found. Needs no server.");
-    std::string form = "text";
+    std::string form = "text", results;
     add_file(report_command);
+    report_command.add_option(
+        "--results", results,
+        "results.csv of bench/asymmetric-storage/experiment.sh: also total times by seed, and U-tests");
     report_command
         .add_option("--format", form,
                     "text; html: a page for a browser, with the search and the speed-ups drawn; json: everything, the "
@@ -399,7 +403,9 @@ int main(int argc, char **argv) {
                 std::cout << measurement_as(measurement_of(lines), form);
                 return 0;
             }
-            const Json summary = summary_of(Checkpoint::read(file));
+            Json summary = summary_of(Checkpoint::read(file));
+            if (!results.empty())
+                add_results(summary, bench::read_configurations(results));
             std::cout << (form == "html"       ? report_page(summary)
                           : form == "json"     ? summary.dump(2) + "\n"
                           : form == "settings" ? report_settings(summary)

@@ -55,8 +55,16 @@ std::string text_at(double x, double y, const char *anchor, const std::string &t
            "</text>";
 }
 
-// Over the cycles; values on a logarithmic axis, since they differ by magnitudes.
-std::string chart(const std::vector<Series> &all) {
+std::string legend(const std::vector<Series> &all) {
+    std::string text = "<p class=\"legend\">";
+    for (size_t s = 0; s < all.size(); ++s)
+        text += std::string("<span style=\"color:") + colors[s % (sizeof colors / sizeof *colors)] + "\">&#9632; " +
+                escaped(all[s].name) + "</span> ";
+    return text + "</p>\n";
+}
+
+// From the first to the last of what the labels say; values on a logarithmic axis, since they differ by magnitudes.
+std::string chart(const std::vector<Series> &all, const std::string &first, const std::string &last) {
     double low = INFINITY, high = 0;
     size_t n = 0;
     for (const Series &s : all) {
@@ -83,7 +91,7 @@ std::string chart(const std::vector<Series> &all) {
         std::snprintf(label, sizeof label, "%.3g", v);
         svg += text_at(left - 6, y_of(v) + 4, "end", label);
     }
-    svg += text_at(left, height - 8, "start", "cycle 1") + text_at(width - right, height - 8, "end", std::to_string(n));
+    svg += text_at(left, height - 8, "start", first) + text_at(width - right, height - 8, "end", last);
     for (size_t s = 0; s < all.size(); ++s) {
         const std::string color = colors[s % (sizeof colors / sizeof *colors)];
         std::string line;
@@ -100,11 +108,7 @@ std::string chart(const std::vector<Series> &all) {
         if (!line.empty())
             svg += "<polyline fill=\"none\" stroke=\"" + color + "\" points=\"" + line + "\"/>";
     }
-    svg += "</svg>\n<p class=\"legend\">";
-    for (size_t s = 0; s < all.size(); ++s)
-        svg += std::string("<span style=\"color:") + colors[s % (sizeof colors / sizeof *colors)] + "\">&#9632; " +
-               escaped(all[s].name) + "</span> ";
-    return svg + "</p>\n";
+    return svg + "</svg>\n" + legend(all);
 }
 
 std::optional<double> number(const Json &value) {
@@ -129,7 +133,70 @@ std::string search(const Json &summary) {
     return "<h2>Search</h2>\n<p>Objective, ms: total time of the workload, and the penalty for queries that are slower "
            "than under "
            "PostgreSQL's defaults. Only configurations whose plans all were measured have a value.</p>\n" +
-           chart({tried, best}) + "<p>Weights of the configurations that were accepted.</p>\n" + chart(weights);
+           chart({tried, best}, "cycle 1", std::to_string(trace.size())) +
+           "<p>Weights of the configurations that were accepted.</p>\n" +
+           chart(weights, "cycle 1", std::to_string(trace.size()));
+}
+
+// The paper's figure 1: total times of the configurations, for each seed.
+std::string held_out(const Json &results) {
+    std::vector<Series> all;
+    std::vector<std::string> seeds;
+    for (const Json &c : results["configurations"])
+        for (const auto &[seed, total] : c["totals_s"].items())
+            if (std::find(seeds.begin(), seeds.end(), seed) == seeds.end())
+                seeds.push_back(seed);
+    for (const Json &c : results["configurations"]) {
+        Series s{c["name"], {}, false};
+        for (const std::string &seed : seeds)
+            s.values.push_back(c["totals_s"].contains(seed) ? number(c["totals_s"][seed]) : std::nullopt);
+        all.push_back(std::move(s));
+    }
+    if (seeds.empty())
+        return "";
+    return "<h2>Seeds that were not calibrated with</h2>\n<p>Total time of all queries, s; the comparison is in the "
+           "report "
+           "below.</p>\n" +
+           chart(all, "seed " + seeds.front(), "seed " + seeds.back());
+}
+
+// Costs to the right, times upwards, both in magnitudes: a point for each query.
+std::string predictions(const Json &summary) {
+    struct Point {
+        double cost, ms;
+    };
+    std::vector<Point> points[2];
+    double low_x = INFINITY, high_x = 0, low_y = INFINITY, high_y = 0;
+    const char *const names[][2] = {{"present_cost", "present_ms"}, {"best_cost", "best_ms"}};
+    for (const Json &q : summary["result"]["queries"])
+        for (int i = 0; i < 2; ++i) {
+            const auto cost = number(q.value(names[i][0], Json())), ms = number(q.value(names[i][1], Json()));
+            if (!cost || !ms || !(*cost > 0) || !(*ms > 0))
+                continue;
+            points[i].push_back({*cost, *ms});
+            low_x = std::min(low_x, *cost), high_x = std::max(high_x, *cost);
+            low_y = std::min(low_y, *ms), high_y = std::max(high_y, *ms);
+        }
+    if (!(low_x < high_x) || !(low_y < high_y))
+        return "";
+    const auto share = [](double v, double low, double high) { return std::log(v / low) / std::log(high / low); };
+    std::string svg =
+        "<h2>Costs and times</h2>\n<p>A point for each query: the cost of its plan, and the time that it took; both "
+        "axes by magnitudes.</p>\n<svg viewBox=\"0 0 " +
+        fixed(width) + " " + fixed(height) + "\" role=\"img\">";
+    for (int i = 0; i < 2; ++i)
+        for (const Point &p : points[i])
+            svg += "<circle cx=\"" + fixed(left + (width - left - right) * share(p.cost, low_x, high_x)) + "\" cy=\"" +
+                   fixed(top + (height - top - bottom) * (1 - share(p.ms, low_y, high_y))) + "\" r=\"3\" fill=\"" +
+                   colors[i] + "\"/>";
+    char label[4][32];
+    const double limits[] = {low_x, high_x, low_y, high_y};
+    for (int i = 0; i < 4; ++i)
+        std::snprintf(label[i], sizeof label[i], i < 2 ? "cost %.3g" : "%.3g ms", limits[i]);
+    svg += text_at(left, height - 8, "start", label[0]) + text_at(width - right, height - 8, "end", label[1]) +
+           text_at(left - 6, height - bottom, "end", label[2]) + text_at(left - 6, top + 8, "end", label[3]) +
+           "</svg>\n";
+    return svg + legend({{"present weights", {}, true}, {"best weights", {}, true}});
 }
 
 // A bar for each query whose plan changes, to the right where it is faster.
@@ -175,7 +242,8 @@ std::string report_page(const Json &summary) {
            "}\n"
            ".legend span { margin-right: 1em; white-space: nowrap; font-size: 13px; }\n"
            "</style>\n</head>\n<body>\n<h1>Calibration</h1>\n" +
-           (summary["result"].is_null() ? "" : speedups(summary["result"])) + search(summary) +
+           (summary.contains("results") ? held_out(summary["results"]) : "") +
+           (summary["result"].is_null() ? "" : speedups(summary["result"]) + predictions(summary)) + search(summary) +
            "<h2>Report</h2>\n<pre>" + escaped(report_text(summary)) + "</pre>\n</body>\n</html>\n";
 }
 

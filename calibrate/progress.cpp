@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <ctime>
 
 namespace calibrate {
 
@@ -52,6 +53,15 @@ void Progress::clear() {
 void Progress::say(const std::string &text) {
     clear();
     std::fprintf(stderr, "gpuscan-calibrate: %s\n", text.c_str());
+}
+
+std::string utc_now() {
+    char text[32];
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
 }
 
 std::string duration_text(double ms) {

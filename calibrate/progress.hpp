@@ -31,6 +31,9 @@ class Progress {
     Clock::time_point started_, last_{};
 };
 
+// "2026-11-22T16:00:00Z"
+std::string utc_now();
+
 // "95 ms", "12.3 s", "4 min 5 s", "2 h 3 min"
 std::string duration_text(double ms);
 

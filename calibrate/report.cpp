@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
+#include "bench/common/configurations.hpp"
+#include "bench/common/sample.hpp"
+#include "bench/regret/statistics.hpp"
 #include "progress.hpp"
 #include "weights.hpp"
 
@@ -33,7 +37,88 @@ std::string verdict(const Json &result, const Json &plan) {
            gain_text(ratio) + "." + (ratio["high"].get<double>() < 1 ? "\n" : " That is within the noise.\n");
 }
 
+Json correlation_of(const Json &queries, const char *cost, const char *ms) {
+    constexpr double tie = 0.05; // times that are as near as this have no order
+    std::vector<bench::Ranked> plans;
+    for (const Json &q : queries)
+        if (q.contains(cost) && q[cost].is_number() && q[ms].is_number())
+            plans.push_back({q[cost], q[ms], false});
+    const std::optional<double> tau = bench::rank_correlation(plans, tie);
+    return tau ? Json(*tau) : Json(nullptr);
+}
+
+// ": lineitem in sequence instead of by index ..., ..."; '' where nothing was written down.
+std::string words_of(const Json &query) {
+    std::string text;
+    for (const Json &word : query.value("words", Json::array()))
+        text += (text.empty() ? ": " : "; ") + word.get<std::string>();
+    return text;
+}
+
+std::string results_text(const Json &results) {
+    std::string text = format("\n%-22s %6s %10s %10s %10s %9s\n", "held-out seeds", "seeds", "median s", "least s",
+                              "most s", "timeouts");
+    for (const Json &c : results["configurations"]) {
+        std::vector<double> totals;
+        for (const auto &[seed, total] : c["totals_s"].items())
+            totals.push_back(total);
+        text += format("%-22s %6zu", c["name"].get<std::string>().c_str(), totals.size());
+        if (!totals.empty())
+            text += format(" %10.2f %10.2f %10.2f %9zu", bench::median(totals),
+                           *std::min_element(totals.begin(), totals.end()),
+                           *std::max_element(totals.begin(), totals.end()), c["timeouts"].get<size_t>());
+        text += "\n";
+    }
+    for (const Json &p : results["pairs"]) {
+        text += p["name"].get<std::string>() + " / " + p["to"].get<std::string>() + ": ";
+        if (p["ratio"].is_null()) {
+            text += "no seed is complete in both\n";
+            continue;
+        }
+        text += format("%.3f", p["ratio"].get<double>());
+        if (p["low"].is_number())
+            text += format(" (95 %%: %.3f to %.3f)", p["low"].get<double>(), p["high"].get<double>());
+        text += format(", U-test: p %.4g%s, %zu of %zu plans the same\n", p["p"].get<double>(),
+                       p["exact"].get<bool>() ? "" : " (approximate)", p["same_plans"].get<size_t>(),
+                       p["plans"].get<size_t>());
+    }
+    return text;
+}
+
 } // namespace
+
+void add_results(Json &summary, const bench::Configurations &all) {
+    Json configurations = Json::array(), pairs = Json::array();
+    for (const std::string &name : all.names) {
+        Json totals = Json::object();
+        for (const auto &[seed, total] : all.totals(name))
+            totals[seed] = total;
+        configurations.push_back({{"name", name}, {"totals_s", totals}, {"timeouts", all.cut_off(name)}});
+    }
+    for (size_t i = 0; i < all.names.size(); ++i)
+        for (size_t j = i + 1; j < all.names.size(); ++j) {
+            const bench::ConfigurationPair c = bench::compare(all, all.names[i], all.names[j]);
+            Json pair = {{"name", all.names[j]},
+                         {"to", all.names[i]},
+                         {"ratio", nullptr},
+                         {"low", nullptr},
+                         {"high", nullptr},
+                         {"u", c.test.u},
+                         {"of", c.of},
+                         {"p", c.test.p},
+                         {"exact", c.test.exact},
+                         {"same_plans", c.same_plans},
+                         {"plans", c.plans}};
+            if (c.ratio.pairs > 0)
+                pair["ratio"] = c.ratio.value;
+            if (c.ratio.factor > 0) {
+                pair["low"] = c.ratio.value / c.ratio.factor;
+                pair["high"] = c.ratio.value * c.ratio.factor;
+            }
+            pairs.push_back(pair);
+        }
+    summary["results"] = {{"configurations", configurations}, {"pairs", pairs}};
+}
 
 Json summary_of(const std::vector<Json> &lines) {
     const Json &head = lines.at(0);
@@ -47,6 +132,7 @@ Json summary_of(const std::vector<Json> &lines) {
               {"cycles", 0},
               {"applied", nullptr},
               {"result", nullptr},
+              {"correlation", {{"present", nullptr}, {"best", nullptr}}},
               {"trace", Json::array()}};
     size_t executions = 0, cycles = 0;
     for (const Json &line : lines) {
@@ -60,6 +146,8 @@ Json summary_of(const std::vector<Json> &lines) {
         } else if (type == "result") {
             s["result"] = line;
             s["result"].erase("type");
+            s["correlation"] = {{"present", correlation_of(line.at("queries"), "present_cost", "present_ms")},
+                                {"best", correlation_of(line.at("queries"), "best_cost", "best_ms")}};
         } else if (type == "apply") {
             s["applied"] = line;
             s["applied"].erase("type");
@@ -124,7 +212,7 @@ std::string report_text(const Json &summary) {
                        q["plans"].get<size_t>());
         text += weighted ? format(" %11.0f\n", q.value("weight", 1.0)) : "\n";
         if (changed)
-            changes += name + "\n  now:  " + q["present_plan"].get<std::string>() +
+            changes += name + words_of(q) + "\n  now:  " + q["present_plan"].get<std::string>() +
                        "\n  then: " + q["best_plan"].get<std::string>() + "\n";
     }
     const Json &total = result["total_ms"];
@@ -133,7 +221,14 @@ std::string report_text(const Json &summary) {
                ms_text(total["defaults"]).c_str(), ms_text(total["present"]).c_str(), ms_text(total["best"]).c_str());
     if (!changes.empty())
         text += "\nPlans that change:\n" + changes;
+    const Json &tau = summary["correlation"];
+    if (tau["present"].is_number() && tau["best"].is_number())
+        text += format("\nCosts rank the queries' times by %.2f under the present weights, by %.2f under the best ones "
+                       "(rank correlation, 1: as they are).\n",
+                       tau["present"].get<double>(), tau["best"].get<double>());
     text += "\n" + verdict(result, plan);
+    if (summary.contains("results"))
+        text += results_text(summary["results"]);
     if (!summary["applied"].is_null())
         text += "Applied (" + summary["applied"]["scope"].get<std::string>() + "); undo takes it back.\n";
     return text;

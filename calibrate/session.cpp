@@ -321,9 +321,9 @@ void Session::set_weights(const Model &model, const Weights &weights) {
     weights_ = sql;
 }
 
-std::string Session::explain(const std::string &sql, bool verbose) {
+std::string Session::explain(const std::string &sql, const std::string &options) {
     check_interrupt();
-    const std::string prefix = std::string("EXPLAIN (FORMAT JSON, COSTS OFF") + (verbose ? ", VERBOSE) " : ") ");
+    const std::string prefix = "EXPLAIN (FORMAT JSON, " + options + ") ";
     try {
         return patiently([&] { return send(prefix + sql, true); }).get(0, 0);
     } catch (const ServerError &e) {

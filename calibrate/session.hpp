@@ -65,7 +65,7 @@ class Session {
 
     void set_weights(const Model &model, const Weights &weights);
     // EXPLAIN's JSON. Throws ServerError, whose position is in `sql`.
-    std::string explain(const std::string &sql, bool verbose = false);
+    std::string explain(const std::string &sql, const std::string &options = "COSTS OFF");
     // A statement with parameters, and its generic plan as PostgreSQL alone makes it, with names of schemas.
     void prepare_statement(const std::string &name, const std::string &sql);
     std::string explain_generic(const std::string &name, size_t parameters);

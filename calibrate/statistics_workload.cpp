@@ -82,7 +82,7 @@ class Resolver {
         try {
             if (!parameters_of(sql).empty())
                 sql = resolve(sql);
-            const ParameterUses uses = uses_of(session_.explain(sql, true));
+            const ParameterUses uses = uses_of(session_.explain(sql, "COSTS OFF, VERBOSE"));
             if (uses.writes)
                 throw Unusable("it writes or locks rows");
             if (std::none_of(uses.schemas.begin(), uses.schemas.end(), [](const std::string &s) {

@@ -29,7 +29,7 @@ ENGINE_SOURCES := $(if $(wildcard src/engine),$(call sources_below,src/engine)) 
 UNIT_SOURCES   := $(wildcard test/unit/*.cpp)
 # What of the calibrator knows neither PostgreSQL's client library nor the command line is unit-tested.
 CALIBRATE_SOURCES := $(wildcard calibrate/*.cpp)
-CALIBRATE_PURE    := $(filter-out %/main.cpp %/apply.cpp %/calibration.cpp %/session.cpp %/statistics_workload.cpp %/scratch.cpp \
+CALIBRATE_PURE    := $(filter-out %/main.cpp %/apply.cpp %/calibration.cpp %/calibration_result.cpp %/session.cpp %/statistics_workload.cpp %/scratch.cpp \
 	%/measure.cpp %/measure_cpu.cpp %/measure_storage.cpp %/measure_device.cpp,$(CALIBRATE_SOURCES))
 FUZZ_SOURCES   := $(wildcard test/fuzz/*_fuzz.cpp)
 EMBEDDED       := $(sort $(if $(wildcard src/cuda),$(shell find src/cuda -name '*.cuh')))
@@ -43,6 +43,8 @@ PG_OBJECTS     := $(PG_SOURCES:src/%.cpp=$(PG_BUILD)/%.o)
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.cpp=$(ENGINE_BUILD)/%.o) $(ENGINE_BUILD)/embedded_sources.o
 UNIT_OBJECTS   := $(UNIT_SOURCES:test/unit/%.cpp=$(UNIT_BUILD)/%.o)
 CALIBRATE_OBJECTS      := $(CALIBRATE_SOURCES:calibrate/%.cpp=$(CALIBRATE_BUILD)/%.o)
+# What it shares with the benchmarks.
+CALIBRATE_SHARED       := $(CALIBRATE_BUILD)/u_test.o $(CALIBRATE_BUILD)/configurations.o
 CALIBRATE_PURE_OBJECTS := $(CALIBRATE_PURE:calibrate/%.cpp=$(CALIBRATE_BUILD)/%.o)
 
 # ---- flags ---------------------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ uninstall-library:
 
 unit: $(UNIT_BUILD)/unit_tests
 
-$(UNIT_BUILD)/unit_tests: $(UNIT_OBJECTS) $(ENGINE_OBJECTS) $(CALIBRATE_PURE_OBJECTS) $(UNIT_RECORD)
+$(UNIT_BUILD)/unit_tests: $(UNIT_OBJECTS) $(ENGINE_OBJECTS) $(CALIBRATE_PURE_OBJECTS) $(CALIBRATE_SHARED) $(UNIT_RECORD)
 	$(CXX) -o $@ $(filter %.o,$^) -lgtest -lgtest_main -pthread -ldl -lm
 
 $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
@@ -136,7 +138,7 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
 
 # (The arithmetic of device costs and their profile are the engine's.)
-$(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_BUILD)/plan_tree.o $(ENGINE_BUILD)/engine/tier_cost.o $(ENGINE_BUILD)/engine/tier_profile.o
+$(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_SHARED) $(CALIBRATE_BUILD)/plan_tree.o $(ENGINE_BUILD)/engine/tier_cost.o $(ENGINE_BUILD)/engine/tier_profile.o
 	$(CXX) -o $@ $^ -L$(libdir) -Wl,-rpath,$(libdir) -lpq -pthread
 
 $(CALIBRATE_BUILD)/%.o: calibrate/%.cpp $(CALIBRATE_RECORD)
@@ -144,6 +146,10 @@ $(CALIBRATE_BUILD)/%.o: calibrate/%.cpp $(CALIBRATE_RECORD)
 	$(COMPILER) $(CALIBRATE_FLAGS) -isystem $(includedir) -c -o $@ $<
 
 $(CALIBRATE_BUILD)/plan_tree.o: bench/regret/plan_tree.cpp $(CALIBRATE_RECORD)
+	@mkdir -p $(@D)
+	$(COMPILER) $(CALIBRATE_FLAGS) -c -o $@ $<
+
+$(CALIBRATE_SHARED): $(CALIBRATE_BUILD)/%.o: bench/common/%.cpp $(CALIBRATE_RECORD)
 	@mkdir -p $(@D)
 	$(COMPILER) $(CALIBRATE_FLAGS) -c -o $@ $<
 

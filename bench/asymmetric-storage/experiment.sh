@@ -89,7 +89,7 @@ done
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 results=$dir/results.csv
-make_program asymmetric-storage/compare asymmetric-storage/compare.cpp
+make_program asymmetric-storage/compare asymmetric-storage/compare.cpp common/{u_test,configurations}.{hpp,cpp} common/sample.hpp
 
 if ((report)); then
     exec "$here/compare" "$results" "${compare[@]}"
@@ -303,4 +303,10 @@ for seed in "${seed_list[@]}"; do
     turn=$((turn + 1))
 done
 "$here/compare" "$results" "${compare[@]}"
+if [[ -n $training ]]; then
+    for short in orig asymmetric; do
+        "$calibrate" report "$dir/calibration/$short.jsonl" --results "$results" --format html >"$dir/$short.html" || fail "no report"
+    done
+    note "the calibrations and these results as pages: $dir/orig.html, $dir/asymmetric.html"
+fi
 ((failures == 0)) || exit 1

@@ -110,6 +110,9 @@ is 'the anchor stays' "$(head -n 1 "$here/whole.settings")" 'gpuscan.seq_read_pa
 "$program" report "$here/whole" --format json >"$here/whole.json"
 is 'JSON' "$(psql -XAtq -v j="$(<"$here/whole.json")" <<<"SELECT json_array_length(:'j'::json->'trace'), :'j'::json->'result'->>'complete', json_array_length(:'j'::json->'result'->'queries')")" '60|true|6'
 ok 'a report' grep -q '^total ' <("$program" report "$here/whole")
+ok 'plan changes in words' grep -qE '^q[0-9]+: .* instead of ' <("$program" report "$here/whole")
+ok 'costs against times' grep -qE '^Costs rank the queries. times by -?[01]\.[0-9]+ under the present weights, by ' <("$program" report "$here/whole")
+is 'results of another kind: refused' "$(status "$program" report "$here/whole" --results "$here/whole.json" 2>/dev/null)" 1
 cp "$here/whole" "$here/again"
 "$program" report "$here/whole" --format html >"$here/whole.html"
 is 'a page, with what a browser would refuse nowhere' "$(psql -XAtq -v p="$(tail -n +2 "$here/whole.html")" <<<"SELECT xpath_exists('//svg', replace(:'p', '<meta charset=\"utf-8\">', '')::xml)")" t

@@ -45,6 +45,7 @@ is 'by queries of other seeds' "$(cd "$dir/calibration/queries" && echo *)" 'q1.
 ok 'measures no plan for both' grep -q 'times are taken over' "$dir/said"
 is 'four configurations' "$(runs '^(orig|asymmetric)_(default|calibrated),[12],q[13],[0-9.]+,ok,')" 16
 ok 'compares them' grep -qE '^asymmetric_calibrated / orig_calibrated: .* U [0-9.]+ of 4, p ' "$dir/said"
+ok 'as pages, too' grep -q '<h2>Seeds that were not calibrated with</h2>' "$dir/asymmetric.html"
 is 'weights of one model' "$(cut -d' ' -f1 "$dir/configurations/orig_calibrated" | sort -u | grep -vE '^(seq_page_cost|random_page_cost|cpu_(index_)?tuple_cost|cpu_operator_cost)$')" ''
 cp "$dir/calibration/asymmetric.jsonl" "$dir/before"
 ok 'goes on' calibrated 9

@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 
+#include "../../bench/common/configurations.hpp"
 #include "../../calibrate/checkpoint.hpp"
 #include "../../calibrate/objective.hpp"
 #include "../../calibrate/page.hpp"
@@ -298,6 +299,32 @@ TEST(CalibrateCheckpoint, RefusesOtherFiles) {
               std::string::npos);
     EXPECT_NE(message_of<CheckpointError>([&] { Checkpoint::create(d.path("no/dir")); }).find("cannot create"),
               std::string::npos);
+}
+
+TEST(CalibrateReport, ComparesConfigurationsBySeeds) {
+    const Directory d;
+    std::string csv = "configuration,seed,query,ms,status,plan\n";
+    for (int seed = 1; seed <= 4; ++seed)
+        for (const char *query : {"q1", "q2"}) {
+            csv += "old," + std::to_string(seed) + "," + query + "," + std::to_string(1000 * seed) + ",ok,a\n";
+            csv += "new," + std::to_string(seed) + "," + query + "," + std::to_string(500 * seed + 1) + ",ok," +
+                   (query[1] == '1' ? "a" : "b") + "\n";
+        }
+    csv += "new,5,q1,1000,timeout,a\n"; // not complete
+    d.write("results.csv", csv);
+    Json summary = Json::object();
+    add_results(summary, bench::read_configurations(d.path("results.csv")));
+    const Json &old = summary["results"]["configurations"].at(0), &pair = summary["results"]["pairs"].at(0);
+    EXPECT_EQ(old["name"], "old");
+    EXPECT_EQ(old["totals_s"]["3"], 6);
+    EXPECT_EQ(summary["results"]["configurations"].at(1)["totals_s"].size(), 4u);
+    EXPECT_EQ(summary["results"]["configurations"].at(1)["timeouts"], 1);
+    EXPECT_NEAR(pair["ratio"], 0.5, 0.001);
+    EXPECT_LT(pair["low"], pair["high"]);
+    EXPECT_EQ(pair["u"], 12); // of 16: 2, 4, 6 and 8 s against 1.002 to 4.002 s
+    EXPECT_EQ(pair["same_plans"], 4);
+    EXPECT_EQ(pair["plans"], 8);
+    EXPECT_THROW(bench::read_configurations(d.path("none")), std::runtime_error);
 }
 
 TEST(CalibrateReport, TellsAnUnfinishedCalibration) {
