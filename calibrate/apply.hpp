@@ -21,7 +21,7 @@ struct ApplyOptions {
     std::string scope = "system";     // ALTER SYSTEM; or "database": ALTER DATABASE, which its owner may
     bool yes = false;                 // do not ask
     bool show = false;                // only print the statements
-    std::string part = "all";         // of a measurement: "settings", "profile"
+    std::string part = "profile";     // of a measurement; or "settings", or "all"
     std::string model = "asymmetric"; // of a measurement: whose settings (weights.hpp)
     bool force =
         false; // apply: though the gain is within the noise; undo: though somebody has changed the settings since

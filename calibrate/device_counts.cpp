@@ -15,6 +15,7 @@ constexpr double tolerance = 0.1;        // between what was expected and what h
 constexpr double relative_error = 0.05;  // of a time that was measured
 constexpr double least_error_ms = 0.005; // ... which is never better than that
 constexpr double measured_spread = 0.2;  // of the logarithm of what was measured by itself
+constexpr double least_part = 0.1;       // of a query's time: what takes less is not told from what no count has
 constexpr int rounds = 5;                // of asking which side is the slowest
 
 std::optional<Count> count_of(const std::string &name) {
@@ -112,15 +113,13 @@ std::vector<Equation> equations_of(const std::vector<DeviceQuery> &queries, cons
             equations.add(bringing(q.counts, prices), q.bring_ms, q.bring_ms + q.run_ms);
             continue;
         }
-        Amounts run(tier::counts, 0), fetch(tier::counts, 0), around(tier::counts, 0);
-        for (const Stage s : {Stage::Scan, Stage::Build, Stage::Probe, Stage::Group, Stage::Sort})
-            add(run, q.counts, s);
+        Amounts fetch(tier::counts, 0), rest(tier::counts, 0);
         add(fetch, q.counts, Stage::Fetch);
-        add(around, q.counts, Stage::Start);
-        add(around, q.counts, Stage::Emit);
-        equations.add(std::move(run), q.run_ms, q.total_ms);
+        for (const Stage s :
+             {Stage::Start, Stage::Scan, Stage::Build, Stage::Probe, Stage::Group, Stage::Sort, Stage::Emit})
+            add(rest, q.counts, s);
         equations.add(std::move(fetch), q.fetch_ms, q.total_ms);
-        equations.add(std::move(around), q.total_ms - q.run_ms - q.fetch_ms, q.total_ms);
+        equations.add(std::move(rest), q.total_ms - q.fetch_ms, q.total_ms);
     }
     return equations.all();
 }
@@ -185,7 +184,7 @@ FittedDevice fit_device(const std::vector<DeviceQuery> &queries, const DeviceWei
         std::vector<double> prices(weights.size());
         for (size_t c = 0; c < weights.size(); ++c)
             prices[c] = weights[c] / known.divisor[c];
-        fitted.weights = fit_weights(equations_of(queries, known, prices), prior, spreads);
+        fitted.weights = fit_weights(equations_of(queries, known, prices), prior, spreads, least_part);
         const std::vector<double> before = weights;
         for (size_t c = 0; c < weights.size(); ++c)
             if (fitted.weights[c].verdict != Verdict::Unseen)

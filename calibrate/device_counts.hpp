@@ -5,9 +5,12 @@
 // checked (pages, rows) is. An equation has a step whose time and counts both are known:
 //
 //   bring   pages, columns and texts that were not cached: the slowest of what is side by side (feeding, the link, decoding) and the rest
-//   run     scan, build, probe, group, sort
 //   fetch   rows or groups to the backend
-//   around  starting, and tuples: all else that the query took, of executions whose rows nobody timed one by one
+//   rest    starting, the device's run, and tuples: all else that a hot query took, of executions whose rows nobody timed one by one
+//
+// A run is not an equation of its own: it has a latency (of a GPU several launches) that the model counts where a fragment starts, and
+// which weights of rows would be made up for: on an H200 they came out thirty times too large. For the same reason a weight that takes
+// little of every query keeps its value.
 //
 // Which of the three sides of bringing is the slowest depends on the weights, so it is asked again with those that were found.
 #pragma once

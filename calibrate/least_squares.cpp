@@ -11,7 +11,6 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr double least_share = 0.01;  // of an equation's time, that a weight has in one of them at least
 constexpr double least_learned = 0.5; // of what was open before, that the equations must have told
 constexpr double least_move = 0.1;    // of a logarithm
 constexpr double huber = 2;           // deviations beyond which an equation counts less
@@ -166,7 +165,7 @@ const char *words_of(Verdict verdict) {
 }
 
 std::vector<FittedWeight> fit_weights(const std::vector<Equation> &equations, const std::vector<double> &known,
-                                      std::vector<double> spreads) {
+                                      std::vector<double> spreads, double least_share) {
     spreads.resize(known.size(), open_spread);
     std::vector<FittedWeight> result;
     std::vector<Vector> columns;

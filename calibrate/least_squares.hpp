@@ -37,8 +37,9 @@ constexpr double open_spread = 2.3; // of a logarithm: it may be ten times as mu
 constexpr double doubtful = 1;      // half of a logarithm's interval, beyond which only sums are told
 
 // One weight for each of `known`, which are above 0 (or 0: then it is kept). `spreads` of their logarithms; none: open_spread.
+// Weights that, as they were known, take less than `least_share` of the time in every equation are kept.
 std::vector<FittedWeight> fit_weights(const std::vector<Equation> &equations, const std::vector<double> &known,
-                                      std::vector<double> spreads = {});
+                                      std::vector<double> spreads = {}, double least_share = 0.01);
 
 // An amount that was measured directly: a middle and its interval, which is a point for fewer than two values.
 struct Estimate {

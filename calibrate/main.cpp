@@ -52,7 +52,8 @@ constexpr char measure_about[] =
     "operators of PostgreSQL's own plans, pages as they are seen through the machine's caches, temporary files, and "
     "each kind of work of the active device, the host's or a GPU. Prints values with 95 % confidence intervals; "
     "changes "
-    "no setting. apply puts them in force, undo takes them back; anneal --start-from begins its search with them.\n"
+    "no setting. apply puts the costs of devices in force, undo takes them back; anneal --start-from begins its search "
+    "with the settings.\n"
     "\n"
     "Makes tables in a schema of its own, gpuscan_calibrate_scratch, and drops it again, also after Ctrl-C; what was "
     "left by a client that was killed is dropped by the next run. Reads some thousand pages of this database's tables. "
@@ -371,8 +372,10 @@ int main(int argc, char **argv) {
         ->capture_default_str()
         ->check(CLI::IsMember({"system", "database"}));
     apply_command
-        .add_option("--part", applying.part,
-                    "of a measurement: all; settings; profile, which goes with --scope system only")
+        .add_option(
+            "--part", applying.part,
+            "of a measurement: profile, the costs of devices (--scope system only); settings, PostgreSQL's, which are "
+            "for anneal --start-from rather than to be used as they are; all")
         ->capture_default_str()
         ->check(CLI::IsMember({"all", "settings", "profile"}));
     apply_command.add_option("--model", applying.model, "of a measurement: whose page costs are set, as in anneal")

@@ -63,20 +63,20 @@ sed 's/\("name":"ns_per_unit",.*"value":\)[0-9.e+-]*,"low":[0-9.e+-]*,/\11000.0,
 is 'times of a busy machine: refused' "$(status apply apply "$here/busy" --yes)" 1
 ok 'and says so' said apply 'the machine was too busy while it was measured'
 cp "$SERVER_DATA/machine.profile" "$here/old.profile"
-is 'asks before' "$(status apply apply "$here/whole" --force)" 1
+is 'asks before' "$(status apply apply "$here/whole" --part all --force)" 1
 ok 'shows settings' grep -qE '^  cpu_tuple_cost +\(not set\) -> ' "$here/apply.out"
 ok 'and the profile' grep -qE '^  server.ns_per_unit +[0-9.]+ -> ' "$here/apply.out"
 is 'changes nothing' "$(settings) $(unit)" "$before $old"
-is 'who may not' "$(status apply apply "$here/whole" --force --yes -U analyst)" 1
-ok 'statements' apply apply "$here/whole" --force --show
+is 'who may not' "$(status apply apply "$here/whole" --part all --force --yes -U analyst)" 1
+ok 'statements' apply apply "$here/whole" --part all --force --show
 ok 'of the profile, too' grep -q '^SELECT gpuscan_set_profile(' "$here/apply.out"
-ok 'applies' apply apply "$here/whole" --force --yes
+ok 'applies' apply apply "$here/whole" --part all --force --yes
 wanted=$(sed -n 's/^ns_per_unit = \([0-9.e+]*\) .*/\1/p' "$here/profile")
 ok 'the profile is in force' wait_until 10 "SELECT value = $wanted FROM gpuscan_profile WHERE name = 'ns_per_unit'"
 ok 'settings are' wait_until 10 "SELECT current_setting('gpuscan.seq_write_page_cost')::float8 > 0"
 ok 'the profile that was there is kept' cmp "$here/old.profile" "$SERVER_DATA/machine.profile.previous"
 is 'nothing else is left there' "$(cd "$SERVER_DATA" && echo machine.profile*)" 'machine.profile machine.profile.previous'
-is 'not twice' "$(status apply apply "$here/whole" --force --yes)" 1
+is 'not twice' "$(status apply apply "$here/whole" --part all --force --yes)" 1
 echo '# mine' >>"$SERVER_DATA/machine.profile"
 is 'undo sees what others did' "$(status apply undo "$here/whole" --yes)" 1
 ok 'and says so' said apply 'the profile has been changed since'
@@ -85,7 +85,7 @@ ok 'the profile is back' wait_until 10 "SELECT round(value::numeric, 3) = $old F
 ok 'as it was' cmp "$here/old.profile" "$SERVER_DATA/machine.profile"
 ok 'settings are back' wait_until 10 "SELECT current_setting('gpuscan.seq_write_page_cost') = '-1'"
 is 'all of them' "$(settings)" "$before"
-ok 'the profile alone' apply apply "$here/whole" --force --yes --part profile
+ok 'the profile alone' apply apply "$here/whole" --force --yes
 is 'sets nothing' "$(settings)" "$before"
 ok 'undone' apply undo "$here/whole" --yes
 
