@@ -279,6 +279,15 @@ inline int presorted_outer_keys(const MergePath *) { return 0; }
 inline void set_presorted_outer_keys(MergePath *, int) {}
 #endif
 
+// 18: directions are named without the kind of index (commit 8123e91f5ae).
+inline PathKey *usual_pathkey(PlannerInfo *root, EquivalenceClass *value) {
+#if PG_VERSION_NUM >= 180000
+    return make_canonical_pathkey(root, value, linitial_oid(value->ec_opfamilies), COMPARE_LT, false);
+#else
+    return make_canonical_pathkey(root, value, linitial_oid(value->ec_opfamilies), BTLessStrategyNumber, false);
+#endif
+}
+
 // Before 16 the groups of an incremental sort are taken for half as large again (commit 4a29eabd1d9).
 constexpr double group_size_for_incremental_sort = PG_VERSION_NUM >= 160000 ? 1 : 1.5;
 

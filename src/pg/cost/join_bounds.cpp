@@ -22,6 +22,18 @@ static const storage::PageCosts &costs() { return storage_tier()->costs; }
 
 // ---- bounds ----
 
+static CostBound bound_of(Cost startup, Cost first_total, Cost total, const Path *outer, const Path *inner) {
+    if (outer->param_info != nullptr || inner->param_info != nullptr)
+        return {};
+    return {startup, first_total, total, outer->parallel_safe && inner->parallel_safe,
+            disabled_nodes_of(outer) + disabled_nodes_of(inner)};
+}
+
+CostBound least(const CostBound &a, const CostBound &b) {
+    return {std::min(a.startup, b.startup), std::min(a.first_total, b.first_total), std::min(a.total, b.total),
+            a.is_safe || b.is_safe, std::min(a.disabled, b.disabled)};
+}
+
 // As cost_tuplesort has it.
 static Cost comparisons(double rows) { return 2 * cpu_operator_cost * rows * (std::log(rows) / M_LN2); }
 
@@ -116,12 +128,12 @@ CostBound bound_of_merge(const SortedInput &outer, const SortedInput &inner, Mer
     };
     add(outer, shares.outer);
     add(inner, shares.inner);
-    return {startup, total, total};
+    return bound_of(startup, total, total, outer.path, inner.path);
 }
 
 CostBound bound_of_merge(const Path *outer, const SortedInput &inner, MergeShares shares) {
     const Cost total = part_of(outer, shares.outer) + part_of(inner, shares.inner);
-    return {outer->startup_cost + inner.startup, total, total};
+    return bound_of(outer->startup_cost + inner.startup, total, total, outer, inner.path);
 }
 
 // A row of a hash table takes a pointer and a hash value, and the header of a minimal tuple.
@@ -130,18 +142,18 @@ static bool is_in_batches(double rows, int width) {
            static_cast<double>(get_hash_memory_limit());
 }
 
-CostBound bound_of_hash(const Path *outer, const Path *inner) {
-    const Cost startup = outer->startup_cost + inner->total_cost + (cpu_operator_cost + cpu_tuple_cost) * inner->rows;
-    const Cost total = startup + outer->total_cost - outer->startup_cost + cpu_operator_cost * outer->rows;
-    return {startup, total, total};
-}
+// PostgreSQL rounds up.
+static double least_pages_of(const Path *path) { return bytes_of(path->rows, path->pathtarget->width) / BLCKSZ; }
 
-CostBound with_batches(CostBound bound, const Path *outer, const Path *inner, bool shared) {
-    if (shared || !is_in_batches(inner->rows, inner->pathtarget->width))
-        return bound;
-    const storage::FileCost files = storage::hash_join(costs(), pages_of(inner->rows, inner->pathtarget->width),
-                                                       pages_of(outer->rows, outer->pathtarget->width));
-    return {bound.startup + files.startup, bound.first_total + files.total, bound.total + files.total};
+CostBound bound_of_hash(const Path *outer, const Path *inner, bool shared) {
+    Cost startup = outer->startup_cost + inner->total_cost + (cpu_operator_cost + cpu_tuple_cost) * inner->rows;
+    Cost total = startup + outer->total_cost - outer->startup_cost + cpu_operator_cost * outer->rows;
+    if (!shared && is_in_batches(inner->rows, inner->pathtarget->width)) {
+        const storage::FileCost files = storage::hash_join(costs(), least_pages_of(inner), least_pages_of(outer));
+        startup += files.startup;
+        total += files.total;
+    }
+    return bound_of(startup, total, total, outer, inner);
 }
 
 // What evaluating them takes, as far as it has been asked before.
@@ -164,6 +176,7 @@ Loops loops_over(const Path *inner, JoinType type, const JoinPathExtraData *extr
     loops.total = inner->total_cost + 2 * cpu_operator_cost * rows + storage::material(costs(), pages);
     loops.again = cpu_operator_cost * rows + storage::rescan(costs(), pages);
     loops.rows = rows;
+    loops.inner = inner;
     loops.each_pair = cpu_tuple_cost + cost_of_clauses(extra->restrictlist);
     loops.stops = type == JOIN_SEMI || type == JOIN_ANTI || extra->inner_unique;
     if (loops.stops) {
@@ -184,8 +197,16 @@ CostBound bound_of_loop(const Path *outer, const Loops &loops) {
         scans = unmatched >= 1 ? pairs - 1 : std::max(matched - 1, 0.0) * loops.share_if_match;
     }
     const Cost all_scans = outer->total_cost + loops.total + scans * loops.again;
-    return {outer->startup_cost + loops.startup, loops.stops ? outer->total_cost : all_scans,
-            all_scans + pairs * loops.rows * loops.each_pair};
+    return bound_of(outer->startup_cost + loops.startup, loops.stops ? outer->total_cost : all_scans,
+                    all_scans + pairs * loops.rows * loops.each_pair, outer, loops.inner);
+}
+
+Path cheapest_of_all(const RelOptInfo *rel) {
+    Path cheapest = *rel->cheapest_total_path;
+    if (rel->cheapest_startup_path != nullptr)
+        cheapest.startup_cost = rel->cheapest_startup_path->startup_cost;
+    cheapest.parallel_safe = true;
+    return cheapest;
 }
 
 // ---- what there is ----
@@ -195,22 +216,11 @@ static inline bool is_ordered_by(const Path *path, const List *keys) {
                            (list_length(keys) == 1 || pathkeys_contained_in(const_cast<List *>(keys), path->pathkeys)));
 }
 
-static bool needs_others(const Path *outer, const Path *inner) {
-    return outer->param_info != nullptr || inner->param_info != nullptr;
-}
-
-static int least_disabled(const Path *outer, const Path *inner) {
-    return disabled_nodes_of(outer) + disabled_nodes_of(inner);
-}
-
 // Before a path is made (add_path_precheck) it must be dearer in both costs and nobody asks about workers; when it is there
 // (add_path) it must not be cheaper before its first row, and what is safe in workers is not dominated by what is not. A
 // relation's paths are in order of their totals.
-bool is_dominated(const RelOptInfo *rel, CostBound bound, const List *keys, const Path *outer, const Path *inner) {
-    if (needs_others(outer, inner))
-        return false;
-    const bool is_safe = rel->consider_parallel && outer->parallel_safe && inner->parallel_safe;
-    const int disabled = least_disabled(outer, inner);
+bool is_dominated(const RelOptInfo *rel, const CostBound &bound, const List *keys) {
+    const bool is_safe = rel->consider_parallel && bound.is_safe;
     ListCell *cell;
     foreach (cell, rel->pathlist) {
         const Path *path = static_cast<const Path *>(lfirst(cell));
@@ -222,22 +232,18 @@ bool is_dominated(const RelOptInfo *rel, CostBound bound, const List *keys, cons
             bound.first_total > most && (!rel->consider_startup || bound.startup > startup * (fuzz * slack));
         const bool then = (path->parallel_safe || !is_safe) && path->rows <= rel->rows &&
                           (!rel->consider_startup || startup * slack <= bound.startup * fuzz);
-        if ((before || then) && path->param_info == nullptr && disabled_nodes_of(path) <= disabled &&
+        if ((before || then) && path->param_info == nullptr && disabled_nodes_of(path) <= bound.disabled &&
             is_ordered_by(path, keys))
             return true;
     }
     return false;
 }
 
-bool is_dominated_partial(const RelOptInfo *rel, CostBound bound, const List *keys, const Path *outer,
-                          const Path *inner) {
-    if (needs_others(outer, inner))
-        return false;
-    const int disabled = least_disabled(outer, inner);
+bool is_dominated_partial(const RelOptInfo *rel, const CostBound &bound, const List *keys) {
     ListCell *cell;
     foreach (cell, rel->partial_pathlist) {
         const Path *path = static_cast<const Path *>(lfirst(cell));
-        if (bound.total > path->total_cost * (fuzz * slack) && disabled_nodes_of(path) <= disabled &&
+        if (bound.total > path->total_cost * (fuzz * slack) && disabled_nodes_of(path) <= bound.disabled &&
             is_ordered_by(path, keys))
             return true;
     }

@@ -177,19 +177,12 @@ static bool is_join_of(const Path *path, const RelOptInfo *outer, const RelOptIn
     return join->outerjoinpath->parent == outer && join->innerjoinpath->parent == inner && join->jointype == type;
 }
 
-// What a join with files has cost at the least: each page at the price of the time, and an eighth of work_mem is less than any of
-// these files has.
-static Cost least_with_files() { return storage::for_joins(costs()).seq * (sort_memory() / 8 / BLCKSZ); }
-
-// (Duplicates of an input may have been removed without files because these were too dear.)
 List *take_spilled_joins(PlannerInfo *root, List **paths, const RelOptInfo *outer, const RelOptInfo *inner,
                          JoinType asked, JoinPathExtraData *extra, bool inputs_changed) {
     const bool wants_unique = asked == JOIN_UNIQUE_INNER || asked == JOIN_UNIQUE_OUTER;
     const JoinType type = wants_unique ? JOIN_INNER : asked;
     const Cost least = inputs_changed || wants_unique ? 0 : least_with_files();
     List *taken = NIL;
-    if (*paths == NIL || (paths_are_in_order_of_total && static_cast<const Path *>(llast(*paths))->total_cost < least))
-        return NIL;
     ListCell *cell;
     foreach (cell, *paths) {
         Path *path = static_cast<Path *>(lfirst(cell));

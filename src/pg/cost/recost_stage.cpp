@@ -351,8 +351,8 @@ static Moved moved_by(Stage *stage, Path *path) {
     }
 }
 
-// Paths that moved_by says nothing about.
-static bool is_scan_or_join(const Path *path) {
+// Paths that moved_by says nothing about: most relations have no others.
+static inline bool is_scan_or_join(const Path *path) {
     switch (nodeTag(path)) {
     case T_Path:
     case T_IndexPath:
@@ -364,6 +364,12 @@ static bool is_scan_or_join(const Path *path) {
     default:
         return false;
     }
+}
+
+static bool is_gathered_scan_or_join(const Path *path) {
+    if (IsA(path, GatherPath))
+        return is_scan_or_join(reinterpret_cast<const GatherPath *>(path)->subpath);
+    return IsA(path, GatherMergePath) && is_scan_or_join(reinterpret_cast<const GatherMergePath *>(path)->subpath);
 }
 
 static Moved settle(Stage *stage, Path *path) {
@@ -387,8 +393,11 @@ static Moved settle(Stage *stage, Path *path) {
 
 static void settle_list(Stage *stage, List *paths) {
     ListCell *cell;
-    foreach (cell, paths)
-        settle(stage, static_cast<Path *>(lfirst(cell)));
+    foreach (cell, paths) {
+        Path *path = static_cast<Path *>(lfirst(cell));
+        if (!is_scan_or_join(path) && !is_gathered_scan_or_join(path))
+            settle(stage, path);
+    }
 }
 
 bool settle_paths(SettledPaths *settled, PlannerInfo *root, RelOptInfo *rel, storage::Substitute made_under,

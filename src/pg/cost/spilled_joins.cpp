@@ -23,18 +23,22 @@
 
 namespace gpuscan {
 
+// What is found out about a pair.
+struct Findings {
+    bool in_vain;                  // all paths that are in no order, or in one of no use above the join
+    bool shares_in_vain;           // the same of what workers do
+    const EquivalenceClass *value; // that was asked for last,
+    bool value_may_be_useful;      // ... and whether an order by it may be of use above
+};
+
 struct Join {
     PlannerInfo *root;
     RelOptInfo *rel, *outer, *inner;
     JoinType asked, type; // `asked` may want one side without duplicates
     JoinPathExtraData *extra;
+    bool outer_may_spill, inner_may_spill, hash_may_spill; // sorted or written down; as a hash table
+    Findings *found;
 };
-
-static bool is_hopeless(const Join &join, CostBound bound, const List *pathkeys, const Path *outer, const Path *inner,
-                        bool partial) {
-    return partial ? is_dominated_partial(join.rel, bound, pathkeys, outer, inner)
-                   : is_dominated(join.rel, bound, pathkeys, outer, inner);
-}
 
 static storage::Substitute page_reads() {
     const storage::PageCosts &costs = storage_tier()->costs;
@@ -94,6 +98,77 @@ static bool may_be_sensible(const Join &join, const Path *outer, const Path *inn
     return needs_no_others(outer, inner) || join.extra->param_source_rels != nullptr;
 }
 
+// ---- orders ----
+
+// The rows of a join come out in the order of its outer path, as far as that is of use above the join: which is looked for when it
+// matters.
+struct Order {
+    List *keys;   // all of them; NIL if none is of use
+    List *useful; // the first of them, or NIL
+    bool known;   // `useful` is
+};
+
+static bool is_key_of(const List *keys, const EquivalenceClass *value) {
+    ListCell *cell;
+    foreach (cell, keys)
+        if (static_cast<const PathKey *>(lfirst(cell))->pk_eclass == value)
+            return true;
+    return false;
+}
+
+// Most sets have one word.
+static inline bool is_subset(const Bitmapset *a, const Bitmapset *b) {
+    return a != nullptr && a->nwords == 1 && b->nwords == 1 ? (a->words[0] & ~b->words[0]) == 0 : bms_is_subset(a, b);
+}
+
+static bool is_asked_for(const PlannerInfo *root, const EquivalenceClass *value) {
+    const List *asked[] = {root->query_pathkeys,    root->group_pathkeys, root->window_pathkeys,
+                           root->distinct_pathkeys, root->sort_pathkeys,  setop_pathkeys_of(root)};
+    const List *seen = NIL;
+    for (const List *keys : asked) {
+        if (keys != NIL && keys != seen && is_key_of(keys, value))
+            return true;
+        seen = keys != NIL ? keys : seen;
+    }
+    return false;
+}
+
+// Could an order by this be of use above the join? (truncate_useless_pathkeys keeps no key behind one that is of none.)
+static bool may_be_useful(const Join &join, const EquivalenceClass *value) {
+    if (join.rel->joininfo != NIL)
+        return true;
+    if (join.found->value != value) {
+        join.found->value = value;
+        join.found->value_may_be_useful =
+            !is_subset(value->ec_relids, topmost_relids(join.rel)) || is_asked_for(join.root, value);
+    }
+    return join.found->value_may_be_useful;
+}
+
+static Order order_of(const Join &join, List *keys) {
+    const bool any = keys != NIL && may_be_useful(join, static_cast<const PathKey *>(linitial(keys))->pk_eclass);
+    return {any ? keys : NIL, NIL, !any};
+}
+
+static List *useful_keys(const Join &join, Order *order) {
+    if (!order->known)
+        order->useful = build_join_pathkeys(join.root, join.rel, join.type, order->keys);
+    order->known = true;
+    return order->useful;
+}
+
+static bool is_dominated(const Join &join, const CostBound &bound, const List *keys, bool partial) {
+    return partial ? is_dominated_partial(join.rel, bound, keys) : is_dominated(join.rel, bound, keys);
+}
+
+// Is there a path already that makes one with these costs not worth a closer look?
+static bool is_hopeless(const Join &join, const CostBound &bound, Order *order, bool partial) {
+    if (is_dominated(join, bound, order->keys, partial))
+        return true;
+    return order->keys != NIL && is_dominated(join, bound, NIL, partial) && useful_keys(join, order) != order->keys &&
+           is_dominated(join, bound, order->useful, partial);
+}
+
 // ---- paths ----
 
 // `partial`: the outer path is a worker's share. Its result needs no other rows.
@@ -107,7 +182,9 @@ static bool is_worth_it(const Join &join, const JoinCostWorkspace *workspace, Li
                    : is_worth_making(join.rel, workspace, pathkeys, required);
 }
 
+// (A path that was in the way of others may be removed by this one.)
 static void add(const Join &join, Path *path, bool partial) {
+    join.found->in_vain = join.found->shares_in_vain = false;
     if (partial)
         add_partial_path(join.rel, path);
     else
@@ -147,12 +224,8 @@ static bool has_any(const Join &join, HashClauses *clauses) {
 }
 
 static void consider_hash(const Join &join, Path *outer, Path *inner, HashClauses *clauses, bool partial, bool shared) {
-    const CostBound bound = bound_of_hash(outer, inner);
-    if (is_hopeless(join, bound, NIL, outer, inner, partial) ||
-        is_hopeless(join, with_batches(bound, outer, inner, shared), NIL, outer, inner, partial) ||
+    if (!may_be_sensible(join, outer, inner) || is_dominated(join, bound_of_hash(outer, inner, shared), NIL, partial) ||
         !has_any(join, clauses))
-        return;
-    if (!may_be_sensible(join, outer, inner))
         return;
     const Relids required =
         partial || needs_no_others(outer, inner) ? nullptr : calc_non_nestloop_required_outer(outer, inner);
@@ -226,39 +299,9 @@ static void consider_nested_loop(const Join &join, Path *outer, Path *inner, Lis
             partial);
 }
 
-// ---- orders ----
-
-static bool is_key_of(const List *keys, const EquivalenceClass *value) {
-    ListCell *cell;
-    foreach (cell, keys)
-        if (static_cast<const PathKey *>(lfirst(cell))->pk_eclass == value)
-            return true;
-    return false;
-}
-
-// Could an order by this be of use above the join? (truncate_useless_pathkeys keeps no key behind one that is of none.)
-static bool may_be_useful(const Join &join, const EquivalenceClass *value) {
-    const PlannerInfo *root = join.root;
-    if (join.rel->joininfo != NIL || !bms_is_subset(value->ec_relids, topmost_relids(join.rel)))
-        return true;
-    const List *asked[] = {root->query_pathkeys,    root->group_pathkeys, root->window_pathkeys,
-                           root->distinct_pathkeys, root->sort_pathkeys,  setop_pathkeys_of(root)};
-    for (const List *keys : asked)
-        if (keys != NIL && is_key_of(keys, value))
-            return true;
-    return false;
-}
-
-static List *order_of(const Join &join, const Path *outer) {
-    if (outer->pathkeys == NIL ||
-        !may_be_useful(join, static_cast<const PathKey *>(linitial(outer->pathkeys))->pk_eclass))
-        return NIL;
-    return build_join_pathkeys(join.root, join.rel, join.type, outer->pathkeys);
-}
-
 // ---- merge joins ----
 
-static const EquivalenceClass *value_of_outer(const RestrictInfo *clause) {
+static EquivalenceClass *value_of_outer(const RestrictInfo *clause) {
     return clause->outer_is_left ? clause->left_ec : clause->right_ec;
 }
 
@@ -281,39 +324,53 @@ static bool orders_may_be_useful(const Join &join) {
     return false;
 }
 
+// Of one clause, PostgreSQL sorts by its value in the usual direction, unless this is asked for in another one.
+static List *outer_keys_for_merge(const Join &join) {
+    List *clauses = join.extra->mergeclause_list;
+    EquivalenceClass *value = value_of_outer(static_cast<const RestrictInfo *>(linitial(clauses)));
+    const List *asked = join.root->query_pathkeys;
+    if (list_length(clauses) > 1 || value->ec_merged != nullptr ||
+        (asked != NIL && static_cast<const PathKey *>(linitial(asked))->pk_eclass == value))
+        return select_outer_pathkeys_for_merge(join.root, clauses, join.rel);
+    return list_make1(usual_pathkey(join.root, value));
+}
+
 // The cheapest paths, which are sorted unless they happen to be in order.
-static void merge_sorted(const Join &join, const SortedInput &inner, const SortedInput &whole) {
+static void merge_sorted(const Join &join, const SortedInput &inner, const SortedInput &whole, MergeShares least) {
     Path *cheapest = join.outer->cheapest_total_path;
     if (is_parameterized_by(cheapest, join.inner))
+        return;
+    const bool is_useful = orders_may_be_useful(join);
+    if (!is_useful && join.found->in_vain && join.found->shares_in_vain)
         return;
     const SortedInput outer = sorted_input(join.asked == JOIN_UNIQUE_OUTER ? unique(join, join.outer) : cheapest);
     const SortedInput share = whole.path != nullptr
                                   ? sorted_input(static_cast<Path *>(linitial(join.outer->partial_pathlist)))
                                   : SortedInput{};
-    const auto is_wanted = [&](List *pathkeys, MergeShares shares) {
-        return !is_hopeless(join, bound_of_merge(outer, inner, shares), pathkeys, outer.path, inner.path, false);
+    const auto is_wanted = [&](Order *order, MergeShares shares) {
+        return !is_hopeless(join, bound_of_merge(outer, inner, shares), order, false);
     };
-    const auto is_wanted_by_workers = [&](List *pathkeys, MergeShares shares) {
-        return share.path != nullptr &&
-               !is_hopeless(join, bound_of_merge(share, whole, shares), pathkeys, share.path, whole.path, true);
+    const auto is_wanted_by_workers = [&](Order *order, MergeShares shares) {
+        return share.path != nullptr && !is_hopeless(join, bound_of_merge(share, whole, shares), order, true);
     };
     List *clauses = join.extra->mergeclause_list;
-    if (!orders_may_be_useful(join)) {
-        const MergeShares shares = least_shares_of_merge(join.type, clauses);
-        if (!is_wanted(NIL, shares) && !is_wanted_by_workers(NIL, shares))
+    if (!is_useful) {
+        Order none{NIL, NIL, true};
+        if (!is_wanted(&none, least) && !is_wanted_by_workers(&none, least))
             return;
     }
-    List *keys = select_outer_pathkeys_for_merge(join.root, clauses, join.rel);
+    List *keys = outer_keys_for_merge(join);
     for (int first = 0; first < list_length(keys); ++first) {
         const PathKey *key = static_cast<const PathKey *>(list_nth(keys, first));
         const RestrictInfo *clause = first_clause_of(join, key);
         const MergeShares shares = clause != nullptr ? shares_of_merge(join.type, clause, key) : MergeShares{0, 0};
         List *outer_keys =
             first == 0 ? keys : lcons(list_nth(keys, first), list_delete_nth_cell(list_copy(keys), first));
-        List *pathkeys = build_join_pathkeys(join.root, join.rel, join.type, outer_keys);
-        const bool serial = is_wanted(pathkeys, shares), partial = is_wanted_by_workers(pathkeys, shares);
+        Order order = order_of(join, outer_keys);
+        const bool serial = is_wanted(&order, shares), partial = is_wanted_by_workers(&order, shares);
         if (!serial && !partial)
             continue;
+        List *pathkeys = useful_keys(join, &order);
         List *in_order = find_mergeclauses_for_outer_pathkeys(join.root, outer_keys, clauses);
         List *inner_keys = make_inner_pathkeys_for_merge(join.root, in_order, outer_keys);
         if (serial)
@@ -375,88 +432,167 @@ static void loop_over_others(const Join &join, Path *outer, List *pathkeys, bool
 
 // ---- outer paths as they are, and both sides sorted ----
 
-// `inner`: what is sorted. Its path is NULL if that has no files.
-static void join_outer_path(const Join &join, Path *outer, InnerLoops *loops, const SortedInput &inner, bool partial) {
-    const PathKey *key = outer->pathkeys != NIL ? static_cast<const PathKey *>(linitial(outer->pathkeys)) : nullptr;
-    const RestrictInfo *clause = inner.path != nullptr && key != nullptr ? first_clause_of(join, key) : nullptr;
-    const bool writes_down =
-        loops->input != nullptr &&
-        (!partial || (workers_write_rows_down && join.inner->consider_parallel && loops->input->parallel_safe));
-    if (!writes_down && !loops->other_files && clause == nullptr)
-        return;
-    List *pathkeys = order_of(join, outer);
-    if (loops->other_files)
-        loop_over_others(join, outer, pathkeys, partial);
-    if (writes_down && !is_hopeless(join, bound_of_loop(outer, loops->costs), pathkeys, outer, loops->input, partial))
-        loop_over_material(join, outer, loops, pathkeys, partial);
-    if (clause != nullptr && !is_hopeless(join, bound_of_merge(outer, inner, shares_of_merge(join.type, clause, key)),
-                                          pathkeys, outer, inner.path, partial))
-        merge_with_sorted_inner(join, outer, inner.path, pathkeys, partial);
+// The outer paths of a pair, or workers' shares of them, and what they are joined with.
+struct OuterPaths {
+    InnerLoops *loops;
+    bool writes_down;
+    SortedInput sorted; // which they are merged with. Its path is NULL if it has no files
+    bool partial;
+};
+
+static bool joins_anything(const OuterPaths &with) {
+    return with.writes_down || with.loops->other_files || with.sorted.path != nullptr;
 }
 
-static void join_outer_paths(const Join &join, Path *inner, const SortedInput &sorted, const SortedInput &whole) {
-    if (is_right_semi(join.type))
+static void join_outer_path(const Join &join, Path *outer, const OuterPaths &with, Order *order) {
+    if (with.loops->other_files)
+        loop_over_others(join, outer, useful_keys(join, order), with.partial);
+    if (with.writes_down && !is_hopeless(join, bound_of_loop(outer, with.loops->costs), order, with.partial))
+        loop_over_material(join, outer, with.loops, useful_keys(join, order), with.partial);
+    if (with.sorted.path == nullptr || outer->pathkeys == NIL)
         return;
-    const auto if_it_has_files = [](const SortedInput &input) {
-        return input.path != nullptr && is_spilled(input.path) ? input : SortedInput{};
-    };
-    InnerLoops loops = inner_loops(join, inner);
-    const SortedInput to_sort = if_it_has_files(sorted), whole_to_sort = if_it_has_files(whole);
+    const PathKey *key = static_cast<const PathKey *>(linitial(outer->pathkeys));
+    const RestrictInfo *clause = first_clause_of(join, key);
+    if (clause != nullptr &&
+        !is_hopeless(join, bound_of_merge(outer, with.sorted, shares_of_merge(join.type, clause, key)), order,
+                     with.partial))
+        merge_with_sorted_inner(join, outer, with.sorted.path, useful_keys(join, order), with.partial);
+}
+
+static void join_outer_paths(const Join &join, const OuterPaths &with) {
+    if (!joins_anything(with))
+        return;
+    const Path *cheapest = join.outer->cheapest_total_path;
+    const bool others = join.extra->param_source_rels != nullptr;
     ListCell *cell;
     foreach (cell, join.outer->pathlist) {
         Path *outer = static_cast<Path *>(lfirst(cell));
-        if (is_parameterized_by(outer, join.inner))
+        if (outer->param_info != nullptr && (!others || is_parameterized_by(outer, join.inner)))
             continue;
-        if (join.asked == JOIN_UNIQUE_OUTER) {
-            if (outer != join.outer->cheapest_total_path)
-                continue;
-            outer = unique(join, join.outer);
-        }
-        join_outer_path(join, outer, &loops, to_sort, false);
+        Order order = order_of(join, outer->pathkeys);
+        if (order.keys != NIL || !join.found->in_vain || !is_like(outer, cheapest))
+            join_outer_path(join, outer, with, &order);
     }
-    if (!workers_may_join(join) || keeps_inner_rows(join.type))
-        return;
-    foreach (cell, join.outer->partial_pathlist)
-        join_outer_path(join, static_cast<Path *>(lfirst(cell)), &loops, whole_to_sort, true);
 }
 
-static void merge_and_loop(const Join &join) {
-    const bool inner_may_spill = sort_may_spill(join.inner);
-    if (!inner_may_spill && !sort_may_spill(join.outer))
+static void join_shares(const Join &join, const OuterPaths &with) {
+    if (!joins_anything(with))
         return;
-    Path *inner = join.inner->cheapest_total_path, *whole = nullptr;
-    if (is_parameterized_by(inner, join.outer))
-        inner = nullptr;
-    if (join.asked == JOIN_UNIQUE_INNER) {
-        if (inner == nullptr)
-            return;
-        inner = unique(join, join.inner);
+    const Path *cheapest = static_cast<const Path *>(linitial(join.outer->partial_pathlist));
+    ListCell *cell;
+    foreach (cell, join.outer->partial_pathlist) {
+        Path *share = static_cast<Path *>(lfirst(cell));
+        Order order = order_of(join, share->pathkeys);
+        if (order.keys != NIL || !join.found->shares_in_vain || !is_like(share, cheapest))
+            join_outer_path(join, share, with, &order);
     }
+}
+
+static void join_unique_outer(const Join &join, const OuterPaths &with) {
+    if (is_parameterized_by(join.outer->cheapest_total_path, join.inner))
+        return;
+    Path *outer = unique(join, join.outer);
+    Order order = order_of(join, outer->pathkeys);
+    join_outer_path(join, outer, with, &order);
+}
+
+static SortedInput if_it_has_files(const SortedInput &input) {
+    return input.path != nullptr && is_spilled(input.path) ? input : SortedInput{};
+}
+
+// ---- the inputs ----
+
+// What a pair's paths are made of. Most pairs have nothing to offer, and a bound for all of them together tells. A path is NULL where there is none.
+struct Inputs {
+    Path *inner, *whole; // for all outer rows, and for workers' shares of them
+    SortedInput sorted, whole_sorted;
+    MergeShares shares; // the least
+    InnerLoops loops;
+    bool workers_write_down;
+};
+
+static Inputs inputs_of(const Join &join) {
+    Inputs inputs{};
+    Path *inner = join.inner->cheapest_total_path;
+    if (!is_parameterized_by(inner, join.outer))
+        inputs.inner = join.asked == JOIN_UNIQUE_INNER ? unique(join, join.inner) : inner;
     if (workers_may_join(join) && !keeps_inner_rows(join.type))
-        whole = inner_for_workers(join, inner);
-    SortedInput sorted{}, whole_sorted{};
-    if (join.extra->mergeclause_list != NIL) {
-        if (inner != nullptr)
-            sorted = sorted_input(inner);
-        if (whole != nullptr)
-            whole_sorted = whole == inner ? sorted : sorted_input(whole);
-        if (inner != nullptr)
-            merge_sorted(join, sorted, whole_sorted);
-    }
-    if (inner_may_spill)
-        join_outer_paths(join, inner, sorted, whole_sorted);
+        inputs.whole = inner_for_workers(join, inputs.inner);
+    return inputs;
+}
+
+static void look_up_merges(const Join &join, Inputs *inputs) {
+    if (join.extra->mergeclause_list == NIL)
+        return;
+    inputs->shares = least_shares_of_merge(join.type, join.extra->mergeclause_list);
+    if (inputs->inner != nullptr)
+        inputs->sorted = sorted_input(inputs->inner);
+    if (inputs->whole != nullptr)
+        inputs->whole_sorted = inputs->whole == inputs->inner ? inputs->sorted : sorted_input(inputs->whole);
+}
+
+static void look_up_loops(const Join &join, Inputs *inputs) {
+    inputs->loops = inner_loops(join, inputs->inner);
+    inputs->workers_write_down = inputs->loops.input != nullptr && workers_write_rows_down &&
+                                 join.inner->consider_parallel && inputs->loops.input->parallel_safe;
+}
+
+// A bound for all that has files and is made of such an outer path.
+static CostBound bound_of_all(const Join &join, Path *outer, const SortedInput &inner, const Loops *loops,
+                              const MergeShares &shares) {
+    CostBound bound = loops != nullptr ? bound_of_loop(outer, *loops) : no_bound;
+    if (inner.path == nullptr)
+        return bound;
+    if (is_spilled(inner.path))
+        bound = least(bound, bound_of_merge(outer, inner, shares));
+    if (join.outer_may_spill && (inner.path->pathkeys != NIL || !is_spilled(inner.path)))
+        bound = least(bound, bound_of_merge(sorted_input(outer), inner, shares));
+    return bound;
+}
+
+static bool is_all_in_vain(const Join &join, const Inputs &inputs) {
+    Path outer = join.asked == JOIN_UNIQUE_OUTER ? *unique(join, join.outer) : cheapest_of_all(join.outer);
+    CostBound bound = bound_of_all(join, &outer, inputs.sorted,
+                                   inputs.loops.input != nullptr ? &inputs.loops.costs : nullptr, inputs.shares);
+    if (join.hash_may_spill && inputs.inner != nullptr)
+        bound = least(bound, bound_of_hash(&outer, inputs.inner, false));
+    return is_dominated(join.rel, bound, NIL);
+}
+
+// (A share that costs more than the first one in all may cost less before its first row.)
+static bool are_shares_in_vain(const Join &join, const Inputs &inputs) {
+    Path share = *static_cast<const Path *>(linitial(join.outer->partial_pathlist));
+    share.startup_cost = 0;
+    CostBound bound = bound_of_all(join, &share, inputs.whole_sorted,
+                                   inputs.workers_write_down ? &inputs.loops.costs : nullptr, inputs.shares);
+    if (join.hash_may_spill && inputs.whole != nullptr)
+        bound = least(bound, bound_of_hash(&share, inputs.whole, false));
+    if (join.hash_may_spill && join.inner->partial_pathlist != NIL)
+        bound = least(bound, bound_of_hash(&share, static_cast<Path *>(linitial(join.inner->partial_pathlist)), true));
+    return is_dominated_partial(join.rel, bound, NIL);
+}
+
+static void merge_and_loop(const Join &join, Inputs *inputs) {
+    if (inputs->inner != nullptr && inputs->sorted.path != nullptr)
+        merge_sorted(join, inputs->sorted, inputs->whole_sorted, inputs->shares);
+    if (!join.inner_may_spill || is_right_semi(join.type))
+        return;
+    const OuterPaths all{&inputs->loops, inputs->loops.input != nullptr, if_it_has_files(inputs->sorted), false};
+    if (join.asked == JOIN_UNIQUE_OUTER)
+        join_unique_outer(join, all);
+    else
+        join_outer_paths(join, all);
+    if (workers_may_join(join) && !keeps_inner_rows(join.type))
+        join_shares(join, {&inputs->loops, inputs->workers_write_down, if_it_has_files(inputs->whole_sorted), true});
 }
 
 // ---- hash joins ----
 
-static void hash_shares(const Join &join, Path *inner, HashClauses *clauses) {
+static void hash_shares(const Join &join, Path *whole, HashClauses *clauses) {
     Path *share = static_cast<Path *>(linitial(join.outer->partial_pathlist));
     const bool one_table = shared_tables_keep_inner_rows || !keeps_inner_rows(join.type);
     if (one_table && join.inner->partial_pathlist != NIL && join.asked != JOIN_UNIQUE_INNER && enable_parallel_hash)
         consider_hash(join, share, static_cast<Path *>(linitial(join.inner->partial_pathlist)), clauses, true, true);
-    if (keeps_inner_rows(join.type))
-        return;
-    Path *whole = inner_for_workers(join, inner);
     if (whole != nullptr)
         consider_hash(join, share, whole, clauses, true, false);
 }
@@ -464,39 +600,44 @@ static void hash_shares(const Join &join, Path *inner, HashClauses *clauses) {
 static void hash_pairs(const Join &join, Path *startup_outer, Path *total_inner, HashClauses *clauses) {
     if (startup_outer != nullptr)
         consider_hash(join, startup_outer, total_inner, clauses, false, false);
+    const bool others = join.extra->param_source_rels != nullptr;
     ListCell *outer_cell, *inner_cell;
     foreach (outer_cell, join.outer->cheapest_parameterized_paths) {
         Path *outer = static_cast<Path *>(lfirst(outer_cell));
-        if (is_parameterized_by(outer, join.inner))
+        if (outer->param_info != nullptr && (!others || is_parameterized_by(outer, join.inner)))
             continue;
         foreach (inner_cell, join.inner->cheapest_parameterized_paths) {
             Path *inner = static_cast<Path *>(lfirst(inner_cell));
-            if (!is_parameterized_by(inner, join.outer) && (outer != startup_outer || inner != total_inner))
+            if ((inner->param_info == nullptr || (others && !is_parameterized_by(inner, join.outer))) &&
+                (outer != startup_outer || inner != total_inner))
                 consider_hash(join, outer, inner, clauses, false, false);
         }
     }
 }
 
-static void hash_inner(const Join &join) {
-    if ((!enable_hashjoin && join.type != JOIN_FULL) || !hash_may_spill(join.inner))
-        return;
-    Path *startup_outer = join.outer->cheapest_startup_path, *outer = join.outer->cheapest_total_path,
-         *inner = join.inner->cheapest_total_path;
-    HashClauses found{}, *clauses = &found;
-    if (is_parameterized_by(outer, join.inner) || is_parameterized_by(inner, join.outer))
+static void hash_all(const Join &join, Path *inner, HashClauses *clauses) {
+    Path *startup_outer = join.outer->cheapest_startup_path, *outer = join.outer->cheapest_total_path;
+    if (join.found->in_vain && join.extra->param_source_rels == nullptr &&
+        (startup_outer == nullptr || is_like(startup_outer, outer)))
         return;
     if (join.asked == JOIN_UNIQUE_OUTER) {
         consider_hash(join, unique(join, join.outer), inner, clauses, false, false);
     } else if (join.asked == JOIN_UNIQUE_INNER) {
-        inner = unique(join, join.inner);
         consider_hash(join, outer, inner, clauses, false, false);
         if (startup_outer != nullptr && startup_outer != outer)
             consider_hash(join, startup_outer, inner, clauses, false, false);
     } else {
         hash_pairs(join, startup_outer, inner, clauses);
     }
-    if (workers_may_join(join) && !is_right_semi(join.type))
-        hash_shares(join, inner, clauses);
+}
+
+static void hash_inner(const Join &join, const Inputs &inputs) {
+    if (inputs.inner == nullptr || is_parameterized_by(join.outer->cheapest_total_path, join.inner))
+        return;
+    HashClauses found{}, *clauses = &found;
+    hash_all(join, inputs.inner, clauses);
+    if (!join.found->shares_in_vain && workers_may_join(join) && !is_right_semi(join.type))
+        hash_shares(join, inputs.whole, clauses);
 }
 
 // ---- all of them ----
@@ -515,18 +656,42 @@ static bool may_merge(const Join &join) {
     return true;
 }
 
+static void make_joins(const Join &join) {
+    const bool merges = (join.outer_may_spill || join.inner_may_spill) && may_merge(join);
+    if (!merges && !join.hash_may_spill)
+        return;
+    Inputs inputs = inputs_of(join);
+    if (merges)
+        look_up_merges(join, &inputs);
+    if (merges && join.inner_may_spill && !is_right_semi(join.type))
+        look_up_loops(join, &inputs);
+    if (!inputs.loops.other_files) {
+        join.found->in_vain = is_all_in_vain(join, inputs);
+        join.found->shares_in_vain = !workers_may_join(join) || are_shares_in_vain(join, inputs);
+    }
+    if (merges && (inputs.inner != nullptr || join.asked != JOIN_UNIQUE_INNER))
+        merge_and_loop(join, &inputs);
+    if (join.hash_may_spill)
+        hash_inner(join, inputs);
+}
+
 void make_spilled_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType asked,
                         JoinPathExtraData *extra, bool inputs_changed) {
-    if (!inputs_changed && !sort_may_spill(outer) && !sort_may_spill(inner) && !hash_may_spill(inner))
+    const bool outer_may_spill = sort_may_spill(outer), inner_may_spill = sort_may_spill(inner),
+               hash_spills = (enable_hashjoin || asked == JOIN_FULL) && hash_may_spill(inner);
+    if (!inputs_changed && !outer_may_spill && !inner_may_spill && !hash_spills)
         return;
     const bool wants_unique = asked == JOIN_UNIQUE_INNER || asked == JOIN_UNIQUE_OUTER;
-    const Join join{root, joinrel, outer, inner, asked, wants_unique ? JOIN_INNER : asked, extra};
+    Findings found{};
+    const Join join{root,  joinrel,         outer,           inner,       asked, wants_unique ? JOIN_INNER : asked,
+                    extra, outer_may_spill, inner_may_spill, hash_spills, &found};
     const storage::Substitute before = exchange_page_costs(page_reads());
-    List *taken = take_spilled_joins(root, &joinrel->pathlist, outer, inner, asked, extra, inputs_changed);
-    List *partial = take_spilled_joins(root, &joinrel->partial_pathlist, outer, inner, asked, extra, inputs_changed);
-    if (may_merge(join))
-        merge_and_loop(join);
-    hash_inner(join);
+    List *taken = NIL, *partial = NIL;
+    if (may_be_taken(joinrel->pathlist, inputs_changed || wants_unique))
+        taken = take_spilled_joins(root, &joinrel->pathlist, outer, inner, asked, extra, inputs_changed);
+    if (may_be_taken(joinrel->partial_pathlist, inputs_changed || wants_unique))
+        partial = take_spilled_joins(root, &joinrel->partial_pathlist, outer, inner, asked, extra, inputs_changed);
+    make_joins(join);
     // What is not made here. (Of two paths that are the same the first one stays.)
     ListCell *cell;
     foreach (cell, taken)

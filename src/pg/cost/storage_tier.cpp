@@ -32,6 +32,7 @@
 namespace gpuscan {
 
 int storage_tier_flags = 0;
+StorageTier *current_storage_tier = nullptr;
 
 // ---- settings ----
 
@@ -83,7 +84,6 @@ struct Topmost {
 
 struct Planning {
     StorageTier tier;
-    bool active;                    // else a statement within one is planned with PostgreSQL's formulas
     storage::Substitute page_costs; // the user's
     List *topmost;                  // of Topmost *
     SettledPaths *settled;
@@ -102,8 +102,6 @@ static set_join_pathlist_hook_type previous_join_hook;
 static join_search_hook_type previous_search_hook;
 static create_upper_paths_hook_type previous_upper_hook;
 
-StorageTier *storage_tier() { return planning != nullptr && planning->active ? &planning->tier : nullptr; }
-
 static const storage::PageCosts &costs() { return planning->tier.costs; }
 
 // ---- phases ----
@@ -117,7 +115,7 @@ static storage::Substitute page_reads() { return {costs().seq_read, costs().rand
 
 static void enter_scans() { enter_phase(page_reads()); }
 
-void enter_joins() { enter_phase(storage::for_joins(costs())); }
+void enter_joins() { enter_phase(planning->tier.for_joins); }
 
 void enter_sorts(double rows, int width) {
     enter_phase(storage::for_sorts_alone(storage::sort_page(costs(), passes_of(rows, width))));
@@ -227,7 +225,7 @@ static void tier_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInf
             changed = settle_paths(planning->settled, root, outer, planning->tier.current, {});
             changed = settle_paths(planning->settled, root, inner, planning->tier.current, {}) || changed;
         }
-        if (changed || !storage::files_are_postgres_own(costs()))
+        if (changed || !planning->tier.files_are_postgres_own)
             make_spilled_joins(root, joinrel, outer, inner, type, extra, changed);
         if (planning->hides_joins && has_pseudoconstants(extra->restrictlist))
             return;
@@ -347,20 +345,25 @@ PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char
     const bool outermost = !hooks_are_set();
     Planning state{};
     state.page_costs = users_page_costs();
-    state.active = (storage_tier_flags & ~planning_flag) != 0;
+    // else a statement within one is planned with PostgreSQL's formulas
+    const bool active = (storage_tier_flags & ~planning_flag) != 0;
     state.tier.costs = costs_by_settings(state.page_costs);
+    state.tier.files_are_postgres_own = storage::files_are_postgres_own(state.tier.costs);
+    state.tier.for_joins = storage::for_joins(state.tier.costs);
     state.context = CurrentMemoryContext;
-    state.settled = state.active ? settled_paths_create() : nullptr;
+    state.settled = active ? settled_paths_create() : nullptr;
+    StorageTier *outer_tier = current_storage_tier;
     PlannedStmt *result = nullptr;
     planning = &state;
+    current_storage_tier = active ? &state.tier : nullptr;
     storage_tier_flags |= planning_flag;
-    enter_phase(state.active ? page_reads() : state.page_costs);
+    enter_phase(active ? page_reads() : state.page_costs);
     if (outermost)
         set_hooks();
     PG_TRY();
     {
         result = plan(parse, query_string, options, params);
-        if (state.active && result != nullptr)
+        if (active && result != nullptr)
             relabel_sorts(result, for_results());
     }
     PG_FINALLY();
@@ -368,6 +371,7 @@ PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char
         if (outermost)
             unset_hooks();
         planning = outer;
+        current_storage_tier = outer_tier;
         storage_tier_flags = (storage_tier_flags & ~planning_flag) | flags_before;
         exchange_page_costs(before);
     }

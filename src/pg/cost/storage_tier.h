@@ -38,14 +38,17 @@ struct SortedRows {
 
 struct StorageTier {
     static constexpr unsigned sorted_slots = 64;
-    storage::PageCosts costs;    // in force
-    storage::Substitute current; // the phase's, in seq_page_cost and random_page_cost
+    storage::PageCosts costs;      // in force
+    bool files_are_postgres_own;   // those of joins
+    storage::Substitute for_joins; // while these are made
+    storage::Substitute current;   // the phase's, in seq_page_cost and random_page_cost
     SortedRows sorted[sorted_slots];
     bool completes_relations; // join_search.cpp is at work, and settles relations when they are complete
 };
 
-// NULL: the settings are all -1.
-StorageTier *storage_tier();
+// Of the statement that is being planned. NULL: the settings are all -1.
+extern StorageTier *current_storage_tier;
+inline StorageTier *storage_tier() { return current_storage_tier; }
 
 // Sets seq_page_cost and random_page_cost, for a phase of planning.
 void enter_phase(storage::Substitute costs);
