@@ -172,6 +172,18 @@ ok 'full disk: says so' said full "cannot write $here/full: File too large; what
 cp "$here/full" "$here/full.dead"
 resumed full
 
+# A real one, where a file system can be made.
+mkdir "$here/disk"
+if mount -t tmpfs -o size=32k none "$here/disk" 2>/dev/null; then
+    at_exit+=("umount '$here/disk'")
+    "$program" anneal --out "$here/disk/file" --workload "$here/tpch" "${short[@]}" >"$here/disk.out" 2>"$here/disk.said"
+    is 'no space left: exit status' $? 1
+    ok 'no space left: says so' said disk "cannot write $here/disk/file: No space left on device; what was measured before is kept"
+    cp "$here/disk/file" "$here/space.dead"
+    cp "$here/disk/file" "$here/space"
+    resumed space
+fi
+
 begin gone --workload "$here/tpch" "${short[@]}" --reconnect 1
 wait_for gone execution 20
 $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$SERVER_DATA" -m immediate -w stop >/dev/null 2>&1
@@ -186,6 +198,31 @@ sed '$d' "$here/gone" >"$here/other"
 is 'other settings: does not go on' "$(status calibrate other --resume)" 2
 ok 'other settings: says which' said other 'work_mem was "256kB" and is now "1MB"'
 psql -Xqc 'ALTER SYSTEM RESET work_mem' -c 'SELECT pg_reload_conf()' >/dev/null
+
+# --- passwords ---
+
+psql -Xq -c "CREATE ROLE secret LOGIN PASSWORD 'open sesame'" -c 'GRANT SELECT ON ALL TABLES IN SCHEMA public TO secret'
+$AS_SERVER sed -i '1i local all secret scram-sha-256' "$SERVER_DATA/pg_hba.conf"
+sql 'SELECT pg_reload_conf()' >/dev/null
+until ! psql -Xqw -U secret -c 'SELECT' >/dev/null 2>&1; do sleep 0.1; done
+few=(--workload "$here/keys" --cycles 5 --harvest 2 --rounds 2 --settle 2 --quiet)
+is 'no password: exit status' "$(status calibrate without -U secret -w "${few[@]}")" 1
+ok 'no password: says so' said without 'no password supplied'
+PGPASSWORD='guess' calibrate wrong -U secret "${few[@]}"
+is 'a wrong password: exit status' $? 1
+ok 'a wrong password: says so' said wrong 'password authentication failed for user "secret"'
+PGPASSWORD='open sesame' ok 'a password of the environment' calibrate right -U secret "${few[@]}"
+ok 'is not kept' test "$(grep -c sesame "$here"/right*)" = "$(printf '%s:0\n' "$here"/right*)"
+# (on a terminal of its own)
+typed() {
+    local end=$((SECONDS + 20))
+    until grep -q 'Password:' "$here/typed" 2>/dev/null || [ "$SECONDS" -ge "$end" ]; do sleep 0.1; done
+    echo 'open sesame'
+}
+typed | script -qefc "'$program' anneal --out '$here/asked' -U secret ${few[*]@Q}" "$here/typed" >/dev/null
+is 'a password of the terminal: exit status' $? 0
+ok 'a password of the terminal: it is used' grep -q '"type":"result"' "$here/asked"
+is 'a password of the terminal: it is not shown' "$(grep -c sesame "$here/typed" "$here/asked" | tr '\n' ' ')" "$here/typed:0 $here/asked:0 "
 
 # --- one at a time ---
 

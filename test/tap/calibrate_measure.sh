@@ -152,4 +152,7 @@ $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$standby" -l "$SERVER/standby.log" -w -t 60 
 ok 'a standby' measure standby -p "$standby_port"
 ok 'says that it is one' said standby 'the server is a standby'
 ok 'sees pages and temporary files' test "$(values standby "v->>'tier' = 'storage' AND v->>'source' = 'measured'")" -ge 2
+echo 'SELECT count(*) FROM own WHERE i < 100' >"$here/own.sql"
+ok 'a search on it' "$program" anneal --out "$here/walk" --workload "$here/own.sql" -p "$standby_port" --cycles 10 --harvest 5 --settle 5 --rounds 2 --quiet >/dev/null
+ok 'which ends' grep -q '"type":"result".*"complete":true' "$here/walk"
 nothing_in_log 'PANIC|TRAP|leak' 'nothing bad in the log'
