@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gpuscan-calibrate from beginning to end on a private server with queries like TPC-H's, on more data than the server has memory: installs
-# what is missing, builds, loads, searches weights, reports, applies them, undoes that, and leaves nothing running. Some minutes.
+# what is missing, builds, loads, measures, searches weights, reports, applies them, undoes that, and leaves nothing running. Some minutes.
 # Usage: script/calibrate-demo.sh        (the report, with its page for a browser, stays in $BUILD/calibrate-demo)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,14 +31,11 @@ for query in q{1..22}; do
     bench/tpch/tpch-run --no-extension --only "$query" --print >"$out/queries/$query.sql"
 done
 
-start=()
-if "$calibrate" --help | grep -qE '^  measure '; then
-    phase "gpuscan-calibrate measure"
-    "$calibrate" measure --out "$out/measurement.jsonl"
-    start=(--start-from "$out/measurement.jsonl")
-fi
+phase "gpuscan-calibrate measure"
+"$calibrate" measure --out "$out/measurement.jsonl"
 phase "gpuscan-calibrate anneal"
-"$calibrate" anneal --workload "$out/queries" --out "$out/calibration.jsonl" --plans-per-query 5 --repeats 2 --timeout 30 "${start[@]}" >"$out/report.txt"
+"$calibrate" anneal --workload "$out/queries" --out "$out/calibration.jsonl" --plans-per-query 5 --repeats 2 --timeout 30 \
+    --start-from "$out/measurement.jsonl" >"$out/report.txt"
 cat "$out/report.txt"
 "$calibrate" report "$out/calibration.jsonl" --format html >"$out/report.html"
 "$calibrate" report "$out/calibration.jsonl" --format json >"$out/report.json"
