@@ -74,10 +74,6 @@ need psql awk
 
 # --- the server and the queries ---
 
-halt() {
-    [[ ! -e $dir/server/data/postmaster.pid ]] || $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$SERVER_DATA" -m fast -w stop >/dev/null 2>&1 || true
-}
-
 make -s -C "$top" PG_CONFIG="${PG_CONFIG:-pg_config}" calibrate >&2 || fail "cannot build gpuscan-calibrate"
 calibrate=$top/${BUILD:-build}/calibrate/gpuscan-calibrate
 build_tpch
@@ -87,7 +83,7 @@ if [[ ! -e $dir/loaded ]]; then
         'max_parallel_workers_per_gather = 0' "shared_buffers = $((2 * memory))MB" "work_mem = $((256 * memory))kB" "effective_cache_size = $((8 * memory))MB") ||
         fail "no server"
     eval "$environment"
-    trap halt EXIT
+    trap halt_server EXIT
     "$bench/tpch/tpch-gen" --sf "$sf" --quiet >&2 || fail "cannot make the tables"
     psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpuscan' -c 'VACUUM (FREEZE, ANALYZE)' -c CHECKPOINT || fail "cannot finish the tables"
     mkdir -p "$dir/queries"
@@ -98,7 +94,7 @@ if [[ ! -e $dir/loaded ]]; then
 else
     "$top/script/server.sh" restart "$dir/server" || fail "the server does not start"
     eval "$("$top/script/server.sh" env "$dir/server")"
-    trap halt EXIT
+    trap halt_server EXIT
 fi
 
 # --- searches ---

@@ -109,6 +109,11 @@ need() {
 
 # ---- the server ----
 
+# Stops the private server whose environment (script/server.sh env) this script has taken, so that a later run may go on with it.
+halt_server() {
+    [[ ! -e $SERVER_DATA/postmaster.pid ]] || $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$SERVER_DATA" -m fast -w stop >/dev/null 2>&1 || true
+}
+
 # make_program PROGRAM SOURCE...: builds it, unless it is newer than its sources or this machine cannot.
 make_program() {
     local program=$1 source stale=0 pg_config=${PG_CONFIG:-pg_config}

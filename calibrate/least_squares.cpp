@@ -205,19 +205,8 @@ std::vector<FittedWeight> fit_weights(const std::vector<Equation> &equations, co
 }
 
 Estimate mean_of(const std::vector<double> &values) {
-    const double n = static_cast<double>(values.size());
-    if (values.empty())
-        return {};
-    double sum = 0, squares = 0;
-    for (double v : values)
-        sum += v;
-    const double mean = sum / n;
-    if (values.size() < 2)
-        return {mean, mean, mean};
-    for (double v : values)
-        squares += (v - mean) * (v - mean);
-    const double half = bench::t95(values.size() - 1) * std::sqrt(squares / (n - 1) / n);
-    return {mean, mean - half, mean + half};
+    const bench::Mean m = bench::mean(values);
+    return {m.value, m.value - m.half, m.value + m.half};
 }
 
 Estimate median_of(const std::vector<double> &values) {

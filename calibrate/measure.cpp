@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 
 #include "engine/tier_profile.hpp"
 #include "interrupt.hpp"
@@ -12,15 +11,6 @@ namespace calibrate {
 namespace {
 
 namespace tier = gpuscan::tier;
-
-std::string now_text() {
-    char text[32];
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
 
 Json optional_json(const std::optional<double> &value) { return value ? Json(*value) : Json(nullptr); }
 
@@ -43,7 +33,7 @@ void MachineMeasurement::note(const std::string &text) {
 void MachineMeasurement::begin_file() {
     checkpoint_.append({{"type", "calibration"},
                         {"kind", "measure"},
-                        {"started", now_text()},
+                        {"started", utc_now()},
                         {"server",
                          {{"version", session_.version()},
                           {"database", session_.value("SELECT current_database()")},

@@ -5,20 +5,15 @@
 #include "bench/common/sample.hpp"
 
 namespace calibrate {
+
 std::optional<Interval> ratio_interval(const std::vector<Pair> &pairs) {
     if (pairs.size() < 2)
         return std::nullopt;
-    const double n = static_cast<double>(pairs.size());
-    double sum = 0, squares = 0;
+    std::vector<double> logarithms;
     for (const Pair &p : pairs)
-        sum += std::log(p.after / p.before);
-    const double mean = sum / n;
-    for (const Pair &p : pairs) {
-        const double distance = std::log(p.after / p.before) - mean;
-        squares += distance * distance;
-    }
-    const double error = std::sqrt(squares / (n - 1) / n) * bench::t95(pairs.size() - 1);
-    return Interval{std::exp(mean), std::exp(mean - error), std::exp(mean + error)};
+        logarithms.push_back(std::log(p.after / p.before));
+    const bench::Mean m = bench::mean(logarithms);
+    return Interval{std::exp(m.value), std::exp(m.value - m.half), std::exp(m.value + m.half)};
 }
 
 } // namespace calibrate

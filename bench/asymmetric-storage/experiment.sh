@@ -149,10 +149,6 @@ settings_of() {
 
 # --- the server ---
 
-halt() {
-    [[ ! -e $dir/server/data/postmaster.pid ]] || $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$SERVER_DATA" -m fast -w stop >/dev/null 2>&1 || true
-}
-
 server() { "$here/storage.sh" --state "$dir/storage" --seq-read 0 --random-read 0 --seq-write 0 --random-write 0 -- "$top/script/server.sh" "$@"; }
 
 if [[ -e $dir/server && ! -e $dir/loaded ]]; then
@@ -168,7 +164,7 @@ if [[ ! -e $dir/loaded ]]; then
         "shared_buffers = $((memory / 4 > 2 ? memory / 4 : 2))MB" "work_mem = $((memory * 1024 / 60 > 64 ? memory * 1024 / 60 : 64))kB" \
         "effective_cache_size = $((memory * 7 / 10))MB" 'maintenance_work_mem = 128MB' "${server_settings[@]}") || fail "no server"
     eval "$environment"
-    trap halt EXIT
+    trap halt_server EXIT
     build_tpch
     "$bench/tpch/tpch-gen" --sf "$sf" --schema tpch >&2 || fail "cannot make the tables"
     psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpuscan' -c 'VACUUM (FREEZE, ANALYZE)' -c CHECKPOINT || fail "cannot finish the tables"
@@ -177,7 +173,7 @@ else
     [[ -z $memory ]] && ((${#server_settings[@]} == 0)) || fail "the server has its memory and settings since it was made; --remove it first"
     server restart "$dir/server" || fail "the server does not start"
     eval "$("$top/script/server.sh" env "$dir/server")"
-    trap halt EXIT
+    trap halt_server EXIT
     build_tpch
 fi
 "$here/storage.sh" set "$dir/storage" "${latencies[@]}"

@@ -29,4 +29,21 @@ inline double t95(size_t freedom) {
            (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
 }
 
+struct Mean {
+    double value = 0;
+    double half = 0; // of its 95 % confidence interval by Student's t distribution; 0 for fewer than two values
+};
+inline Mean mean(const std::vector<double> &values) {
+    if (values.empty())
+        return {};
+    const double n = static_cast<double>(values.size());
+    double sum = 0, squares = 0;
+    for (const double v : values)
+        sum += v;
+    const double middle = sum / n;
+    for (const double v : values)
+        squares += (v - middle) * (v - middle);
+    return {middle, values.size() < 2 ? 0 : t95(values.size() - 1) * std::sqrt(squares / (n - 1) / n)};
+}
+
 } // namespace bench

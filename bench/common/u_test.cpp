@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "sample.hpp"
@@ -77,16 +76,10 @@ Ratio ratio_of(const std::vector<double> &ratios) {
     std::vector<double> logs;
     for (double x : ratios)
         logs.push_back(std::log(x));
-    const double m =
-        std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(std::max<size_t>(logs.size(), 1));
-    r.value = std::exp(m);
-    if (logs.size() < 2)
-        return r;
-    double squares = 0;
-    for (double x : logs)
-        squares += (x - m) * (x - m);
-    const double n = logs.size();
-    r.factor = std::exp(bench::t95(logs.size() - 1) * std::sqrt(squares / (n - 1) / n));
+    const Mean m = mean(logs);
+    r.value = std::exp(m.value);
+    if (logs.size() >= 2)
+        r.factor = std::exp(m.half);
     return r;
 }
 

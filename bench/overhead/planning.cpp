@@ -80,7 +80,7 @@ void run(const Options &options) {
     vector<string> with = options.common;
     with.insert(with.end(), options.settings.begin(), options.settings.end());
     vector<double> each[2] = {vector<double>(queries.size()), vector<double>(queries.size())};
-    double sum = 0, squares = 0;
+    std::vector<double> logarithms; // of each round's ratio
     for (int round = 0; round < options.rounds; ++round) {
         std::unique_ptr<Planner> planners[2];
         for (int i = 0; i < 2; ++i) {
@@ -98,9 +98,7 @@ void run(const Options &options) {
                 each[which][i] += spent / options.rounds;
                 total[which] += spent;
             }
-        const double logarithm = std::log(total[1] / total[0]);
-        sum += logarithm;
-        squares += logarithm * logarithm;
+        logarithms.push_back(std::log(total[1] / total[0]));
     }
     std::printf("%-6s %12s %12s %8s\n", "query", "without us", "with us", "ratio");
     double total[2] = {};
@@ -109,11 +107,9 @@ void run(const Options &options) {
         for (int which = 0; which < 2; ++which)
             total[which] += each[which][i];
     }
-    const double n = options.rounds, mean = sum / n;
-    const double half = bench::t95(static_cast<size_t>(options.rounds) - 1) *
-                        std::sqrt(std::fmax(squares - n * mean * mean, 0) / (n - 1) / n);
+    const bench::Mean mean = bench::mean(logarithms);
     std::printf("planning without %.1f us, with %.1f us, ratio %.4f (%.4f .. %.4f)\n", total[0], total[1],
-                std::exp(mean), std::exp(mean - half), std::exp(mean + half));
+                std::exp(mean.value), std::exp(mean.value - mean.half), std::exp(mean.value + mean.half));
 }
 
 Options parse(int argc, char **argv) {

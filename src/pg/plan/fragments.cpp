@@ -342,6 +342,7 @@ static void look_into_cache(CandidateSource *source) {
     const Bitmapset *columns = columns_read(source->rel);
     source->looked = true;
     source->cached_share = cached_share(source, columns);
+    source->kinds = {};
     source->kinds.columns = bms_num_members(columns);
     if (source->cached_share < 1 || source->visible < source->pages)
         kinds_of_columns(const_cast<PlannerInfo *>(source->root), source->rel, columns, &source->kinds);

@@ -25,7 +25,7 @@ struct CandidateSource {
     Cost cost;           // is_relation: of reading it, once somebody has asked
     bool looked;         // into the cache, for:
     double cached_share; // of what could be cached: is
-    ColumnKinds kinds;   // where that is not all
+    ColumnKinds kinds;   // of the columns; but for their number, where that is not all
     Load load;           // of the rest
 };
 

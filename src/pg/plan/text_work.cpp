@@ -55,8 +55,6 @@ static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int so
 }
 
 void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, ColumnKinds *kinds) {
-    *kinds = {};
-    kinds->columns = bms_num_members(read);
     const Oid relid = planner_rt_fetch(rel->relid, root)->relid;
     for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
         const AttrNumber attnum = static_cast<AttrNumber>(i + FirstLowInvalidHeapAttributeNumber);
