@@ -11,20 +11,27 @@ inline uint64_t fold_multiply(uint64_t a, uint64_t b) {
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
+constexpr uint64_t hash_k0 = 0xa0761d6478bd642full, hash_k1 = 0xe7037ed1a0b428dbull;
+
+// text_hash() of fewer than 8 bytes, which are the low ones of `word`; its other ones are 0.
+inline uint64_t short_text_hash(uint64_t word, size_t length) {
+    const uint64_t hash = length * hash_k1 ^ hash_k0;
+    return fold_multiply(hash ^ word, hash_k1) ^ hash;
+}
+
 inline uint64_t text_hash(const char *data, size_t length) {
-    constexpr uint64_t k0 = 0xa0761d6478bd642full, k1 = 0xe7037ed1a0b428dbull;
-    uint64_t hash = length * k1 ^ k0;
+    uint64_t hash = length * hash_k1 ^ hash_k0;
     while (length >= 8) {
         uint64_t word;
         memcpy(&word, data, 8);
-        hash = fold_multiply(hash ^ word, k0);
+        hash = fold_multiply(hash ^ word, hash_k0);
         data += 8;
         length -= 8;
     }
     uint64_t tail = 0;
     if (length > 0)
         memcpy(&tail, data, length);
-    return fold_multiply(hash ^ tail, k1) ^ hash;
+    return fold_multiply(hash ^ tail, hash_k1) ^ hash;
 }
 
 } // namespace gpuscan

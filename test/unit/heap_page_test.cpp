@@ -8,6 +8,8 @@
 #include "engine/device.hpp"
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
+#include "engine/host/small_numeric.hpp"
+#include "engine/text_hash.hpp"
 #include "page_builder.hpp"
 
 namespace gpuscan {
@@ -232,6 +234,235 @@ TEST(HeapPage, Numerics) {
         ASSERT_FALSE(heap::decode_numeric(reinterpret_cast<const uint8_t *>(body.data()), 0,
                                           static_cast<uint32_t>(body.size()), scale + 1, got));
     }
+}
+
+// What the fast way says is what the general one says, of numerics and of any bytes; and of those that it is for it does say
+// something.
+TEST(HeapPage, SmallNumerics) {
+    std::mt19937_64 random(2);
+    auto fast = [](const std::string &body, int scale, int64_t &value) {
+        const std::string bytes = body + std::string(16, '\x5a'); // it reads further, and ignores it
+        return SmallNumeric(scale).decode(reinterpret_cast<const uint8_t *>(bytes.data()), 0,
+                                          static_cast<uint32_t>(body.size()), value) == 0;
+    };
+    auto general = [](const std::string &body, int scale, int128 &value) {
+        return heap::decode_numeric(reinterpret_cast<const uint8_t *>(body.data()), 0,
+                                    static_cast<uint32_t>(body.size()), scale, value);
+    };
+    for (int scale = 0; scale <= 12; ++scale) {
+        // Four digits, of which (scale + 3) / 4 are behind the point.
+        uint64_t most = 10000;
+        for (int digit = 1; digit < 4; ++digit)
+            most *= 10000;
+        for (int zeros = 0; zeros < (scale + 3) / 4 * 4 - scale; ++zeros)
+            most /= 10;
+        for (int i = 0; i < 20000; ++i) {
+            int64_t v = static_cast<int64_t>(random() % most >> random() % 54);
+            for (uint64_t zeros = random() % 6; zeros > 0 && v < static_cast<int64_t>(most / 10); --zeros)
+                v *= 10;
+            v = random() % 2 ? v : -v;
+            int64_t got;
+            ASSERT_TRUE(fast(numeric_body(v, scale), scale, got)) << v << " scale " << scale;
+            ASSERT_EQ(v, got) << "scale " << scale;
+            ASSERT_FALSE(fast(numeric_body(v, scale), scale + 1, got));
+            ASSERT_FALSE(fast(numeric_body(v, scale, true), scale, got)); // a long header
+        }
+    }
+    int64_t got;
+    EXPECT_FALSE(fast(std::string("\x00\xc0", 2), 0, got)); // NaN
+    EXPECT_FALSE(fast(std::string("\x00\xd0", 2), 0, got)); // infinity
+    EXPECT_FALSE(fast("", 0, got));
+    EXPECT_FALSE(fast("\x01", 0, got));
+    size_t both = 0;
+    for (int i = 0; i < 2000000; ++i) { // any bytes with a short header of this scale and a small weight, mostly
+        const int scale = static_cast<int>(random() % 24);
+        std::string body(random() % 12, '\0');
+        for (char &byte : body)
+            byte = static_cast<char>(random() % 4 ? random() % 40 : random());
+        if (body.size() >= 2 && random() % 16 != 0) {
+            const uint64_t weight = random() % 4 ? random() & 3 : random() & 0x7f;
+            const uint16_t header = static_cast<uint16_t>(0x8000 | (random() & 0x2000) | scale << 7 | weight);
+            memcpy(body.data(), &header, 2);
+        }
+        int128 want;
+        if (!fast(body, scale, got))
+            continue;
+        ASSERT_TRUE(general(body, scale, want)) << i;
+        ASSERT_TRUE(want == got) << i;
+        ++both;
+    }
+    EXPECT_GT(both, 10000u);
+}
+
+TEST(HeapPage, HashesOfShortTexts) {
+    std::mt19937_64 random(3);
+    for (size_t length = 0; length < 8; ++length) {
+        const uint64_t word = random() & ((uint64_t(1) << (8 * length)) - 1);
+        EXPECT_EQ(text_hash(reinterpret_cast<const char *>(&word), length), short_text_hash(word, length));
+    }
+}
+
+struct RandomKind {
+    AttributeLayout layout;
+    Codec codec;
+    Type type;
+};
+
+// Random tables: any order of attributes of all kinds, any of them wanted; pages in which no tuple has a NULL or lacks an
+// attribute, and others; texts and numerics that are all short, and not.
+TEST(HeapPage, RandomTables) {
+    const RandomKind kinds[] = {{{1, 1}, Codec::Bool, Type::Bool},     {{2, 2}, Codec::Int16, Type::I16},
+                                {{4, 4}, Codec::Int32, Type::I32},     {{8, 8}, Codec::Int64, Type::I64},
+                                {{-1, 4}, Codec::Text, Type::Code},    {{-1, 4}, Codec::Numeric, Type::I64},
+                                {{-1, 4}, Codec::Numeric, Type::I128}, {{-2, 1}, Codec::Text, Type::Code},
+                                {{12, 4}, Codec::Text, Type::Code}}; // the last two are only walked over
+    constexpr size_t last_wanted = 6;
+    std::mt19937_64 random(4);
+    for (int round = 0; round < 1500; ++round) {
+        const size_t n = 1 + random() % 14;
+        const unsigned null_part = random() % 2 ? 0 : 1 + random() % 9,
+                       long_part = random() % 3 ? 0 : 1 + random() % 20, short_tuple_part = random() % 3 ? 0 : 5;
+        std::vector<AttributeLayout> layout;
+        std::vector<size_t> chosen;
+        for (size_t i = 0; i < n; ++i) {
+            chosen.push_back(random() % std::size(kinds));
+            layout.push_back(kinds[chosen.back()].layout);
+        }
+        auto one_in = [&](unsigned part) { return part != 0 && random() % part == 0; };
+        struct Wanted {
+            bool null = true;
+            int128 number = 0;
+            std::string text;
+        };
+        std::vector<Page> pages(1 + random() % 3);
+        std::vector<std::vector<Wanted>> rows;
+        for (Page &page : pages)
+            for (size_t most = random() % 300; most > 0; --most) {
+                std::vector<Value> values;
+                std::vector<Wanted> row(n);
+                for (size_t i = 0; i < n; ++i) {
+                    Wanted &w = row[i];
+                    w.null = one_in(null_part);
+                    w.number = static_cast<int64_t>(random() >> random() % 60);
+                    if (random() % 2)
+                        w.number = -w.number;
+                    w.text = std::string(random() % (one_in(10) ? 40 : 9), static_cast<char>('a' + random() % 20));
+                    switch (chosen[i]) {
+                    case 0:
+                        w.number &= 1;
+                        values.push_back(fixed(static_cast<uint8_t>(w.number)));
+                        break;
+                    case 1:
+                        values.push_back(fixed(static_cast<int16_t>(w.number = static_cast<int16_t>(w.number))));
+                        break;
+                    case 2:
+                        values.push_back(fixed(static_cast<int32_t>(w.number = static_cast<int32_t>(w.number))));
+                        break;
+                    case 3:
+                        values.push_back(fixed(static_cast<int64_t>(w.number)));
+                        break;
+                    case 4:
+                        values.push_back(one_in(long_part) ? long_text(w.text) : short_text(w.text));
+                        break;
+                    case 6:
+                        w.number *= one_in(long_part) ? w.number : 1;
+                        [[fallthrough]];
+                    case 5: {
+                        const std::string body = numeric_body(w.number, 2, one_in(long_part));
+                        values.push_back(one_in(long_part) ? long_text(body) : short_text(body));
+                        break;
+                    }
+                    case 7:
+                        values.push_back({false, w.text + '\0'});
+                        break;
+                    default:
+                        values.push_back({false, std::string(12, 'f')});
+                        break;
+                    }
+                    if (w.null)
+                        values.back() = null_value();
+                }
+                if (one_in(short_tuple_part))
+                    values.resize(1 + random() % n);
+                for (size_t i = values.size(); i < n; ++i)
+                    row[i].null = true;
+                if (!page.add(layout, values))
+                    break;
+                rows.push_back(row);
+            }
+        Decoded d;
+        std::vector<size_t> wanted;
+        for (size_t i = 0; i < n; ++i)
+            if (chosen[i] <= last_wanted && random() % 2) {
+                const RandomKind &kind = kinds[chosen[i]];
+                d.layouts.push_back(column(layout, i + 1, kind.codec, kind.type, kind.codec == Codec::Numeric ? 2 : 0));
+                wanted.push_back(i);
+            }
+        std::vector<const Page *> all;
+        for (const Page &page : pages)
+            all.push_back(&page);
+        d.run(all);
+        for (PageStatus status : d.result.pages)
+            ASSERT_EQ(PageStatus::Ok, status) << round;
+        for (size_t c = 0; c < wanted.size(); ++c)
+            for (size_t r = 0; r < rows.size(); ++r) {
+                const Wanted &w = rows[r][wanted[c]];
+                ASSERT_EQ(w.null, d.null(c, r)) << "round " << round << " column " << c << " row " << r;
+                if (w.null)
+                    continue;
+                const ColumnStats &s = d.result.columns[c];
+                int128 got = 0;
+                switch (chosen[wanted[c]]) {
+                case 0:
+                    got = d.value<uint8_t>(c, r);
+                    break;
+                case 1:
+                    got = d.value<int16_t>(c, r);
+                    break;
+                case 2:
+                    got = d.value<int32_t>(c, r);
+                    break;
+                case 3:
+                case 5:
+                    got = d.value<int64_t>(c, r);
+                    break;
+                case 6:
+                    got = d.value<int128>(c, r);
+                    break;
+                default:
+                    ASSERT_EQ(w.text, d.text(c, r)) << "round " << round << " column " << c << " row " << r;
+                    continue;
+                }
+                ASSERT_TRUE(got == w.number) << "round " << round << " column " << c << " row " << r;
+                if (got == static_cast<int64_t>(got))
+                    ASSERT_TRUE(s.any_value && s.min <= got && got <= s.max);
+                else
+                    ASSERT_TRUE(s.any_wide);
+            }
+    }
+}
+
+// The first tuple that fails decides, and of that the first attribute, wherever others fail.
+TEST(HeapPage, FirstFailureDecides) {
+    std::vector<AttributeLayout> layout{text_layout, int4_layout, text_layout};
+    const Value right = short_text(numeric_body(5, 2)), other_scale = short_text(numeric_body(5, 1));
+    auto status = [&](const std::vector<std::pair<Value, Value>> &tuples) {
+        Page page;
+        for (const auto &[first, last] : tuples)
+            EXPECT_TRUE(page.add(layout, {first, fixed<int32_t>(1), last}));
+        Decoded d;
+        d.layouts = {column(layout, 1, Codec::Numeric, Type::I64, 2), column(layout, 3, Codec::Numeric, Type::I64, 2)};
+        d.run({&page});
+        for (size_t r = 0; r < tuples.size() && d.result.pages[0] != PageStatus::Ok; ++r)
+            EXPECT_TRUE(d.null(0, r) && d.null(1, r));
+        return d.result.pages[0];
+    };
+    EXPECT_EQ(PageStatus::Ok, status({{right, right}, {right, right}}));
+    EXPECT_EQ(PageStatus::Unrepresentable, status({{other_scale, toast_pointer()}}));
+    EXPECT_EQ(PageStatus::NeedsCpu, status({{toast_pointer(), other_scale}}));
+    EXPECT_EQ(PageStatus::NeedsCpu, status({{right, right}, {right, toast_pointer()}, {other_scale, right}}));
+    EXPECT_EQ(PageStatus::Unrepresentable, status({{right, other_scale}, {toast_pointer(), right}}));
+    EXPECT_EQ(PageStatus::Unrepresentable, status({{null_value(), other_scale}, {toast_pointer(), null_value()}}));
 }
 
 // A page of a mixed table, some columns random.

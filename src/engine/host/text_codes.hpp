@@ -1,0 +1,95 @@
+// Texts of a column become codes while pages are decoded.
+//
+// A text goes through a small direct-mapped cache first: where few values repeat, a hit costs one hash and one compare (of
+// fewer than 8 bytes: of a word in the cache). What is not in it is asked for many pages at a time, which is what makes columns
+// of unique texts bearable (dictionary.cpp); the pages' copies stay until then.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "engine/dictionary.hpp"
+#include "engine/text_hash.hpp"
+
+namespace gpuscan {
+
+// Of one column, for one thread.
+class TextCodes {
+  public:
+    struct Row {
+        uint32_t row, page; // page: its number among those that are decoded together
+    };
+
+    explicit TextCodes(Dictionary *dictionary) : dictionary_(dictionary), entries_(dictionary != nullptr ? size : 0) {}
+
+    // The code of the text, if it is in the cache; else the row is noted as waiting for number() and the answer is
+    // Dictionary::full. Up to 8 bytes from `data` on are read, however short the text.
+    uint32_t code(const char *data, uint32_t length, Row row) {
+        uint64_t word = 0, hash;
+        bool found;
+        const Entry *entry;
+        if (length < 8) {
+            memcpy(&word, data, 8);
+            word &= (uint64_t(1) << (8 * length)) - 1;
+            hash = short_text_hash(word, length);
+            entry = &entries_[hash % size];
+            found = entry->length == length && entry->key == word;
+        } else {
+            hash = text_hash(data, length);
+            entry = &entries_[hash % size];
+            found = entry->hash == hash && entry->length == length &&
+                    memcmp(reinterpret_cast<const char *>(entry->key), data, length) == 0;
+        }
+        if (found)
+            return entry->code;
+        waiting_.push_back({data, length, Dictionary::full, hash});
+        rows_.push_back(row);
+        return Dictionary::full;
+    }
+
+    // How many texts wait, and forgetting those behind `kept` of them: their page is of no use.
+    size_t waiting() const { return waiting_.size(); }
+    void forget(size_t kept) {
+        waiting_.resize(kept);
+        rows_.resize(kept);
+    }
+
+    // Asks the dictionary for the codes of all that wait: use(row, code) for each, Dictionary::full where it is full.
+    template <class Use> void number(Use use) {
+        if (waiting_.empty())
+            return;
+        dictionary_->intern_many(waiting_.data(), waiting_.size());
+        for (size_t i = 0; i < waiting_.size(); ++i) {
+            const Dictionary::Text &text = waiting_[i];
+            if (text.code != Dictionary::full)
+                remember(text);
+            use(rows_[i], text.code);
+        }
+        forget(0);
+    }
+
+  private:
+    static constexpr size_t size = 1024;
+    struct Entry {
+        uint64_t hash = 0;
+        uint64_t key = 0; // the text itself if it is shorter than 8 bytes, else where it is in the dictionary
+        uint32_t length = UINT32_MAX; // (of no text)
+        uint32_t code = Dictionary::full;
+    };
+
+    void remember(const Dictionary::Text &text) {
+        uint64_t key = 0;
+        if (text.length < 8)
+            memcpy(&key, text.data, text.length);
+        else
+            key = reinterpret_cast<uintptr_t>(dictionary_->entry(text.code).data());
+        entries_[text.hash % size] = {text.hash, key, text.length, text.code};
+    }
+
+    Dictionary *dictionary_;
+    std::vector<Entry> entries_;
+    std::vector<Dictionary::Text> waiting_;
+    std::vector<Row> rows_; // of `waiting_`
+};
+
+} // namespace gpuscan
