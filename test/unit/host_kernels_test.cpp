@@ -50,6 +50,59 @@ TEST(HostKernels, SelectAgrees) {
             }
 }
 
+// Numerics of a column in any mixture, and bytes that are none: the same answer, and where all are small the same values and
+// bounds.
+TEST(HostKernels, SmallNumericsAgree) {
+    std::mt19937_64 random(1);
+    for (const Kernels *k : others())
+        for (int round = 0; round < 40000; ++round) {
+            const int scale = static_cast<int>(random() % 70) - 1;
+            const SmallNumeric format(scale);
+            const uint32_t n = static_cast<uint32_t>(random() % 20);
+            const bool damaged = random() % 2;
+            std::vector<uint8_t> page(n * 24 + 16);
+            std::vector<uint32_t> at(n), lengths(n);
+            for (uint8_t &byte : page)
+                byte = static_cast<uint8_t>(random() % 4 ? random() % 40 : random());
+            for (uint32_t i = 0; i < n; ++i) {
+                at[i] = i * 24 + static_cast<uint32_t>(random() % 8);
+                const int behind = (scale + 3) / 4;
+                const uint32_t digits = static_cast<uint32_t>(random() % 5);
+                // The last digit counts 10^-(4 * behind) or more; its zeros are those that the scale does not have.
+                const int weight = static_cast<int>(digits) - behind - 1 + static_cast<int>(random() % (5 - digits));
+                const uint16_t header = static_cast<uint16_t>(0x8000 | (random() & 0x2000) | (scale & 63) << 7 |
+                                                              (digits == 0 ? 0 : weight & 0x7f));
+                memcpy(&page[at[i]], &header, 2);
+                for (uint32_t d = 0; d < digits; ++d) {
+                    static constexpr uint32_t unit[4] = {1, 10, 100, 1000};
+                    uint16_t digit = static_cast<uint16_t>(random() % 10000);
+                    digit = static_cast<uint16_t>(digit - digit % unit[(4 * behind - scale) & 3]);
+                    memcpy(&page[at[i] + 2 + 2 * d], &digit, 2);
+                }
+                lengths[i] = 2 + 2 * digits;
+                if (damaged && random() % 8 == 0)
+                    lengths[i] = static_cast<uint32_t>(random() % 16);
+                if (damaged && random() % 8 == 0)
+                    page[at[i] + random() % 10] = static_cast<uint8_t>(random());
+            }
+            std::vector<int64_t> want(n), got(n);
+            int64_t want_least, want_most, least, most;
+            const uint64_t wrong = base::table.small_numerics(format, page.data(), n, at.data(), lengths.data(),
+                                                              want.data(), &want_least, &want_most);
+            const uint64_t wrong_too =
+                k->small_numerics(format, page.data(), n, at.data(), lengths.data(), got.data(), &least, &most);
+            ASSERT_EQ(wrong == 0, wrong_too == 0) << k->name << " round " << round;
+            if (!damaged && scale >= 0 && scale <= 12) {
+                ASSERT_EQ(0u, wrong) << "scale " << scale;
+            }
+            if (wrong != 0)
+                continue;
+            ASSERT_EQ(want, got) << k->name << " round " << round;
+            ASSERT_EQ(want_least, least);
+            ASSERT_EQ(want_most, most);
+        }
+}
+
 // Keys below, in and above the domain, at both ends of the type too: none may wrap into it.
 TEST(HostKernels, ProbeBitmapAgrees) {
     struct Domain {

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "engine/host/batch.hpp"
+#include "engine/host/small_numeric.hpp"
 #include "engine/ir.hpp"
 
 namespace gpuscan::host {
@@ -48,6 +49,10 @@ struct Kernels {
     int128 (*sum)(Type type, size_t n, const void *values, const uint8_t *nulls);
     double (*sum_double)(size_t n, const double *values, const uint8_t *nulls);
     size_t (*count)(size_t n, const uint8_t *flags); // how many are 1
+    // Numerics in page[at[i], at[i] + lengths[i]), 10 bytes behind each of which may be read, and their bounds: if the answer is 0,
+    // all of them are what SmallNumeric::decode() makes of them, else at least one is not for that.
+    uint64_t (*small_numerics)(const SmallNumeric &format, const uint8_t *page, uint32_t n, const uint32_t *at,
+                               const uint32_t *lengths, int64_t *values, int64_t *least, int64_t *most);
 };
 
 const Kernels &kernels();

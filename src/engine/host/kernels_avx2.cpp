@@ -8,6 +8,7 @@
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,bmi,bmi2,popcnt")
 #define GPUSCAN_KERNELS avx2
+#define GPUSCAN_AVX2 // (see kernels_avx512.cpp)
 #define GPUSCAN_KERNELS_NAME "avx2"
 #include "engine/host/kernels_body.hpp"
 #pragma GCC pop_options

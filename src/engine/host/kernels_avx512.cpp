@@ -8,6 +8,7 @@
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi,bmi2,popcnt")
 #define GPUSCAN_KERNELS avx512
+#define GPUSCAN_AVX2
 #define GPUSCAN_AVX512 // __AVX512BW__ and the like are not defined by the pragma: g++ 12 reads the whole file before it
 #define GPUSCAN_KERNELS_NAME "avx512"
 #include "engine/host/kernels_body.hpp"

@@ -589,6 +589,95 @@ size_t count(size_t n, const uint8_t *flags) {
     return sum;
 }
 
+#ifdef GPUSCAN_AVX2
+// SmallNumeric::decode() of four values; `bad` gets the parts of its answer that must be 0, `negative` those that must not be negative.
+__m256i decode_four(const SmallNumeric &format, __m256i head, __m256i word, __m256i length, __m256i &bad,
+                    __m256i &negative) {
+    const __m256i one = _mm256_set1_epi64x(1), three = _mm256_set1_epi64x(3), zero = _mm256_setzero_si256();
+    // Weight of the first digit: 7 bits and their sign.
+    const __m256i weight = _mm256_xor_si256(_mm256_and_si256(head, _mm256_set1_epi64x(0x7f)), _mm256_set1_epi64x(0x40));
+    const __m256i first = _mm256_add_epi64(weight, _mm256_set1_epi64x(static_cast<int64_t>(format.behind) - 0x40));
+    // The digits that are there move to the end of the word, and from there to where their weights are. With `length` = 2 + 2 *
+    // digits these are 64 - 16 * digits and 16 * (first + 1 - digits) bits; 64 and more leave nothing.
+    const __m256i length8 = _mm256_slli_epi64(length, 3);
+    const __m256i back =
+        _mm256_sub_epi64(_mm256_add_epi64(_mm256_slli_epi64(first, 4), _mm256_set1_epi64x(32)), length8);
+    word = _mm256_sllv_epi64(word, _mm256_sub_epi64(_mm256_set1_epi64x(80), length8));
+    word = _mm256_srlv_epi64(word, back);
+    const __m256i pairs = _mm256_madd_epi16(word, _mm256_set1_epi32(1 << 16 | 10000));
+    const __m256i lower = _mm256_srli_epi64(pairs, 32);
+    const __m256i quotient = _mm256_srl_epi64(_mm256_mul_epu32(lower, _mm256_set1_epi64x(format.reciprocal)),
+                                              _mm_cvtsi32_si128(static_cast<int>(format.shift)));
+    const __m256i sum = _mm256_add_epi64(_mm256_mul_epu32(pairs, _mm256_set1_epi64x(format.upper)), quotient);
+    const __m256i sign = _mm256_sub_epi64(zero, _mm256_and_si256(_mm256_srli_epi64(head, 13), one));
+    const __m256i other_head =
+        _mm256_xor_si256(_mm256_and_si256(head, _mm256_set1_epi64x(0xdf80)), _mm256_set1_epi64x(format.header));
+    const __m256i remainder = _mm256_xor_si256(_mm256_mul_epu32(quotient, _mm256_set1_epi64x(format.divisor)), lower);
+    bad = _mm256_or_si256(bad, _mm256_or_si256(other_head, _mm256_and_si256(length, one)));
+    bad = _mm256_or_si256(bad, _mm256_or_si256(_mm256_subs_epu16(word, _mm256_set1_epi16(9999)), remainder));
+    negative = _mm256_or_si256(negative, _mm256_or_si256(first, _mm256_sub_epi64(three, first)));
+    negative = _mm256_or_si256(negative, _mm256_or_si256(back, _mm256_sub_epi64(length, _mm256_set1_epi64x(2))));
+    return _mm256_sub_epi64(_mm256_xor_si256(sum, sign), sign);
+}
+
+// The lesser (or, with a and b exchanged in the comparison, the greater) ones of four values each.
+__m256i least_of(__m256i a, __m256i b) { return _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b)); }
+__m256i most_of(__m256i a, __m256i b) { return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b)); }
+
+// As many as are a multiple of four.
+uint64_t small_numerics_by_four(const SmallNumeric &format, const uint8_t *page, uint32_t n, const uint32_t *at,
+                                const uint32_t *lengths, int64_t *values, int64_t *least, int64_t *most) {
+    const auto word = [page](uint32_t from) {
+        int64_t bytes;
+        memcpy(&bytes, page + from, sizeof bytes);
+        return bytes;
+    };
+    __m256i bad = _mm256_setzero_si256(), negative = bad;
+    __m256i low = _mm256_set1_epi64x(*least), high = _mm256_set1_epi64x(*most);
+    for (uint32_t i = 0; i + 4 <= n; i += 4) {
+        const __m256i heads =
+            _mm256_and_si256(_mm256_set_epi64x(word(at[i + 3]), word(at[i + 2]), word(at[i + 1]), word(at[i])),
+                             _mm256_set1_epi64x(0xffff));
+        const __m256i words =
+            _mm256_set_epi64x(word(at[i + 3] + 2), word(at[i + 2] + 2), word(at[i + 1] + 2), word(at[i] + 2));
+        const __m256i length = _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i *>(lengths + i)));
+        const __m256i four = decode_four(format, heads, words, length, bad, negative);
+        _mm256_storeu_si256(reinterpret_cast<__m256i *>(values + i), four);
+        low = least_of(low, four);
+        high = most_of(high, four);
+    }
+    int64_t lows[4], highs[4];
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(lows), low);
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(highs), high);
+    for (int i = 0; i < 4; ++i) {
+        *least = lows[i] < *least ? lows[i] : *least;
+        *most = highs[i] > *most ? highs[i] : *most;
+    }
+    return static_cast<uint64_t>(!_mm256_testz_si256(bad, bad)) |
+           static_cast<uint64_t>(_mm256_movemask_pd(_mm256_castsi256_pd(negative)));
+}
+#endif
+
+uint64_t small_numerics(const SmallNumeric &format, const uint8_t *page, uint32_t n, const uint32_t *at,
+                        const uint32_t *lengths, int64_t *values, int64_t *least, int64_t *most) {
+    uint64_t others = 0;
+    uint32_t i = 0;
+    *least = INT64_MAX;
+    *most = INT64_MIN;
+#ifdef GPUSCAN_AVX2
+    others = small_numerics_by_four(format, page, n, at, lengths, values, least, most);
+    i = n & ~3u;
+#endif
+    for (; i < n; ++i) {
+        int64_t value;
+        others |= format.decode(page, at[i], lengths[i], value);
+        *least = value < *least ? value : *least;
+        *most = value > *most ? value : *most;
+        values[i] = value;
+    }
+    return others;
+}
+
 } // namespace
 
 extern const Kernels table;
@@ -613,6 +702,7 @@ const Kernels table = {GPUSCAN_KERNELS_NAME,
                        group_index,
                        sum,
                        sum_double,
-                       count};
+                       count,
+                       small_numerics};
 
 } // namespace gpuscan::host::GPUSCAN_KERNELS

@@ -26,6 +26,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/host/kernels.hpp"
 #include "engine/host/small_numeric.hpp"
 
 namespace gpuscan {
@@ -458,16 +459,8 @@ template <class T> void PageDecoder::put_numerics(const DecodeColumn &column) {
     const uint8_t *const page = page_;
     const uint32_t count = found_.count;
     ColumnStats &s = stats[column.job_index];
-    int64_t decoded[heap::max_line_pointers], least = INT64_MAX, most = INT64_MIN;
-    uint64_t others = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-        int64_t value;
-        others |= small.decode(page, found_.at[i], found_.length[i], value);
-        least = std::min(least, value);
-        most = std::max(most, value);
-        decoded[i] = value;
-    }
-    if (others == 0) {
+    int64_t decoded[heap::max_line_pointers], least, most;
+    if (host::kernels().small_numerics(small, page, count, found_.at, found_.length, decoded, &least, &most) == 0) {
         each_row(
             [&, values = column.values](uint32_t i, uint32_t row) { store(values, row, static_cast<T>(decoded[i])); });
         note(s, least);
