@@ -75,10 +75,19 @@ bool begin_section(Parser &parser, char *text) {
     return true;
 }
 
+double *server_place(Profile &profile, const char *name) {
+    if (strcmp(name, unit_name) == 0)
+        return &profile.ns_per_unit;
+    for (int i = 0; i < executor::steps; ++i)
+        if (strcmp(name, executor::info(static_cast<executor::Step>(i)).name) == 0)
+            return &profile.executor.ns[i];
+    return nullptr;
+}
+
 // Where a value of the section goes; NULL: there is none of that name.
 double *place_of(Parser &parser, const char *name) {
     if (parser.section == Section::Server)
-        return strcmp(name, unit_name) == 0 ? &parser.profile->ns_per_unit : nullptr;
+        return server_place(*parser.profile, name);
     const bool gpu = parser.section == Section::Cuda;
     for (int i = 0; i < profile_values; ++i)
         if (in_profile(i, gpu) && strcmp(name, profile_name(i)) == 0)
@@ -147,7 +156,9 @@ void add_line(std::string &text, const char *name, double value, const std::stri
 
 } // namespace
 
-Profile default_profile() { return {default_ns_per_unit, {default_weights(false), default_weights(true)}}; }
+Profile default_profile() {
+    return {default_ns_per_unit, executor::default_rates(), {default_weights(false), default_weights(true)}};
+}
 
 double &profile_value(Weights &weights, int index) {
     switch (index) {
@@ -209,6 +220,12 @@ std::string format_profile(const Profile &profile, const Origins &origins, const
         "\n[server]\n";
     add_line(text, unit_name, profile.ns_per_unit,
              std::string("ns; one unit of PostgreSQL's costs; ") + (origins.server ? "measured" : "default"));
+    for (int i = 0; i < executor::steps; ++i) {
+        const executor::StepInfo &step = executor::info(static_cast<executor::Step>(i));
+        add_line(text, step.name, profile.executor.ns[i],
+                 std::string("ns a ") + step.unit + "; " + step.meaning + "; " +
+                     (origins.server ? "measured" : "default"));
+    }
     for (int device = 0; device < 2; ++device) {
         text += device == 0 ? "\n[host]" : "\n[cuda]";
         text += names[device].empty() ? "\n" : "  # " + names[device] + "\n";

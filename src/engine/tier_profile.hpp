@@ -4,6 +4,7 @@
 //
 //   [server]
 //   ns_per_unit = 4000                  # ns; one unit of the planner's costs; default
+//   row_probed = 40                     # ns a row; ... a step of PostgreSQL's executor; default
 //   [host]
 //   host_seq_read = 0.1                 # ns a byte; columns, read by one core; measured
 //   near_bytes = 1048576                # bytes; ...
@@ -19,13 +20,15 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/executor_cost.hpp"
 #include "engine/tier_cost.hpp"
 
 namespace gpuscan::tier {
 
 struct Profile { // doubles only, so that it can be shared word by word
     double ns_per_unit;
-    Weights devices[2]; // host, cuda
+    executor::Rates executor; // PostgreSQL's own
+    Weights devices[2];       // host, cuda
 };
 Profile default_profile();
 

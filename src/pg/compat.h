@@ -246,6 +246,20 @@ inline bool walk_states(PlanState *state, StateWalker walker, void *context) {
 }
 #endif
 
+// 16: all equal aggregate calls are kept, not one of them (commit 2489d76c491).
+#if PG_VERSION_NUM >= 160000
+inline const Aggref *first_aggref(const AggInfo *info) { return linitial_node(Aggref, info->aggrefs); }
+#else
+inline const Aggref *first_aggref(const AggInfo *info) { return info->representative_aggref; }
+#endif
+
+// 17: statistics tell how long arrays are (commit 9391f71523b).
+#if PG_VERSION_NUM >= 170000
+inline double elements_of_array(PlannerInfo *root, Node *array) { return estimate_array_length(root, array); }
+#else
+inline double elements_of_array(PlannerInfo *, Node *array) { return estimate_array_length(array); }
+#endif
+
 // 18: switched-off steps of plans are counted instead of costing 1e10 (commit e22253467942).
 #if PG_VERSION_NUM >= 180000
 inline void count_disabled_nodes(Path *path, const List *children) {

@@ -80,6 +80,8 @@ void measure(Area &area, Devices &devices) {
     tier::scale_work(host.host, false, host.slowness);
     take_over(host.host, 0, profile, origins);
     profile.ns_per_unit *= host.slowness;
+    for (double &ns : profile.executor.ns)
+        ns *= host.slowness;
     origins.server = true;
     if (const ServedDeviceRef gpu = devices.find(DeviceKind::Cuda)) {
         tier::Measurement measurement = {};

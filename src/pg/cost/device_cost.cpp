@@ -32,6 +32,7 @@ constexpr double doubtful = 2; // estimates that are wrong by less than this do 
 static tier::Machine machine;
 static tier::Prices prices;
 static tier::Profile profile;
+static executor::Rates executor_rates;
 static uint32 profile_generation;
 static bool priced = false;
 
@@ -51,7 +52,7 @@ static double cache_bytes(bool gpu) {
     return guc_cache_size * 1024.0;
 }
 
-static double cores() {
+double device_cores() {
     static const double online = std::max(static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)), 1.0);
     return online;
 }
@@ -68,19 +69,45 @@ static double busy(bool gpu) {
     return area != nullptr ? std::max(area->devices[gpu].busy.load(std::memory_order_relaxed) / 1000.0 - 1, 0.0) : 0;
 }
 
-static storage::PageCosts page_costs() {
+storage::PageCosts device_page_costs() {
     const StorageTier *storage = storage_tier();
     return storage != nullptr ? storage->costs : storage::neutral_costs(seq_page_cost, random_page_cost);
 }
 
+// A setting's price, as a multiple of its default.
+static double price_of(executor::Setting setting) {
+    switch (setting) {
+    case executor::Setting::Tuple:
+        return cpu_tuple_cost / DEFAULT_CPU_TUPLE_COST;
+    case executor::Setting::IndexTuple:
+        return cpu_index_tuple_cost / DEFAULT_CPU_INDEX_TUPLE_COST;
+    case executor::Setting::Operator:
+        return cpu_operator_cost / DEFAULT_CPU_OPERATOR_COST;
+    case executor::Setting::ParallelTuple:
+        return parallel_tuple_cost / DEFAULT_PARALLEL_TUPLE_COST;
+    case executor::Setting::ParallelSetup:
+        return parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST;
+    default:
+        return 1;
+    }
+}
+
+static void price_steps() {
+    for (int i = 0; i < executor::steps; ++i)
+        executor_rates.ns[i] =
+            profile.executor.ns[i] * price_of(executor::info(static_cast<executor::Step>(i)).setting);
+}
+
+const executor::Rates *device_executor_rates() { return &executor_rates; }
+
 static tier::Machine machine_now() {
     tier::Machine now = {};
-    const storage::PageCosts pages = page_costs();
+    const storage::PageCosts pages = device_page_costs();
     now.gpu = use_gpu();
-    now.cores = std::min(cores(), most_sort_threads);
-    now.threads = now.gpu ? 1 : guc_host_threads > 0 ? guc_host_threads : cores();
+    now.cores = std::min(device_cores(), most_sort_threads);
+    now.threads = now.gpu ? 1 : guc_host_threads > 0 ? guc_host_threads : device_cores();
     // That evaluate texts: on a GPU's behalf those that feed it.
-    now.text_threads = now.gpu ? std::min(cores(), most_text_threads) : now.threads;
+    now.text_threads = now.gpu ? std::min(device_cores(), most_text_threads) : now.threads;
     now.cache_bytes = cache_bytes(now.gpu);
     now.work_bytes = work_bytes(now.gpu);
     now.busy = busy(now.gpu);
@@ -110,6 +137,7 @@ static bool read_profile() {
 
 void device_costs_begin() {
     const bool read = read_profile();
+    price_steps();
     const tier::Machine now = machine_now();
     if (priced && !read && memcmp(&now, &machine, sizeof now) == 0)
         return;

@@ -6,6 +6,8 @@
 
 #include "pg/pg.h"
 
+#include "engine/executor_cost.hpp"
+#include "engine/storage_cost.hpp"
 #include "engine/tier_cost.hpp"
 
 namespace gpuscan {
@@ -19,6 +21,11 @@ double device_ns_per_unit();
 bool device_is_gpu();
 double device_ns(Cost cost);
 Cost device_units(double ns);
+
+// What the same is compared with: the steps of PostgreSQL's executor under the session's cost settings, pages of files, and processor cores.
+const executor::Rates *device_executor_rates();
+storage::PageCosts device_page_costs();
+double device_cores();
 
 // A cleared account in the current context.
 tier::Account *new_account();

@@ -6,6 +6,9 @@
 // millionth larger, which is too little for another plan to win. Counts times settings must add up to the cost; what is missing (a
 // tablespace's own page costs, a foreign table's costs, penalties) is told as "other".
 //
+// Times are another matter: what is compared with a device's time is not the cost but the plan's steps, each at its own rate
+// (engine/executor_cost.hpp). They are told beside the costs, with the component "steps".
+//
 // Nothing is executed. Privileges are those of EXPLAIN: the executor is started for explaining only, which checks them.
 #include "pg/pg.h"
 
@@ -14,6 +17,7 @@
 #include "pg/cost/investment.h"
 #include "pg/guc.h"
 #include "pg/plan/fragment.h"
+#include "pg/plan/hooks.h"
 #include "pg/service/area.h"
 
 extern "C" {
@@ -25,6 +29,7 @@ namespace gpuscan {
 constexpr double small_step = 1e-6;
 constexpr double least_share = 1e-6; // of a cost, which is shown
 constexpr int result_columns = 9;
+constexpr double not_told = -1e300; // a cost or a time
 
 struct PricedSetting {
     const char *setting, *tier, *pattern, *unit;
@@ -49,6 +54,7 @@ struct Explained {
     const char *text;
     RawStmt *statement;
     ReturnSetInfo *result;
+    PlannedTime *time; // of what has been planned last
 };
 
 // ---- the query ----
@@ -76,10 +82,15 @@ static Query *analyzed(const Explained *explained) {
 static PlannedStmt *planned(const Explained *explained) {
     PlannedStmt *volatile plan = nullptr;
     investment_pause();
+    PlannedTime *before = tell_planned_time(explained->time);
+    *explained->time = {};
     PG_TRY();
     { plan = pg_plan_query(analyzed(explained), explained->text, CURSOR_OPT_PARALLEL_OK, nullptr); }
     PG_FINALLY();
-    { investment_resume(); }
+    {
+        investment_resume();
+        tell_planned_time(before);
+    }
     PG_END_TRY();
     return plan;
 }
@@ -111,7 +122,7 @@ static double setting_now(const char *setting) {
 struct ResultRow {
     const char *alternative, *component, *work, *tier, *pattern, *unit; // NULL, or "": not told
     bool has_amount;
-    double amount, cost;
+    double amount, cost, ns; // cost, ns: may be not_told
 };
 
 static void put(const Explained *explained, const ResultRow *row) {
@@ -126,7 +137,9 @@ static void put(const Explained *explained, const ResultRow *row) {
     values[5] = Float8GetDatum(row->amount);
     nulls[6] = row->unit == nullptr || row->unit[0] == '\0';
     values[6] = nulls[6] ? Datum(0) : CStringGetTextDatum(row->unit);
-    values[7] = Float8GetDatum(row->cost * device_ns_per_unit() / 1e6);
+    nulls[7] = row->ns == not_told;
+    values[7] = Float8GetDatum(row->ns / 1e6);
+    nulls[8] = row->cost == not_told;
     values[8] = Float8GetDatum(row->cost);
     tuplestore_putvalues(explained->result->setResult, explained->result->setDesc, values, nulls);
 }
@@ -194,12 +207,18 @@ static bool is_told_by_settings(const EstimatePart *part) {
             tier::info(static_cast<tier::Count>(part->count)).tier == tier::Tier::Storage);
 }
 
-// Of all nodes together. Returns the sum.
-static Cost put_device(const Explained *explained, const char *alternative, const List *scans) {
+// What has been told of an alternative so far.
+struct Told {
+    Cost cost;
+    double ns;
+};
+
+// Of all nodes together.
+static Told put_device(const Explained *explained, const char *alternative, const List *scans) {
     tier::Account account = {}; // costs, here
     ListCell *cell;
-    Cost sum = 0;
-    double amounts[tier::stages][tier::counts] = {};
+    Told told = {};
+    double amounts[tier::stages][tier::counts] = {}, ns[tier::stages][tier::counts] = {}, hidden_ns[tier::stages] = {};
     foreach (cell, scans) {
         const Estimate *estimate = estimate_of_scan(static_cast<const CustomScan *>(lfirst(cell)));
         for (int i = 0; estimate != nullptr && i < estimate->nparts; ++i) {
@@ -207,12 +226,15 @@ static Cost put_device(const Explained *explained, const char *alternative, cons
             if (is_told_by_settings(part))
                 continue;
             const Cost cost = part->ns / estimate->ns_per_unit;
-            sum += cost;
+            told.cost += cost;
+            told.ns += part->ns;
             if (part->count == count_hidden) {
                 account.hidden_ns[part->stage] += cost;
+                hidden_ns[part->stage] += part->ns;
                 continue;
             }
             account.amount[part->stage][part->count] += cost;
+            ns[part->stage][part->count] += part->ns;
             amounts[part->stage][part->count] += part->amount;
         }
     }
@@ -222,16 +244,16 @@ static Cost put_device(const Explained *explained, const char *alternative, cons
             const tier::CountInfo &info = tier::info(static_cast<tier::Count>(c));
             const ResultRow row = {
                 alternative, stage, info.name,     tier::name_of(info.tier), tier::name_of(info.pattern),
-                info.unit,   true,  amounts[s][c], account.amount[s][c]};
+                info.unit,   true,  amounts[s][c], account.amount[s][c],     ns[s][c]};
             if (row.amount != 0)
                 put(explained, &row);
         }
-        const ResultRow row = {alternative, stage, "side by side",      nullptr, nullptr, nullptr,
-                               false,       0,     account.hidden_ns[s]};
+        const ResultRow row = {alternative, stage, "side by side",       nullptr,     nullptr, nullptr,
+                               false,       0,     account.hidden_ns[s], hidden_ns[s]};
         if (row.cost != 0)
             put(explained, &row);
     }
-    return sum;
+    return told;
 }
 
 // ---- PostgreSQL's part ----
@@ -254,10 +276,26 @@ static Cost put_settings(const Explained *explained, const char *alternative, Co
             continue;
         const Cost share = share_of(explained, priced.setting, value, total);
         const ResultRow row = {alternative, "plan", priced.setting, priced.tier, priced.pattern,
-                               priced.unit, true,   share / value,  share};
+                               priced.unit, true,   share / value,  share,       not_told};
         if (share > 0)
             put(explained, &row);
         sum += share;
+    }
+    return sum;
+}
+
+// ---- PostgreSQL's steps ----
+
+static double put_steps(const Explained *explained, const char *alternative, const PlannedTime *time) {
+    double sum = 0;
+    for (int i = 0; i < executor::steps; ++i) {
+        const executor::StepInfo &step = executor::info(static_cast<executor::Step>(i));
+        const double amount = time->work.amount[i], ns = amount * device_executor_rates()->ns[i];
+        const ResultRow row = {alternative, "steps", step.name, "backend", nullptr,
+                               step.unit,   true,    amount,    not_told,  ns};
+        if (amount != 0)
+            put(explained, &row);
+        sum += ns;
     }
     return sum;
 }
@@ -271,21 +309,32 @@ static const char *kind_of(const List *scans) {
 // Under settings that make the alternative. The rows add up to the last one.
 static void put_alternative(const Explained *explained, const char *alternative) {
     const PlannedStmt *plan = planned(explained);
+    const PlannedTime time = *explained->time; // the settings' shares are found by planning
     const Cost total = plan->planTree->total_cost;
     const List *scans = scans_of(plan);
-    Cost told = put_device(explained, alternative, scans);
-    told += put_settings(explained, alternative, total);
-    const ResultRow other = {alternative, "other", nullptr, nullptr, nullptr, nullptr, false, 0, total - told};
-    if (fabs(other.cost) > total * 1e-4)
+    Told told = put_device(explained, alternative, scans);
+    told.ns += put_steps(explained, alternative, &time);
+    told.cost += put_settings(explained, alternative, total);
+    const ResultRow other = {alternative, "other", nullptr, nullptr,           nullptr,
+                             nullptr,     false,   0,       total - told.cost, time.ns - told.ns};
+    if (fabs(other.cost) > total * 1e-4 || fabs(other.ns) > time.ns * 1e-4)
         put(explained, &other);
-    const ResultRow row = {alternative, "total", kind_of(scans), nullptr, nullptr, nullptr, false, 0, total};
+    const ResultRow row = {alternative, "total", kind_of(scans), nullptr, nullptr, nullptr, false, 0, total, time.ns};
     put(explained, &row);
 }
 
 static void put_choice(const Explained *explained) {
     const PlannedStmt *plan = planned(explained);
-    const ResultRow row = {"chosen", "total", kind_of(scans_of(plan)),   nullptr, nullptr, nullptr,
-                           false,    0,       plan->planTree->total_cost};
+    const ResultRow row = {"chosen",
+                           "total",
+                           kind_of(scans_of(plan)),
+                           nullptr,
+                           nullptr,
+                           nullptr,
+                           false,
+                           0,
+                           plan->planTree->total_cost,
+                           explained->time->ns};
     put(explained, &row);
 }
 
@@ -335,6 +384,8 @@ static void explain_alternatives(const Explained *explained) {
 static void explain_cost(FunctionCallInfo fcinfo) {
     InitMaterializedSRF(fcinfo, 0);
     Explained explained = {};
+    PlannedTime time = {};
+    explained.time = &time;
     explained.text = text_to_cstring(PG_GETARG_TEXT_PP(0));
     explained.result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
     ErrorContextCallback callback = {};

@@ -28,6 +28,7 @@
 #include "pg/plan/fragments.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/plan_time.h"
 #include "pg/cost/resident.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate.h"
@@ -332,7 +333,7 @@ static SourceWork work_of(const CandidateSource *source) {
     work.text_entries = source->kinds.different_texts;
     work.cached_share = source->cached_share;
     if (!source->is_relation && rel->cheapest_total_path != nullptr) {
-        work.child_cost = rel->cheapest_total_path->total_cost;
+        work.child_cost = device_units(path_ns(const_cast<PlannerInfo *>(source->root), rel->cheapest_total_path));
         work.child_rows = rel->cheapest_total_path->rows;
     }
     return work;

@@ -23,8 +23,11 @@
 
 #include "pg/plan/hooks.h"
 
+#include <utility>
+
 #include "pg/cost/device_cost.h"
 #include "pg/cost/investment.h"
+#include "pg/cost/plan_time.h"
 #include "pg/cost/storage_tier.h"
 #include "pg/guc.h"
 #include "pg/plan/decorrelate.h"
@@ -64,6 +67,7 @@ struct PlannerState {
     bool cursor;      // perhaps: UPDATE ... WHERE CURRENT OF may want to know where a row came from
     bool by_cost;     // what PostgreSQL does cheaply is left alone
     Cost start;       // what the smallest fragment costs before its first row
+    double ns;        // that the statement's plan takes, once it is known
     LevelState *last; // that was looked for
     LevelState first; // most statements have one only
 };
@@ -75,6 +79,8 @@ static set_rel_pathlist_hook_type previous_rel_hook = nullptr;
 static set_join_pathlist_hook_type previous_join_hook = nullptr;
 static join_search_hook_type previous_search_hook = nullptr;
 static create_upper_paths_hook_type previous_upper_hook = nullptr;
+
+static PlannedTime *told_to = nullptr; // that somebody wants to be filled
 
 static bool enabled() { return current != nullptr && current->enabled; }
 
@@ -362,6 +368,23 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
     return is_topmost(root, rel) || root->join_info_list != NIL;
 }
 
+// What costs less than a device needs to begin is compared with nothing.
+static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
+    const Path *path = not_worth_a_look(final) ? nullptr : path_taken(root, final);
+    if (path == nullptr)
+        return;
+    executor::Work work{};
+    count_path(root, path, &work);
+    work.other_ns += init_plans_ns(root);
+    const double ns = executor::time_of(work, *device_executor_rates());
+    note_level(root, path, ns);
+    if (root->parent_root != nullptr)
+        return;
+    current->ns = ns;
+    if (told_to != nullptr)
+        *told_to = PlannedTime{ns, work};
+}
+
 // ---- plans of a statement ----
 
 struct PlannerCall {
@@ -388,6 +411,7 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
 struct PlanAttempt {
     unsigned rewritten; // by which of the rewritings
     PlannedStmt *plan;
+    double ns; // that the plan takes, as far as it is known: else 0
     int device_nodes;
     RefusalState refusals;
 };
@@ -481,10 +505,12 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     state.context = CurrentMemoryContext;
     state.enabled = enabled;
     state.cursor = is_cursor(call);
-    state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted();
+    state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
     state.start = device_setup_cost(1, 0);
     result->refusals.held = held;
     const bool planned = run_planner(parse, call, &state, result);
+    if (planned)
+        result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
     begin_attempt(outer_attempt);
     return planned;
 }
@@ -494,10 +520,9 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
 constexpr double clear_gain = 0.5;
 
 static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
-    const Cost cost = rewritten->plan->planTree->total_cost, limit = best->plan->planTree->total_cost;
     if (rewritten->device_nodes == 0)
-        return guc_offload == OFFLOAD_AUTO && cost < limit * clear_gain;
-    return guc_offload == OFFLOAD_FORCE || cost < limit;
+        return guc_offload == OFFLOAD_AUTO && rewritten->ns < best->ns * clear_gain;
+    return guc_offload == OFFLOAD_FORCE || rewritten->ns < best->ns;
 }
 
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
@@ -506,7 +531,8 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
     const Cost start = device_setup_cost(1, 0);
     for (unsigned i = 0; i < lengthof(rewritings); ++i) {
         const Plan *plan = best->plan->planTree;
-        if (!(wanted >> i & 1) || (guc_offload == OFFLOAD_AUTO && plan->total_cost < start) ||
+        if (!(wanted >> i & 1) ||
+            (guc_offload == OFFLOAD_AUTO && (plan->total_cost < start || best->ns < device_ns(start))) ||
             (is_cursor(call) && ends_in_scan(plan)))
             continue;
         PlanAttempt next{};
@@ -527,17 +553,19 @@ extern "C" {
 static PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
     const PlannerCall call{query_string, options, params};
     const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
-    if (!enabled && current == nullptr)
+    if (!enabled && current == nullptr && told_to == nullptr)
         return plan_as_usual(parse, &call);
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
     const int offers = begin_offers(current == nullptr);
+    if (current == nullptr)
+        forget_levels();
     // Planning scribbles on its query.
     const Query *query = wanted != 0 ? static_cast<const Query *>(copyObject(parse)) : nullptr;
     PlanAttempt best{};
     attempt(parse, &call, enabled, wanted != 0, &best);
     if (wanted != 0)
         improve_plan(query, &call, wanted, &best);
-    settle_offers(offers, best.rewritten, best.device_nodes > 0, best.plan->planTree->total_cost);
+    settle_offers(offers, best.rewritten, best.device_nodes > 0, device_units(best.ns));
     return best.plan;
 }
 
@@ -591,6 +619,8 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         previous_upper_hook(root, stage, input, output, extra);
     if (current != nullptr)
         show_partitions(root);
+    if (stage == UPPERREL_FINAL && (enabled() || (current != nullptr && told_to != nullptr)))
+        finish_level(root, output);
     const bool distinct = stage == UPPERREL_DISTINCT && removes_duplicates(root->parse);
     if ((stage != UPPERREL_GROUP_AGG && !distinct) || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
         root->parse->commandType != CMD_SELECT || not_worth_a_look(output))
@@ -607,6 +637,8 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
 }
 
 } // extern "C"
+
+PlannedTime *tell_planned_time(PlannedTime *to) { return std::exchange(told_to, to); }
 
 void planner_init() {
     previous_planner_hook = planner_hook;

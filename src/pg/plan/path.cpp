@@ -11,6 +11,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
+#include "pg/cost/plan_time.h"
 #include "pg/guc.h"
 #include "pg/plan/payload.h"
 #include "pg/plan/refusal.h"
@@ -25,6 +26,7 @@ struct GpuScanPath {
     Blueprint *blueprint;
     List *having;
     const tier::Account *account; // what its costs are made of
+    double ns_per_unit;           // of its costs
 };
 
 // ---- what is grouped ----
@@ -290,6 +292,8 @@ static List *in_postgres_order(PlannerInfo *root, List *having) {
 
 int planned_nodes = 0;
 
+constexpr double most_exchange = 100; // of what a unit of PostgreSQL's costs usually takes
+
 extern "C" {
 static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
                           List *custom_plans);
@@ -313,11 +317,38 @@ CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *havin
     path->blueprint = blueprint;
     path->having = having;
     path->account = account;
+    path->ns_per_unit = device_ns_per_unit();
     return custom;
 }
 
 bool is_gpuscan_path(const Path *path) {
     return IsA(path, CustomPath) && reinterpret_cast<const CustomPath *>(path)->methods == &gpuscan_path_methods;
+}
+
+Rival rival_of(PlannerInfo *root, const RelOptInfo *rel) {
+    const Path *best = nullptr;
+    ListCell *cell;
+    foreach (cell, rel->pathlist) {
+        const Path *path = static_cast<const Path *>(lfirst(cell));
+        if (path->param_info == nullptr && !path_is_disabled(path) && path->total_cost < disable_cost &&
+            (best == nullptr || path->total_cost < best->total_cost))
+            best = path;
+    }
+    if (best == nullptr || best->total_cost <= 0)
+        return Rival{1, device_ns_per_unit()};
+    return Rival{best->total_cost, path_ns(root, best)};
+}
+
+void price_path(CustomPath *custom, const Rival *rival) {
+    GpuScanPath *path = reinterpret_cast<GpuScanPath *>(custom);
+    const double usual = device_ns_per_unit();
+    path->ns_per_unit = std::clamp(rival->ns / rival->cost, usual / most_exchange, usual * most_exchange);
+    custom->path.startup_cost *= usual / path->ns_per_unit;
+    custom->path.total_cost *= usual / path->ns_per_unit;
+}
+
+double gpuscan_path_ns(const Path *path) {
+    return path->total_cost * reinterpret_cast<const GpuScanPath *>(path)->ns_per_unit;
 }
 
 // Groups that are grouped once more; 0 where the device's groups are the result's.
@@ -393,10 +424,10 @@ static List *order_above(const PlannerInfo *root) {
 
 // What so many groups cost, evaluated as `results`, beside the order in which they come.
 static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Blueprint *blueprint,
-                        const Fragment *rehearsal, const TextWork *texts, const Path *fallback, double groups,
+                        const Fragment *rehearsal, const TextWork *texts, const Rival *rival, double groups,
                         const PathTarget *results, tier::Account *account) {
     return device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) + device_text_cost(texts, account) +
-           candidate_cost(candidate, fallback->total_cost, account) +
+           candidate_cost(candidate, device_units(rival->ns), account) +
            device_aggregate_cost(candidate->rows, groups, rehearsal->nkeys, rehearsal->naggregates, account) +
            device_regroup_cost(groups_again(root, blueprint, candidate->rows), account) +
            device_plan_cost(tier::Stage::Emit, groups * (cpu_tuple_cost + results->cost.per_tuple), account);
@@ -412,8 +443,8 @@ static bool can_be_sorted(const Fragment *fragment, double groups) {
 // nothing left to sort. (Of ORDER BY ... LIMIT the first groups are found anyway, if no other can be missed: an error that
 // PostgreSQL's Sort would have met, as it takes all groups.)
 static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const CustomPath *unsorted,
-                            const Blueprint *groups, const Fragment *unsorted_rehearsal, Path *fallback, List *children,
-                            RelOptInfo *output) {
+                            const Blueprint *groups, const Fragment *unsorted_rehearsal, Path *fallback,
+                            const Rival *rival, List *children, RelOptInfo *output) {
     if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
         (fallback->rows < least_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
         !can_be_sorted(unsorted_rehearsal, fallback->rows))
@@ -441,10 +472,11 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
-    path->path.total_cost = groups_cost(root, candidate, blueprint, rehearsal, &texts, fallback, work.rows,
+    path->path.total_cost = groups_cost(root, candidate, blueprint, rehearsal, &texts, rival, work.rows,
                                         unsorted->path.pathtarget, account) +
                             device_sort_cost(&work, account);
     path->path.startup_cost = path->path.total_cost;
+    price_path(path, rival);
     add_path(output, &path->path);
     return complete;
 }
@@ -475,18 +507,20 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
         return refuse("no aggregation plan of PostgreSQL's that could take over");
 
     tier::Account *account = new_account();
+    const Rival rival = rival_of(root, output);
     CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children, account);
     path->path.pathtarget = results;
     path->path.rows = wanted_groups(blueprint, fallback->rows);
     path->path.total_cost =
-        groups_cost(root, candidate, blueprint, rehearsal, &texts, fallback, path->path.rows, results, account);
+        groups_cost(root, candidate, blueprint, rehearsal, &texts, &rival, path->path.rows, results, account);
     path->path.startup_cost = path->path.total_cost;
     if (guc_offload == OFFLOAD_FORCE)
         output->pathlist = NIL; // whatever it costs
     else
-        note_offer(fallback->total_cost, path->path.total_cost, candidate_loads(candidate));
+        note_offer(device_units(rival.ns), path->path.total_cost, candidate_loads(candidate));
+    price_path(path, &rival);
     // (add_path frees what costs too much, so the other one goes first.)
-    if (!ordered || !add_sorted_path(root, candidate, path, blueprint, rehearsal, fallback, children, output) ||
+    if (!ordered || !add_sorted_path(root, candidate, path, blueprint, rehearsal, fallback, &rival, children, output) ||
         guc_offload != OFFLOAD_FORCE)
         add_path(output, &path->path);
     return true;
@@ -504,7 +538,7 @@ static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *t
     node->methods = &gpuscan_scan_methods;
     blueprint_to_node(ours->blueprint, custom_plans, node);
     if (ours->account != nullptr)
-        node->custom_private = lappend(node->custom_private, estimate_to_node(ours->account));
+        node->custom_private = lappend(node->custom_private, estimate_to_node(ours->account, ours->ns_per_unit));
     return &node->scan.plan;
 }
 

@@ -15,6 +15,18 @@ CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *havin
 
 bool is_gpuscan_path(const Path *path);
 
+// PostgreSQL's cheapest path of a relation: what a device's path is compared with.
+struct Rival {
+    Cost cost;
+    double ns;
+};
+Rival rival_of(PlannerInfo *root, const RelOptInfo *rel);
+
+// The path's costs are so far what it takes, in units of device_ns_per_unit(). Makes them such that the path costs less than its rival
+// exactly if it takes less time. Whoever joins, sorts or limits either goes on from there.
+void price_path(CustomPath *path, const Rival *rival);
+double gpuscan_path_ns(const Path *path);
+
 // How many plan nodes have been made of such paths so far.
 extern int planned_nodes;
 

@@ -195,15 +195,15 @@ static double row_bytes(const Fragment *fragment) {
 
 // found: rows of which the path delivers those that are wanted. The others cost a look at their sort keys.
 static void set_costs(const Candidate *candidate, const Fragment *rehearsal, double found, double entries,
-                      const TextWork *texts, const Path *fallback, tier::Account *account, Path *path) {
+                      const TextWork *texts, const Rival *rival, tier::Account *account, Path *path) {
     RowsWork work{};
     work.rows = path->rows;
     work.columns = rehearsal->noutputs;
     work.bytes = row_bytes(rehearsal);
     work.dictionary_entries = entries;
     path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) +
-                         device_text_cost(texts, account) + candidate_cost(candidate, fallback->total_cost, account) +
-                         device_rows_cost(&work, account);
+                         device_text_cost(texts, account) +
+                         candidate_cost(candidate, device_units(rival->ns), account) + device_rows_cost(&work, account);
     if (rehearsal->order != NIL)
         path->startup_cost += device_sort_cost(&work, account);
     RowsWork refused{};
@@ -227,7 +227,7 @@ static bool wants_order(const PlannerInfo *root, const List *pathkeys) {
 
 // The same path with its rows in order. The fallback sorts. With `force` it is the only one where the order is wanted.
 static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, const Blueprint *unordered,
-                             Path *fallback, List *children, bool force) {
+                             Path *fallback, const Rival *rival, List *children, bool force) {
     Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
     *blueprint = *unordered;
     ask_for_sort_keys(root, root->query_pathkeys, rel->relids, blueprint);
@@ -244,8 +244,9 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children, account);
     path->path.rows = wanted_groups(blueprint, rel->rows);
     path->path.pathkeys = pathkeys;
-    set_costs(candidate, rehearsal, rel->rows, dictionary_entries(root, path->path.rows, blueprint), &texts, fallback,
+    set_costs(candidate, rehearsal, rel->rows, dictionary_entries(root, path->path.rows, blueprint), &texts, rival,
               account, &path->path);
+    price_path(path, rival);
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
     add_path(rel, &path->path);
@@ -307,19 +308,21 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         return refuse("no plan of PostgreSQL's that could take over");
 
     tier::Account *account = new_account();
+    const Rival rival = rival_of(root, rel);
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children, account);
     path->path.rows = rel->rows;
-    set_costs(candidate, rehearsal, rel->rows, dictionary_entries(root, rel->rows, blueprint), &texts, fallback,
-              account, &path->path);
+    set_costs(candidate, rehearsal, rel->rows, dictionary_entries(root, rel->rows, blueprint), &texts, &rival, account,
+              &path->path);
     if (force) { // whatever it costs
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
     } else {
-        note_offer(fallback->total_cost, path->path.total_cost, candidate_loads(candidate));
+        note_offer(device_units(rival.ns), path->path.total_cost, candidate_loads(candidate));
     }
+    price_path(path, &rival);
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
-        add_ordered_path(root, candidate, rel, blueprint, copy_of_path(fallback), children, force);
+        add_ordered_path(root, candidate, rel, blueprint, copy_of_path(fallback), &rival, children, force);
     return true;
 }
 

@@ -76,6 +76,17 @@ static void profile_rows(FunctionCallInfo fcinfo) {
                              tier::default_ns_per_unit,
                              -1};
     put(result, &unit);
+    for (int i = 0; i < executor::steps; ++i) {
+        const executor::StepInfo &step = executor::info(static_cast<executor::Step>(i));
+        const ProfileRow row = {"server",
+                                step.name,
+                                step.unit,
+                                step.meaning,
+                                profile.executor.ns[i],
+                                step.ns,
+                                device_executor_rates()->ns[i]};
+        put(result, &row);
+    }
     put_device(result, &profile, 0);
     put_device(result, &profile, 1);
 }

@@ -1,0 +1,177 @@
+// Expressions are counted by what their functions are given: numerics are computed digit by digit and allocated, texts are compared by
+// their length and a collation, and anything of a fixed length takes next to nothing. A function whose author says that it costs more than an operator
+// (pg_proc.procost) is taken at his word.
+#include "pg/pg.h"
+
+#include "pg/cost/expression_work.h"
+
+#include <algorithm>
+
+#include "pg/cost/plan_time.h"
+
+namespace gpuscan {
+
+using executor::Step;
+
+constexpr double unknown_share = 0.5;   // of rows that a condition within AND or OR hands to the next one
+constexpr double usual_cost = 1.5;      // of a function, in operators
+constexpr int most_searched = 8;        // constants of IN; more are hashed (MIN_ARRAY_SIZE_FOR_HASHED_SAOP is 9)
+constexpr double searched_share = 0.75; // ... of which so many are looked at, on the average
+
+struct Counting {
+    const ExpressionCounting *to;
+    double rows;
+};
+
+static bool count_node(Node *node, void *context);
+
+bool is_numeric(Oid type) { return type == NUMERICOID; }
+
+bool is_text(Oid type) { return type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID; }
+
+static Step step_of(Oid function, Oid argument, Oid result) {
+    switch (function) {
+    case F_TEXTLIKE:
+    case F_TEXTNLIKE:
+    case F_BPCHARLIKE:
+    case F_BPCHARNLIKE:
+    case F_TEXTICLIKE:
+    case F_BPCHARICLIKE:
+    case F_TEXTREGEXEQ:
+    case F_BPCHARREGEXEQ:
+        return Step::TextMatched;
+    default:
+        if (is_numeric(argument))
+            return result == BOOLOID ? Step::NumericCompared : Step::NumericComputed;
+        return is_text(argument) ? Step::TextCompared : is_numeric(result) ? Step::NumericComputed : Step::Operation;
+    }
+}
+
+Cost declared_cost(PlannerInfo *root, Oid function) {
+    QualCost cost{};
+    add_function_cost(root, function, nullptr, &cost);
+    return cost.per_tuple > cpu_operator_cost * usual_cost ? cost.per_tuple : 0;
+}
+
+static Oid type_of_first(const List *arguments) {
+    return arguments != NIL ? exprType(static_cast<const Node *>(linitial(arguments))) : InvalidOid;
+}
+
+static void count_call(const Counting *counting, Oid function, const List *arguments, Oid result, double times) {
+    const double rows = counting->rows * times;
+    const Cost declared = declared_cost(counting->to->root, function);
+    if (declared > 0)
+        counting->to->work->other_ns += rows * declared * counting->to->ns_per_unit;
+    else
+        add(counting->to->work, step_of(function, type_of_first(arguments), result), rows);
+}
+
+// Of AND, OR, CASE, COALESCE: each for the rows that were not settled before.
+static bool count_in_turn(const Counting *counting, const List *arguments) {
+    Counting rest = *counting;
+    ListCell *cell;
+    foreach (cell, arguments) {
+        count_node(static_cast<Node *>(lfirst(cell)), &rest);
+        rest.rows *= unknown_share;
+    }
+    return false;
+}
+
+static double compared_elements(PlannerInfo *root, const ScalarArrayOpExpr *op) {
+    const double all = elements_of_array(root, static_cast<Node *>(lsecond(op->args)));
+    return all <= most_searched ? std::max(all * searched_share, 1.0) : 1;
+}
+
+static bool count_node(Node *node, void *context) {
+    const Counting *counting = static_cast<const Counting *>(context);
+    if (node == nullptr)
+        return false;
+    switch (nodeTag(node)) {
+    case T_FuncExpr: {
+        const FuncExpr *call = reinterpret_cast<const FuncExpr *>(node);
+        count_call(counting, call->funcid, call->args, call->funcresulttype, 1);
+        break;
+    }
+    case T_OpExpr:
+    case T_DistinctExpr:
+    case T_NullIfExpr: {
+        OpExpr *op = reinterpret_cast<OpExpr *>(node);
+        set_opfuncid(op);
+        count_call(counting, op->opfuncid, op->args, op->opresulttype, 1);
+        break;
+    }
+    case T_ScalarArrayOpExpr: {
+        ScalarArrayOpExpr *op = reinterpret_cast<ScalarArrayOpExpr *>(node);
+        set_sa_opfuncid(op);
+        count_call(counting, op->opfuncid, op->args, BOOLOID, compared_elements(counting->to->root, op));
+        break;
+    }
+    case T_BoolExpr:
+        return count_in_turn(counting, reinterpret_cast<const BoolExpr *>(node)->args);
+    case T_CoalesceExpr:
+        return count_in_turn(counting, reinterpret_cast<const CoalesceExpr *>(node)->args);
+    case T_CaseExpr: {
+        Counting rest = *counting;
+        ListCell *cell;
+        foreach (cell, reinterpret_cast<const CaseExpr *>(node)->args) {
+            const CaseWhen *when = lfirst_node(CaseWhen, cell);
+            count_node(reinterpret_cast<Node *>(when->expr), &rest);
+            rest.rows *= unknown_share;
+            count_node(reinterpret_cast<Node *>(when->result), &rest);
+        }
+        return count_node(reinterpret_cast<Node *>(reinterpret_cast<const CaseExpr *>(node)->defresult), &rest);
+    }
+    case T_RestrictInfo:
+        return count_node(reinterpret_cast<Node *>(reinterpret_cast<const RestrictInfo *>(node)->clause), context);
+    case T_SubPlan: {
+        const SubPlan *plan = reinterpret_cast<const SubPlan *>(node);
+        const double calls = plan->useHashTable ? 0 : counting->rows;
+        counting->to->work->other_ns +=
+            (plan->startup_cost + calls * plan->per_call_cost) * subplan_ns_per_unit(counting->to->root, plan->plan_id);
+        if (plan->useHashTable)
+            executor::probe(counting->to->work, counting->rows, 0);
+        return false;
+    }
+    case T_AlternativeSubPlan:
+        return count_node(static_cast<Node *>(linitial(reinterpret_cast<const AlternativeSubPlan *>(node)->subplans)),
+                          context);
+    case T_CoerceViaIO:
+    case T_RowCompareExpr:
+    case T_MinMaxExpr:
+        add(counting->to->work, Step::TextCompared, counting->rows);
+        break;
+    case T_Aggref: // computed below
+    case T_WindowFunc:
+    case T_GroupingFunc:
+    case T_PlaceHolderVar:
+    case T_Var:
+    case T_Const:
+        return false;
+    default:
+        break;
+    }
+    return walk_expression(node, count_node, context);
+}
+
+void count_expression(const ExpressionCounting *to, Node *expression, double rows) {
+    Counting counting{to, rows};
+    count_node(expression, &counting);
+}
+
+double count_conditions(const ExpressionCounting *to, const List *conditions, double rows) {
+    ListCell *cell;
+    foreach (cell, conditions) {
+        Node *condition = static_cast<Node *>(lfirst(cell));
+        count_expression(to, condition, rows);
+        double selectivity = unknown_share;
+        if (IsA(condition, RestrictInfo)) {
+            const RestrictInfo *info = reinterpret_cast<const RestrictInfo *>(condition);
+            if (info->norm_selec >= 0 && info->norm_selec <= 1)
+                selectivity = info->norm_selec;
+        }
+        rows *= selectivity;
+    }
+    return rows;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,160 @@
+// See joint_keys.h. A pair of base relations is looked at if one of them has a unique index of at least two plain columns, each of which is in one
+// equivalence class with a column of the other one.
+#include "pg/pg.h"
+
+#include "pg/cost/joint_keys.h"
+
+#include <algorithm>
+
+namespace gpuscan {
+
+struct JointKey {
+    Relids pair;
+    double missed;
+};
+
+static bool is_plain_key(const IndexOptInfo *index) {
+    if (!index->unique || !index->immediate || index->nkeycolumns < 2 || index->indpred != NIL)
+        return false;
+    for (int i = 0; i < index->nkeycolumns; ++i)
+        if (index->indexkeys[i] <= 0)
+            return false;
+    return true;
+}
+
+static const Var *column_in(const EquivalenceClass *values, int relid, int attnum) {
+    ListCell *cell;
+    foreach (cell, values->ec_members) {
+        const EquivalenceMember *member = static_cast<const EquivalenceMember *>(lfirst(cell));
+        const Expr *expr = member->em_expr;
+        while (expr != nullptr && IsA(expr, RelabelType))
+            expr = reinterpret_cast<const RelabelType *>(expr)->arg;
+        if (expr == nullptr || !IsA(expr, Var) || member->em_is_child)
+            continue;
+        const Var *var = reinterpret_cast<const Var *>(expr);
+        if (static_cast<int>(var->varno) == relid && (attnum == 0 || var->varattno == attnum))
+            return var;
+    }
+    return nullptr;
+}
+
+static double distinct_values(PlannerInfo *root, const Var *column) {
+    VariableStatData statistics;
+    bool is_default;
+    examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);
+    const double distinct = get_variable_numdistinct(&statistics, &is_default);
+    ReleaseVariableStats(statistics);
+    return std::max(distinct, 1.0);
+}
+
+// By what the product of the columns' selectivities is too small; 1: they are not all equal to columns of `other`.
+static double missed_by(PlannerInfo *root, const IndexOptInfo *index, const RelOptInfo *other) {
+    double combinations = 1;
+    for (int i = 0; i < index->nkeycolumns; ++i) {
+        const Var *key = nullptr, *partner = nullptr;
+        ListCell *cell;
+        foreach (cell, root->eq_classes) {
+            const EquivalenceClass *values = lfirst_node(EquivalenceClass, cell);
+            if (values->ec_has_const || !bms_is_member(static_cast<int>(other->relid), values->ec_relids))
+                continue;
+            key = column_in(values, static_cast<int>(index->rel->relid), index->indexkeys[i]);
+            partner = key != nullptr ? column_in(values, static_cast<int>(other->relid), 0) : nullptr;
+            if (partner != nullptr)
+                break;
+        }
+        if (partner == nullptr)
+            return 1;
+        combinations *= std::max(distinct_values(root, key), distinct_values(root, partner));
+    }
+    return std::max(combinations / std::max(index->rel->tuples, 1.0), 1.0);
+}
+
+// PostgreSQL knows better then.
+static bool has_foreign_key(const PlannerInfo *root, Index a, Index b) {
+    ListCell *cell;
+    foreach (cell, root->fkey_list) {
+        const ForeignKeyOptInfo *key = lfirst_node(ForeignKeyOptInfo, cell);
+        if ((key->con_relid == a && key->ref_relid == b) || (key->con_relid == b && key->ref_relid == a))
+            return true;
+    }
+    return false;
+}
+
+static const RelOptInfo *base_relation(const PlannerInfo *root, int relid) {
+    const RelOptInfo *rel = root->simple_rel_array[relid];
+    return rel != nullptr && rel->reloptkind == RELOPT_BASEREL ? rel : nullptr;
+}
+
+const List *joint_keys(PlannerInfo *root) {
+    List *found = NIL;
+    for (int i = 1; i < root->simple_rel_array_size; ++i) {
+        const RelOptInfo *rel = base_relation(root, i);
+        ListCell *cell;
+        foreach (cell, rel != nullptr ? rel->indexlist : NIL) {
+            const IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
+            if (!is_plain_key(index))
+                continue;
+            for (int k = 1; k < root->simple_rel_array_size; ++k) {
+                const RelOptInfo *other = k != i ? base_relation(root, k) : nullptr;
+                if (other == nullptr || has_foreign_key(root, rel->relid, other->relid))
+                    continue;
+                const double missed = missed_by(root, index, other);
+                if (missed <= 1)
+                    continue;
+                JointKey *key = static_cast<JointKey *>(palloc(sizeof(JointKey)));
+                key->pair = bms_union(rel->relids, other->relids);
+                key->missed = missed;
+                found = lappend(found, key);
+            }
+        }
+    }
+    return found;
+}
+
+// (Of two keys of one pair, the one by which less has been missed.)
+double missed_rows(const List *joint_keys, const RelOptInfo *rel) {
+    double missed = 1;
+    if (rel == nullptr || rel->reloptkind != RELOPT_JOINREL)
+        return missed;
+    ListCell *cell, *earlier;
+    foreach (cell, joint_keys) {
+        const JointKey *key = static_cast<const JointKey *>(lfirst(cell));
+        if (!bms_is_subset(key->pair, rel->relids))
+            continue;
+        bool is_least = true;
+        foreach (earlier, joint_keys) {
+            const JointKey *another = static_cast<const JointKey *>(lfirst(earlier));
+            if (another != key && bms_equal(another->pair, key->pair))
+                is_least =
+                    is_least && (another->missed > key->missed || (another->missed == key->missed && another > key));
+        }
+        if (is_least)
+            missed *= key->missed;
+    }
+    return missed;
+}
+
+double order_of_index(PlannerInfo *root, const IndexOptInfo *index) {
+    if (index->ncolumns == 0 || index->indexkeys[0] <= 0)
+        return 0;
+    VariableStatData statistics;
+    double order = 0;
+    Var column{};
+    column.xpr.type = T_Var;
+    column.varno = index->rel->relid;
+    column.varattno = static_cast<AttrNumber>(index->indexkeys[0]);
+    column.vartype = index->opcintype[0];
+    column.vartypmod = -1;
+    examine_variable(root, reinterpret_cast<Node *>(&column), 0, &statistics);
+    AttStatsSlot slot;
+    if (HeapTupleIsValid(statistics.statsTuple) &&
+        get_attstatsslot(&slot, statistics.statsTuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS)) {
+        if (slot.nnumbers > 0)
+            order = slot.numbers[0] * slot.numbers[0];
+        free_attstatsslot(&slot);
+    }
+    ReleaseVariableStats(statistics);
+    return order;
+}
+
+} // namespace gpuscan

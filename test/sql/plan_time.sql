@@ -1,0 +1,83 @@
+-- What PostgreSQL's own plans take: the steps that are counted (gpuscan_explain_cost, component "steps"), and what is decided by them.
+CREATE SCHEMA plan_time;
+SET search_path = plan_time, public;
+SET max_parallel_workers_per_gather = 0;
+SET gpuscan.device = host;
+CREATE TABLE f (id int PRIMARY KEY, k int NOT NULL, v int NOT NULL, n numeric(12, 2) NOT NULL, t text NOT NULL) WITH (autovacuum_enabled = off);
+INSERT INTO f SELECT i, i % 100, i % 1000, i % 7777, 'text ' || i % 10 FROM generate_series(1, 100000) i;
+CREATE TABLE d (k int PRIMARY KEY, name text) WITH (autovacuum_enabled = off);
+INSERT INTO d SELECT i, 'name ' || i FROM generate_series(0, 99) i;
+VACUUM (FREEZE, ANALYZE) f, d;
+
+CREATE FUNCTION steps(query text) RETURNS TABLE (step text, amount float8) LANGUAGE sql AS $$
+    SELECT work, c.amount FROM gpuscan_explain_cost(query) c WHERE alternative = 'postgresql' AND component = 'steps'
+$$;
+CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE sql AS $$
+    SELECT ms FROM gpuscan_explain_cost(query) c WHERE alternative = 'postgresql' AND component = 'total'
+$$;
+
+-- A scan's pages, rows and the group's, columns on the way to the last one that is needed, and a condition for each row.
+SELECT step, round(amount) = CASE step WHEN 'page_in_order' THEN pg_relation_size('f') / 8192 WHEN 'attribute' THEN 300000 WHEN 'tuple' THEN 100001 ELSE 100000 END AS exact
+FROM steps('SELECT count(*) FROM f WHERE v <> -1') WHERE step <> 'transition' ORDER BY 1;
+-- Conditions are asked of the rows that the ones before have left.
+SELECT round(amount / 1000) AS thousands FROM steps('SELECT id FROM f WHERE v = 5 AND k = 5') WHERE step = 'operation';
+-- Numerics and texts have steps of their own.
+SELECT step FROM steps('SELECT sum(n * 2) FROM f WHERE n > 5 AND t = ''text 1'' AND t LIKE ''%x%''') ORDER BY 1;
+SELECT ms('SELECT sum(n), sum(n * 2), sum(n + 1) FROM f') > 2 * ms('SELECT sum(v), sum(v * 2), sum(v + 1) FROM f') AS numerics_take_longer;
+-- Joins by hash, by merge, and by index.
+SELECT step FROM steps('SELECT count(*) FROM f JOIN d USING (k)') ORDER BY 1;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT step FROM steps('SELECT count(*) FROM f JOIN d USING (k)') ORDER BY 1;
+SET enable_mergejoin = off;
+SET enable_nestloop = on;
+SET enable_memoize = off;
+SET enable_material = off;
+SET enable_seqscan = off;
+SELECT step, round(amount) FROM steps('SELECT count(*) FROM d JOIN f ON f.id = d.k WHERE d.k >= 0') WHERE step IN ('index_started', 'loop') ORDER BY 1;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_memoize;
+RESET enable_material;
+RESET enable_seqscan;
+-- A subquery for each row, a subquery once, and one whose rows are kept.
+SELECT ms('SELECT count(*) FROM f WHERE v > (SELECT max(k) FROM d WHERE d.k <= f.v)') > 10 * ms('SELECT count(*) FROM f WHERE v > (SELECT max(k) FROM d)') AS for_each_row;
+SELECT step FROM steps('WITH x AS MATERIALIZED (SELECT v FROM f) SELECT count(*) FROM x, x y WHERE x.v = y.v') WHERE step = 'row_kept';
+-- Prices of the processor's work are followed: ten times the cost is ten times the time.
+SELECT round(ms('SELECT count(*) FROM f WHERE v <> -1')) AS ms \gset before_
+SET cpu_operator_cost = 0.25;
+SELECT ms('SELECT count(*) FROM f WHERE v <> -1') > 5 * :before_ms AS dearer;
+RESET cpu_operator_cost;
+-- Rows of the alternatives add up, in cost and in time.
+SELECT alternative, abs(sum(ms) FILTER (WHERE component <> 'total') / sum(ms) FILTER (WHERE component = 'total') - 1) < 1e-3 AS times_add_up
+FROM gpuscan_explain_cost('SELECT name, sum(n) FROM f JOIN d USING (k) GROUP BY name ORDER BY 2 LIMIT 3') WHERE alternative IN ('postgresql', 'host') GROUP BY 1 ORDER BY 1;
+
+-- A key of two columns has no more values than its table has rows, whatever the product of its columns' says. PostgreSQL takes 400 of these 40,000
+-- rows to have a partner.
+CREATE TABLE parts (p int, s int, x int, PRIMARY KEY (p, s)) WITH (autovacuum_enabled = off);
+INSERT INTO parts SELECT i % 2000, (i / 2000 + i % 2000 * 7) % 100, i FROM generate_series(0, 3999) i;
+CREATE TABLE items (id int, p int, s int) WITH (autovacuum_enabled = off);
+INSERT INTO items SELECT i, i % 2000, (i / 2000 % 2 + i % 2000 * 7) % 100 FROM generate_series(0, 39999) i;
+VACUUM (FREEZE, ANALYZE) parts, items;
+SELECT count(*) FROM items JOIN parts USING (p, s);
+SELECT round(amount, -3) FROM (SELECT amount::numeric FROM steps('SELECT x, id FROM items JOIN parts USING (p, s)') WHERE step = 'row_joined') s;
+-- Where a foreign key is declared, PostgreSQL knows.
+ALTER TABLE items ADD FOREIGN KEY (p, s) REFERENCES parts;
+SELECT round(amount, -3) FROM (SELECT amount::numeric FROM steps('SELECT x, id FROM items JOIN parts USING (p, s)') WHERE step = 'row_joined') s;
+
+-- A plan by index is compared with a device by what it takes, its pages being in shared buffers: by its cost it would take 22 ms, by the
+-- device's weights that would be more than enough for the whole table.
+CREATE TABLE points (id int, x int, y float8) WITH (autovacuum_enabled = off);
+INSERT INTO points SELECT i, i % 2000, i * 7919::bigint % 8000 / 8.0 FROM generate_series(1, 400000) i;
+CREATE INDEX ON points (id);
+CREATE INDEX ON points (x);
+VACUUM (FREEZE, ANALYZE) points;
+SELECT gpuscan_evict('points') >= 0 AS evicted;
+SET random_page_cost = 6;
+SELECT c.ms < 3 AS in_time, c.cost * 0.004 > 15 AS by_cost
+FROM gpuscan_explain_cost('SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42 GROUP BY a.x') c WHERE alternative = 'postgresql' AND component = 'total';
+EXPLAIN (COSTS OFF) SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42 GROUP BY a.x;
+RESET random_page_cost;
+
+SET client_min_messages = warning;
+DROP SCHEMA plan_time CASCADE;

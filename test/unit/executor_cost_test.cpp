@@ -1,0 +1,77 @@
+// The executor's steps: names are unique, work adds up, and the work of operators grows as it should.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "engine/executor_cost.hpp"
+
+namespace gpuscan::executor {
+namespace {
+
+double amount(const Work &work, Step step) { return work.amount[static_cast<int>(step)]; }
+
+TEST(ExecutorCost, EveryStepHasANameAndARate) {
+    std::set<std::string> names;
+    for (int i = 0; i < steps; ++i) {
+        const StepInfo &step = info(static_cast<Step>(i));
+        EXPECT_TRUE(names.insert(step.name).second) << step.name;
+        EXPECT_GT(step.ns, 0) << step.name;
+        EXPECT_EQ(step.ns, default_rates().ns[i]) << step.name;
+        EXPECT_NE(std::string(step.meaning), "") << step.name;
+    }
+}
+
+TEST(ExecutorCost, TimeIsTheSumOfStepsAndOfWhatIsKnownAsTime) {
+    Rates rates{};
+    rates.ns[static_cast<int>(Step::Tuple)] = 20;
+    rates.ns[static_cast<int>(Step::Operation)] = 5;
+    Work work{};
+    EXPECT_EQ(time_of(work, rates), 0);
+    add(&work, Step::Tuple, 100);
+    add(&work, Step::Tuple, 50);
+    add(&work, Step::Operation, 300);
+    work.other_ns = 7;
+    EXPECT_DOUBLE_EQ(time_of(work, rates), 150 * 20 + 300 * 5 + 7);
+}
+
+TEST(ExecutorCost, ATableWithinTheCachesIsNeverFar) {
+    EXPECT_EQ(far_share(0), 0);
+    EXPECT_EQ(far_share(near_bytes), 0);
+    EXPECT_DOUBLE_EQ(far_share(4 * near_bytes), 0.75);
+    Work near{}, far{};
+    probe(&near, 1000, near_bytes / 2);
+    probe(&far, 1000, near_bytes * 10);
+    EXPECT_EQ(amount(near, Step::RowProbed), 1000);
+    EXPECT_EQ(amount(near, Step::RowProbedFar), 0);
+    EXPECT_EQ(amount(far, Step::RowProbed), 1000);
+    EXPECT_DOUBLE_EQ(amount(far, Step::RowProbedFar), 900);
+}
+
+TEST(ExecutorCost, GroupsAreLookedUpByEachRowAndMadeOnce) {
+    Work work{};
+    group(&work, 1000, 10, 100);
+    EXPECT_EQ(amount(work, Step::RowGrouped), 1000);
+    EXPECT_EQ(amount(work, Step::RowGroupedFar), 0);
+    EXPECT_EQ(amount(work, Step::GroupMade), 10);
+}
+
+TEST(ExecutorCost, ASortComparesByItsRows) {
+    Work all{}, first{}, texts{};
+    sort(&all, 1024, 0, false);
+    EXPECT_EQ(amount(all, Step::RowSorted), 1024);
+    EXPECT_DOUBLE_EQ(amount(all, Step::Comparison), 10240);
+    // Eight rows of them are kept in a heap: PostgreSQL's rule compares with twice as many.
+    sort(&first, 1024, 8, false);
+    EXPECT_LT(amount(first, Step::RowSorted), 1024);
+    EXPECT_DOUBLE_EQ(amount(first, Step::Comparison), 4096);
+    sort(&texts, 1024, 0, true);
+    EXPECT_EQ(amount(texts, Step::Comparison), 0);
+    EXPECT_DOUBLE_EQ(amount(texts, Step::TextComparison), 10240);
+    Work one{};
+    sort(&one, 1, 0, false);
+    EXPECT_EQ(amount(one, Step::Comparison), 1);
+}
+
+} // namespace
+} // namespace gpuscan::executor
