@@ -65,8 +65,8 @@ SELECT round(amount, -3) FROM (SELECT amount::numeric FROM steps('SELECT x, id F
 ALTER TABLE items ADD FOREIGN KEY (p, s) REFERENCES parts;
 SELECT round(amount, -3) FROM (SELECT amount::numeric FROM steps('SELECT x, id FROM items JOIN parts USING (p, s)') WHERE step = 'row_joined') s;
 
--- A plan by index is compared with a device by what it takes, its pages being in shared buffers: by its cost it would take 22 ms, by the
--- device's weights that would be more than enough for the whole table.
+-- A plan by index is compared with a device by what it takes, its pages being in shared buffers. By its cost it would lose to a device that
+-- has to read the whole table.
 CREATE TABLE points (id int, x int, y float8) WITH (autovacuum_enabled = off);
 INSERT INTO points SELECT i, i % 2000, i * 7919::bigint % 8000 / 8.0 FROM generate_series(1, 400000) i;
 CREATE INDEX ON points (id);
@@ -74,7 +74,7 @@ CREATE INDEX ON points (x);
 VACUUM (FREEZE, ANALYZE) points;
 SELECT gpuscan_evict('points') >= 0 AS evicted;
 SET random_page_cost = 6;
-SELECT c.ms < 3 AS in_time, c.cost * 0.004 > 15 AS by_cost
+SELECT c.cost * 0.004 > 5 * c.ms AS less_than_by_cost
 FROM gpuscan_explain_cost('SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42 GROUP BY a.x') c WHERE alternative = 'postgresql' AND component = 'total';
 EXPLAIN (COSTS OFF) SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42 GROUP BY a.x;
 RESET random_page_cost;

@@ -27,7 +27,7 @@ PG_FUNCTION_INFO_V1(gpuscan_explain_cost);
 namespace gpuscan {
 
 constexpr double small_step = 1e-6;
-constexpr double least_share = 1e-6; // of a cost, which is shown
+constexpr double least_share = 2e-4; // of a cost, which is shown
 constexpr int result_columns = 9;
 constexpr double not_told = -1e300; // a cost or a time
 
@@ -258,23 +258,37 @@ static Told put_device(const Explained *explained, const char *alternative, cons
 
 // ---- PostgreSQL's part ----
 
+// What is not a device's work. (The unit of that is PostgreSQL's rival's, whose costs follow the settings.)
+static Cost cost_of_the_rest(const PlannedStmt *plan) {
+    Cost rest = plan->planTree->total_cost;
+    ListCell *cell;
+    foreach (cell, scans_of(plan)) {
+        const Estimate *estimate = estimate_of_scan(static_cast<const CustomScan *>(lfirst(cell)));
+        for (int i = 0; estimate != nullptr && i < estimate->nparts; ++i)
+            if (!is_told_by_settings(&estimate->parts[i]))
+                rest -= estimate->parts[i].ns / estimate->ns_per_unit;
+    }
+    return rest;
+}
+
 // What the setting's share of the cost is. 0: none, or another plan has won.
-static Cost share_of(const Explained *explained, const char *setting, double value, Cost total) {
+static Cost share_of(const Explained *explained, const char *setting, double value, Cost rest, Cost total) {
     const int level = NewGUCNestLevel();
     set_to(setting, psprintf("%.17g", value * (1 + small_step)));
-    const Cost more = planned(explained)->planTree->total_cost - total;
+    const Cost more = cost_of_the_rest(planned(explained)) - rest;
     AtEOXact_GUC(true, level);
     const Cost share = more / small_step;
     return share > total * least_share && share <= total * (1 + 1e-3) ? share : 0;
 }
 
-static Cost put_settings(const Explained *explained, const char *alternative, Cost total) {
+static Cost put_settings(const Explained *explained, const char *alternative, const PlannedStmt *plan) {
+    const Cost total = plan->planTree->total_cost, rest = cost_of_the_rest(plan);
     Cost sum = 0;
     for (const PricedSetting &priced : priced_settings) {
         const double value = setting_now(priced.setting);
         if (value <= 0)
             continue;
-        const Cost share = share_of(explained, priced.setting, value, total);
+        const Cost share = share_of(explained, priced.setting, value, rest, total);
         const ResultRow row = {alternative, "plan", priced.setting, priced.tier, priced.pattern,
                                priced.unit, true,   share / value,  share,       not_told};
         if (share > 0)
@@ -314,7 +328,7 @@ static void put_alternative(const Explained *explained, const char *alternative)
     const List *scans = scans_of(plan);
     Told told = put_device(explained, alternative, scans);
     told.ns += put_steps(explained, alternative, &time);
-    told.cost += put_settings(explained, alternative, total);
+    told.cost += put_settings(explained, alternative, plan);
     const ResultRow other = {alternative, "other", nullptr, nullptr,           nullptr,
                              nullptr,     false,   0,       total - told.cost, time.ns - told.ns};
     if (fabs(other.cost) > total * 1e-4 || fabs(other.ns) > time.ns * 1e-4)
