@@ -104,9 +104,15 @@ void ChunkBuilder::place(const WindowPage &page) {
     work_->place_page(page.page, page.lsn, page.ntuples);
 }
 
+// A new buffer from `offset` on.
+void ChunkBuilder::zero(Buffer &buffer, size_t offset) {
+    if (!buffer.comes_zeroed)
+        device_.fill(buffer, offset, 0, buffer.size - offset);
+}
+
 BufferRef ChunkBuilder::zeroed(size_t bytes) {
     BufferRef buffer = allocate_(bytes);
-    device_.fill(*buffer, 0, 0, bytes);
+    zero(*buffer, 0);
     return buffer;
 }
 
@@ -133,8 +139,8 @@ void ChunkBuilder::reserve(Fresh &fresh, Type type) {
         device_.copy(*grown.values, 0, *fresh.values, 0, old * width);
         device_.copy(*grown.nulls, 0, *fresh.nulls, 0, old);
     }
-    device_.fill(*grown.values, old * width, 0, grown.values->size - old * width);
-    device_.fill(*grown.nulls, old, 0, grown.nulls->size - old);
+    zero(*grown.values, old * width);
+    zero(*grown.nulls, old);
     fresh = std::move(grown);
 }
 

@@ -84,6 +84,7 @@ class ChunkBuilder {
     void place(const WindowPage &page);
     uint32_t wanted_rows() const;
     void reserve(Fresh &fresh, Type type);
+    void zero(Buffer &buffer, size_t offset);
     BufferRef zeroed(size_t bytes);
     std::vector<RowRun> fresh_runs(const PageBits &pages) const;
     void settle(size_t column, const PageBits &pages);

@@ -49,7 +49,8 @@ class Buffer {
   public:
     virtual ~Buffer() = default;
     void *data = nullptr;
-    size_t size = 0; // bytes
+    size_t size = 0;           // bytes
+    bool comes_zeroed = false; // all of them were 0 when it was handed out
 };
 using BufferRef = std::shared_ptr<Buffer>;
 

@@ -40,8 +40,13 @@ void check_column(const ColumnTarget &target, size_t rows) {
         throw DeviceError("column buffer too small");
 }
 
-// Neighbours of fixed length are one step while none of them has to be aligned more than the first one.
+// Neighbours of fixed length are one step while none of them has to be aligned more than the first one; and so are varlenas.
 void add_skip(std::vector<Skip> &skips, const AttributeLayout &a) {
+    if (a.length == -1 && !skips.empty() && skips.back().length == -1 && skips.back().align == a.align &&
+        skips.back().count < most_skipped) {
+        ++skips.back().count;
+        return;
+    }
     if (a.length > 0 && !skips.empty() && skips.back().length > 0 && a.align <= skips.back().align) {
         const uint32_t bytes =
             heap::align_up(static_cast<uint32_t>(skips.back().length), a.align) + static_cast<uint32_t>(a.length);
@@ -50,7 +55,7 @@ void add_skip(std::vector<Skip> &skips, const AttributeLayout &a) {
             return;
         }
     }
-    skips.push_back({a.length, a.align});
+    skips.push_back({a.length, a.align, 1});
 }
 
 void find_offsets(Walk &walk) {

@@ -15,9 +15,12 @@ constexpr uint32_t unknown_offset = 0xffffffffu;
 
 // Attributes that a tuple without NULLs is moved on by in one step.
 struct Skip {
-    int16_t length; // attlen of one attribute, or what several of fixed length take together
-    uint8_t align;  // of the first one
+    int16_t length; // attlen of each of them, or what several of fixed length take together
+    uint8_t align;  // of the first one, of each varlena
+    uint8_t count;  // varlenas
 };
+
+constexpr uint8_t most_skipped = 16; // varlenas in one step
 
 // A column of the job with what decoding it needs at hand.
 struct DecodeColumn {

@@ -70,6 +70,7 @@ class HostBuffer : public Buffer {
         if (bytes >= huge_page) {
             mapped_ = (bytes + small_page - 1) / small_page * small_page;
             data = map_large(mapped_);
+            comes_zeroed = true;
         } else if (posix_memalign(&data, alignment, std::max<size_t>(bytes, 1)) != 0) {
             data = nullptr;
         }

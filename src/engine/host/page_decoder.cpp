@@ -18,8 +18,8 @@
 // attribute; a later attribute can only fail in a tuple before it, and then has the last word.
 //
 // Reads stay in the copies: an offset is used for more than one byte behind it only when it is known to lie in the tuple. The
-// exceptions, whose bytes are ignored where they lie outside, find room behind the last copy: a varlena's first byte, and the
-// words of short texts and numerics.
+// exceptions, whose bytes are ignored where they lie outside, find room behind the last copy: first bytes of some varlenas, each of
+// which leads on by at most 127, and the words of short texts and numerics.
 #include "engine/host/page_decoder.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ namespace {
 
 constexpr size_t text_pages = 32; // whose texts are numbered together
 constexpr size_t alignment = 64;
-constexpr size_t slack = 64; // bytes behind the last copy that may be read
+constexpr size_t slack = most_skipped * 128 + 64; // bytes behind the last copy that may be read
 
 void note(ColumnStats &stats, int64_t value) {
     stats.any_value = true;
@@ -209,7 +209,7 @@ void PageDecoder::walk_plain(const Walk &walk, TextCodes *texts) {
                 step_over(skip);
             if (attribute.length > 0)
                 find_next(attribute);
-            else if (attribute.length != -1 || !find_short_varlena<true>())
+            else if (attribute.length != -1 || !find_short_varlena())
                 find_any<true>(attribute, column.attribute, column);
         }
         put_values(column, *texts++);
@@ -242,15 +242,41 @@ void PageDecoder::step_over(const Skip &skip) {
             fail_first([&](uint32_t i) { return t.offset[i] > t.length[i]; });
         return;
     }
-    if (skip.length == -1 && find_short_varlena<false>())
+    if (skip.length == -1 && step_over_short(skip.count))
         return;
     for (uint32_t i = 0; i < t.count; ++i) {
         const heap::Tuple tuple = {t.base[i], t.base[i] + t.length[i], 0, 0};
-        heap::Place place;
-        if (!heap::find_attribute(page_, tuple, t.offset[i], skip.length, skip.align, place))
-            return fail(i, PageStatus::Broken);
-        t.offset[i] = place.next - tuple.base;
+        for (uint32_t k = 0; k < skip.count; ++k) {
+            heap::Place place;
+            if (!heap::find_attribute(page_, tuple, t.offset[i], skip.length, skip.align, place))
+                return fail(i, PageStatus::Broken);
+            t.offset[i] = place.next - tuple.base;
+        }
     }
+}
+
+// So many varlenas with short headers, in every tuple: false, and nothing has happened, if they are not, or do not end within
+// their tuple.
+bool PageDecoder::step_over_short(uint32_t varlenas) {
+    Tuples &t = tuples_;
+    const uint8_t *const page = page_;
+    const uint32_t count = t.count;
+    uint32_t other = 0; // see find_short_varlena()
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t base = t.base[i];
+        uint32_t at = base + t.offset[i];
+        for (uint32_t k = 0; k < varlenas; ++k) {
+            const uint32_t header = page[at], size = header >> 1;
+            other |= ((header & 1) - 1) | (size - 1);
+            at += size;
+        }
+        t.stepped[i] = at - base;
+        other |= t.length[i] - (at - base);
+    }
+    if (other >> 31 != 0)
+        return false;
+    memcpy(t.offset, t.stepped, count * sizeof *t.offset);
+    return true;
 }
 
 // An attribute of fixed length at a known offset.
@@ -289,7 +315,7 @@ void PageDecoder::find_next(const AttributeLayout &attribute) {
 
 // A varlena with a short header, in every tuple: false, and nothing has happened, if it is not so or does not end within
 // its tuple.
-template <bool wanted> bool PageDecoder::find_short_varlena() {
+bool PageDecoder::find_short_varlena() {
     Tuples &t = tuples_;
     Found &found = found_;
     const uint8_t *const page = page_;
@@ -297,10 +323,8 @@ template <bool wanted> bool PageDecoder::find_short_varlena() {
     uint32_t other = 0;
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t at = t.base[i] + t.offset[i], header = page[at], size = header >> 1, end = t.offset[i] + size;
-        if (wanted) {
-            found.at[i] = at + 1;
-            found.length[i] = size - 1;
-        }
+        found.at[i] = at + 1;
+        found.length[i] = size - 1;
         t.stepped[i] = end;
         // One of them is negative: a header that is even, a size of 0, an end behind the tuple's.
         other |= ((header & 1) - 1) | (size - 1) | (t.length[i] - end);
@@ -459,10 +483,12 @@ template <class T> void PageDecoder::put_numerics(const DecodeColumn &column) {
     const uint8_t *const page = page_;
     const uint32_t count = found_.count;
     ColumnStats &s = stats[column.job_index];
-    int64_t decoded[heap::max_line_pointers], least, most;
+    int64_t apart[heap::max_line_pointers], least, most;
+    const bool in_place = found_.all && sizeof(T) == sizeof *apart;
+    int64_t *const decoded = in_place ? reinterpret_cast<int64_t *>(column.values) + row_start_ : apart;
     if (host::kernels().small_numerics(small, page, count, found_.at, found_.length, decoded, &least, &most) == 0) {
-        each_row(
-            [&, values = column.values](uint32_t i, uint32_t row) { store(values, row, static_cast<T>(decoded[i])); });
+        if (!in_place)
+            each_row([&](uint32_t i, uint32_t row) { store(column.values, row, static_cast<T>(decoded[i])); });
         note(s, least);
         note(s, most);
         return;

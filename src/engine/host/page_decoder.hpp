@@ -55,7 +55,8 @@ class PageDecoder {
     void step_over(const Skip &skip);
     void find_at(uint32_t offset, uint32_t bytes);
     void find_next(const AttributeLayout &attribute);
-    template <bool wanted> bool find_short_varlena();
+    bool step_over_short(uint32_t varlenas);
+    bool find_short_varlena();
     template <bool wanted> void find_any(const AttributeLayout &attribute, uint32_t number, const DecodeColumn &column);
 
     void put_values(const DecodeColumn &column, TextCodes &texts);
