@@ -110,7 +110,7 @@ constexpr Row table[counts] = {
     {{"value_emitted", T::Backend, P::None, S::One, "value", "... and each of its columns"}, 5, 5},
     {{"group_emitted", T::Backend, P::None, S::One, "group", "a group becomes a tuple"}, 150, 150},
     {{"plan_cost", T::Backend, P::None, S::One, "unit", "what PostgreSQL says that a part of the plan costs"}, 0, 0},
-    {{"fragment_started", T::Latency, P::None, S::One, "fragment", "binding, constants, locks"}, 400000, 610000},
+    {{"fragment_started", T::Latency, P::None, S::One, "fragment", "binding, constants, locks"}, 150000, 610000},
     {{"source_opened", T::Latency, P::None, S::One, "source", "a relation's columns are looked up"}, 50000, 50000},
     {{"lookup_opened", T::Latency, P::None, S::One, "lookup", "a table over a dictionary is asked for"},
      100000,

@@ -23,6 +23,7 @@
 
 #include "pg/plan/hooks.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "pg/cost/device_cost.h"
@@ -66,7 +67,7 @@ struct PlannerState {
     bool enabled;
     bool cursor;      // perhaps: UPDATE ... WHERE CURRENT OF may want to know where a row came from
     bool by_cost;     // what PostgreSQL does cheaply is left alone
-    Cost start;       // what the smallest fragment costs before its first row
+    Cost start;       // what is not worth a look, and what the smallest fragment costs before its first row
     double ns;        // that the statement's plan takes, once it is known
     LevelState *last; // that was looked for
     LevelState first; // most statements have one only
@@ -498,6 +499,12 @@ static bool ends_in_scan(const Plan *plan) {
     }
 }
 
+// Looking for what a device could do takes tens of microseconds; a plan that takes less than this is left alone, even where a device needs
+// less to begin.
+constexpr double least_worth_ns = 550e3;
+
+static Cost least_worth() { return std::max(device_setup_cost(1, 0), device_units(least_worth_ns)); }
+
 static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
     PlannerState state{};
     device_costs_begin();
@@ -506,7 +513,7 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     state.enabled = enabled;
     state.cursor = is_cursor(call);
     state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
-    state.start = device_setup_cost(1, 0);
+    state.start = least_worth();
     result->refusals.held = held;
     const bool planned = run_planner(parse, call, &state, result);
     if (planned)
@@ -528,7 +535,7 @@ static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
 // have paid. A plan that costs less than a device needs to begin stays.
 static void improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAttempt *best) {
-    const Cost start = device_setup_cost(1, 0);
+    const Cost start = least_worth();
     for (unsigned i = 0; i < lengthof(rewritings); ++i) {
         const Plan *plan = best->plan->planTree;
         if (!(wanted >> i & 1) ||
