@@ -294,11 +294,18 @@ TEST(HeapPage, SmallNumerics) {
     EXPECT_GT(both, 10000u);
 }
 
-TEST(HeapPage, HashesOfShortTexts) {
+TEST(HeapPage, HashesOfTexts) {
     std::mt19937_64 random(3);
-    for (size_t length = 0; length < 8; ++length) {
-        const uint64_t word = random() & ((uint64_t(1) << (8 * length)) - 1);
-        EXPECT_EQ(text_hash(reinterpret_cast<const char *>(&word), length), short_text_hash(word, length));
+    for (size_t length = 0; length < 100; ++length) {
+        std::string text(length + 8, '\0');
+        for (char &byte : text)
+            byte = static_cast<char>(random());
+        EXPECT_EQ(text_hash(text.data(), length), padded_text_hash(text.data(), length)) << length;
+        uint64_t word;
+        memcpy(&word, text.data(), 8);
+        if (length < 8) {
+            EXPECT_EQ(text_hash(text.data(), length), short_text_hash(low_bytes(word, length), length));
+        }
     }
 }
 
@@ -346,7 +353,9 @@ TEST(HeapPage, RandomTables) {
                     w.number = static_cast<int64_t>(random() >> random() % 60);
                     if (random() % 2)
                         w.number = -w.number;
-                    w.text = std::string(random() % (one_in(10) ? 40 : 9), static_cast<char>('a' + random() % 20));
+                    w.text = std::string(random() % (one_in(10) ? 40 : 18), static_cast<char>('a' + random() % 20));
+                    if (!w.text.empty() && random() % 2) // others of the same beginning, or end
+                        w.text[random() % w.text.size()] = 'z';
                     switch (chosen[i]) {
                     case 0:
                         w.number &= 1;

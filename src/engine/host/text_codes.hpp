@@ -23,22 +23,22 @@ class TextCodes {
     explicit TextCodes(Dictionary *dictionary) : dictionary_(dictionary), entries_(dictionary != nullptr ? size : 0) {}
 
     // The code of the text, if it is in the cache; else the row is noted as waiting for number() and the answer is
-    // Dictionary::full. Up to 8 bytes from `data` on are read, however short the text.
+    // Dictionary::full. 8 bytes behind the text may be read.
     uint32_t code(const char *data, uint32_t length, Row row) {
         uint64_t word = 0, hash;
         bool found;
         const Entry *entry;
         if (length < 8) {
             memcpy(&word, data, 8);
-            word &= (uint64_t(1) << (8 * length)) - 1;
+            word = low_bytes(word, length);
             hash = short_text_hash(word, length);
             entry = &entries_[hash % size];
             found = entry->length == length && entry->key == word;
         } else {
-            hash = text_hash(data, length);
+            hash = padded_text_hash(data, length);
             entry = &entries_[hash % size];
             found = entry->hash == hash && entry->length == length &&
-                    memcmp(reinterpret_cast<const char *>(entry->key), data, length) == 0;
+                    equal(reinterpret_cast<const char *>(entry->key), data, length);
         }
         if (found)
             return entry->code;
@@ -76,6 +76,20 @@ class TextCodes {
         uint32_t length = UINT32_MAX; // (of no text)
         uint32_t code = Dictionary::full;
     };
+
+    // Of at least 8 bytes, which a call of memcmp() takes longer for than they are worth.
+    static bool equal(const char *a, const char *b, uint32_t length) {
+        uint64_t x, y;
+        for (uint32_t i = 0; i < length - 8; i += 8) {
+            memcpy(&x, a + i, 8);
+            memcpy(&y, b + i, 8);
+            if (x != y)
+                return false;
+        }
+        memcpy(&x, a + length - 8, 8);
+        memcpy(&y, b + length - 8, 8);
+        return x == y;
+    }
 
     void remember(const Dictionary::Text &text) {
         uint64_t key = 0;
