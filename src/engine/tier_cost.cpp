@@ -13,9 +13,10 @@
 // accesses a second over it; 25 G random reads a second in device memory, and of joins and groups what beyond 50 MB (the far cache)
 // and below it takes longer per row than within a multiprocessor's own: 2^10, 2^20, 2^24 and 2^28 entries are probed at 169, 92, 36
 // and 32 G rows/s, rows go into 16,384, 65,536 and 16.8 million groups at 400, 49 and 14 G rows/s, tables are built at 56 and
-// 17 G rows/s. Two cores at 2.96 us a unit brought SSB's and TPC-H's columns at SF 0.1 at 1.7 us a page, 14 ns an integer, 25 ns a
-// numeric. Texts: 1.5 million rows of 1, 20,000 and 1.5 million different ones took a core 20, 53 and 220 ns each beside their
-// decoding; on an H200 12 million values of few texts 10 ms, and 150 to 300 ns a text where all are different. What a device measures at its first start replaces what it can measure (`gpuscan.profile`).
+// 17 G rows/s. Bringing TPC-H's columns at SF 0.1 took a core with AVX2 1.3 us a page, 7 ns an integer, 10 ns a numeric, 17 ns a text of
+// few values, on a machine that does work in 0.76 of the time for which defaults are given. Texts: 1.5 million rows of 1, 20,000 and 1.5
+// million different ones took a core 20, 53 and 220 ns each beside their decoding; on an H200 12 million values of few texts 10 ms, and
+// 150 to 300 ns a text where all are different. What a device measures at its first start replaces what it can measure (`gpuscan.profile`).
 #include "engine/tier_cost.hpp"
 
 #include <algorithm>
@@ -76,9 +77,9 @@ constexpr Row table[counts] = {
      0,
      0.02},
     {{"device_random_write_memory", T::Device, P::RandomWrite, S::One, "access", "atomic, beyond the caches"}, 0, 0.07},
-    {{"page_decoded", T::Processor, P::None, S::Threads, "page", "a heap page is taken apart"}, 2300, 40},
+    {{"page_decoded", T::Processor, P::None, S::Threads, "page", "a heap page is taken apart"}, 1700, 40},
     {{"value_decoded", T::Processor, P::None, S::Threads, "value", "... and a value of it becomes one of a column"},
-     18,
+     9,
      0.2},
     {{"value_read", T::Processor, P::None, S::Threads, "value", "a value of a column is looked at"}, 0.1, 0},
     {{"condition", T::Processor, P::None, S::Threads, "row", "a condition is evaluated"}, 1, 0.0005},
@@ -92,9 +93,9 @@ constexpr Row table[counts] = {
     {{"comparison", T::Processor, P::None, S::Cores, "row", "two rows by their sort keys"}, 5, 5},
     {{"value_gathered", T::Processor, P::None, S::Cores, "value", "a value of a row goes to its place"}, 5, 5},
     {{"varlena_decoded", T::Processor, P::None, S::Threads, "value", "... which takes longer without a fixed length"},
-     16,
+     4,
      0},
-    {{"text_encoded", T::Processor, P::None, S::Threads, "value", "... and a text becomes its number"}, 12, 0.8},
+    {{"text_encoded", T::Processor, P::None, S::Threads, "value", "... and a text becomes its number"}, 10, 0.8},
     {{"entry_numbered", T::Processor, P::None, S::Feeders, "entry", "a text that no row had before"}, 330, 170},
     {{"entry_native", T::Processor, P::None, S::TextThreads, "entry", "LIKE and its like for a text"}, 60, 60},
     {{"page_pinned", T::Backend, P::None, S::One, "page", "a page is found, pinned and vouched for"}, 450, 850},
