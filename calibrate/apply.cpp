@@ -152,13 +152,19 @@ bool has_profile(Session &session) {
     }
 }
 
+// (Where the extension has none, the server says so.)
+std::string name_of(Session &session, const std::string &name) {
+    const std::string found = session.of_extension(name);
+    return found.empty() ? name : found;
+}
+
 // Its file's text, or what is in force if there is no file.
 std::string present_profile(Session &session) {
     const std::string text =
         session.value("SELECT pg_catalog.pg_read_file(pg_catalog.current_setting('gpuscan.profile'), 0, 262144, true)");
     if (!text.empty())
         return text;
-    const pg::Result rows = session.query("SELECT device, name, value FROM gpuscan_profile");
+    const pg::Result rows = session.query("SELECT device, name, value FROM " + name_of(session, "gpuscan_profile"));
     std::vector<ProfileEntry> now;
     for (int i = 0; i < rows.rows(); ++i)
         now.push_back({rows.get(i, 0), rows.get(i, 1), std::stod(rows.get(i, 2))});
@@ -166,7 +172,7 @@ std::string present_profile(Session &session) {
 }
 
 std::string profile_statement(Session &session, const std::string &text) {
-    return "SELECT gpuscan_set_profile(" + session.quote(text) + ")";
+    return "SELECT " + name_of(session, "gpuscan_set_profile") + "(" + session.quote(text) + ")";
 }
 
 // What is changed, and from what; no profile: nothing of it is.

@@ -49,11 +49,10 @@ constexpr char anneal_about[] =
 
 constexpr char measure_about[] =
     "Measures what work costs on this machine, in a minute or two, with microbenchmarks through the server: tuples and "
-    "operators of PostgreSQL's own plans, pages as they are seen through the machine's caches, temporary files, and "
-    "each kind of work of the active device, the host's or a GPU. Prints values with 95 % confidence intervals; "
-    "changes "
-    "no setting. apply puts the costs of devices in force, undo takes them back; anneal --start-from begins its search "
-    "with the settings.\n"
+    "operators of PostgreSQL's own plans, the steps of its executor, pages as they are seen through the machine's "
+    "caches, temporary files, and each kind of work of the active device, the host's or a GPU. Prints values with 95 % "
+    "confidence intervals; changes no setting. apply puts the costs of devices and the times of steps in force, undo "
+    "takes them back; anneal --start-from begins its search with the settings.\n"
     "\n"
     "Makes tables in a schema of its own, gpuscan_calibrate_scratch, and drops it again, also after Ctrl-C; what was "
     "left by a client that was killed is dropped by the next run. Reads some thousand pages of this database's tables. "
@@ -372,10 +371,10 @@ int main(int argc, char **argv) {
         ->capture_default_str()
         ->check(CLI::IsMember({"system", "database"}));
     apply_command
-        .add_option(
-            "--part", applying.part,
-            "of a measurement: profile, the costs of devices (--scope system only); settings, PostgreSQL's, which are "
-            "for anneal --start-from rather than to be used as they are; all")
+        .add_option("--part", applying.part,
+                    "of a measurement: profile, the costs of devices and of the executor's steps (--scope system "
+                    "only); settings, PostgreSQL's, which are "
+                    "for anneal --start-from rather than to be used as they are; all")
         ->capture_default_str()
         ->check(CLI::IsMember({"all", "settings", "profile"}));
     apply_command.add_option("--model", applying.model, "of a measurement: whose page costs are set, as in anneal")

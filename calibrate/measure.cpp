@@ -69,6 +69,7 @@ void MachineMeasurement::run() {
     if (scratch_->kind() == Scratch::Kind::Temporary)
         note("tables are temporary ones: " + scratch_->why());
     measure_processor();
+    measure_steps();
     measure_storage();
     if (unit_) {
         put_setting("cpu_tuple_cost", "cpu_tuple_cost", processor_.tuple, "");
@@ -87,16 +88,18 @@ void MachineMeasurement::run() {
 }
 
 void MachineMeasurement::write_result() {
+    const std::string view = session_.of_extension("gpuscan_profile");
     if (unit_) {
         std::optional<double> before;
-        if (session_.value("SELECT pg_catalog.to_regclass('gpuscan_profile') IS NOT NULL") == "t")
-            before = std::strtod(session_.value("SELECT value FROM gpuscan_profile WHERE name = 'ns_per_unit'").c_str(),
+        if (!view.empty())
+            before = std::strtod(session_.value("SELECT value FROM " + view + " WHERE name = 'ns_per_unit'").c_str(),
                                  nullptr);
         values_.push_back({"server", "ns_per_unit", "ns a unit", unit_->value, unit_->low, unit_->high, before,
                            tier::default_ns_per_unit, true, "a tuple with one operator costs what it did"});
         if (before)
             profile_["server"]["ns_per_unit"] = unit_->value;
     }
+    values_.insert(values_.end(), steps_.begin(), steps_.end());
     Json values = Json::array();
     for (const Measured &m : values_)
         values.push_back({{"tier", m.tier},
@@ -112,14 +115,15 @@ void MachineMeasurement::write_result() {
     // The profile as it would be: what is in force, with what was measured.
     Json text = nullptr;
     if (!profile_.empty()) {
-        const pg::Result rows = session_.query("SELECT device, name, value FROM gpuscan_profile");
+        const pg::Result rows = session_.query("SELECT device, name, value FROM " + view);
         std::vector<ProfileEntry> now;
         for (int i = 0; i < rows.rows(); ++i)
             now.push_back({rows.get(i, 0), rows.get(i, 1), std::stod(rows.get(i, 2))});
         std::string names[2];
         for (const char *kind : {"host", "cuda"})
             names[std::string(kind) == "cuda"] =
-                session_.value("SELECT coalesce(name, '') FROM gpuscan_device WHERE kind = " + session_.quote(kind));
+                session_.value("SELECT coalesce(name, '') FROM " + session_.of_extension("gpuscan_device") +
+                               " WHERE kind = " + session_.quote(kind));
         text = profile_text(now, profile_, names[0], names[1]);
     }
     checkpoint_.append({{"type", "result"},

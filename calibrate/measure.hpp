@@ -2,6 +2,8 @@
 //
 //   processor  what a tuple, an index tuple, an operator and a cached page take PostgreSQL: least squares over plans whose counts the planner
 //              tells (measure_cpu.cpp)
+//   server     how long the steps of PostgreSQL's executor take, with which its plans are compared with a device's: least squares over the
+//              steps of more plans (measure_steps.cpp)
 //   storage    what a page costs beyond that as it is seen through the caches of this machine, in this database's own tables, and what
 //              temporary files cost (measure_storage.cpp)
 //   device     the weights of the active device: least squares over count vectors (measure_device.cpp, device_counts.hpp)
@@ -76,6 +78,11 @@ class MachineMeasurement {
     void measure_processor();
     std::optional<Equation> processor_equation(const Query &query);
 
+    void measure_steps();
+    std::vector<Query> step_queries() const, parallel_step_queries() const;
+    bool is_crowded(const Equation &equation, const std::vector<std::string> &names) const;
+    std::string steps_equation(const Query &query, const std::vector<std::string> &names, Equation *equation);
+
     void measure_storage();
     void measure_reads();
     struct Reads {
@@ -99,7 +106,7 @@ class MachineMeasurement {
     Progress &progress_;
     const MeasurePlan plan_;
     std::optional<Scratch> scratch_;
-    std::vector<Measured> values_;
+    std::vector<Measured> values_, steps_;
     std::vector<std::string> notes_;
     Processor processor_{};
     std::optional<FittedWeight> unit_;                             // ns

@@ -9,6 +9,7 @@
 
 #include "measure.hpp"
 #include "measure_report.hpp"
+#include "one_plan.hpp"
 
 namespace calibrate {
 namespace {
@@ -20,37 +21,10 @@ constexpr size_t npriced = 5;
 const std::vector<double> expected_ns = {200, 400, 40, 20, 15};
 constexpr double relative_error = 0.05;
 
-// Node types with what they read: what makes two plans the same.
-std::string shape_of(const Json &plan) {
-    std::string shape =
-        plan.value("Node Type", "") + " " + plan.value("Alias", "") + " " + plan.value("Index Name", "");
-    if (const auto children = plan.find("Plans"); children != plan.end())
-        for (const Json &child : *children)
-            shape += "(" + shape_of(child) + ")";
-    return shape;
-}
-
-constexpr char alone[] =
-    "SET LOCAL gpuscan.offload = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; "
-    "SET LOCAL work_mem = '1GB'; SET LOCAL gpuscan.seq_read_page_cost = -1; SET LOCAL "
-    "gpuscan.random_read_page_cost = -1; SET LOCAL gpuscan.seq_write_page_cost = -1; SET LOCAL "
-    "gpuscan.random_write_page_cost = -1; SET LOCAL gpuscan.hashagg_write_page_cost = -1; ";
-
-std::string only(std::initializer_list<const char *> allowed) {
-    std::string sql;
-    for (const char *kind : {"seqscan", "indexscan", "indexonlyscan", "bitmapscan", "hashjoin", "mergejoin", "nestloop",
-                             "hashagg", "sort", "material", "memoize", "incremental_sort"}) {
-        const bool on = std::find_if(allowed.begin(), allowed.end(),
-                                     [&](const char *a) { return std::string(a) == kind; }) != allowed.end();
-        sql += std::string("SET LOCAL enable_") + kind + (on ? " = on; " : " = off; ");
-    }
-    return sql;
-}
-
 } // namespace
 
 std::optional<Equation> MachineMeasurement::processor_equation(const Query &query) {
-    const std::string settings = scratch_->path() + alone + query.settings;
+    const std::string settings = scratch_->path() + postgresql_alone + query.settings;
     const Json planned = explain("", settings, query.sql);
     const std::string shape = shape_of(planned.at(0).at("Plan"));
     Equation equation{std::vector<double>(npriced), 0, 0};
@@ -109,7 +83,7 @@ void MachineMeasurement::measure_processor() {
         {"small range of an index in order", "SELECT sum(a) FROM facts WHERE id <= " + few, only({"indexscan"})},
         {"range of an index out of order", "SELECT sum(a) FROM facts WHERE kmany < " + many, only({"indexscan"})},
         {"small range of an index out of order", "SELECT sum(a) FROM facts WHERE kmany < " + few, only({"indexscan"})},
-        {"index only", "SELECT count(*) FROM facts WHERE kmany < " + many, only({"indexonlyscan"})},
+        {"index only", "SELECT count(*) FROM facts WHERE kmany < " + many, only({"indexscan", "indexonlyscan"})},
         {"bitmap", "SELECT sum(a) FROM facts WHERE kmany < " + few, only({"bitmapscan"})},
         {"lookups", "SELECT sum(f.a) FROM dims d JOIN facts f ON f.kmany = d.id WHERE d.v < 20",
          only({"seqscan", "indexscan", "nestloop"})},

@@ -63,7 +63,9 @@ std::vector<Task> tasks(size_t rows) {
 }
 
 double counter(Session &session, const char *name) {
-    return std::strtod(session.value(std::string("SELECT ") + name + " FROM gpuscan_stat").c_str(), nullptr);
+    return std::strtod(
+        session.value(std::string("SELECT ") + name + " FROM " + session.of_extension("gpuscan_stat")).c_str(),
+        nullptr);
 }
 
 } // namespace
@@ -73,13 +75,13 @@ void MachineMeasurement::measure_device() {
         note("no device is measured: the server has not loaded gpuscan (shared_preload_libraries)");
         return;
     }
-    if (session_.value("SELECT pg_catalog.to_regclass('gpuscan_profile') IS NULL OR "
-                       "pg_catalog.to_regclass('gpuscan_device') IS NULL") == "t") {
-        note("no device is measured: this database has no extension gpuscan in the search path (CREATE EXTENSION "
-             "gpuscan)");
+    const std::string profile = session_.of_extension("gpuscan_profile");
+    if (profile.empty()) {
+        note("no device is measured: this database has no extension gpuscan (CREATE EXTENSION gpuscan)");
         return;
     }
-    if (session_.value("SELECT count(*) FROM gpuscan_device WHERE state = 'ready'") == "0") {
+    if (session_.value("SELECT count(*) FROM " + session_.of_extension("gpuscan_device") + " WHERE state = 'ready'") ==
+        "0") {
         note("no device is measured: none is ready (see gpuscan_device)");
         return;
     }
@@ -87,7 +89,8 @@ void MachineMeasurement::measure_device() {
         note("no device is measured: gpuscan.device is none");
         return;
     }
-    const std::string device = session_.value("SELECT device FROM gpuscan_profile WHERE price IS NOT NULL LIMIT 1");
+    const std::string device =
+        session_.value("SELECT device FROM " + profile + " WHERE price IS NOT NULL AND device <> 'server' LIMIT 1");
     if (scratch_->kind() != Scratch::Kind::Schema || !scratch_->is_visible()) {
         note("no device is measured: " +
              (scratch_->kind() != Scratch::Kind::Schema
@@ -101,9 +104,8 @@ void MachineMeasurement::measure_device() {
     known.gpu = device == "cuda";
     known.ns.assign(tier::counts, 0);
     known.divisor.assign(tier::counts, 1);
-    const pg::Result weights =
-        session_.query("SELECT name, value, price FROM gpuscan_profile WHERE device = " + session_.quote(device) +
-                       " AND price IS NOT NULL");
+    const pg::Result weights = session_.query("SELECT name, value, price FROM " + profile +
+                                              " WHERE device = " + session_.quote(device) + " AND price IS NOT NULL");
     for (int i = 0; i < weights.rows(); ++i)
         for (int c = 0; c < tier::counts; ++c)
             if (weights.get(i, 0) == tier::profile_name(c)) {
@@ -126,7 +128,8 @@ void MachineMeasurement::measure_device() {
         std::string why;
         for (size_t run = 0; run <= plan_.repeats; ++run) {
             if (task.cold != nullptr)
-                session_.query("SELECT gpuscan_evict('" + std::string(scratch_schema) + "." + task.cold + "')");
+                session_.query("SELECT " + session_.of_extension("gpuscan_evict") + "('" + std::string(scratch_schema) +
+                               "." + task.cold + "')");
             const double kernels = run == 0 && known.gpu ? counter(session_, "kernels_compiled") : 0;
             const std::optional<DeviceRun> one = device_run(explain("ANALYZE, VERBOSE, ", settings, task.sql), &why);
             if (!one)
@@ -172,10 +175,9 @@ void MachineMeasurement::measure_device() {
 
 // Lines of the result, and the profile's values that are new.
 void MachineMeasurement::device_values(const std::string &device, const std::vector<FittedWeight> *fitted) {
-    const pg::Result rows =
-        session_.query("SELECT name, value, default_value, unit, meaning FROM gpuscan_profile WHERE "
-                       "device = " +
-                       session_.quote(device) + " AND price IS NOT NULL");
+    const pg::Result rows = session_.query("SELECT name, value, default_value, unit, meaning FROM " +
+                                           session_.of_extension("gpuscan_profile") +
+                                           " WHERE device = " + session_.quote(device) + " AND price IS NOT NULL");
     for (int i = 0; i < rows.rows(); ++i) {
         const double value = std::stod(rows.get(i, 1));
         Measured line{device,       rows.get(i, 0), "ns a " + rows.get(i, 3),  value, std::nullopt,

@@ -144,8 +144,11 @@ std::string profile_text(const std::vector<ProfileEntry> &now,
                 found = true;
             }
         if (entry.device == "server") {
-            profile.ns_per_unit = value;
-            origins.server = found;
+            for (int i = 0; i < tier::server_values; ++i)
+                if (entry.name == tier::server_name(i)) {
+                    origins.server[i] = found || value != tier::server_value(standard, i);
+                    tier::server_value(profile, i) = value;
+                }
             continue;
         }
         const int device = entry.device == "cuda";
@@ -162,7 +165,8 @@ std::string profile_text(const std::vector<ProfileEntry> &now,
 std::string profile_difference(const std::string &from, const std::string &to) {
     tier::Profile a = parsed(from), b = parsed(to);
     std::string text;
-    add_difference(text, "server", "ns_per_unit", a.ns_per_unit, b.ns_per_unit);
+    for (int i = 0; i < tier::server_values; ++i)
+        add_difference(text, "server", tier::server_name(i), tier::server_value(a, i), tier::server_value(b, i));
     for (int device = 0; device < 2; ++device)
         for (int i = 0; i < tier::profile_values; ++i)
             if (tier::in_profile(i, device == 1))

@@ -7,7 +7,7 @@ namespace calibrate {
 namespace {
 
 constexpr char comment[] = "made by gpuscan-calibrate measure, and dropped by it";
-constexpr size_t most_rows = 1000000, least_rows = 1000;
+constexpr size_t most_rows = 1000000, least_rows = 1000, most_mixed_rows = 100000;
 constexpr double row_bytes = 170; // of facts, about
 
 std::string schema_query(Session &session, const std::string &what) {
@@ -19,6 +19,8 @@ std::string text(size_t number) { return std::to_string(number); }
 } // namespace
 
 size_t dims_rows(size_t rows) { return std::max<size_t>(rows / 10, tiny_rows); }
+
+size_t mixed_rows(size_t rows) { return std::clamp<size_t>(rows / 5, least_rows, most_mixed_rows); }
 
 Scratch::Scratch(Session &session, size_t rows) : session_(session), rows_(rows) {
     if (rows_ == 0) {
@@ -63,7 +65,7 @@ std::string Scratch::path() const {
 }
 
 void Scratch::fill(Progress &progress) {
-    progress.begin("making scratch tables", 4);
+    progress.begin("making scratch tables", 5);
     const bool temporary = kind_ == Kind::Temporary;
     if (temporary) // (before the first one is used)
         session_.query("SET temp_buffers = '" +
@@ -92,11 +94,23 @@ void Scratch::fill(Progress &progress) {
     session_.query(create + "tiny" + options +
                    "i AS id, i % 5 AS v, 'tiny ' || i AS t FROM pg_catalog.generate_series(0, " + text(tiny_rows - 1) +
                    ") i");
-    progress.step(2, "indexes");
-    for (const char *index : {"facts (id)", "facts (kmany)", "dims (id)"})
+    // Every kind of value, few and many of them; the texts of t are in no order, and of one length.
+    progress.step(2, "mixed");
+    session_.query(create + "mixed" + options + "i AS id, i % 20 AS k, (i::bigint * 104729 % " +
+                   text(mixed_rows(rows_)) +
+                   ")::int AS many, (pg_catalog.hashint4(i) & 65535) % 100 AS v, ((i::bigint * 7919 % 100000) / "
+                   "100.0)::numeric(12,2) AS n, (i % 20 / 100.0)::numeric(12,2) AS kn, 'group ' || i % 20 AS kt, h AS "
+                   "t, 'some words "
+                   "and ' || h || ' among them' AS s, i AS c1, i AS c2, i AS c3, i AS c4, i AS c5, i AS c6, i AS last "
+                   "FROM (SELECT i, "
+                   "pg_catalog.lpad(pg_catalog.to_hex(pg_catalog.hashint8extended(i, 1)), 16, '0') AS h FROM "
+                   "pg_catalog.generate_series(1, " +
+                   text(mixed_rows(rows_)) + ") i) numbers");
+    progress.step(3, "indexes");
+    for (const char *index : {"facts (id)", "facts (kmany)", "dims (id)", "mixed (id)", "mixed (many)"})
         session_.query(std::string("CREATE INDEX ON ") + place + index);
-    progress.step(3, "vacuum");
-    for (const char *table : {"facts", "dims", "tiny"})
+    progress.step(4, "vacuum");
+    for (const char *table : {"facts", "dims", "tiny", "mixed"})
         session_.query(std::string("VACUUM (FREEZE, ANALYZE) ") + place + table);
     // Its pages are not all-visible: it is never vacuumed.
     session_.query(create + "fresh" + options + "i AS id, i % 100 AS v FROM pg_catalog.generate_series(1, " +

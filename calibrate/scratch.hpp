@@ -46,8 +46,9 @@ class Scratch {
     bool made_ = false, visible_ = false;
 };
 
-// The shape of the tables, for those who count: rows of `dims` and of `tiny`.
+// The shape of the tables, for those who count: rows of `dims`, of `mixed` and of `tiny`.
 size_t dims_rows(size_t rows);
+size_t mixed_rows(size_t rows);
 constexpr size_t tiny_rows = 20;
 
 } // namespace calibrate

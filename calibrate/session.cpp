@@ -283,6 +283,18 @@ bool Session::has_setting(const std::string &setting) {
     return value("SELECT count(*) FROM pg_catalog.pg_settings WHERE name = " + quote(setting)) == "1";
 }
 
+std::string Session::of_extension(const std::string &name) {
+    const std::string schema =
+        value("SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n "
+              "ON n.oid = "
+              "e.extnamespace WHERE e.extname = 'gpuscan' AND (EXISTS (SELECT FROM pg_catalog.pg_class WHERE "
+              "relnamespace = n.oid "
+              "AND relname = " +
+              quote(name) + ") OR EXISTS (SELECT FROM pg_catalog.pg_proc WHERE pronamespace = n.oid AND proname = " +
+              quote(name) + "))");
+    return schema.empty() ? "" : schema + "." + name;
+}
+
 std::string Session::quote(const std::string &text) const {
     char *quoted = PQescapeLiteral(connection_, text.data(), text.size());
     if (!quoted)

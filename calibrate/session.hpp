@@ -59,6 +59,9 @@ class Session {
     pg::Result query(const std::string &sql);
     std::string value(const std::string &sql); // the first one, or ''
     bool has_setting(const std::string &name);
+    // The name of a view or function of the extension gpuscan, with its schema; '' if this database's extension has none, or there is
+    // no extension.
+    std::string of_extension(const std::string &name);
     std::string quote(const std::string &text) const;
     // A last statement, also after an interrupt or a lost connection, as far as that is possible.
     void clean_up(const std::string &sql) noexcept;

@@ -30,7 +30,7 @@ UNIT_SOURCES   := $(wildcard test/unit/*.cpp)
 # What of the calibrator knows neither PostgreSQL's client library nor the command line is unit-tested.
 CALIBRATE_SOURCES := $(wildcard calibrate/*.cpp)
 CALIBRATE_PURE    := $(filter-out %/main.cpp %/apply.cpp %/calibration.cpp %/calibration_result.cpp %/session.cpp %/statistics_workload.cpp %/scratch.cpp \
-	%/measure.cpp %/measure_cpu.cpp %/measure_storage.cpp %/measure_device.cpp,$(CALIBRATE_SOURCES))
+	%/measure.cpp %/measure_cpu.cpp %/measure_steps.cpp %/measure_storage.cpp %/measure_device.cpp,$(CALIBRATE_SOURCES))
 FUZZ_SOURCES   := $(wildcard test/fuzz/*_fuzz.cpp)
 EMBEDDED       := $(sort $(if $(wildcard src/cuda),$(shell find src/cuda -name '*.cuh')))
 
@@ -138,7 +138,7 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
 
 # (The arithmetic of device costs and their profile are the engine's.)
-$(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_SHARED) $(CALIBRATE_BUILD)/plan_tree.o $(ENGINE_BUILD)/engine/tier_cost.o $(ENGINE_BUILD)/engine/tier_profile.o
+$(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_SHARED) $(CALIBRATE_BUILD)/plan_tree.o $(ENGINE_BUILD)/engine/tier_cost.o $(ENGINE_BUILD)/engine/executor_cost.o $(ENGINE_BUILD)/engine/tier_profile.o
 	$(CXX) -o $@ $^ -L$(libdir) -Wl,-rpath,$(libdir) -lpq -pthread
 
 $(CALIBRATE_BUILD)/%.o: calibrate/%.cpp $(CALIBRATE_RECORD)

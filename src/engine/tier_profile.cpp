@@ -76,11 +76,9 @@ bool begin_section(Parser &parser, char *text) {
 }
 
 double *server_place(Profile &profile, const char *name) {
-    if (strcmp(name, unit_name) == 0)
-        return &profile.ns_per_unit;
-    for (int i = 0; i < executor::steps; ++i)
-        if (strcmp(name, executor::info(static_cast<executor::Step>(i)).name) == 0)
-            return &profile.executor.ns[i];
+    for (int i = 0; i < server_values; ++i)
+        if (strcmp(name, server_name(i)) == 0)
+            return &server_value(profile, i);
     return nullptr;
 }
 
@@ -160,6 +158,14 @@ Profile default_profile() {
     return {default_ns_per_unit, executor::default_rates(), {default_weights(false), default_weights(true)}};
 }
 
+double &server_value(Profile &profile, int index) {
+    return index == 0 ? profile.ns_per_unit : profile.executor.ns[index - 1];
+}
+
+const char *server_name(int index) {
+    return index == 0 ? unit_name : executor::info(static_cast<executor::Step>(index - 1)).name;
+}
+
 double &profile_value(Weights &weights, int index) {
     switch (index) {
     case near_index:
@@ -219,12 +225,12 @@ std::string format_profile(const Profile &profile, const Origins &origins, const
         "devices\".\n"
         "\n[server]\n";
     add_line(text, unit_name, profile.ns_per_unit,
-             std::string("ns; one unit of PostgreSQL's costs; ") + (origins.server ? "measured" : "default"));
+             std::string("ns; one unit of PostgreSQL's costs; ") + (origins.server[0] ? "measured" : "default"));
     for (int i = 0; i < executor::steps; ++i) {
         const executor::StepInfo &step = executor::info(static_cast<executor::Step>(i));
         add_line(text, step.name, profile.executor.ns[i],
                  std::string("ns a ") + step.unit + "; " + step.meaning + "; " +
-                     (origins.server ? "measured" : "default"));
+                     (origins.server[1 + i] ? "measured" : "default"));
     }
     for (int device = 0; device < 2; ++device) {
         text += device == 0 ? "\n[host]" : "\n[cuda]";

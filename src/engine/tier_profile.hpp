@@ -32,6 +32,11 @@ struct Profile { // doubles only, so that it can be shared word by word
 };
 Profile default_profile();
 
+// What a profile says of the server: what a unit of costs takes, and each step of PostgreSQL's executor.
+constexpr int server_values = 1 + executor::steps;
+double &server_value(Profile &profile, int index);
+const char *server_name(int index);
+
 // What a profile says of a device: its weights, and what else is in Weights.
 constexpr int profile_values = counts + 3;
 double &profile_value(Weights &weights, int index);
@@ -41,7 +46,7 @@ bool in_profile(int index, bool gpu);
 
 // What is known from where: for the comments of a file.
 struct Origins {
-    bool server, devices[2][profile_values]; // measured; else default
+    bool server[server_values], devices[2][profile_values]; // measured; else default
 };
 
 struct ProfileNote {

@@ -40,11 +40,15 @@ is 'storage: five settings' "$(values whole "v->>'tier' = 'storage' AND v->>'nam
 ok 'the device: most of its weights are there' test "$(values whole "v->>'tier' = 'host'")" -ge 35
 ok 'some are measured' test "$(values whole "v->>'tier' = 'host' AND v->>'source' = 'measured'")" -ge 5
 ok 'some are not, and say why' test "$(values whole "v->>'source' = 'kept' AND v->>'note' <> ''")" -ge 5
+is 'steps of the executor: all of them' "$(values whole "v->>'tier' = 'server'")" "$(sql "SELECT count(*) FROM gpuscan_profile WHERE device = 'server'")"
+ok 'most are measured' test "$(values whole "v->>'tier' = 'server' AND v->>'source' = 'measured'")" -ge 15
+ok 'by most of the queries' test "$(grep -c '"type":"left out".*"part":"steps"\|"part":"steps".*"type":"left out"' "$here/whole")" -le 15
 is 'intervals hold their values' "$(values whole "(v->>'low')::float8 > (v->>'value')::float8 OR (v->>'high')::float8 < (v->>'value')::float8")" 0
 is 'nothing is negative' "$(values whole "(v->>'value')::float8 < 0 AND v->>'source' = 'measured'")" 0
 ok 'a report' grep -q '^cpu\|^processor' "$here/whole.out"
 is 'the same later' "$("$program" report "$here/whole")" "$(<"$here/whole.out")"
 is 'settings to be set' "$("$program" report "$here/whole" --format settings | sed 's/^/SET /; s/$/;/' | psql -XAtq -v ON_ERROR_STOP=1 2>&1)" ''
+ok 'with steps' grep -q '^row_probed_far = .* measured$' "$here/profile"
 ok 'a profile in a file' grep -q '^ns_per_unit = ' "$here/profile"
 is 'an existing file is not overwritten' "$(status measure whole)" 1
 is 'no page for a browser' "$(status "$program" report "$here/whole" --format html 2>/dev/null)" 2
@@ -59,20 +63,22 @@ is 'with its weights' "$(sed -n 's/^cpu_tuple_cost = //p' <("$program" report "$
 
 apply() { "$program" "$@" >"$here/apply.out" 2>"$here/apply.said" </dev/null; }
 old=$(unit)
-sed 's/\("name":"ns_per_unit",.*"value":\)[0-9.e+-]*,"low":[0-9.e+-]*,/\11000.0,"low":10.0,/' "$here/whole" >"$here/busy"
+sed 's/\("name":"ns_per_unit",[^}]*"value":\)[0-9.e+-]*,"low":[0-9.e+-]*,/\11000.0,"low":10.0,/' "$here/whole" >"$here/busy"
 is 'times of a busy machine: refused' "$(status apply apply "$here/busy" --yes)" 1
 ok 'and says so' said apply 'the machine was too busy while it was measured'
 cp "$SERVER_DATA/machine.profile" "$here/old.profile"
 is 'asks before' "$(status apply apply "$here/whole" --part all --force)" 1
 ok 'shows settings' grep -qE '^  cpu_tuple_cost +\(not set\) -> ' "$here/apply.out"
 ok 'and the profile' grep -qE '^  server.ns_per_unit +[0-9.]+ -> ' "$here/apply.out"
+ok 'with its steps' grep -qE '^  server.tuple +[0-9.]+ -> ' "$here/apply.out"
 is 'changes nothing' "$(settings) $(unit)" "$before $old"
 is 'who may not' "$(status apply apply "$here/whole" --part all --force --yes -U analyst)" 1
 ok 'statements' apply apply "$here/whole" --part all --force --show
-ok 'of the profile, too' grep -q '^SELECT gpuscan_set_profile(' "$here/apply.out"
+ok 'of the profile, too' grep -q '^SELECT public.gpuscan_set_profile(' "$here/apply.out"
 ok 'applies' apply apply "$here/whole" --part all --force --yes
 wanted=$(sed -n 's/^ns_per_unit = \([0-9.e+]*\) .*/\1/p' "$here/profile")
 ok 'the profile is in force' wait_until 10 "SELECT value = $wanted FROM gpuscan_profile WHERE name = 'ns_per_unit'"
+ok 'its steps are' test "$(sql "SELECT value FROM gpuscan_profile WHERE device = 'server' AND name = 'tuple'")" = "$(sed -n 's/^tuple = \([0-9.e+]*\) .*/\1/p' "$here/profile")"
 ok 'settings are' wait_until 10 "SELECT current_setting('gpuscan.seq_write_page_cost')::float8 > 0"
 ok 'the profile that was there is kept' cmp "$here/old.profile" "$SERVER_DATA/machine.profile.previous"
 is 'nothing else is left there' "$(cd "$SERVER_DATA" && echo machine.profile*)" 'machine.profile machine.profile.previous'
@@ -136,6 +142,15 @@ ok 'a role that may create nothing' measure little -U analyst
 ok 'is told why' said little 'this role may not create a schema in this database'
 ok 'has the processor' test "$(values little "v->>'name' = 'cpu_tuple_cost' AND v->>'source' = 'measured'")" = 1
 ok 'and no measured device' test "$(values little "v->>'tier' = 'host' AND v->>'source' = 'measured'")" = 0
+sql 'REVOKE EXECUTE ON FUNCTION gpuscan_explain_cost(text) FROM PUBLIC'
+ok 'a role that may not count steps' measure refused -U analyst
+ok 'is told so' said refused "steps of PostgreSQL's executor are not measured: this role may not use"
+is 'and keeps them' "$(values refused "v->>'tier' = 'server' AND v->>'name' <> 'ns_per_unit'")" 0
+sql 'GRANT EXECUTE ON FUNCTION gpuscan_explain_cost(text) TO PUBLIC'
+psql -Xqc 'CREATE DATABASE elsewhere' && psql -Xq -d elsewhere -c 'CREATE SCHEMA "its own"' -c 'CREATE EXTENSION gpuscan SCHEMA "its own"'
+ok 'an extension in a schema of its own' measure elsewhere -d elsewhere --profile "$here/elsewhere.profile"
+ok 'is found' test "$(values elsewhere "v->>'tier' = 'server' AND v->>'source' = 'measured'")" -ge 15
+ok 'and its devices' test "$(values elsewhere "v->>'tier' = 'host' AND v->>'source' = 'measured'")" -ge 5
 psql -Xqc 'CREATE DATABASE plain'
 ok 'a database without the extension' measure plain -d plain
 ok 'is told so' said plain 'this database has no extension gpuscan'

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "../../calibrate/device_counts.hpp"
 #include "../../calibrate/least_squares.hpp"
 #include "../../calibrate/measure_report.hpp"
+#include "../../calibrate/one_plan.hpp"
 
 namespace calibrate {
 namespace {
@@ -282,28 +284,132 @@ TEST(CalibrateDevice, AGpuWaitsForItsPages) {
     EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::LinkSeqRead)].verdict, Verdict::Unseen);
 }
 
+// ---- steps of PostgreSQL's executor ----
+
+Json executed(const char *text) { return Json::parse(text); }
+
+TEST(CalibrateSteps, APlanHasOneShape) {
+    const Json plan = executed(R"({"Node Type": "Hash Join", "Plans": [{"Node Type": "Seq Scan", "Alias": "f"},
+        {"Node Type": "Hash", "Plans": [{"Node Type": "Index Scan", "Alias": "d", "Index Name": "i"}]}]})");
+    EXPECT_EQ(shape_of(plan), "Hash Join  (Seq Scan f )(Hash  (Index Scan d i))");
+    Json other = plan;
+    other["Plans"][1]["Plans"][0]["Index Name"] = "j";
+    EXPECT_NE(shape_of(plan), shape_of(other));
+}
+
+TEST(CalibrateSteps, RowsAreAsEstimatedInAllLoopsTogether) {
+    EXPECT_TRUE(is_as_estimated(
+        executed(R"({"Node Type": "Seq Scan", "Plan Rows": 1000, "Actual Rows": 1200, "Actual Loops": 1})")));
+    EXPECT_FALSE(is_as_estimated(
+        executed(R"({"Node Type": "Seq Scan", "Plan Rows": 1000, "Actual Rows": 1500, "Actual Loops": 1})")));
+    // One row more, once and often.
+    EXPECT_TRUE(is_as_estimated(
+        executed(R"({"Node Type": "Index Scan", "Plan Rows": 1, "Actual Rows": 2, "Actual Loops": 1})")));
+    EXPECT_FALSE(is_as_estimated(
+        executed(R"({"Node Type": "Index Scan", "Plan Rows": 1, "Actual Rows": 2, "Actual Loops": 500})")));
+    // Below, but for what a LIMIT has stopped.
+    const char *below = R"({"Node Type": "%s", "Plan Rows": 10, "Actual Rows": 10, "Actual Loops": 1,
+        "Plans": [{"Node Type": "Sort", "Plan Rows": 9000, "Actual Rows": 10, "Actual Loops": 1}]})";
+    for (const char *node : {"Limit", "Aggregate"}) {
+        std::string text = below;
+        text.replace(text.find("%s"), 2, node);
+        EXPECT_EQ(is_as_estimated(executed(text.c_str())), std::string(node) == "Limit");
+    }
+    EXPECT_FALSE(is_as_estimated(executed(
+        R"({"Node Type": "Gather", "Plan Rows": 1, "Actual Rows": 1, "Workers Planned": 2, "Workers Launched": 1})")));
+}
+
+TEST(CalibrateSteps, AllowsAndForbids) {
+    const std::string settings = only({"seqscan", "sort"});
+    EXPECT_NE(settings.find("enable_seqscan = on"), std::string::npos);
+    EXPECT_NE(settings.find("enable_sort = on"), std::string::npos);
+    EXPECT_NE(settings.find("enable_incremental_sort = off"), std::string::npos);
+    EXPECT_NE(settings.find("enable_hashjoin = off"), std::string::npos);
+}
+
+// Plans as the server counts them, on a machine whose steps are not as they were known.
+TEST(CalibrateSteps, FindsRates) {
+    namespace executor = gpuscan::executor;
+    using executor::Step;
+    const executor::Rates known = executor::default_rates();
+    std::vector<double> rates(known.ns, known.ns + executor::steps), truth = rates;
+    const auto at = [](Step step) { return static_cast<size_t>(step); };
+    truth[at(Step::NumericComputed)] *= 1.5;
+    truth[at(Step::Comparison)] *= 0.6;
+    truth[at(Step::RowProbed)] *= 1.7;
+    std::mt19937_64 numbers(7);
+    std::normal_distribution<double> noise(1, 0.03);
+    std::vector<Equation> equations;
+    const auto plan = [&](const std::function<void(executor::Work *)> &count, double rows, double scans) {
+        executor::Work work{};
+        add(&work, Step::PageInOrder, scans * rows / 60);
+        add(&work, Step::Tuple, scans * rows);
+        count(&work);
+        std::vector<double> amounts(work.amount, work.amount + executor::steps);
+        equations.push_back(equation(amounts, truth, noise(numbers) - 1));
+    };
+    for (double rows : {1e5, 5e5, 1e6}) {
+        plan([](executor::Work *) {}, rows, 1);
+        for (double times : {1.0, 4.0}) {
+            plan([&](executor::Work *w) { add(w, Step::NumericComputed, times * rows); }, rows, 1);
+            plan([&](executor::Work *w) { add(w, Step::Attribute, 5 * times * rows); }, rows, 1);
+            plan([&](executor::Work *w) { add(w, Step::Operation, times * rows); }, rows, 1);
+            plan([&](executor::Work *w) { executor::probe(w, times * rows, 1000); }, rows, 1);
+        }
+        plan([&](executor::Work *w) { executor::sort(w, rows, 0, false); }, rows, 1);
+        plan([&](executor::Work *w) { executor::sort(w, rows / 100, 0, false); }, rows, 1);
+    }
+    const std::vector<FittedWeight> fitted = fit_weights(equations, rates, std::vector<double>(rates.size(), 0.7));
+    for (const Step step : {Step::NumericComputed, Step::RowProbed, Step::Tuple})
+        EXPECT_NEAR(fitted[at(step)].value / truth[at(step)], 1, 0.15) << executor::info(step).name;
+    // (Comparisons grow hardly faster than rows do: the two are told well together only.)
+    EXPECT_LE(fitted[at(Step::Comparison)].low, truth[at(Step::Comparison)]);
+    EXPECT_GE(fitted[at(Step::Comparison)].high, truth[at(Step::Comparison)]);
+    EXPECT_LT(fitted[at(Step::Comparison)].value, rates[at(Step::Comparison)]);
+    EXPECT_EQ(fitted[at(Step::TeamStarted)].verdict, Verdict::Unseen);
+    EXPECT_EQ(fitted[at(Step::TeamStarted)].value, rates[at(Step::TeamStarted)]);
+}
+
 // ---- profile and report ----
 
 TEST(CalibrateMeasurement, TheProfileHasWhatWasMeasuredInItsPlace) {
     const std::string text = profile_text(
-        {{"server", "ns_per_unit", 3000}, {"host", "condition", 2}, {"host", "row_probed", 9}, {"cuda", "launch", 5}},
-        {{"server", {{"ns_per_unit", 3500}}}, {"host", {{"condition", 2.5}}}}, "two cores", "");
+        {{"server", "ns_per_unit", 3000},
+         {"server", "tuple", 27},
+         {"server", "row_built", 99},
+         {"server", "row_kept", 190},
+         {"host", "condition", 2},
+         {"host", "row_probed", 9},
+         {"cuda", "launch", 5}},
+        {{"server", {{"ns_per_unit", 3500}, {"tuple", 31}}}, {"host", {{"condition", 2.5}}}}, "two cores", "");
     tier::Profile profile;
     tier::ProfileNote notes[4];
     int count = 0;
     ASSERT_TRUE(tier::parse_profile(text.data(), text.size(), &profile, notes, 4, &count));
     EXPECT_EQ(count, 0);
     EXPECT_EQ(profile.ns_per_unit, 3500);
+    EXPECT_EQ(profile.executor.ns[int(gpuscan::executor::Step::Tuple)], 31);
+    EXPECT_EQ(profile.executor.ns[int(gpuscan::executor::Step::RowBuilt)], 99); // was there before
+    EXPECT_NE(text.find("tuple = 31 "), std::string::npos);
+    const auto line_of = [&](const char *name) {
+        return text.substr(text.find(name), text.find('\n', text.find(name)) - text.find(name));
+    };
+    for (const auto &[name, origin] :
+         {std::pair{"tuple = 31", "measured"}, {"row_built = 99", "measured"}, {"row_kept = 190", "default"}})
+        EXPECT_NE(line_of(name).find(origin), std::string::npos) << name;
     EXPECT_EQ(profile.devices[0].ns[int(tier::Count::Condition)], 2.5);
     EXPECT_EQ(profile.devices[0].ns[int(tier::Count::RowProbed)], 9);
     EXPECT_EQ(profile.devices[1].ns[int(tier::Count::Launch)], 5);
     EXPECT_NE(text.find("two cores"), std::string::npos);
     EXPECT_EQ(profile_difference(text, text), "");
     EXPECT_EQ(profile_difference(text, profile_text({{"server", "ns_per_unit", 3500},
+                                                     {"server", "tuple", 40},
+                                                     {"server", "row_built", 99},
                                                      {"host", "condition", 3},
                                                      {"host", "row_probed", 9},
                                                      {"cuda", "launch", 5}},
                                                     {}, "", "")),
+              "  server.tuple                               31 -> 40\n"
               "  host.condition                            2.5 -> 3\n");
 }
 

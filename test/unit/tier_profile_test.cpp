@@ -35,7 +35,7 @@ TEST(TierProfile, WhatIsWrittenIsRead) {
     profile.devices[1].ns[static_cast<int>(Count::DeviceSeqRead)] = 0.000219;
     profile.devices[1].far_bytes = 62914560;
     Origins origins = {};
-    origins.server = true;
+    origins.server[0] = true;
     const std::string text = format_profile(profile, origins, "host", "NVIDIA H200 # 1 = [x]");
     const Parsed parsed(text);
     EXPECT_TRUE(parsed.good) << parsed.note(0);

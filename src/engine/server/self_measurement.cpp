@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -82,7 +83,7 @@ void measure(Area &area, Devices &devices) {
     profile.ns_per_unit *= host.slowness;
     for (double &ns : profile.executor.ns)
         ns *= host.slowness;
-    origins.server = true;
+    std::fill_n(origins.server, tier::server_values, true);
     if (const ServedDeviceRef gpu = devices.find(DeviceKind::Cuda)) {
         tier::Measurement measurement = {};
         if (gpu->device->measure(measurement)) {
