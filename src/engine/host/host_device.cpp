@@ -114,7 +114,16 @@ class HostDevice : public Device {
         return info;
     }
 
-    BufferRef allocate(size_t bytes) override { return std::make_shared<HostBuffer>(account_, bytes); }
+    // Memory is the system's until it is touched, and is filled with zeros then: here, by all threads, rather than by those that happen
+    // to write the first rows of a huge page at the same time.
+    BufferRef allocate(size_t bytes) override {
+        auto buffer = std::make_shared<HostBuffer>(account_, bytes);
+        if (buffer->comes_zeroed)
+            pool_.run(bytes / huge_page, [&](size_t page, unsigned) {
+                static_cast<volatile uint8_t *>(buffer->data)[page * huge_page] = 0;
+            });
+        return buffer;
+    }
 
     void set_memory_limit(size_t bytes) override { account_->limit = bytes; }
 
