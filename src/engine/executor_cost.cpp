@@ -35,7 +35,7 @@ constexpr StepInfo table[steps] = {
     {"row_built_far", S::Tuple, "row", "what that takes more where the table is not in the caches", 150},
     {"row_probed", S::Operator, "row", "a row looked up in a hash table", 46},
     {"row_probed_far", S::Operator, "row", "what that takes more where the table is not in the caches", 560},
-    {"row_joined", S::Tuple, "row", "a row that a join hands on", 110},
+    {"row_joined", S::Tuple, "row", "a row that a join hands on", 50},
     {"loop", S::Tuple, "loop", "beginning the inner side of a nested loop again", 33},
     {"row_looped", S::Tuple, "row", "a row of the inner side, kept in memory, once more", 26},
     {"row_memoized", S::Tuple, "row", "a row looked up in what was memoized", 190},
@@ -82,7 +82,9 @@ double time_of(const Work &work, const Rates &rates) {
     return ns;
 }
 
-double far_share(double bytes) { return bytes > near_bytes ? 1 - near_bytes / bytes : 0; }
+double far_share(double bytes) {
+    return bytes > near_bytes ? std::min(std::log(bytes / near_bytes) / std::log(far_bytes / near_bytes), 1.0) : 0;
+}
 
 void build(Work *work, double rows, double table_bytes) {
     add(work, Step::RowBuilt, rows);
@@ -103,7 +105,9 @@ void group(Work *work, double rows, double groups, double group_bytes) {
 void sort(Work *work, double rows, double kept, bool texts) {
     // (a heap of those that are wanted, or the whole sort: PostgreSQL's own rule, costsize.c)
     const bool bounded = kept > 0 && kept < rows / 2;
-    const double compared = rows * std::log2(std::max(bounded ? 2 * kept : rows, 2.0));
+    const double depth = std::log2(std::max(bounded ? 2 * kept : rows, 2.0));
+    // (Most rows are compared with the last of those that are kept, and refused.)
+    const double compared = bounded ? rows + kept * depth : rows * depth;
     add(work, Step::RowSorted, bounded ? kept + rows / 4 : rows);
     add(work, texts ? Step::TextComparison : Step::Comparison, compared);
 }

@@ -88,8 +88,10 @@ double time_of(const Work &work, const Rates &rates); // ns
 
 // ---- work of single operators ----
 
-constexpr double near_bytes = 2 << 20; // what a process has of the caches near its core
-double far_share(double bytes);        // of accesses to a table of so many bytes: those that miss them
+// What a process has of the caches near its core, and a table of which next to nothing is in any cache, nor its pages in the translation
+// buffers. Between them, one level after the other is missed: what an access takes grows with the logarithm.
+constexpr double near_bytes = 2 << 20, far_bytes = 200 << 20;
+double far_share(double bytes); // of what an access to such a large table takes more: for one of so many bytes
 
 void build(Work *work, double rows, double table_bytes);
 void probe(Work *work, double rows, double table_bytes);

@@ -23,6 +23,13 @@ void Savings::add(uint32_t database, uint32_t relation, uint64_t ns) {
         table_.take(table_.least(wanted), wanted, ns);
 }
 
+void Savings::forget(uint32_t database, uint32_t relation) {
+    if (auto *slot = table_.find(fingerprint(database, relation)))
+        table_.take(slot, 0, 0);
+}
+
+void Savings::forget_all() { table_.clear(); }
+
 void Savings::spend(uint32_t database, uint32_t relation, uint64_t ns) {
     auto *slot = table_.find(fingerprint(database, relation));
     if (slot == nullptr)

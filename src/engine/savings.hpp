@@ -22,6 +22,9 @@ class Savings {
     void add(uint32_t database, uint32_t relation, uint64_t ns);
     // Takes so much off, if it is there.
     void spend(uint32_t database, uint32_t relation, uint64_t ns);
+    // Whoever gives the memory back does not want it bought again at once.
+    void forget(uint32_t database, uint32_t relation);
+    void forget_all();
 
   private:
     CountTable<128> table_;

@@ -80,6 +80,17 @@ SELECT runs_on(query) AS "from now on" FROM question;
 SELECT gpuscan_evict('wide') > 0 AS evicted;
 SELECT runs_on(query) AS "once it is gone" FROM question;
 SELECT abs(runs_until_device(query) - first) <= 2 AS "as often as before" FROM question, runs;
+-- Giving the memory back on purpose forgets what has been saved so far.
+SELECT gpuscan_evict('wide') >= 0 AS evicted;
+DO $$
+DECLARE result bigint;
+BEGIN
+    FOR run IN 2 .. (SELECT first FROM runs) LOOP
+        EXECUTE (SELECT query FROM question) INTO result;
+    END LOOP;
+END $$;
+SELECT gpuscan_evict('wide') >= 0 AS evicted;
+SELECT abs(runs_until_device(query) - first) <= 2 AS "as often again" FROM question, runs;
 
 SET client_min_messages = warning;
 DROP SCHEMA resident CASCADE;

@@ -43,6 +43,18 @@ Cost saved_on(Oid relid) {
     return all != nullptr ? device_units(static_cast<double>(all->of(MyDatabaseId, relid))) : 0;
 }
 
+void forget_savings(Oid relid) {
+    protocol::Area *area = service_area();
+    if (area == nullptr)
+        return;
+    for (Savings &of_device : area->savings) {
+        if (OidIsValid(relid))
+            of_device.forget(MyDatabaseId, relid);
+        else
+            of_device.forget_all();
+    }
+}
+
 // ---- offers ----
 
 void note_offer(Cost otherwise, Cost cost, const List *loads) {

@@ -21,6 +21,9 @@ void investment_resume();
 // What queries would have saved so far if the relation had been cached, in the planner's units.
 Cost saved_on(Oid relid);
 
+// A relation's columns (InvalidOid: everybody's) have been thrown out on purpose: begins anew.
+void forget_savings(Oid relid);
+
 // A device path has been made for which PostgreSQL has a path that costs `otherwise`. `loads`: of Load *.
 void note_offer(Cost otherwise, Cost cost, const List *loads);
 

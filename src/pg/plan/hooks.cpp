@@ -369,9 +369,10 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
     return is_topmost(root, rel) || root->join_info_list != NIL;
 }
 
-// What costs less than a device needs to begin is compared with nothing.
+// What costs less than a device needs to begin is compared with nothing; but a subquery may be computed for each row.
 static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
-    const Path *path = not_worth_a_look(final) ? nullptr : path_taken(root, final);
+    const bool asked = root->parent_root != nullptr || !not_worth_a_look(final);
+    const Path *path = asked ? path_taken(root, final) : nullptr;
     if (path == nullptr)
         return;
     executor::Work work{};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "pg/cost/investment.h"
 #include "pg/guc.h"
 #include "pg/service/area.h"
 #include "pg/service/client.h"
@@ -268,8 +269,10 @@ static int64 evict_tree(Oid relid) {
         relations = find_all_inheritors(relid, AccessShareLock, nullptr);
     int64 bytes = 0;
     ListCell *cell;
-    foreach (cell, relations)
+    foreach (cell, relations) {
         bytes += evict_relation(connection, lfirst_oid(cell));
+        forget_savings(lfirst_oid(cell));
+    }
     device_disconnect(connection);
     return bytes;
 }
@@ -282,6 +285,7 @@ static int64 evict_everything() {
     if (!connection)
         return 0;
     int64 bytes = evict(connection, true, Locator{});
+    forget_savings(InvalidOid);
     device_disconnect(connection);
     return bytes;
 }
