@@ -158,7 +158,7 @@ void count_expression(const ExpressionCounting *to, Node *expression, double row
     count_node(expression, &counting);
 }
 
-double count_conditions(const ExpressionCounting *to, const List *conditions, double rows) {
+void count_conditions(const ExpressionCounting *to, const List *conditions, double rows) {
     ListCell *cell;
     foreach (cell, conditions) {
         Node *condition = static_cast<Node *>(lfirst(cell));
@@ -171,7 +171,6 @@ double count_conditions(const ExpressionCounting *to, const List *conditions, do
         }
         rows *= selectivity;
     }
-    return rows;
 }
 
 } // namespace gpuscan

@@ -17,8 +17,8 @@ struct ExpressionCounting {
 // An expression, or a list of them, evaluated for so many rows.
 void count_expression(const ExpressionCounting *to, Node *expression, double rows);
 
-// Conditions (expressions or RestrictInfos), each for the rows that the ones before it have left. Returns the rows that pass.
-double count_conditions(const ExpressionCounting *to, const List *conditions, double rows);
+// Conditions (expressions or RestrictInfos), each for the rows that the ones before it have left.
+void count_conditions(const ExpressionCounting *to, const List *conditions, double rows);
 
 // What a function is said to cost each time, if that is more than an operator; else 0.
 Cost declared_cost(PlannerInfo *root, Oid function);

@@ -62,9 +62,9 @@ void count_path_of(const Walk &walk, const Path *path);
 
 // ---- expressions ----
 
-double conditions(const Walk &walk, const List *list, double rows) {
+void conditions(const Walk &walk, const List *list, double rows) {
     const ExpressionCounting to = expressions(walk);
-    return count_conditions(&to, list, rows * walk.times) / walk.times;
+    count_conditions(&to, list, rows * walk.times);
 }
 
 void targets(const Walk &walk, const PathTarget *target, double rows) {

@@ -8,6 +8,7 @@
 #include "pg/plan/path.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
@@ -336,7 +337,9 @@ Rival rival_of(PlannerInfo *root, const RelOptInfo *rel) {
     }
     if (best == nullptr || best->total_cost <= 0)
         return Rival{1, device_ns_per_unit()};
-    return Rival{best->total_cost, path_ns(root, best)};
+    const double ns = path_ns(root, best);
+    return std::isfinite(ns) ? Rival{best->total_cost, ns}
+                             : Rival{best->total_cost, best->total_cost * device_ns_per_unit()};
 }
 
 void price_path(CustomPath *custom, const Rival *rival) {
