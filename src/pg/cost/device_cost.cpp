@@ -74,28 +74,22 @@ storage::PageCosts device_page_costs() {
     return storage != nullptr ? storage->costs : storage::neutral_costs(seq_page_cost, random_page_cost);
 }
 
-// A setting's price, as a multiple of its default.
-static double price_of(executor::Setting setting) {
-    switch (setting) {
-    case executor::Setting::Tuple:
-        return cpu_tuple_cost / DEFAULT_CPU_TUPLE_COST;
-    case executor::Setting::IndexTuple:
-        return cpu_index_tuple_cost / DEFAULT_CPU_INDEX_TUPLE_COST;
-    case executor::Setting::Operator:
-        return cpu_operator_cost / DEFAULT_CPU_OPERATOR_COST;
-    case executor::Setting::ParallelTuple:
-        return parallel_tuple_cost / DEFAULT_PARALLEL_TUPLE_COST;
-    case executor::Setting::ParallelSetup:
-        return parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST;
-    default:
-        return 1;
-    }
-}
-
-static void price_steps() {
+// The rates under the session's settings. Asked before each statement, and seldom other than before.
+static void price_steps(bool profile_is_new) {
+    // By executor::Setting: the price, as a multiple of its default.
+    const double now[] = {1,
+                          cpu_tuple_cost / DEFAULT_CPU_TUPLE_COST,
+                          cpu_index_tuple_cost / DEFAULT_CPU_INDEX_TUPLE_COST,
+                          cpu_operator_cost / DEFAULT_CPU_OPERATOR_COST,
+                          parallel_tuple_cost / DEFAULT_PARALLEL_TUPLE_COST,
+                          parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST};
+    static double before[lengthof(now)];
+    if (!profile_is_new && memcmp(now, before, sizeof now) == 0)
+        return;
+    memcpy(before, now, sizeof now);
     for (int i = 0; i < executor::steps; ++i)
         executor_rates.ns[i] =
-            profile.executor.ns[i] * price_of(executor::info(static_cast<executor::Step>(i)).setting);
+            profile.executor.ns[i] * now[static_cast<int>(executor::info(static_cast<executor::Step>(i)).setting)];
 }
 
 const executor::Rates *device_executor_rates() { return &executor_rates; }
@@ -137,7 +131,7 @@ static bool read_profile() {
 
 void device_costs_begin() {
     const bool read = read_profile();
-    price_steps();
+    price_steps(read);
     const tier::Machine now = machine_now();
     if (priced && !read && memcmp(&now, &machine, sizeof now) == 0)
         return;

@@ -19,7 +19,6 @@
 #include "pg/cost/expression_work.h"
 #include "pg/cost/joint_keys.h"
 #include "pg/cost/planner_formulas.h"
-#include "pg/cost/resident.h"
 #include "pg/plan/path.h"
 
 namespace gpuscan {
@@ -232,6 +231,10 @@ void bitmap_scan(const Walk &walk, const BitmapHeapPath *path) {
 
 double table_bytes(double rows, const Path *path) { return rows * (hash_entry_bytes + path->pathtarget->width); }
 
+Step comparison_of(Oid type) {
+    return is_numeric(type) ? Step::NumericCompared : is_text(type) ? Step::TextCompared : Step::Operation;
+}
+
 // Clauses that compare a value of one side with one of the other: the values are computed once for each row of their side, and compared so
 // often.
 void keys_of(const Walk &walk, const List *clauses, double outer, double inner, double compared) {
@@ -243,12 +246,7 @@ void keys_of(const Walk &walk, const List *clauses, double outer, double inner, 
         const double rows[2] = {info->outer_is_left ? outer : inner, info->outer_is_left ? inner : outer};
         for (int side = 0; side < 2; ++side)
             count_expression(&to, sides[side], rows[side] * walk.times);
-        const Oid type = exprType(sides[0]);
-        count(walk,
-              is_numeric(type) ? Step::NumericCompared
-              : is_text(type)  ? Step::TextCompared
-                               : Step::Operation,
-              compared);
+        count(walk, comparison_of(exprType(sides[0])), compared);
     }
 }
 
@@ -256,9 +254,9 @@ void keys_of(const Walk &walk, const List *clauses, double outer, double inner, 
 void hashed_keys(const Walk &walk, const List *clauses, double rows) {
     ListCell *cell;
     foreach (cell, clauses) {
-        const Oid type = exprType(get_leftop(lfirst_node(RestrictInfo, cell)->clause));
-        if (is_numeric(type) || is_text(type))
-            count(walk, is_text(type) ? Step::TextCompared : Step::NumericCompared, rows);
+        const Step step = comparison_of(exprType(get_leftop(lfirst_node(RestrictInfo, cell)->clause)));
+        if (step != Step::Operation)
+            count(walk, step, rows);
     }
 }
 
@@ -394,11 +392,7 @@ void group_keys(const Walk &walk, const List *clauses, double rows) {
         const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
         Oid left, right;
         op_input_types(clause->eqop, &left, &right);
-        count(walk,
-              is_numeric(left) ? Step::NumericCompared
-              : is_text(left)  ? Step::TextCompared
-                               : Step::Operation,
-              rows);
+        count(walk, comparison_of(left), rows);
     }
 }
 
