@@ -150,36 +150,9 @@ std::shared_ptr<Mirror> mirror_of(Dictionary &dictionary) {
 
 // ---- the job -----------------------------------------------------------------------------------------------------
 
-bool same(const AttributeLayout &a, const AttributeLayout &b) { return a.length == b.length && a.align == b.align; }
-
-bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<AttributeLayout> &whole) {
-    return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin(), same);
-}
-
-// What the codec needs must be what the attribute has, or the kernel's reads would not be checked.
-void check_column(const ColumnTarget &target, uint64_t rows) {
-    static constexpr int16_t length[] = {1, 2, 4, 8, 4, 8, -1, -1, 16, 0, 16};
-    static constexpr Type type[] = {Type::Bool, Type::I16,  Type::I32,  Type::I64,  Type::F32, Type::F64,
-                                    Type::I64,  Type::Code, Type::I128, Type::Code, Type::I128};
-    const ColumnLayout &layout = *target.layout;
-    const size_t codec = static_cast<size_t>(layout.codec);
-    if (codec >= 11 || layout.attributes.empty() ||
-        (layout.codec == Codec::Fixed ? layout.attributes.back().length <= 0
-                                      : layout.attributes.back().length != length[codec]))
-        throw DeviceError("column layout does not match its codec");
-    if (layout.type != type[codec] && !(layout.codec == Codec::Numeric && layout.type == Type::I128))
-        throw DeviceError("column type does not match its codec");
-    if (is_coded(layout.codec) && target.dictionary == nullptr)
-        throw DeviceError("text column without a dictionary");
-    for (const AttributeLayout &a : layout.attributes) {
-        const bool align = a.align == 1 || a.align == 2 || a.align == 4 || a.align == 8;
-        if (!align || a.length == 0 || a.length < -2)
-            throw DeviceError("invalid attribute layout");
-    }
-    const size_t width = type_width(layout.type);
-    if (target.values->size / width < rows || target.nulls->size < rows)
-        throw DeviceError("column buffer too small");
-    if (reinterpret_cast<uintptr_t>(target.values->data) % width != 0)
+// The kernel writes whole values.
+void check_alignment(const ColumnTarget &target) {
+    if (reinterpret_cast<uintptr_t>(target.values->data) % type_width(target.layout->type) != 0)
         throw DeviceError("column buffer is not aligned");
 }
 
@@ -192,8 +165,10 @@ class Job {
         uint64_t rows = 0;
         for (const PageRef &page : job_.pages)
             rows = std::max<uint64_t>(rows, static_cast<uint64_t>(page.row_start) + page.ntuples);
-        for (const ColumnTarget &target : job_.columns)
+        for (const ColumnTarget &target : job_.columns) {
             check_column(target, rows);
+            check_alignment(target);
+        }
         result_.pages.assign(job_.pages.size(), PageStatus::Broken);
         result_.columns.assign(job_.columns.size(), ColumnStats());
         result_.dictionary_full = false;

@@ -101,4 +101,9 @@ struct DecodeResult {
     bool dictionary_full = false;     // a dictionary reached its limit: the job's text is not usable
 };
 
+// What a decoder builds on: the codec is that of the attribute, and the buffers have room for so many rows. Throws DeviceError.
+void check_column(const ColumnTarget &target, uint64_t rows);
+// Is one layout found on the way to the other?
+bool is_prefix(const std::vector<AttributeLayout> &part, const std::vector<AttributeLayout> &whole);
+
 } // namespace gpuscan
