@@ -159,7 +159,8 @@ std::vector<MachineMeasurement::Query> MachineMeasurement::step_queries() const 
 
 // The first one has so little to do that it does not matter how many cores there are.
 std::vector<MachineMeasurement::Query> MachineMeasurement::parallel_step_queries() const {
-    const std::string scan = only({"seqscan"}) + parallel;
+    const std::string scan = only({"seqscan"}) + parallel,
+                      lookups = only({"seqscan", "indexscan", "nestloop"}) + parallel;
     if (scratch_->kind() != Scratch::Kind::Schema) // workers cannot read temporary tables
         return {};
     return {
@@ -167,6 +168,9 @@ std::vector<MachineMeasurement::Query> MachineMeasurement::parallel_step_queries
         {"parallel workers, sums", "SELECT sum(v) FROM mixed", scan},
         {"rows of parallel workers", "SELECT id FROM facts WHERE a < 50", scan},
         {"wider rows of parallel workers", "SELECT id, n, t, v FROM mixed WHERE v >= 0", scan},
+        {"lookups of parallel workers", "SELECT sum(m.v) FROM dims d JOIN mixed m ON m.many = d.id", lookups},
+        {"lookups of parallel workers in a larger table",
+         "SELECT sum(f.a) FROM mixed m JOIN facts f ON f.id = m.many WHERE m.v < 30 AND m.many > 0", lookups},
     };
 }
 

@@ -21,6 +21,8 @@ constexpr StepInfo table[steps] = {
     {"page_out_of_order", S::None, "page", "a page in shared buffers that an index leads to", 300},
     {"page_far", S::None, "page", "what that takes more where the table is not in the caches", 950},
     {"page_again", S::None, "row", "a row of an index, the page being the one before", 66},
+    {"page_touched", S::None, "page", "what a parallel worker's first look at a page in shared buffers takes more",
+     1100},
     {"tuple", S::Tuple, "row", "a row that a scan hands on", 35},
     {"attribute", S::Tuple, "value", "a column that a row is taken apart for", 3.9},
     {"index_started", S::Operator, "descent", "from the root of an index to its first entry", 920},

@@ -21,6 +21,7 @@ enum class Step : uint8_t {
     PageOutOfOrder,
     PageFar,
     PageAgain,
+    PageTouched,
     Tuple,
     Attribute,
     IndexStarted,

@@ -61,9 +61,40 @@ INSERT INTO items SELECT i, i % 2000, (i / 2000 % 2 + i % 2000 * 7) % 100 FROM g
 VACUUM (FREEZE, ANALYZE) parts, items;
 SELECT count(*) FROM items JOIN parts USING (p, s);
 SELECT round(amount, -3) FROM (SELECT amount::numeric FROM steps('SELECT x, id FROM items JOIN parts USING (p, s)') WHERE step = 'row_joined') s;
+-- The same in a subquery that looks up both columns for each of its rows: 10 items, where PostgreSQL takes it for one if there is no such key.
+CREATE INDEX items_key ON items (p, s);
+CREATE TABLE pairs WITH (autovacuum_enabled = off) AS SELECT * FROM parts;
+VACUUM (FREEZE, ANALYZE) pairs;
+SELECT ms('SELECT x FROM parts k WHERE x > (SELECT sum(id) FROM items i WHERE i.p = k.p AND i.s = k.s)')
+    > 1.3 * ms('SELECT x FROM pairs k WHERE x > (SELECT sum(id) FROM items i WHERE i.p = k.p AND i.s = k.s)') AS a_key_is_known,
+    ms('SELECT x FROM parts k WHERE x > (SELECT sum(id) FROM items i WHERE i.p = k.p)')
+    > 1.3 * ms('SELECT x FROM pairs k WHERE x > (SELECT sum(id) FROM items i WHERE i.p = k.p)') AS for_one_column_too;
+DROP TABLE pairs;
+DROP INDEX items_key;
 -- Where a foreign key is declared, PostgreSQL knows.
 ALTER TABLE items ADD FOREIGN KEY (p, s) REFERENCES parts;
 SELECT round(amount, -3) FROM (SELECT amount::numeric FROM steps('SELECT x, id FROM items JOIN parts USING (p, s)') WHERE step = 'row_joined') s;
+
+-- Parallel workers meet each page for the first time: of a table that they share each its part (1 of 1.7, PostgreSQL says), all of one that they look up.
+SET max_parallel_workers_per_gather = 1;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET min_parallel_index_scan_size = 0;
+SELECT step, round(amount / (pg_relation_size('f') / 8192) * 10) AS tenths_of_the_table FROM steps('SELECT count(*) FROM f WHERE v <> -1') WHERE step IN ('page_touched', 'page_in_order') ORDER BY 1;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_memoize = off;
+SELECT round(10 * amount / (pg_relation_size('items') / 8192 / 1.7 + pg_relation_size('f') / 8192 + pg_relation_size('f_pkey') / 8192)) AS tenths_of_all_pages
+FROM steps('SELECT count(f.v) FROM items JOIN f ON f.id = items.id') WHERE step = 'page_touched';
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_memoize;
+SET max_parallel_workers_per_gather = 0;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET min_parallel_index_scan_size;
 
 -- A plan by index is compared with a device by what it takes, its pages being in shared buffers. By its cost it would lose to a device that
 -- has to read the whole table.

@@ -38,6 +38,16 @@ static const Var *column_in(const EquivalenceClass *values, int relid, int attnu
     return nullptr;
 }
 
+static Var column_of(const IndexOptInfo *index, int i) {
+    Var column{};
+    column.xpr.type = T_Var;
+    column.varno = index->rel->relid;
+    column.varattno = static_cast<AttrNumber>(index->indexkeys[i]);
+    column.vartype = index->opcintype[i];
+    column.vartypmod = -1;
+    return column;
+}
+
 static double distinct_values(PlannerInfo *root, const Var *column) {
     VariableStatData statistics;
     bool is_default;
@@ -134,17 +144,103 @@ double missed_rows(const List *joint_keys, const RelOptInfo *rel) {
     return missed;
 }
 
+// ---- correlated subqueries ----
+
+// A column of a query above, and the index's column that has to be equal to it.
+struct Asked {
+    const PlannerInfo *level;
+    const Var *outer;
+    int column;
+};
+
+// Of which level's column is it the value?
+static bool find_outer(const PlannerInfo *root, int parameter, Asked *asked) {
+    for (const PlannerInfo *level = root->parent_root; level != nullptr; level = level->parent_root) {
+        ListCell *cell;
+        foreach (cell, level->plan_params) {
+            const PlannerParamItem *item = lfirst_node(PlannerParamItem, cell);
+            if (item->paramId != parameter)
+                continue;
+            asked->level = level;
+            asked->outer = reinterpret_cast<const Var *>(item->item);
+            return IsA(item->item, Var) && asked->outer->varattno > 0;
+        }
+    }
+    return false;
+}
+
+static bool read_asked(const PlannerInfo *root, const IndexOptInfo *index, const IndexClause *clause,
+                       const RestrictInfo *condition, Asked *asked) {
+    const OpExpr *equality = reinterpret_cast<const OpExpr *>(condition->clause);
+    if (!IsA(equality, OpExpr) || list_length(equality->args) != 2 || index->indexkeys[clause->indexcol] <= 0 ||
+        get_op_opfamily_strategy(equality->opno, index->opfamily[clause->indexcol]) != BTEqualStrategyNumber)
+        return false;
+    const Param *parameter = reinterpret_cast<const Param *>(lsecond(equality->args));
+    asked->column = clause->indexcol;
+    return IsA(parameter, Param) && parameter->paramkind == PARAM_EXEC && find_outer(root, parameter->paramid, asked);
+}
+
+// The columns' product of different values; 0: they are not all there.
+static double combinations_of(PlannerInfo *root, const IndexOptInfo *index, const Form_pg_index key, const Asked *asked,
+                              int nasked, const Asked *of) {
+    double combinations = 1;
+    for (int i = 0; i < key->indnkeyatts; ++i) {
+        const Asked *match = nullptr;
+        for (const Asked *a = asked; a < asked + nasked && match == nullptr; ++a)
+            if (a->level == of->level && a->outer->varno == of->outer->varno &&
+                a->outer->varattno == key->indkey.values[i])
+                match = a;
+        if (match == nullptr)
+            return 0;
+        const Var column = column_of(index, match->column);
+        combinations *= distinct_values(root, &column);
+    }
+    return combinations;
+}
+
+double missed_entries(PlannerInfo *root, const IndexPath *path) {
+    Asked asked[INDEX_MAX_KEYS];
+    int nasked = 0;
+    ListCell *cell, *inner;
+    foreach (cell, root->parent_root != nullptr && path->indexinfo->relam == BTREE_AM_OID ? path->indexclauses : NIL) {
+        const IndexClause *clause = lfirst_node(IndexClause, cell);
+        foreach (inner, clause->indexquals)
+            if (nasked < INDEX_MAX_KEYS &&
+                read_asked(root, path->indexinfo, clause, lfirst_node(RestrictInfo, inner), &asked[nasked]))
+                ++nasked;
+    }
+    double missed = 1;
+    for (int i = 0; nasked > 1 && i < nasked; ++i) {
+        const RangeTblEntry *rte = rt_fetch(asked[i].outer->varno, asked[i].level->parse->rtable);
+        if (rte->rtekind != RTE_RELATION)
+            continue;
+        Relation relation = table_open(rte->relid, NoLock); // the query has locked it
+        const double rows = relation->rd_rel->reltuples;
+        List *keys = rows > 0 ? RelationGetIndexList(relation) : NIL;
+        foreach (cell, keys) {
+            HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
+            if (!HeapTupleIsValid(tuple))
+                continue;
+            const Form_pg_index key = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
+            if (key->indisunique && key->indimmediate && key->indisvalid && key->indnkeyatts > 1 &&
+                heap_attisnull(tuple, Anum_pg_index_indpred, nullptr))
+                missed = std::max(missed, combinations_of(root, path->indexinfo, key, asked, nasked, &asked[i]) / rows);
+            ReleaseSysCache(tuple);
+        }
+        list_free(keys);
+        table_close(relation, NoLock);
+    }
+    return missed;
+}
+
+// ---- order ----
+
 double order_of_index(PlannerInfo *root, const IndexOptInfo *index) {
     if (index->ncolumns == 0 || index->indexkeys[0] <= 0)
         return 0;
     VariableStatData statistics;
     double order = 0;
-    Var column{};
-    column.xpr.type = T_Var;
-    column.varno = index->rel->relid;
-    column.varattno = static_cast<AttrNumber>(index->indexkeys[0]);
-    column.vartype = index->opcintype[0];
-    column.vartypmod = -1;
+    Var column = column_of(index, 0);
     examine_variable(root, reinterpret_cast<Node *>(&column), 0, &statistics);
     AttStatsSlot slot;
     if (HeapTupleIsValid(statistics.statsTuple) &&

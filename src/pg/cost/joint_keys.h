@@ -15,6 +15,10 @@ const List *joint_keys(PlannerInfo *root);
 // How many times the rows of a relation are that PostgreSQL expects; at least 1.
 double missed_rows(const List *joint_keys, const RelOptInfo *rel);
 
+// How many times the entries are that a subquery's scan of an index finds for a row of the query above, whose columns it asks for; at least 1. In
+// the query above they are equal to all columns of a key.
+double missed_entries(PlannerInfo *root, const IndexPath *path);
+
 // How far an index is in the order of its table: 0 (not at all) to 1.
 double order_of_index(PlannerInfo *root, const IndexOptInfo *index);
 

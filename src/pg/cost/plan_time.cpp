@@ -1,12 +1,12 @@
-// Counts the steps of a path by going through it. PostgreSQL's estimates of rows are taken as they are, but for joins on several columns
-// (joint_keys.h); what they cost is not looked at, but where a path is none of those that are known here, whose own part of the cost counts.
+// Counts the steps of a path by going through it. PostgreSQL's estimates of rows are taken as they are, but for joins and lookups
+// by several columns (joint_keys.h); what they cost is not looked at, but where a path is none of those that are known here, whose own part of the cost counts.
 //
 // Pages. What fits into shared buffers is taken to be there, as on the device's side of the comparison (device_cost.cpp), and the rest
 // costs what the page costs say. In memory a page out of order takes about as long as one in order, so an index is not four times as dear as its pages are
 // (random_page_cost = 4), which is what decides between it and a device that has to read the whole table.
 //
 // Parallel workers. A partial path's rows are those of one process. Where there are more processes than cores, each of them takes so much
-// longer.
+// longer. A worker is a new process each time, and its first access to each page of shared memory is a page fault, which a session has long had.
 #include "pg/pg.h"
 
 #include "pg/cost/plan_time.h"
@@ -38,9 +38,20 @@ struct Walk {
     const List *joint_keys; // of the query level
     Work *work;
     double times; // of each step below
+    // In parallel workers: the share of those times in which a process does it. 0: a session's process.
+    double worker;
 };
 
-Walk repeated(const Walk &walk, double times) { return {walk.root, walk.joint_keys, walk.work, walk.times * times}; }
+template <class T> const T *as(const Path *path) { return reinterpret_cast<const T *>(path); }
+
+Walk repeated(const Walk &walk, double times) {
+    return {walk.root, walk.joint_keys, walk.work, walk.times * times, walk.worker};
+}
+
+// By workers of whom there are so many for a core.
+Walk by_workers(const Walk &walk, double crowding) {
+    return {walk.root, walk.joint_keys, walk.work, walk.times * crowding, 1 / (walk.times * crowding)};
+}
 
 void count(const Walk &walk, Step step, double amount) { add(walk.work, step, amount * walk.times); }
 
@@ -129,10 +140,21 @@ double share_of_process(const Path *path, double rows) {
     return path->parallel_aware && path->parent->rows > 0 ? std::min(rows / path->parent->rows, 1.0) : 1;
 }
 
+// Pages of `all` that each execution looks at. In a worker the first look at each counts: of n executions, each at other pages by chance,
+// it is all * (1 - (1 - pages / all)^n) (Cardenas, CACM 18, 1975).
+void touch(const Walk &walk, double all, double pages) {
+    if (walk.worker <= 0 || all < 1)
+        return;
+    const double executions = walk.times * walk.worker;
+    const double touched = all * (1 - std::pow(1 - std::min(pages / all, 1.0), executions));
+    add(walk.work, Step::PageTouched, touched / walk.worker);
+}
+
 void sequential_scan(const Walk &walk, const Path *path) {
     const RelOptInfo *rel = path->parent;
     const double share = share_of_process(path, path->rows), resident = resident_share(rel);
     count(walk, Step::PageInOrder, rel->pages * share);
+    touch(walk, rel->pages, rel->pages * share);
     count_units(walk, rel->pages * share * (1 - resident) * device_page_costs().seq_read);
     scanned_rows(walk, path, rel->baserestrictinfo, rel->tuples * share, path->rows);
 }
@@ -143,11 +165,15 @@ double bytes_of_table(const RelOptInfo *rel) { return static_cast<double>(rel->p
 void fetch(const Walk &walk, const RelOptInfo *rel, double far, double pages) {
     count(walk, Step::PageOutOfOrder, pages);
     count(walk, Step::PageFar, far * executor::far_share(bytes_of_table(rel)));
+    touch(walk, rel->pages, pages);
 }
 
-void start_index(const Walk &walk, const IndexOptInfo *index) {
+// ... which then finds so many entries.
+void start_index(const Walk &walk, const IndexOptInfo *index, double found) {
+    const double pages = index->pages;
     count(walk, Step::IndexStarted, 1);
-    count(walk, Step::PageFar, leaves_missed * executor::far_share(static_cast<double>(index->pages) * BLCKSZ));
+    count(walk, Step::PageFar, leaves_missed * executor::far_share(pages * BLCKSZ));
+    touch(walk, pages, 1 + found * pages / std::max(index->tuples, 1.0));
 }
 
 // What an index path's own conditions leave to be tested.
@@ -166,11 +192,11 @@ List *remaining_conditions(const IndexPath *path) {
 
 void index_scan(const Walk &walk, const IndexPath *path) {
     const RelOptInfo *rel = path->path.parent;
-    const double share = share_of_process(&path->path, path->path.rows);
-    const double found = std::max(rel->tuples * path->indexselectivity * share, 1.0);
+    const double share = share_of_process(&path->path, path->path.rows), missed = missed_entries(walk.root, path);
+    const double found = std::max(rel->tuples * path->indexselectivity * missed * share, 1.0);
     const bool only = path->path.pathtype == T_IndexOnlyScan;
     const double visited = only ? found * (1 - rel->allvisfrac) : found;
-    start_index(walk, path->indexinfo);
+    start_index(walk, path->indexinfo, found);
     count(walk, Step::IndexTuple, found);
     // A row's page is most often the one before if the index is in the table's order.
     const double in_order = order_of_index(walk.root, path->indexinfo);
@@ -179,7 +205,7 @@ void index_scan(const Walk &walk, const IndexPath *path) {
     fetch(walk, rel, pages * (1 - in_order / 2), pages);
     count(walk, Step::PageAgain, only ? found : visited - pages); // (or the look into the visibility map)
     count_units(walk, pages * (1 - resident_share(rel)) * device_page_costs().random_read);
-    scanned_rows(walk, &path->path, remaining_conditions(path), found, path->path.rows);
+    scanned_rows(walk, &path->path, remaining_conditions(path), found, std::min(path->path.rows * missed, found));
 }
 
 void bitmap_of(const Walk &walk, const Path *path) {
@@ -187,8 +213,9 @@ void bitmap_of(const Walk &walk, const Path *path) {
     switch (nodeTag(path)) {
     case T_IndexPath: {
         const IndexPath *index = reinterpret_cast<const IndexPath *>(path);
-        start_index(walk, index->indexinfo);
-        count(walk, Step::BitmapTuple, index->path.parent->tuples * index->indexselectivity);
+        const double found = index->path.parent->tuples * index->indexselectivity * missed_entries(walk.root, index);
+        start_index(walk, index->indexinfo, found);
+        count(walk, Step::BitmapTuple, found);
         break;
     }
     case T_BitmapAndPath:
@@ -214,7 +241,9 @@ double bitmap_selectivity(const Path *path) {
 void bitmap_scan(const Walk &walk, const BitmapHeapPath *path) {
     const RelOptInfo *rel = path->path.parent;
     const double share = share_of_process(&path->path, path->path.rows);
-    const double found = std::max(rel->tuples * bitmap_selectivity(path->bitmapqual) * share, 1.0);
+    const double missed =
+        IsA(path->bitmapqual, IndexPath) ? missed_entries(walk.root, as<IndexPath>(path->bitmapqual)) : 1;
+    const double found = std::max(rel->tuples * bitmap_selectivity(path->bitmapqual) * missed * share, 1.0);
     const double all = std::max(static_cast<double>(rel->pages), 1.0);
     const double pages = std::min(2 * all * found / (2 * all + found), all); // Mackert and Lohman
     bitmap_of(walk, path->bitmapqual);
@@ -224,7 +253,7 @@ void bitmap_scan(const Walk &walk, const BitmapHeapPath *path) {
     List *filters = rel->baserestrictinfo;
     if (path->path.param_info != nullptr)
         filters = list_concat_copy(filters, path->path.param_info->ppi_clauses);
-    scanned_rows(walk, &path->path, filters, found, path->path.rows);
+    scanned_rows(walk, &path->path, filters, found, std::min(path->path.rows * missed, found));
 }
 
 // ---- joins ----
@@ -454,7 +483,7 @@ double crowding(const Path *partial, int workers) {
 }
 
 void gather(const Walk &walk, const Path *path, const Path *partial, int workers) {
-    count_path_of(repeated(walk, crowding(partial, workers)), partial);
+    count_path_of(by_workers(walk, crowding(partial, workers)), partial);
     count(walk, Step::RowGathered, rows_of(walk, path));
     count(walk, Step::TeamStarted, workers > 0 ? 1 : 0);
 }
@@ -487,11 +516,9 @@ void unknown(const Walk &walk, const Path *path, std::initializer_list<const Pat
     count_units(walk, std::max(own, 0.0));
 }
 
-template <class T> const T *as(const Path *path) { return reinterpret_cast<const T *>(path); }
-
 void subquery_scan(const Walk &walk, const SubqueryScanPath *path) {
     PlannerInfo *root = path->path.parent->subroot;
-    const Walk below{root, joint_keys(root), walk.work, walk.times};
+    const Walk below{root, joint_keys(root), walk.work, walk.times, walk.worker};
     count_path_of(below, path->subpath);
     conditions(walk, path->path.parent->baserestrictinfo, path->subpath->rows);
     count(walk, Step::Tuple, path->subpath->rows);
@@ -598,7 +625,7 @@ void count_path_of(const Walk &walk, const Path *path) {
 } // namespace
 
 void count_path(PlannerInfo *root, const Path *path, Work *work) {
-    count_path_of(Walk{root, joint_keys(root), work, 1}, path);
+    count_path_of(Walk{root, joint_keys(root), work, 1, 0}, path);
 }
 
 double path_ns(PlannerInfo *root, const Path *path) {
