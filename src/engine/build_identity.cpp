@@ -13,8 +13,7 @@ namespace {
 // Every part is preceded by its length or is of a fixed one, so that no two descriptions run into each other.
 class Describer {
   public:
-    Describer(const Program &program, const std::function<LookupContents(Index)> &lookup)
-        : p_(program), lookup_(lookup) {}
+    Describer(const Program &program, const BuildParts &parts) : p_(program), parts_(parts) {}
 
     template <class T> void put(T value) {
         static_assert(std::is_integral<T>::value, "no padding");
@@ -44,6 +43,8 @@ class Describer {
             put(c.null);
             put(c.low);
             put(c.high);
+            if (parts_.constant)
+                put(parts_.constant(e.a));
         } else if (e.op == Op::Lookup || e.op == Op::Search) {
             contents(e.b);
         } else if (e.op == Op::Call || e.op == Op::CallTwo) {
@@ -65,7 +66,7 @@ class Describer {
         put(seen.first->second);
         if (!seen.second)
             return;
-        const LookupContents lookup = lookup_(index);
+        const LookupContents lookup = parts_.lookup(index);
         put(static_cast<uint8_t>(p_.lookups[index].type));
         put(lookup.id);
         if (lookup.id != 0)
@@ -75,7 +76,7 @@ class Describer {
     }
 
     const Program &p_;
-    const std::function<LookupContents(Index)> &lookup_;
+    const BuildParts &parts_;
     std::string out_;
     std::map<Index, uint32_t> exprs_, lookups_;
 };
@@ -101,10 +102,9 @@ bool are_rows_kept(const Program &program, Index build) {
     return false;
 }
 
-std::string describe_build(const Program &program, Index index, const std::function<LookupContents(Index)> &lookup,
-                           const std::function<uint64_t(Index)> &table_id) {
+std::string describe_build(const Program &program, Index index, const BuildParts &parts) {
     const Pipeline &pipeline = program.pipelines[index];
-    Describer d(program, lookup);
+    Describer d(program, parts);
     const Range columns = program.sources[pipeline.source].columns;
     d.put(columns.count);
     for (Index c = 0; c < columns.count; ++c) {
@@ -120,7 +120,7 @@ std::string describe_build(const Program &program, Index index, const std::funct
     d.put(pipeline.joins.count);
     for (Index k = 0; k < pipeline.joins.count; ++k) {
         const Join &join = program.joins[pipeline.joins.first + k];
-        d.put(table_id(join.build));
+        d.put(parts.table_id(join.build));
         d.list(join.keys);
         d.put(static_cast<uint8_t>(join.kind));
         d.list(join.filters);

@@ -25,8 +25,14 @@ bool is_set_of_keys(const Program &program, ir::Index pipeline);
 // Will somebody want the rows of the build's table that no row has met?
 bool are_rows_kept(const Program &program, ir::Index pipeline);
 
-std::string describe_build(const Program &program, ir::Index pipeline,
-                           const std::function<LookupContents(ir::Index)> &lookup,
-                           const std::function<uint64_t(ir::Index)> &table_id);
+// What stands for the parts that the program itself does not say.
+struct BuildParts {
+    std::function<LookupContents(ir::Index)> lookup;
+    std::function<uint64_t(ir::Index)> table_id;
+    std::function<uint64_t(ir::Index)>
+        constant; // where constants have no values yet (build_fingerprint.hpp); else empty
+};
+
+std::string describe_build(const Program &program, ir::Index pipeline, const BuildParts &parts);
 
 } // namespace gpuscan

@@ -56,7 +56,12 @@ template <typename Entry> class Kept {
   protected:
     using Entries = std::list<Entry>; // the most recently used first
 
-    // These are called under the lock. The entry of this key, which is now the most recently used; nullptr: there is none.
+    ~Kept() = default;
+
+    // These are called under the lock. An entry will not be found any longer.
+    virtual void leave(Entry &) {}
+
+    // The entry of this key, which is now the most recently used; nullptr: there is none.
     Entry *look_up(const std::string &key, Entries &out) {
         const auto found = found_.find(key);
         if (found == found_.end())
@@ -73,7 +78,7 @@ template <typename Entry> class Kept {
     bool has_room(size_t bytes) const { return bytes <= limit_; }
 
     // Takes an entry that there is room for, in place of one with the same key.
-    const Entry &put_in(Entry &&entry, Entries &out) {
+    Entry &put_in(Entry &&entry, Entries &out) {
         const auto found = found_.find(entry.key());
         if (found != found_.end())
             take_out(found->second, out);
@@ -90,6 +95,7 @@ template <typename Entry> class Kept {
     static constexpr size_t most_entries = 1000; // a search for dead ones looks at all
 
     void take_out(typename Entries::iterator entry, Entries &out) {
+        leave(*entry);
         found_.erase(entry->key());
         bytes_ -= entry->bytes;
         out.splice(out.begin(), entries_, entry);

@@ -33,7 +33,7 @@ struct KeptLookup {
     bool is_dead() const { return dictionary.expired(); }
 };
 
-class KeptLookups : public Kept<KeptLookup> {
+class KeptLookups final : public Kept<KeptLookup> {
   public:
     // The table of this expression over this dictionary, however long it is; nullptr: there is none.
     LookupRef find(const Dictionary &dictionary, const std::string &key);

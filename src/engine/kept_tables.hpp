@@ -12,14 +12,21 @@
 // The tables count against the memory of their device like those in use, and go before cached columns when somebody needs
 // that memory: the least recently used goes first, and none that an execution uses, because that would give no memory back.
 // A table whose columns are gone can never be found again and goes too, when it is next looked for or at drop_dead().
+//
+// Planners cannot make an identity, but a fingerprint of what a build computes (build_fingerprint.hpp), and are told which of those have
+// a table here (kept_builds.hpp). A fingerprint says nothing of the rows, so it is that of at most one table: the one that was
+// last found or kept under it. Whoever looks for a table of it and finds none takes it from the one that had it, which
+// was made of rows that are not the relation's any more.
 #pragma once
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/device.hpp"
 #include "engine/kept.hpp"
+#include "engine/kept_builds.hpp"
 
 namespace gpuscan {
 
@@ -33,6 +40,7 @@ struct KeptTable {
     BuiltTableRef table;
     uint64_t id;
     size_t bytes;
+    std::vector<uint64_t> fingerprints; // the latest ones
 
     const std::string &key() const { return identity.bytes; }
     bool is_dead() const { // one of its columns is gone
@@ -41,18 +49,33 @@ struct KeptTable {
     }
 };
 
-class KeptTables : public Kept<KeptTable> {
+class KeptTables final : public Kept<KeptTable> {
   public:
     struct Found {
         BuiltTableRef table; // nullptr: not here
         uint64_t id = 0;     // never given twice
     };
-    Found find(const BuildIdentity &identity);
+    // (Fingerprints are 0 where nobody knows one.)
+    Found find(const BuildIdentity &identity, uint64_t fingerprint);
     // Takes a table; answers its id, 0 when it is too large to be kept.
-    uint64_t keep(BuildIdentity identity, BuiltTableRef table);
+    uint64_t keep(BuildIdentity identity, BuiltTableRef table, uint64_t fingerprint);
+    // Somebody has such a build of which no table can be found.
+    void forget(uint64_t fingerprint);
+
+    // From now on these planners are told (nullptr: none). `builds` lives as long as they are.
+    void tell(KeptBuilds *builds);
 
   private:
+    static constexpr size_t most_fingerprints = 4; // of a table: builds that are written differently and are the same
+
+    void leave(KeptTable &entry) override;
+    void give(uint64_t fingerprint, KeptTable &entry);
+    void take_away(uint64_t fingerprint);
+    void untell(uint64_t fingerprint);
+
     uint64_t next_id_ = 1;
+    std::unordered_map<uint64_t, KeptTable *> by_fingerprint_; // as told to planners
+    KeptBuilds *builds_ = nullptr;
 };
 
 } // namespace gpuscan

@@ -318,6 +318,8 @@ void Ledger::relation(const RelationWork &work) {
     if (work.pages > 0)
         add(Stage::Texts, Count::EntryNumbered, brought / work.pages * work.text_entries / numbering);
 
+    if (work.unread)
+        return;
     sequential(Stage::Scan, false, values * value_bytes);
     add(Stage::Scan, Count::ValueRead, values);
     add(Stage::Scan, Count::Condition, work.rows * work.conjuncts);

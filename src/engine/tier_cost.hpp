@@ -200,6 +200,7 @@ struct RelationWork {
     double cached_share;   // of what is needed and may be cached: is in the cache now; < 0: not known
     double resident_share; // of the pages that stand in shared buffers, most likely
     bool brought_before;   // another source of the fragment has brought the same columns
+    bool unread;           // nobody looks at its rows: a table that was made of them is still there
     // Feeding processes beside the backend, for pages that are decoded and for those read row by row (all that would be worth it),
     // and how many pages each of them takes at a time (0: they share evenly).
     double workers, row_workers;

@@ -322,8 +322,9 @@ inline Message rows_message(uint32_t source, const Server &server, const Relatio
         .raw(images.data(), images.size());
 }
 
-inline Message run_message(uint32_t pipeline, bool last = true) {
+inline Message run_message(uint32_t pipeline, bool last = true, uint64_t fingerprint = 0) {
     RunRequest request = {};
+    request.fingerprint = fingerprint;
     request.pipeline = pipeline;
     request.last = last;
     return Message().put(request);
@@ -346,6 +347,7 @@ struct Course {
     Client *helper = nullptr; // stages the table of facts
     bool collects = true;     // what the helper has delivered
     bool partitions = false;  // dim has two
+    uint64_t fingerprint = 0; // of the build
 
     bool ask(Command command, const Message &m, Answer *answer = nullptr) {
         Answer a = client.call(command, m);
@@ -458,7 +460,8 @@ struct Course {
         if (!ask(Command::Open, open_message(join_program(with_lookup))) ||
             !ask(Command::DefineSource, define_message(0, server.dim, {1, 2}, 0, partitions ? "dim/name" : "")) ||
             !ask(Command::DefineSource, define_message(1, server.fact, {1, 2, 3})) || !feed(0, server.dim) ||
-            !feed_more() || !ask(Command::Run, run_message(0)) || !(helper ? feed_by_helper() : feed(1, server.fact)))
+            !feed_more() || !ask(Command::Run, run_message(0, true, fingerprint)) ||
+            !(helper ? feed_by_helper() : feed(1, server.fact)))
             return false;
         if (with_lookup && !put_lookup(0, dictionary(1, 2), "odd"))
             return false;

@@ -457,6 +457,36 @@ TEST_F(SessionTest, JoinTablesAreKept) {
     EXPECT_EQ(reused(), 0u);
 }
 
+// Planners are told of a build's table when it is kept or found, and no longer when it is gone or cannot be found.
+TEST_F(SessionTest, PlannersAreToldOfJoinTables) {
+    auto c = client();
+    KeptBuilds builds;
+    builds.clear();
+    devices.find(DeviceKind::Host)->tables->tell(&builds);
+    auto told_after_run = [&](uint64_t fingerprint) {
+        Groups groups;
+        Course course{*c, server};
+        course.fingerprint = fingerprint;
+        EXPECT_TRUE(course.run(false, &groups)) << course.message;
+        return builds.has(fingerprint);
+    };
+    EXPECT_FALSE(told_after_run(0));
+    EXPECT_FALSE(builds.any());
+    EXPECT_TRUE(told_after_run(1)) << "found, and known by now";
+    EXPECT_TRUE(told_after_run(1));
+    server.dim.visible.reset(1); // read row by row now: of no identity
+    EXPECT_FALSE(told_after_run(1));
+    server.dim.visible.set(1);
+    EXPECT_TRUE(told_after_run(1));
+    EXPECT_TRUE(told_after_run(2)) << "what is written differently may be the same";
+    EXPECT_TRUE(builds.has(1));
+    EvictRequest all = {};
+    all.all = 1;
+    Course course{*c, server};
+    ASSERT_TRUE(course.ask(Command::Evict, Message().put(all)));
+    EXPECT_FALSE(builds.any());
+}
+
 // What the pass has no room for is not looked at: the next request begins there.
 TEST_F(SessionTest, ManyChunksEndWhereThePassIsFull) {
     auto c = client();

@@ -165,6 +165,22 @@ TEST(TierCost, WhatIsNotCachedIsBrought) {
     EXPECT_DOUBLE_EQ(missing_share(work, 1e9), 0);
 }
 
+TEST(TierCost, RowsOfATableThatIsThereAreBroughtButNotRead) {
+    const Machine machine = gpu();
+    const Prices price = prices(default_weights(true), machine);
+    RelationWork work = million_rows();
+    work.cached_share = 0.5;
+    Account read = {}, unread = {};
+    Ledger(machine, price, &read).relation(work);
+    work.unread = true;
+    Ledger ledger(machine, price, &unread);
+    ledger.relation(work);
+    EXPECT_GT(stage_ns(read, price, Stage::Scan), 0);
+    EXPECT_EQ(stage_ns(unread, price, Stage::Scan), 0);
+    EXPECT_DOUBLE_EQ(stage_ns(unread, price, Stage::Feed), stage_ns(read, price, Stage::Feed));
+    EXPECT_NEAR(total_ns(unread, price), ledger.ns(), 1);
+}
+
 TEST(TierCost, TheSlowestOfFeedingLinkAndDecodingIsPaid) {
     const Machine machine = gpu();
     const Prices price = prices(default_weights(true), machine);

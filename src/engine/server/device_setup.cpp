@@ -123,13 +123,18 @@ void DeviceSetup::start_cuda() {
     note(DeviceKind::Cuda, ServiceState::Ready, name.c_str(), opening->note.c_str());
 }
 
-// The one that it replaces, if there is one, keeps its cache as long as sessions use it; planners hear of the new one's.
+// The one that it replaces, if there is one, keeps its cache and its tables as long as sessions use it; planners hear of the new one's.
 void DeviceSetup::serve(ServedDeviceRef device) {
-    if (const ServedDeviceRef old = devices_.find(device->kind))
+    if (const ServedDeviceRef old = devices_.find(device->kind)) {
         old->cache.count_in(nullptr);
-    Residency &residency = options_.area->residency[device->kind == DeviceKind::Cuda];
+        old->tables->tell(nullptr);
+    }
+    const bool gpu = device->kind == DeviceKind::Cuda;
+    Residency &residency = options_.area->residency[gpu];
     residency.clear();
     device->cache.count_in(&residency);
+    options_.area->kept_builds[gpu].clear();
+    device->tables->tell(&options_.area->kept_builds[gpu]);
     devices_.set(std::move(device));
 }
 

@@ -45,6 +45,7 @@
 
 #include "engine/decode.hpp"
 #include "engine/ir.hpp"
+#include "engine/kept_builds.hpp"
 #include "engine/residency.hpp"
 #include "engine/savings.hpp"
 #include "engine/tier_profile.hpp"
@@ -151,6 +152,7 @@ struct Area {
     DeviceEntry devices[2];               // [0] host, [1] cuda
     Residency residency[2];               // likewise: what is cached
     Savings savings[2];                   // ... and what it would be worth
+    KeptBuilds kept_builds[2];            // of which builds tables are kept
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
@@ -393,6 +395,8 @@ struct PutEntriesRequest { // uint32 codes[count], count * width values, count n
 struct RunRequest {
     uint32_t pipeline;
     uint32_t last; // 1: no further pass of this pipeline follows (a build is finished, groups are merged)
+    uint64_t
+        fingerprint; // of a build (build_fingerprint.hpp), under which planners are told of its table; 0: it has none
 };
 struct RunReply { // joins: njoins times char[64]
     uint64_t rows_in, kernel_us, compile_us, link_bytes;

@@ -470,7 +470,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     for (SourceFeed *feed : feeds)
         feed->add_to(input);
     if (pipeline_ + 1 < program_.pipelines.size())
-        run_build(pipeline_, input, request.last != 0);
+        run_build(pipeline_, input, request);
     else
         run_main(input, request.last != 0);
     for (SourceFeed *feed : feeds)
@@ -513,9 +513,10 @@ bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
     for (const SourceFeed *feed : feeds_of(p.source))
         if (!feed->identify(most_identity_bytes, identity) || identity.bytes.size() > most_identity_bytes)
             return false;
-    identity.bytes += describe_build(
-        program_, pipeline, [this](ir::Index lookup) { return contents_of(lookup); },
-        [this](ir::Index build) { return table_ids_[build]; });
+    BuildParts parts;
+    parts.lookup = [this](ir::Index lookup) { return contents_of(lookup); };
+    parts.table_id = [this](ir::Index build) { return table_ids_[build]; };
+    identity.bytes += describe_build(program_, pipeline, parts);
     return true;
 }
 
@@ -535,11 +536,14 @@ void Session::skip(uint32_t pipeline, PassInput &input) {
     rows_skipped_ += skipped.rows;
 }
 
-void Session::run_build(uint32_t pipeline, PassInput &input, bool last) {
+void Session::run_build(uint32_t pipeline, PassInput &input, const RunRequest &request) {
+    const bool last = request.last != 0;
     BuildIdentity identity;
     const bool keep = last && first_pass_ && identify_build(pipeline, identity);
+    if (last && !keep)
+        device_->tables->forget(request.fingerprint);
     if (keep) {
-        const KeptTables::Found found = device_->tables->find(identity);
+        const KeptTables::Found found = device_->tables->find(identity, request.fingerprint);
         if (found.table) {
             execution_->use_build(pipeline, found.table);
             table_ids_[pipeline] = found.id;
@@ -561,7 +565,8 @@ void Session::run_build(uint32_t pipeline, PassInput &input, bool last) {
     if (last)
         execution_->finish_build(pipeline);
     if (keep)
-        table_ids_[pipeline] = device_->tables->keep(std::move(identity), execution_->finished_build(pipeline));
+        table_ids_[pipeline] =
+            device_->tables->keep(std::move(identity), execution_->finished_build(pipeline), request.fingerprint);
 }
 
 // A pass of the main pipeline, tried again with more of the device's memory where that was too little.
@@ -789,8 +794,10 @@ void Session::evict(MessageReader &in, MessageWriter &out) {
     const EvictRequest request = in.head<EvictRequest>();
     const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
     EvictReply reply = {};
-    for (const ServedDeviceRef &device : devices_.all())
+    for (const ServedDeviceRef &device : devices_.all()) {
         reply.bytes += request.all ? device->cache.evict_all() : device->cache.evict(file);
+        device->tables->drop_dead();
+    }
     out.put(reply);
 }
 

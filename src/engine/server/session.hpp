@@ -121,7 +121,7 @@ class Session {
     LookupContents contents_of(uint32_t lookup) const;
     Skipper make_skipper(uint32_t pipeline) const;
     void skip(uint32_t pipeline, PassInput &input);
-    void run_build(uint32_t pipeline, PassInput &input, bool last);
+    void run_build(uint32_t pipeline, PassInput &input, const protocol::RunRequest &request);
     bool identify_build(uint32_t pipeline, BuildIdentity &identity);
     void run_main(PassInput &input, bool last);
     void sift_groups();
