@@ -172,6 +172,7 @@ Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     relation.text_entries = work->text_entries;
     relation.cached_share = work->cached_share;
     relation.brought_before = work->brought_before;
+    relation.unread = work->unread;
     relation.resident_share = work->pages > NBuffers ? NBuffers / work->pages : 1;
     const double missing = work->pages * work->visible_share * tier::missing_share(relation, machine.cache_bytes);
     const double by_row = work->pages * (1 - work->visible_share);

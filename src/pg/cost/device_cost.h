@@ -41,6 +41,7 @@ struct SourceWork {
     double varlena_columns, text_columns, text_entries; // see tier::RelationWork
     double cached_share;                                // of the chunks of these columns: is cached now; < 0: not known
     bool brought_before;                                // by another source of the fragment
+    bool unread;                                        // the table that is made of it is there already
     double child_cost;                                  // CPU plan: what PostgreSQL says it costs
     double child_rows;
 };

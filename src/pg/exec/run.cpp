@@ -12,6 +12,7 @@
 #include "pg/exec/groups.h"
 #include "pg/exec/rows.h"
 #include "pg/guc.h"
+#include "pg/plan/build_fingerprints.h"
 
 namespace gpuscan {
 
@@ -89,6 +90,17 @@ protocol::DeviceKind wanted_device() {
     }
 }
 
+const uint64 *fingerprints_of(const FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    if (fragment->njoins == 0)
+        return nullptr;
+    uint64 *files = static_cast<uint64 *>(palloc0(sizeof(uint64) * static_cast<Size>(fragment->nsources)));
+    for (int i = 1; i < fragment->nsources; ++i)
+        for (int k = 0; k < run->relations[i].count; ++k)
+            files[i] = add_file(files[i], run->relations[i].at[k].relation);
+    return build_fingerprints(fragment, files);
+}
+
 bool open_fragment(FragmentRun *run) {
     const Fragment *fragment = run->fragment;
     char *program = program_with_constants(run);
@@ -152,6 +164,8 @@ bool run_pipeline(FragmentRun *run, bool last) {
     protocol::RunRequest head = {};
     head.pipeline = run->pipeline;
     head.last = last;
+    if (run->pipeline + 1 < static_cast<int>(run->program.header->pipelines))
+        head.fingerprint = run->fingerprints[run->pipeline];
     memcpy(device_input(run->connection), &head, sizeof head);
     if (!request(run, protocol::Command::Run, sizeof head, sizeof(protocol::RunReply)))
         return false;
@@ -190,6 +204,7 @@ bool run_fragment(FragmentRun *run) {
     MemoryContext old = MemoryContextSwitchTo(run->context);
     const Fragment *fragment = run->fragment;
     run->program = find_arrays(fragment);
+    run->fingerprints = fingerprints_of(run);
     run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
         run->copies[i] =

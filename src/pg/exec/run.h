@@ -107,6 +107,7 @@ struct RowStore;
 struct FragmentRun {
     const Fragment *fragment;
     ProgramArrays program;
+    const uint64 *fingerprints; // of the builds, by join (plan/build_fingerprints.h)
     Snapshot snapshot;
     MemoryContext context;      // of this run and its results; reset by the next one
     ExprContext *econtext;      // for constants and lookups

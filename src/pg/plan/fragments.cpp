@@ -352,12 +352,13 @@ static void look_into_cache(CandidateSource *source) {
     source->load = Load{source->relid, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
 }
 
-// What reading it takes; `brought`: another source of the fragment has brought the same columns.
-static Cost weigh_source(const CandidateSource *source, bool brought, tier::Account *account) {
+// What reading it takes; `brought`: another source of the fragment has brought the same columns, `unread`: nobody looks at its rows.
+static Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Account *account) {
     if (source->is_relation && !source->looked)
         look_into_cache(const_cast<CandidateSource *>(source));
     SourceWork work = work_of(source);
     work.brought_before = brought;
+    work.unread = unread;
     const Cost saved = brought ? 0 : source->load.saved;
     if (account != nullptr)
         account->hidden_ns[static_cast<int>(tier::Stage::Feed)] += device_ns(saved);
@@ -367,7 +368,7 @@ static Cost weigh_source(const CandidateSource *source, bool brought, tier::Acco
 static Cost source_cost(const CandidateSource *source) {
     if (source->is_relation && source->cost > 0)
         return source->cost;
-    const Cost cost = weigh_source(source, false, nullptr);
+    const Cost cost = weigh_source(source, false, false, nullptr);
     const_cast<CandidateSource *>(source)->cost = cost;
     return cost;
 }
@@ -792,14 +793,22 @@ Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, Li
 // ---- costs ----
 
 struct CandidateWork {
-    List *brought; // OIDs of relations that an earlier source reads
-    double table_rows;
+    List *brought;     // OIDs of relations that an earlier source reads
+    double table_rows; // of tables that are not there
+    const bool *kept;  // tables, by source as in the blueprint
+    int nsources;      // that have been met: the next one's number
     tier::Account *account;
 };
 
+// Is the table there that the next sources are for, the candidate's main one the last of them? (As describe_build() numbers them.)
+static bool is_kept(const Candidate *candidate, const CandidateWork *work) {
+    return work->kept != nullptr && work->kept[work->nsources + bms_num_members(candidate->relids) - 1];
+}
+
 // The scans, builds and probes in the order in which they will run. A table that stands in the fragment twice is brought once (the
-// second time mostly the same columns are wanted).
-static Cost weigh_candidate(const Candidate *candidate, CandidateWork *work) {
+// second time mostly the same columns are wanted). Of a table that is there, the sources are staged, which tells the device that it is
+// the right one, and nothing else is done.
+static Cost weigh_candidate(const Candidate *candidate, bool is_there, CandidateWork *work) {
     const CandidateSource *main = candidate->main;
     double rows = main->rel->rows;
     Cost cost = 0;
@@ -807,21 +816,27 @@ static Cost weigh_candidate(const Candidate *candidate, CandidateWork *work) {
     foreach (cell, ordered_joins(candidate)) {
         const CandidateJoin *join = static_cast<const CandidateJoin *>(lfirst(cell));
         const double entries = join->inner->rows;
-        cost += weigh_candidate(join->inner, work) + device_build_cost(entries, work->account) +
-                probe_cost(rows, entries, join->clauses != NIL, join->kind, work->account);
-        work->table_rows += entries;
+        const bool found = is_kept(join->inner, work);
+        cost += weigh_candidate(join->inner, found, work);
+        ++work->nsources;
+        if (!found) {
+            cost += device_build_cost(entries, work->account);
+            work->table_rows += entries;
+        }
+        if (!is_there)
+            cost += probe_cost(rows, entries, join->clauses != NIL, join->kind, work->account);
         rows *= join->ratio;
     }
     const bool brought = main->is_relation && list_member_oid(work->brought, main->relid);
-    cost += weigh_source(main, brought, work->account);
+    cost += weigh_source(main, brought, is_there, work->account);
     if (main->is_relation)
         work->brought = lappend_oid(work->brought, main->relid);
     return cost;
 }
 
-Cost candidate_cost(const Candidate *candidate, Cost otherwise, tier::Account *account) {
-    CandidateWork work{NIL, 0, account};
-    const Cost cost = weigh_candidate(candidate, &work);
+Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account) {
+    CandidateWork work{NIL, 0, kept, 1, account};
+    const Cost cost = weigh_candidate(candidate, false, &work);
     return tables_fit(work.table_rows) ? cost : cost + device_plan_cost(tier::Stage::Build, otherwise, account);
 }
 

@@ -73,8 +73,8 @@ const Candidate *candidates_find(CandidateTable *table, Relids relids);
 Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, List **child_paths);
 
 // What its scans and joins cost on the device. `otherwise`: PostgreSQL's plan of the same, which answers where the join tables do
-// not fit into the device's memory.
-Cost candidate_cost(const Candidate *candidate, Cost otherwise, tier::Account *account);
+// not fit into the device's memory. `kept`: which tables are there already, by source of the candidate's blueprint; NULL: none.
+Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account);
 
 // What it would have to bring into the cache; of Load *. To be asked after the cost.
 List *candidate_loads(const Candidate *candidate);

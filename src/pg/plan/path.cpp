@@ -12,6 +12,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
+#include "pg/cost/kept_tables.h"
 #include "pg/cost/plan_time.h"
 #include "pg/guc.h"
 #include "pg/plan/payload.h"
@@ -430,7 +431,7 @@ static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Blu
                         const Fragment *rehearsal, const TextWork *texts, const Rival *rival, double groups,
                         const PathTarget *results, tier::Account *account) {
     return device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) + device_text_cost(texts, account) +
-           candidate_cost(candidate, device_units(rival->ns), account) +
+           candidate_cost(candidate, tables_kept(root, rehearsal), device_units(rival->ns), account) +
            device_aggregate_cost(candidate->rows, groups, rehearsal->nkeys, rehearsal->naggregates, account) +
            device_regroup_cost(groups_again(root, blueprint, candidate->rows), account) +
            device_plan_cost(tier::Stage::Emit, groups * (cpu_tuple_cost + results->cost.per_tuple), account);

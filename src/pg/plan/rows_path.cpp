@@ -17,6 +17,7 @@
 #include "pg/plan/rows_path.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/kept_tables.h"
 #include "pg/guc.h"
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
@@ -194,8 +195,8 @@ static double row_bytes(const Fragment *fragment) {
 }
 
 // found: rows of which the path delivers those that are wanted. The others cost a look at their sort keys.
-static void set_costs(const Candidate *candidate, const Fragment *rehearsal, double found, double entries,
-                      const TextWork *texts, const Rival *rival, tier::Account *account, Path *path) {
+static void set_costs(const PlannerInfo *root, const Candidate *candidate, const Fragment *rehearsal, double found,
+                      double entries, const TextWork *texts, const Rival *rival, tier::Account *account, Path *path) {
     RowsWork work{};
     work.rows = path->rows;
     work.columns = rehearsal->noutputs;
@@ -203,7 +204,8 @@ static void set_costs(const Candidate *candidate, const Fragment *rehearsal, dou
     work.dictionary_entries = entries;
     path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) +
                          device_text_cost(texts, account) +
-                         candidate_cost(candidate, device_units(rival->ns), account) + device_rows_cost(&work, account);
+                         candidate_cost(candidate, tables_kept(root, rehearsal), device_units(rival->ns), account) +
+                         device_rows_cost(&work, account);
     if (rehearsal->order != NIL)
         path->startup_cost += device_sort_cost(&work, account);
     RowsWork refused{};
@@ -244,8 +246,8 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children, account);
     path->path.rows = wanted_groups(blueprint, rel->rows);
     path->path.pathkeys = pathkeys;
-    set_costs(candidate, rehearsal, rel->rows, dictionary_entries(root, path->path.rows, blueprint), &texts, rival,
-              account, &path->path);
+    set_costs(root, candidate, rehearsal, rel->rows, dictionary_entries(root, path->path.rows, blueprint), &texts,
+              rival, account, &path->path);
     price_path(path, rival);
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
@@ -311,8 +313,8 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     const Rival rival = rival_of(root, rel);
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children, account);
     path->path.rows = rel->rows;
-    set_costs(candidate, rehearsal, rel->rows, dictionary_entries(root, rel->rows, blueprint), &texts, &rival, account,
-              &path->path);
+    set_costs(root, candidate, rehearsal, rel->rows, dictionary_entries(root, rel->rows, blueprint), &texts, &rival,
+              account, &path->path);
     if (force) { // whatever it costs
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;

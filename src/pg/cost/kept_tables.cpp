@@ -1,0 +1,55 @@
+// See kept_tables.h.
+#include "pg/pg.h"
+
+#include "pg/cost/kept_tables.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/plan/build_fingerprints.h"
+#include "pg/service/area.h"
+
+namespace gpuscan {
+namespace {
+
+uint64 add_file_of(const PlannerInfo *root, uint64 files, Index rti) {
+    const Relation relation = table_open(planner_rt_fetch(rti, root)->relid, NoLock); // the query has locked it
+    files = add_file(files, relation);
+    table_close(relation, NoLock);
+    return files;
+}
+
+uint64 files_of(const PlannerInfo *root, const FragmentSource *source) {
+    if (!source->is_relation)
+        return 0;
+    if (source->leaves == NIL)
+        return add_file_of(root, 0, source->rti);
+    uint64 files = 0;
+    ListCell *cell;
+    foreach (cell, source->leaves)
+        files = add_file_of(root, files, static_cast<Index>(lfirst_int(cell)));
+    return files;
+}
+
+} // namespace
+
+const bool *tables_kept(const PlannerInfo *root, const Fragment *rehearsal) {
+    const protocol::Area *area = service_area();
+    const KeptBuilds *builds = area != nullptr ? &area->kept_builds[device_is_gpu() ? 1 : 0] : nullptr;
+    if (builds == nullptr || !builds->any() || rehearsal->njoins == 0)
+        return nullptr;
+    const Size n = static_cast<Size>(rehearsal->nsources);
+    uint64 *files = static_cast<uint64 *>(palloc0(sizeof(uint64) * n));
+    for (int i = 1; i < rehearsal->nsources; ++i)
+        files[i] = files_of(root, &rehearsal->sources[i]);
+    const uint64 *fingerprints = build_fingerprints(rehearsal, files);
+    bool *kept = static_cast<bool *>(palloc0(sizeof(bool) * n));
+    bool any = false;
+    for (int i = 1; i < rehearsal->nsources; ++i) {
+        kept[i] = builds->has(fingerprints[i - 1]);
+        for (int k = 1; k < i; ++k)
+            kept[i] = kept[i] && (rehearsal->joins[k - 1].into != i || kept[k]);
+        any = any || kept[i];
+    }
+    return any ? kept : nullptr;
+}
+
+} // namespace gpuscan
