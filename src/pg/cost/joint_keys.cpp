@@ -6,12 +6,9 @@
 
 #include <algorithm>
 
-namespace gpuscan {
+#include "pg/cost/row_corrections.h"
 
-struct JointKey {
-    Relids pair;
-    double missed;
-};
+namespace gpuscan {
 
 static bool is_plain_key(const IndexOptInfo *index) {
     if (!index->unique || !index->immediate || index->nkeycolumns < 2 || index->indpred != NIL)
@@ -95,8 +92,22 @@ static const RelOptInfo *base_relation(const PlannerInfo *root, int relid) {
     return rel != nullptr && rel->reloptkind == RELOPT_BASEREL ? rel : nullptr;
 }
 
-const List *joint_keys(PlannerInfo *root) {
-    List *found = NIL;
+// (Of two keys of one pair, the one by which less has been missed.)
+static void add_pair(Relids pair, double missed, List **corrections) {
+    ListCell *cell;
+    foreach (cell, *corrections) {
+        RowCorrection *known = static_cast<RowCorrection *>(lfirst(cell));
+        if (!bms_equal(known->relations, pair))
+            continue;
+        known->factor = std::min(known->factor, missed);
+        return;
+    }
+    RowCorrection *correction = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
+    *correction = {pair, missed, NIL};
+    *corrections = lappend(*corrections, correction);
+}
+
+void add_joint_keys(PlannerInfo *root, List **corrections) {
     for (int i = 1; i < root->simple_rel_array_size; ++i) {
         const RelOptInfo *rel = base_relation(root, i);
         ListCell *cell;
@@ -109,39 +120,11 @@ const List *joint_keys(PlannerInfo *root) {
                 if (other == nullptr || has_foreign_key(root, rel->relid, other->relid))
                     continue;
                 const double missed = missed_by(root, index, other);
-                if (missed <= 1)
-                    continue;
-                JointKey *key = static_cast<JointKey *>(palloc(sizeof(JointKey)));
-                key->pair = bms_union(rel->relids, other->relids);
-                key->missed = missed;
-                found = lappend(found, key);
+                if (missed > 1)
+                    add_pair(bms_union(rel->relids, other->relids), missed, corrections);
             }
         }
     }
-    return found;
-}
-
-// (Of two keys of one pair, the one by which less has been missed.)
-double missed_rows(const List *joint_keys, const RelOptInfo *rel) {
-    double missed = 1;
-    if (rel == nullptr || rel->reloptkind != RELOPT_JOINREL)
-        return missed;
-    ListCell *cell, *earlier;
-    foreach (cell, joint_keys) {
-        const JointKey *key = static_cast<const JointKey *>(lfirst(cell));
-        if (!bms_is_subset(key->pair, rel->relids))
-            continue;
-        bool is_least = true;
-        foreach (earlier, joint_keys) {
-            const JointKey *another = static_cast<const JointKey *>(lfirst(earlier));
-            if (another != key && bms_equal(another->pair, key->pair))
-                is_least =
-                    is_least && (another->missed > key->missed || (another->missed == key->missed && another > key));
-        }
-        if (is_least)
-            missed *= key->missed;
-    }
-    return missed;
 }
 
 // ---- correlated subqueries ----

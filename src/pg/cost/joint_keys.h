@@ -9,11 +9,8 @@
 
 namespace gpuscan {
 
-// Those of a query level, to be handed to missed_rows.
-const List *joint_keys(PlannerInfo *root);
-
-// How many times the rows of a relation are that PostgreSQL expects; at least 1.
-double missed_rows(const List *joint_keys, const RelOptInfo *rel);
+// Adds RowCorrections (row_corrections.h) of pairs of the level's relations.
+void add_joint_keys(PlannerInfo *root, List **corrections);
 
 // How many times the entries are that a subquery's scan of an index finds for a row of the query above, whose columns it asks for; at least 1. In
 // the query above they are equal to all columns of a key.

@@ -1,5 +1,6 @@
-// Counts the steps of a path by going through it. PostgreSQL's estimates of rows are taken as they are, but for joins and lookups
-// by several columns (joint_keys.h); what they cost is not looked at, but where a path is none of those that are known here, whose own part of the cost counts.
+// Counts the steps of a path by going through it. PostgreSQL's estimates of rows are taken as they are, but for what is known better
+// (row_corrections.h) and lookups by several columns (joint_keys.h); what they cost is not looked at, but where a path is none of those that
+// are known here, whose own part of the cost counts.
 //
 // Pages. What fits into shared buffers is taken to be there, as on the device's side of the comparison (device_cost.cpp), and the rest
 // costs what the page costs say. In memory a page out of order takes about as long as one in order, so an index is not four times as dear as its pages are
@@ -19,6 +20,7 @@
 #include "pg/cost/expression_work.h"
 #include "pg/cost/joint_keys.h"
 #include "pg/cost/planner_formulas.h"
+#include "pg/cost/row_corrections.h"
 #include "pg/plan/path.h"
 
 namespace gpuscan {
@@ -35,7 +37,7 @@ namespace {
 
 struct Walk {
     PlannerInfo *root;
-    const List *joint_keys; // of the query level
+    const List *corrections; // of the query level's rows
     Work *work;
     double times; // of each step below
     // In parallel workers: the share of those times in which a process does it. 0: a session's process.
@@ -45,12 +47,12 @@ struct Walk {
 template <class T> const T *as(const Path *path) { return reinterpret_cast<const T *>(path); }
 
 Walk repeated(const Walk &walk, double times) {
-    return {walk.root, walk.joint_keys, walk.work, walk.times * times, walk.worker};
+    return {walk.root, walk.corrections, walk.work, walk.times * times, walk.worker};
 }
 
 // By workers of whom there are so many for a core.
 Walk by_workers(const Walk &walk, double crowding) {
-    return {walk.root, walk.joint_keys, walk.work, walk.times * crowding, 1 / (walk.times * crowding)};
+    return {walk.root, walk.corrections, walk.work, walk.times * crowding, 1 / (walk.times * crowding)};
 }
 
 void count(const Walk &walk, Step step, double amount) { add(walk.work, step, amount * walk.times); }
@@ -64,9 +66,37 @@ ExpressionCounting expressions(const Walk &walk) { return {walk.root, device_ns_
 
 void count_units(const Walk &walk, Cost units) { walk.work->other_ns += walk.times * units * device_ns_per_unit(); }
 
-double rows_of(const Walk &walk, const Path *path) {
-    return std::max(path->rows * missed_rows(walk.joint_keys, path->parent), 1.0);
+// What hands on each row that it gets.
+const Path *input_of(const Path *path) {
+    switch (nodeTag(path)) {
+    case T_MaterialPath:
+        return reinterpret_cast<const MaterialPath *>(path)->subpath;
+    case T_ProjectionPath:
+        return reinterpret_cast<const ProjectionPath *>(path)->subpath;
+    case T_SortPath:
+        return reinterpret_cast<const SortPath *>(path)->subpath;
+    case T_IncrementalSortPath:
+        return reinterpret_cast<const IncrementalSortPath *>(path)->spath.subpath;
+    case T_WindowAggPath:
+        return reinterpret_cast<const WindowAggPath *>(path)->subpath;
+    case T_GatherPath:
+        return reinterpret_cast<const GatherPath *>(path)->subpath;
+    case T_GatherMergePath:
+        return reinterpret_cast<const GatherMergePath *>(path)->subpath;
+    default:
+        return nullptr;
+    }
 }
+
+double correction_of(const Walk &walk, const Path *path) {
+    if (walk.corrections == NIL)
+        return 1;
+    while (path->parent->reloptkind == RELOPT_UPPER_REL && input_of(path) != nullptr)
+        path = input_of(path);
+    return row_correction(walk.corrections, path->parent);
+}
+
+double rows_of(const Walk &walk, const Path *path) { return std::max(path->rows * correction_of(walk, path), 1.0); }
 
 void count_path_of(const Walk &walk, const Path *path);
 
@@ -156,7 +186,7 @@ void sequential_scan(const Walk &walk, const Path *path) {
     count(walk, Step::PageInOrder, rel->pages * share);
     touch(walk, rel->pages, rel->pages * share);
     count_units(walk, rel->pages * share * (1 - resident) * device_page_costs().seq_read);
-    scanned_rows(walk, path, rel->baserestrictinfo, rel->tuples * share, path->rows);
+    scanned_rows(walk, path, rel->baserestrictinfo, rel->tuples * share, rows_of(walk, path));
 }
 
 double bytes_of_table(const RelOptInfo *rel) { return static_cast<double>(rel->pages) * BLCKSZ; }
@@ -193,7 +223,8 @@ List *remaining_conditions(const IndexPath *path) {
 void index_scan(const Walk &walk, const IndexPath *path) {
     const RelOptInfo *rel = path->path.parent;
     const double share = share_of_process(&path->path, path->path.rows), missed = missed_entries(walk.root, path);
-    const double found = std::max(rel->tuples * path->indexselectivity * missed * share, 1.0);
+    const double rows = rows_of(walk, &path->path);
+    const double found = std::max(rel->tuples * path->indexselectivity * missed * share, rows);
     const bool only = path->path.pathtype == T_IndexOnlyScan;
     const double visited = only ? found * (1 - rel->allvisfrac) : found;
     start_index(walk, path->indexinfo, found);
@@ -205,7 +236,7 @@ void index_scan(const Walk &walk, const IndexPath *path) {
     fetch(walk, rel, pages * (1 - in_order / 2), pages);
     count(walk, Step::PageAgain, only ? found : visited - pages); // (or the look into the visibility map)
     count_units(walk, pages * (1 - resident_share(rel)) * device_page_costs().random_read);
-    scanned_rows(walk, &path->path, remaining_conditions(path), found, std::min(path->path.rows * missed, found));
+    scanned_rows(walk, &path->path, remaining_conditions(path), found, std::min(rows * missed, found));
 }
 
 void bitmap_of(const Walk &walk, const Path *path) {
@@ -243,7 +274,8 @@ void bitmap_scan(const Walk &walk, const BitmapHeapPath *path) {
     const double share = share_of_process(&path->path, path->path.rows);
     const double missed =
         IsA(path->bitmapqual, IndexPath) ? missed_entries(walk.root, as<IndexPath>(path->bitmapqual)) : 1;
-    const double found = std::max(rel->tuples * bitmap_selectivity(path->bitmapqual) * missed * share, 1.0);
+    const double rows = rows_of(walk, &path->path);
+    const double found = std::max(rel->tuples * bitmap_selectivity(path->bitmapqual) * missed * share, rows);
     const double all = std::max(static_cast<double>(rel->pages), 1.0);
     const double pages = std::min(2 * all * found / (2 * all + found), all); // Mackert and Lohman
     bitmap_of(walk, path->bitmapqual);
@@ -253,7 +285,7 @@ void bitmap_scan(const Walk &walk, const BitmapHeapPath *path) {
     List *filters = rel->baserestrictinfo;
     if (path->path.param_info != nullptr)
         filters = list_concat_copy(filters, path->path.param_info->ppi_clauses);
-    scanned_rows(walk, &path->path, filters, found, std::min(path->path.rows * missed, found));
+    scanned_rows(walk, &path->path, filters, found, std::min(rows * missed, found));
 }
 
 // ---- joins ----
@@ -299,7 +331,8 @@ void hash_join(const Walk &walk, const HashPath *path) {
     count_path_of(walk, join->outerjoinpath);
     count_path_of(walk, join->innerjoinpath);
     // (Batches: each of them has a table that fits into work_mem.)
-    const double bytes = std::min(table_bytes(std::max(inner, path->inner_rows_total), join->innerjoinpath),
+    const double all = path->inner_rows_total * correction_of(walk, join->innerjoinpath);
+    const double bytes = std::min(table_bytes(std::max(inner, all), join->innerjoinpath),
                                   path->num_batches > 1 ? sort_memory() * hash_mem_multiplier : DBL_MAX);
     Work table{};
     executor::build(&table, inner, bytes);
@@ -374,7 +407,7 @@ void nested_loop(const Walk &walk, const JoinPath *join) {
     count_path_of(walk, join->outerjoinpath);
     inner_side(walk, inner, loops);
     // An index that is asked for each row finds at least what the join yields, however few rows it was taken to find.
-    const double found = loops * inner->rows, pairs = std::max(found, rows);
+    const double found = loops * rows_of(walk, inner), pairs = std::max(found, rows);
     if (inner->param_info != nullptr && pairs > found)
         fetch(walk, inner->parent, pairs - found, pairs - found);
     conditions(walk, join->joinrestrictinfo, stops_at_first(join) ? std::min(pairs, loops) : pairs);
@@ -490,7 +523,7 @@ void gather(const Walk &walk, const Path *path, const Path *partial, int workers
 
 void limit(const Walk &walk, const LimitPath *path) {
     const Path *below = path->subpath;
-    const double wanted = std::min(path->path.rows, below->rows);
+    const double rows = rows_of(walk, below), wanted = std::min(path->path.rows, rows);
     if (IsA(below, SortPath)) {
         const SortPath *sorted = reinterpret_cast<const SortPath *>(below);
         count_path_of(walk, sorted->subpath);
@@ -498,7 +531,7 @@ void limit(const Walk &walk, const LimitPath *path) {
         return;
     }
     // What comes before the first row is needed whole.
-    const double share = below->rows > 0 ? wanted / below->rows : 1;
+    const double share = wanted / rows;
     const double done =
         below->total_cost > 0
             ? (below->startup_cost + share * (below->total_cost - below->startup_cost)) / below->total_cost
@@ -518,10 +551,11 @@ void unknown(const Walk &walk, const Path *path, std::initializer_list<const Pat
 
 void subquery_scan(const Walk &walk, const SubqueryScanPath *path) {
     PlannerInfo *root = path->path.parent->subroot;
-    const Walk below{root, joint_keys(root), walk.work, walk.times, walk.worker};
+    const Walk below{root, row_corrections(root), walk.work, walk.times, walk.worker};
+    const double rows = rows_of(below, path->subpath);
     count_path_of(below, path->subpath);
-    conditions(walk, path->path.parent->baserestrictinfo, path->subpath->rows);
-    count(walk, Step::Tuple, path->subpath->rows);
+    conditions(walk, path->path.parent->baserestrictinfo, rows);
+    count(walk, Step::Tuple, rows);
 }
 
 void plain_path(const Walk &walk, const Path *path) {
@@ -625,7 +659,7 @@ void count_path_of(const Walk &walk, const Path *path) {
 } // namespace
 
 void count_path(PlannerInfo *root, const Path *path, Work *work) {
-    count_path_of(Walk{root, joint_keys(root), work, 1, 0}, path);
+    count_path_of(Walk{root, row_corrections(root), work, 1, 0}, path);
 }
 
 double path_ns(PlannerInfo *root, const Path *path) {

@@ -30,6 +30,7 @@
 #include "pg/cost/device_cost.h"
 #include "pg/cost/plan_time.h"
 #include "pg/cost/resident.h"
+#include "pg/cost/row_corrections.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate.h"
 
@@ -334,7 +335,7 @@ static SourceWork work_of(const CandidateSource *source) {
     work.cached_share = source->cached_share;
     if (!source->is_relation && rel->cheapest_total_path != nullptr) {
         work.child_cost = device_units(path_ns(const_cast<PlannerInfo *>(source->root), rel->cheapest_total_path));
-        work.child_rows = rel->cheapest_total_path->rows;
+        work.child_rows = expected_rows(const_cast<PlannerInfo *>(source->root), rel);
     }
     return work;
 }
@@ -409,7 +410,7 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
     Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
     candidate->relids = bms_copy(rel->relids);
     candidate->main = source;
-    candidate->rows = rel->rows;
+    candidate->rows = expected_rows(root, rel);
     return candidate;
 }
 
@@ -517,7 +518,7 @@ static CandidateJoin *make_join(CandidateTable *table, const JoinNote *note, con
                                 const Candidate *inner) {
     CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
     join->inner = inner;
-    join->ratio = note->joined->rows / (outer->rows > 1 ? outer->rows : 1);
+    join->ratio = expected_rows(table->root, note->joined) / (outer->rows > 1 ? outer->rows : 1);
     engine_kind(note, &join->kind);
     List *filters = NIL, *partner_filters = NIL;
     ListCell *cell;
@@ -575,7 +576,7 @@ static const Candidate *better_candidate(CandidateTable *table, const JoinNote *
     candidate->outer = outer;
     candidate->inner = inner;
     candidate->note = note;
-    candidate->rows = note->joined->rows;
+    candidate->rows = expected_rows(table->root, note->joined);
     candidate->cost = cost;
     return candidate;
 }
@@ -747,7 +748,7 @@ static void describe_source(PlannerInfo *root, const CandidateSource *from, List
     to->alias = rte->eref->aliasname;
     to->child = -1;
     to->quals = from->quals;
-    to->rows = from->rel->rows;
+    to->rows = expected_rows(root, from->rel);
     if (!from->is_relation) {
         *child_paths = lappend(*child_paths, from->rel->cheapest_total_path);
         to->child = list_length(*child_paths);
@@ -810,7 +811,7 @@ static bool is_kept(const Candidate *candidate, const CandidateWork *work) {
 // the right one, and nothing else is done.
 static Cost weigh_candidate(const Candidate *candidate, bool is_there, CandidateWork *work) {
     const CandidateSource *main = candidate->main;
-    double rows = main->rel->rows;
+    double rows = expected_rows(const_cast<PlannerInfo *>(main->root), main->rel);
     Cost cost = 0;
     ListCell *cell;
     foreach (cell, ordered_joins(candidate)) {

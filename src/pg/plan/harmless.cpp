@@ -170,6 +170,10 @@ static bool is_comparison(Oid opno, List *args, Oid collation) {
 
 bool is_harmless_comparison(const OpExpr *expr) { return is_comparison(expr->opno, expr->args, expr->inputcollid); }
 
+bool is_harmless_comparison(const ScalarArrayOpExpr *expr) {
+    return is_comparison(expr->opno, expr->args, expr->inputcollid);
+}
+
 // LIKE with a constant pattern: a backslash at its end is an error.
 static bool is_like(Oid funcid, List *args, Oid collation) {
     switch (funcid) {

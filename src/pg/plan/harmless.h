@@ -26,6 +26,7 @@ bool is_harmless(const Query *query, Node *node, bool aggregates = false);
 
 // A comparison that cannot raise an error, whatever its operands do.
 bool is_harmless_comparison(const OpExpr *expr);
+bool is_harmless_comparison(const ScalarArrayOpExpr *expr);
 
 // The aggregates that cannot fail over harmless arguments, and those of them that are 0, not NULL, over no rows.
 bool is_harmless_aggregate(const Query *query, const Aggref *aggref);

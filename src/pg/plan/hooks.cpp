@@ -29,6 +29,7 @@
 #include "pg/cost/device_cost.h"
 #include "pg/cost/investment.h"
 #include "pg/cost/plan_time.h"
+#include "pg/cost/row_corrections.h"
 #include "pg/cost/storage_tier.h"
 #include "pg/guc.h"
 #include "pg/plan/decorrelate.h"
@@ -455,6 +456,7 @@ static PlannedStmt *plan_as_usual(Query *parse, const PlannerCall *call) {
 static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *state, PlanAttempt *result) {
     PlannerState *outer = current;
     RefusalState *outer_refusals = refusals_begin(&result->refusals);
+    LevelCorrections *outer_corrections = row_corrections_begin();
     const int nodes = planned_nodes;
     current = state;
     const bool hooked = hook_pairs(true);
@@ -469,6 +471,7 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     {
         current = outer;
         hook_pairs(hooked);
+        row_corrections_end(outer_corrections);
         refusals_end(outer_refusals);
     }
     PG_END_TRY();

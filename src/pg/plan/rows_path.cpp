@@ -18,6 +18,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/kept_tables.h"
+#include "pg/cost/row_corrections.h"
 #include "pg/guc.h"
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
@@ -194,11 +195,13 @@ static double row_bytes(const Fragment *fragment) {
     return bytes;
 }
 
-// found: rows of which the path delivers those that are wanted. The others cost a look at their sort keys.
+// found: rows of which the path delivers those that are wanted. The others cost a look at their sort keys. (The path's own rows are by
+// PostgreSQL's estimate.)
 static void set_costs(const PlannerInfo *root, const Candidate *candidate, const Fragment *rehearsal, double found,
-                      double entries, const TextWork *texts, const Rival *rival, tier::Account *account, Path *path) {
+                      double wanted, double entries, const TextWork *texts, const Rival *rival, tier::Account *account,
+                      Path *path) {
     RowsWork work{};
-    work.rows = path->rows;
+    work.rows = wanted;
     work.columns = rehearsal->noutputs;
     work.bytes = row_bytes(rehearsal);
     work.dictionary_entries = entries;
@@ -209,11 +212,11 @@ static void set_costs(const PlannerInfo *root, const Candidate *candidate, const
     if (rehearsal->order != NIL)
         path->startup_cost += device_sort_cost(&work, account);
     RowsWork refused{};
-    refused.rows = found - path->rows;
+    refused.rows = found - wanted;
     refused.columns = 1;
     if (refused.rows > 0)
         path->startup_cost += device_rows_cost(&refused, account);
-    const Cost projection = path->pathtarget->cost.startup + path->rows * path->pathtarget->cost.per_tuple;
+    const Cost projection = path->pathtarget->cost.startup + wanted * path->pathtarget->cost.per_tuple;
     path->total_cost =
         path->startup_cost + emit_rows_cost(&work, account) + device_plan_cost(tier::Stage::Emit, projection, account);
 }
@@ -244,10 +247,11 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     Path *sort = reinterpret_cast<Path *>(create_sort_path(root, rel, fallback, pathkeys, -1.0));
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children, account);
+    const double found = expected_rows(root, rel), wanted = wanted_groups(blueprint, found);
     path->path.rows = wanted_groups(blueprint, rel->rows);
     path->path.pathkeys = pathkeys;
-    set_costs(root, candidate, rehearsal, rel->rows, dictionary_entries(root, path->path.rows, blueprint), &texts,
-              rival, account, &path->path);
+    set_costs(root, candidate, rehearsal, found, wanted, dictionary_entries(root, wanted, blueprint), &texts, rival,
+              account, &path->path);
     price_path(path, rival);
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
@@ -312,8 +316,9 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     tier::Account *account = new_account();
     const Rival rival = rival_of(root, rel);
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children, account);
+    const double found = expected_rows(root, rel);
     path->path.rows = rel->rows;
-    set_costs(root, candidate, rehearsal, rel->rows, dictionary_entries(root, rel->rows, blueprint), &texts, &rival,
+    set_costs(root, candidate, rehearsal, found, found, dictionary_entries(root, found, blueprint), &texts, &rival,
               account, &path->path);
     if (force) { // whatever it costs
         rel->pathlist = NIL;

@@ -1,0 +1,133 @@
+// See column_sample.h. At most so many values of each kind are tried, in one expression state and a memory context of their own; the context of
+// the planner grows by nothing. The functions that are called raise errors for values at the ends of their types only, but a table may have such
+// values, which the query would never have met: then there is no answer.
+#include "pg/pg.h"
+
+#include "pg/cost/column_sample.h"
+
+#include <algorithm>
+
+#include "engine/sample_share.hpp"
+#include "pg/exec/attempt.h"
+
+namespace gpuscan {
+namespace {
+
+constexpr int most_values = 100; // of the most common ones, and as many steps in the histogram
+
+struct Trial {
+    const Var *column;
+    Expr *condition;
+    HeapTuple statistics;
+    SampledShares shares;
+};
+
+// What the condition is evaluated with.
+struct Evaluation {
+    ExprState *state;
+    ExprContext *context;
+    TupleTableSlot *slot;
+};
+
+// The column becomes Var(1, 1), of the type that its values have in the statistics.
+Node *read_value(Node *node, void *context) {
+    if (node == nullptr)
+        return nullptr;
+    if (IsA(node, Var)) {
+        Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
+        var->varno = 1;
+        var->varattno = 1;
+        var->vartype = getBaseTypeAndTypmod(var->vartype, &var->vartypmod);
+        return reinterpret_cast<Node *>(var);
+    }
+    return mutate_expression(node, read_value, context);
+}
+
+Evaluation prepare(const Trial *trial) {
+    int32 typmod = trial->column->vartypmod;
+    const Oid type = getBaseTypeAndTypmod(trial->column->vartype, &typmod);
+    TupleDesc descriptor = CreateTemplateTupleDesc(1);
+    TupleDescInitEntry(descriptor, 1, nullptr, type, typmod, 0);
+    Node *condition = read_value(reinterpret_cast<Node *>(trial->condition), nullptr);
+    fix_opfuncids(condition);
+    Evaluation evaluation{};
+    evaluation.slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
+    evaluation.context = CreateStandaloneExprContext();
+    evaluation.context->ecxt_scantuple = evaluation.slot;
+    evaluation.state = ExecInitExpr(reinterpret_cast<Expr *>(condition), nullptr);
+    return evaluation;
+}
+
+bool passes(const Evaluation *evaluation, Datum value, bool is_null) {
+    bool null_result;
+    CHECK_FOR_INTERRUPTS();
+    ExecClearTuple(evaluation->slot);
+    evaluation->slot->tts_values[0] = value;
+    evaluation->slot->tts_isnull[0] = is_null;
+    ExecStoreVirtualTuple(evaluation->slot);
+    ResetExprContext(evaluation->context);
+    const Datum result = ExecEvalExprSwitchContext(evaluation->state, evaluation->context, &null_result);
+    return !null_result && DatumGetBool(result);
+}
+
+// (An index may keep its values as another type.)
+bool has_column_type(const Trial *trial, const AttStatsSlot *slot) {
+    return getBaseType(slot->valuetype) == getBaseType(trial->column->vartype);
+}
+
+void try_common(Trial *trial, const Evaluation *evaluation) {
+    AttStatsSlot slot;
+    if (!get_attstatsslot(&slot, trial->statistics, STATISTIC_KIND_MCV, InvalidOid,
+                          ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
+        return;
+    for (int i = 0; i < std::min(slot.nvalues, most_values) && has_column_type(trial, &slot); ++i) {
+        trial->shares.common += slot.numbers[i];
+        if (passes(evaluation, slot.values[i], false))
+            trial->shares.common_passing += slot.numbers[i];
+    }
+    free_attstatsslot(&slot);
+}
+
+void try_histogram(Trial *trial, const Evaluation *evaluation) {
+    AttStatsSlot slot;
+    if (!get_attstatsslot(&slot, trial->statistics, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
+        return;
+    const int steps = has_column_type(trial, &slot) ? std::min(slot.nvalues - 1, most_values) : 0;
+    for (int i = 0; i <= steps && steps > 0; ++i) {
+        const int at = static_cast<int>(static_cast<int64>(slot.nvalues - 1) * i / steps);
+        if (passes(evaluation, slot.values[at], false))
+            trial->shares.bounds_passing += i == 0 || i == steps ? 0.5 : 1;
+    }
+    trial->shares.bounds = steps > 0 ? steps + 1 : 0;
+    free_attstatsslot(&slot);
+}
+
+void try_values(void *argument) {
+    Trial *trial = static_cast<Trial *>(argument);
+    const Evaluation evaluation = prepare(trial);
+    trial->shares.null = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(trial->statistics))->stanullfrac;
+    if (passes(&evaluation, Datum(0), true))
+        trial->shares.null_passing = trial->shares.null;
+    try_common(trial, &evaluation);
+    try_histogram(trial, &evaluation);
+}
+
+} // namespace
+
+bool share_by_sample(PlannerInfo *root, const Var *column, Expr *condition, Selectivity expected, Selectivity *share) {
+    VariableStatData statistics;
+    examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);
+    Attempt outcome = Attempt::Impossible;
+    Trial trial{column, condition, statistics.statsTuple, {}};
+    if (HeapTupleIsValid(statistics.statsTuple) && statistics.acl_ok && !IsParallelWorker()) {
+        MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "gpuscan sample", ALLOCSET_SMALL_SIZES);
+        MemoryContext before = MemoryContextSwitchTo(own);
+        outcome = attempt(try_values, &trial, nullptr);
+        MemoryContextSwitchTo(before);
+        MemoryContextDelete(own);
+    }
+    ReleaseVariableStats(statistics);
+    return outcome == Attempt::Done && share_of_rows(trial.shares, expected, share);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,33 @@
+// Where PostgreSQL's estimates of rows are known to be wrong: by how much?
+//
+// A correction belongs to a set of relations, and is a factor of the rows of each relation that is made of these. There are two
+// sources: joins on keys of several columns (joint_keys.h), and conditions on what functions make of a column (sampled_conditions.h).
+// PostgreSQL's own numbers stay what they are: its rows, costs and choices among its own plans. Corrected are the rows by
+// which its plan's time and a device's cost are counted, on both sides of the comparison alike.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+struct RowCorrection {
+    Relids relations;
+    double factor;    // of the rows that PostgreSQL expects; above 0
+    const List *ends; // of Relids: in relations with all of one of these the rows no longer follow
+};
+
+// Those of a query level, computed once; to be asked when its base relations have their rows.
+const List *row_corrections(PlannerInfo *root);
+
+// How many times the rows of a relation are that PostgreSQL expects.
+double row_correction(const List *corrections, const RelOptInfo *rel);
+
+// The relation's rows, corrected; at least 1.
+double expected_rows(PlannerInfo *root, const RelOptInfo *rel);
+
+// Levels are known for as long as a statement is planned, which can nest: begin returns what end wants back.
+struct LevelCorrections;
+LevelCorrections *row_corrections_begin();
+void row_corrections_end(LevelCorrections *before);
+
+} // namespace gpuscan

@@ -1,0 +1,218 @@
+// See sampled_conditions.h. Conditions of a column are tried together, since they say something of each other: two ranges of one
+// function have an intersection.
+//
+// In which relations is a base relation's correction right? In joins it multiplies, as the rows that its conditions let pass do, up to a join that keeps
+// the other side's rows whatever this side has (a left or an anti join), or each of them once (a semi join): from
+// there on there is none.
+#include "pg/pg.h"
+
+#include "pg/cost/sampled_conditions.h"
+
+#include <algorithm>
+
+#include "pg/cost/column_sample.h"
+#include "pg/cost/row_corrections.h"
+#include "pg/cost/samplable.h"
+#include "pg/plan/translate.h"
+
+namespace gpuscan {
+namespace {
+
+// ---- what PostgreSQL knows ----
+
+bool has_statistics(PlannerInfo *root, Node *expression) {
+    VariableStatData statistics;
+    examine_variable(root, expression, 0, &statistics);
+    const bool has = HeapTupleIsValid(statistics.statsTuple) || statistics.isunique;
+    ReleaseVariableStats(statistics);
+    return has;
+}
+
+bool is_column(Node *expression) { return IsA(strip_relabels(reinterpret_cast<Expr *>(expression)), Var); }
+
+// A column, or an expression that has statistics (by an index on it, or declared ones).
+bool is_known_value(PlannerInfo *root, Node *expression) {
+    return is_column(expression) || has_statistics(root, expression);
+}
+
+bool is_known_comparison(PlannerInfo *root, const List *sides) {
+    if (list_length(sides) != 2)
+        return false;
+    Node *left = static_cast<Node *>(linitial(sides)), *right = static_cast<Node *>(lsecond(sides));
+    if (!contain_var_clause(right))
+        return is_known_value(root, left);
+    return !contain_var_clause(left) && is_known_value(root, right);
+}
+
+// A function of a column itself may have an estimate of its own (starts_with).
+bool is_known_call(PlannerInfo *root, const FuncExpr *call) {
+    if (OidIsValid(get_func_support(call->funcid))) {
+        ListCell *cell;
+        foreach (cell, call->args)
+            if (is_column(static_cast<Node *>(lfirst(cell))))
+                return true;
+    }
+    return has_statistics(root, reinterpret_cast<Node *>(const_cast<FuncExpr *>(call)));
+}
+
+bool is_known_condition(PlannerInfo *root, Node *condition) {
+    switch (nodeTag(condition)) {
+    case T_Const:
+    case T_Var:
+    case T_RelabelType:
+        return true;
+    case T_BoolExpr: {
+        ListCell *cell;
+        foreach (cell, reinterpret_cast<const BoolExpr *>(condition)->args)
+            if (!is_known_condition(root, static_cast<Node *>(lfirst(cell))))
+                return false;
+        return true;
+    }
+    case T_NullTest:
+        return is_known_value(root, reinterpret_cast<Node *>(reinterpret_cast<const NullTest *>(condition)->arg));
+    case T_BooleanTest:
+        return is_known_condition(root,
+                                  reinterpret_cast<Node *>(reinterpret_cast<const BooleanTest *>(condition)->arg));
+    case T_OpExpr:
+    case T_DistinctExpr:
+        return is_known_comparison(root, reinterpret_cast<const OpExpr *>(condition)->args);
+    case T_ScalarArrayOpExpr:
+        return is_known_comparison(root, reinterpret_cast<const ScalarArrayOpExpr *>(condition)->args);
+    case T_FuncExpr:
+        return is_known_call(root, reinterpret_cast<const FuncExpr *>(condition));
+    default:
+        return has_statistics(root, condition);
+    }
+}
+
+// ---- a relation's conditions ----
+
+struct ColumnConditions {
+    const Var *column;
+    List *infos; // of RestrictInfo *
+};
+
+const Var *column_to_try(PlannerInfo *root, const RelOptInfo *rel, const RestrictInfo *info) {
+    Node *condition = reinterpret_cast<Node *>(info->clause);
+    if (info->pseudoconstant || is_known_condition(root, condition))
+        return nullptr;
+    const Var *column = samplable_column(condition);
+    return column != nullptr && static_cast<Index>(column->varno) == rel->relid ? column : nullptr;
+}
+
+// Of ColumnConditions *.
+List *conditions_to_try(PlannerInfo *root, const RelOptInfo *rel) {
+    List *all = NIL;
+    ListCell *cell, *known;
+    foreach (cell, rel->baserestrictinfo) {
+        RestrictInfo *info = lfirst_node(RestrictInfo, cell);
+        const Var *column = column_to_try(root, rel, info);
+        if (column == nullptr)
+            continue;
+        ColumnConditions *of_column = nullptr;
+        foreach (known, all)
+            if (static_cast<ColumnConditions *>(lfirst(known))->column->varattno == column->varattno)
+                of_column = static_cast<ColumnConditions *>(lfirst(known));
+        if (of_column == nullptr) {
+            of_column = static_cast<ColumnConditions *>(palloc(sizeof(ColumnConditions)));
+            *of_column = {column, NIL};
+            all = lappend(all, of_column);
+        }
+        of_column->infos = lappend(of_column->infos, info);
+    }
+    return all;
+}
+
+// How many times the rows pass that PostgreSQL expects.
+double factor_of(PlannerInfo *root, const ColumnConditions *conditions) {
+    const Selectivity expected = clauselist_selectivity(root, conditions->infos, 0, JOIN_INNER, nullptr);
+    Selectivity share;
+    if (expected <= 0 || !share_by_sample(root, conditions->column,
+                                          make_ands_explicit(extract_actual_clauses(conditions->infos, false)),
+                                          expected, &share))
+        return 1;
+    return share / expected;
+}
+
+// ---- relations ----
+
+// In partitions PostgreSQL may know more than of their parent.
+bool has_known_partitions(const PlannerInfo *root, Index parent) {
+    ListCell *cell, *at;
+    foreach (cell, root->append_rel_list) {
+        const AppendRelInfo *info = lfirst_node(AppendRelInfo, cell);
+        const RelOptInfo *child = info->parent_relid == parent ? root->simple_rel_array[info->child_relid] : nullptr;
+        if (child == nullptr)
+            continue;
+        foreach (at, child->indexlist)
+            if (lfirst_node(IndexOptInfo, at)->indexprs != NIL)
+                return true;
+        if (child->statlist != NIL || has_known_partitions(root, info->child_relid))
+            return true;
+    }
+    return false;
+}
+
+// (15 and 16 take a parent's rows for its tuples.)
+double tuples_of(const PlannerInfo *root, const RelOptInfo *rel) {
+    if (!planner_rt_fetch(rel->relid, const_cast<PlannerInfo *>(root))->inh)
+        return rel->tuples;
+    double tuples = 0;
+    ListCell *cell;
+    foreach (cell, root->append_rel_list) {
+        const AppendRelInfo *info = lfirst_node(AppendRelInfo, cell);
+        RelOptInfo *child = info->parent_relid == rel->relid ? root->simple_rel_array[info->child_relid] : nullptr;
+        tuples += child != nullptr && !is_dummy_rel(child) ? tuples_of(root, child) : 0;
+    }
+    return tuples;
+}
+
+// Of the relation's rows, between one and all. (Of less than a row that it expects, PostgreSQL makes one.)
+double factor_of_rows(PlannerInfo *root, const RelOptInfo *rel, double factor) {
+    const double tuples = tuples_of(root, rel);
+    double rows = rel->rows;
+    if (rows <= 1)
+        rows = std::min(rows, tuples * clauselist_selectivity(root, rel->baserestrictinfo, 0, JOIN_INNER, nullptr));
+    return std::clamp(rows * factor, 1.0, std::max(tuples, 1.0)) / rel->rows;
+}
+
+const List *ends_of(const PlannerInfo *root, const RelOptInfo *rel) {
+    List *ends = NIL;
+    ListCell *cell;
+    foreach (cell, root->join_info_list) {
+        const SpecialJoinInfo *join = lfirst_node(SpecialJoinInfo, cell);
+        if (bms_is_subset(rel->relids, join->syn_righthand) ||
+            (join->jointype == JOIN_FULL && bms_is_subset(rel->relids, join->syn_lefthand)))
+            ends = lappend(ends, bms_union(join->min_lefthand, join->min_righthand));
+    }
+    return ends;
+}
+
+void add_conditions_of(PlannerInfo *root, const RelOptInfo *rel, List **corrections) {
+    const List *conditions = conditions_to_try(root, rel);
+    if (conditions == NIL || rel->rows < 1 ||
+        (planner_rt_fetch(rel->relid, root)->inh && has_known_partitions(root, rel->relid)))
+        return;
+    double factor = 1;
+    ListCell *cell;
+    foreach (cell, conditions)
+        factor *= factor_of(root, static_cast<const ColumnConditions *>(lfirst(cell)));
+    if (factor == 1)
+        return;
+    RowCorrection *correction = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
+    *correction = {rel->relids, factor_of_rows(root, rel, factor), ends_of(root, rel)};
+    *corrections = lappend(*corrections, correction);
+}
+
+} // namespace
+
+void add_sampled_conditions(PlannerInfo *root, List **corrections) {
+    for (int i = 1; i < root->simple_rel_array_size; ++i) {
+        const RelOptInfo *rel = root->simple_rel_array[i];
+        if (rel != nullptr && rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
+            rel->baserestrictinfo != NIL)
+            add_conditions_of(root, rel, corrections);
+    }
+}
+
+} // namespace gpuscan
