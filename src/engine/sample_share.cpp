@@ -4,8 +4,8 @@
 
 namespace gpuscan {
 
-constexpr int least_bounds = 10;     // fewer tell nothing
-constexpr double nearly_all = 0.9;   // of the rows have common values, or none: the others are like them
+constexpr int least_bounds = 10;   // fewer tell nothing
+constexpr double nearly_all = 0.9; // of the rows have common values, or none: the others are like them
 
 // Where none of the bounds passes, fewer rows do than lie between two of them, but how many fewer is not known: what is expected may
 // be as right. Likewise where all pass.

@@ -1,6 +1,6 @@
-#include "engine/sample_share.hpp"
-
 #include <gtest/gtest.h>
+
+#include "engine/sample_share.hpp"
 
 namespace gpuscan {
 namespace {

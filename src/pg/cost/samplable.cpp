@@ -243,6 +243,11 @@ bool finds_unsamplable(Node *node, void *context) {
         if (reinterpret_cast<const NullTest *>(node)->argisrow)
             return true;
         break;
+    case T_CaseWhen: {
+        const CaseWhen *arm = reinterpret_cast<const CaseWhen *>(node);
+        return finds_unsamplable(reinterpret_cast<Node *>(arm->expr), search) ||
+               finds_unsamplable(reinterpret_cast<Node *>(arm->result), search);
+    }
     case T_SQLValueFunction:
         return reinterpret_cast<const SQLValueFunction *>(node)->op > SVFOP_LOCALTIMESTAMP_N; // no dates or times
     case T_Const:
@@ -251,7 +256,6 @@ bool finds_unsamplable(Node *node, void *context) {
     case T_BoolExpr:
     case T_BooleanTest:
     case T_CoalesceExpr:
-    case T_CaseWhen:
         break;
     default:
         return true;

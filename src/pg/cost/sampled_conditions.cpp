@@ -1,4 +1,5 @@
-// See sampled_conditions.h. Conditions of a column are tried together, since they say something of each other: two ranges of one
+// See sampled_conditions.h. A whole sample meets its limits where a histogram's bounds are at equal distances (a serial number's, of a table that ANALYZE
+// has read as a whole): modulo that distance they are all the same. Conditions of a column are tried together, since they say something of each other: two ranges of one
 // function have an intersection.
 //
 // In which relations is a base relation's correction right? In joins it multiplies, as the rows that its conditions let pass do, up to a join that keeps
@@ -9,6 +10,7 @@
 #include "pg/cost/sampled_conditions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "pg/cost/column_sample.h"
 #include "pg/cost/row_corrections.h"
@@ -123,18 +125,11 @@ List *conditions_to_try(PlannerInfo *root, const RelOptInfo *rel) {
     return all;
 }
 
-// How many times the rows pass that PostgreSQL expects.
-double factor_of(PlannerInfo *root, const ColumnConditions *conditions) {
-    const Selectivity expected = clauselist_selectivity(root, conditions->infos, 0, JOIN_INNER, nullptr);
-    Selectivity share;
-    if (expected <= 0 || !share_by_sample(root, conditions->column,
-                                          make_ands_explicit(extract_actual_clauses(conditions->infos, false)),
-                                          expected, &share))
-        return 1;
-    return share / expected;
-}
-
 // ---- relations ----
+
+bool is_parent(const PlannerInfo *root, const RelOptInfo *rel) {
+    return planner_rt_fetch(rel->relid, const_cast<PlannerInfo *>(root))->inh;
+}
 
 // In partitions PostgreSQL may know more than of their parent.
 bool has_known_partitions(const PlannerInfo *root, Index parent) {
@@ -155,7 +150,7 @@ bool has_known_partitions(const PlannerInfo *root, Index parent) {
 
 // (15 and 16 take a parent's rows for its tuples.)
 double tuples_of(const PlannerInfo *root, const RelOptInfo *rel) {
-    if (!planner_rt_fetch(rel->relid, const_cast<PlannerInfo *>(root))->inh)
+    if (!is_parent(root, rel))
         return rel->tuples;
     double tuples = 0;
     ListCell *cell;
@@ -167,12 +162,35 @@ double tuples_of(const PlannerInfo *root, const RelOptInfo *rel) {
     return tuples;
 }
 
+// What PostgreSQL expects, of a parent as it does of the children. (What it takes for their number of different values is bounded by
+// the tuples, and what it has found is kept in the RestrictInfos.)
+Selectivity expected_share(PlannerInfo *root, RelOptInfo *rel, List *infos) {
+    if (!is_parent(root, rel))
+        return clauselist_selectivity(root, infos, 0, JOIN_INNER, nullptr);
+    const double tuples = std::exchange(rel->tuples, tuples_of(root, rel));
+    const Selectivity share =
+        clauselist_selectivity(root, extract_actual_clauses(infos, false), 0, JOIN_INNER, nullptr);
+    rel->tuples = tuples;
+    return share;
+}
+
+// How many times the rows pass that PostgreSQL expects.
+double factor_of(PlannerInfo *root, RelOptInfo *rel, const ColumnConditions *conditions) {
+    const Selectivity expected = expected_share(root, rel, conditions->infos);
+    Selectivity share;
+    if (expected <= 0 ||
+        !share_by_sample(root, conditions->column, make_ands_explicit(extract_actual_clauses(conditions->infos, false)),
+                         expected, &share))
+        return 1;
+    return share / expected;
+}
+
 // Of the relation's rows, between one and all. (Of less than a row that it expects, PostgreSQL makes one.)
-double factor_of_rows(PlannerInfo *root, const RelOptInfo *rel, double factor) {
+double factor_of_rows(PlannerInfo *root, RelOptInfo *rel, double factor) {
     const double tuples = tuples_of(root, rel);
     double rows = rel->rows;
     if (rows <= 1)
-        rows = std::min(rows, tuples * clauselist_selectivity(root, rel->baserestrictinfo, 0, JOIN_INNER, nullptr));
+        rows = std::min(rows, tuples * expected_share(root, rel, rel->baserestrictinfo));
     return std::clamp(rows * factor, 1.0, std::max(tuples, 1.0)) / rel->rows;
 }
 
@@ -188,15 +206,14 @@ const List *ends_of(const PlannerInfo *root, const RelOptInfo *rel) {
     return ends;
 }
 
-void add_conditions_of(PlannerInfo *root, const RelOptInfo *rel, List **corrections) {
+void add_conditions_of(PlannerInfo *root, RelOptInfo *rel, List **corrections) {
     const List *conditions = conditions_to_try(root, rel);
-    if (conditions == NIL || rel->rows < 1 ||
-        (planner_rt_fetch(rel->relid, root)->inh && has_known_partitions(root, rel->relid)))
+    if (conditions == NIL || rel->rows < 1 || (is_parent(root, rel) && has_known_partitions(root, rel->relid)))
         return;
     double factor = 1;
     ListCell *cell;
     foreach (cell, conditions)
-        factor *= factor_of(root, static_cast<const ColumnConditions *>(lfirst(cell)));
+        factor *= factor_of(root, rel, static_cast<const ColumnConditions *>(lfirst(cell)));
     if (factor == 1)
         return;
     RowCorrection *correction = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
@@ -208,7 +225,7 @@ void add_conditions_of(PlannerInfo *root, const RelOptInfo *rel, List **correcti
 
 void add_sampled_conditions(PlannerInfo *root, List **corrections) {
     for (int i = 1; i < root->simple_rel_array_size; ++i) {
-        const RelOptInfo *rel = root->simple_rel_array[i];
+        RelOptInfo *rel = root->simple_rel_array[i];
         if (rel != nullptr && rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION &&
             rel->baserestrictinfo != NIL)
             add_conditions_of(root, rel, corrections);
