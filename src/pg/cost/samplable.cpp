@@ -226,14 +226,13 @@ bool finds_unsamplable(Node *node, void *context) {
     case T_OpExpr:
     case T_DistinctExpr:
     case T_NullIfExpr: // one struct
-        if (!is_samplable_operator(reinterpret_cast<OpExpr *>(node)))
-            return true;
-        break;
+        // (Arguments first: what operators are stands in catalogs.)
+        return walk_expression(node, finds_unsamplable, context) ||
+               !is_samplable_operator(reinterpret_cast<OpExpr *>(node));
     case T_ScalarArrayOpExpr: {
         const ScalarArrayOpExpr *op = reinterpret_cast<const ScalarArrayOpExpr *>(node);
-        if (!is_harmless_comparison(op) || !IsA(lsecond(op->args), Const))
-            return true;
-        break;
+        return !IsA(lsecond(op->args), Const) || walk_expression(node, finds_unsamplable, context) ||
+               !is_harmless_comparison(op);
     }
     case T_CaseExpr:
         return finds_unsamplable_case(reinterpret_cast<const CaseExpr *>(node), search);
