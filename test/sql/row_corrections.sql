@@ -45,6 +45,8 @@ SELECT c, s.* FROM unnest(ARRAY[
     $$(length(name) > 8) IS NOT TRUE$$,
     $$CASE kind WHEN 'Red' THEN 1 WHEN 'BLUE' THEN 2 ELSE 3 END < 3$$,
     $$size % 10 = 3$$,
+    $$id % 10 = 3$$,
+    $$id % 200 <> 1$$,
     $$size / 100 IN (1, 2, 3)$$,
     $$size + 1 > 900$$,
     $$NOT (size * 2 + 1 < 500 OR size % 2 = 0)$$,

@@ -6,6 +6,7 @@
 #include "pg/cost/column_sample.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/sample_share.hpp"
 #include "pg/exec/attempt.h"
@@ -13,12 +14,14 @@
 namespace gpuscan {
 namespace {
 
+constexpr double nearly_all = 0.9, golden_section = 0.6180339887498949;
 constexpr int most_values = 100; // of the most common ones, and as many steps in the histogram
 
 struct Trial {
     const Var *column;
     Expr *condition;
     HeapTuple statistics;
+    double distinct; // values
     SampledShares shares;
 };
 
@@ -88,16 +91,68 @@ void try_common(Trial *trial, const Evaluation *evaluation) {
     free_attstatsslot(&slot);
 }
 
+// ---- whole numbers without gaps ----
+
+bool read_whole(Oid type, Datum value, int64 *number) {
+    switch (type) {
+    case INT2OID:
+        *number = DatumGetInt16(value);
+        return true;
+    case INT4OID:
+        *number = DatumGetInt32(value);
+        return true;
+    case INT8OID:
+        *number = DatumGetInt64(value);
+        return true;
+    default:
+        return false;
+    }
+}
+
+Datum whole_datum(Oid type, int64 number) {
+    switch (type) {
+    case INT2OID:
+        return Int16GetDatum(static_cast<int16>(number));
+    case INT4OID:
+        return Int32GetDatum(static_cast<int32>(number));
+    default:
+        return Int64GetDatum(number);
+    }
+}
+
+// Bounds of serial numbers may lie at equal distances, and then all of them, or none, have the same rest when divided. But where nearly all
+// numbers between the first and the last are there, any number from between two bounds will do instead of them.
+bool has_no_gaps(const Trial *trial, const AttStatsSlot *slot) {
+    int64 first = 0, last = 0;
+    if (!read_whole(slot->valuetype, slot->values[0], &first) ||
+        !read_whole(slot->valuetype, slot->values[slot->nvalues - 1], &last))
+        return false;
+    return trial->distinct >= nearly_all * (static_cast<double>(last) - static_cast<double>(first) + 1);
+}
+
+// At multiples of the golden section, which leave no clusters (Knuth, TAOCP 3, section 6.4, theorem S).
+Datum number_between(const AttStatsSlot *slot, int from, int to) {
+    int64 low = 0, high = 0;
+    read_whole(slot->valuetype, slot->values[from], &low);
+    read_whole(slot->valuetype, slot->values[to], &high);
+    const double part = std::fmod(golden_section * (from + 1), 1);
+    return whole_datum(slot->valuetype,
+                       low + static_cast<int64>(part * (static_cast<double>(high) - static_cast<double>(low))));
+}
+
 void try_histogram(Trial *trial, const Evaluation *evaluation) {
     AttStatsSlot slot;
     if (!get_attstatsslot(&slot, trial->statistics, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
         return;
     const int steps = has_column_type(trial, &slot) ? std::min(slot.nvalues - 1, most_values) : 0;
-    for (int i = 0; i <= steps && steps > 0; ++i) {
-        const int at = static_cast<int>(static_cast<int64>(slot.nvalues - 1) * i / steps);
-        if (passes(evaluation, slot.values[at], false))
+    const bool between = steps > 0 && has_no_gaps(trial, &slot);
+    const auto bound = [&](int step) { return static_cast<int>(static_cast<int64>(slot.nvalues - 1) * step / steps); };
+    for (int i = 0; between && i < steps; ++i)
+        trial->shares.bounds_passing +=
+            passes(evaluation, number_between(&slot, bound(i), bound(i + 1)), false) ? 1 : 0;
+    for (int i = 0; !between && i <= steps && steps > 0; ++i)
+        if (passes(evaluation, slot.values[bound(i)], false))
             trial->shares.bounds_passing += i == 0 || i == steps ? 0.5 : 1;
-    }
     trial->shares.bounds = steps > 0 ? steps + 1 : 0;
     free_attstatsslot(&slot);
 }
@@ -118,8 +173,10 @@ bool share_by_sample(PlannerInfo *root, const Var *column, Expr *condition, Sele
     VariableStatData statistics;
     examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);
     Attempt outcome = Attempt::Impossible;
-    Trial trial{column, condition, statistics.statsTuple, {}};
+    Trial trial{column, condition, statistics.statsTuple, 0, {}};
     if (HeapTupleIsValid(statistics.statsTuple) && statistics.acl_ok && !IsParallelWorker()) {
+        bool is_default;
+        trial.distinct = get_variable_numdistinct(&statistics, &is_default);
         MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "gpuscan sample", ALLOCSET_SMALL_SIZES);
         MemoryContext before = MemoryContextSwitchTo(own);
         outcome = attempt(try_values, &trial, nullptr);

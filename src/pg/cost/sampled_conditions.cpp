@@ -1,5 +1,4 @@
-// See sampled_conditions.h. A whole sample meets its limits where a histogram's bounds are at equal distances (a serial number's, of a table that ANALYZE
-// has read as a whole): modulo that distance they are all the same. Conditions of a column are tried together, since they say something of each other: two ranges of one
+// See sampled_conditions.h. Conditions of a column are tried together, since they say something of each other: two ranges of one
 // function have an intersection.
 //
 // In which relations is a base relation's correction right? In joins it multiplies, as the rows that its conditions let pass do, up to a join that keeps
