@@ -10,6 +10,7 @@
 
 #include "engine/sample_share.hpp"
 #include "pg/exec/attempt.h"
+#include "pg/plan/translate.h"
 
 namespace gpuscan {
 namespace {
@@ -32,26 +33,12 @@ struct Evaluation {
     TupleTableSlot *slot;
 };
 
-// The column becomes Var(1, 1), of the type that its values have in the statistics.
-Node *read_value(Node *node, void *context) {
-    if (node == nullptr)
-        return nullptr;
-    if (IsA(node, Var)) {
-        Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
-        var->varno = 1;
-        var->varattno = 1;
-        var->vartype = getBaseTypeAndTypmod(var->vartype, &var->vartypmod);
-        return reinterpret_cast<Node *>(var);
-    }
-    return mutate_expression(node, read_value, context);
-}
-
 Evaluation prepare(const Trial *trial) {
     int32 typmod = trial->column->vartypmod;
     const Oid type = getBaseTypeAndTypmod(trial->column->vartype, &typmod);
     TupleDesc descriptor = CreateTemplateTupleDesc(1);
     TupleDescInitEntry(descriptor, 1, nullptr, type, typmod, 0);
-    Node *condition = read_value(reinterpret_cast<Node *>(trial->condition), nullptr);
+    Node *condition = over_one_value(trial->condition);
     fix_opfuncids(condition);
     Evaluation evaluation{};
     evaluation.slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);

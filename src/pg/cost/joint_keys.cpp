@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "pg/cost/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
 
 namespace gpuscan {
@@ -45,13 +46,9 @@ static Var column_of(const IndexOptInfo *index, int i) {
     return column;
 }
 
-static double distinct_values(PlannerInfo *root, const Var *column) {
-    VariableStatData statistics;
-    bool is_default;
-    examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);
-    const double distinct = get_variable_numdistinct(&statistics, &is_default);
-    ReleaseVariableStats(statistics);
-    return std::max(distinct, 1.0);
+static double distinct_of(PlannerInfo *root, const Var *column) {
+    bool is_guess;
+    return std::max(distinct_values(root, reinterpret_cast<const Node *>(column), &is_guess), 1.0);
 }
 
 // By what the product of the columns' selectivities is too small; 1: they are not all equal to columns of `other`.
@@ -71,7 +68,7 @@ static double missed_by(PlannerInfo *root, const IndexOptInfo *index, const RelO
         }
         if (partner == nullptr)
             return 1;
-        combinations *= std::max(distinct_values(root, key), distinct_values(root, partner));
+        combinations *= std::max(distinct_of(root, key), distinct_of(root, partner));
     }
     return std::max(combinations / std::max(index->rel->tuples, 1.0), 1.0);
 }
@@ -176,7 +173,7 @@ static double combinations_of(PlannerInfo *root, const IndexOptInfo *index, cons
         if (match == nullptr)
             return 0;
         const Var column = column_of(index, match->column);
-        combinations *= distinct_values(root, &column);
+        combinations *= distinct_of(root, &column);
     }
     return combinations;
 }

@@ -33,6 +33,14 @@ Cost incremental_sort_page(const storage::PageCosts &costs, PlannerInfo *root, L
     return storage::sort_page(costs, passes_of(rows, input->pathtarget->width));
 }
 
+double distinct_values(PlannerInfo *root, const Node *value, bool *is_guess) {
+    VariableStatData statistics;
+    examine_variable(root, const_cast<Node *>(value), 0, &statistics);
+    const double distinct = get_variable_numdistinct(&statistics, is_guess);
+    ReleaseVariableStats(statistics);
+    return distinct;
+}
+
 void order_by_cost(List *paths) {
     for (int i = 1; i < list_length(paths); ++i) {
         Path *path = static_cast<Path *>(list_nth(paths, i));

@@ -73,6 +73,9 @@ double hash_aggregate_pages(const PlannerInfo *root, double rows, int width, dou
 Cost incremental_sort_page(const storage::PageCosts &costs, PlannerInfo *root, List *pathkeys, int presorted,
                            const Path *input, double limit);
 
+// How many different values an expression has; `is_guess`: without statistics.
+double distinct_values(PlannerInfo *root, const Node *value, bool *is_guess);
+
 // PostgreSQL keeps a relation's paths in order of their costs, and the first one of several that cost the same.
 void order_by_cost(List *paths);
 

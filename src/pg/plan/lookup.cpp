@@ -307,7 +307,6 @@ bool is_dictionary_expression(const Translation *, Expr *expr) {
     return walk.functions > 0 || (type == Type::Code && !IsA(strip_relabels(expr), Var));
 }
 
-// The column becomes Var(1, 1), which is how the executor hands an entry to the expression.
 static Node *read_entry(Node *node, void *context) {
     if (node == nullptr)
         return nullptr;
@@ -315,11 +314,13 @@ static Node *read_entry(Node *node, void *context) {
         Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
         var->varno = 1;
         var->varattno = 1;
-        var->vartype = getBaseTypeAndTypmod(var->vartype, &var->vartypmod); // as the entries' slot has it
+        var->vartype = getBaseTypeAndTypmod(var->vartype, &var->vartypmod); // as the slot has it
         return reinterpret_cast<Node *>(var);
     }
     return mutate_expression(node, read_entry, context);
 }
+
+Node *over_one_value(Expr *expr) { return read_entry(reinterpret_cast<Node *>(expr), nullptr); }
 
 static int find_lookup(const Translation *t, const FragmentLookup &wanted) {
     for (int i = 0; i < t->lookups.count; ++i) {
@@ -368,7 +369,7 @@ bool add_function_lookup(Translation *t, const Value &column, Expr *expr, bool h
     FragmentLookup lookup{};
     lookup.source = column.source;
     lookup.column = column.column;
-    lookup.expr = reinterpret_cast<Expr *>(read_entry(reinterpret_cast<Node *>(expr), nullptr));
+    lookup.expr = reinterpret_cast<Expr *>(over_one_value(expr));
     lookup.has_params = has_params;
     lookup.demanded = demanded;
     lookup.typid = exprType(reinterpret_cast<Node *>(expr));

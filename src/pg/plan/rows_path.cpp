@@ -18,6 +18,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/kept_tables.h"
+#include "pg/cost/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/guc.h"
 #include "pg/plan/path.h"
@@ -177,12 +178,9 @@ static double dictionary_entries(PlannerInfo *root, double rows, const Blueprint
         Node *column = static_cast<Node *>(lfirst(cell));
         if (!is_coded_kind(sql_kind(exprType(column))))
             continue;
-        VariableStatData statistics;
-        bool is_default;
-        examine_variable(root, column, 0, &statistics);
-        double distinct = get_variable_numdistinct(&statistics, &is_default);
-        ReleaseVariableStats(statistics);
-        if (!is_default)
+        bool is_guess;
+        const double distinct = distinct_values(root, column, &is_guess);
+        if (!is_guess)
             entries += rows < most_single_entries && rows < distinct ? rows : distinct;
     }
     return entries;

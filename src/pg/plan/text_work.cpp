@@ -10,6 +10,7 @@
 
 #include "pg/plan/text_work.h"
 
+#include "pg/cost/planner_formulas.h"
 #include "pg/plan/lookup_key.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sql_type.h"
@@ -18,12 +19,9 @@ namespace gpuscan {
 
 // 0: nobody knows.
 static double known_distinct(PlannerInfo *root, const Var *column) {
-    VariableStatData statistics;
-    bool is_default;
-    examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);
-    const double distinct = get_variable_numdistinct(&statistics, &is_default);
-    ReleaseVariableStats(statistics);
-    return is_default ? 0 : distinct;
+    bool is_guess;
+    const double distinct = distinct_values(root, reinterpret_cast<const Node *>(column), &is_guess);
+    return is_guess ? 0 : distinct;
 }
 
 // Distinct texts of a source's column; 0 where nobody knows: a CPU plan's, or without statistics.

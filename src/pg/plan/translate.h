@@ -131,6 +131,8 @@ bool text_operator(Oid funcid, ir::Op *op);
 bool is_hashable_equality(Oid funcid);
 
 // The dictionary side (lookup.cpp): expressions over one text column and constants.
+// A copy of an expression over one column, which becomes Var(1, 1): so it can be evaluated for a slot of one value of the column's base type.
+Node *over_one_value(Expr *expr);
 bool is_dictionary_expression(const Translation *t, Expr *expr);
 bool translate_lookup(Translation *t, Expr *expr, Value *out);
 // What a call of this function may see of a dictionary: every entry.
