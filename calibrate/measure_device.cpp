@@ -13,11 +13,13 @@ namespace calibrate {
 namespace {
 
 constexpr char forced[] = "SET LOCAL gpuscan.offload = force; SET LOCAL jit = off; SET LOCAL work_mem = '256MB'; ";
+constexpr char alone[] = "SET LOCAL gpuscan.feed_workers = 0; ", in_team[] = "SET LOCAL gpuscan.feed_workers = -1; ";
 
 struct Task {
     const char *name;
     std::string sql;
-    const char *cold; // the table whose columns are brought; NULL: hot
+    const char *cold;     // the table whose columns are brought; NULL: hot
+    bool by_team = false; // with as many workers as are worth it; else by the session alone
 };
 
 std::vector<Task> tasks(size_t rows) {
@@ -31,6 +33,12 @@ std::vector<Task> tasks(size_t rows) {
         {"bring different texts", "SELECT count(t_own) FROM facts", "facts"},
         {"bring numbers and texts", "SELECT sum(x), sum(f), max(d), sum(b), count(t_few) FROM facts", "facts"},
         {"bring a small table", "SELECT sum(id), sum(v) FROM dims", "dims"},
+        {"bring many pages", "SELECT sum(v) FROM spread", "spread"},
+        {"bring a column, in a team", "SELECT sum(a) FROM facts", "facts", true},
+        {"bring numbers and texts, in a team", "SELECT sum(x), sum(f), max(d), sum(b), count(t_few) FROM facts",
+         "facts", true},
+        {"bring many pages, in a team", "SELECT sum(v) FROM spread", "spread", true},
+        {"bring many pages of two columns, in a team", "SELECT sum(v), max(id) FROM spread", "spread", true},
         {"pages by row", "SELECT sum(v) FROM fresh", "fresh"},
         {"start", "SELECT count(v) FROM tiny", nullptr},
         {"start, two tables", "SELECT count(a.v) FROM tiny a JOIN tiny b USING (id)", nullptr},
@@ -117,7 +125,6 @@ void MachineMeasurement::measure_device() {
     std::vector<DeviceQuery> queries;
     std::vector<double> compiled_ns; // a kernel
     size_t left_out = 0;
-    const std::string settings = scratch_->path() + forced;
     const std::vector<Task> all = tasks(scratch_->rows());
     progress_.begin("device (" + device + ")", all.size());
     for (size_t t = 0; t < all.size(); ++t) {
@@ -126,6 +133,7 @@ void MachineMeasurement::measure_device() {
         std::vector<double> bring, run_ms, fetch, total;
         std::optional<DeviceRun> seen;
         std::string why;
+        const std::string settings = scratch_->path() + forced + (task.by_team ? in_team : alone);
         for (size_t run = 0; run <= plan_.repeats; ++run) {
             if (task.cold != nullptr)
                 session_.query("SELECT " + session_.of_extension("gpuscan_evict") + "('" + std::string(scratch_schema) +

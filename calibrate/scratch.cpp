@@ -8,7 +8,8 @@ namespace {
 
 constexpr char comment[] = "made by gpuscan-calibrate measure, and dropped by it";
 constexpr size_t most_rows = 1000000, least_rows = 1000, most_mixed_rows = 100000;
-constexpr double row_bytes = 170; // of facts, about
+constexpr double row_bytes = 170,
+                 spread_row_bytes = 455; // of facts, and of spread, whose pages are nearly empty; about
 
 std::string schema_query(Session &session, const std::string &what) {
     return "SELECT " + what + " FROM pg_catalog.pg_namespace WHERE nspname = " + session.quote(scratch_schema);
@@ -23,13 +24,13 @@ size_t dims_rows(size_t rows) { return std::max<size_t>(rows / 10, tiny_rows); }
 size_t mixed_rows(size_t rows) { return std::clamp<size_t>(rows / 5, least_rows, most_mixed_rows); }
 
 Scratch::Scratch(Session &session, size_t rows) : session_(session), rows_(rows) {
-    if (rows_ == 0) {
-        const double buffers = std::strtod(
-            session_.value("SELECT setting::float8 * 8192 FROM pg_catalog.pg_settings WHERE name = 'shared_buffers'")
-                .c_str(),
-            nullptr);
+    const double buffers = std::strtod(
+        session_.value("SELECT setting::float8 * 8192 FROM pg_catalog.pg_settings WHERE name = 'shared_buffers'")
+            .c_str(),
+        nullptr);
+    if (rows_ == 0)
         rows_ = std::clamp(static_cast<size_t>(buffers / 4 / row_bytes), least_rows, most_rows);
-    }
+    spread_rows_ = std::min({static_cast<size_t>(buffers / 4 / spread_row_bytes), rows_, most_rows});
     if (session_.value("SELECT pg_catalog.pg_is_in_recovery()") == "t") {
         why_ = "the server is a standby, on which no table can be made";
         return;
@@ -65,7 +66,7 @@ std::string Scratch::path() const {
 }
 
 void Scratch::fill(Progress &progress) {
-    progress.begin("making scratch tables", 5);
+    progress.begin("making scratch tables", 6);
     const bool temporary = kind_ == Kind::Temporary;
     if (temporary) // (before the first one is used)
         session_.query("SET temp_buffers = '" +
@@ -106,12 +107,20 @@ void Scratch::fill(Progress &progress) {
                    "pg_catalog.lpad(pg_catalog.to_hex(pg_catalog.hashint8extended(i, 1)), 16, '0') AS h FROM "
                    "pg_catalog.generate_series(1, " +
                    text(mixed_rows(rows_)) + ") i) numbers");
-    progress.step(3, "indexes");
+    // Many pages with little on them; devices keep no columns of temporary tables.
+    progress.step(3, "spread");
+    if (!temporary)
+        session_.query(create +
+                       "spread WITH (autovacuum_enabled = off, fillfactor = 10) AS SELECT "
+                       "i AS id, i % 100 AS v, i::bigint AS w FROM pg_catalog.generate_series(1, " +
+                       text(spread_rows_) + ") i");
+    progress.step(4, "indexes");
     for (const char *index : {"facts (id)", "facts (kmany)", "dims (id)", "mixed (id)", "mixed (many)"})
         session_.query(std::string("CREATE INDEX ON ") + place + index);
-    progress.step(4, "vacuum");
-    for (const char *table : {"facts", "dims", "tiny", "mixed"})
-        session_.query(std::string("VACUUM (FREEZE, ANALYZE) ") + place + table);
+    progress.step(5, "vacuum");
+    for (const char *table : {"facts", "dims", "tiny", "mixed", "spread"})
+        if (!temporary || table != std::string("spread"))
+            session_.query(std::string("VACUUM (FREEZE, ANALYZE) ") + place + table);
     // Its pages are not all-visible: it is never vacuumed.
     session_.query(create + "fresh" + options + "i AS id, i % 100 AS v FROM pg_catalog.generate_series(1, " +
                    text(std::max(rows_ / 10, least_rows)) + ") i");

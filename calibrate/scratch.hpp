@@ -40,7 +40,7 @@ class Scratch {
     void drop();
 
     Session &session_;
-    size_t rows_;
+    size_t rows_, spread_rows_;
     Kind kind_ = Kind::None;
     std::string why_;
     bool made_ = false, visible_ = false;

@@ -16,7 +16,7 @@
 // 17 G rows/s. Bringing TPC-H's columns at SF 0.1 took a core with AVX2 1.3 us a page, 7 ns an integer, 10 ns a numeric, 17 ns a text of
 // few values, on a machine that does work in 0.76 of the time for which defaults are given. Texts: 1.5 million rows of 1, 20,000 and 1.5
 // million different ones took a core 20, 53 and 220 ns each beside their decoding; on an H200 12 million values of few texts 10 ms, and
-// 150 to 300 ns a text where all are different. What a device measures at its first start replaces what it can measure (`gpuscan.profile`).
+// 150 to 300 ns a text where all are different, of one thread of several. What a device measures at its first start replaces what it can measure (`gpuscan.profile`).
 #include "engine/tier_cost.hpp"
 
 #include <algorithm>
@@ -96,10 +96,11 @@ constexpr Row table[counts] = {
      4,
      0},
     {{"text_encoded", T::Processor, P::None, S::Threads, "value", "... and a text becomes its number"}, 10, 0.8},
-    {{"entry_numbered", T::Processor, P::None, S::Feeders, "entry", "a text that no row had before"}, 330, 170},
+    {{"entry_numbered", T::Processor, P::None, S::Feeders, "entry", "a text that no row had before"}, 330, 60},
     {{"entry_native", T::Processor, P::None, S::TextThreads, "entry", "LIKE and its like for a text"}, 60, 60},
-    {{"page_pinned", T::Backend, P::None, S::One, "page", "a page is found, pinned and vouched for"}, 450, 850},
+    {{"page_pinned", T::Backend, P::None, S::One, "page", "a page is found, pinned and vouched for"}, 450, 490},
     {{"page_by_row", T::Backend, P::None, S::One, "page", "the visibility of each row of a page"}, 5000, 5000},
+    {{"page_in_team", T::Backend, P::None, S::One, "page", "what a page takes a feeding worker more"}, 700, 700},
     {{"plan_row", T::Backend, P::None, S::One, "row", "a tuple of a CPU plan is copied"}, 60, 60},
     {{"group_regrouped", T::Backend, P::None, S::One, "group", "a group that is grouped once more"}, 100, 100},
     {{"entry_evaluated", T::Backend, P::None, S::One, "entry", "PostgreSQL evaluates an expression for a text"},
@@ -119,7 +120,7 @@ constexpr Row table[counts] = {
     {{"round_trip", T::Latency, P::None, S::One, "request", "to the device process and back"}, 25000, 25000},
     {{"launch", T::Latency, P::None, S::One, "kernel", "a kernel is started and waited for"}, 0, 8000},
     {{"kernel_compiled", T::Latency, P::None, S::One, "kernel", "a kernel that nobody has compiled before"}, 0, 80e6},
-    {{"team_started", T::Latency, P::None, S::One, "team", "feeding workers are started and waited for"}, 8e6, 8e6},
+    {{"team_started", T::Latency, P::None, S::One, "team", "feeding workers are started and waited for"}, 4e6, 4e6},
 };
 
 constexpr double page_bytes = 8192;
@@ -277,6 +278,10 @@ struct Ledger::Piece {
     double by_row, by_row_by_one; // that are read row by row
 };
 
+// A worker is a new process, to which each page is new, and its beginning a page fault; and its work is beside that of others. The backend
+// that it helps has its page tables.
+static double share_of_workers(double workers) { return workers / (1 + workers); }
+
 // Side by side: who feeds, the link, the device.
 void Ledger::bring(const RelationWork &work, const Piece &piece) {
     const double pages = piece.pages + piece.by_row, rows = work.pages > 0 ? pages * work.rows / work.pages : 0;
@@ -284,6 +289,8 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
     add(Stage::Feed, Count::StorageSeqRead, pages * (1 - work.resident_share));
     add(Stage::Feed, Count::PagePinned, piece.by_one);
     add(Stage::Feed, Count::PageByRow, piece.by_row_by_one);
+    add(Stage::Feed, Count::PageInTeam,
+        piece.by_one * share_of_workers(work.workers) + piece.by_row_by_one * share_of_workers(work.row_workers));
     const double feeding = ns_ - before;
     if (machine_.gpu)
         add(Stage::Feed, Count::LinkSeqRead, pages * page_bytes);

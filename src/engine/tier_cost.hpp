@@ -99,6 +99,7 @@ enum class Count : uint8_t {
     EntryNative,
     PagePinned,
     PageByRow,
+    PageInTeam,
     PlanRow,
     GroupRegrouped,
     EntryEvaluated,

@@ -189,7 +189,7 @@ TEST(TierCost, TheSlowestOfFeedingLinkAndDecodingIsPaid) {
     Account account = {};
     Ledger ledger(machine, price, &account);
     ledger.relation(work);
-    const double pins = 20000.0 * 850, link = 20000 * 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)];
+    const double pins = 20000.0 * 490, link = 20000 * 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)];
     EXPECT_GT(pins, link);
     EXPECT_NEAR(stage_ns(account, price, Stage::Feed), pins, 1);
     EXPECT_NEAR(total_ns(account, price), ledger.ns(), 1);
@@ -213,9 +213,11 @@ TEST(TierCost, TheLastChunksKeepFewerProcessesBusy) {
     Ledger ledger(machine, price, &account);
     ledger.relation(work);
     EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::PagePinned), 2 * 2500 + 2500);
-    const double link = 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)], pin = 850;
+    // Two of the three are workers, to which each page is new.
+    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::PageInTeam), 7500 * 2 / 3.0);
+    const double link = 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)], find = 490 + 700 * 2 / 3.0;
     EXPECT_NEAR(stage_ns(account, price, Stage::Feed),
-                15000 * std::max(link, pin / 3) + 5000 * std::max(link, pin / 2) +
+                15000 * std::max(link, find / 3) + 5000 * std::max(link, find / 2) +
                     price.ns[static_cast<int>(Count::TeamStarted)],
                 1);
     EXPECT_NEAR(total_ns(account, price), ledger.ns(), 1);
@@ -271,7 +273,7 @@ TEST(TierCost, PagesThatAreNotInBuffersComeFromStorage) {
     Account account = {};
     Ledger(machine, price, &account).relation(work);
     EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::StorageSeqRead), 10000);
-    EXPECT_NEAR(stage_ns(account, price, Stage::Feed), 10000 * 4000.0 + 20000 * 850.0, 1);
+    EXPECT_NEAR(stage_ns(account, price, Stage::Feed), 10000 * 4000.0 + 20000 * 490.0, 1);
 }
 
 // An account holds all that the ledger has added up.
