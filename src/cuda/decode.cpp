@@ -4,7 +4,7 @@
 // calls of the driver: one copy takes its descriptions to memory that the lane keeps, one copy brings the results back.
 // (Pages that are not in the registered pool are copied first.) It runs in slices of pages.
 // Texts that a mirror does not have are listed by the kernel; the host asks the dictionaries for their codes, which number
-// them if they are new, and a second kernel puts the codes into the rows. So a column of unique texts costs little more than
+// them if they are new (by several threads where the list is long), and a second kernel puts the codes into the rows. So a column of unique texts costs little more than
 // the host's part, and needs no mirror: it would be as long as the column, and have nothing that is asked for again. A mirror
 // is brought up to date when texts that the dictionary had were missing in it as often as it has entries, so that all its
 // updates together cost no more than what was missed.
@@ -19,6 +19,7 @@
 #include "cuda/decode.cuh"
 #include "engine/device.hpp"
 #include "engine/dictionary.hpp"
+#include "engine/in_parallel.hpp"
 #include "engine/text_hash.hpp"
 
 namespace gpuscan::cuda {
@@ -481,16 +482,49 @@ class Job {
         codes.reserve(count);
         bool grew = false;
         for (size_t c = 0; c < by_column.size(); ++c)
-            for (size_t i = 0; i < by_column[c].size(); i += texts_at_once)
-                grew |=
-                    number(c, misses, by_column[c].data() + i, std::min(texts_at_once, by_column[c].size() - i), codes);
+            grew |= number(c, misses, by_column[c], codes);
         put_codes(codes);
         return grew;
     }
 
-    // Some of one column.
-    bool number(size_t c, const decoding::Miss *misses, const uint32_t *which, size_t count,
+    // What a thread has found for its texts of one column.
+    struct Numbered {
+        std::vector<decoding::Code> codes;
+        std::vector<uint32_t> without; // pages of texts that the dictionary does not take
+        ColumnStats stats;
+    };
+
+    // Those of one column, by some threads if there are very many.
+    bool number(size_t c, const decoding::Miss *misses, const std::vector<uint32_t> &which,
                 std::vector<decoding::Code> &codes) {
+        if (which.empty())
+            return false;
+        Dictionary &dictionary = *job_.columns[c].dictionary;
+        const uint32_t before = dictionary.size();
+        std::vector<Numbered> parts(group_threads(which.size(), texts_at_once));
+        in_slices(
+            which.size(),
+            [&](unsigned thread, uint64_t first, uint64_t last) {
+                for (uint64_t i = first; i < last; i += texts_at_once)
+                    number_some(c, misses, which.data() + i, std::min<uint64_t>(texts_at_once, last - i),
+                                parts[thread]);
+            },
+            texts_at_once);
+        for (const Numbered &part : parts) {
+            codes.insert(codes.end(), part.codes.begin(), part.codes.end());
+            numbered_[c].merge(part.stats);
+            for (const uint32_t page : part.without) {
+                result_.dictionary_full = true;
+                if (status_[page] == decoding::status_ok || status_[page] == decoding::status_missed)
+                    give_up(pages_[page], decoding::status_unrepresentable);
+            }
+        }
+        const uint32_t added = dictionary.size() - before; // by others too
+        mirror_of(dictionary)->note_missed(which.size() - std::min<size_t>(added, which.size()));
+        return added > 0;
+    }
+
+    void number_some(size_t c, const decoding::Miss *misses, const uint32_t *which, size_t count, Numbered &to) const {
         if (cancel_ && cancel_->load(std::memory_order_relaxed))
             throw Cancelled();
         // Copied: the page may change between the dictionary's look and its copy, and an entry that stands under another
@@ -512,27 +546,19 @@ class Job {
             t.hash = gpuscan::text_hash(text, t.length);
             text += t.length;
         }
-        Dictionary &dictionary = *job_.columns[c].dictionary;
-        const uint32_t before = dictionary.size();
-        dictionary.intern_many(texts.data(), count);
-        const uint32_t added = dictionary.size() - before; // by others too
-        mirror_of(dictionary)->note_missed(count - std::min<size_t>(added, count));
-        ColumnStats &stats = numbered_[c];
+        job_.columns[c].dictionary->intern_many(texts.data(), count);
         uint32_t *const values = static_cast<uint32_t *>(job_.columns[c].values->data);
         for (size_t i = 0; i < count; ++i) {
             const decoding::Miss &miss = misses[which[i]];
             if (texts[i].code == Dictionary::full) {
-                result_.dictionary_full = true;
-                if (status_[miss.page] == decoding::status_ok || status_[miss.page] == decoding::status_missed)
-                    give_up(pages_[miss.page], decoding::status_unrepresentable);
+                to.without.push_back(miss.page);
                 continue;
             }
-            stats.any_value = true;
-            stats.min = std::min<int64_t>(stats.min, texts[i].code);
-            stats.max = std::max<int64_t>(stats.max, texts[i].code);
-            codes.push_back({values + miss.row, texts[i].code, 0});
+            to.stats.any_value = true;
+            to.stats.min = std::min<int64_t>(to.stats.min, texts[i].code);
+            to.stats.max = std::max<int64_t>(to.stats.max, texts[i].code);
+            to.codes.push_back({values + miss.row, texts[i].code, 0});
         }
-        return added > 0;
     }
 
     // Rows of a miss are rows of its page: the kernel has written them already.
