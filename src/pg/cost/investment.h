@@ -10,7 +10,8 @@ void investment_init(); // by _PG_init
 // Bringing what a device path needs of a relation and the cache does not have.
 struct Load {
     Oid relid;
-    Cost price; // of bringing it
+    const Bitmapset *columns; // of it
+    Cost price;               // of bringing it
     Cost saved; // the part of the price that earlier queries would have saved by now; no part of the path's cost
 };
 

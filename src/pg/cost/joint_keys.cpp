@@ -20,7 +20,7 @@ static bool is_plain_key(const IndexOptInfo *index) {
     return true;
 }
 
-static const Var *column_in(const EquivalenceClass *values, int relid, int attnum) {
+const Var *column_in(const EquivalenceClass *values, int relid, int attnum) {
     ListCell *cell;
     foreach (cell, values->ec_members) {
         const EquivalenceMember *member = static_cast<const EquivalenceMember *>(lfirst(cell));
@@ -100,7 +100,7 @@ static void add_pair(Relids pair, double missed, List **corrections) {
         return;
     }
     RowCorrection *correction = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
-    *correction = {pair, missed, NIL};
+    *correction = {pair, missed, NIL, 0};
     *corrections = lappend(*corrections, correction);
 }
 

@@ -42,17 +42,18 @@ struct Walk {
     double times; // of each step below
     // In parallel workers: the share of those times in which a process does it. 0: a session's process.
     double worker;
+    List **loads; // what devices have brought so far
 };
 
 template <class T> const T *as(const Path *path) { return reinterpret_cast<const T *>(path); }
 
 Walk repeated(const Walk &walk, double times) {
-    return {walk.root, walk.corrections, walk.work, walk.times * times, walk.worker};
+    return {walk.root, walk.corrections, walk.work, walk.times * times, walk.worker, walk.loads};
 }
 
 // By workers of whom there are so many for a core.
 Walk by_workers(const Walk &walk, double crowding) {
-    return {walk.root, walk.corrections, walk.work, walk.times * crowding, 1 / (walk.times * crowding)};
+    return {walk.root, walk.corrections, walk.work, walk.times * crowding, 1 / (walk.times * crowding), walk.loads};
 }
 
 void count(const Walk &walk, Step step, double amount) { add(walk.work, step, amount * walk.times); }
@@ -551,11 +552,25 @@ void unknown(const Walk &walk, const Path *path, std::initializer_list<const Pat
 
 void subquery_scan(const Walk &walk, const SubqueryScanPath *path) {
     PlannerInfo *root = path->path.parent->subroot;
-    const Walk below{root, row_corrections(root), walk.work, walk.times, walk.worker};
+    const Walk below{root, row_corrections(root), walk.work, walk.times, walk.worker, walk.loads};
     const double rows = rows_of(below, path->subpath);
     count_path_of(below, path->subpath);
     conditions(walk, path->path.parent->baserestrictinfo, rows);
     count(walk, Step::Tuple, rows);
+}
+
+// What another node of the plan brings as well is in the prices of both, and brought once.
+void on_device(const Walk &walk, const Path *path) {
+    const List *before = *walk.loads;
+    double ns = gpuscan_path_ns(path);
+    ListCell *cell;
+    foreach (cell, gpuscan_path_loads(path)) {
+        const Load *load = static_cast<const Load *>(lfirst(cell));
+        if (brings(before, load))
+            ns -= device_ns(load->price - load->saved);
+    }
+    *walk.loads = list_concat_copy(before, gpuscan_path_loads(path));
+    walk.work->other_ns += walk.times * std::max(ns, 0.0);
 }
 
 void plain_path(const Walk &walk, const Path *path) {
@@ -646,11 +661,7 @@ void count_path_of(const Walk &walk, const Path *path) {
     case T_LockRowsPath:
         return unknown(walk, path, {as<LockRowsPath>(path)->subpath});
     case T_CustomPath:
-        if (is_gpuscan_path(path)) {
-            walk.work->other_ns += walk.times * gpuscan_path_ns(path);
-            return;
-        }
-        return unknown(walk, path, {});
+        return is_gpuscan_path(path) ? on_device(walk, path) : unknown(walk, path, {});
     default:
         return unknown(walk, path, {});
     }
@@ -659,7 +670,26 @@ void count_path_of(const Walk &walk, const Path *path) {
 } // namespace
 
 void count_path(PlannerInfo *root, const Path *path, Work *work) {
-    count_path_of(Walk{root, row_corrections(root), work, 1, 0}, path);
+    List *loads = NIL;
+    count_path_of(Walk{root, row_corrections(root), work, 1, 0, &loads}, path);
+    list_free(loads);
+}
+
+List *path_loads(PlannerInfo *root, const Path *path) {
+    Work work{};
+    List *loads = NIL;
+    count_path_of(Walk{root, row_corrections(root), &work, 1, 0, &loads}, path);
+    return loads;
+}
+
+bool brings(const List *loads, const Load *load) {
+    ListCell *cell;
+    foreach (cell, loads) {
+        const Load *brought = static_cast<const Load *>(lfirst(cell));
+        if (brought->relid == load->relid && bms_is_subset(load->columns, brought->columns))
+            return true;
+    }
+    return false;
 }
 
 double path_ns(PlannerInfo *root, const Path *path) {

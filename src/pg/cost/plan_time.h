@@ -4,6 +4,7 @@
 #include "pg/pg.h"
 
 #include "engine/executor_cost.hpp"
+#include "pg/cost/investment.h"
 
 namespace gpuscan {
 
@@ -11,6 +12,11 @@ namespace gpuscan {
 double path_ns(PlannerInfo *root, const Path *path);
 // As path_ns, counted.
 void count_path(PlannerInfo *root, const Path *path, executor::Work *work);
+
+// What devices bring for it; of Load *.
+List *path_loads(PlannerInfo *root, const Path *path);
+// Is it among these?
+bool brings(const List *loads, const Load *load);
 
 // ---- query levels ----
 

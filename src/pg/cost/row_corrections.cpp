@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pg/cost/joint_keys.h"
+#include "pg/cost/repeated_tables.h"
 #include "pg/cost/sampled_conditions.h"
 
 namespace gpuscan {
@@ -31,6 +32,7 @@ const List *row_corrections(PlannerInfo *root) {
     List *corrections = NIL;
     add_joint_keys(root, &corrections);
     add_sampled_conditions(root, &corrections);
+    add_repeated_tables(root, &corrections);
     LevelCorrections *level = static_cast<LevelCorrections *>(palloc(sizeof(LevelCorrections)));
     *level = {root, corrections, levels};
     levels = level;
@@ -46,19 +48,34 @@ static bool has_ended(const RowCorrection *correction, const Relids relids) {
     return false;
 }
 
+const List *ends_of(const PlannerInfo *root, const Relids relations) {
+    List *ends = NIL;
+    ListCell *cell;
+    foreach (cell, root->join_info_list) {
+        const SpecialJoinInfo *join = lfirst_node(SpecialJoinInfo, cell);
+        if (bms_is_subset(relations, join->syn_righthand) ||
+            (join->jointype == JOIN_FULL && bms_is_subset(relations, join->syn_lefthand)))
+            ends = lappend(ends, bms_union(join->min_lefthand, join->min_righthand));
+    }
+    return ends;
+}
+
 double row_correction(const List *corrections, const RelOptInfo *rel) {
     if (corrections == NIL || rel == nullptr || rel->reloptkind == RELOPT_UPPER_REL)
         return 1;
     // A partition's are its parent's.
     const Relids relids = rel->top_parent_relids != nullptr ? rel->top_parent_relids : rel->relids;
-    double factor = 1;
+    double factor = 1, most = 0;
     ListCell *cell;
     foreach (cell, corrections) {
         const RowCorrection *correction = static_cast<const RowCorrection *>(lfirst(cell));
-        if (bms_is_subset(correction->relations, relids) && !has_ended(correction, relids))
-            factor *= correction->factor;
+        if (!bms_is_subset(correction->relations, relids) || has_ended(correction, relids))
+            continue;
+        factor *= correction->factor;
+        if (correction->most > 0)
+            most = most > 0 ? std::min(most, correction->most) : correction->most;
     }
-    return factor;
+    return most > 0 && rel->rows > 0 ? std::min(factor, std::max(most / rel->rows, 1.0)) : factor;
 }
 
 double expected_rows(PlannerInfo *root, const RelOptInfo *rel) {

@@ -1,9 +1,5 @@
 // See sampled_conditions.h. Conditions of a column are tried together, since they say something of each other: two ranges of one
 // function have an intersection.
-//
-// In which relations is a base relation's correction right? In joins it multiplies, as the rows that its conditions let pass do, up to a join that keeps
-// the other side's rows whatever this side has (a left or an anti join), or each of them once (a semi join): from
-// there on there is none.
 #include "pg/pg.h"
 
 #include "pg/cost/sampled_conditions.h"
@@ -193,18 +189,6 @@ double factor_of_rows(PlannerInfo *root, RelOptInfo *rel, double factor) {
     return std::clamp(rows * factor, 1.0, std::max(tuples, 1.0)) / rel->rows;
 }
 
-const List *ends_of(const PlannerInfo *root, const RelOptInfo *rel) {
-    List *ends = NIL;
-    ListCell *cell;
-    foreach (cell, root->join_info_list) {
-        const SpecialJoinInfo *join = lfirst_node(SpecialJoinInfo, cell);
-        if (bms_is_subset(rel->relids, join->syn_righthand) ||
-            (join->jointype == JOIN_FULL && bms_is_subset(rel->relids, join->syn_lefthand)))
-            ends = lappend(ends, bms_union(join->min_lefthand, join->min_righthand));
-    }
-    return ends;
-}
-
 void add_conditions_of(PlannerInfo *root, RelOptInfo *rel, List **corrections) {
     const List *conditions = conditions_to_try(root, rel);
     if (conditions == NIL || rel->rows < 1 || (is_parent(root, rel) && has_known_partitions(root, rel->relid)))
@@ -216,7 +200,7 @@ void add_conditions_of(PlannerInfo *root, RelOptInfo *rel, List **corrections) {
     if (factor == 1)
         return;
     RowCorrection *correction = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
-    *correction = {rel->relids, factor_of_rows(root, rel, factor), ends_of(root, rel)};
+    *correction = {rel->relids, factor_of_rows(root, rel, factor), ends_of(root, rel->relids), 0};
     *corrections = lappend(*corrections, correction);
 }
 

@@ -350,7 +350,7 @@ static void look_into_cache(CandidateSource *source) {
         kinds_of_columns(const_cast<PlannerInfo *>(source->root), source->rel, columns, &source->kinds);
     const SourceWork work = work_of(source);
     const Cost price = device_load_cost(&work);
-    source->load = Load{source->relid, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
+    source->load = Load{source->relid, columns, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
 }
 
 // What reading it takes; `brought`: another source of the fragment has brought the same columns, `unread`: nobody looks at its rows.
@@ -795,6 +795,7 @@ Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, Li
 
 struct CandidateWork {
     List *brought;     // OIDs of relations that an earlier source reads
+    List *below;       // Loads of the CPU plans that are sources
     double table_rows; // of tables that are not there
     const bool *kept;  // tables, by source as in the blueprint
     int nsources;      // that have been met: the next one's number
@@ -806,8 +807,16 @@ static bool is_kept(const Candidate *candidate, const CandidateWork *work) {
     return work->kept != nullptr && work->kept[work->nsources + bms_num_members(candidate->relids) - 1];
 }
 
+static bool is_brought(const CandidateSource *source, const CandidateWork *work) {
+    if (!source->is_relation)
+        return false;
+    if (!source->looked)
+        look_into_cache(const_cast<CandidateSource *>(source));
+    return list_member_oid(work->brought, source->relid) || brings(work->below, &source->load);
+}
+
 // The scans, builds and probes in the order in which they will run. A table that stands in the fragment twice is brought once (the
-// second time mostly the same columns are wanted). Of a table that is there, the sources are staged, which tells the device that it is
+// second time mostly the same columns are wanted), and so is what a device reads for a CPU plan that is a source. Of a table that is there, the sources are staged, which tells the device that it is
 // the right one, and nothing else is done.
 static Cost weigh_candidate(const Candidate *candidate, bool is_there, CandidateWork *work) {
     const CandidateSource *main = candidate->main;
@@ -828,15 +837,25 @@ static Cost weigh_candidate(const Candidate *candidate, bool is_there, Candidate
             cost += probe_cost(rows, entries, join->clauses != NIL, join->kind, work->account);
         rows *= join->ratio;
     }
-    const bool brought = main->is_relation && list_member_oid(work->brought, main->relid);
-    cost += weigh_source(main, brought, is_there, work->account);
+    cost += weigh_source(main, is_brought(main, work), is_there, work->account);
     if (main->is_relation)
         work->brought = lappend_oid(work->brought, main->relid);
     return cost;
 }
 
+// What is brought for the CPU plans among the sources.
+static void collect_below(const Candidate *candidate, List **loads) {
+    ListCell *cell;
+    if (!candidate->main->is_relation && candidate->main->rel->cheapest_total_path != nullptr)
+        *loads = list_concat(*loads, path_loads(const_cast<PlannerInfo *>(candidate->main->root),
+                                                candidate->main->rel->cheapest_total_path));
+    foreach (cell, candidate->joins)
+        collect_below(static_cast<const CandidateJoin *>(lfirst(cell))->inner, loads);
+}
+
 Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account) {
-    CandidateWork work{NIL, 0, kept, 1, account};
+    CandidateWork work{NIL, NIL, 0, kept, 1, account};
+    collect_below(candidate, &work.below);
     const Cost cost = weigh_candidate(candidate, false, &work);
     return tables_fit(work.table_rows) ? cost : cost + device_plan_cost(tier::Stage::Build, otherwise, account);
 }
@@ -855,6 +874,12 @@ static void collect_loads(const Candidate *candidate, List **brought, List **loa
 List *candidate_loads(const Candidate *candidate) {
     List *brought = NIL, *loads = NIL;
     collect_loads(candidate, &brought, &loads);
+    return loads;
+}
+
+List *all_loads(const Candidate *candidate) {
+    List *loads = candidate_loads(candidate);
+    collect_below(candidate, &loads);
     return loads;
 }
 

@@ -78,5 +78,7 @@ Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise
 
 // What it would have to bring into the cache; of Load *. To be asked after the cost.
 List *candidate_loads(const Candidate *candidate);
+// ... with what is brought for CPU plans that are its sources.
+List *all_loads(const Candidate *candidate);
 
 } // namespace gpuscan

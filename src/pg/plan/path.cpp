@@ -29,6 +29,7 @@ struct GpuScanPath {
     List *having;
     const tier::Account *account; // what its costs are made of
     double ns_per_unit;           // of its costs
+    const List *loads;            // of Load *: that are in its costs
 };
 
 // ---- what is grouped ----
@@ -343,13 +344,16 @@ Rival rival_of(PlannerInfo *root, const RelOptInfo *rel) {
                              : Rival{best->total_cost, best->total_cost * device_ns_per_unit()};
 }
 
-void price_path(CustomPath *custom, const Rival *rival) {
+void price_path(CustomPath *custom, const Rival *rival, const List *loads) {
     GpuScanPath *path = reinterpret_cast<GpuScanPath *>(custom);
     const double usual = device_ns_per_unit();
+    path->loads = loads;
     path->ns_per_unit = std::clamp(rival->ns / rival->cost, usual / most_exchange, usual * most_exchange);
     custom->path.startup_cost *= usual / path->ns_per_unit;
     custom->path.total_cost *= usual / path->ns_per_unit;
 }
+
+const List *gpuscan_path_loads(const Path *path) { return reinterpret_cast<const GpuScanPath *>(path)->loads; }
 
 double gpuscan_path_ns(const Path *path) {
     return path->total_cost * reinterpret_cast<const GpuScanPath *>(path)->ns_per_unit;
@@ -480,7 +484,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
                                         unsorted->path.pathtarget, account) +
                             device_sort_cost(&work, account);
     path->path.startup_cost = path->path.total_cost;
-    price_path(path, rival);
+    price_path(path, rival, all_loads(candidate));
     add_path(output, &path->path);
     return complete;
 }
@@ -522,7 +526,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
         output->pathlist = NIL; // whatever it costs
     else
         note_offer(device_units(rival.ns), path->path.total_cost, candidate_loads(candidate));
-    price_path(path, &rival);
+    price_path(path, &rival, all_loads(candidate));
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered || !add_sorted_path(root, candidate, path, blueprint, rehearsal, fallback, &rival, children, output) ||
         guc_offload != OFFLOAD_FORCE)

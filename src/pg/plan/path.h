@@ -23,9 +23,10 @@ struct Rival {
 Rival rival_of(PlannerInfo *root, const RelOptInfo *rel);
 
 // The path's costs are so far what it takes, in units of device_ns_per_unit(). Makes them such that the path costs less than its rival
-// exactly if it takes less time. Whoever joins, sorts or limits either goes on from there.
-void price_path(CustomPath *path, const Rival *rival);
+// exactly if it takes less time. Whoever joins, sorts or limits either goes on from there. `loads`: what of the costs is for bringing columns.
+void price_path(CustomPath *path, const Rival *rival, const List *loads);
 double gpuscan_path_ns(const Path *path);
+const List *gpuscan_path_loads(const Path *path);
 
 // How many plan nodes have been made of such paths so far.
 extern int planned_nodes;

@@ -250,7 +250,7 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     path->path.pathkeys = pathkeys;
     set_costs(root, candidate, rehearsal, found, wanted, dictionary_entries(root, wanted, blueprint), &texts, rival,
               account, &path->path);
-    price_path(path, rival);
+    price_path(path, rival, all_loads(candidate));
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
     add_path(rel, &path->path);
@@ -324,7 +324,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     } else {
         note_offer(device_units(rival.ns), path->path.total_cost, candidate_loads(candidate));
     }
-    price_path(path, &rival);
+    price_path(path, &rival, all_loads(candidate));
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
         add_ordered_path(root, candidate, rel, blueprint, copy_of_path(fallback), &rival, children, force);
