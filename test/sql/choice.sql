@@ -42,5 +42,32 @@ SELECT chosen('SELECT * FROM points WHERE id = 4711');
 SELECT chosen('SELECT sum(y) FROM points WHERE id = 4711');
 SELECT chosen('SELECT x, sum(y) FROM points GROUP BY x');
 
+-- More parallel workers than the table gets by its size: where the limit is above 2, and its rows take long (here by what they cost).
+CREATE TABLE rows (a int) WITH (autovacuum_enabled = off);
+INSERT INTO rows SELECT generate_series(1, 20000);
+VACUUM (ANALYZE) rows;
+CREATE FUNCTION workers(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN jsonb_path_query_first(plan, 'strict $.**."Workers Planned"');
+END $$;
+SET cpu_tuple_cost = 10;
+SET max_parallel_workers_per_gather = 4;
+SELECT workers('SELECT count(ctid) FROM rows') AS as_many, workers('SELECT count(ctid) FROM rows WHERE a < 10 ORDER BY 1') AS as_many_again, workers('SELECT a FROM rows FOR UPDATE') AS not_safe;
+SET gpuscan.more_workers = off;
+SELECT workers('SELECT count(ctid) FROM rows') AS off;
+RESET gpuscan.more_workers;
+SET max_parallel_workers_per_gather = 2;
+SELECT workers('SELECT count(ctid) FROM rows') AS usual_limit;
+SET max_parallel_workers_per_gather = 4;
+SET gpuscan.exact_float = on;
+SELECT workers('SELECT count(ctid) FROM rows') AS in_order;
+RESET gpuscan.exact_float;
+RESET cpu_tuple_cost;
+SELECT workers('SELECT count(ctid) FROM rows') AS takes_no_time;
+SHOW min_parallel_table_scan_size;
+
 SET client_min_messages = warning;
 DROP SCHEMA choice CASCADE;

@@ -412,12 +412,14 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
                                        {may_have_set_operations, join_set_operations}};
 
 struct PlanAttempt {
-    unsigned rewritten; // by which of the rewritings
+    unsigned rewritten; // by which of the rewritings, and `with_workers`
     PlannedStmt *plan;
     double ns; // that the plan takes, as far as it is known: else 0
     int device_nodes;
     RefusalState refusals;
+    PlannedTime told; // if somebody wants to know
 };
+constexpr unsigned with_workers = 1u << lengthof(rewritings);
 
 // The shortest statements' plans take a few dozen microseconds, and each function that is asked is missed by the caches.
 static bool reads_one_table(const Query *query) {
@@ -522,6 +524,8 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     const bool planned = run_planner(parse, call, &state, result);
     if (planned)
         result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
+    if (told_to != nullptr)
+        result->told = *told_to;
     begin_attempt(outer_attempt);
     return planned;
 }
@@ -554,7 +558,38 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
         else if (is_better(&next, best))
             *best = next;
     }
-    refusals_release(&best->refusals);
+}
+
+// How many workers a scan gets PostgreSQL takes from the table's size (one at 8 MB, two at 24, three at 72), up to the setting's limit. Where
+// someone has raised that, a plan that takes long is made once more with as many as the limit allows, whatever the sizes. More processes
+// take more of the machine, so it must pay.
+constexpr int usual_workers = 2;
+constexpr double least_for_workers_ns = 20e6, worth_workers = 2 / 3.0;
+
+static bool may_have_workers(const Query *query, const PlannerCall *call) {
+    return guc_more_workers && guc_offload == OFFLOAD_AUTO && !guc_exact_float && !is_cursor(call) &&
+           max_parallel_workers_per_gather > usual_workers && query->commandType == CMD_SELECT;
+}
+
+static void try_more_workers(const Query *query, const PlannerCall *call, PlanAttempt *best) {
+    if (best->ns < least_for_workers_ns)
+        return;
+    PlanAttempt next{};
+    next.rewritten = best->rewritten | with_workers;
+    Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
+    const int table = std::exchange(min_parallel_table_scan_size, 0),
+              index = std::exchange(min_parallel_index_scan_size, 0);
+    bool planned = false;
+    PG_TRY();
+    { planned = attempt(copy, call, true, true, &next); }
+    PG_FINALLY();
+    {
+        min_parallel_table_scan_size = table;
+        min_parallel_index_scan_size = index;
+    }
+    PG_END_TRY();
+    if (planned && next.ns < best->ns * worth_workers)
+        *best = next;
 }
 
 // ---- the hooks, which PostgreSQL calls by pointer ----
@@ -567,15 +602,22 @@ static PlannedStmt *plan_statement(Query *parse, const char *query_string, int o
     if (!enabled && current == nullptr && told_to == nullptr)
         return plan_as_usual(parse, &call);
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
+    const bool workers = enabled && may_have_workers(parse, &call);
     const int offers = begin_offers(current == nullptr);
     if (current == nullptr)
         forget_levels();
     // Planning scribbles on its query.
-    const Query *query = wanted != 0 ? static_cast<const Query *>(copyObject(parse)) : nullptr;
+    const Query *query = wanted != 0 || workers ? static_cast<const Query *>(copyObject(parse)) : nullptr;
     PlanAttempt best{};
-    attempt(parse, &call, enabled, wanted != 0, &best);
+    attempt(parse, &call, enabled, query != nullptr, &best);
     if (wanted != 0)
         improve_plan(query, &call, wanted, &best);
+    if (workers)
+        try_more_workers(query, &call, &best);
+    if (query != nullptr)
+        refusals_release(&best.refusals);
+    if (told_to != nullptr)
+        *told_to = best.told;
     settle_offers(offers, best.rewritten, best.device_nodes > 0, device_units(best.ns));
     return best.plan;
 }
