@@ -284,6 +284,24 @@ TEST(CalibrateDevice, AGpuWaitsForItsPages) {
     EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::LinkSeqRead)].verdict, Verdict::Unseen);
 }
 
+// The same tables, brought by the session alone and with workers.
+TEST(CalibrateDevice, ATeamsPagesAreToldFromThoseBroughtAlone) {
+    Simulated s(true);
+    s.weight(tier::Count::PagePinned) *= 1.3;
+    s.weight(tier::Count::PageInTeam) *= 1.7;
+    add_queries(s);
+    for (const double rows : {1e6, 2e6, 3e6})
+        for (const double workers : {0.0, 1.0, 3.0}) {
+            tier::RelationWork work = relation(rows, 1, 0, 0);
+            work.workers = workers;
+            work.chunk_pages = 4096;
+            s.add(true, work, 0, 1);
+        }
+    const std::vector<FittedWeight> fitted = fit_device(s.queries, s.known).weights;
+    for (const tier::Count c : {tier::Count::PagePinned, tier::Count::PageInTeam})
+        EXPECT_NEAR(fitted[static_cast<size_t>(c)].value / s.weight(c), 1, 0.05) << tier::info(c).name;
+}
+
 // ---- steps of PostgreSQL's executor ----
 
 Json executed(const char *text) { return Json::parse(text); }
