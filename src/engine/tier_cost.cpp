@@ -1,6 +1,6 @@
 // The arithmetic of tier_cost.hpp: the table of counts with default weights, prices, and the work of each step of a fragment.
 //
-//   feed   = max(feeding processes: pages (storage + pin) + pages by row, link: bytes of pages, decoding: pages + values + texts)
+//   feed   = max(feeding processes: pages (storage + pin, and of a team more) + pages by row, link: bytes of pages, decoding: pages + values + texts)
 //   scan   = rows * (columns * (value + bytes) + conjuncts)
 //   build  = rows * (row + a random write of the table); probe = rows * (row + a random read of it), or every pair
 //   group  = rows * (a random write of the groups, if there are keys, + states) + groups merged and regrouped

@@ -24,6 +24,7 @@
 #include "pg/plan/hooks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "pg/cost/device_cost.h"
@@ -565,14 +566,24 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
 // take more of the machine, so it must pay.
 constexpr int usual_workers = 2;
 constexpr double least_for_workers_ns = 20e6, worth_workers = 2 / 3.0;
+constexpr int quickly_joined = 8; // relations; each more makes joins take three times as long to plan
 
 static bool may_have_workers(const Query *query, const PlannerCall *call) {
     return guc_more_workers && guc_offload == OFFLOAD_AUTO && !guc_exact_float && !is_cursor(call) &&
            max_parallel_workers_per_gather > usual_workers && query->commandType == CMD_SELECT;
 }
 
+// Does the plan take so long that planning it once more does not matter?
+static bool is_worth_planning_again(const PlanAttempt *plan) {
+    int relations = 0;
+    ListCell *cell;
+    foreach (cell, plan->plan->rtable)
+        relations += lfirst_node(RangeTblEntry, cell)->rtekind == RTE_RELATION ? 1 : 0;
+    return plan->ns >= least_for_workers_ns * std::pow(3.0, std::max(relations - quickly_joined, 0));
+}
+
 static void try_more_workers(const Query *query, const PlannerCall *call, PlanAttempt *best) {
-    if (best->ns < least_for_workers_ns)
+    if (!is_worth_planning_again(best))
         return;
     PlanAttempt next{};
     next.rewritten = best->rewritten | with_workers;
