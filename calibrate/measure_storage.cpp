@@ -251,8 +251,8 @@ void MachineMeasurement::put_setting(const std::string &name, const std::string 
     const std::string shown = loaded || original.empty() ? name : original;
     values_.push_back({name.find("page") != std::string::npos ? "storage" : "processor", shown, "", value,
                        std::max(ns.value / unit - bound(ns.value - ns.low), 0.0),
-                       ns.value / unit + bound(ns.high - ns.value), setting(shown), setting(shown, "boot_val"), true,
-                       words});
+                       std::max(ns.value / unit + bound(ns.high - ns.value), value), setting(shown),
+                       setting(shown, "boot_val"), true, words});
     if (loaded)
         asymmetric_[name] = value;
     if (!original.empty())
