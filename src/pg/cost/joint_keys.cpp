@@ -20,7 +20,7 @@ static bool is_plain_key(const IndexOptInfo *index) {
     return true;
 }
 
-const Var *column_in(const EquivalenceClass *values, int relid, int attnum) {
+static const Var *column_in(const EquivalenceClass *values, int relid, int attnum) {
     ListCell *cell;
     foreach (cell, values->ec_members) {
         const EquivalenceMember *member = static_cast<const EquivalenceMember *>(lfirst(cell));
@@ -32,6 +32,20 @@ const Var *column_in(const EquivalenceClass *values, int relid, int attnum) {
         const Var *var = reinterpret_cast<const Var *>(expr);
         if (static_cast<int>(var->varno) == relid && (attnum == 0 || var->varattno == attnum))
             return var;
+    }
+    return nullptr;
+}
+
+const Var *equal_column(const PlannerInfo *root, int relid, int attnum, int other, int other_attnum) {
+    ListCell *cell;
+    foreach (cell, root->eq_classes) {
+        const EquivalenceClass *values = lfirst_node(EquivalenceClass, cell);
+        const Var *partner = nullptr;
+        if (!values->ec_has_const && bms_is_member(other, values->ec_relids) &&
+            column_in(values, relid, attnum) != nullptr)
+            partner = column_in(values, other, other_attnum);
+        if (partner != nullptr)
+            return partner;
     }
     return nullptr;
 }
@@ -55,20 +69,12 @@ static double distinct_of(PlannerInfo *root, const Var *column) {
 static double missed_by(PlannerInfo *root, const IndexOptInfo *index, const RelOptInfo *other) {
     double combinations = 1;
     for (int i = 0; i < index->nkeycolumns; ++i) {
-        const Var *key = nullptr, *partner = nullptr;
-        ListCell *cell;
-        foreach (cell, root->eq_classes) {
-            const EquivalenceClass *values = lfirst_node(EquivalenceClass, cell);
-            if (values->ec_has_const || !bms_is_member(static_cast<int>(other->relid), values->ec_relids))
-                continue;
-            key = column_in(values, static_cast<int>(index->rel->relid), index->indexkeys[i]);
-            partner = key != nullptr ? column_in(values, static_cast<int>(other->relid), 0) : nullptr;
-            if (partner != nullptr)
-                break;
-        }
+        const Var *partner = equal_column(root, static_cast<int>(index->rel->relid), index->indexkeys[i],
+                                          static_cast<int>(other->relid), 0);
         if (partner == nullptr)
             return 1;
-        combinations *= std::max(distinct_of(root, key), distinct_of(root, partner));
+        const Var key = column_of(index, i);
+        combinations *= std::max(distinct_of(root, &key), distinct_of(root, partner));
     }
     return std::max(combinations / std::max(index->rel->tuples, 1.0), 1.0);
 }
@@ -99,9 +105,7 @@ static void add_pair(Relids pair, double missed, List **corrections) {
         known->factor = std::min(known->factor, missed);
         return;
     }
-    RowCorrection *correction = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
-    *correction = {pair, missed, NIL, 0};
-    *corrections = lappend(*corrections, correction);
+    add_correction(corrections, {pair, missed, NIL, 0});
 }
 
 void add_joint_keys(PlannerInfo *root, List **corrections) {

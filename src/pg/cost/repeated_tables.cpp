@@ -35,13 +35,7 @@ bool is_grouped(const RelOptInfo *rel) {
            rel->subroot->parse->groupingSets == NIL;
 }
 
-const Expr *output(const Groups *groups, int resno) {
-    const TargetEntry *entry = get_tle_by_resno(groups->sub->parse->targetList, static_cast<AttrNumber>(resno));
-    return entry != nullptr ? strip_relabels(entry->expr) : nullptr;
-}
-
-bool is_key(const Groups *groups, int resno) {
-    const TargetEntry *entry = get_tle_by_resno(groups->sub->parse->targetList, static_cast<AttrNumber>(resno));
+bool is_key(const Groups *groups, const TargetEntry *entry) {
     ListCell *cell;
     foreach (cell, groups->sub->parse->groupClause)
         if (lfirst_node(SortGroupClause, cell)->tleSortGroupRef == entry->ressortgroupref)
@@ -51,39 +45,19 @@ bool is_key(const Groups *groups, int resno) {
 
 const Var *as_column(const Expr *expression) {
     const Var *column = reinterpret_cast<const Var *>(expression);
-    return expression != nullptr && IsA(expression, Var) && column->varlevelsup == 0 && column->varattno > 0 ? column
-                                                                                                             : nullptr;
+    return IsA(expression, Var) && column->varlevelsup == 0 && column->varattno > 0 ? column : nullptr;
 }
 
-// The column of relation `relid` that is equal to this one; NULL: none is.
-const Var *equal_column(const PlannerInfo *root, const Var *column, int relid, int attnum) {
-    ListCell *cell;
-    foreach (cell, root->eq_classes) {
-        const EquivalenceClass *values = lfirst_node(EquivalenceClass, cell);
-        const Var *partner = nullptr;
-        if (!values->ec_has_const && bms_is_member(relid, values->ec_relids) &&
-            column_in(values, static_cast<int>(column->varno), column->varattno) != nullptr)
-            partner = column_in(values, relid, attnum);
-        if (partner != nullptr)
-            return partner;
-    }
-    return nullptr;
-}
-
-// The query's column `relid`.`attnum` (0: any) that is equal to the subquery's output number `resno`.
-const Var *partner_of(const Groups *groups, int resno, int relid, int attnum) {
-    Var value{};
-    value.varno = groups->rel->relid;
-    value.varattno = static_cast<AttrNumber>(resno);
-    return equal_column(groups->root, &value, relid, attnum);
+// The query's column of this relation (`attnum` 0: any) that is equal to the subquery's output.
+const Var *partner_of(const Groups *groups, const TargetEntry *entry, const RelOptInfo *rel, int attnum) {
+    return equal_column(groups->root, static_cast<int>(groups->rel->relid), entry->resno, static_cast<int>(rel->relid),
+                        attnum);
 }
 
 void add(const Groups *groups, Relids relations, double factor, List **corrections) {
     if (factor <= 1)
         return;
-    RowCorrection *correction = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
-    *correction = {relations, factor, ends_of(groups->root, relations), groups->rows};
-    *corrections = lappend(*corrections, correction);
+    add_correction(corrections, {relations, factor, ends_of(groups->root, relations), groups->rows});
 }
 
 // ---- a condition on both sides ----
@@ -122,14 +96,15 @@ const RelOptInfo *same_table(const Groups *groups, const Var *key, Oid relid, in
             planner_rt_fetch(rel->relid, groups->sub)->relid != relid)
             continue;
         const bool itself = static_cast<int>(key->varno) == i && key->varattno == attnum;
-        if (itself || equal_column(groups->sub, key, i, attnum) != nullptr)
+        if (itself || equal_column(groups->sub, static_cast<int>(key->varno), key->varattno, i, attnum) != nullptr)
             return rel;
     }
     return nullptr;
 }
 
-void add_restrictions_of_key(Groups *groups, int resno, const Var *key, RelOptInfo *outside, List **corrections) {
-    const Var *column = partner_of(groups, resno, static_cast<int>(outside->relid), 0);
+void add_restrictions_of_key(Groups *groups, const TargetEntry *entry, const Var *key, RelOptInfo *outside,
+                             List **corrections) {
+    const Var *column = partner_of(groups, entry, outside, 0);
     if (column == nullptr || !is_unique_column(outside, column->varattno))
         return;
     const RelOptInfo *inside =
@@ -139,9 +114,7 @@ void add_restrictions_of_key(Groups *groups, int resno, const Var *key, RelOptIn
     if (share <= 0 || share >= 1)
         return;
     if (list_length(groups->sub->parse->groupClause) == 1 && inside->rows < groups->rows) {
-        RowCorrection *fewer = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
-        *fewer = {groups->rel->relids, inside->rows / groups->rows, NIL, 0};
-        *corrections = lappend(*corrections, fewer);
+        add_correction(corrections, {groups->rel->relids, inside->rows / groups->rows, NIL, 0});
         groups->rows = inside->rows;
     }
     // (Of less than a row PostgreSQL makes one.)
@@ -157,12 +130,11 @@ bool is_extreme(const Aggref *aggregate) {
 }
 
 // What PostgreSQL divides by for the equality of the subquery's output and a column of the query: the larger number of different values.
-double different(const Groups *groups, int resno, const Var *column) {
-    const TargetEntry *entry = get_tle_by_resno(groups->sub->parse->targetList, static_cast<AttrNumber>(resno));
+double different(const Groups *groups, const TargetEntry *entry, const Var *column) {
     Var value{};
     value.xpr.type = T_Var;
     value.varno = groups->rel->relid;
-    value.varattno = static_cast<AttrNumber>(resno);
+    value.varattno = entry->resno;
     value.vartype = exprType(reinterpret_cast<const Node *>(entry->expr));
     value.vartypmod = -1;
     bool is_guess;
@@ -171,30 +143,31 @@ double different(const Groups *groups, int resno, const Var *column) {
 }
 
 // By what the number of rows is too small if all keys and the extreme value are equal to the table's own columns; 1: they are not.
-double missed_by(const Groups *groups, const Var *extreme, int resno, const RelOptInfo *outside) {
-    const Var *value = partner_of(groups, resno, static_cast<int>(outside->relid), extreme->varattno);
-    double combinations = value != nullptr ? different(groups, resno, value) : 0;
+double missed_by(const Groups *groups, const TargetEntry *output, const Var *extreme, const RelOptInfo *outside) {
+    const Var *value = partner_of(groups, output, outside, extreme->varattno);
+    double combinations = value != nullptr ? different(groups, output, value) : 0;
     int keys = 0;
     ListCell *cell;
     foreach (cell, combinations > 0 ? groups->sub->parse->targetList : NIL) {
         const TargetEntry *entry = lfirst_node(TargetEntry, cell);
-        const Var *key = is_key(groups, entry->resno) ? as_column(strip_relabels(entry->expr)) : nullptr;
+        const Var *key = is_key(groups, entry) ? as_column(strip_relabels(entry->expr)) : nullptr;
         if (key == nullptr || key->varno != extreme->varno)
             continue;
-        const Var *column = partner_of(groups, entry->resno, static_cast<int>(outside->relid), key->varattno);
+        const Var *column = partner_of(groups, entry, outside, key->varattno);
         if (column == nullptr)
             return 1;
-        combinations *= different(groups, entry->resno, column);
+        combinations *= different(groups, entry, column);
         ++keys;
     }
     return keys == list_length(groups->sub->parse->groupClause) ? combinations / std::max(outside->tuples, 1.0) : 1;
 }
 
-void add_extreme(const Groups *groups, int resno, const Var *extreme, RelOptInfo *outside, List **corrections) {
+void add_extreme(const Groups *groups, const TargetEntry *output, const Var *extreme, RelOptInfo *outside,
+                 List **corrections) {
     if (planner_rt_fetch(extreme->varno, groups->sub)->relid != planner_rt_fetch(outside->relid, groups->root)->relid)
         return;
     add(groups, bms_union(groups->rel->relids, outside->relids),
-        std::min(missed_by(groups, extreme, resno, outside), groups->rel->rows), corrections);
+        std::min(missed_by(groups, output, extreme, outside), groups->rel->rows), corrections);
 }
 
 // ---- all of them ----
@@ -202,16 +175,16 @@ void add_extreme(const Groups *groups, int resno, const Var *extreme, RelOptInfo
 void add_pair(Groups *groups, RelOptInfo *outside, List **corrections) {
     ListCell *cell;
     foreach (cell, groups->sub->parse->targetList) {
-        const int resno = lfirst_node(TargetEntry, cell)->resno;
-        const Expr *value = output(groups, resno);
+        const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+        const Expr *value = strip_relabels(entry->expr);
         const Var *column = as_column(value);
-        if (column != nullptr && is_key(groups, resno)) {
-            add_restrictions_of_key(groups, resno, column, outside, corrections);
+        if (column != nullptr && is_key(groups, entry)) {
+            add_restrictions_of_key(groups, entry, column, outside, corrections);
         } else if (IsA(value, Aggref) && is_extreme(reinterpret_cast<const Aggref *>(value))) {
             const TargetEntry *argument = linitial_node(TargetEntry, reinterpret_cast<const Aggref *>(value)->args);
             const Var *extreme = as_column(strip_relabels(argument->expr));
             if (extreme != nullptr)
-                add_extreme(groups, resno, extreme, outside, corrections);
+                add_extreme(groups, entry, extreme, outside, corrections);
         }
     }
 }

@@ -12,6 +12,12 @@
 
 namespace gpuscan {
 
+void add_correction(List **corrections, const RowCorrection &correction) {
+    RowCorrection *added = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
+    *added = correction;
+    *corrections = lappend(*corrections, added);
+}
+
 struct LevelCorrections {
     const PlannerInfo *root;
     const List *corrections;

@@ -18,6 +18,8 @@ struct RowCorrection {
     double most;      // rows that it makes of fewer; 0: any number
 };
 
+void add_correction(List **corrections, const RowCorrection &correction);
+
 // Those of a query level, computed once; to be asked when its base relations have their rows.
 const List *row_corrections(PlannerInfo *root);
 

@@ -199,9 +199,7 @@ void add_conditions_of(PlannerInfo *root, RelOptInfo *rel, List **corrections) {
         factor *= factor_of(root, rel, static_cast<const ColumnConditions *>(lfirst(cell)));
     if (factor == 1)
         return;
-    RowCorrection *correction = static_cast<RowCorrection *>(palloc(sizeof(RowCorrection)));
-    *correction = {rel->relids, factor_of_rows(root, rel, factor), ends_of(root, rel->relids), 0};
-    *corrections = lappend(*corrections, correction);
+    add_correction(corrections, {rel->relids, factor_of_rows(root, rel, factor), ends_of(root, rel->relids), 0});
 }
 
 } // namespace
