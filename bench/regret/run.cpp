@@ -481,6 +481,13 @@ class Runner {
         return ms;
     }
 
+    // The same, from the state of the case.
+    std::optional<double> timed(const Case &c, const Alternative &a, double limit, Expected &expected) {
+        if (c.state == "cold" && a.tree.device_nodes > 0)
+            evict(*c.target);
+        return run_once(c, a, limit, expected);
+    }
+
     double limit_by(double best) const { return std::max(options_.limit * best, best + slack_ms); }
 
     MeasurementKey key_of(const Case &c, const Alternative &a, const std::string &phase) const {
@@ -501,7 +508,8 @@ class Runner {
         measurements_.add(key_of(c, a, phase), m, a.names.front() + ": " + a.tree.outline);
     }
 
-    // One uncounted run of each that has to be measured; those that take too long are through with that.
+    // One uncounted run of each that has to be measured, from the state that the case asks for, so that no plan is stopped by a
+    // time that its case does not know; those that take too long are through with that.
     void warm_up(const Case &c, const std::vector<Alternative *> &todo, double best, Expected &expected) {
         const long compiled = kernels_compiled();
         for (Alternative *a : todo) {
@@ -511,25 +519,18 @@ class Runner {
             set(a->settings);
             std::optional<double> ms = 0;
             for (int i = 0; i < std::max(options_.warmups, on_device ? 1 : 0) && ms; ++i)
-                ms = run_once(c, *a, chosen ? 0 : limit + (on_device ? first_run_ms : 0), expected);
+                ms = timed(c, *a, chosen ? 0 : limit + (on_device ? first_run_ms : 0), expected);
             reset(a->settings);
             if (!ms) {
                 a->measured = {true, {limit}};
                 keep(c, *a, a->measured, "alone");
             } else if (options_.warmups > 0 || on_device) {
                 a->first_ms = *ms;
-                if (!on_device || c.state == "hot") // (the run before has brought this one's columns)
-                    best = std::min(best, *ms);
+                best = std::min(best, *ms);
             }
         }
         if (kernels_compiled() > compiled)
             std::this_thread::sleep_for(full_kernels);
-    }
-
-    std::optional<double> timed(const Case &c, const Alternative &a, double limit, Expected &expected) {
-        if (c.state == "cold" && a.tree.device_nodes > 0)
-            evict(*c.target);
-        return run_once(c, a, limit, expected);
     }
 
     void count_runs(const Case &c, Alternative &a, double limit, Expected &expected) {
