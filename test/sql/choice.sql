@@ -67,6 +67,16 @@ SELECT workers('SELECT count(ctid) FROM rows') AS in_order;
 RESET gpuscan.exact_float;
 RESET cpu_tuple_cost;
 SELECT workers('SELECT count(ctid) FROM rows') AS takes_no_time;
+-- Rows from workers count for what they take, which is less than they cost: here all rows come through, each after some arithmetic.
+SET cpu_operator_cost = 0.2;
+SET parallel_tuple_cost = 2;
+SELECT workers('SELECT ctid FROM rows WHERE ' || string_agg('a * 1.1 <> ' || -i, ' AND ')) AS rows_by_time FROM generate_series(1, 3) i;
+SET gpuscan.more_workers = off;
+SET min_parallel_table_scan_size = 0;
+SELECT workers('SELECT ctid FROM rows WHERE ' || string_agg('a * 1.1 <> ' || -i, ' AND ')) AS rows_by_cost FROM generate_series(1, 3) i;
+RESET gpuscan.more_workers;
+RESET min_parallel_table_scan_size;
+SHOW parallel_tuple_cost;
 SHOW min_parallel_table_scan_size;
 
 SET client_min_messages = warning;

@@ -141,6 +141,11 @@ SELECT refusal('SELECT sum(x) FROM fact');
 -- auto: a small table stays on PostgreSQL
 SET gpuscan.offload = auto;
 SELECT refusal('SELECT grp, sum(w) FROM dim GROUP BY grp');
+-- ... and so do texts of which a dictionary would be too large, which the statistics tell
+CREATE TABLE wide AS SELECT 's' || i AS s FROM generate_series(1, 3000) i;
+ANALYZE wide;
+UPDATE pg_statistic SET stawidth = 1000000 WHERE starelid = 'wide'::regclass;
+SELECT refusal('SELECT count(*) FROM wide WHERE s LIKE ''%7''');
 -- ... and tables of which none is worth a look may have joins that are: these are then searched once more, for the device
 RESET gpuscan.explain_refusals;
 CREATE TABLE fan AS SELECT i AS id, i % 10 AS k, i % 7 AS v FROM generate_series(1, 1000) i;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/decode.hpp"
 #include "engine/dictionary.hpp"
@@ -74,14 +75,17 @@ storage::PageCosts device_page_costs() {
     return storage != nullptr ? storage->costs : storage::neutral_costs(seq_page_cost, random_page_cost);
 }
 
+static Cost session_tuple_cost = -1; // parallel_tuple_cost, while device_gather_by_time has lowered it
+
 // The rates under the session's settings. Asked before each statement, and seldom other than before.
 static void price_steps(bool profile_is_new) {
+    const Cost tuple_cost = session_tuple_cost >= 0 ? session_tuple_cost : parallel_tuple_cost;
     // By executor::Setting: the price, as a multiple of its default.
     const double now[] = {1,
                           cpu_tuple_cost / DEFAULT_CPU_TUPLE_COST,
                           cpu_index_tuple_cost / DEFAULT_CPU_INDEX_TUPLE_COST,
                           cpu_operator_cost / DEFAULT_CPU_OPERATOR_COST,
-                          parallel_tuple_cost / DEFAULT_PARALLEL_TUPLE_COST,
+                          tuple_cost / DEFAULT_PARALLEL_TUPLE_COST,
                           parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST};
     static double before[lengthof(now)];
     if (!profile_is_new && memcmp(now, before, sizeof now) == 0)
@@ -148,6 +152,18 @@ bool device_is_gpu() { return machine.gpu; }
 
 double device_ns(Cost cost) { return cost * machine.ns_per_unit; }
 Cost device_units(double ns) { return ns / machine.ns_per_unit; }
+
+bool device_gather_by_time(bool wanted) {
+    const bool before = session_tuple_cost >= 0;
+    if (wanted && !before) {
+        session_tuple_cost = parallel_tuple_cost;
+        const double ns = executor_rates.ns[static_cast<int>(executor::Step::RowGathered)];
+        parallel_tuple_cost = std::min(parallel_tuple_cost, device_units(ns));
+    } else if (!wanted && before) {
+        parallel_tuple_cost = std::exchange(session_tuple_cost, -1);
+    }
+    return before;
+}
 
 tier::Account *new_account() { return static_cast<tier::Account *>(palloc0(sizeof(tier::Account))); }
 
@@ -268,9 +284,11 @@ Cost device_plan_cost(tier::Stage stage, Cost cost, tier::Account *account) {
     return cost;
 }
 
+double dictionary_bytes(double entries, double width) { return entries * (width + Dictionary::entry_bytes); }
+
 bool dictionary_fits(double entries, double width) {
     return entries < Dictionary::most_entries &&
-           entries * (width + Dictionary::entry_bytes) <= dictionary_limit(guc_cache_size * Size(1024), machine.gpu);
+           dictionary_bytes(entries, width) <= dictionary_limit(guc_cache_size * Size(1024), machine.gpu);
 }
 
 bool tables_fit(double rows) {

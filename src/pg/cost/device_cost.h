@@ -27,6 +27,10 @@ const executor::Rates *device_executor_rates();
 storage::PageCosts device_page_costs();
 double device_cores();
 
+// From here on parallel_tuple_cost is what a row from a worker takes by those rates, which stay as they are, if that is less than the
+// session's; or it is the session's again. Returns what was before.
+bool device_gather_by_time(bool wanted);
+
 // A cleared account in the current context.
 tier::Account *new_account();
 
@@ -84,7 +88,8 @@ struct TextWork {
 };
 
 Cost device_text_cost(const TextWork *work, tier::Account *account = nullptr);
-// May a column have so many different texts of so many bytes? With more the device gives up.
+// May a column have so many different texts of so many bytes? With more the device gives up. What they take may be half of gpuscan.cache_size.
+double dictionary_bytes(double entries, double width);
 bool dictionary_fits(double entries, double width);
 // May a fragment have join tables of so many rows in all? With more the device gives up, and PostgreSQL's plan answers.
 bool tables_fit(double rows);

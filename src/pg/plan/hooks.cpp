@@ -47,6 +47,7 @@ namespace gpuscan {
 struct LevelState {
     const PlannerInfo *root;
     bool aggregates, extremum;  // of the query
+    bool offered;               // rows of a device: what its paths cost is not PostgreSQL's alone
     bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
     bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business
@@ -71,6 +72,7 @@ struct PlannerState {
     bool by_cost;     // what PostgreSQL does cheaply is left alone
     Cost start;       // what is not worth a look, and what the smallest fragment costs before its first row
     double ns;        // that the statement's plan takes, once it is known
+    int joined;       // relations of the query level that has the most
     LevelState *last; // that was looked for
     LevelState first; // most statements have one only
 };
@@ -356,6 +358,7 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
         if (current->cursor && is_updatable(root)) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
         } else if (add_rows_path(root, candidate, rel, force, !current->cursor)) {
+            level_of(root)->offered = true;
             if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
                 disguise_partitions(root, rel);
             refusals_forget();
@@ -373,6 +376,7 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
 
 // What costs less than a device needs to begin is compared with nothing; but a subquery may be computed for each row.
 static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
+    current->joined = std::max(current->joined, bms_num_members(root->all_baserels));
     const bool asked = root->parent_root != nullptr || !not_worth_a_look(final);
     const Path *path = asked ? path_taken(root, final) : nullptr;
     if (path == nullptr)
@@ -415,7 +419,8 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
 struct PlanAttempt {
     unsigned rewritten; // by which of the rewritings, and `with_workers`
     PlannedStmt *plan;
-    double ns; // that the plan takes, as far as it is known: else 0
+    double ns;  // that the plan takes, as far as it is known: else 0
+    int joined; // relations of the query level that has the most
     int device_nodes;
     RefusalState refusals;
     PlannedTime told; // if somebody wants to know
@@ -454,6 +459,20 @@ static PlannedStmt *plan_as_usual(Query *parse, const PlannerCall *call) {
     return standard_planner(parse, call->query_string, call->options, call->params);
 }
 
+// How many workers a scan gets PostgreSQL takes from the table's size (one at 8 MB, two at 24, three at 72), and whether they pay from
+// parallel_tuple_cost, by which a row of theirs is ten scanned ones.
+struct WorkerSettings {
+    int table_size, index_size; // the least that get one
+    bool by_time;               // gathered rows cost what they take
+};
+constexpr WorkerSettings workers_that_pay = {0, 0, true};
+
+static void swap_worker_settings(WorkerSettings *settings) {
+    std::swap(min_parallel_table_scan_size, settings->table_size);
+    std::swap(min_parallel_index_scan_size, settings->index_size);
+    settings->by_time = device_gather_by_time(settings->by_time);
+}
+
 // Plans the query, rewritten as `result` says, with planner state and refusals of its own. False: there is nothing to
 // rewrite.
 static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *state, PlanAttempt *result) {
@@ -462,7 +481,10 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     LevelCorrections *outer_corrections = row_corrections_begin();
     const int nodes = planned_nodes;
     current = state;
-    const bool hooked = hook_pairs(true);
+    const bool hooked = hook_pairs(true), more = (result->rewritten & with_workers) != 0;
+    WorkerSettings workers = workers_that_pay;
+    if (more)
+        swap_worker_settings(&workers);
     PG_TRY();
     {
         if (rewrite(parse, result->rewritten))
@@ -473,6 +495,8 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     PG_FINALLY();
     {
         current = outer;
+        if (more)
+            swap_worker_settings(&workers);
         hook_pairs(hooked);
         row_corrections_end(outer_corrections);
         refusals_end(outer_refusals);
@@ -525,6 +549,7 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     const bool planned = run_planner(parse, call, &state, result);
     if (planned)
         result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
+    result->joined = state.joined;
     if (told_to != nullptr)
         result->told = *told_to;
     begin_attempt(outer_attempt);
@@ -561,12 +586,11 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
     }
 }
 
-// How many workers a scan gets PostgreSQL takes from the table's size (one at 8 MB, two at 24, three at 72), up to the setting's limit. Where
-// someone has raised that, a plan that takes long is made once more with as many as the limit allows, whatever the sizes. More processes
-// take more of the machine, so it must pay.
+// Where someone has raised the limit of workers, a plan that takes long is made once more with as many as that allows, whatever the sizes,
+// and with rows of theirs that cost what they take. More processes take more of the machine, so it must pay.
 constexpr int usual_workers = 2;
 constexpr double least_for_workers_ns = 20e6, worth_workers = 2 / 3.0;
-constexpr int quickly_joined = 8; // relations; each more makes joins take three times as long to plan
+constexpr int quickly_joined = 8; // relations of a level; each more makes joins take three times as long to plan
 
 static bool may_have_workers(const Query *query, const PlannerCall *call) {
     return guc_more_workers && guc_offload == OFFLOAD_AUTO && !guc_exact_float && !is_cursor(call) &&
@@ -575,11 +599,7 @@ static bool may_have_workers(const Query *query, const PlannerCall *call) {
 
 // Does the plan take so long that planning it once more does not matter?
 static bool is_worth_planning_again(const PlanAttempt *plan) {
-    int relations = 0;
-    ListCell *cell;
-    foreach (cell, plan->plan->rtable)
-        relations += lfirst_node(RangeTblEntry, cell)->rtekind == RTE_RELATION ? 1 : 0;
-    return plan->ns >= least_for_workers_ns * std::pow(3.0, std::max(relations - quickly_joined, 0));
+    return plan->ns >= least_for_workers_ns * std::pow(3.0, std::max(plan->joined - quickly_joined, 0));
 }
 
 static void try_more_workers(const Query *query, const PlannerCall *call, PlanAttempt *best) {
@@ -588,18 +608,7 @@ static void try_more_workers(const Query *query, const PlannerCall *call, PlanAt
     PlanAttempt next{};
     next.rewritten = best->rewritten | with_workers;
     Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
-    const int table = std::exchange(min_parallel_table_scan_size, 0),
-              index = std::exchange(min_parallel_index_scan_size, 0);
-    bool planned = false;
-    PG_TRY();
-    { planned = attempt(copy, call, true, true, &next); }
-    PG_FINALLY();
-    {
-        min_parallel_table_scan_size = table;
-        min_parallel_index_scan_size = index;
-    }
-    PG_END_TRY();
-    if (planned && next.ns < best->ns * worth_workers)
+    if (attempt(copy, call, true, true, &next) && next.ns < best->ns * worth_workers)
         *best = next;
 }
 
@@ -687,7 +696,7 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         finish_level(root, output);
     const bool distinct = stage == UPPERREL_DISTINCT && removes_duplicates(root->parse);
     if ((stage != UPPERREL_GROUP_AGG && !distinct) || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
-        root->parse->commandType != CMD_SELECT || not_worth_a_look(output))
+        root->parse->commandType != CMD_SELECT || (not_worth_a_look(output) && !level_of(root)->offered))
         return;
     CandidateTable *candidates = candidates_of(root);
     const Candidate *candidate =

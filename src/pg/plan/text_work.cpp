@@ -69,17 +69,25 @@ void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset 
     }
 }
 
+// Will the device take a dictionary of the column's texts? It reads the column anyway where it is forced to.
+static bool dictionary_is_taken(PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column) {
+    double width = 0;
+    const double distinct = distinct_texts(root, source, column, &width);
+    if (dictionary_fits(distinct, width))
+        return true;
+    return refuse("the texts of column %s of %s need gpuscan.cache_size to be some %.0f MB",
+                  get_attname(source->relid, column->attnum, false), get_rel_name(source->relid),
+                  2 * dictionary_bytes(distinct, width) / (1 << 20));
+}
+
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     bool fits = true;
     *work = {};
     for (int s = 0; s < fragment->nsources; ++s) {
         const FragmentSource *source = &fragment->sources[s];
         for (int c = 0; c < source->ncolumns; ++c) {
-            if (!is_coded(source->columns[c].codec))
-                continue;
-            double width = 0;
-            const double distinct = distinct_texts(root, source, &source->columns[c], &width);
-            fits = fits && dictionary_fits(distinct, width);
+            if (is_coded(source->columns[c].codec))
+                fits = fits && dictionary_is_taken(root, source, &source->columns[c]);
         }
     }
     for (int i = 0; i < fragment->nlookups; ++i) {
@@ -103,7 +111,7 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
         if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].space == 0) ||
             fragment->outputs[i].rank_lookup >= 0)
             work->shown += distinct_texts(root, fragment, fragment->outputs[i].source, fragment->outputs[i].column);
-    return fits || refuse("a text column with too many distinct values");
+    return fits;
 }
 
 } // namespace gpuscan
