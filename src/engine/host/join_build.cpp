@@ -25,6 +25,8 @@ constexpr uint64_t offsets_per_row = 16, free_offsets = 65536;
 constexpr uint64_t places_per_row = 8, free_places = 1u << 20;
 // Where only bits are kept: 256 MB of them, and no more memory than a hash table of the same keys.
 constexpr uint64_t max_bits = uint64_t(1) << 31, bits_per_key = 256;
+// A sieve that lets more than a fourth of the values through is not worth asking; 8 MB of bits, as they are asked at random.
+constexpr uint64_t places_per_value = 4, most_sieved = 64u << 20;
 constexpr uint32_t no_row = 0xffffffffu;
 constexpr uint64_t no_number = ~uint64_t(0); // numbers have 62 bits
 constexpr size_t max_rows = (size_t(1) << 31) - 2;
@@ -76,6 +78,7 @@ class JoinTable::Builder {
     void build_dense(uint64_t domain);
     void build_hash();
     void build_wide();
+    template <class Value> void build_sieve(Value value);
     void make_slots(Slot empty);
     template <class Count, class End> void give_ranges(size_t keys, Count count, End end);
     void order_slots();
@@ -109,6 +112,7 @@ JoinTable::Builder::Builder(JoinTable &table, const Work &work, std::vector<Buil
     t_.offsets_ = WorkArray<uint32_t>(work.memory);
     t_.slots_ = WorkArray<Slot>(work.memory);
     t_.entry_words_ = WorkArray<uint64_t>(work.memory);
+    t_.sieve_ = WorkArray<uint32_t>(work.memory);
 }
 
 void JoinTable::Builder::build() {
@@ -124,6 +128,13 @@ void JoinTable::Builder::build() {
         build_by_number(domain);
     else
         build_wide();
+    if (t_.form_ == Form::Hash)
+        build_sieve([this](const Key &key, size_t row) {
+            const uint64_t values = static_cast<uint64_t>(key.max - key.min) + 1;
+            return numbers_[row] / key.stride % values + static_cast<uint64_t>(key.min);
+        });
+    if (t_.form_ == Form::Wide)
+        build_sieve([this](const Key &key, size_t row) { return numbers_[key.word * n_ + row]; });
     numbers_.release();
     store_payload();
 }
@@ -265,6 +276,42 @@ void JoinTable::Builder::build_dense(uint64_t domain) {
     each_piece([&](const Piece &piece, unsigned) { // each end moves down to the start of its range
         for (size_t i = piece.first; i < piece.first + piece.n; ++i)
             place_[i] = add(offsets[numbers_[i]], ~0u) - 1;
+    });
+}
+
+// Of several keys the one with the most values that could be, if its rows are few of these. value(key, row): that key of that row.
+template <class Value> void JoinTable::Builder::build_sieve(Value value) {
+    const uint64_t most = std::min(most_sieved, bits_per_key * n_ + free_places);
+    if (t_.keys_.size() < 2 || most < places_per_value * n_)
+        return;
+    for (size_t i = 0; i < t_.keys_.size(); ++i) {
+        const Key &key = t_.keys_[i];
+        if (t_.form_ == Form::Wide && key.type == Type::I128)
+            continue;
+        int64_t min = key.min, max = key.max;
+        if (t_.form_ == Form::Wide) {
+            min = max = static_cast<int64_t>(value(key, 0));
+            for (size_t row = 1; row < n_; ++row) {
+                min = std::min(min, static_cast<int64_t>(value(key, row)));
+                max = std::max(max, static_cast<int64_t>(value(key, row)));
+            }
+        }
+        const uint64_t domain = static_cast<uint64_t>(max) - static_cast<uint64_t>(min) + 1;
+        if (domain == 0 || domain > most || domain < places_per_value * n_ || domain <= t_.sieve_domain_)
+            continue;
+        t_.sieve_key_ = i;
+        t_.sieve_min_ = min;
+        t_.sieve_domain_ = domain;
+    }
+    if (t_.sieve_domain_ == 0)
+        return;
+    work_.fill(t_.sieve_, t_.sieve_domain_ / 32 + 1, uint32_t(0));
+    const Key &key = t_.keys_[t_.sieve_key_];
+    each_piece([&](const Piece &piece, unsigned) {
+        for (size_t row = piece.first; row < piece.first + piece.n; ++row) {
+            const uint64_t at = value(key, row) - static_cast<uint64_t>(t_.sieve_min_);
+            __atomic_fetch_or(&t_.sieve_[at >> 5], 1u << (at & 31), __ATOMIC_RELAXED);
+        }
     });
 }
 

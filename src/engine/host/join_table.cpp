@@ -10,6 +10,9 @@
 
 namespace gpuscan::host {
 
+// Rows are asked for one by one where the sieve leaves no more than so many of them; else putting the keys of all together is cheaper.
+constexpr uint32_t sieved_fraction = 8;
+
 void key_words(Type type, size_t n, const void *values, uint64_t *low, uint64_t *high) {
     switch (type) {
     case Type::Bool:
@@ -74,6 +77,60 @@ bool JoinTable::equal_words(const uint64_t *words, size_t stride, uint32_t row, 
     return true;
 }
 
+const JoinTable::Slot *JoinTable::find(uint64_t number, uint64_t at) const {
+    for (; slots_[at].count != 0; at = (at + 1) & slot_mask_)
+        if (slots_[at].key == number)
+            return &slots_[at];
+    return nullptr;
+}
+
+template <class Equal> const JoinTable::Slot *JoinTable::find_words(uint64_t hash, Equal equal) const {
+    for (uint64_t at = hash & slot_mask_; slots_[at].count != 0; at = (at + 1) & slot_mask_)
+        if (slots_[at].key == hash && equal(slots_[at].first))
+            return &slots_[at];
+    return nullptr;
+}
+
+// Of one row, whose keys are put together by themselves.
+const JoinTable::Slot *JoinTable::find_row(const Vec *keys, uint32_t row) const {
+    uint64_t words[2 * ir::max_join_keys], number = 0, hash = 0;
+    size_t w = 0;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+        const Key &key = keys_[i];
+        if (keys[i].nulls != nullptr && keys[i].nulls[row])
+            return nullptr;
+        const uint8_t *value = static_cast<const uint8_t *>(keys[i].values) + row * type_width(key.type);
+        uint64_t *low = &words[w];
+        key_words(key.type, 1, value, low, low + 1);
+        w += words_of(key.type);
+        if (form_ == Form::Wide)
+            continue;
+        const auto narrow = static_cast<int64_t>(*low);
+        if (narrow < key.min || narrow > key.max ||
+            (key.type == Type::I128 && static_cast<int64_t>(low[1]) != narrow >> 63))
+            return nullptr;
+        number += (*low - static_cast<uint64_t>(key.min)) * key.stride;
+    }
+    if (form_ == Form::Hash)
+        return find(number, sem::hash64(number) & slot_mask_);
+    for (size_t i = 0; i < w; ++i)
+        hash = sem::hash_combine(hash, words[i]);
+    return find_words(hash, [&](uint32_t entry) { return equal_words(words, 1, 0, entry); });
+}
+
+// `positions` are those that the sieve has left.
+uint32_t JoinTable::probe_sieved(const Vec *keys, uint32_t n, uint32_t *positions, uint32_t *entries,
+                                 uint32_t *counts) const {
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        if (const Slot *slot = find_row(keys, positions[i])) {
+            positions[k] = positions[i];
+            entries[k] = slot->first;
+            counts[k++] = slot->count;
+        }
+    return k;
+}
+
 uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, uint32_t *positions, uint32_t *entries,
                           uint32_t *counts) const {
     if (form_ == Form::Empty)
@@ -81,6 +138,13 @@ uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, ui
     if (form_ == Form::Bitmap && keys_.size() == 1)
         return kernels().probe_bitmap(keys_[0].type, n, keys[0].values, keys[0].nulls, keys_[0].min, domain_,
                                       bitmap_.data(), positions, entries);
+    if (!sieve_.empty()) {
+        const uint32_t left =
+            kernels().probe_bitmap(keys_[sieve_key_].type, n, keys[sieve_key_].values, keys[sieve_key_].nulls,
+                                   sieve_min_, sieve_domain_, sieve_.data(), positions, entries);
+        if (left <= n / sieved_fraction)
+            return probe_sieved(keys, left, positions, entries, counts);
+    }
     uint8_t *invalid = scratch.invalid.data();
     memset(invalid, 0, n);
     uint32_t k = 0;
@@ -99,15 +163,13 @@ uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, ui
             uint64_t hash = 0;
             for (size_t w = 0; w < words_; ++w)
                 hash = sem::hash_combine(hash, words[w * batch_rows + i]);
-            for (uint64_t at = hash & slot_mask_; slots_[at].count != 0; at = (at + 1) & slot_mask_) {
-                const Slot &slot = slots_[at];
-                if (slot.key != hash || !equal_words(words, batch_rows, i, slot.first))
-                    continue;
-                positions[k] = i;
-                entries[k] = slot.first;
-                counts[k++] = slot.count;
-                break;
-            }
+            const Slot *slot =
+                find_words(hash, [&](uint32_t entry) { return equal_words(words, batch_rows, i, entry); });
+            if (slot == nullptr)
+                continue;
+            positions[k] = i;
+            entries[k] = slot->first;
+            counts[k++] = slot->count;
         }
         return k;
     }
@@ -139,20 +201,18 @@ uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, ui
         }
         if (invalid[i])
             continue;
-        for (uint64_t at = ring[i % ahead]; slots_[at].count != 0; at = (at + 1) & slot_mask_) {
-            if (slots_[at].key != packed[i])
-                continue;
-            positions[k] = i;
-            entries[k] = slots_[at].first;
-            counts[k++] = slots_[at].count;
-            break;
-        }
+        const Slot *slot = find(packed[i], ring[i % ahead]);
+        if (slot == nullptr)
+            continue;
+        positions[k] = i;
+        entries[k] = slot->first;
+        counts[k++] = slot->count;
     }
     return k;
 }
 
 size_t JoinTable::bytes() const {
-    size_t bytes = bitmap_.bytes() + offsets_.bytes() + slots_.bytes() + entry_words_.bytes();
+    size_t bytes = bitmap_.bytes() + offsets_.bytes() + slots_.bytes() + entry_words_.bytes() + sieve_.bytes();
     for (const PayloadColumn &column : payload_)
         bytes += column.values.bytes() + column.nulls.bytes();
     return bytes;
@@ -168,7 +228,8 @@ ColumnStats JoinTable::key_bounds(ir::Index key) const {
 }
 
 std::string JoinTable::describe() const {
-    size_t bytes = bitmap_.size() * 4 + offsets_.size() * 4 + slots_.size() * sizeof(Slot) + entry_words_.size() * 8;
+    size_t bytes = bitmap_.size() * 4 + offsets_.size() * 4 + slots_.size() * sizeof(Slot) + entry_words_.size() * 8 +
+                   sieve_.size() * 4;
     for (const PayloadColumn &column : payload_)
         bytes += column.values.size() + column.nulls.size();
     const char *form = form_ == Form::Bitmap || form_ == Form::Dense ? "dense"

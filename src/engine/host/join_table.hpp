@@ -9,6 +9,9 @@
 //   wide    all others (numeric keys beyond 64 bits, combinations without a number): open addressing by hash, the key
 //           words compared with those of the first entry
 //
+// Of several keys in the last two forms, one whose values are few of those that could be is asked first, by a bit for each (the
+// sieve): most rows of a selective join end there, eight at a time, and only the others' keys are put together.
+//
 // Entries with one key lie side by side, so any number of matches is a range of entries. Payload is columnar, its
 // integers as offsets from their minimum in 1, 2, 4 or 8 bytes. Rows with a NULL key are never collected.
 //
@@ -95,7 +98,12 @@ class JoinTable : public BuiltTable {
     };
     class Builder;
 
+    // Hash, Wide: the slot of a key; nullptr: no entry has it.
+    const Slot *find(uint64_t number, uint64_t at) const;
+    template <class Equal> const Slot *find_words(uint64_t hash, Equal equal) const;
+    const Slot *find_row(const Vec *keys, uint32_t row) const;
     bool equal_words(const uint64_t *words, size_t stride, uint32_t row, uint32_t entry) const;
+    uint32_t probe_sieved(const Vec *keys, uint32_t n, uint32_t *positions, uint32_t *entries, uint32_t *counts) const;
 
     Form form_ = Form::Empty;
     bool unique_ = true;
@@ -108,6 +116,10 @@ class JoinTable : public BuiltTable {
     uint64_t slot_mask_ = 0;
     size_t words_ = 0;                // Wide: words of a key
     WorkArray<uint64_t> entry_words_; // Wide: words_ per entry
+    WorkArray<uint32_t> sieve_;       // a bit for each value of key sieve_key_ from sieve_min_ on; empty: none
+    size_t sieve_key_ = 0;
+    int64_t sieve_min_ = 0;
+    uint64_t sieve_domain_ = 0;
     std::vector<PayloadColumn> payload_;
 };
 
