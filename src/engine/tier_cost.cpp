@@ -236,7 +236,7 @@ double passes(double table_bytes, double work_bytes) {
 double missing_share(const RelationWork &work, double cache_bytes) {
     if (work.brought_before)
         return 0;
-    const double bytes = work.rows * work.columns * value_bytes;
+    const double bytes = work.rows * work.absent.all * value_bytes;
     const double fitting = bytes > cache_bytes && bytes > 0 ? cache_bytes / bytes : 1;
     const double kept = work.cached_share < 0 ? fitting * (1 - expected_missing) : work.cached_share;
     return 1 - std::clamp(kept, 0.0, 1.0);
@@ -284,7 +284,10 @@ static double share_of_workers(double workers) { return workers / (1 + workers);
 
 // Side by side: who feeds, the link, the device.
 void Ledger::bring(const RelationWork &work, const Piece &piece) {
-    const double pages = piece.pages + piece.by_row, rows = work.pages > 0 ? pages * work.rows / work.pages : 0;
+    const double pages = piece.pages + piece.by_row, page_rows = work.pages > 0 ? work.rows / work.pages : 0;
+    const auto values = [&](double Columns::*kind) {
+        return page_rows * (piece.pages * work.absent.*kind + piece.by_row * work.read.*kind);
+    };
     const double before = ns_;
     add(Stage::Feed, Count::StorageSeqRead, pages * (1 - work.resident_share));
     add(Stage::Feed, Count::PagePinned, piece.by_one);
@@ -296,9 +299,9 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
         add(Stage::Feed, Count::LinkSeqRead, pages * page_bytes);
     const double link = ns_ - before - feeding;
     add(Stage::Feed, Count::PageDecoded, pages);
-    add(Stage::Feed, Count::ValueDecoded, rows * work.columns);
-    add(Stage::Feed, Count::VarlenaDecoded, rows * work.varlena_columns);
-    add(Stage::Feed, Count::TextEncoded, rows * work.text_columns);
+    add(Stage::Feed, Count::ValueDecoded, values(&Columns::all));
+    add(Stage::Feed, Count::VarlenaDecoded, values(&Columns::varlena));
+    add(Stage::Feed, Count::TextEncoded, values(&Columns::texts));
     const double decoding = ns_ - before - feeding - link;
     const double hidden = feeding + link + decoding - std::max({feeding, link, decoding});
     ns_ -= hidden;
@@ -307,7 +310,7 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
 }
 
 void Ledger::relation(const RelationWork &work) {
-    const double values = work.rows * work.columns;
+    const double values = work.rows * work.read.all;
     const double visible = work.pages * work.visible_share, by_row = work.pages - visible;
     const double brought = visible * missing_share(work, machine_.cache_bytes), decoded = brought + by_row;
 
@@ -398,7 +401,7 @@ void Ledger::sort(double rows, double columns) {
 
 // Native evaluation is kept, so mostly paid once, like decoding.
 void Ledger::texts(const Texts &work) {
-    add(Stage::Texts, Count::EntryNative, work.native * expected_missing);
+    add(Stage::Texts, Count::EntryNative, work.native);
     add(Stage::Texts, Count::EntryEvaluated, work.evaluated);
     add(Stage::Texts, Count::EntryRead, work.shown);
     add(Stage::Texts, Count::FragmentStarted, work.demands / 2);

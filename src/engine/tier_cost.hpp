@@ -190,15 +190,19 @@ Levels levels(double bytes, double near_bytes, double far_bytes);
 double passes(double table_bytes, double work_bytes);
 
 // Reading a relation's columns.
+// Columns; of them, those whose values have no fixed length (numerics, texts), and those of texts.
+struct Columns {
+    double all, varlena, texts;
+};
+
 struct RelationWork {
     double pages;
     double visible_share; // of the pages that are all-visible
     double rows;          // before the filters
-    double columns, conjuncts;
-    // Of the columns: those whose values have no fixed length (numerics, texts), those of texts, and how many different texts these
-    // have in all.
-    double varlena_columns, text_columns, text_entries;
-    double cached_share;   // of what is needed and may be cached: is in the cache now; < 0: not known
+    double conjuncts;
+    Columns read, absent;  // absent: of those that are looked at, which the cache does not have of all pages
+    double text_entries;   // different texts of the absent ones
+    double cached_share;   // of the absent ones: is in the cache now; < 0: not known
     double resident_share; // of the pages that stand in shared buffers, most likely
     bool brought_before;   // another source of the fragment has brought the same columns
     bool unread;           // nobody looks at its rows: a table that was made of them is still there
@@ -211,7 +215,8 @@ struct RelationWork {
 constexpr double value_bytes = 4;        // of a column, in frames
 constexpr double table_entry_bytes = 12; // of a join table
 constexpr double group_state_bytes = 24; // of a key or a state of a group
-// Where nobody knows what is cached: a relation that fits is taken to be queried often enough that one scan pays for a tenth of it.
+// Where nobody knows what is cached: a relation that fits is taken to be queried often enough that one scan pays for a tenth of it. So are
+// expressions of texts.
 constexpr double expected_missing = 0.1;
 // Kernels are kept in files, too; few executions meet one that nobody has compiled.
 constexpr double expected_compiles = 0.001;

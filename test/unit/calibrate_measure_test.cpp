@@ -232,9 +232,8 @@ tier::RelationWork relation(double rows, double columns, double texts, double ca
     work.pages = rows / 50;
     work.visible_share = work.resident_share = 1;
     work.rows = rows;
-    work.columns = columns;
+    work.read = work.absent = {columns, texts, texts};
     work.conjuncts = 1;
-    work.varlena_columns = work.text_columns = texts;
     work.text_entries = texts * 100;
     work.cached_share = cached;
     return work;

@@ -145,7 +145,7 @@ RelationWork million_rows() {
     work.pages = 20000;
     work.visible_share = 1;
     work.rows = 1e6;
-    work.columns = 3;
+    work.read = work.absent = {3, 0, 0};
     work.conjuncts = 1;
     work.cached_share = -1;
     work.resident_share = 1;
@@ -232,9 +232,8 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     const Machine machine = one_core();
     const Prices price = prices(default_weights(false), machine);
     RelationWork work = million_rows();
-    work.visible_share = 0.75; // the other pages are read by row, each time, and their texts looked up
-    work.varlena_columns = 3;  // a numeric beside them
-    work.text_columns = 2;
+    work.visible_share = 0.75;           // the other pages are read by row, each time, and their texts looked up
+    work.read = work.absent = {3, 3, 2}; // a numeric beside them
     work.text_entries = 1000;
     work.cached_share = 0;
     Account cold = {};
@@ -262,6 +261,22 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     Account two = {};
     Ledger(other, gpu_price, &two).relation(work);
     EXPECT_DOUBLE_EQ(amount(two, Stage::Texts, Count::EntryNumbered), 1000.0 / 2);
+}
+
+TEST(TierCost, OnlyAbsentColumnsAreDecodedButOfPagesReadByRow) {
+    const Machine machine = one_core();
+    const Prices price = prices(default_weights(false), machine);
+    RelationWork work = million_rows();
+    work.visible_share = 0.75;
+    work.cached_share = 0;
+    work.read = {4, 3, 2};
+    work.absent = {1, 1, 0};
+    Account account = {};
+    Ledger(machine, price, &account).relation(work);
+    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::ValueDecoded), 0.75e6 * 1 + 0.25e6 * 4);
+    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::VarlenaDecoded), 0.75e6 * 1 + 0.25e6 * 3);
+    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::TextEncoded), 0.25e6 * 2);
+    EXPECT_DOUBLE_EQ(amount(account, Stage::Scan, Count::ValueRead), 4e6);
 }
 
 TEST(TierCost, PagesThatAreNotInBuffersComeFromStorage) {

@@ -174,17 +174,16 @@ static Cost units(const tier::Ledger &ledger) { return device_units(ledger.ns())
 Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     tier::Ledger l = ledger(account);
     if (!work->is_relation) {
-        l.plan_rows(work->child_cost, work->child_rows, work->columns);
+        l.plan_rows(work->child_cost, work->child_rows, work->read.all);
         return units(l);
     }
     tier::RelationWork relation{};
     relation.pages = work->pages;
     relation.visible_share = work->visible_share;
     relation.rows = work->rows;
-    relation.columns = work->columns;
     relation.conjuncts = work->conjuncts;
-    relation.varlena_columns = work->varlena_columns;
-    relation.text_columns = work->text_columns;
+    relation.read = work->read;
+    relation.absent = work->absent;
     relation.text_entries = work->text_entries;
     relation.cached_share = work->cached_share;
     relation.brought_before = work->brought_before;

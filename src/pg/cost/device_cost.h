@@ -40,13 +40,13 @@ struct SourceWork {
     double pages;         // relation
     double visible_share; // of the pages that are all-visible
     double rows;          // before the filters
-    double columns;       // that are looked at
     double conjuncts;
-    double varlena_columns, text_columns, text_entries; // see tier::RelationWork
-    double cached_share;                                // of the chunks of these columns: is cached now; < 0: not known
-    bool brought_before;                                // by another source of the fragment
-    bool unread;                                        // the table that is made of it is there already
-    double child_cost;                                  // CPU plan: what PostgreSQL says it costs
+    tier::Columns read, absent; // see tier::RelationWork
+    double text_entries;        // the same
+    double cached_share;        // the same
+    bool brought_before;        // by another source of the fragment
+    bool unread;                // the table that is made of it is there already
+    double child_cost;          // CPU plan: what PostgreSQL says it costs
     double child_rows;
 };
 
@@ -80,7 +80,8 @@ Cost device_setup_cost(int nsources, int nlookups, tier::Account *account = null
 
 // Entries of dictionaries, each column's counted: see plan/text_work.cpp.
 struct TextWork {
-    double native;    // for which the device evaluates an expression itself; it keeps what comes out
+    double
+        native; // for which the device evaluates an expression itself; it keeps what comes out, as long as it has the texts
     double evaluated; // for which PostgreSQL evaluates one
     double shown;     // that the backend needs to show groups
     Cost calls;       // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE

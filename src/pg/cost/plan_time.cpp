@@ -669,16 +669,19 @@ void count_path_of(const Walk &walk, const Path *path) {
 
 } // namespace
 
-void count_path(PlannerInfo *root, const Path *path, Work *work) {
-    List *loads = NIL;
-    count_path_of(Walk{root, row_corrections(root), work, 1, 0, &loads}, path);
-    list_free(loads);
+void count_path(PlannerInfo *root, const Path *path, Work *work, List **loads) {
+    List *brought = NIL;
+    count_path_of(Walk{root, row_corrections(root), work, 1, 0, &brought}, path);
+    if (loads != nullptr)
+        *loads = brought;
+    else
+        list_free(brought);
 }
 
 List *path_loads(PlannerInfo *root, const Path *path) {
     Work work{};
-    List *loads = NIL;
-    count_path_of(Walk{root, row_corrections(root), &work, 1, 0, &loads}, path);
+    List *loads;
+    count_path(root, path, &work, &loads);
     return loads;
 }
 
@@ -705,6 +708,7 @@ constexpr int most_levels = 64; // of a statement, in all attempts to plan it; t
 struct Level {
     const PlannerInfo *root;
     double ns_per_unit;
+    const List *loads;
 };
 
 static Level levels[most_levels];
@@ -726,20 +730,29 @@ const Path *path_taken(const PlannerInfo *root, const RelOptInfo *final) {
     return best;
 }
 
-void note_level(const PlannerInfo *root, const Path *path, double ns) {
+void note_level(const PlannerInfo *root, const Path *path, double ns, const List *loads) {
     if (path->total_cost > 0 && path->total_cost < disable_cost)
-        levels[nlevels++ % most_levels] = Level{root, ns / path->total_cost};
+        levels[nlevels++ % most_levels] = Level{root, ns / path->total_cost, loads};
+}
+
+static const Level *level_of(const PlannerInfo *root) {
+    for (unsigned i = nlevels; i > 0 && i + most_levels > nlevels; --i)
+        if (levels[(i - 1) % most_levels].root == root)
+            return &levels[(i - 1) % most_levels];
+    return nullptr;
 }
 
 double level_ns_per_unit(const PlannerInfo *root) {
-    for (unsigned i = nlevels; i > 0 && i + most_levels > nlevels; --i)
-        if (levels[(i - 1) % most_levels].root == root)
-            return levels[(i - 1) % most_levels].ns_per_unit;
-    return 0;
+    const Level *level = level_of(root);
+    return level != nullptr ? level->ns_per_unit : 0;
+}
+
+static const PlannerInfo *subplan_root(const PlannerInfo *root, int plan_id) {
+    return static_cast<const PlannerInfo *>(list_nth(root->glob->subroots, plan_id - 1));
 }
 
 double subplan_ns_per_unit(const PlannerInfo *root, int plan_id) {
-    const double ns = level_ns_per_unit(static_cast<const PlannerInfo *>(list_nth(root->glob->subroots, plan_id - 1)));
+    const double ns = level_ns_per_unit(subplan_root(root, plan_id));
     return ns > 0 ? ns : device_ns_per_unit();
 }
 
@@ -751,6 +764,17 @@ double init_plans_ns(const PlannerInfo *root) {
         ns += (plan->startup_cost + plan->per_call_cost) * subplan_ns_per_unit(root, plan->plan_id);
     }
     return ns;
+}
+
+List *init_plans_loads(const PlannerInfo *root) {
+    List *loads = NIL;
+    ListCell *cell;
+    foreach (cell, root->init_plans) {
+        const Level *level = level_of(subplan_root(root, lfirst_node(SubPlan, cell)->plan_id));
+        if (level != nullptr)
+            loads = list_concat(loads, level->loads);
+    }
+    return loads;
 }
 
 } // namespace gpuscan

@@ -19,7 +19,8 @@ Bitmapset *columns_read(const RelOptInfo *rel) {
     return columns;
 }
 
-double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device) {
+double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device,
+                      double whole, Bitmapset **absent) {
     const protocol::Area *area = service_area();
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
     if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind))
@@ -29,12 +30,15 @@ double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitm
                              locator_relation(relation->rd_locator), 0};
     table_close(relation, NoLock);
     uint64 pages = area->residency[device].pages(column);
-    for (int i = -1; pages > 0 && (i = bms_next_member(columns, i)) >= 0;) {
+    for (int i = -1; (pages > 0 || absent != nullptr) && (i = bms_next_member(columns, i)) >= 0;) {
         const int attnum = i + FirstLowInvalidHeapAttributeNumber;
         if (attnum <= 0)
             continue;
         column.attnum = static_cast<uint32>(attnum);
-        pages = std::min(pages, area->residency[device].pages(column));
+        const uint64 there = area->residency[device].pages(column);
+        pages = std::min(pages, there);
+        if (absent != nullptr && static_cast<double>(there) < whole)
+            *absent = bms_add_member(*absent, i);
     }
     return static_cast<double>(pages);
 }

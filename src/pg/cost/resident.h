@@ -9,7 +9,8 @@ namespace gpuscan {
 Bitmapset *columns_read(const RelOptInfo *rel);
 
 // Pages of a plain table (a leaf of a partitioned one) of which the device (0: host, 1: CUDA, as in protocol::Area) has all of these
-// columns. 0 without a running service.
-double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device);
+// columns. 0 without a running service. `absent`, if wanted, gets the columns that it has of less than `whole` pages.
+double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device,
+                      double whole = 0, Bitmapset **absent = nullptr);
 
 } // namespace gpuscan

@@ -305,20 +305,26 @@ static bool order_quals(PlannerInfo *root, const List *infos, bool all, List **o
     return possible;
 }
 
-// Of those pages that could be; summed over its leaves, if it has any.
-static double cached_share(const CandidateSource *source, const Bitmapset *columns) {
+// Of those pages that could be; summed over its leaves, if it has any. `absent` gets the columns of which some are not.
+static double cached_share(const CandidateSource *source, const Bitmapset *columns, Bitmapset **absent) {
     if (source->visible <= 0)
         return 1;
     const PlannerInfo *root = source->root;
     const int device = device_is_gpu() ? 1 : 0;
-    double pages = source->leaves == NIL ? resident_pages(root, source->rel, columns, device) : 0;
+    double pages = 0;
+    if (source->leaves == NIL)
+        pages = resident_pages(root, source->rel, columns, device, source->visible, absent);
     ListCell *cell;
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
         pages += resident_pages(root, leaf, columns_read(leaf), device);
     }
+    if (source->leaves != NIL && pages < source->visible)
+        *absent = bms_copy(columns);
     return std::min(pages / source->visible, 1.0);
 }
+
+static tier::Columns columns_of(const ColumnKinds *kinds) { return {kinds->columns, kinds->varlena, kinds->texts}; }
 
 static SourceWork work_of(const CandidateSource *source) {
     const RelOptInfo *rel = source->rel;
@@ -327,30 +333,50 @@ static SourceWork work_of(const CandidateSource *source) {
     work.pages = source->pages;
     work.visible_share = source->pages > 0 ? source->visible / source->pages : 1;
     work.rows = source->tuples;
-    work.columns = source->is_relation ? source->kinds.columns : list_length(rel->reltarget->exprs);
+    work.read = columns_of(&source->read);
+    work.absent = columns_of(&source->absent);
+    work.text_entries = source->absent.different_texts;
     work.conjuncts = list_length(source->quals);
-    work.varlena_columns = source->kinds.varlena;
-    work.text_columns = source->kinds.texts;
-    work.text_entries = source->kinds.different_texts;
     work.cached_share = source->cached_share;
-    if (!source->is_relation && rel->cheapest_total_path != nullptr) {
+    if (source->is_relation)
+        return work;
+    work.read.all = list_length(rel->reltarget->exprs);
+    if (rel->cheapest_total_path != nullptr) {
         work.child_cost = device_units(path_ns(const_cast<PlannerInfo *>(source->root), rel->cheapest_total_path));
         work.child_rows = expected_rows(const_cast<PlannerInfo *>(source->root), rel);
     }
     return work;
 }
 
+// Columns of it that are there when the level's plan begins, because subqueries that are computed before have needed them.
+static Bitmapset *brought_by_init_plans(const CandidateSource *source) {
+    Bitmapset *columns = nullptr;
+    ListCell *cell;
+    foreach (cell, init_plans_loads(source->root)) {
+        const Load *load = static_cast<const Load *>(lfirst(cell));
+        if (load->relid == source->relid)
+            columns = bms_add_members(columns, load->columns);
+    }
+    return columns;
+}
+
 static void look_into_cache(CandidateSource *source) {
+    PlannerInfo *root = const_cast<PlannerInfo *>(source->root);
     const Bitmapset *columns = columns_read(source->rel);
+    const Bitmapset *others = bms_difference(columns, brought_by_init_plans(source));
+    Bitmapset *absent = nullptr;
     source->looked = true;
-    source->cached_share = cached_share(source, columns);
-    source->kinds = {};
-    source->kinds.columns = bms_num_members(columns);
-    if (source->cached_share < 1 || source->visible < source->pages)
-        kinds_of_columns(const_cast<PlannerInfo *>(source->root), source->rel, columns, &source->kinds);
+    source->cached_share = bms_is_empty(others) && !bms_is_empty(columns) ? 1 : cached_share(source, others, &absent);
+    source->read = source->absent = {};
+    source->read.columns = bms_num_members(columns);
+    source->absent.columns = bms_num_members(absent);
+    if (source->visible < source->pages)
+        kinds_of_columns(root, source->rel, columns, &source->read);
+    if (absent != nullptr)
+        kinds_of_columns(root, source->rel, absent, &source->absent);
     const SourceWork work = work_of(source);
     const Cost price = device_load_cost(&work);
-    source->load = Load{source->relid, columns, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
+    source->load = Load{source->relid, absent, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
 }
 
 // What reading it takes; `brought`: another source of the fragment has brought the same columns, `unread`: nobody looks at its rows.
@@ -860,20 +886,24 @@ Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise
     return tables_fit(work.table_rows) ? cost : cost + device_plan_cost(tier::Stage::Build, otherwise, account);
 }
 
-static void collect_loads(const Candidate *candidate, List **brought, List **loads) {
-    CandidateSource *main = const_cast<CandidateSource *>(candidate->main);
+// In the order of weigh_candidate.
+static void collect_loads(const Candidate *candidate, CandidateWork *work, List **loads) {
+    const CandidateSource *main = candidate->main;
     ListCell *cell;
-    foreach (cell, candidate->joins)
-        collect_loads(static_cast<const CandidateJoin *>(lfirst(cell))->inner, brought, loads);
-    if (!main->is_relation || main->load.price <= 0 || list_member_oid(*brought, main->relid))
+    foreach (cell, ordered_joins(candidate))
+        collect_loads(static_cast<const CandidateJoin *>(lfirst(cell))->inner, work, loads);
+    if (!main->is_relation || is_brought(main, work))
         return;
-    *brought = lappend_oid(*brought, main->relid);
-    *loads = lappend(*loads, &main->load);
+    work->brought = lappend_oid(work->brought, main->relid);
+    if (main->load.price > 0)
+        *loads = lappend(*loads, const_cast<Load *>(&main->load));
 }
 
 List *candidate_loads(const Candidate *candidate) {
-    List *brought = NIL, *loads = NIL;
-    collect_loads(candidate, &brought, &loads);
+    CandidateWork work{NIL, NIL, 0, nullptr, 1, nullptr};
+    List *loads = NIL;
+    collect_below(candidate, &work.below);
+    collect_loads(candidate, &work, &loads);
     return loads;
 }
 

@@ -24,9 +24,10 @@ struct CandidateSource {
     double tuples;
     Cost cost;           // is_relation: of reading it, once somebody has asked
     bool looked;         // into the cache, for:
-    double cached_share; // of what could be cached: is
-    ColumnKinds kinds;   // of the columns; but for their number, where that is not all
-    Load load;           // of the rest
+    double cached_share; // of what could be cached of the absent columns: is
+    ColumnKinds read;    // the columns that are looked at; but for their number, where pages are read row by row
+    ColumnKinds absent;  // those of them that the cache does not have of all pages
+    Load load;           // of what it does not have
 };
 
 struct Candidate;
@@ -76,7 +77,7 @@ Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, Li
 // not fit into the device's memory. `kept`: which tables are there already, by source of the candidate's blueprint; NULL: none.
 Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account);
 
-// What it would have to bring into the cache; of Load *. To be asked after the cost.
+// What it would have to bring into the cache; of Load *.
 List *candidate_loads(const Candidate *candidate);
 // ... with what is brought for CPU plans that are its sources.
 List *all_loads(const Candidate *candidate);

@@ -46,8 +46,9 @@ namespace gpuscan {
 
 struct LevelState {
     const PlannerInfo *root;
-    bool aggregates, extremum;  // of the query
-    bool offered;               // rows of a device: what its paths cost is not PostgreSQL's alone
+    bool aggregates, extremum; // of the query
+    bool precedes; // the level above: it is planned before that knows its relations, as expressions' subqueries are
+    bool offered;  // rows of a device: what its paths cost is not PostgreSQL's alone
     bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
     bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business
@@ -73,6 +74,8 @@ struct PlannerState {
     Cost start;       // what is not worth a look, and what the smallest fragment costs before its first row
     double ns;        // that the statement's plan takes, once it is known
     int joined;       // relations of the query level that has the most
+    bool supposes;    // that levels bring what those before them have to
+    bool may_suppose; // there is such a level
     LevelState *last; // that was looked for
     LevelState first; // most statements have one only
 };
@@ -144,6 +147,7 @@ static LevelState *new_level(const PlannerInfo *root) {
     level->root = root;
     level->aggregates = aggregates(root);
     level->extremum = asks_for_extremum(root);
+    level->precedes = root->parent_root != nullptr && root->parent_root->simple_rel_array == nullptr;
     return level;
 }
 
@@ -294,6 +298,36 @@ static const Candidate *candidate_of(PlannerInfo *root, CandidateTable *candidat
     return candidates_find(candidates, relids);
 }
 
+// ---- columns of several levels ----
+
+static bool is_read_above(const PlannerInfo *root, Oid relid) {
+    while ((root = root->parent_root) != nullptr) {
+        ListCell *cell;
+        foreach (cell, root->parse->rtable) {
+            const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+            if (entry->rtekind == RTE_RELATION && entry->relid == relid)
+                return true;
+        }
+    }
+    return false;
+}
+
+// A subquery that would have to bring columns is planned before the query around it, which reads the same table and may bring them
+// anyway: together on a device they may take less than each by itself would. So where that is supposed, the device gets the subquery.
+static bool is_forced(const PlannerInfo *root, const Candidate *candidate) {
+    if (guc_offload == OFFLOAD_FORCE)
+        return true;
+    if (!level_of(root)->precedes)
+        return false;
+    ListCell *cell;
+    foreach (cell, candidate_loads(candidate))
+        if (is_read_above(root, static_cast<const Load *>(lfirst(cell))->relid)) {
+            current->may_suppose = true;
+            return current->supposes;
+        }
+    return false;
+}
+
 // ---- rows ----
 
 static bool device_is_cheapest(const RelOptInfo *rel) {
@@ -347,7 +381,7 @@ static bool is_union_member(const PlannerInfo *root, const RelOptInfo *rel, cons
 
 static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
     const bool topmost = is_topmost(root, rel);
-    const bool force = (topmost || rel->reloptkind == RELOPT_OTHER_MEMBER_REL) && guc_offload == OFFLOAD_FORCE;
+    const bool may_force = topmost || rel->reloptkind == RELOPT_OTHER_MEMBER_REL;
     if (not_worth_a_look(rel) || is_dummy_rel(rel))
         return;
     CandidateTable *candidates = candidates_of(root);
@@ -357,7 +391,7 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
             return;
         if (current->cursor && is_updatable(root)) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
-        } else if (add_rows_path(root, candidate, rel, force, !current->cursor)) {
+        } else if (add_rows_path(root, candidate, rel, may_force && is_forced(root, candidate), !current->cursor)) {
             level_of(root)->offered = true;
             if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
                 disguise_partitions(root, rel);
@@ -382,10 +416,11 @@ static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
     if (path == nullptr)
         return;
     executor::Work work{};
-    count_path(root, path, &work);
+    List *loads;
+    count_path(root, path, &work, &loads);
     work.other_ns += init_plans_ns(root);
     const double ns = executor::time_of(work, *device_executor_rates());
-    note_level(root, path, ns);
+    note_level(root, path, ns, loads);
     if (root->parent_root != nullptr)
         return;
     current->ns = ns;
@@ -417,15 +452,16 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
                                        {may_have_set_operations, join_set_operations}};
 
 struct PlanAttempt {
-    unsigned rewritten; // by which of the rewritings, and `with_workers`
+    unsigned rewritten; // by which of the rewritings; and `with_workers`, `with_suppositions`
     PlannedStmt *plan;
     double ns;  // that the plan takes, as far as it is known: else 0
     int joined; // relations of the query level that has the most
+    bool may_suppose;
     int device_nodes;
     RefusalState refusals;
     PlannedTime told; // if somebody wants to know
 };
-constexpr unsigned with_workers = 1u << lengthof(rewritings);
+constexpr unsigned with_workers = 1u << lengthof(rewritings), with_suppositions = with_workers << 1;
 
 // The shortest statements' plans take a few dozen microseconds, and each function that is asked is missed by the caches.
 static bool reads_one_table(const Query *query) {
@@ -545,11 +581,13 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     state.cursor = is_cursor(call);
     state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
     state.start = least_worth();
+    state.supposes = (result->rewritten & with_suppositions) != 0;
     result->refusals.held = held;
     const bool planned = run_planner(parse, call, &state, result);
     if (planned)
         result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
     result->joined = state.joined;
+    result->may_suppose = state.may_suppose;
     if (told_to != nullptr)
         result->told = *told_to;
     begin_attempt(outer_attempt);
@@ -586,20 +624,37 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
     }
 }
 
+// Where planning is short beside the plan, it may be done once more.
+constexpr double least_again_ns = 20e6;
+constexpr int quickly_joined = 8; // relations of a level; each more makes joins take three times as long to plan
+
+static bool is_worth_planning_again(const PlanAttempt *plan) {
+    return plan->ns >= least_again_ns * std::pow(3.0, std::max(plan->joined - quickly_joined, 0));
+}
+
+// Could a level of it precede another one?
+static bool may_suppose(const Query *query) {
+    return guc_offload == OFFLOAD_AUTO && (query->cteList != NIL || may_have_subqueries(query));
+}
+
+static void try_suppositions(const Query *query, const PlannerCall *call, PlanAttempt *best) {
+    if (!best->may_suppose || !is_worth_planning_again(best))
+        return;
+    PlanAttempt next{};
+    next.rewritten = best->rewritten | with_suppositions;
+    Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
+    if (attempt(copy, call, true, true, &next) && is_better(&next, best))
+        *best = next;
+}
+
 // Where someone has raised the limit of workers, a plan that takes long is made once more with as many as that allows, whatever the sizes,
 // and with rows of theirs that cost what they take. More processes take more of the machine, so it must pay.
 constexpr int usual_workers = 2;
-constexpr double least_for_workers_ns = 20e6, worth_workers = 2 / 3.0;
-constexpr int quickly_joined = 8; // relations of a level; each more makes joins take three times as long to plan
+constexpr double worth_workers = 2 / 3.0;
 
 static bool may_have_workers(const Query *query, const PlannerCall *call) {
     return guc_more_workers && guc_offload == OFFLOAD_AUTO && !guc_exact_float && !is_cursor(call) &&
            max_parallel_workers_per_gather > usual_workers && query->commandType == CMD_SELECT;
-}
-
-// Does the plan take so long that planning it once more does not matter?
-static bool is_worth_planning_again(const PlanAttempt *plan) {
-    return plan->ns >= least_for_workers_ns * std::pow(3.0, std::max(plan->joined - quickly_joined, 0));
 }
 
 static void try_more_workers(const Query *query, const PlannerCall *call, PlanAttempt *best) {
@@ -622,16 +677,19 @@ static PlannedStmt *plan_statement(Query *parse, const char *query_string, int o
     if (!enabled && current == nullptr && told_to == nullptr)
         return plan_as_usual(parse, &call);
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
-    const bool workers = enabled && may_have_workers(parse, &call);
+    const bool suppositions = enabled && may_suppose(parse), workers = enabled && may_have_workers(parse, &call);
     const int offers = begin_offers(current == nullptr);
     if (current == nullptr)
         forget_levels();
     // Planning scribbles on its query.
-    const Query *query = wanted != 0 || workers ? static_cast<const Query *>(copyObject(parse)) : nullptr;
+    const Query *query =
+        wanted != 0 || suppositions || workers ? static_cast<const Query *>(copyObject(parse)) : nullptr;
     PlanAttempt best{};
     attempt(parse, &call, enabled, query != nullptr, &best);
     if (wanted != 0)
         improve_plan(query, &call, wanted, &best);
+    if (suppositions)
+        try_suppositions(query, &call, &best);
     if (workers)
         try_more_workers(query, &call, &best);
     if (query != nullptr)
@@ -703,7 +761,8 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         candidates != nullptr && aggregates(root) ? candidate_of(root, candidates, input->relids) : nullptr;
     PathTarget *results = distinct ? input->cheapest_total_path->pathtarget : output->reltarget;
     Node *having = distinct ? nullptr : static_cast<const GroupPathExtraData *>(extra)->havingQual;
-    if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having, !current->cursor))
+    if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having,
+                                                   is_forced(root, candidate), !current->cursor))
         refusals_forget();
     else
         refusals_tell("no table that a device could read");

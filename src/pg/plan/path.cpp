@@ -490,7 +490,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
 }
 
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
-                        PathTarget *results, Node *having, bool ordered) {
+                        PathTarget *results, Node *having, bool force, bool ordered) {
     if (candidate->joins == NIL && !candidate->main->is_relation)
         return false;
     if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
@@ -522,14 +522,14 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     path->path.total_cost =
         groups_cost(root, candidate, blueprint, rehearsal, &texts, &rival, path->path.rows, results, account);
     path->path.startup_cost = path->path.total_cost;
-    if (guc_offload == OFFLOAD_FORCE)
+    if (force)
         output->pathlist = NIL; // whatever it costs
     else
         note_offer(device_units(rival.ns), path->path.total_cost, candidate_loads(candidate));
     price_path(path, &rival, all_loads(candidate));
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered || !add_sorted_path(root, candidate, path, blueprint, rehearsal, fallback, &rival, children, output) ||
-        guc_offload != OFFLOAD_FORCE)
+        !force)
         add_path(output, &path->path);
     return true;
 }

@@ -32,9 +32,9 @@ const List *gpuscan_path_loads(const Path *path);
 extern int planned_nodes;
 
 // Adds a GpuScan path to the grouping relation, or that of distinct rows, where the candidate, aggregated, is shippable; else
-// refuses. The path shows `results` for the groups that pass `having`.
+// refuses. The path shows `results` for the groups that pass `having`. With `force` it becomes the relation's only path.
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
-                        PathTarget *results, Node *having, bool ordered);
+                        PathTarget *results, Node *having, bool force, bool ordered);
 
 // SELECT DISTINCT of what scans and joins deliver: groups without aggregates.
 bool removes_duplicates(const Query *query);

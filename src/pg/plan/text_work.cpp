@@ -10,7 +10,11 @@
 
 #include "pg/plan/text_work.h"
 
+#include <algorithm>
+
+#include "pg/cost/device_cost.h"
 #include "pg/cost/planner_formulas.h"
+#include "pg/cost/resident.h"
 #include "pg/plan/lookup_key.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sql_type.h"
@@ -50,6 +54,18 @@ static bool is_native_lookup(const FragmentLookup *lookup) {
 static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int source, int column) {
     const FragmentSource *from = &fragment->sources[source];
     return distinct_texts(root, from, &from->columns[column]);
+}
+
+// Of a column's texts, those of which the device does not have yet what an expression makes of them: those that it does not have at all.
+static double new_share(const PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column) {
+    const RelOptInfo *rel = source->is_relation ? root->simple_rel_array[source->rti] : nullptr;
+    const double whole = rel != nullptr && source->leaves == NIL ? rel->pages * rel->allvisfrac : 0;
+    if (whole <= 0)
+        return tier::expected_missing;
+    Bitmapset *columns = bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
+    const double there = resident_pages(root, rel, columns, device_is_gpu() ? 1 : 0) / whole;
+    bms_free(columns);
+    return std::clamp(1 - there, tier::expected_missing, 1.0);
 }
 
 void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, ColumnKinds *kinds) {
@@ -105,7 +121,11 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
             ++work->demands;
             continue;
         }
-        *(is_native_lookup(lookup) ? &work->native : &work->evaluated) += distinct;
+        const FragmentSource *source = &fragment->sources[lookup->source];
+        if (is_native_lookup(lookup))
+            work->native += distinct * new_share(root, source, &source->columns[lookup->column]);
+        else
+            work->evaluated += distinct;
     }
     for (int i = 0; i < fragment->noutputs; ++i)
         if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].space == 0) ||
