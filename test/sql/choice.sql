@@ -37,10 +37,10 @@ SELECT chosen('SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = 
 SELECT chosen('SELECT x, sum(y) FROM points GROUP BY x');
 
 -- A subquery's index would do if it were alone; but the query brings the same columns, which then serve both.
-SELECT chosen('SELECT avg(y) FROM points WHERE id > 900000') AS alone,
-    chosen('SELECT x, sum(y) FROM points WHERE id > 5 AND y > (SELECT avg(y) FROM points WHERE id > 900000) GROUP BY x') AS together,
-    chosen('SELECT x, sum(y) FROM points WHERE id = 5 AND y > (SELECT avg(y) FROM points WHERE id > 900000) GROUP BY x') AS not_brought,
-    chosen('WITH few AS MATERIALIZED (SELECT avg(y) AS y FROM points WHERE id > 900000) SELECT x, sum(points.y) FROM points, few WHERE id > 5 AND points.y > few.y GROUP BY x') AS expression;
+SELECT chosen('SELECT avg(y) FROM points WHERE id > 930000') AS alone,
+    chosen('SELECT x, sum(y) FROM points WHERE id > 5 AND y > (SELECT avg(y) FROM points WHERE id > 930000) GROUP BY x') AS together,
+    chosen('SELECT x, sum(y) FROM points WHERE id = 5 AND y > (SELECT avg(y) FROM points WHERE id > 930000) GROUP BY x') AS not_brought,
+    chosen('WITH few AS MATERIALIZED (SELECT avg(y) AS y FROM points WHERE id > 930000) SELECT x, sum(points.y) FROM points, few WHERE id > 5 AND points.y > few.y GROUP BY x') AS expression;
 
 -- cached: one row is an index's still, the table the device's
 SELECT gpuscan_prewarm('points') > 0 AS cached;

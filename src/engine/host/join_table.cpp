@@ -107,7 +107,7 @@ const JoinTable::Slot *JoinTable::find_row(const Vec *keys, uint32_t row) const 
             continue;
         const auto narrow = static_cast<int64_t>(*low);
         if (narrow < key.min || narrow > key.max ||
-            (key.type == Type::I128 && static_cast<int64_t>(low[1]) != narrow >> 63))
+            (key.type == Type::I128 && static_cast<int64_t>(low[1]) != (narrow < 0 ? -1 : 0)))
             return nullptr;
         number += (*low - static_cast<uint64_t>(key.min)) * key.stride;
     }
