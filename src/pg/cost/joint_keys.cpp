@@ -50,6 +50,16 @@ const Var *equal_column(const PlannerInfo *root, int relid, int attnum, int othe
     return nullptr;
 }
 
+bool equals_constant(const PlannerInfo *root, int relid, int attnum) {
+    ListCell *cell;
+    foreach (cell, root->eq_classes) {
+        const EquivalenceClass *values = lfirst_node(EquivalenceClass, cell);
+        if (values->ec_has_const && column_in(values, relid, attnum) != nullptr)
+            return true;
+    }
+    return false;
+}
+
 static Var column_of(const IndexOptInfo *index, int i) {
     Var column{};
     column.xpr.type = T_Var;

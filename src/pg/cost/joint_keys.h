@@ -14,6 +14,7 @@ void add_joint_keys(PlannerInfo *root, List **corrections);
 
 // The column `other_attnum` (0: any) of relation `other` that the query says is equal to relid.attnum, and to no constant; NULL: none is.
 const Var *equal_column(const PlannerInfo *root, int relid, int attnum, int other, int other_attnum);
+bool equals_constant(const PlannerInfo *root, int relid, int attnum);
 
 // How many times the entries are that a subquery's scan of an index finds for a row of the query above, whose columns it asks for; at least 1. In
 // the query above they are equal to all columns of a key.

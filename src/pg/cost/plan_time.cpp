@@ -18,6 +18,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/expression_work.h"
+#include "pg/cost/group_bound.h"
 #include "pg/cost/joint_keys.h"
 #include "pg/cost/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
@@ -466,13 +467,15 @@ void hash_groups(const Walk &walk, double rows, double groups, int width) {
 }
 
 void aggregate(const Walk &walk, const AggPath *path) {
-    const double rows = rows_of(walk, path->subpath), groups = std::max(path->path.rows, 1.0);
+    const double rows = rows_of(walk, path->subpath), most = most_groups(walk.root, path->groupClause),
+                 groups = std::clamp(path->path.rows, 1.0, std::max(most, 1.0));
     count_path_of(walk, path->subpath);
     transitions(walk, rows, path->aggsplit);
     if (path->aggstrategy != AGG_PLAIN)
         group_keys(walk, path->groupClause, rows);
     if (path->aggstrategy == AGG_HASHED || path->aggstrategy == AGG_MIXED)
-        hash_groups(walk, rows, std::max(path->numGroups, groups), path->path.pathtarget->width);
+        hash_groups(walk, rows, std::max(std::min(static_cast<double>(path->numGroups), most), groups),
+                    path->path.pathtarget->width);
     const ExpressionCounting to = expressions(walk);
     count_expression(&to, reinterpret_cast<Node *>(path->qual), groups * walk.times);
     targets(walk, path->path.pathtarget, groups);

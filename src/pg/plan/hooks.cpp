@@ -28,6 +28,7 @@
 #include <utility>
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/group_bound.h"
 #include "pg/cost/investment.h"
 #include "pg/cost/plan_time.h"
 #include "pg/cost/row_corrections.h"
@@ -74,6 +75,7 @@ struct PlannerState {
     Cost start;       // what is not worth a look, and what the smallest fragment costs before its first row
     double ns;        // that the statement's plan takes, once it is known
     int joined;       // relations of the query level that has the most
+    bool rewritten;   // the statement is not the user's as it was written
     bool supposes;    // that levels bring what those before them have to
     bool may_suppose; // there is such a level
     LevelState *last; // that was looked for
@@ -428,6 +430,19 @@ static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
         *told_to = PlannedTime{ns, work};
 }
 
+// PostgreSQL's estimates decide among its own plans of what the user has written. Subqueries of our own making are groups mostly, and how their
+// rows are joined depends on how many there are.
+static void bound_groups(PlannerInfo *root, const RelOptInfo *groups) {
+    if (!current->rewritten || root->parent_root == nullptr || root->parse->groupingSets != NIL)
+        return;
+    const double most = std::max(most_groups(root, group_clause_of(root)), 1.0);
+    ListCell *cell;
+    foreach (cell, groups->pathlist) {
+        Path *path = static_cast<Path *>(lfirst(cell));
+        path->rows = std::min(path->rows, most);
+    }
+}
+
 // ---- plans of a statement ----
 
 struct PlannerCall {
@@ -581,6 +596,7 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     state.cursor = is_cursor(call);
     state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
     state.start = least_worth();
+    state.rewritten = (result->rewritten & (with_workers - 1)) != 0;
     state.supposes = (result->rewritten & with_suppositions) != 0;
     result->refusals.held = held;
     const bool planned = run_planner(parse, call, &state, result);
@@ -752,6 +768,8 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         show_partitions(root);
     if (stage == UPPERREL_FINAL && (enabled() || (current != nullptr && told_to != nullptr)))
         finish_level(root, output);
+    if (stage == UPPERREL_GROUP_AGG && enabled())
+        bound_groups(root, output);
     const bool distinct = stage == UPPERREL_DISTINCT && removes_duplicates(root->parse);
     if ((stage != UPPERREL_GROUP_AGG && !distinct) || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
         root->parse->commandType != CMD_SELECT || (not_worth_a_look(output) && !level_of(root)->offered))

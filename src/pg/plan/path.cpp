@@ -12,6 +12,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
+#include "pg/cost/group_bound.h"
 #include "pg/cost/kept_tables.h"
 #include "pg/cost/plan_time.h"
 #include "pg/guc.h"
@@ -447,6 +448,12 @@ static bool can_be_sorted(const Fragment *fragment, double groups) {
     return groups * 2 * bytes < guc_cache_size * 1024.0;
 }
 
+// Of so many that PostgreSQL expects, those that there can be.
+static double expected_groups(PlannerInfo *root, double rows) {
+    const List *clauses = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
+    return root->parse->groupingSets != NIL ? rows : std::clamp(rows, 1.0, std::max(most_groups(root, clauses), 1.0));
+}
+
 // The same path with its groups in the order in which PostgreSQL goes on with them. The fallback sorts. True: PostgreSQL has
 // nothing left to sort. (Of ORDER BY ... LIMIT the first groups are found anyway, if no other can be missed: an error that
 // PostgreSQL's Sort would have met, as it takes all groups.)
@@ -475,7 +482,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children, account);
     RowsWork work{};
-    work.rows = unsorted->path.rows;
+    work.rows = expected_groups(root, unsorted->path.rows);
     work.columns = rehearsal->nkeys + rehearsal->naggregates;
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
@@ -519,8 +526,9 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children, account);
     path->path.pathtarget = results;
     path->path.rows = wanted_groups(blueprint, fallback->rows);
+    const double groups = wanted_groups(blueprint, expected_groups(root, fallback->rows));
     path->path.total_cost =
-        groups_cost(root, candidate, blueprint, rehearsal, &texts, &rival, path->path.rows, results, account);
+        groups_cost(root, candidate, blueprint, rehearsal, &texts, &rival, groups, results, account);
     path->path.startup_cost = path->path.total_cost;
     if (force)
         output->pathlist = NIL; // whatever it costs
