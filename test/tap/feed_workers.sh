@@ -26,7 +26,12 @@ check_all() {
 workers() {
     sql "$evict SET gpuscan.offload = force; $1 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $groups" | sed -n 's/.*Feed Workers: //p'
 }
+# (A session tells its client that it ends, and ends then.)
 idle() {
+    for _ in {1..50}; do
+        [ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type IN ('client backend', 'parallel worker')")" != 0 ] || break
+        sleep 0.1
+    done
     is "$1: no buffer is pinned" "$(sql "SELECT coalesce(sum(pinning_backends), 0) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('long')
         AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())")" 0
     is "$1: no worker is left" "$(sql "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'")" 0

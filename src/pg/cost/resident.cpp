@@ -23,8 +23,11 @@ double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitm
                       double whole, Bitmapset **absent) {
     const protocol::Area *area = service_area();
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
-    if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind))
+    if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind)) {
+        if (absent != nullptr)
+            *absent = bms_copy(columns);
         return 0;
+    }
     Relation relation = table_open(rte->relid, NoLock); // the query has locked it
     ResidentColumn column = {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
                              locator_relation(relation->rd_locator), 0};
