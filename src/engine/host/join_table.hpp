@@ -10,7 +10,7 @@
 //           words compared with those of the first entry
 //
 // Of several keys in the last two forms, one whose values are few of those that could be is asked first, by a bit for each (the
-// sieve): most rows of a selective join end there, eight at a time, and only the others' keys are put together.
+// sieve): most rows of a selective join end there, and only the others' keys are put together.
 //
 // Entries with one key lie side by side, so any number of matches is a range of entries. Payload is columnar, its
 // integers as offsets from their minimum in 1, 2, 4 or 8 bytes. Rows with a NULL key are never collected.

@@ -733,9 +733,10 @@ const Path *path_taken(const PlannerInfo *root, const RelOptInfo *final) {
     return best;
 }
 
+// (Always: a level of a statement that was planned meanwhile, and is gone, may have been at the same address.)
 void note_level(const PlannerInfo *root, const Path *path, double ns, const List *loads) {
-    if (path->total_cost > 0 && path->total_cost < disable_cost)
-        levels[nlevels++ % most_levels] = Level{root, ns / path->total_cost, loads};
+    const bool is_known = path->total_cost > 0 && path->total_cost < disable_cost;
+    levels[nlevels++ % most_levels] = Level{root, is_known ? ns / path->total_cost : 0, loads};
 }
 
 static const Level *level_of(const PlannerInfo *root) {

@@ -610,6 +610,13 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     return planned;
 }
 
+// Once more, in one more way than `best`. False: there is nothing to rewrite.
+static bool attempt_also(const Query *query, const PlannerCall *call, const PlanAttempt *best, unsigned way,
+                         PlanAttempt *next) {
+    next->rewritten = best->rewritten | way;
+    return attempt(static_cast<Query *>(copyObject(const_cast<Query *>(query))), call, true, true, next);
+}
+
 // Without a device the rewritten query is PostgreSQL's to plan like any other, so its costs decide as well; but how many groups there
 // will be is guessed more roughly than how many rows, and nobody has asked for another plan of PostgreSQL's, so it must pay clearly.
 constexpr double clear_gain = 0.5;
@@ -631,9 +638,7 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
             (is_cursor(call) && ends_in_scan(plan)))
             continue;
         PlanAttempt next{};
-        next.rewritten = best->rewritten | 1u << i;
-        Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
-        if (!attempt(copy, call, true, true, &next))
+        if (!attempt_also(query, call, best, 1u << i, &next))
             refusals_release(&next.refusals);
         else if (is_better(&next, best))
             *best = next;
@@ -657,9 +662,7 @@ static void try_suppositions(const Query *query, const PlannerCall *call, PlanAt
     if (!best->may_suppose || !is_worth_planning_again(best))
         return;
     PlanAttempt next{};
-    next.rewritten = best->rewritten | with_suppositions;
-    Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
-    if (attempt(copy, call, true, true, &next) && is_better(&next, best))
+    if (attempt_also(query, call, best, with_suppositions, &next) && is_better(&next, best))
         *best = next;
 }
 
@@ -677,9 +680,7 @@ static void try_more_workers(const Query *query, const PlannerCall *call, PlanAt
     if (!is_worth_planning_again(best))
         return;
     PlanAttempt next{};
-    next.rewritten = best->rewritten | with_workers;
-    Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
-    if (attempt(copy, call, true, true, &next) && next.ns < best->ns * worth_workers)
+    if (attempt_also(query, call, best, with_workers, &next) && next.ns < best->ns * worth_workers)
         *best = next;
 }
 
