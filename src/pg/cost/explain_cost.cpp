@@ -17,7 +17,7 @@
 #include "pg/cost/investment.h"
 #include "pg/guc.h"
 #include "pg/plan/fragment.h"
-#include "pg/plan/hooks.h"
+#include "pg/plan/statement.h"
 #include "pg/service/area.h"
 
 extern "C" {

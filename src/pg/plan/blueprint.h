@@ -1,6 +1,6 @@
 // A fragment as the planner thinks of it: which relations, which expressions, in which order.
 //
-// The hooks make a Blueprint out of candidates (fragments.h); path.cpp stores it in a CustomScan; bind.cpp reads it back
+// The hooks make a Blueprint out of candidates (candidates.h); path.cpp stores it in a CustomScan; bind.cpp reads it back
 // at executor start. assemble() turns a Blueprint into the engine's program, for the planner as a rehearsal and for the
 // executor in earnest, so the two cannot disagree about what a device may run.
 #pragma once

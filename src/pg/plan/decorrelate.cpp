@@ -25,7 +25,7 @@
 // is grouped; nothing that is now evaluated for other rows than before can raise an error (harmless.h), neither the
 // subquery nor, since joins and conditions change places, what stands beside it; nothing of it is volatile, for harmless
 // expressions are not; a subquery reads plain tables, with their row security as it stands. Privileges belong to range table
-// entries, which move as they are. hooks.cpp plans both queries and keeps the better plan.
+// entries, which move as they are. statement.cpp plans both queries and keeps the better plan.
 #include "pg/pg.h"
 
 #include "pg/plan/decorrelate.h"

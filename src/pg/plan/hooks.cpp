@@ -1,15 +1,15 @@
-// The planner's hooks. Each asks the previous hook first, leaves at once where gpuscan has nothing to do, and hands over
-// to fragments.cpp (base and join relations), path.cpp (aggregation) and rows_path.cpp (everything below something else).
+// The planner's hooks. Each asks the previous hook first, leaves at once where gpuscan has nothing to do, and hands over to
+// statement.cpp (the whole), candidates.cpp (base and join relations), path.cpp (aggregation) and rows_path.cpp (everything below
+// something else).
 //
-// State: one PlannerState per call of the planner, on a stack because planning can nest (a function that is folded to a
-// constant may run queries), and in it one CandidateTable per PlannerInfo, that is, per query level.
+// State: one PlannerState per attempt to plan a statement (statement.cpp), and in it one CandidateTable per PlannerInfo, that is,
+// per query level.
 //
 // A level whose aggregation a device can do gets that path only; rows are for the others. They are offered for the
 // relation that all scans and joins of the level end in (after the join search, when PostgreSQL's own paths are known),
 // and, where outer or semi joins stand between the base relations and that one (a device may not be able to do them), for
-// each base relation. Levels without
-// an aggregation are most of what a busy server plans, so a relation that PostgreSQL reads in less time than a device
-// needs to begin costs no more than a look at its paths.
+// each base relation. Levels without an aggregation are most of what a busy server plans, so a relation that PostgreSQL reads in
+// less time than a device needs to begin costs no more than a look at its paths.
 //
 // A join of ten tables is thousands of pairs, and a hook that only returns still costs the planner three per cent: its own code
 // has to leave the processor's instruction cache for it. So where the base relations cost so little that nobody will ask for their
@@ -24,39 +24,20 @@
 #include "pg/plan/hooks.h"
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/group_bound.h"
-#include "pg/cost/investment.h"
 #include "pg/cost/plan_time.h"
-#include "pg/cost/row_corrections.h"
 #include "pg/cost/storage_tier.h"
 #include "pg/guc.h"
-#include "pg/plan/decorrelate.h"
-#include "pg/plan/fragments.h"
+#include "pg/plan/candidate_cost.h"
 #include "pg/plan/path.h"
+#include "pg/plan/planner_state.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/refusal_state.h"
 #include "pg/plan/rows_path.h"
-#include "pg/plan/set_joins.h"
-#include "pg/plan/set_operations.h"
 
 namespace gpuscan {
-
-struct LevelState {
-    const PlannerInfo *root;
-    bool aggregates, extremum; // of the query
-    bool precedes; // the level above: it is planned before that knows its relations, as expressions' subqueries are
-    bool offered;  // rows of a device: what its paths cost is not PostgreSQL's alone
-    bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
-    bool looked;                // candidates are known:
-    CandidateTable *candidates; // NULL: this level is none of our business
-    List *unnoted;              // of JoinSearch *: no notes were taken
-    RelOptInfo *disguised;      // a partitioned relation that passes for one without partitions, of which it has
-    int partitions;             // ... so many
-};
 
 // A call of standard_join_search.
 struct JoinSearch {
@@ -65,34 +46,12 @@ struct JoinSearch {
     int known; // join relations that were there before
 };
 
-struct PlannerState {
-    List *levels; // of LevelState *: all but the first one
-    MemoryContext context;
-    // Asked once: the join hook is called thousands of times.
-    bool enabled;
-    bool cursor;      // perhaps: UPDATE ... WHERE CURRENT OF may want to know where a row came from
-    bool by_cost;     // what PostgreSQL does cheaply is left alone
-    Cost start;       // what is not worth a look, and what the smallest fragment costs before its first row
-    double ns;        // that the statement's plan takes, once it is known
-    int joined;       // relations of the query level that has the most
-    bool rewritten;   // the statement is not the user's as it was written
-    bool supposes;    // that levels bring what those before them have to
-    bool may_suppose; // there is such a level
-    LevelState *last; // that was looked for
-    LevelState first; // most statements have one only
-};
-
-static PlannerState *current = nullptr;
-
-static planner_hook_type previous_planner_hook = nullptr;
 static set_rel_pathlist_hook_type previous_rel_hook = nullptr;
 static set_join_pathlist_hook_type previous_join_hook = nullptr;
 static join_search_hook_type previous_search_hook = nullptr;
 static create_upper_paths_hook_type previous_upper_hook = nullptr;
 
-static PlannedTime *told_to = nullptr; // that somebody wants to be filled
-
-static bool enabled() { return current != nullptr && current->enabled; }
+static bool enabled() { return planning != nullptr && planning->enabled; }
 
 // ---- levels ----
 
@@ -127,10 +86,10 @@ static bool asks_for_extremum(const PlannerInfo *root) {
 }
 
 static LevelState *find_level(const PlannerInfo *root) {
-    if (current->first.root == root)
-        return &current->first;
+    if (planning->first.root == root)
+        return &planning->first;
     ListCell *cell;
-    foreach (cell, current->levels) {
+    foreach (cell, planning->levels) {
         LevelState *level = static_cast<LevelState *>(lfirst(cell));
         if (level->root == root)
             return level;
@@ -139,11 +98,11 @@ static LevelState *find_level(const PlannerInfo *root) {
 }
 
 static LevelState *new_level(const PlannerInfo *root) {
-    LevelState *level = &current->first;
+    LevelState *level = &planning->first;
     if (level->root != nullptr) {
-        MemoryContext before = MemoryContextSwitchTo(current->context);
+        MemoryContext before = MemoryContextSwitchTo(planning->context);
         level = static_cast<LevelState *>(palloc0(sizeof(LevelState)));
-        current->levels = lcons(level, current->levels);
+        planning->levels = lcons(level, planning->levels);
         MemoryContextSwitchTo(before);
     }
     level->root = root;
@@ -154,11 +113,11 @@ static LevelState *new_level(const PlannerInfo *root) {
 }
 
 static inline LevelState *level_of(const PlannerInfo *root) {
-    if (current->last == nullptr || current->last->root != root) {
+    if (planning->last == nullptr || planning->last->root != root) {
         LevelState *level = find_level(root);
-        current->last = level != nullptr ? level : new_level(root);
+        planning->last = level != nullptr ? level : new_level(root);
     }
-    return current->last;
+    return planning->last;
 }
 
 static CandidateTable *candidates_of(PlannerInfo *root) {
@@ -166,7 +125,7 @@ static CandidateTable *candidates_of(PlannerInfo *root) {
     LevelState *level = level_of(root);
     if (!level->looked) {
         level->looked = true;
-        MemoryContext before = MemoryContextSwitchTo(current->context);
+        MemoryContext before = MemoryContextSwitchTo(planning->context);
         level->candidates = level_is_ours(root) ? candidates_create(root) : nullptr;
         MemoryContextSwitchTo(before);
     }
@@ -176,12 +135,12 @@ static CandidateTable *candidates_of(PlannerInfo *root) {
 // Does PostgreSQL's own plan cost less than a device needs to start? Then nothing else has to be looked at, unless
 // somebody wants to know what would have been refused.
 static bool not_worth_a_look(const RelOptInfo *rel) {
-    if (!current->by_cost)
+    if (!planning->by_cost)
         return false;
     ListCell *cell;
     foreach (cell, rel->pathlist) {
         const Path *path = static_cast<const Path *>(lfirst(cell));
-        if (path->total_cost < current->start && path->param_info == nullptr && !path_is_disabled(path))
+        if (path->total_cost < planning->start && path->param_info == nullptr && !path_is_disabled(path))
             return true;
     }
     return false;
@@ -224,9 +183,8 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
 
 static bool pairs_are_hooked = false;
 
-// Lets PostgreSQL tell of each pair that it joins, or not. Returns what was before. (Whoever has come while our hook was away is
-// asked by it from then on; where somebody else's hook asks ours, it stays.)
-static bool hook_pairs(bool wanted) {
+// (Whoever has come while our hook was away is asked by it from then on; where somebody else's hook asks ours, it stays.)
+bool hook_pairs(bool wanted) {
     const bool before = pairs_are_hooked;
     if (wanted && !before) {
         previous_join_hook = set_join_pathlist_hook;
@@ -242,7 +200,7 @@ static bool hook_pairs(bool wanted) {
 // Is a device plan for joins of these so unlikely that notes are taken when somebody asks? The search that would be repeated must
 // be PostgreSQL's own, and foreign servers are asked once.
 static bool is_cheap_search(const PlannerInfo *root, int levels_needed) {
-    if (!current->by_cost || previous_search_hook != nullptr || (enable_geqo && levels_needed >= geqo_threshold))
+    if (!planning->by_cost || previous_search_hook != nullptr || (enable_geqo && levels_needed >= geqo_threshold))
         return false;
     Cost sum = 0;
     for (int i = 1; i < root->simple_rel_array_size; ++i) {
@@ -254,11 +212,11 @@ static bool is_cheap_search(const PlannerInfo *root, int levels_needed) {
             return false;
         sum += path->total_cost;
     }
-    return sum < current->start / 2;
+    return sum < planning->start / 2;
 }
 
 static void remember_search(PlannerInfo *root, int levels_needed, List *initial_rels) {
-    MemoryContext before = MemoryContextSwitchTo(current->context);
+    MemoryContext before = MemoryContextSwitchTo(planning->context);
     JoinSearch *search = static_cast<JoinSearch *>(palloc(sizeof(JoinSearch)));
     *search = {levels_needed, initial_rels, list_length(root->join_rel_list)};
     LevelState *level = level_of(root);
@@ -324,8 +282,8 @@ static bool is_forced(const PlannerInfo *root, const Candidate *candidate) {
     ListCell *cell;
     foreach (cell, candidate_loads(candidate))
         if (is_read_above(root, static_cast<const Load *>(lfirst(cell))->relid)) {
-            current->may_suppose = true;
-            return current->supposes;
+            planning->may_suppose = true;
+            return planning->supposes;
         }
     return false;
 }
@@ -391,9 +349,9 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
     if (candidate != nullptr) {
         if (aggregates(root) && topmost && can_aggregate(root, candidate))
             return;
-        if (current->cursor && is_updatable(root)) {
+        if (planning->cursor && is_updatable(root)) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
-        } else if (add_rows_path(root, candidate, rel, may_force && is_forced(root, candidate), !current->cursor)) {
+        } else if (add_rows_path(root, candidate, rel, may_force && is_forced(root, candidate), !planning->cursor)) {
             level_of(root)->offered = true;
             if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
                 disguise_partitions(root, rel);
@@ -412,7 +370,7 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
 
 // What costs less than a device needs to begin is compared with nothing; but a subquery may be computed for each row.
 static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
-    current->joined = std::max(current->joined, bms_num_members(root->all_baserels));
+    planning->joined = std::max(planning->joined, bms_num_members(root->all_baserels));
     const bool asked = root->parent_root != nullptr || !not_worth_a_look(final);
     const Path *path = asked ? path_taken(root, final) : nullptr;
     if (path == nullptr)
@@ -425,15 +383,15 @@ static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
     note_level(root, path, ns, loads);
     if (root->parent_root != nullptr)
         return;
-    current->ns = ns;
-    if (told_to != nullptr)
-        *told_to = PlannedTime{ns, work};
+    planning->ns = ns;
+    if (planning->told != nullptr)
+        *planning->told = PlannedTime{ns, work};
 }
 
-// PostgreSQL's estimates decide among its own plans of what the user has written. Subqueries of our own making are groups mostly, and how their
-// rows are joined depends on how many there are.
+// PostgreSQL's estimates decide among its own plans of what the user has written. Subqueries of our own making are groups mostly, and
+// how their rows are joined depends on how many there are.
 static void bound_groups(PlannerInfo *root, const RelOptInfo *groups) {
-    if (!current->rewritten || root->parent_root == nullptr || root->parse->groupingSets != NIL)
+    if (!planning->rewritten || root->parent_root == nullptr || root->parse->groupingSets != NIL)
         return;
     const double most = std::max(most_groups(root, group_clause_of(root)), 1.0);
     ListCell *cell;
@@ -443,279 +401,9 @@ static void bound_groups(PlannerInfo *root, const RelOptInfo *groups) {
     }
 }
 
-// ---- plans of a statement ----
-
-struct PlannerCall {
-    const char *query_string;
-    int options;
-    ParamListInfo params;
-};
-
-// Ways to write a query otherwise, in the order in which they are tried.
-struct Rewriting {
-    bool (*wanted)(const Query *);
-    bool (*rewrite)(Query *); // in place; false: nothing was changed
-};
-
-// Another order of float additions is not wanted by everybody.
-static bool wants_joins(const Query *query) {
-    return guc_decorrelate && !guc_exact_float && may_have_subqueries(query);
-}
-
-static const Rewriting rewritings[] = {{wants_joins, decorrelate},
-                                       {may_have_set_operations, spread_set_operations},
-                                       {may_have_set_operations, join_set_operations}};
-
-struct PlanAttempt {
-    unsigned rewritten; // by which of the rewritings; and `with_workers`, `with_suppositions`
-    PlannedStmt *plan;
-    double ns;  // that the plan takes, as far as it is known: else 0
-    int joined; // relations of the query level that has the most
-    bool may_suppose;
-    int device_nodes;
-    RefusalState refusals;
-    PlannedTime told; // if somebody wants to know
-};
-constexpr unsigned with_workers = 1u << lengthof(rewritings), with_suppositions = with_workers << 1;
-
-// The shortest statements' plans take a few dozen microseconds, and each function that is asked is missed by the caches.
-static bool reads_one_table(const Query *query) {
-    return list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL &&
-           static_cast<const RangeTblEntry *>(linitial(query->rtable))->rtekind == RTE_RELATION;
-}
-
-// A subquery that is computed as a whole, or as a set, may need a temporary file where one row's share, or PostgreSQL's way,
-// did not.
-static unsigned wanted_rewritings(const Query *query) {
-    unsigned wanted = 0;
-    if (temp_file_limit >= 0 || reads_one_table(query))
-        return wanted;
-    for (unsigned i = 0; i < lengthof(rewritings); ++i)
-        wanted |= rewritings[i].wanted(query) ? 1u << i : 0;
-    return wanted;
-}
-
-// False: the last of them has found nothing to do.
-static bool rewrite(Query *query, unsigned which) {
-    bool changed = true;
-    for (unsigned i = 0; i < lengthof(rewritings); ++i)
-        if (which >> i & 1)
-            changed = rewritings[i].rewrite(query);
-    return changed;
-}
-
-static PlannedStmt *plan_as_usual(Query *parse, const PlannerCall *call) {
-    if (previous_planner_hook != nullptr)
-        return previous_planner_hook(parse, call->query_string, call->options, call->params);
-    return standard_planner(parse, call->query_string, call->options, call->params);
-}
-
-// How many workers a scan gets PostgreSQL takes from the table's size (one at 8 MB, two at 24, three at 72), and whether they pay from
-// parallel_tuple_cost, by which a row of theirs is ten scanned ones.
-struct WorkerSettings {
-    int table_size, index_size; // the least that get one
-    bool by_time;               // gathered rows cost what they take
-};
-constexpr WorkerSettings workers_that_pay = {0, 0, true};
-
-static void swap_worker_settings(WorkerSettings *settings) {
-    std::swap(min_parallel_table_scan_size, settings->table_size);
-    std::swap(min_parallel_index_scan_size, settings->index_size);
-    settings->by_time = device_gather_by_time(settings->by_time);
-}
-
-// Plans the query, rewritten as `result` says, with planner state and refusals of its own. False: there is nothing to
-// rewrite.
-static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *state, PlanAttempt *result) {
-    PlannerState *outer = current;
-    RefusalState *outer_refusals = refusals_begin(&result->refusals);
-    LevelCorrections *outer_corrections = row_corrections_begin();
-    const int nodes = planned_nodes;
-    current = state;
-    const bool hooked = hook_pairs(true), more = (result->rewritten & with_workers) != 0;
-    WorkerSettings workers = workers_that_pay;
-    if (more)
-        swap_worker_settings(&workers);
-    PG_TRY();
-    {
-        if (rewrite(parse, result->rewritten))
-            result->plan = plan_as_usual(parse, call);
-        else
-            refusals_tell(nullptr);
-    }
-    PG_FINALLY();
-    {
-        current = outer;
-        if (more)
-            swap_worker_settings(&workers);
-        hook_pairs(hooked);
-        row_corrections_end(outer_corrections);
-        refusals_end(outer_refusals);
-    }
-    PG_END_TRY();
-    result->device_nodes = planned_nodes - nodes;
-    return result->plan != nullptr;
-}
-
-// PostgreSQL plans no parallel scans for cursors, and this is how they are known.
-static bool is_cursor(const PlannerCall *call) { return (call->options & CURSOR_OPT_PARALLEL_OK) == 0; }
-
-// Would PostgreSQL find the row of a table on which a cursor with this plan stands (search_plan_tree)?
-static bool ends_in_scan(const Plan *plan) {
-    switch (nodeTag(plan)) {
-    case T_SeqScan:
-    case T_IndexScan:
-    case T_IndexOnlyScan:
-    case T_BitmapHeapScan:
-    case T_TidScan:
-    case T_TidRangeScan:
-    case T_Append:
-        return true;
-    case T_Result:
-    case T_Limit:
-        return plan->lefttree != nullptr && ends_in_scan(plan->lefttree);
-    case T_SubqueryScan:
-        return ends_in_scan(reinterpret_cast<const SubqueryScan *>(plan)->subplan);
-    default:
-        return false;
-    }
-}
-
-// Looking for what a device could do takes tens of microseconds; a plan that takes less than this is left alone, even where a device needs
-// less to begin.
-constexpr double least_worth_ns = 550e3;
-
-static Cost least_worth() { return std::max(device_setup_cost(1, 0), device_units(least_worth_ns)); }
-
-static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
-    PlannerState state{};
-    device_costs_begin();
-    const unsigned outer_attempt = begin_attempt(result->rewritten);
-    state.context = CurrentMemoryContext;
-    state.enabled = enabled;
-    state.cursor = is_cursor(call);
-    state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
-    state.start = least_worth();
-    state.rewritten = (result->rewritten & (with_workers - 1)) != 0;
-    state.supposes = (result->rewritten & with_suppositions) != 0;
-    result->refusals.held = held;
-    const bool planned = run_planner(parse, call, &state, result);
-    if (planned)
-        result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
-    result->joined = state.joined;
-    result->may_suppose = state.may_suppose;
-    if (told_to != nullptr)
-        result->told = *told_to;
-    begin_attempt(outer_attempt);
-    return planned;
-}
-
-// Once more, in one more way than `best`. False: there is nothing to rewrite.
-static bool attempt_also(const Query *query, const PlannerCall *call, const PlanAttempt *best, unsigned way,
-                         PlanAttempt *next) {
-    next->rewritten = best->rewritten | way;
-    return attempt(static_cast<Query *>(copyObject(const_cast<Query *>(query))), call, true, true, next);
-}
-
-// Without a device the rewritten query is PostgreSQL's to plan like any other, so its costs decide as well; but how many groups there
-// will be is guessed more roughly than how many rows, and nobody has asked for another plan of PostgreSQL's, so it must pay clearly.
-constexpr double clear_gain = 0.5;
-
-static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
-    if (rewritten->device_nodes == 0)
-        return guc_offload == OFFLOAD_AUTO && rewritten->ns < best->ns * clear_gain;
-    return guc_offload == OFFLOAD_FORCE || rewritten->ns < best->ns;
-}
-
-// The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
-// have paid. A plan that costs less than a device needs to begin stays.
-static void improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAttempt *best) {
-    const Cost start = least_worth();
-    for (unsigned i = 0; i < lengthof(rewritings); ++i) {
-        const Plan *plan = best->plan->planTree;
-        if (!(wanted >> i & 1) ||
-            (guc_offload == OFFLOAD_AUTO && (plan->total_cost < start || best->ns < device_ns(start))) ||
-            (is_cursor(call) && ends_in_scan(plan)))
-            continue;
-        PlanAttempt next{};
-        if (!attempt_also(query, call, best, 1u << i, &next))
-            refusals_release(&next.refusals);
-        else if (is_better(&next, best))
-            *best = next;
-    }
-}
-
-// Where planning is short beside the plan, it may be done once more.
-constexpr double least_again_ns = 20e6;
-constexpr int quickly_joined = 8; // relations of a level; each more makes joins take three times as long to plan
-
-static bool is_worth_planning_again(const PlanAttempt *plan) {
-    return plan->ns >= least_again_ns * std::pow(3.0, std::max(plan->joined - quickly_joined, 0));
-}
-
-// Could a level of it precede another one?
-static bool may_suppose(const Query *query) {
-    return guc_offload == OFFLOAD_AUTO && (query->cteList != NIL || may_have_subqueries(query));
-}
-
-static void try_suppositions(const Query *query, const PlannerCall *call, PlanAttempt *best) {
-    if (!best->may_suppose || !is_worth_planning_again(best))
-        return;
-    PlanAttempt next{};
-    if (attempt_also(query, call, best, with_suppositions, &next) && is_better(&next, best))
-        *best = next;
-}
-
-// Where someone has raised the limit of workers, a plan that takes long is made once more with as many as that allows, whatever the sizes,
-// and with rows of theirs that cost what they take. More processes take more of the machine, so it must pay.
-constexpr int usual_workers = 2;
-constexpr double worth_workers = 2 / 3.0;
-
-static bool may_have_workers(const Query *query, const PlannerCall *call) {
-    return guc_more_workers && guc_offload == OFFLOAD_AUTO && !guc_exact_float && !is_cursor(call) &&
-           max_parallel_workers_per_gather > usual_workers && query->commandType == CMD_SELECT;
-}
-
-static void try_more_workers(const Query *query, const PlannerCall *call, PlanAttempt *best) {
-    if (!is_worth_planning_again(best))
-        return;
-    PlanAttempt next{};
-    if (attempt_also(query, call, best, with_workers, &next) && next.ns < best->ns * worth_workers)
-        *best = next;
-}
-
 // ---- the hooks, which PostgreSQL calls by pointer ----
 
 extern "C" {
-
-static PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
-    const PlannerCall call{query_string, options, params};
-    const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
-    if (!enabled && current == nullptr && told_to == nullptr)
-        return plan_as_usual(parse, &call);
-    const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
-    const bool suppositions = enabled && may_suppose(parse), workers = enabled && may_have_workers(parse, &call);
-    const int offers = begin_offers(current == nullptr);
-    if (current == nullptr)
-        forget_levels();
-    // Planning scribbles on its query.
-    const Query *query =
-        wanted != 0 || suppositions || workers ? static_cast<const Query *>(copyObject(parse)) : nullptr;
-    PlanAttempt best{};
-    attempt(parse, &call, enabled, query != nullptr, &best);
-    if (wanted != 0)
-        improve_plan(query, &call, wanted, &best);
-    if (suppositions)
-        try_suppositions(query, &call, &best);
-    if (workers)
-        try_more_workers(query, &call, &best);
-    if (query != nullptr)
-        refusals_release(&best.refusals);
-    if (told_to != nullptr)
-        *told_to = best.told;
-    settle_offers(offers, best.rewritten, best.device_nodes > 0, device_units(best.ns));
-    return best.plan;
-}
 
 static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
     if (storage_tier_flags != 0)
@@ -765,9 +453,9 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
                                 void *extra) {
     if (previous_upper_hook != nullptr)
         previous_upper_hook(root, stage, input, output, extra);
-    if (current != nullptr)
+    if (planning != nullptr)
         show_partitions(root);
-    if (stage == UPPERREL_FINAL && (enabled() || (current != nullptr && told_to != nullptr)))
+    if (stage == UPPERREL_FINAL && (enabled() || (planning != nullptr && planning->told != nullptr)))
         finish_level(root, output);
     if (stage == UPPERREL_GROUP_AGG && enabled())
         bound_groups(root, output);
@@ -781,7 +469,7 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
     PathTarget *results = distinct ? input->cheapest_total_path->pathtarget : output->reltarget;
     Node *having = distinct ? nullptr : static_cast<const GroupPathExtraData *>(extra)->havingQual;
     if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having,
-                                                   is_forced(root, candidate), !current->cursor))
+                                                   is_forced(root, candidate), !planning->cursor))
         refusals_forget();
     else
         refusals_tell("no table that a device could read");
@@ -789,10 +477,8 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
 
 } // extern "C"
 
-PlannedTime *tell_planned_time(PlannedTime *to) { return std::exchange(told_to, to); }
-
 void planner_init() {
-    previous_planner_hook = planner_hook;
+    statement_init(planner_hook);
     planner_hook = gpuscan_planner;
     previous_rel_hook = set_rel_pathlist_hook;
     set_rel_pathlist_hook = gpuscan_rel_pathlist;

@@ -16,6 +16,7 @@
 #include "pg/cost/kept_tables.h"
 #include "pg/cost/plan_time.h"
 #include "pg/guc.h"
+#include "pg/plan/candidate_cost.h"
 #include "pg/plan/payload.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sort_keys.h"

@@ -3,7 +3,7 @@
 
 #include "pg/pg.h"
 
-#include "pg/plan/fragments.h"
+#include "pg/plan/candidates.h"
 
 namespace gpuscan {
 

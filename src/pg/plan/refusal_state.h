@@ -1,4 +1,4 @@
-// The reasons of one call of the planner; only hooks.cpp begins and ends one.
+// The reasons of one call of the planner; only statement.cpp begins and ends one.
 #pragma once
 
 #include "pg/pg.h"

@@ -21,6 +21,7 @@
 #include "pg/cost/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/guc.h"
+#include "pg/plan/candidate_cost.h"
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sort_keys.h"

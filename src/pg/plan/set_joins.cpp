@@ -23,7 +23,7 @@
 // an earlier condition would have dropped (harmless.h); rows are never more than a side has. Sides that are sets already
 // (set_operations.cpp has made them, or the user) need not be: how often a row is there makes no difference.
 //
-// hooks.cpp plans both queries and keeps the cheaper plan: a table of all of B's rows may cost more than two sets and their
+// statement.cpp plans both queries and keeps the cheaper plan: a table of all of B's rows may cost more than two sets and their
 // merge where B has few different rows.
 #include "pg/pg.h"
 

@@ -21,7 +21,7 @@
 // division of the same numerics, and sums of floats are left alone under gpuscan.exact_float. Every expression is evaluated
 // for the very rows for which it was before. Privileges belong to range table entries, which stay.
 //
-// hooks.cpp plans both queries and keeps the cheaper plan, so statistics decide whether making sets first pays.
+// statement.cpp plans both queries and keeps the cheaper plan, so statistics decide whether making sets first pays.
 #include "pg/pg.h"
 
 #include "pg/plan/set_operations.h"

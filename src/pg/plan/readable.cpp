@@ -1,0 +1,113 @@
+#include "pg/pg.h"
+
+#include "pg/plan/readable.h"
+
+#include "pg/plan/refusal.h"
+
+namespace gpuscan {
+
+// A heap: of a temporary or unlogged one the device gets the pages, too, but for one query only (exec/feed_relation.cpp).
+static bool is_heap(Oid relid, const char *name) {
+    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    Form_pg_class form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+    bool plain = form->relkind == RELKIND_RELATION || form->relkind == RELKIND_MATVIEW;
+    bool heap = form->relam == HEAP_TABLE_AM_OID;
+    ReleaseSysCache(tuple);
+    if (relid < FirstNormalObjectId)
+        return refuse("%s is a system catalog", name);
+    if (!plain || !heap)
+        return refuse("%s is not a heap table", name);
+    return true;
+}
+
+List *leaves_of(PlannerInfo *root, Index parent) {
+    List *leaves = NIL;
+    ListCell *cell;
+    foreach (cell, root->append_rel_list) {
+        const AppendRelInfo *info = static_cast<const AppendRelInfo *>(lfirst(cell));
+        RelOptInfo *child = info->parent_relid == parent ? root->simple_rel_array[info->child_relid] : nullptr;
+        if (child == nullptr || is_dummy_rel(child))
+            continue;
+        if (planner_rt_fetch(info->child_relid, root)->inh)
+            leaves = list_concat(leaves, leaves_of(root, info->child_relid));
+        else
+            leaves = lappend_int(leaves, static_cast<int>(info->child_relid));
+    }
+    return leaves;
+}
+
+static bool device_can_read_leaves(PlannerInfo *root, const List *leaves, const char *parent) {
+    if (leaves == NIL)
+        return refuse("no partition or child of %s is left to be read", parent);
+    ListCell *cell;
+    foreach (cell, leaves) {
+        const RangeTblEntry *rte = planner_rt_fetch(static_cast<Index>(lfirst_int(cell)), root);
+        const char *name = get_rel_name(rte->relid);
+        if (!is_heap(rte->relid, name != nullptr ? name : parent))
+            return false;
+    }
+    return true;
+}
+
+bool device_can_read(PlannerInfo *root, const RangeTblEntry *rte, const List *leaves) {
+    const char *name = rte->eref->aliasname;
+    if (rte->rtekind != RTE_RELATION)
+        return false;
+    if (rte->tablesample != nullptr)
+        return refuse("%s is sampled (TABLESAMPLE)", name);
+    return rte->inh ? device_can_read_leaves(root, leaves, name) : is_heap(rte->relid, name);
+}
+
+// In a subquery that is evaluated row by row, and has been planned already.
+static bool finds_volatile_subplan(Node *node, void *root) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Query))
+        return walk_query(reinterpret_cast<Query *>(node), finds_volatile_subplan, root);
+    if (IsA(node, SubPlan)) {
+        const int number = reinterpret_cast<const SubPlan *>(node)->plan_id;
+        const List *roots = static_cast<const PlannerInfo *>(root)->glob->subroots;
+        Node *query = reinterpret_cast<Node *>(static_cast<PlannerInfo *>(list_nth(roots, number - 1))->parse);
+        if (contain_volatile_functions(query) || finds_volatile_subplan(query, root))
+            return true;
+    }
+    return walk_expression(node, finds_volatile_subplan, root);
+}
+
+static bool has_volatile_subplan(PlannerInfo *root, const RelOptInfo *rel) {
+    ListCell *cell;
+    foreach (cell, rel->baserestrictinfo)
+        if (finds_volatile_subplan(reinterpret_cast<Node *>(static_cast<RestrictInfo *>(lfirst(cell))->clause), root))
+            return true;
+    return finds_volatile_subplan(reinterpret_cast<Node *>(rel->reltarget->exprs), root);
+}
+
+// Rows of PostgreSQL's own plan feed the device, and if the device gives up, the fallback computes them once more: that
+// must not show (nextval, functions that write).
+static bool may_run_twice(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte) {
+    const void *const parts[] = {rte->subquery,    rte->functions,        rte->tablefunc,       rte->values_lists,
+                                 rte->tablesample, rel->baserestrictinfo, rel->reltarget->exprs};
+    for (const void *part : parts)
+        if (part != nullptr && contain_volatile_functions(static_cast<Node *>(const_cast<void *>(part))))
+            return rte->rtekind != RTE_RELATION && // whose refusal has been told
+                   refuse("%s calls a volatile function", rte->eref->aliasname);
+    if (has_volatile_subplan(root, rel))
+        return refuse("%s calls a volatile function in a subquery", rte->eref->aliasname);
+    return true;
+}
+
+// A recursive query's working table has one reader: the fallback would begin where the device's feeder has stopped.
+static bool in_recursion(const PlannerInfo *root, const RangeTblEntry *rte) {
+    for (; root != nullptr; root = root->parent_root)
+        if (root->hasRecursion)
+            return !refuse("%s may depend on a recursive query's working table", rte->eref->aliasname);
+    return false;
+}
+
+bool plan_may_feed(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte) {
+    return !in_recursion(root, rte) && may_run_twice(root, rel, rte);
+}
+
+} // namespace gpuscan
