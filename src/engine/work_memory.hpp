@@ -21,6 +21,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/huge_pages.hpp"
+
 namespace gpuscan {
 
 class WorkMemory {
@@ -95,6 +97,7 @@ template <class T> class WorkArray {
             throw std::bad_alloc();
         }
         size_ = capacity_ = n;
+        want_huge_pages();
     }
     void push_back(const T &value) {
         const T copy = value;
@@ -146,6 +149,11 @@ template <class T> class WorkArray {
         }
         data_ = static_cast<T *>(moved);
         capacity_ = n;
+        want_huge_pages();
+    }
+    void want_huge_pages() {
+        if (bytes() >= 2 * huge_page)
+            wish_huge_pages(data_, bytes());
     }
 
     WorkMemoryRef memory_;

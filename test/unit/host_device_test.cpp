@@ -243,9 +243,9 @@ class Canceller {
     std::thread thread_;
 };
 
-// A chunk in device memory whose only I64 column (or first of two) is i * step % modulo.
+// A chunk in device memory whose only I64 column (or first of two) is i * step % modulo; `ranged`: and that is known of it.
 struct Sequence {
-    Sequence(Device &device, uint32_t n, uint64_t step, uint64_t modulo, size_t columns) {
+    Sequence(Device &device, uint32_t n, uint64_t step, uint64_t modulo, size_t columns, bool ranged = false) {
         values = device.allocate(size_t(n) * 8);
         int64_t *v = static_cast<int64_t *>(values->data);
         for (uint32_t i = 0; i < n; ++i)
@@ -254,6 +254,8 @@ struct Sequence {
         ColumnView column;
         column.type = Type::I64;
         column.values = values->data;
+        column.has_range = ranged;
+        column.max = static_cast<int64_t>(modulo - 1);
         view.columns.assign(columns, column);
     }
     BufferRef values;
@@ -283,39 +285,59 @@ Program grouping_program(bool joined) {
     return b.p;
 }
 
+// In every form of grouping: by number, by a table of all numbers from the start or from some group on (by threads that come so far),
+// by a hash table of numbers, and of words.
 TEST(HostDevice, GroupsOfThreadsAreMerged) {
     constexpr uint32_t n = 400000;
     for (unsigned threads : {1u, 2u, 5u})
-        for (uint64_t distinct : {3u, 5000u, 300000u}) {
-            SCOPED_TRACE(std::to_string(threads) + " threads, " + std::to_string(distinct) + " groups");
-            auto device = make_host_device(threads);
-            // Steps beyond the number of rows keep a dense grouping from being chosen for all but the smallest.
-            Sequence rows(*device, n, 1000003, distinct * 1000003, 2);
-            auto execution = device->prepare(grouping_program(false), nullptr);
-            GroupTable got = execution->run_aggregate({rows.view});
-            ASSERT_EQ(distinct, got.ngroups);
-            std::vector<bool> seen(distinct);
-            for (size_t g = 0; g < got.ngroups; ++g) {
-                ASSERT_EQ(0u, got.keys[g].low % 1000003);
-                const uint64_t key = got.keys[g].low / 1000003;
-                ASSERT_LT(key, distinct);
-                EXPECT_FALSE(seen[key]);
-                seen[key] = true;
-                const int64_t rows_of = static_cast<int64_t>(n / distinct + (key < n % distinct));
-                ASSERT_EQ(rows_of, got.states[2 * g].count);
-                ASSERT_EQ(got.keys[g].low * static_cast<uint64_t>(rows_of), got.states[2 * g + 1].low);
+        for (uint64_t step : {1u, 40u, 1003u, 1000003u})
+            for (uint64_t distinct : {3u, 5000u, 300000u}) {
+                SCOPED_TRACE(std::to_string(threads) + " threads, " + std::to_string(distinct) + " groups, step " +
+                             std::to_string(step));
+                auto device = make_host_device(threads);
+                Sequence rows(*device, n, step, distinct * step, 2, true);
+                auto execution = device->prepare(grouping_program(false), nullptr);
+                GroupTable got = execution->run_aggregate({rows.view});
+                EXPECT_EQ(distinct * step < UINT32_MAX ? "dense" : "hash", execution->stats().grouping);
+                ASSERT_EQ(distinct, got.ngroups);
+                std::vector<bool> seen(distinct);
+                for (size_t g = 0; g < got.ngroups; ++g) {
+                    ASSERT_EQ(0u, got.keys[g].low % step);
+                    const uint64_t key = got.keys[g].low / step;
+                    ASSERT_LT(key, distinct);
+                    EXPECT_FALSE(seen[key]);
+                    seen[key] = true;
+                    const int64_t rows_of = static_cast<int64_t>(n / distinct + (key < n % distinct));
+                    ASSERT_EQ(rows_of, got.states[2 * g].count);
+                    ASSERT_EQ(got.keys[g].low * static_cast<uint64_t>(rows_of), got.states[2 * g + 1].low);
+                }
+                EXPECT_GT(device->work_memory()->used(), distinct * 64);
+                got = GroupTable();
+                execution.reset();
+                EXPECT_EQ(0u, device->work_memory()->used());
             }
-            EXPECT_GT(device->work_memory()->used(), distinct * 64);
-            got = GroupTable();
-            execution.reset();
-            EXPECT_EQ(0u, device->work_memory()->used());
-        }
 }
 
-// Dense groupings: every number has its states, or (a larger domain) only those that were met.
+// A table of all numbers is made where there is memory for it.
+TEST(HostDevice, GroupsWithoutMemoryForAllNumbers) {
+    auto device = make_host_device(2);
+    constexpr size_t megabyte = 1 << 20, limit = 80 * megabyte, taken = 78 * megabyte;
+    device->work_memory()->set_limit(limit);
+    Sequence rows(*device, 400000, 200, 200 * 5000, 2, true);
+    for (size_t used : {size_t(0), taken}) {
+        device->work_memory()->charge(used);
+        auto execution = device->prepare(grouping_program(false), nullptr);
+        EXPECT_EQ(5000u, execution->run_aggregate({rows.view}).ngroups);
+        EXPECT_EQ("dense", execution->stats().grouping);
+        execution.reset();
+        device->work_memory()->release(used);
+    }
+}
+
+// Dense groupings of two keys: every number has its states, or (a larger domain) only those that were met.
 TEST(HostDevice, DenseGroups) {
     for (unsigned threads : {1u, 3u})
-        for (int64_t domain : {5000, 60000}) {
+        for (int64_t domain : {5000, 60000, 5000000}) {
             SCOPED_TRACE(std::to_string(threads) + " threads, domain " + std::to_string(domain));
             auto device = make_host_device(threads);
             Builder b;

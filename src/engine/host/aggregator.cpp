@@ -16,9 +16,13 @@ using namespace ir;
 
 namespace {
 
-constexpr uint64_t max_dense_groups = 1u << 20;
 constexpr uint64_t always_dense_groups = 4096;
-constexpr uint64_t sparse_groups = 16384; // beyond that, making states for a whole domain costs a small query too much
+constexpr uint64_t dense_groups = 16384; // beyond that, making states for a whole domain costs a small query too much
+constexpr uint64_t indexed_at_once = uint64_t(1) << 20;
+// A table of all numbers is worth its zeros when one group in so many exists.
+constexpr uint32_t numbers_per_group = 64;
+constexpr uint64_t most_index_bytes = uint64_t(256) << 20; // of all threads' tables, and not more than
+constexpr uint64_t index_memory_part = 8;                  // ... of the work memory
 constexpr uint64_t hash_half = 0xffffffff00000000u;
 constexpr uint64_t rows_between_carries = uint64_t(1) << 30;
 constexpr size_t values_between_checks = size_t(1) << 20; // for cancel, while arrays are filled in order
@@ -93,9 +97,24 @@ std::optional<Bounds> bounds_of(const Context &context, const std::vector<ChunkV
     return e.type == Type::Bool ? std::optional<Bounds>(Bounds{0, 1}) : std::nullopt;
 }
 
+// How many groups of a domain there have to be for a table of all its numbers.
+uint32_t index_from(const Work &work, uint64_t domain) {
+    const uint64_t bytes = std::min<uint64_t>(most_index_bytes, work.memory->limit() / index_memory_part);
+    if (domain * sizeof(uint32_t) * work.pool.workers() > bytes)
+        return UINT32_MAX;
+    return domain <= indexed_at_once ? 0 : static_cast<uint32_t>(domain / numbers_per_group);
+}
+
+// A bijection of which all bits depend on all bits: the end of MurmurHash3 (Appleby).
+uint64_t hash_number(uint32_t x) {
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return static_cast<uint64_t>(x ^ x >> 16) << 32;
+}
+
 } // namespace
 
-Grouping plan_grouping(const Context &context, const std::vector<ChunkView> &chunks) {
+Grouping plan_grouping(const Work &work, const Context &context, const std::vector<ChunkView> &chunks) {
     const Program &p = context.program;
     Grouping grouping;
     uint64_t rows = 0;
@@ -109,7 +128,7 @@ Grouping plan_grouping(const Context &context, const std::vector<ChunkView> &chu
         return grouping;
     grouping.form = Grouping::Form::Hash;
     uint64_t domain = 1;
-    uint64_t limit = std::min(max_dense_groups, std::max(always_dense_groups, rows / 2));
+    const uint64_t limit = UINT32_MAX;
     for (size_t k = grouping.keys.size(); k-- > 0;) {
         Grouping::Key &key = grouping.keys[k];
         std::optional<Bounds> bounds = bounds_of(context, chunks, key.expr);
@@ -129,13 +148,15 @@ Grouping plan_grouping(const Context &context, const std::vector<ChunkView> &chu
     }
     grouping.form = Grouping::Form::Dense;
     grouping.domain = static_cast<uint32_t>(domain);
-    grouping.sparse = domain > sparse_groups;
+    grouping.sparse = domain > std::max(always_dense_groups, std::min(dense_groups, rows / 2));
+    if (grouping.sparse)
+        grouping.index_from = index_from(work, domain);
     return grouping;
 }
 
 Aggregator::Aggregator(const Context &context, const Grouping &grouping, const Work &work)
-    : context_(context), grouping_(grouping), work_(work), rows_(work.memory), group_of_(work.memory),
-      number_of_(work.memory), group_words_(work.memory), slots_(work.memory) {
+    : context_(context), grouping_(grouping), work_(work), rows_(work.memory), number_of_(work.memory),
+      group_of_(work.memory), index_from_(grouping.index_from), group_words_(work.memory), slots_(work.memory) {
     const Program &p = context.program;
     for (Index a = 0; a < p.main().aggregates.count; ++a) {
         const Aggregate &aggregate = p.aggregates[p.main().aggregates.first + a];
@@ -147,10 +168,10 @@ Aggregator::Aggregator(const Context &context, const Grouping &grouping, const W
         words_ += words_of(key.type);
     }
     ++words_;
-    if (grouping.form == Grouping::Form::Hash)
+    if (grouping.sparse && index_from_ == 0)
+        index_numbers();
+    else if (grouping.in_order_met())
         grow();
-    else if (grouping.sparse)
-        group_of_.assign_zeros(grouping.domain);
     else
         resize(grouping.domain);
 }
@@ -234,13 +255,42 @@ const uint32_t *Aggregator::number_dense(const Batch &batch, Evaluator &evaluato
                             ids_.data()))
             throw DeviceError("group key outside of the bounds of its column");
     }
-    if (grouping_.sparse)
-        number_sparse(batch.n);
+    if (grouping_.sparse && group_of_.empty())
+        number_few(batch.n);
+    else if (grouping_.sparse)
+        number_many(batch.n);
     return ids_.data();
 }
 
-// From numbers to groups.
-void Aggregator::number_sparse(uint32_t n) {
+// From numbers to groups, by the hash table.
+void Aggregator::number_few(uint32_t n) {
+    columns_.resize(batch_rows + batch_slack);
+    uint64_t *hashes = columns_.data();
+    for (uint32_t i = 0; i < n; ++i) {
+        hashes[i] = hash_number(ids_[i]);
+        __builtin_prefetch(&slots_[slot_of(hashes[i])]);
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        const size_t mask = slots_.size() - 1;
+        size_t at = slot_of(hashes[i]);
+        while (slots_[at] != 0 && (slots_[at] ^ hashes[i]) & hash_half)
+            at = (at + 1) & mask;
+        if (slots_[at] != 0) {
+            ids_[i] = static_cast<uint32_t>(slots_[at]) - 1;
+            continue;
+        }
+        const uint32_t group = groups_;
+        slots_[at] = hashes[i] | (group + 1);
+        number_of_.push_back(ids_[i]);
+        add_group();
+        ids_[i] = group;
+    }
+    if (groups_ >= index_from_)
+        index_numbers();
+}
+
+// ... by the table of all numbers.
+void Aggregator::number_many(uint32_t n) {
     for (uint32_t i = 0; i < n; ++i) {
         uint32_t &group = group_of_[ids_[i]];
         if (group == 0) {
@@ -250,6 +300,21 @@ void Aggregator::number_sparse(uint32_t n) {
         }
         ids_[i] = group - 1;
     }
+}
+
+// The hash table will do where there is no memory for this one.
+void Aggregator::index_numbers() {
+    try {
+        group_of_.assign_zeros(grouping_.domain);
+    } catch (const OutOfWorkMemory &) {
+        index_from_ = UINT32_MAX;
+        if (slots_.empty())
+            grow();
+        return;
+    }
+    for (uint32_t group = 0; group < groups_; ++group)
+        group_of_[number_of_[group]] = group + 1;
+    slots_.release();
 }
 
 const uint32_t *Aggregator::number_hash(const Batch &batch, Evaluator &evaluator) {
@@ -309,15 +374,20 @@ uint32_t Aggregator::find(const uint64_t *words, uint64_t hash) {
         if (same)
             return group;
     }
-    if (groups_ >= UINT32_MAX / 2)
-        throw OutOfDeviceMemory("too many groups");
     uint32_t group = groups_;
     slots_[at] = (hash & hash_half) | (group + 1);
     group_words_.append(words, words_);
-    resize(group + 1);
+    add_group();
+    return group;
+}
+
+// One more, which has its slot.
+void Aggregator::add_group() {
+    if (groups_ >= UINT32_MAX / 2)
+        throw OutOfDeviceMemory("too many groups");
+    resize(groups_ + 1);
     if (size_t(groups_) * 2 > slots_.size())
         grow();
-    return group;
 }
 
 // Where the search for a hash begins: by the half that slots keep, so that growing needs no look at the groups.

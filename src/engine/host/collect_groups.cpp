@@ -15,6 +15,10 @@ constexpr size_t groups_per_part = 16 * 1024; // some hundred kB of keys, states
 constexpr size_t max_parts = 1024;
 constexpr uint32_t groups_ahead = 16; // prefetched
 constexpr unsigned hash_bits = 64;
+constexpr unsigned max_range_bits = 16; // numbers of a range, whose places take a quarter of a megabyte
+constexpr unsigned min_range_bits = 10;
+constexpr size_t enough_ranges = 64;         // for all threads to have work
+constexpr size_t few_groups_per_number = 16; // one group in so many numbers: ranges would be mostly empty
 
 class Collector {
   public:
@@ -36,8 +40,12 @@ class Collector {
     void write(const Aggregator &from, uint32_t group, GroupTable &to, size_t at) const;
     GroupTable by_number();
     GroupTable in_order();
+    GroupTable by_range();
     GroupTable by_hash();
-    void order_groups(const Aggregator &thread, Order &order) const;
+    template <class PartOf> std::vector<Order> order_groups(size_t parts, PartOf part_of) const;
+    template <class Each> void each_group(size_t part, const std::vector<Order> &orders, Each each) const;
+    size_t count_range(size_t part, unsigned bits, const std::vector<Order> &orders) const;
+    void write_range(size_t part, unsigned bits, const std::vector<Order> &orders, GroupTable &out, size_t at) const;
     GroupTable merge_part(size_t part, const std::vector<Order> &orders) const;
     GroupTable join(std::vector<GroupTable> &tables) const;
 
@@ -46,7 +54,7 @@ class Collector {
     const Grouping &grouping_;
     std::vector<std::unique_ptr<Aggregator>> &threads_;
     const StateCombiner combiner_;
-    unsigned part_bits_ = 0;
+    size_t groups_ = 0; // of all threads
 };
 
 GroupTable Collector::collect() {
@@ -57,7 +65,11 @@ GroupTable Collector::collect() {
         return GroupMerger(context_.program).finish();
     if (!grouping_.in_order_met())
         return by_number();
-    return threads_.size() == 1 ? in_order() : by_hash();
+    if (threads_.size() == 1)
+        return in_order();
+    for (const auto &thread : threads_)
+        groups_ += thread->groups();
+    return grouping_.sparse && groups_ >= grouping_.domain / few_groups_per_number ? by_range() : by_hash();
 }
 
 GroupTable Collector::sized(size_t ngroups) const {
@@ -119,17 +131,99 @@ GroupTable Collector::in_order() {
     return out;
 }
 
-GroupTable Collector::by_hash() {
-    size_t groups = 0;
-    for (const auto &thread : threads_)
-        groups += thread->groups();
-    while ((size_t(1) << part_bits_) < max_parts && (groups_per_part << part_bits_) < groups)
-        ++part_bits_;
+// Each thread's groups by parts; part_of(thread, group) is less than `parts`.
+template <class PartOf> std::vector<Collector::Order> Collector::order_groups(size_t parts, PartOf part_of) const {
     std::vector<Order> orders;
     for (size_t t = 0; t < threads_.size(); ++t)
         orders.emplace_back(work_.memory);
-    work_.pool.run(threads_.size(), [&](size_t t, unsigned) { order_groups(*threads_[t], orders[t]); });
-    std::vector<GroupTable> tables(size_t(1) << part_bits_);
+    work_.pool.run(threads_.size(), [&](size_t t, unsigned) {
+        const Aggregator &thread = *threads_[t];
+        Order &order = orders[t];
+        const uint32_t n = thread.groups();
+        order.starts.assign(parts + 1, 0);
+        for (uint32_t group = 0; group < n; ++group) {
+            if (group % piece_rows == 0)
+                work_.check_cancel();
+            ++order.starts[part_of(thread, group) + 1];
+        }
+        for (size_t part = 1; part < order.starts.size(); ++part)
+            order.starts[part] += order.starts[part - 1];
+        std::vector<uint32_t> next = order.starts;
+        order.groups.resize(n);
+        for (uint32_t group = 0; group < n; ++group) {
+            if (group % piece_rows == 0)
+                work_.check_cancel();
+            order.groups[next[part_of(thread, group)]++] = group;
+        }
+    });
+    return orders;
+}
+
+// Calls each(thread, group) for a part's groups of all threads.
+template <class Each> void Collector::each_group(size_t part, const std::vector<Order> &orders, Each each) const {
+    for (size_t t = 0; t < orders.size(); ++t)
+        for (uint32_t i = orders[t].starts[part]; i < orders[t].starts[part + 1]; ++i)
+            each(t, orders[t].groups[i]);
+}
+
+// Of a range of numbers all threads' groups are found by number. How many there are is counted first, so that each is written once,
+// where it will stay.
+GroupTable Collector::by_range() {
+    unsigned bits = min_range_bits;
+    while (bits < max_range_bits && grouping_.domain >> bits > enough_ranges)
+        ++bits;
+    const size_t ranges = ((grouping_.domain - 1) >> bits) + 1;
+    const std::vector<Order> orders =
+        order_groups(ranges, [bits](const Aggregator &thread, uint32_t group) { return thread.number(group) >> bits; });
+    std::vector<size_t> at(ranges);
+    work_.pool.run(ranges, [&](size_t part, unsigned) { at[part] = count_range(part, bits, orders); });
+    size_t ngroups = 0;
+    for (size_t &count : at)
+        ngroups += std::exchange(count, ngroups);
+    GroupTable out = sized(ngroups);
+    work_.pool.run(ranges, [&](size_t part, unsigned) { write_range(part, bits, orders, out, at[part]); });
+    threads_.clear();
+    return out;
+}
+
+size_t Collector::count_range(size_t part, unsigned bits, const std::vector<Order> &orders) const {
+    work_.check_cancel();
+    std::vector<bool> met(size_t(1) << bits);
+    size_t count = 0;
+    each_group(part, orders, [&](size_t t, uint32_t group) {
+        const uint32_t number = threads_[t]->number(group) & (met.size() - 1);
+        count += !met[number];
+        met[number] = true;
+    });
+    return count;
+}
+
+void Collector::write_range(size_t part, unsigned bits, const std::vector<Order> &orders, GroupTable &out,
+                            size_t at) const {
+    work_.check_cancel();
+    std::vector<uint32_t> places(size_t(1) << bits); // of a group in the range + 1; 0: none yet
+    std::vector<AggregateState> more(combiner_.size());
+    uint32_t count = 0;
+    each_group(part, orders, [&](size_t t, uint32_t group) {
+        uint32_t &place = places[threads_[t]->number(group) & (places.size() - 1)];
+        if (place == 0) {
+            write(*threads_[t], group, out, at + count);
+            place = ++count;
+        } else {
+            threads_[t]->states(group, more.data());
+            combiner_.combine(out.states.data() + (at + place - 1) * combiner_.size(), more.data());
+        }
+    });
+}
+
+GroupTable Collector::by_hash() {
+    unsigned bits = 0;
+    while ((size_t(1) << bits) < max_parts && (groups_per_part << bits) < groups_)
+        ++bits;
+    std::vector<Order> orders = order_groups(size_t(1) << bits, [bits](const Aggregator &thread, uint32_t group) {
+        return bits == 0 ? 0 : thread.hash(group) >> (hash_bits - bits);
+    });
+    std::vector<GroupTable> tables(size_t(1) << bits);
     work_.pool.run(tables.size(), [&](size_t part, unsigned) {
         work_.check_cancel();
         tables[part] = merge_part(part, orders);
@@ -137,24 +231,6 @@ GroupTable Collector::by_hash() {
     orders.clear();
     threads_.clear();
     return tables.size() == 1 ? std::move(tables[0]) : join(tables);
-}
-
-void Collector::order_groups(const Aggregator &thread, Order &order) const {
-    const uint32_t n = thread.groups();
-    auto part_of = [&](uint32_t group) {
-        if (group % piece_rows == 0)
-            work_.check_cancel();
-        return part_bits_ == 0 ? 0 : thread.hash(group) >> (hash_bits - part_bits_);
-    };
-    order.starts.assign((size_t(1) << part_bits_) + 1, 0);
-    for (uint32_t group = 0; group < n; ++group)
-        ++order.starts[part_of(group) + 1];
-    for (size_t part = 1; part < order.starts.size(); ++part)
-        order.starts[part] += order.starts[part - 1];
-    std::vector<uint32_t> next = order.starts;
-    order.groups.resize(n);
-    for (uint32_t group = 0; group < n; ++group)
-        order.groups[next[part_of(group)]++] = group;
 }
 
 GroupTable Collector::merge_part(size_t part, const std::vector<Order> &orders) const {

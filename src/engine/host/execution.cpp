@@ -252,7 +252,7 @@ BuiltTableRef HostExecution::finished_build(Index pipeline) { return context_.ta
 GroupTable HostExecution::run_aggregate(const std::vector<ChunkView> &chunks) {
     Index pipeline = static_cast<Index>(context_.program.pipelines.size() - 1);
     check_chunks(pipeline, chunks);
-    Grouping grouping = plan_grouping(context_, chunks);
+    Grouping grouping = plan_grouping(work_, context_, chunks);
     stats_.grouping = grouping.name();
     std::vector<std::unique_ptr<Aggregator>> aggregators(work_.pool.workers());
     stats_.rows_out += run(pipeline, chunks, [&](unsigned worker) {

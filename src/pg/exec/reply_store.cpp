@@ -1,7 +1,7 @@
 // Where are groups and rows between the device and the executor? See reply_store.h.
 #include "pg/exec/reply_store.h"
 
-#include <sys/mman.h>
+#include "engine/huge_pages.hpp"
 
 namespace gpuscan {
 
@@ -10,15 +10,12 @@ namespace {
 // Room comes in blocks of growing size, on huge pages where the system has them: a page fault for every 4 kB would take as
 // long as copying them.
 char *take_room(FragmentRun *run, ReplyStore *store, Size size) {
-    constexpr Size huge_page = 2 * 1024 * 1024, largest = 64 * 1024 * 1024;
+    constexpr Size largest = 64 * 1024 * 1024;
     if (store->room < size) {
         Size bytes = store->kept < size ? size : store->kept < largest ? store->kept : largest;
         store->free = static_cast<char *>(MemoryContextAllocHuge(run->context, bytes));
         store->room = bytes;
-        uintptr_t start = (reinterpret_cast<uintptr_t>(store->free) + huge_page - 1) & ~(huge_page - 1);
-        uintptr_t end = (reinterpret_cast<uintptr_t>(store->free) + bytes) & ~(huge_page - 1);
-        if (start < end)
-            madvise(reinterpret_cast<void *>(start), end - start, MADV_HUGEPAGE); // a wish
+        wish_huge_pages(store->free, bytes);
     }
     char *room = store->free;
     store->free += size;
