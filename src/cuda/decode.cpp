@@ -501,15 +501,12 @@ class Job {
             return false;
         Dictionary &dictionary = *job_.columns[c].dictionary;
         const uint32_t before = dictionary.size();
-        std::vector<Numbered> parts(group_threads(which.size(), texts_at_once));
-        in_slices(
-            which.size(),
-            [&](unsigned thread, uint64_t first, uint64_t last) {
-                for (uint64_t i = first; i < last; i += texts_at_once)
-                    number_some(c, misses, which.data() + i, std::min<uint64_t>(texts_at_once, last - i),
-                                parts[thread]);
-            },
-            texts_at_once);
+        const unsigned threads = threads_worth(which.size(), texts_at_once);
+        std::vector<Numbered> parts(threads);
+        in_slices(threads, which.size(), [&](unsigned thread, uint64_t first, uint64_t last) {
+            for (uint64_t i = first; i < last; i += texts_at_once)
+                number_some(c, misses, which.data() + i, std::min<uint64_t>(texts_at_once, last - i), parts[thread]);
+        });
         for (const Numbered &part : parts) {
             codes.insert(codes.end(), part.codes.begin(), part.codes.end());
             numbered_[c].merge(part.stats);

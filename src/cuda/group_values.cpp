@@ -141,7 +141,8 @@ void CudaExecution::take_groups(Gathered &gathered, uint64_t most, GroupTable &g
         if (first + per_piece < end)
             fetch(first + per_piece, static_cast<unsigned>(turn ^ 1));
         const uint64_t *const records = static_cast<const uint64_t *>(pieces[turn]->data);
-        in_slices(std::min(per_piece, end - first), [&](unsigned, uint64_t from, uint64_t until) {
+        const uint64_t count = std::min(per_piece, end - first);
+        in_slices(threads_worth(count), count, [&](unsigned, uint64_t from, uint64_t until) {
             uint64_t own = 0;
             for (uint64_t i = from; i < until; ++i) {
                 const uint64_t *const r = records + i * (record / sizeof(uint64_t));

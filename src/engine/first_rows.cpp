@@ -92,7 +92,8 @@ void FirstRows::keep(RowTable &rows, bool helped, const WorkMemoryRef &memory, c
         return;
     }
     std::vector<WorkArray<RowEntry>> parts;
-    for (unsigned t = 0; t < (helped ? group_threads(rows.nrows) : 1); ++t)
+    const unsigned threads = helped ? threads_worth(rows.nrows) : 1;
+    for (unsigned t = 0; t < threads; ++t)
         parts.emplace_back(memory);
     auto slice = [&](unsigned thread, uint64_t first, uint64_t last) {
         WorkArray<RowEntry> &part = parts[thread];
@@ -111,10 +112,7 @@ void FirstRows::keep(RowTable &rows, bool helped, const WorkMemoryRef &memory, c
         choose(rows, part);
         stop_if(cancel);
     };
-    if (helped)
-        in_slices(rows.nrows, slice);
-    else
-        slice(0, 0, rows.nrows);
+    in_slices(threads, rows.nrows, slice);
     WorkArray<RowEntry> &chosen = parts[0];
     for (size_t t = 1; t < parts.size(); ++t) {
         const size_t n = chosen.size();

@@ -11,17 +11,17 @@
 namespace gpuscan {
 
 constexpr uint64_t groups_per_thread = 64 * 1024;
-constexpr unsigned most_group_threads = 8;
 
 // How many threads so many groups, or whatever else there is `per_thread` of, are worth.
-inline unsigned group_threads(uint64_t n, uint64_t per_thread = groups_per_thread) {
-    const unsigned cores = std::max(1u, std::min(most_group_threads, std::thread::hardware_concurrency()));
+inline unsigned threads_worth(uint64_t n, uint64_t per_thread = groups_per_thread) {
+    constexpr unsigned most = 8;
+    static const unsigned cores = std::max(1u, std::min(most, std::thread::hardware_concurrency()));
     return static_cast<unsigned>(std::min<uint64_t>(cores, n / per_thread + 1));
 }
 
-// work(thread, first, last) over slices of 0..n-1, in their order. The first exception goes on.
-template <class Work> void in_slices(uint64_t n, const Work &work, uint64_t per_thread = groups_per_thread) {
-    const unsigned threads = group_threads(n, per_thread);
+// work(thread, first, last) over `threads` slices of 0..n-1, in their order, with thread = 0 .. threads - 1. Where the system gives no
+// more threads, this one does what is left. The first exception goes on.
+template <class Work> void in_slices(unsigned threads, uint64_t n, const Work &work) {
     std::vector<std::exception_ptr> errors(threads);
     auto run = [&](unsigned t) {
         try {
@@ -31,9 +31,16 @@ template <class Work> void in_slices(uint64_t n, const Work &work, uint64_t per_
         }
     };
     std::vector<std::thread> helpers;
-    for (unsigned t = 1; t < threads; ++t)
-        helpers.emplace_back(run, t);
+    helpers.reserve(threads);
+    unsigned next = 1;
+    try {
+        for (; next < threads; ++next)
+            helpers.emplace_back(run, next);
+    } catch (const std::exception &) {
+    }
     run(0);
+    for (; next < threads; ++next)
+        run(next);
     for (std::thread &helper : helpers)
         helper.join();
     for (const std::exception_ptr &error : errors)

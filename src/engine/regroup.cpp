@@ -33,11 +33,11 @@ class Regrouper {
 
     GroupTable run(Index set) {
         const uint32_t members = program_.sets[main_.sets.first + set].keys;
-        const unsigned threads = group_threads(from_.ngroups);
+        const unsigned threads = threads_worth(from_.ngroups);
         std::vector<GroupIndex> parts;
         for (unsigned t = 0; t < threads; ++t)
             parts.push_back(empty());
-        in_slices(from_.ngroups, [&](unsigned thread, uint64_t first, uint64_t last) {
+        in_slices(threads, from_.ngroups, [&](unsigned thread, uint64_t first, uint64_t last) {
             add_slice(set, members, first, last, parts[thread]);
             for (Index d = 0; d < main_.distincts.count; ++d)
                 if (!comes_once(members, program_.distincts[main_.distincts.first + d].key))
@@ -131,7 +131,7 @@ class Regrouper {
         for (size_t t = 0; t < parts.size(); ++t)
             merged.push_back(empty());
         const unsigned threads = static_cast<unsigned>(parts.size());
-        in_slices(from_.ngroups, [&](unsigned thread, uint64_t, uint64_t) {
+        in_slices(threads, threads, [&](unsigned thread, uint64_t, uint64_t) {
             GroupIndex &to = merged[thread];
             const size_t nkeys = to.nkeys(), naggregates = combiner_.size();
             for (const GroupIndex &part : parts) {

@@ -30,6 +30,8 @@ class WorkMemory {
     void charge(size_t bytes); // throws OutOfWorkMemory
     // Called where a charge does not fit; it is tried again for as long as this returns true. Set before the first charge.
     void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+    // Without asking anybody to give back some.
+    bool has_room(size_t bytes) const { return bytes <= limit() && used() <= limit() - bytes; }
     void release(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
     size_t used() const { return used_.load(std::memory_order_relaxed); }
     size_t limit() const { return limit_.load(std::memory_order_relaxed); }

@@ -90,5 +90,16 @@ TEST(JoinSieve, RowsFindTheirPartners) {
                     }
 }
 
+// A sieve is made where it can be of use.
+TEST(JoinSieve, IsTold) {
+    auto device = make_host_device(2);
+    for (const int every : {1, 7}) {
+        const Case c = two_keys({Type::I32, Type::I64, 60, every, int128(1) << 50, false});
+        ExecutionStats stats;
+        expect_same(c.program, interpret(c), run_on(*device, c, nullptr, &stats));
+        EXPECT_EQ(every > 1, stats.joins.at(0).find(", sieve") != std::string::npos) << stats.joins.at(0);
+    }
+}
+
 } // namespace
 } // namespace gpuscan::test

@@ -304,9 +304,8 @@ void Aggregator::number_many(uint32_t n) {
 
 // The hash table will do where there is no memory for this one.
 void Aggregator::index_numbers() {
-    try {
-        group_of_.assign_zeros(grouping_.domain);
-    } catch (const OutOfWorkMemory &) {
+    if (!work_.if_there_is_room(sizeof(uint32_t) * grouping_.domain,
+                                [this] { group_of_.assign_zeros(grouping_.domain); })) {
         index_from_ = UINT32_MAX;
         if (slots_.empty())
             grow();

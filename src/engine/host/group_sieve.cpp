@@ -271,8 +271,8 @@ GroupSieve::~GroupSieve() = default;
 
 GroupTable GroupSieve::sift(GroupTable &&groups) const {
     const size_t n = groups.ngroups, nkeys = plan_->nkeys, naggregates = plan_->naggregates;
-    std::vector<std::unique_ptr<Sifter>> sifters(group_threads(n));
-    in_slices(n, [&](unsigned thread, uint64_t first, uint64_t last) {
+    std::vector<std::unique_ptr<Sifter>> sifters(threads_worth(n));
+    in_slices(static_cast<unsigned>(sifters.size()), n, [&](unsigned thread, uint64_t first, uint64_t last) {
         sifters[thread] = std::make_unique<Sifter>(*plan_, memory_, cancel_);
         sifters[thread]->run(groups, first, last);
     });

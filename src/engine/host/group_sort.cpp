@@ -104,7 +104,7 @@ GroupTable sort_groups(const Program &program, GroupTable groups, const std::vec
         columns->nulls.back().resize(n);
         keys.push_back({c, type, key->descending != 0, key->nulls_first != 0});
     }
-    in_slices(n, [&](unsigned, uint64_t first, uint64_t last) {
+    in_slices(threads_worth(n), n, [&](unsigned, uint64_t first, uint64_t last) {
         KeyWriter(program, scope, cancel, *columns).run(groups, first, last);
     });
     const RowTable sorted = sort_rows(rows_of(std::move(columns), n), keys, {Type::I32}, memory, cancel);
@@ -116,7 +116,7 @@ GroupTable sort_groups(const Program &program, GroupTable groups, const std::vec
     out.states.resize(n * scope.naggregates);
     size_t begin = 0;
     for (const RowBlock &block : sorted.blocks) {
-        in_slices(block.nrows, [&](unsigned, uint64_t first, uint64_t last) {
+        in_slices(threads_worth(block.nrows), block.nrows, [&](unsigned, uint64_t first, uint64_t last) {
             const uint8_t *const numbers = block.columns[0].values + first * sizeof(uint32_t);
             const size_t count = last - first, at = begin + first;
             gather(groups.keys.data(), numbers, count, scope.nkeys, out.keys.data() + at * scope.nkeys);

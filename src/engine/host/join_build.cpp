@@ -27,6 +27,7 @@ constexpr uint64_t places_per_row = 8, free_places = 1u << 20;
 constexpr uint64_t max_bits = uint64_t(1) << 31, bits_per_key = 256;
 // A sieve that lets more than a fourth of the values through is not worth asking; 8 MB of bits, as they are asked at random.
 constexpr uint64_t places_per_value = 4, most_sieved = 64u << 20;
+constexpr size_t sieve_room = 8; // of the memory that is left it takes one part in so many, at most
 constexpr uint32_t no_row = 0xffffffffu;
 constexpr uint64_t no_number = ~uint64_t(0); // numbers have 62 bits
 constexpr size_t max_rows = (size_t(1) << 31) - 2;
@@ -289,12 +290,20 @@ template <class Value> void JoinTable::Builder::build_sieve(Value value) {
         if (t_.form_ == Form::Wide && key.type == Type::I128)
             continue;
         int64_t min = key.min, max = key.max;
-        if (t_.form_ == Form::Wide) {
-            min = max = static_cast<int64_t>(value(key, 0));
-            for (size_t row = 1; row < n_; ++row) {
-                min = std::min(min, static_cast<int64_t>(value(key, row)));
-                max = std::max(max, static_cast<int64_t>(value(key, row)));
-            }
+        if (t_.form_ == Form::Wide) { // (whose keys are no longer there)
+            std::vector<Bounds> found(work_.pool.workers());
+            each_piece([&](const Piece &piece, unsigned worker) {
+                Bounds own;
+                for (size_t row = piece.first; row < piece.first + piece.n; ++row) {
+                    const int64_t v = static_cast<int64_t>(value(key, row));
+                    own.add({v, v});
+                }
+                found[worker].add(own);
+            });
+            for (const Bounds &part : found)
+                found[0].add(part);
+            min = static_cast<int64_t>(found[0].min);
+            max = static_cast<int64_t>(found[0].max);
         }
         const uint64_t domain = static_cast<uint64_t>(max) - static_cast<uint64_t>(min) + 1;
         if (domain == 0 || domain > most || domain < places_per_value * n_ || domain <= t_.sieve_domain_)
@@ -305,7 +314,10 @@ template <class Value> void JoinTable::Builder::build_sieve(Value value) {
     }
     if (t_.sieve_domain_ == 0)
         return;
-    work_.fill(t_.sieve_, t_.sieve_domain_ / 32 + 1, uint32_t(0));
+    const size_t words = t_.sieve_domain_ / 32 + 1;
+    const size_t room = sizeof(uint32_t) * words * sieve_room; // (more is charged after it)
+    if (!work_.if_there_is_room(room, [&] { work_.fill(t_.sieve_, words, uint32_t(0)); }))
+        return;
     const Key &key = t_.keys_[t_.sieve_key_];
     each_piece([&](const Piece &piece, unsigned) {
         for (size_t row = piece.first; row < piece.first + piece.n; ++row) {

@@ -236,7 +236,8 @@ std::string JoinTable::describe() const {
                        : form_ == Form::Empty                        ? "empty"
                                                                      : "hash";
     char text[80];
-    snprintf(text, sizeof(text), "%s %zu entries, %zu kB", form, rows_, (bytes + 1023) / 1024);
+    snprintf(text, sizeof(text), "%s %zu entries, %zu kB%s", form, rows_, (bytes + 1023) / 1024,
+             sieve_.empty() ? "" : ", sieve");
     return text;
 }
 

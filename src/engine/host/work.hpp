@@ -30,6 +30,18 @@ struct Work {
         });
     }
 
+    // Calls take(), which charges no more than so many bytes, for what is of use but not needed; false where there is no room for them.
+    template <class Take> bool if_there_is_room(size_t bytes, Take take) const {
+        if (!memory->has_room(bytes))
+            return false;
+        try {
+            take();
+            return true;
+        } catch (const OutOfWorkMemory &) {
+            return false;
+        }
+    }
+
     // Makes the array `size` long, every value `value`; what it held is lost.
     template <class T> void fill(WorkArray<T> &array, size_t size, T value) const {
         array.release();

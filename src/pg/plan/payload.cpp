@@ -126,8 +126,9 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     header = lappend_int(header, list_length(b->columns));
     header = lappend_int(header, b->limit);
     header = lappend_int(header, list_length(b->groupings));
-    node->custom_private = list_make5(header, sources, b->sets, b->asked,
-                                      lcons_int((b->ties ? 1 : 0) | (b->sorted ? 2 : 0), b->order_flags));
+    // (A path may become a plan twice, as a fallback's part and as a source: the blueprint stays as it is.)
+    List *flags = list_concat(list_make1_int((b->ties ? 1 : 0) | (b->sorted ? 2 : 0)), b->order_flags);
+    node->custom_private = list_make5(header, sources, b->sets, b->asked, flags);
 }
 
 static Node *look_through(Node *node, void *context) {

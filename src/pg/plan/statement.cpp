@@ -278,6 +278,26 @@ static void try_more_workers(const Query *query, const PlannerCall *call, PlanAt
         *best = next;
 }
 
+// A CPU plan that is a device's source stands in the statement's plan twice, there and in the fallback, so PostgreSQL numbers the
+// children of its partitioned tables twice (set_plan_references): their numbers are no longer those of any relation. EXPLAIN alone
+// looks at them, as at an index into an array, and finds names without them.
+static void forget_renumbered_children(PlannedStmt *plan) {
+    List *sorted = list_copy(plan->appendRelations), *once = NIL;
+    list_sort(sorted, [](const ListCell *a, const ListCell *b) {
+        const uintptr_t left = reinterpret_cast<uintptr_t>(lfirst(a)), right = reinterpret_cast<uintptr_t>(lfirst(b));
+        return left < right ? -1 : left > right;
+    });
+    const int n = list_length(sorted);
+    for (int i = 0; i < n; ++i) {
+        void *const child = list_nth(sorted, i);
+        const bool again =
+            (i > 0 && list_nth(sorted, i - 1) == child) || (i + 1 < n && list_nth(sorted, i + 1) == child);
+        if (!again)
+            once = lappend(once, child);
+    }
+    plan->appendRelations = once;
+}
+
 PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
     const PlannerCall call{query_string, options, params};
     const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
@@ -303,6 +323,8 @@ PlannedStmt *plan_statement(Query *parse, const char *query_string, int options,
         refusals_release(&best.refusals);
     if (told_to != nullptr)
         *told_to = best.told;
+    if (best.device_nodes > 0)
+        forget_renumbered_children(best.plan);
     settle_offers(offers, best.rewritten, best.device_nodes > 0, device_units(best.ns));
     return best.plan;
 }
