@@ -6,7 +6,6 @@
 // 4000 ns is a constant here, and what it takes on another machine says what a unit takes there.
 #include "engine/tier_measure.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,8 @@
 #include <ctime>
 #include <new>
 #include <vector>
+
+#include "engine/huge_pages.hpp"
 
 namespace gpuscan::tier {
 
@@ -67,12 +68,11 @@ size_t words_of(size_t bytes) { // a power of two
 
 // On huge pages where there are any, as columns and tables are.
 struct Memory {
-    static constexpr size_t huge_page = size_t(2) << 20;
     uint64_t *const at;
     Memory() : at(static_cast<uint64_t *>(aligned_alloc(huge_page, most_random_bytes))) {
         if (at == nullptr)
             throw std::bad_alloc();
-        madvise(at, most_random_bytes, MADV_HUGEPAGE);
+        wish_huge_pages(at, most_random_bytes);
         memset(at, 1, most_random_bytes);
     }
     ~Memory() { free(at); }

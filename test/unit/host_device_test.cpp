@@ -320,14 +320,15 @@ TEST(HostDevice, GroupsOfThreadsAreMerged) {
 
 // A table of all numbers is made where there is memory for it.
 TEST(HostDevice, GroupsWithoutMemoryForAllNumbers) {
-    auto device = make_host_device(2);
-    constexpr size_t megabyte = 1 << 20, limit = 80 * megabyte, taken = 78 * megabyte;
+    auto device = make_host_device(1);
+    constexpr size_t megabyte = 1 << 20, limit = 80 * megabyte, taken = limit - 7 * megabyte / 2;
+    constexpr uint64_t step = 50, distinct = 20000; // so many groups are worth a table of 4 MB
     device->work_memory()->set_limit(limit);
-    Sequence rows(*device, 400000, 200, 200 * 5000, 2, true);
+    Sequence rows(*device, 400000, step, step * distinct, 2, true);
     for (size_t used : {size_t(0), taken}) {
         device->work_memory()->charge(used);
         auto execution = device->prepare(grouping_program(false), nullptr);
-        EXPECT_EQ(5000u, execution->run_aggregate({rows.view}).ngroups);
+        EXPECT_EQ(distinct, execution->run_aggregate({rows.view}).ngroups);
         EXPECT_EQ("dense", execution->stats().grouping);
         execution.reset();
         device->work_memory()->release(used);

@@ -97,12 +97,12 @@ std::optional<Bounds> bounds_of(const Context &context, const std::vector<ChunkV
     return e.type == Type::Bool ? std::optional<Bounds>(Bounds{0, 1}) : std::nullopt;
 }
 
-// How many groups of a domain there have to be for a table of all its numbers.
-uint32_t index_from(const Work &work, uint64_t domain) {
+// How many groups of a domain there have to be for a table of all its numbers. (None where there are rows enough to be worth its zeros.)
+uint32_t index_from(const Work &work, uint64_t domain, uint64_t rows) {
     const uint64_t bytes = std::min<uint64_t>(most_index_bytes, work.memory->limit() / index_memory_part);
     if (domain * sizeof(uint32_t) * work.pool.workers() > bytes)
         return UINT32_MAX;
-    return domain <= indexed_at_once ? 0 : static_cast<uint32_t>(domain / numbers_per_group);
+    return domain <= std::min(indexed_at_once, rows / 2) ? 0 : static_cast<uint32_t>(domain / numbers_per_group);
 }
 
 // A bijection of which all bits depend on all bits: the end of MurmurHash3 (Appleby).
@@ -150,7 +150,7 @@ Grouping plan_grouping(const Work &work, const Context &context, const std::vect
     grouping.domain = static_cast<uint32_t>(domain);
     grouping.sparse = domain > std::max(always_dense_groups, std::min(dense_groups, rows / 2));
     if (grouping.sparse)
-        grouping.index_from = index_from(work, domain);
+        grouping.index_from = index_from(work, domain, rows);
     return grouping;
 }
 

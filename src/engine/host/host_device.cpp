@@ -14,12 +14,13 @@
 #include "engine/host/decode.hpp"
 #include "engine/host/execution.hpp"
 #include "engine/host/pack.hpp"
+#include "engine/huge_pages.hpp"
 
 namespace gpuscan {
 namespace {
 
 constexpr size_t alignment = 64;
-constexpr size_t small_page = 4096, huge_page = size_t(2) << 20;
+constexpr size_t small_page = 4096;
 
 // Outlives the device where a buffer does.
 struct Account {
@@ -59,7 +60,7 @@ void *map_large(size_t bytes) {
     if (skipped > 0)
         munmap(first, skipped);
     munmap(first + skipped + bytes, huge_page - skipped);
-    madvise(first + skipped, bytes, MADV_HUGEPAGE); // a wish: without it pages are small
+    wish_huge_pages(first + skipped, bytes);
     return first + skipped;
 }
 
