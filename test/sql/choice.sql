@@ -84,6 +84,20 @@ RESET gpuscan.more_workers;
 RESET min_parallel_table_scan_size;
 SHOW parallel_tuple_cost;
 SHOW min_parallel_table_scan_size;
+-- And they stay the session's after an error in a function that has settings of its own, while the statement is planned once more.
+SET cpu_tuple_cost = 10;
+SET cpu_operator_cost = 1;
+CREATE SEQUENCE plannings;
+CREATE FUNCTION planned_once(a int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET min_parallel_table_scan_size = '16MB' SET parallel_tuple_cost = 7 AS $$
+BEGIN
+    IF nextval('plannings') > 1 THEN
+        RAISE EXCEPTION 'planned again, with min_parallel_table_scan_size = %', current_setting('min_parallel_table_scan_size');
+    END IF;
+    RETURN a;
+END $$;
+EXPLAIN (COSTS OFF) SELECT count(ctid) FROM rows WHERE a < planned_once(50);
+SHOW parallel_tuple_cost;
+SHOW min_parallel_table_scan_size;
 
 SET client_min_messages = warning;
 DROP SCHEMA choice CASCADE;

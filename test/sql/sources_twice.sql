@@ -33,5 +33,27 @@ SELECT count(*) FROM (SELECT 1 FROM st_lines('SELECT count(*), max(q.c)
     FROM (SELECT id, min(md5(s)) c FROM st_parts WHERE id < 3000 GROUP BY id) q JOIN st t ON t.id = q.id')) l;
 SELECT count(*), max(q.c) FROM (SELECT id, min(md5(s)) c FROM st_parts WHERE id < 3000 GROUP BY id) q
     JOIN st t ON t.id = q.id;
+-- Where a subquery can be planned once only (the assertions of 17 and 18 say so of ROLLUP), the join is PostgreSQL's.
+SET gpuscan.explain_refusals = on;
+SELECT count(*), sum(q.x), sum(q.g) FROM (SELECT a, id % 7 AS b, sum(x) x, GROUPING(id % 7) g FROM st GROUP BY ROLLUP(a, id % 7)) q
+    JOIN st o ON o.id = q.a;
+SELECT count(*), sum(q.x) FROM (SELECT a, sum(x) x FROM st GROUP BY ROLLUP(a) UNION ALL SELECT a, min(x) x FROM st GROUP BY a) q
+    JOIN st o ON o.id = q.a;
+SET gpuscan.decorrelate = off;
+SELECT count(*), sum(q.x) FROM (SELECT DISTINCT ON (a) a, x FROM st
+    WHERE EXISTS (SELECT FROM st_parts p WHERE p.id = st.id * 2) OR a < 2 ORDER BY a, x DESC) q JOIN st o ON o.id = q.a;
+RESET gpuscan.decorrelate;
+RESET gpuscan.explain_refusals;
+-- (An index's end is an init plan.)
+CREATE INDEX st_x ON st (x);
+SELECT count(*), sum(q.x) FROM (SELECT max(x) x, 5 a FROM st) q JOIN st o ON o.id = q.a;
+SET gpuscan.offload = off;
+SELECT count(*), sum(q.x), sum(q.g) FROM (SELECT a, id % 7 AS b, sum(x) x, GROUPING(id % 7) g FROM st GROUP BY ROLLUP(a, id % 7)) q
+    JOIN st o ON o.id = q.a;
+SELECT count(*), sum(q.x) FROM (SELECT a, sum(x) x FROM st GROUP BY ROLLUP(a) UNION ALL SELECT a, min(x) x FROM st GROUP BY a) q
+    JOIN st o ON o.id = q.a;
+SELECT count(*), sum(q.x) FROM (SELECT DISTINCT ON (a) a, x FROM st
+    WHERE EXISTS (SELECT FROM st_parts p WHERE p.id = st.id * 2) OR a < 2 ORDER BY a, x DESC) q JOIN st o ON o.id = q.a;
+SELECT count(*), sum(q.x) FROM (SELECT max(x) x, 5 a FROM st) q JOIN st o ON o.id = q.a;
 DROP FUNCTION st_lines;
 DROP TABLE st, st_parts;

@@ -146,6 +146,23 @@ FROM (SELECT a FROM numbers ORDER BY a LIMIT 1) x, pg_class WHERE oid = 'numbers
 EXECUTE folded;
 SHOW seq_page_cost;
 SHOW random_page_cost;
+CREATE FUNCTION fails_within() RETURNS int IMMUTABLE LANGUAGE plpgsql SET seq_page_cost = 3 AS $$
+BEGIN
+    RAISE EXCEPTION 'an error while planning';
+END $$;
+CREATE FUNCTION catches(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE query;
+EXCEPTION WHEN raise_exception THEN
+    RETURN current_setting('seq_page_cost');
+END $$;
+SET gpuscan.seq_read_page_cost = 0.3;
+EXPLAIN SELECT a FROM numbers WHERE a < fails_within();
+SHOW seq_page_cost;
+SHOW random_page_cost;
+SELECT catches('SELECT a FROM numbers WHERE a < fails_within()');
+SHOW seq_page_cost;
+RESET gpuscan.seq_read_page_cost;
 RESET gpuscan.seq_write_page_cost;
 RESET gpuscan.random_write_page_cost;
 RESET gpuscan.hashagg_write_page_cost;

@@ -75,7 +75,7 @@ storage::PageCosts device_page_costs() {
     return storage != nullptr ? storage->costs : storage::neutral_costs(seq_page_cost, random_page_cost);
 }
 
-static Cost session_tuple_cost = -1; // parallel_tuple_cost, while device_gather_by_time has lowered it
+static Cost session_tuple_cost = -1; // parallel_tuple_cost, while that is set to another one
 
 // The rates under the session's settings. Asked before each statement, and seldom other than before.
 static void price_steps(bool profile_is_new) {
@@ -153,17 +153,11 @@ bool device_is_gpu() { return machine.gpu; }
 double device_ns(Cost cost) { return cost * machine.ns_per_unit; }
 Cost device_units(double ns) { return ns / machine.ns_per_unit; }
 
-bool device_gather_by_time(bool wanted) {
-    const bool before = session_tuple_cost >= 0;
-    if (wanted && !before) {
-        session_tuple_cost = parallel_tuple_cost;
-        const double ns = executor_rates.ns[static_cast<int>(executor::Step::RowGathered)];
-        parallel_tuple_cost = std::min(parallel_tuple_cost, device_units(ns));
-    } else if (!wanted && before) {
-        parallel_tuple_cost = std::exchange(session_tuple_cost, -1);
-    }
-    return before;
+Cost device_gathered_row_cost() {
+    return device_units(executor_rates.ns[static_cast<int>(executor::Step::RowGathered)]);
 }
+
+Cost device_session_tuple_cost(Cost cost) { return std::exchange(session_tuple_cost, cost); }
 
 tier::Account *new_account() { return static_cast<tier::Account *>(palloc0(sizeof(tier::Account))); }
 

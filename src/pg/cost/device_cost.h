@@ -27,9 +27,10 @@ const executor::Rates *device_executor_rates();
 storage::PageCosts device_page_costs();
 double device_cores();
 
-// From here on parallel_tuple_cost is what a row from a worker takes by those rates, which stay as they are, if that is less than the
-// session's; or it is the session's again. Returns what was before.
-bool device_gather_by_time(bool wanted);
+// What a row from a worker takes by those rates.
+Cost device_gathered_row_cost();
+// The session's parallel_tuple_cost, by which they go while that is set to another one; negative: it is not. Returns what was before.
+Cost device_session_tuple_cost(Cost cost);
 
 // A cleared account in the current context.
 tier::Account *new_account();

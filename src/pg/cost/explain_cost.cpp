@@ -19,6 +19,7 @@
 #include "pg/plan/fragment.h"
 #include "pg/plan/statement.h"
 #include "pg/service/area.h"
+#include "pg/settings.h"
 
 extern "C" {
 PG_FUNCTION_INFO_V1(gpuscan_explain_cost);
@@ -107,10 +108,6 @@ static void check_privileges(const Explained *explained, PlannedStmt *plan) {
 }
 
 // ---- settings ----
-
-static void set_to(const char *setting, const char *value) {
-    (void)set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-}
 
 static double setting_now(const char *setting) {
     const char *value = GetConfigOption(setting, true, false);
@@ -274,7 +271,7 @@ static Cost cost_of_the_rest(const PlannedStmt *plan) {
 // What the setting's share of the cost is. 0: none, or another plan has won.
 static Cost share_of(const Explained *explained, const char *setting, double value, Cost rest, Cost total) {
     const int level = NewGUCNestLevel();
-    set_to(setting, psprintf("%.17g", value * (1 + small_step)));
+    set_for_now(setting, value * (1 + small_step));
     const Cost more = cost_of_the_rest(planned(explained)) - rest;
     AtEOXact_GUC(true, level);
     const Cost share = more / small_step;
@@ -363,8 +360,8 @@ static void put_device_alternative(const Explained *explained, const char *devic
         return;
     }
     const int level = NewGUCNestLevel();
-    set_to("gpuscan.offload", "force");
-    set_to("gpuscan.device", device);
+    set_for_now("gpuscan.offload", "force");
+    set_for_now("gpuscan.device", device);
     put_alternative(explained, device);
     AtEOXact_GUC(true, level);
 }
@@ -383,10 +380,10 @@ static void point_into_query(void *text) {
 static void explain_alternatives(const Explained *explained) {
     device_costs_begin();
     const int level = NewGUCNestLevel();
-    set_to("gpuscan.explain_refusals", "off");
+    set_for_now("gpuscan.explain_refusals", "off");
     check_privileges(explained, planned(explained));
     const int alone = NewGUCNestLevel();
-    set_to("gpuscan.offload", "off");
+    set_for_now("gpuscan.offload", "off");
     put_alternative(explained, "postgresql");
     AtEOXact_GUC(true, alone);
     put_device_alternative(explained, "host", 0);

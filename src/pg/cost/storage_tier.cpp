@@ -28,6 +28,7 @@
 #include "pg/cost/relabel.h"
 #include "pg/cost/spilled_joins.h"
 #include "pg/cost/storage_phases.h"
+#include "pg/settings.h"
 
 namespace gpuscan {
 
@@ -337,6 +338,15 @@ static storage::Substitute users_page_costs() {
     return {seq_page_cost, random_page_cost};
 }
 
+// Opens a level of settings. (When a function has a SET clause, PostgreSQL notes what it finds in the variable, a substitute, and after an
+// ERROR within that is what the session would keep, were the value of before not noted, too.)
+static int keep_page_costs(storage::Substitute before) {
+    const int level = NewGUCNestLevel();
+    set_for_now("seq_page_cost", before.seq);
+    set_for_now("random_page_cost", before.random);
+    return level;
+}
+
 PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char *query_string, int options,
                                     ParamListInfo params) {
     Planning *outer = planning;
@@ -352,6 +362,7 @@ PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char
     state.tier.for_joins = storage::for_joins(state.tier.costs);
     state.context = CurrentMemoryContext;
     state.settled = active ? settled_paths_create() : nullptr;
+    const int settings = active ? keep_page_costs(before) : 0;
     StorageTier *outer_tier = current_storage_tier;
     PlannedStmt *result = nullptr;
     planning = &state;
@@ -376,6 +387,8 @@ PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char
         exchange_page_costs(before);
     }
     PG_END_TRY();
+    if (active)
+        AtEOXact_GUC(false, settings);
     return result;
 }
 

@@ -106,8 +106,37 @@ static bool in_recursion(const PlannerInfo *root, const RangeTblEntry *rte) {
     return false;
 }
 
+// PostgreSQL's plan of a subquery is made of its paths twice, once for the fallback, and what it notes about the subquery on the way
+// (PlannerInfo) is that of the last time. For two things that is too late: where GROUPING() finds its columns, and which of two
+// ways to answer EXISTS (AlternativeSubPlan) no plan has chosen and is thrown away.
+static bool can_be_planned_once_only(const PlannerInfo *subroot) {
+    if (subroot->parse->groupingSets != NIL || subroot->hasAlternativeSubPlans)
+        return true;
+    for (int i = 1; i < subroot->simple_rel_array_size; ++i) {
+        const RelOptInfo *rel = subroot->simple_rel_array[i];
+        if (rel != nullptr && rel->subroot != nullptr && can_be_planned_once_only(rel->subroot))
+            return true;
+    }
+    return false;
+}
+
+// (A part of UNION ALL is a subquery below the relation.)
+static bool may_be_planned_twice(const PlannerInfo *root, const RelOptInfo *rel, const char *name) {
+    if (rel->subroot != nullptr && can_be_planned_once_only(rel->subroot))
+        return refuse("%s has GROUPING SETS, or EXISTS that could be answered in two ways", name);
+    ListCell *cell;
+    foreach (cell, root->append_rel_list) {
+        const AppendRelInfo *info = static_cast<const AppendRelInfo *>(lfirst(cell));
+        const RelOptInfo *part = info->parent_relid == rel->relid ? root->simple_rel_array[info->child_relid] : nullptr;
+        if (part != nullptr && !may_be_planned_twice(root, part, name))
+            return false;
+    }
+    return true;
+}
+
 bool plan_may_feed(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte) {
-    return !in_recursion(root, rte) && may_run_twice(root, rel, rte);
+    return !in_recursion(root, rte) && may_run_twice(root, rel, rte) &&
+           may_be_planned_twice(root, rel, rte->eref->aliasname);
 }
 
 } // namespace gpuscan

@@ -30,6 +30,7 @@
 #include "pg/plan/refusal_state.h"
 #include "pg/plan/set_joins.h"
 #include "pg/plan/set_operations.h"
+#include "pg/settings.h"
 
 namespace gpuscan {
 
@@ -104,17 +105,11 @@ static PlannedStmt *plan_as_usual(Query *parse, const PlannerCall *call) {
 }
 
 // How many workers a scan gets PostgreSQL takes from the table's size (one at 8 MB, two at 24, three at 72), and whether they pay from
-// parallel_tuple_cost, by which a row of theirs is ten scanned ones.
-struct WorkerSettings {
-    int table_size, index_size; // the least that get one
-    bool by_time;               // gathered rows cost what they take
-};
-constexpr WorkerSettings workers_that_pay = {0, 0, true};
-
-static void swap_worker_settings(WorkerSettings *settings) {
-    std::swap(min_parallel_table_scan_size, settings->table_size);
-    std::swap(min_parallel_index_scan_size, settings->index_size);
-    settings->by_time = device_gather_by_time(settings->by_time);
+// parallel_tuple_cost, by which a row of theirs is ten scanned ones. From here on any table gets them, and a row costs what it takes.
+static void set_workers_that_pay() {
+    set_for_now("min_parallel_table_scan_size", "0");
+    set_for_now("min_parallel_index_scan_size", "0");
+    set_for_now("parallel_tuple_cost", std::min(parallel_tuple_cost, device_gathered_row_cost()));
 }
 
 // Plans the query, rewritten as `result` says, with planner state and refusals of its own. False: there is nothing to
@@ -126,11 +121,12 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     const int nodes = planned_nodes;
     planning = state;
     const bool hooked = hook_pairs(true), more = (result->rewritten & with_workers) != 0;
-    WorkerSettings workers = workers_that_pay;
-    if (more)
-        swap_worker_settings(&workers);
+    const Cost tuple_cost = more ? device_session_tuple_cost(parallel_tuple_cost) : 0;
+    const int settings = more ? NewGUCNestLevel() : 0;
     PG_TRY();
     {
+        if (more)
+            set_workers_that_pay();
         if (rewrite(parse, result->rewritten))
             result->plan = plan_as_usual(parse, call);
         else
@@ -140,12 +136,14 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     {
         planning = outer;
         if (more)
-            swap_worker_settings(&workers);
+            device_session_tuple_cost(tuple_cost);
         hook_pairs(hooked);
         row_corrections_end(outer_corrections);
         refusals_end(outer_refusals);
     }
     PG_END_TRY();
+    if (more)
+        AtEOXact_GUC(false, settings);
     result->device_nodes = planned_nodes - nodes;
     return result->plan != nullptr;
 }

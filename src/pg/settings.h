@@ -1,0 +1,13 @@
+// Settings that are other than the session's for a while, as those of a function's SET clause are: from NewGUCNestLevel to AtEOXact_GUC.
+// An ERROR takes them back with its transaction or subtransaction, nothing has to be caught.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+// Until the present level of settings ends. Errors: what SET would raise.
+void set_for_now(const char *setting, const char *value);
+void set_for_now(const char *setting, double value);
+
+} // namespace gpuscan
