@@ -98,6 +98,32 @@ END $$;
 EXPLAIN (COSTS OFF) SELECT count(ctid) FROM rows WHERE a < planned_once(50);
 SHOW parallel_tuple_cost;
 SHOW min_parallel_table_scan_size;
+-- A statement is not planned once more where planning takes long beside it.
+RESET cpu_operator_cost;
+SET cpu_tuple_cost = 0.6;
+CREATE TABLE parts (a int) PARTITION BY HASH (a);
+DO $$ BEGIN
+    FOR i IN 0..599 LOOP
+        EXECUTE format('CREATE TABLE part%s PARTITION OF parts FOR VALUES WITH (MODULUS 600, REMAINDER %s)', i, i);
+    END LOOP;
+END $$;
+INSERT INTO parts SELECT * FROM rows;
+VACUUM (ANALYZE) parts;
+CREATE FUNCTION noted(a int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM nextval('plannings');
+    RETURN a;
+END $$;
+CREATE FUNCTION times_planned(query text) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM setval('plannings', 1);
+    EXECUTE 'EXPLAIN ' || query;
+    RETURN currval('plannings') - 1;
+END $$;
+SELECT times_planned('SELECT count(ctid) FROM rows WHERE a > noted(0)') AS one,
+    times_planned('SELECT count(ctid) FROM parts WHERE a > noted(0)') AS many;
+SET cpu_tuple_cost = 50;
+SELECT times_planned('SELECT count(ctid) FROM parts WHERE a > noted(0)') AS that_take_longer;
 
 SET client_min_messages = warning;
 DROP SCHEMA choice CASCADE;

@@ -5,6 +5,7 @@
 // result at once. Until the first group or row is shown anything may go wrong on the device; then the
 // CPU plan that the node carries answers instead, with rows of the same form (Fragment::fallback_attnos). Once it has
 // been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
+// What the device has answered is shown again where no parameter has changed that it was asked with; qual and projection may have others.
 //
 // The CPU plan is initialised only when needed (or to be shown by EXPLAIN VERBOSE): a node that has answered from the
 // device has cost nothing but its own work. A Gather in it works: the planner has marked the whole statement, and
@@ -73,6 +74,36 @@ void aim(GpuScanState *state) {
         targets->columns[i] = i;
 }
 
+struct Parameters {
+    const List *subplans; // of the statement
+    Bitmapset *read;
+};
+
+bool find_parameters(Node *node, void *context) {
+    Parameters *parameters = static_cast<Parameters *>(context);
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Param) && reinterpret_cast<const Param *>(node)->paramkind == PARAM_EXEC)
+        parameters->read = bms_add_member(parameters->read, reinterpret_cast<const Param *>(node)->paramid);
+    if (IsA(node, SubPlan)) {
+        const int number = reinterpret_cast<const SubPlan *>(node)->plan_id;
+        const Plan *plan = static_cast<const Plan *>(list_nth(parameters->subplans, number - 1));
+        parameters->read = bms_add_members(parameters->read, plan->allParam);
+    }
+    return walk_expression(node, find_parameters, context);
+}
+
+// Those that the device's answer depends on.
+Bitmapset *parameters_of_answer(const CustomScan *plan, const EState *estate) {
+    Parameters parameters = {estate->es_plannedstmt->subplans, nullptr};
+    find_parameters(reinterpret_cast<Node *>(plan->custom_exprs), &parameters);
+    find_parameters(reinterpret_cast<Node *>(plan->custom_scan_tlist), &parameters);
+    for (int i = 1; i < list_length(plan->custom_plans); ++i)
+        parameters.read =
+            bms_add_members(parameters.read, static_cast<const Plan *>(list_nth(plan->custom_plans, i))->allParam);
+    return parameters.read;
+}
+
 void begin(GpuScanState *state, EState *estate, int eflags) {
     state->eflags = eflags;
     state->fragment = fragment_bind(plan_of(state), estate->es_range_table);
@@ -83,6 +114,8 @@ void begin(GpuScanState *state, EState *estate, int eflags) {
     aim(state);
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
         return;
+    if (!bms_is_empty(state->css.ss.ps.plan->allParam))
+        state->parameters = parameters_of_answer(plan_of(state), estate);
     state->run.econtext = CreateExprContext(estate);
     state->run.context = AllocSetContextCreate(estate->es_query_cxt, "GpuScan run", ALLOCSET_DEFAULT_SIZES);
 }
@@ -236,7 +269,7 @@ void rescan(GpuScanState *state) {
         rescan_child(state->fallback, changed);
     if (state->phase == Phase::Fallback)
         return;
-    if (state->phase == Phase::Answered && !changed) {
+    if (state->phase == Phase::Answered && !bms_overlap(changed, state->parameters)) {
         show_from_start(state);
         return;
     }

@@ -17,6 +17,7 @@ struct GpuScanState {
     int eflags;
     Fragment *fragment;
     Phase phase;
+    Bitmapset *parameters; // of the executor, that the device's answer depends on
     FragmentRun run;
     RowTargets targets;     // of rows
     TupleTableSlot *result; // rows go here at once: the projection only chooses columns; else NULL

@@ -368,9 +368,20 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
     return is_topmost(root, rel) || root->join_info_list != NIL;
 }
 
+// Partitions among them. (Of a genetic search only the last try's are left.)
+static int relations_planned(const PlannerInfo *root) {
+    constexpr int genetic_tries =
+        500; // two for each of the pool that tables of this number get, by geqo_effort's default
+    const int tables = bms_num_members(root->all_baserels);
+    int count = list_length(root->join_rel_list);
+    for (int i = 1; i < root->simple_rel_array_size; ++i)
+        count += root->simple_rel_array[i] != nullptr;
+    return enable_geqo && tables >= geqo_threshold ? count + genetic_tries * tables : count;
+}
+
 // What costs less than a device needs to begin is compared with nothing; but a subquery may be computed for each row.
 static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
-    planning->joined = std::max(planning->joined, bms_num_members(root->all_baserels));
+    planning->relations += relations_planned(root);
     const bool asked = root->parent_root != nullptr || !not_worth_a_look(final);
     const Path *path = asked ? path_taken(root, final) : nullptr;
     if (path == nullptr)

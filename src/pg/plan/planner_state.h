@@ -31,7 +31,7 @@ struct PlannerState {
     Cost start;        // what is not worth a look, and what the smallest fragment costs before its first row
     PlannedTime *told; // somebody wants to be told (NULL: nobody)
     double ns;         // that the statement's plan takes, once it is known
-    int joined;        // relations of the query level that has the most
+    int relations;     // of all levels, joins among them
     bool rewritten;    // the statement is not the user's as it was written
     bool supposes;     // that levels bring what those before them have to
     bool may_suppose;  // there is such a level

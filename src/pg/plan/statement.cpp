@@ -14,7 +14,6 @@
 #include "pg/plan/statement.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "pg/cost/device_cost.h"
@@ -63,8 +62,8 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
 struct PlanAttempt {
     unsigned rewritten; // by which of the rewritings; and `with_workers`, `with_suppositions`
     PlannedStmt *plan;
-    double ns;  // that the plan takes, as far as it is known: else 0
-    int joined; // relations of the query level that has the most
+    double ns;     // that the plan takes, as far as it is known: else 0
+    int relations; // that were planned, joins among them
     bool may_suppose;
     int device_nodes;
     RefusalState refusals;
@@ -194,7 +193,7 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     const bool planned = run_planner(parse, call, &state, result);
     if (planned)
         result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
-    result->joined = state.joined;
+    result->relations = state.relations;
     result->may_suppose = state.may_suppose;
     if (told_to != nullptr)
         result->told = *told_to;
@@ -219,14 +218,21 @@ static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
     return guc_offload == OFFLOAD_FORCE || rewritten->ns < best->ns;
 }
 
+// What planning it once more takes. (By number, since with a clock the plan would depend on how busy the machine is. 15 to 75 us were
+// measured, the most for tables with indexes and statistics, the least for joins.)
+constexpr double relation_planned_ns = 50e3;
+
+static double planning_ns(const PlanAttempt *plan) { return plan->relations * relation_planned_ns; }
+
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
-// have paid. A plan that costs less than a device needs to begin stays.
+// have paid. A plan that costs less than a device needs to begin stays, and one that takes no longer than its planning.
 static void improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAttempt *best) {
     const Cost start = least_worth();
     for (unsigned i = 0; i < lengthof(rewritings); ++i) {
         const Plan *plan = best->plan->planTree;
         if (!(wanted >> i & 1) ||
-            (guc_offload == OFFLOAD_AUTO && (plan->total_cost < start || best->ns < device_ns(start))) ||
+            (guc_offload == OFFLOAD_AUTO &&
+             (plan->total_cost < start || best->ns < std::max(device_ns(start), planning_ns(best)))) ||
             (is_cursor(call) && ends_in_scan(plan)))
             continue;
         PlanAttempt next{};
@@ -239,10 +245,10 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
 
 // Where planning is short beside the plan, it may be done once more.
 constexpr double least_again_ns = 20e6;
-constexpr int quickly_joined = 8; // relations of a level; each more makes joins take three times as long to plan
+constexpr double again_by_planning = 5;
 
 static bool is_worth_planning_again(const PlanAttempt *plan) {
-    return plan->ns >= least_again_ns * std::pow(3.0, std::max(plan->joined - quickly_joined, 0));
+    return plan->ns >= std::max(least_again_ns, again_by_planning * planning_ns(plan));
 }
 
 // Could a level of it precede another one?

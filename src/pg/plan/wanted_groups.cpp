@@ -4,7 +4,8 @@
 // stand above it. So the device may let too many pass, never too few:
 //
 //   HAVING   its conjuncts are tested in PostgreSQL's order, so that a group that an earlier one would have raised an error
-//            for is not dropped by a later one. What the device cannot do ends the list.
+//            for is not dropped by a later one. What the device cannot do ends the list; so does what depends on the row of
+//            an outer query, for which all groups are kept here and shown again (as PostgreSQL keeps a hash aggregation's).
 //   LIMIT    the aggregation's rows go to a Sort (or none) and then to the Limit, where no window function, DISTINCT, set
 //            operation or set-returning function stands between. The first ones are those by the sort keys from the first
 //            on that the device can do; where keys are left, groups equal to the last of them are delivered, too. A
@@ -51,12 +52,38 @@ static void ask_for_order(PlannerInfo *root, Blueprint *b) {
     }
 }
 
+// A value of the row of an outer query.
+static bool finds_outer_value(Node *node, void *root) {
+    const Param *param = reinterpret_cast<const Param *>(node);
+    if (node == nullptr || !IsA(node, Param))
+        return walk_expression(node, finds_outer_value, root);
+    ListCell *cell;
+    for (const PlannerInfo *outer = static_cast<PlannerInfo *>(root)->parent_root; outer; outer = outer->parent_root)
+        foreach (cell, outer->plan_params)
+            if (param->paramkind == PARAM_EXEC &&
+                param->paramid == static_cast<const PlannerParamItem *>(lfirst(cell))->paramId)
+                return true;
+    return false;
+}
+
+// How many conditions from the first on say the same of a group for all rows of an outer query.
+static int lasting_conditions(PlannerInfo *root, const List *having) {
+    int count = 0;
+    ListCell *cell;
+    foreach (cell, having) {
+        if (finds_outer_value(static_cast<Node *>(lfirst(cell)), root))
+            break;
+        ++count;
+    }
+    return count;
+}
+
 void ask_for_groups(PlannerInfo *root, List *having, Blueprint *b) {
     const Query *query = root->parse;
     if (!b->has_group_by)
         return;
-    b->having = having;
-    if (!limit_follows(query))
+    b->having = list_copy_head(having, lasting_conditions(root, having));
+    if (!limit_follows(query) || list_length(b->having) < list_length(having))
         return;
     ask_for_order(root, b);
     b->top = reinterpret_cast<Expr *>(query->limitCount);
