@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "pg/cost/plan_time.h"
+#include "pg/cost/level_time.h"
 
 namespace gpuscan {
 

@@ -74,7 +74,13 @@ int begin_offers(bool outermost) {
     return noffers;
 }
 
-unsigned begin_attempt(unsigned attempt) { return std::exchange(current_attempt, attempt); }
+OuterAttempt begin_attempt(unsigned attempt) { return {std::exchange(current_attempt, attempt), noffers}; }
+
+void end_attempt(OuterAttempt outer, bool planned) {
+    current_attempt = outer.attempt;
+    if (!planned)
+        noffers = outer.offers;
+}
 
 static uint64 nanoseconds(Cost cost) { return static_cast<uint64>(std::clamp(device_ns(cost), 0.0, 1e18)); }
 

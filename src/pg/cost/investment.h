@@ -31,8 +31,13 @@ void note_offer(Cost otherwise, Cost cost, const List *loads);
 // Offers of a statement, by attempts to plan it. What settle_offers answers is what begin_offers answered; with an error between
 // them, the next statement of the backend begins anew (`outermost`).
 int begin_offers(bool outermost);
-// Offers are of this attempt from now on; answers of which they were.
-unsigned begin_attempt(unsigned attempt);
+struct OuterAttempt {
+    unsigned attempt;
+    int offers;
+};
+// Offers are of this attempt until it ends; if it has not come to a plan, they are forgotten.
+OuterAttempt begin_attempt(unsigned attempt);
+void end_attempt(OuterAttempt outer, bool planned);
 // The statement's plan is that of `attempt` and costs so much.
 void settle_offers(int first, unsigned attempt, bool on_device, Cost cost);
 

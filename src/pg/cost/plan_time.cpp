@@ -564,15 +564,14 @@ void subquery_scan(const Walk &walk, const SubqueryScanPath *path) {
 
 // What another node of the plan brings as well is in the prices of both, and brought once.
 void on_device(const Walk &walk, const Path *path) {
-    const List *before = *walk.loads;
     double ns = gpuscan_path_ns(path);
     ListCell *cell;
     foreach (cell, gpuscan_path_loads(path)) {
         const Load *load = static_cast<const Load *>(lfirst(cell));
-        if (brings(before, load))
+        if (brings(*walk.loads, load))
             ns -= device_ns(load->price - load->saved);
     }
-    *walk.loads = list_concat_copy(before, gpuscan_path_loads(path));
+    *walk.loads = list_concat(*walk.loads, gpuscan_path_loads(path));
     walk.work->other_ns += walk.times * std::max(ns, 0.0);
 }
 
@@ -702,83 +701,6 @@ double path_ns(PlannerInfo *root, const Path *path) {
     Work work{};
     count_path(root, path, &work);
     return executor::time_of(work, *device_executor_rates());
-}
-
-// ---- query levels ----
-
-constexpr int most_levels = 64; // of a statement, in all attempts to plan it; the oldest are forgotten
-
-struct Level {
-    const PlannerInfo *root;
-    double ns_per_unit;
-    const List *loads;
-};
-
-static Level levels[most_levels];
-static unsigned nlevels = 0;
-
-void forget_levels() { nlevels = 0; }
-
-const Path *path_taken(const PlannerInfo *root, const RelOptInfo *final) {
-    Path *best = nullptr;
-    ListCell *cell;
-    foreach (cell, final->pathlist) {
-        Path *path = static_cast<Path *>(lfirst(cell));
-        double share = root->tuple_fraction;
-        if (share >= 1 && path->rows > 0)
-            share /= path->rows;
-        if (path->param_info == nullptr && (best == nullptr || compare_fractional_path_costs(path, best, share) < 0))
-            best = path;
-    }
-    return best;
-}
-
-// (Always: a level of a statement that was planned meanwhile, and is gone, may have been at the same address.)
-void note_level(const PlannerInfo *root, const Path *path, double ns, const List *loads) {
-    const bool is_known = path->total_cost > 0 && path->total_cost < disable_cost;
-    levels[nlevels++ % most_levels] = Level{root, is_known ? ns / path->total_cost : 0, loads};
-}
-
-static const Level *level_of(const PlannerInfo *root) {
-    for (unsigned i = nlevels; i > 0 && i + most_levels > nlevels; --i)
-        if (levels[(i - 1) % most_levels].root == root)
-            return &levels[(i - 1) % most_levels];
-    return nullptr;
-}
-
-double level_ns_per_unit(const PlannerInfo *root) {
-    const Level *level = level_of(root);
-    return level != nullptr ? level->ns_per_unit : 0;
-}
-
-static const PlannerInfo *subplan_root(const PlannerInfo *root, int plan_id) {
-    return static_cast<const PlannerInfo *>(list_nth(root->glob->subroots, plan_id - 1));
-}
-
-double subplan_ns_per_unit(const PlannerInfo *root, int plan_id) {
-    const double ns = level_ns_per_unit(subplan_root(root, plan_id));
-    return ns > 0 ? ns : device_ns_per_unit();
-}
-
-double init_plans_ns(const PlannerInfo *root) {
-    double ns = 0;
-    ListCell *cell;
-    foreach (cell, root->init_plans) {
-        const SubPlan *plan = lfirst_node(SubPlan, cell);
-        ns += (plan->startup_cost + plan->per_call_cost) * subplan_ns_per_unit(root, plan->plan_id);
-    }
-    return ns;
-}
-
-List *init_plans_loads(const PlannerInfo *root) {
-    List *loads = NIL;
-    ListCell *cell;
-    foreach (cell, root->init_plans) {
-        const Level *level = level_of(subplan_root(root, lfirst_node(SubPlan, cell)->plan_id));
-        if (level != nullptr)
-            loads = list_concat(loads, level->loads);
-    }
-    return loads;
 }
 
 } // namespace gpuscan

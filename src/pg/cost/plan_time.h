@@ -17,21 +17,4 @@ List *path_loads(PlannerInfo *root, const Path *path);
 // Is it among these?
 bool brings(const List *loads, const Load *load);
 
-// ---- query levels ----
-
-// Of a level's last paths the one that PostgreSQL will take; NULL: there is none.
-const Path *path_taken(const PlannerInfo *root, const RelOptInfo *final);
-// Levels above that have it as a subquery will ask what it takes, and brings.
-void note_level(const PlannerInfo *root, const Path *path, double ns, const List *loads);
-void forget_levels(); // where planning a statement begins
-
-// What a unit of the costs of a level's plan takes; 0: nobody has noted it.
-double level_ns_per_unit(const PlannerInfo *root);
-// The same of a subquery's plan; the usual one, if nobody has.
-double subplan_ns_per_unit(const PlannerInfo *root, int plan_id);
-// What the level's subqueries take that are computed once (init plans, CTEs).
-double init_plans_ns(const PlannerInfo *root);
-// What devices bring for these.
-List *init_plans_loads(const PlannerInfo *root);
-
 } // namespace gpuscan

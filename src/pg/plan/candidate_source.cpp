@@ -3,6 +3,7 @@
 #include "pg/plan/candidate_source.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
 #include "pg/cost/resident.h"
 #include "pg/cost/row_corrections.h"

@@ -27,6 +27,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/group_bound.h"
+#include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
 #include "pg/cost/storage_tier.h"
 #include "pg/guc.h"

@@ -305,7 +305,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     if (rehearsal == nullptr)
         return false;
     TextWork texts;
-    if (!text_work(root, rehearsal, &texts) && !force)
+    if (!text_work(root, rehearsal, &texts) && guc_offload != OFFLOAD_FORCE)
         return false;
     texts.shown = 0; // counted by the rows
     Path *fallback = expressions ? fallback_of_columns(root, rel, blueprint->columns) : fallback_path(root, rel);

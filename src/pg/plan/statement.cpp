@@ -18,7 +18,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/investment.h"
-#include "pg/cost/plan_time.h"
+#include "pg/cost/level_time.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/guc.h"
 #include "pg/plan/decorrelate.h"
@@ -120,6 +120,8 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     const int nodes = planned_nodes;
     planning = state;
     const bool hooked = hook_pairs(true), more = (result->rewritten & with_workers) != 0;
+    const OuterAttempt outer_attempt = begin_attempt(result->rewritten);
+    PlannedTime *outer_told = tell_planned_time(nullptr);
     const Cost tuple_cost = more ? device_session_tuple_cost(parallel_tuple_cost) : 0;
     const int settings = more ? NewGUCNestLevel() : 0;
     PG_TRY();
@@ -136,6 +138,8 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
         planning = outer;
         if (more)
             device_session_tuple_cost(tuple_cost);
+        tell_planned_time(outer_told);
+        end_attempt(outer_attempt, result->plan != nullptr);
         hook_pairs(hooked);
         row_corrections_end(outer_corrections);
         refusals_end(outer_refusals);
@@ -180,7 +184,6 @@ static Cost least_worth() { return std::max(device_setup_cost(1, 0), device_unit
 static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
     PlannerState state{};
     device_costs_begin();
-    const unsigned outer_attempt = begin_attempt(result->rewritten);
     state.context = CurrentMemoryContext;
     state.enabled = enabled;
     state.cursor = is_cursor(call);
@@ -197,7 +200,6 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     result->may_suppose = state.may_suppose;
     if (told_to != nullptr)
         result->told = *told_to;
-    begin_attempt(outer_attempt);
     return planned;
 }
 

@@ -57,15 +57,24 @@ static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int so
 }
 
 // Of a column's texts, those of which the device does not have yet what an expression makes of them: those that it does not have at all.
+// (Partitions have columns of their own; of all that are read of them, a part is there.)
 static double new_share(const PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column) {
     const RelOptInfo *rel = source->is_relation ? root->simple_rel_array[source->rti] : nullptr;
-    const double whole = rel != nullptr && source->leaves == NIL ? rel->pages * rel->allvisfrac : 0;
-    if (whole <= 0)
-        return tier::expected_missing;
-    Bitmapset *columns = bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
-    const double there = resident_pages(root, rel, columns, device_is_gpu() ? 1 : 0) / whole;
-    bms_free(columns);
-    return std::clamp(1 - there, tier::expected_missing, 1.0);
+    const int device = device_is_gpu() ? 1 : 0;
+    double whole = 0, there = 0;
+    if (rel != nullptr && source->leaves == NIL) {
+        Bitmapset *columns = bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
+        whole = rel->pages * rel->allvisfrac;
+        there = resident_pages(root, rel, columns, device);
+        bms_free(columns);
+    }
+    ListCell *cell;
+    foreach (cell, source->leaves) {
+        const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
+        whole += leaf->pages * leaf->allvisfrac;
+        there += resident_pages(root, leaf, columns_read(leaf), device);
+    }
+    return whole > 0 ? std::clamp(1 - there / whole, tier::expected_missing, 1.0) : tier::expected_missing;
 }
 
 void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, ColumnKinds *kinds) {
