@@ -115,7 +115,10 @@ void MachineMeasurement::measure_device() {
             continue;
         }
         sample("device", task.name, task.cold != nullptr ? bring : total,
-               {{"run", run_ms}, {"fetch", fetch}, {"rows_built", rows_built(seen->counts)}});
+               {{"run", run_ms},
+                {"fetch", fetch},
+                {"rows_built", rows_built(seen->counts)},
+                {"feed_workers", seen->feed_workers}});
         queries.push_back({task.name, task.cold != nullptr, seen->counts, undisturbed(bring), undisturbed(run_ms),
                            undisturbed(fetch), undisturbed(total)});
     }

@@ -190,6 +190,54 @@ std::string left_out(const std::function<void(Json &plan)> &change) {
     return unexpected(device_run(explained, &why).value());
 }
 
+TEST(CalibrateDevice, ParallelWorkersAreAsPlanned) {
+    const auto with_child = [](double loops, int launched) {
+        return left_out([&](Json &plan) {
+            plan["Plans"] = Json::parse(R"([{"Node Type": "Subquery Scan", "Actual Rows": 1, "Plans": [
+                {"Node Type": "Gather", "Workers Planned": 2}]}])");
+            plan["Plans"][0]["Actual Loops"] = plan["Plans"][0]["Plans"][0]["Actual Loops"] = loops;
+            plan["Plans"][0]["Plans"][0]["Workers Launched"] = launched;
+        });
+    };
+    EXPECT_EQ(with_child(1, 2), "");
+    EXPECT_EQ(with_child(1, 1), "parallel workers are not as many as were planned");
+    EXPECT_EQ(with_child(1, 0), "parallel workers are not as many as were planned");
+    EXPECT_EQ(with_child(0, 0), ""); // PostgreSQL's plan, which nobody needed
+}
+
+// Work of bringing pages, as EXPLAIN shows it.
+Json brought_by(double workers, double pages, double visible_share) {
+    const tier::Prices prices = tier::prices(tier::default_weights(false), {});
+    tier::Account account = {};
+    tier::RelationWork work = {};
+    work.pages = pages;
+    work.rows = 50 * pages;
+    work.visible_share = visible_share;
+    (visible_share > 0 ? work.workers : work.row_workers) = workers;
+    work.chunk_pages = 4096;
+    tier::Ledger({}, prices, &account).relation(work);
+    Json parts = Json::array();
+    for (int c = 0; c < tier::counts; ++c)
+        if (const double amount = account.amount[int(tier::Stage::Feed)][c]; amount > 0)
+            parts.push_back({{"Stage", "feed"},
+                             {"Work", tier::info(static_cast<tier::Count>(c)).name},
+                             {"Amount", std::round(amount)}});
+    return parts;
+}
+
+TEST(CalibrateDevice, FeedingWorkersAreAsPlanned) {
+    for (const double visible_share : {1.0, 0.0})
+        for (const double pages : {20000.0, 55123.0, 1e6})
+            for (int planned = 0; planned <= 7; ++planned)
+                for (int launched = 0; launched <= 7; ++launched)
+                    EXPECT_EQ(left_out([&](Json &plan) {
+                                  plan["Estimated Work"] = brought_by(planned, pages, visible_share);
+                                  plan["Feed Workers"] = launched;
+                              }),
+                              planned == launched ? "" : "feeding workers are not as many as were planned")
+                        << pages << " pages, " << planned << " planned, " << launched << " launched";
+}
+
 TEST(CalibrateDevice, AKeptTableIsNoneThatWasBuilt) {
     const auto with = [](const char *table, double built) {
         return left_out([&](Json &plan) {
