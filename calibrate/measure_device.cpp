@@ -70,15 +70,17 @@ void MachineMeasurement::measure_device() {
 
     std::vector<DeviceQuery> queries;
     std::vector<double> compiled_ns; // a kernel
-    size_t left_out = 0, numbers = 0;
+    size_t left_out = 0, by_team = 0, without_team = 0, numbers = 0;
     const std::vector<DeviceTask> all = device_tasks(scratch_->rows());
     progress_.begin("device (" + device + ")", all.size());
     for (size_t t = 0; t < all.size(); ++t) {
         const DeviceTask &task = all[t];
         progress_.step(t, task.name);
+        by_team += task.by_team;
         std::vector<double> bring, run_ms, fetch, total;
         std::optional<DeviceRun> seen;
         std::string why;
+        bool lacks_team = false;
         const std::string settings = scratch_->path() + forced + (task.by_team ? in_team : alone);
         for (size_t run = 0; run <= plan_.repeats; ++run) {
             if (task.cold != nullptr)
@@ -89,6 +91,12 @@ void MachineMeasurement::measure_device() {
                 device_run(explain("ANALYZE, VERBOSE, ", settings, sql_of(task, &numbers)), &why);
             if (!one)
                 break;
+            lacks_team =
+                task.by_team && (one->expected_feed_workers == 0 || one->feed_workers < one->expected_feed_workers);
+            if (task.by_team && one->expected_feed_workers == 0) {
+                why = "no feeding worker is worth its start";
+                break;
+            }
             if (run == 0) { // kernels, and what is kept of texts
                 const double made = known.gpu ? counter(session_, "kernels_compiled") - kernels : 0;
                 if (made > 0 && one->compile_ms > 0)
@@ -111,6 +119,7 @@ void MachineMeasurement::measure_device() {
         }
         if (!seen || bring.size() < 3) {
             ++left_out;
+            without_team += lacks_team;
             checkpoint_.append({{"type", "left out"}, {"part", "device"}, {"query", task.name}, {"why", why}});
             continue;
         }
@@ -125,6 +134,10 @@ void MachineMeasurement::measure_device() {
     if (left_out > 0)
         note(std::to_string(left_out) + " of " + std::to_string(all.size()) +
              " queries of the device are left out; the file says which, and why");
+    if (without_team > 0)
+        note(std::to_string(without_team) + " of " + std::to_string(by_team) +
+             " queries for feeding workers are among them: too few were started, for want of pages, cores or parallel "
+             "workers");
     std::vector<FittedWeight> fitted = fit_device(queries, known).weights;
     if (compiled_ns.size() >= 2) {
         const Estimate e = median_of(compiled_ns);

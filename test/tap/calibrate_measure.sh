@@ -46,6 +46,9 @@ ok 'by most of the queries' test "$(grep -c '"type":"left out".*"part":"steps"\|
 samples() { grep '"type":"sample"' "$here/$1" | grep '"part":"device"' | grep -- "$2"; }
 ok 'joins build their tables in each execution' test "$(samples whole '"query":"[^"]*join' | grep -cv '"rows_built":0\.0')" -ge 4
 is 'all of them' "$(grep '"type":"left out"' "$here/whole" | grep -c '"query":"[^"]*join\|it was kept')" 0
+is 'no team brings so few pages' "$(samples whole 'in a team' | wc -l)" 0
+ok 'is told so' said whole '4 of 4 queries for feeding workers are among them'
+is 'weights of a team are kept' "$(values whole "v->>'tier' = 'host' AND v->>'name' IN ('page_in_team', 'team_started') AND v->>'source' = 'kept'")" 2
 is 'intervals hold their values' "$(values whole "(v->>'low')::float8 > (v->>'value')::float8 OR (v->>'high')::float8 < (v->>'value')::float8")" 0
 is 'nothing is negative' "$(values whole "(v->>'value')::float8 < 0 AND v->>'source' = 'measured'")" 0
 ok 'a report' grep -q '^cpu\|^processor' "$here/whole.out"
