@@ -131,6 +131,32 @@ double number(const Json &json, const char *name) {
 
 bool near(double a, double b) { return std::fabs(a - b) <= tolerance * std::max({a, b, 10.0}); }
 
+// Of the pages that the process with most of them finds, workers (w beside the backend) find a share of w / (1 + w) (Ledger::bring).
+double expected_feed_workers(const tier::Account &counts) {
+    const auto amount = [&](Count c) { return counts.amount[static_cast<int>(Stage::Feed)][static_cast<int>(c)]; };
+    const double pages = amount(Count::PagePinned) + amount(Count::PageByRow), in_team = amount(Count::PageInTeam);
+    return in_team > 0 && pages > in_team ? std::round(in_team / (pages - in_team)) : 0;
+}
+
+// The plan that answers when a device cannot is below it, too, and is not executed.
+void add_workers(const Json &plan, DeviceRun *run) {
+    const auto below = plan.find("Plans");
+    if (below == plan.end())
+        return;
+    for (const Json &child : *below)
+        if (number(child, "Actual Loops") > 0) {
+            run->workers += number(child, "Workers Launched");
+            run->expected_workers += number(child, "Workers Planned");
+            add_workers(child, run);
+        }
+}
+
+// EXPLAIN ends a table's description with this word.
+bool is_kept(const Json &step) {
+    const std::string table = step.value("Table", ""), word = ", kept";
+    return table.size() >= word.size() && table.compare(table.size() - word.size(), word.size(), word) == 0;
+}
+
 } // namespace
 
 std::optional<DeviceRun> device_run(const Json &explained, std::string *why) {
@@ -157,14 +183,31 @@ std::optional<DeviceRun> device_run(const Json &explained, std::string *why) {
     run.expected_pages = number(estimated, "Pages Brought");
     run.rows = number(plan, "Actual Rows");
     run.expected_rows = number(plan, "Plan Rows");
+    run.feed_workers = number(plan, "Feed Workers");
+    run.expected_feed_workers = expected_feed_workers(run.counts);
+    add_workers(plan, &run);
+    const Json steps = plan.value("Steps", Json::array());
+    run.table_kept = std::any_of(steps.begin(), steps.end(), is_kept);
     run.compile_ms = number(plan, "Device Compile Time");
     run.total_ms = number(explained.at(0), "Execution Time");
     run.device = plan.value("Device", "");
     return run;
 }
 
-bool as_expected(const DeviceRun &run) {
-    return near(run.pages, run.expected_pages) && near(run.rows, run.expected_rows);
+std::string unexpected(const DeviceRun &run) {
+    if (!near(run.pages, run.expected_pages) || !near(run.rows, run.expected_rows))
+        return "pages or rows are not what was estimated";
+    if (run.feed_workers != run.expected_feed_workers)
+        return "feeding workers are not as many as were planned";
+    if (run.workers != run.expected_workers)
+        return "parallel workers are not as many as were planned";
+    if (run.table_kept && rows_built(run.counts) > 0)
+        return "the table of a join was not built: it was kept";
+    return "";
+}
+
+double rows_built(const tier::Account &counts) {
+    return counts.amount[static_cast<int>(Stage::Build)][static_cast<int>(Count::RowBuilt)];
 }
 
 FittedDevice fit_device(const std::vector<DeviceQuery> &queries, const DeviceWeights &known) {

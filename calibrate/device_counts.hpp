@@ -2,7 +2,7 @@
 // and what each step took. And the equations that several such queries give: counts times weights are times.
 //
 // Counts are the planner's estimates, which are what happens on the scratch tables: their statistics are exact, and what could be
-// checked (pages, rows) is. An equation has a step whose time and counts both are known:
+// checked (pages, rows, workers, tables of joins that are kept) is. An equation has a step whose time and counts both are known:
 //
 //   bring   pages, columns and texts that were not cached: the slowest of what is side by side (feeding, the link, decoding) and the rest
 //   fetch   rows or groups to the backend
@@ -32,6 +32,9 @@ struct DeviceRun {
     double phase_ms[6];   // start, feed, texts, run, fetch, emit
     double pages, rows;   // brought, and what the node gave
     double expected_pages, expected_rows;
+    double feed_workers, expected_feed_workers; // that helped to bring pages
+    double workers, expected_workers;           // of PostgreSQL's nodes that were executed below
+    bool table_kept;                            // a join's, that was built before
     double compile_ms;
     double total_ms;    // of the execution
     std::string device; // its name
@@ -39,8 +42,10 @@ struct DeviceRun {
 
 // Nothing if another node than the device's has a part in it, or if the device gave up: `why` says which.
 std::optional<DeviceRun> device_run(const Json &explained, std::string *why);
-// Whether the counts are what has happened.
-bool as_expected(const DeviceRun &run);
+// How what has happened differs from the counts; "": it does not.
+std::string unexpected(const DeviceRun &run);
+// Into tables of joins.
+double rows_built(const tier::Account &counts);
 
 // Several executions of one query.
 struct DeviceQuery {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "device_counts.hpp"
+#include "device_tasks.hpp"
 #include "measure.hpp"
 
 namespace calibrate {
@@ -14,61 +15,6 @@ namespace {
 
 constexpr char forced[] = "SET LOCAL gpuscan.offload = force; SET LOCAL jit = off; SET LOCAL work_mem = '256MB'; ";
 constexpr char alone[] = "SET LOCAL gpuscan.feed_workers = 0; ", in_team[] = "SET LOCAL gpuscan.feed_workers = -1; ";
-
-struct Task {
-    const char *name;
-    std::string sql;
-    const char *cold;     // the table whose columns are brought; NULL: hot
-    bool by_team = false; // with as many workers as are worth it; else by the session alone
-};
-
-std::vector<Task> tasks(size_t rows) {
-    const std::string tenth = std::to_string(rows / 10), third = std::to_string(rows / 3);
-    return {
-        {"bring a column", "SELECT sum(a) FROM facts", "facts"},
-        {"bring four integers", "SELECT sum(id), sum(k10), sum(k1000), sum(a) FROM facts", "facts"},
-        {"bring numerics", "SELECT sum(x) FROM facts", "facts"},
-        {"bring few texts", "SELECT count(t_few) FROM facts", "facts"},
-        {"bring some texts", "SELECT count(t_some) FROM facts", "facts"},
-        {"bring different texts", "SELECT count(t_own) FROM facts", "facts"},
-        {"bring numbers and texts", "SELECT sum(x), sum(f), max(d), sum(b), count(t_few) FROM facts", "facts"},
-        {"bring a small table", "SELECT sum(id), sum(v) FROM dims", "dims"},
-        {"bring many pages", "SELECT sum(v) FROM spread", "spread"},
-        {"bring a column, in a team", "SELECT sum(a) FROM facts", "facts", true},
-        {"bring numbers and texts, in a team", "SELECT sum(x), sum(f), max(d), sum(b), count(t_few) FROM facts",
-         "facts", true},
-        {"bring many pages, in a team", "SELECT sum(v) FROM spread", "spread", true},
-        {"bring many pages of two columns, in a team", "SELECT sum(v), max(id) FROM spread", "spread", true},
-        {"pages by row", "SELECT sum(v) FROM fresh", "fresh"},
-        {"start", "SELECT count(v) FROM tiny", nullptr},
-        {"start, two tables", "SELECT count(a.v) FROM tiny a JOIN tiny b USING (id)", nullptr},
-        {"start, three tables", "SELECT count(a.v) FROM tiny a JOIN tiny b USING (id) JOIN tiny c USING (id)", nullptr},
-        {"start, a text", "SELECT count(v) FROM tiny WHERE t LIKE '%3%'", nullptr},
-        {"start, two texts",
-         "SELECT count(a.v) FROM tiny a JOIN tiny b USING (id) WHERE a.t LIKE '%3%' AND b.t LIKE '%1%'", nullptr},
-        {"sum", "SELECT sum(a) FROM facts", nullptr},
-        {"six sums", "SELECT sum(a), sum(b), sum(id), sum(k10), sum(k1000), sum(kmany) FROM facts", nullptr},
-        {"sum of numerics", "SELECT sum(x) FROM facts", nullptr},
-        {"one condition", "SELECT count(*) FROM facts WHERE a < 50", nullptr},
-        {"three conditions", "SELECT count(*) FROM facts WHERE a >= 10 AND k1000 >= 100 AND kmany > 1000", nullptr},
-        {"ten groups", "SELECT k10, count(*) FROM facts GROUP BY k10", nullptr},
-        {"a thousand groups", "SELECT k1000, sum(a), sum(b) FROM facts GROUP BY k1000", nullptr},
-        {"many groups", "SELECT kmany, sum(a) FROM facts WHERE a < 25 GROUP BY kmany", nullptr},
-        {"groups by two keys", "SELECT a, k10, sum(b), count(*) FROM facts GROUP BY a, k10", nullptr},
-        {"groups of texts", "SELECT t_few, sum(b) FROM facts GROUP BY t_few", nullptr},
-        {"join with a few rows", "SELECT sum(f.a) FROM facts f JOIN tiny t ON f.k10 = t.id", nullptr},
-        {"join with a small table", "SELECT sum(f.a) FROM facts f JOIN dims d ON f.k1000 = d.id", nullptr},
-        {"two joins", "SELECT sum(f.a) FROM facts f JOIN dims d ON f.k1000 = d.id JOIN dims e ON f.a = e.id", nullptr},
-        {"join with a large table",
-         "SELECT sum(f.a) FROM facts f JOIN facts g ON f.kmany = g.id WHERE g.id <= " + third, nullptr},
-        {"join by comparison", "SELECT count(*) FROM facts f JOIN tiny t ON f.a < t.id WHERE f.id <= " + tenth,
-         nullptr},
-        {"rows", "SELECT id FROM facts WHERE a < 10", nullptr},
-        {"rows of six columns", "SELECT id, a, b, k10, k1000, kmany FROM facts WHERE a < 10", nullptr},
-        {"many rows", "SELECT id, b FROM facts WHERE a < 40", nullptr},
-        {"rows in order", "SELECT id, b FROM facts WHERE a < 30 ORDER BY kmany DESC", nullptr},
-    };
-}
 
 double counter(Session &session, const char *name) {
     return std::strtod(
@@ -124,32 +70,41 @@ void MachineMeasurement::measure_device() {
 
     std::vector<DeviceQuery> queries;
     std::vector<double> compiled_ns; // a kernel
-    size_t left_out = 0;
-    const std::vector<Task> all = tasks(scratch_->rows());
+    size_t left_out = 0, by_team = 0, without_team = 0, numbers = 0;
+    const std::vector<DeviceTask> all = device_tasks(scratch_->rows());
     progress_.begin("device (" + device + ")", all.size());
     for (size_t t = 0; t < all.size(); ++t) {
-        const Task &task = all[t];
+        const DeviceTask &task = all[t];
         progress_.step(t, task.name);
+        by_team += task.by_team;
         std::vector<double> bring, run_ms, fetch, total;
         std::optional<DeviceRun> seen;
         std::string why;
+        bool lacks_team = false;
         const std::string settings = scratch_->path() + forced + (task.by_team ? in_team : alone);
         for (size_t run = 0; run <= plan_.repeats; ++run) {
             if (task.cold != nullptr)
                 session_.query("SELECT " + session_.of_extension("gpuscan_evict") + "('" + std::string(scratch_schema) +
                                "." + task.cold + "')");
             const double kernels = run == 0 && known.gpu ? counter(session_, "kernels_compiled") : 0;
-            const std::optional<DeviceRun> one = device_run(explain("ANALYZE, VERBOSE, ", settings, task.sql), &why);
+            const std::optional<DeviceRun> one =
+                device_run(explain("ANALYZE, VERBOSE, ", settings, sql_of(task, &numbers)), &why);
             if (!one)
                 break;
-            if (run == 0) { // kernels, and what is kept of texts and tables
+            lacks_team =
+                task.by_team && (one->expected_feed_workers == 0 || one->feed_workers < one->expected_feed_workers);
+            if (task.by_team && one->expected_feed_workers == 0) {
+                why = "no feeding worker is worth its start";
+                break;
+            }
+            if (run == 0) { // kernels, and what is kept of texts
                 const double made = known.gpu ? counter(session_, "kernels_compiled") - kernels : 0;
                 if (made > 0 && one->compile_ms > 0)
                     compiled_ns.push_back(one->compile_ms * 1e6 / made);
                 continue;
             }
-            if (!as_expected(*one)) {
-                why = "it did other work than was expected";
+            if (const std::string other = unexpected(*one); !other.empty()) {
+                why = other;
                 continue;
             }
             seen = one;
@@ -157,21 +112,32 @@ void MachineMeasurement::measure_device() {
             run_ms.push_back(one->phase_ms[3]);
             fetch.push_back(one->phase_ms[4]);
             if (task.cold == nullptr)
-                total.push_back(
-                    explain("ANALYZE, TIMING OFF, ", settings, task.sql).at(0).at("Execution Time").get<double>());
+                total.push_back(explain("ANALYZE, TIMING OFF, ", settings, sql_of(task, &numbers))
+                                    .at(0)
+                                    .at("Execution Time")
+                                    .get<double>());
         }
         if (!seen || bring.size() < 3) {
             ++left_out;
+            without_team += lacks_team;
             checkpoint_.append({{"type", "left out"}, {"part", "device"}, {"query", task.name}, {"why", why}});
             continue;
         }
-        sample("device", task.name, task.cold != nullptr ? bring : total, {{"run", run_ms}, {"fetch", fetch}});
+        sample("device", task.name, task.cold != nullptr ? bring : total,
+               {{"run", run_ms},
+                {"fetch", fetch},
+                {"rows_built", rows_built(seen->counts)},
+                {"feed_workers", seen->feed_workers}});
         queries.push_back({task.name, task.cold != nullptr, seen->counts, undisturbed(bring), undisturbed(run_ms),
                            undisturbed(fetch), undisturbed(total)});
     }
     if (left_out > 0)
         note(std::to_string(left_out) + " of " + std::to_string(all.size()) +
              " queries of the device are left out; the file says which, and why");
+    if (without_team > 0)
+        note(std::to_string(without_team) + " of " + std::to_string(by_team) +
+             " queries for feeding workers are among them: too few were started, for want of pages, cores or parallel "
+             "workers");
     std::vector<FittedWeight> fitted = fit_device(queries, known).weights;
     if (compiled_ns.size() >= 2) {
         const Estimate e = median_of(compiled_ns);

@@ -43,6 +43,12 @@ ok 'some are not, and say why' test "$(values whole "v->>'source' = 'kept' AND v
 is 'steps of the executor: all of them' "$(values whole "v->>'tier' = 'server'")" "$(sql "SELECT count(*) FROM gpuscan_profile WHERE device = 'server'")"
 ok 'most are measured' test "$(values whole "v->>'tier' = 'server' AND v->>'source' = 'measured'")" -ge 15
 ok 'by most of the queries' test "$(grep -c '"type":"left out".*"part":"steps"\|"part":"steps".*"type":"left out"' "$here/whole")" -le 15
+samples() { grep '"type":"sample"' "$here/$1" | grep '"part":"device"' | grep -- "$2"; }
+ok 'joins build their tables in each execution' test "$(samples whole '"query":"[^"]*join' | grep -cv '"rows_built":0\.0')" -ge 4
+is 'all of them' "$(grep '"type":"left out"' "$here/whole" | grep -c '"query":"[^"]*join\|it was kept')" 0
+is 'no team brings so few pages' "$(samples whole 'in a team' | wc -l)" 0
+ok 'is told so' said whole '4 of 4 queries for feeding workers are among them'
+is 'weights of a team are kept' "$(values whole "v->>'tier' = 'host' AND v->>'name' IN ('page_in_team', 'team_started') AND v->>'source' = 'kept'")" 2
 is 'intervals hold their values' "$(values whole "(v->>'low')::float8 > (v->>'value')::float8 OR (v->>'high')::float8 < (v->>'value')::float8")" 0
 is 'nothing is negative' "$(values whole "(v->>'value')::float8 < 0 AND v->>'source' = 'measured'")" 0
 ok 'a report' grep -q '^cpu\|^processor' "$here/whole.out"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../calibrate/device_counts.hpp"
+#include "../../calibrate/device_tasks.hpp"
 #include "../../calibrate/least_squares.hpp"
 #include "../../calibrate/measure_report.hpp"
 #include "../../calibrate/one_plan.hpp"
@@ -169,16 +170,109 @@ TEST(CalibrateDevice, ReadsCountsAndTimes) {
     EXPECT_EQ(run->phase_ms[5], 6);
     EXPECT_EQ(run->compile_ms, 0.5);
     EXPECT_EQ(run->total_ms, 21);
-    EXPECT_TRUE(as_expected(*run));
+    EXPECT_EQ(unexpected(*run), "");
     Json other = node();
     other[0]["Plan"]["Actual"]["Pages Brought"] = 0;
-    EXPECT_FALSE(as_expected(*device_run(other, &why)));
+    EXPECT_NE(unexpected(*device_run(other, &why)), "");
     other = node();
     other[0]["Plan"]["Fallback"] = "out of memory";
     EXPECT_FALSE(device_run(other, &why));
     EXPECT_EQ(why, "the device gave up: out of memory");
     other = Json::parse(R"([{"Plan": {"Node Type": "Aggregate"}}])");
     EXPECT_FALSE(device_run(other, &why));
+}
+
+// A plan that is as it was estimated, but for what `change` does to it: why it is left out.
+std::string left_out(const std::function<void(Json &plan)> &change) {
+    Json explained = node();
+    change(explained[0]["Plan"]);
+    std::string why;
+    return unexpected(device_run(explained, &why).value());
+}
+
+TEST(CalibrateDevice, ParallelWorkersAreAsPlanned) {
+    const auto with_child = [](double loops, int launched) {
+        return left_out([&](Json &plan) {
+            plan["Plans"] = Json::parse(R"([{"Node Type": "Subquery Scan", "Actual Rows": 1, "Plans": [
+                {"Node Type": "Gather", "Workers Planned": 2}]}])");
+            plan["Plans"][0]["Actual Loops"] = plan["Plans"][0]["Plans"][0]["Actual Loops"] = loops;
+            plan["Plans"][0]["Plans"][0]["Workers Launched"] = launched;
+        });
+    };
+    EXPECT_EQ(with_child(1, 2), "");
+    EXPECT_EQ(with_child(1, 1), "parallel workers are not as many as were planned");
+    EXPECT_EQ(with_child(1, 0), "parallel workers are not as many as were planned");
+    EXPECT_EQ(with_child(0, 0), ""); // PostgreSQL's plan, which nobody needed
+}
+
+// Work of bringing pages, as EXPLAIN shows it.
+Json brought_by(double workers, double pages, double visible_share) {
+    const tier::Prices prices = tier::prices(tier::default_weights(false), {});
+    tier::Account account = {};
+    tier::RelationWork work = {};
+    work.pages = pages;
+    work.rows = 50 * pages;
+    work.visible_share = visible_share;
+    (visible_share > 0 ? work.workers : work.row_workers) = workers;
+    work.chunk_pages = 4096;
+    tier::Ledger({}, prices, &account).relation(work);
+    Json parts = Json::array();
+    for (int c = 0; c < tier::counts; ++c)
+        if (const double amount = account.amount[int(tier::Stage::Feed)][c]; amount > 0)
+            parts.push_back({{"Stage", "feed"},
+                             {"Work", tier::info(static_cast<tier::Count>(c)).name},
+                             {"Amount", std::round(amount)}});
+    return parts;
+}
+
+TEST(CalibrateDevice, FeedingWorkersAreAsPlanned) {
+    for (const double visible_share : {1.0, 0.0})
+        for (const double pages : {20000.0, 55123.0, 1e6})
+            for (int planned = 0; planned <= 7; ++planned)
+                for (int launched = 0; launched <= 7; ++launched)
+                    EXPECT_EQ(left_out([&](Json &plan) {
+                                  plan["Estimated Work"] = brought_by(planned, pages, visible_share);
+                                  plan["Feed Workers"] = launched;
+                              }),
+                              planned == launched ? "" : "feeding workers are not as many as were planned")
+                        << pages << " pages, " << planned << " planned, " << launched << " launched";
+}
+
+TEST(CalibrateDevice, AKeptTableIsNoneThatWasBuilt) {
+    const auto with = [](const char *table, double built) {
+        return left_out([&](Json &plan) {
+            plan["Steps"] = Json::parse(R"([{"Step": "Scan"}, {"Step": "Join", "Table": "dense 20 entries, 1 kB"}])");
+            plan["Steps"].push_back({{"Step", "Join"}, {"Table", table}});
+            if (built > 0)
+                plan["Estimated Work"].push_back({{"Stage", "build"}, {"Work", "row_built"}, {"Amount", built}});
+        });
+    };
+    EXPECT_EQ(with("dense 10 entries, 1 kB", 30), "");
+    EXPECT_EQ(with("dense 10 entries, 1 kB, kept", 30), "the table of a join was not built: it was kept");
+    EXPECT_EQ(with("dense 10 entries, 1 kB, kept", 0), ""); // the planner knew
+}
+
+// What the device keeps of an execution is of no use to the next one, nor one join's table to another.
+TEST(CalibrateDevice, TasksBuildTheirTablesAnew) {
+    size_t numbers = 0, joins = 0;
+    for (const DeviceTask &task : device_tasks(1000)) {
+        const std::string text = task.sql;
+        size_t builds = 0, changing = 0;
+        for (size_t at = text.find(" JOIN "); at != std::string::npos; at = text.find(" JOIN ", at + 1))
+            ++builds;
+        for (const char c : text)
+            changing += c == changing_number;
+        EXPECT_GE(changing, builds) << task.name;
+        joins += builds;
+        const size_t before = numbers;
+        const std::string first = sql_of(task, &numbers), second = sql_of(task, &numbers);
+        EXPECT_EQ(numbers, before + 2 * changing) << task.name;
+        EXPECT_EQ(first.find(changing_number), std::string::npos);
+        EXPECT_EQ(first == second, changing == 0) << task.name;
+    }
+    EXPECT_GE(joins, 5U);
+    numbers = 7;
+    EXPECT_EQ(sql_of({"", "d.id > -# AND e.id > -#", nullptr}, &numbers), "d.id > -8 AND e.id > -9");
 }
 
 // Queries as the cost model makes them, at weights that are not the known ones.
