@@ -2,7 +2,7 @@
 //
 // A device keeps the tables of joins, and one that is kept is not built, be it from an earlier execution or from another join of the same one.
 // So what may be built has a condition that all rows pass, with a number that no other has: builds differ by it, and each of them
-// happens. (It is an argument of a kernel, so none is compiled for it.)
+// happens. (It is an argument of a kernel, so none is compiled for it.) Joins with tables that are kept tell what the probes take of it.
 #pragma once
 
 #include <cstddef>

@@ -262,7 +262,10 @@ TEST(CalibrateDevice, TasksBuildTheirTablesAnew) {
             ++builds;
         for (const char c : text)
             changing += c == changing_number;
-        EXPECT_GE(changing, builds) << task.name;
+        if (std::string(task.name).find("that is kept") != std::string::npos)
+            EXPECT_EQ(changing, 0U) << task.name;
+        else
+            EXPECT_GE(changing, builds) << task.name;
         joins += builds;
         const size_t before = numbers;
         const std::string first = sql_of(task, &numbers), second = sql_of(task, &numbers);
