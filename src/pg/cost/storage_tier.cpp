@@ -28,7 +28,6 @@
 #include "pg/cost/relabel.h"
 #include "pg/cost/spilled_joins.h"
 #include "pg/cost/storage_phases.h"
-#include "pg/settings.h"
 
 namespace gpuscan {
 
@@ -338,15 +337,6 @@ static storage::Substitute users_page_costs() {
     return {seq_page_cost, random_page_cost};
 }
 
-// Opens a level of settings. (When a function has a SET clause, PostgreSQL notes what it finds in the variable, a substitute, and after an
-// ERROR within that is what the session would keep, were the value of before not noted, too.)
-static int keep_page_costs(storage::Substitute before) {
-    const int level = NewGUCNestLevel();
-    set_for_now("seq_page_cost", before.seq);
-    set_for_now("random_page_cost", before.random);
-    return level;
-}
-
 PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char *query_string, int options,
                                     ParamListInfo params) {
     Planning *outer = planning;
@@ -362,7 +352,7 @@ PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char
     state.tier.for_joins = storage::for_joins(state.tier.costs);
     state.context = CurrentMemoryContext;
     state.settled = active ? settled_paths_create() : nullptr;
-    const int settings = active ? keep_page_costs(before) : 0;
+    const int settings = NewGUCNestLevel();
     StorageTier *outer_tier = current_storage_tier;
     PlannedStmt *result = nullptr;
     planning = &state;
@@ -384,11 +374,12 @@ PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char
         planning = outer;
         current_storage_tier = outer_tier;
         storage_tier_flags = (storage_tier_flags & ~planning_flag) | flags_before;
+        // After an ERROR in a function with a SET clause, what PostgreSQL would set again is the substitute that it has found: it shall
+        // do so before, not at the transaction's end. (A level that notes the user's costs would take 15 us on 15 to close.)
+        AtEOXact_GUC(result != nullptr, settings);
         exchange_page_costs(before);
     }
     PG_END_TRY();
-    if (active)
-        AtEOXact_GUC(false, settings);
     return result;
 }
 
