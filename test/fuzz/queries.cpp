@@ -470,6 +470,20 @@ static string above_rows(Scope &scope) {
     }
 }
 
+// Groups for each row of a table `o`, by conditions on the groups or on what is grouped: rescans of which some need no other groups.
+static string groups_by_row(Scope &inner, const Source &outer) {
+    if (chance(40))
+        for (const Column &column : outer.columns)
+            inner.outer[column.type].push_back("o." + column.name);
+    const string tail = from_where(inner), key = inner.sources[0].alias + ".k";
+    const string having = chance(30) ? " HAVING count(*) < 9" : "";
+    string where = "g.c " + string(pick({"> ", "= ", "<> "})) + "o.k % 4";
+    if (chance(50))
+        where = (chance(50) ? "g.m > o.k" : "g.a = o.k") + (chance(50) ? " AND " + where : "");
+    return "SELECT count(*) AS n, sum(g.c * 3 + g.m) AS s FROM (SELECT " + key + " AS a, count(*) AS c, max(" + key +
+           ") AS m" + tail + " GROUP BY " + key + having + ") g WHERE " + where;
+}
+
 static Query make_query(bool prepared) {
     Query q;
     Scope scope;
@@ -528,6 +542,10 @@ static Query make_query(bool prepared) {
         Source outer = table_source(table, "o");
         Scope inner;
         inner.parameters = scope.parameters;
+        if (chance(30)) {
+            q.sql = "SELECT o.k, x.n, x.s FROM " + table.name + " o, LATERAL (" + groups_by_row(inner, outer) + ") x";
+            return q;
+        }
         for (const Column &column : outer.columns)
             inner.outer[column.type].push_back("o." + column.name);
         string sub = select_query(inner, false, true);
