@@ -151,6 +151,8 @@ void add_workers(const Json &plan, DeviceRun *run) {
         }
 }
 
+bool has_table(const Json &step) { return step.contains("Table"); }
+
 // EXPLAIN ends a table's description with this word.
 bool is_kept(const Json &step) {
     const std::string table = step.value("Table", ""), word = ", kept";
@@ -187,7 +189,8 @@ std::optional<DeviceRun> device_run(const Json &explained, std::string *why) {
     run.expected_feed_workers = expected_feed_workers(run.counts);
     add_workers(plan, &run);
     const Json steps = plan.value("Steps", Json::array());
-    run.table_kept = std::any_of(steps.begin(), steps.end(), is_kept);
+    run.tables = static_cast<int>(std::count_if(steps.begin(), steps.end(), has_table));
+    run.tables_kept = static_cast<int>(std::count_if(steps.begin(), steps.end(), is_kept));
     run.compile_ms = number(plan, "Device Compile Time");
     run.total_ms = number(explained.at(0), "Execution Time");
     run.device = plan.value("Device", "");
@@ -201,8 +204,10 @@ std::string unexpected(const DeviceRun &run) {
         return "feeding workers are not as many as were planned";
     if (run.workers != run.expected_workers)
         return "parallel workers are not as many as were planned";
-    if (run.table_kept && rows_built(run.counts) > 0)
+    if (run.tables_kept > 0 && rows_built(run.counts) > 0)
         return "the table of a join was not built: it was kept";
+    if (run.tables_kept < run.tables && rows_built(run.counts) == 0)
+        return "the table of a join was built: it was not kept any more";
     return "";
 }
 

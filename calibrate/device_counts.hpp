@@ -34,7 +34,7 @@ struct DeviceRun {
     double expected_pages, expected_rows;
     double feed_workers, expected_feed_workers; // that helped to bring pages
     double workers, expected_workers;           // of PostgreSQL's nodes that were executed below
-    bool table_kept;                            // a join's, that was built before
+    int tables, tables_kept;                    // of joins; built before
     double compile_ms;
     double total_ms;    // of the execution
     std::string device; // its name

@@ -362,7 +362,7 @@ void Ledger::unmet(double entries) {
     add(Stage::Probe, Count::ValueRead, entries);
 }
 
-void Ledger::aggregate(double rows, double groups, int keys, int states) {
+void Ledger::aggregate(double rows, double groups, double delivered, int keys, int states) {
     if (keys > 0) {
         add(Stage::Group, Count::RowGrouped, rows);
         random(Stage::Group, true, rows, groups * (keys + states) * group_state_bytes);
@@ -371,7 +371,7 @@ void Ledger::aggregate(double rows, double groups, int keys, int states) {
     add(Stage::Group, Count::GroupMerged, groups);
     if (machine_.gpu)
         add(Stage::Fetch, Count::LinkSeqWrite, groups * (keys + states) * value_bytes);
-    add(Stage::Emit, Count::GroupEmitted, groups);
+    add(Stage::Emit, Count::GroupEmitted, delivered);
 }
 
 void Ledger::regroup(double groups) { add(Stage::Group, Count::GroupRegrouped, groups); }

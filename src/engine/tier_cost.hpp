@@ -248,7 +248,7 @@ class Ledger {
     void probe(double rows, double entries);
     void pairs(double rows, double entries);
     void unmet(double entries);
-    void aggregate(double rows, double groups, int keys, int states);
+    void aggregate(double rows, double groups, double delivered, int keys, int states); // (of the groups, so many)
     void regroup(double groups);
     // Rows that leave the device: before the first one is shown, and making tuples of them. Beyond `kept_bytes` they go through a file.
     void fetch_rows(double rows, double columns, double row_bytes, double entries, double kept_bytes);

@@ -96,13 +96,18 @@ DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) ' || query INTO plan;
-    RETURN coalesce(jsonb_path_query_first(plan, 'strict $.**."Device Executions"')::text, '1');
+    RETURN coalesce(jsonb_path_query_first(plan, 'strict $.**."Device Executions"')::text, '1') ||
+        CASE WHEN plan::text ~ '"Group Filter"' THEN ', filtered' ELSE '' END || CASE WHEN plan::text ~ '"Groups Wanted"' THEN ', limited' ELSE '' END;
 END $$;
 SET gpuscan.offload = force;
 SET gpuscan.decorrelate = off;
 SELECT device_executions('SELECT k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, min(g) AS b, max(v) AS m FROM t GROUP BY 1) q WHERE q.b = k) FROM dim') AS of_having,
     device_executions('SELECT k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, g AS b, max(v) AS m FROM t GROUP BY 1, 2) q WHERE q.b = k) FROM dim') AS of_key,
     device_executions('SELECT k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, max(v + k) AS m FROM t GROUP BY 1) q) FROM dim') AS of_argument;
+-- (where the device is asked for each row anyway, it drops groups)
+SELECT device_executions('SELECT k, (SELECT count(*) FROM (SELECT g FROM t WHERE v > k GROUP BY g HAVING max(v) > k + 91 ORDER BY count(*) DESC, g LIMIT 3) x) FROM dim') AS both,
+    device_executions('SELECT k, (SELECT count(*) FROM (SELECT g FROM t GROUP BY g HAVING max(v) > 91 ORDER BY count(*) DESC, g LIMIT k) x) FROM dim') AS of_limit,
+    device_executions('SELECT k, (SELECT count(*) FROM (SELECT t.g FROM t JOIN (SELECT b.k FROM dim b WHERE b.k <> dim.k OFFSET 0) b ON t.g = b.k GROUP BY t.g HAVING max(v) > dim.k) x) FROM dim') AS of_source;
 RESET gpuscan.decorrelate;
 RESET gpuscan.offload;
 SELECT check_matrix('SELECT %s', ARRAY['k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, min(g) AS b, max(v) AS m FROM t GROUP BY 1) q WHERE q.b = k) FROM dim',
@@ -110,6 +115,8 @@ SELECT check_matrix('SELECT %s', ARRAY['k, (SELECT avg(q.m) FROM (SELECT id % 90
     'k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, max(v + k) AS m FROM t GROUP BY 1) q) FROM dim',
     'k, (SELECT sum(x.c) FROM (SELECT g, count(*) AS c FROM t GROUP BY g HAVING count(*) > 3 AND max(v) > k * 400 AND min(id) < 9 ORDER BY c, g LIMIT 3) x) FROM dim',
     'k, (SELECT sum(x.c) FROM (SELECT g, count(*) + k AS c FROM t GROUP BY g ORDER BY c, g LIMIT (SELECT count(*) FROM brief WHERE brief.k < dim.k)) x) FROM dim',
+    'k, (SELECT sum(x.c) FROM (SELECT g, count(*) AS c FROM t WHERE v > k GROUP BY g HAVING max(v) > k + 91 ORDER BY count(*) DESC, g LIMIT 3) x) FROM dim',
+    'k, (SELECT sum(x.c) FROM (SELECT g, count(*) AS c FROM t GROUP BY g HAVING max(v) > 91 ORDER BY count(*) DESC, g LIMIT k) x) FROM dim',
     'k, y.s FROM dim, LATERAL (SELECT sum(x.c) AS s FROM (SELECT g, count(*) AS c FROM t WHERE id > (SELECT max(v) FROM t WHERE g = k) / 5 GROUP BY g HAVING max(v) > k * 400) x) y',
     'k, (SELECT sum(x.c) FROM (SELECT t.g, count(*) AS c FROM t JOIN (SELECT b.k FROM brief b WHERE b.k <> dim.k OFFSET 0) b ON t.g = b.k GROUP BY t.g HAVING max(v) > dim.k * 400) x) FROM dim'], expect => 'any');
 -- but a second time, after a fallback, only where nobody would notice

@@ -225,9 +225,10 @@ Cost device_unmet_cost(double entries, tier::Account *account) {
     return units(l);
 }
 
-Cost device_aggregate_cost(double rows, double groups, int keys, int aggregates, tier::Account *account) {
+Cost device_aggregate_cost(double rows, double groups, double delivered, int keys, int aggregates,
+                           tier::Account *account) {
     tier::Ledger l = ledger(account);
-    l.aggregate(rows, groups, keys, aggregates);
+    l.aggregate(rows, groups, delivered, keys, aggregates);
     return units(l);
 }
 

@@ -234,6 +234,14 @@ static RelOptInfo *search_without_notes(PlannerInfo *root, int levels_needed, Li
     return rel;
 }
 
+// (Of the relations only the last try's are left.)
+static RelOptInfo *search_genetically(PlannerInfo *root, int levels_needed, List *initial_rels) {
+    constexpr int tries = 500; // two for each of the pool that a search of this size has, by geqo_effort's default
+    if (planning != nullptr)
+        planning->relations += tries * levels_needed;
+    return geqo(root, levels_needed, initial_rels);
+}
+
 static void take_notes(PlannerInfo *root, const JoinSearch *search) {
     List *relations = root->join_rel_list;
     HTAB *hash = root->join_rel_hash;
@@ -369,15 +377,12 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
     return is_topmost(root, rel) || root->join_info_list != NIL;
 }
 
-// Partitions among them. (Of a genetic search only the last try's are left.)
+// Partitions among them.
 static int relations_planned(const PlannerInfo *root) {
-    constexpr int genetic_tries =
-        500; // two for each of the pool that tables of this number get, by geqo_effort's default
-    const int tables = bms_num_members(root->all_baserels);
     int count = list_length(root->join_rel_list);
     for (int i = 1; i < root->simple_rel_array_size; ++i)
         count += root->simple_rel_array[i] != nullptr;
-    return enable_geqo && tables >= geqo_threshold ? count + genetic_tries * tables : count;
+    return count;
 }
 
 // What costs less than a device needs to begin is compared with nothing; but a subquery may be computed for each row.
@@ -451,7 +456,7 @@ static RelOptInfo *gpuscan_join_search(PlannerInfo *root, int levels_needed, Lis
     else if (enabled() && is_cheap_search(root, levels_needed))
         rel = search_without_notes(root, levels_needed, initial_rels);
     else if (enable_geqo && levels_needed >= geqo_threshold)
-        rel = geqo(root, levels_needed, initial_rels);
+        rel = search_genetically(root, levels_needed, initial_rels);
     else
         rel = search_joins(root, levels_needed, initial_rels);
     if (rel != nullptr && is_wanted(root, rel) && is_end_of_scans(root, rel)) {

@@ -432,27 +432,47 @@ static List *order_above(const PlannerInfo *root) {
     return pathkeys;
 }
 
-// What so many groups cost, evaluated as `results`, beside the order in which they come.
+// Of so many that PostgreSQL expects, those that there can be.
+static double expected_groups(PlannerInfo *root, double rows) {
+    const List *clauses = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
+    return root->parse->groupingSets != NIL ? rows : std::clamp(rows, 1.0, std::max(most_groups(root, clauses), 1.0));
+}
+
+static double passing_share(PlannerInfo *root, List *having) {
+    return having != NIL ? clauselist_selectivity(root, having, 0, JOIN_INNER, nullptr) : 1;
+}
+
+struct Groups {
+    double made, delivered; // by the device, which drops some of them
+};
+
+// The path's rows are those that pass all of HAVING.
+static Groups groups_of(PlannerInfo *root, const Path *fallback, List *having, const Blueprint *b) {
+    double rows = fallback->rows;
+    if (IsA(fallback, AggPath))
+        rows = reinterpret_cast<const AggPath *>(fallback)->numGroups;
+    else if (const double share = passing_share(root, having); share > 0)
+        rows /= share;
+    const double made = expected_groups(root, rows);
+    return {made, wanted_groups(b, std::max(made * passing_share(root, b->having), 1.0))};
+}
+
+// What groups cost, evaluated as `results`, beside the order in which they come.
 static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Blueprint *blueprint,
-                        const Fragment *rehearsal, const TextWork *texts, const Rival *rival, double groups,
+                        const Fragment *rehearsal, const TextWork *texts, const Rival *rival, Groups groups,
                         const PathTarget *results, tier::Account *account) {
     return device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) + device_text_cost(texts, account) +
            candidate_cost(candidate, tables_kept(root, rehearsal), device_units(rival->ns), account) +
-           device_aggregate_cost(candidate->rows, groups, rehearsal->nkeys, rehearsal->naggregates, account) +
+           device_aggregate_cost(candidate->rows, groups.made, groups.delivered, rehearsal->nkeys,
+                                 rehearsal->naggregates, account) +
            device_regroup_cost(groups_again(root, blueprint, candidate->rows), account) +
-           device_plan_cost(tier::Stage::Emit, groups * (cpu_tuple_cost + results->cost.per_tuple), account);
+           device_plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple), account);
 }
 
 // While they are sorted, they are there twice; with more the device gives up.
 static bool can_be_sorted(const Fragment *fragment, double groups) {
     const double bytes = fragment->nkeys * (sizeof(ir::Value) + 1) + fragment->naggregates * sizeof(ir::AggregateState);
     return groups * 2 * bytes < guc_cache_size * 1024.0;
-}
-
-// Of so many that PostgreSQL expects, those that there can be.
-static double expected_groups(PlannerInfo *root, double rows) {
-    const List *clauses = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
-    return root->parse->groupingSets != NIL ? rows : std::clamp(rows, 1.0, std::max(most_groups(root, clauses), 1.0));
 }
 
 // The same path with its groups in the order in which PostgreSQL goes on with them. The fallback sorts. True: PostgreSQL has
@@ -483,14 +503,15 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children, account);
     RowsWork work{};
-    work.rows = expected_groups(root, unsorted->path.rows);
+    const Groups made = groups_of(root, fallback, having, blueprint);
+    work.rows = made.delivered;
     work.columns = rehearsal->nkeys + rehearsal->naggregates;
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
-    path->path.total_cost = groups_cost(root, candidate, blueprint, rehearsal, &texts, rival, work.rows,
-                                        unsorted->path.pathtarget, account) +
-                            device_sort_cost(&work, account);
+    path->path.total_cost =
+        groups_cost(root, candidate, blueprint, rehearsal, &texts, rival, made, unsorted->path.pathtarget, account) +
+        device_sort_cost(&work, account);
     path->path.startup_cost = path->path.total_cost;
     price_path(path, rival, all_loads(candidate));
     add_path(output, &path->path);
@@ -527,7 +548,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children, account);
     path->path.pathtarget = results;
     path->path.rows = wanted_groups(blueprint, fallback->rows);
-    const double groups = wanted_groups(blueprint, expected_groups(root, fallback->rows));
+    const Groups groups = groups_of(root, fallback, ordered_having, blueprint);
     path->path.total_cost =
         groups_cost(root, candidate, blueprint, rehearsal, &texts, &rival, groups, results, account);
     path->path.startup_cost = path->path.total_cost;

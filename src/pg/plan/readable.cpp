@@ -122,6 +122,8 @@ static bool can_be_planned_once_only(const PlannerInfo *subroot) {
 
 // (A part of UNION ALL is a subquery below the relation.)
 static bool may_be_planned_twice(const PlannerInfo *root, const RelOptInfo *rel, const char *name) {
+    if (rel->rtekind != RTE_SUBQUERY)
+        return true;
     if (rel->subroot != nullptr && can_be_planned_once_only(rel->subroot))
         return refuse("%s has GROUPING SETS, or EXISTS that could be answered in two ways", name);
     ListCell *cell;

@@ -5,7 +5,8 @@
 //
 //   HAVING   its conjuncts are tested in PostgreSQL's order, so that a group that an earlier one would have raised an error
 //            for is not dropped by a later one. What the device cannot do ends the list; so does what depends on the row of
-//            an outer query, for which all groups are kept here and shown again (as PostgreSQL keeps a hash aggregation's).
+//            an outer query, if nothing else does: then all groups are kept here and shown again (as PostgreSQL keeps a hash
+//            aggregation's).
 //   LIMIT    the aggregation's rows go to a Sort (or none) and then to the Limit, where no window function, DISTINCT, set
 //            operation or set-returning function stands between. The first ones are those by the sort keys from the first
 //            on that the device can do; where keys are left, groups equal to the last of them are delivered, too. A
@@ -55,7 +56,11 @@ static void ask_for_order(PlannerInfo *root, Blueprint *b) {
 // A value of the row of an outer query.
 static bool finds_outer_value(Node *node, void *root) {
     const Param *param = reinterpret_cast<const Param *>(node);
-    if (node == nullptr || !IsA(node, Param))
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Query))
+        return walk_query(reinterpret_cast<Query *>(node), finds_outer_value, root);
+    if (!IsA(node, Param))
         return walk_expression(node, finds_outer_value, root);
     ListCell *cell;
     for (const PlannerInfo *outer = static_cast<PlannerInfo *>(root)->parent_root; outer; outer = outer->parent_root)
@@ -66,28 +71,71 @@ static bool finds_outer_value(Node *node, void *root) {
     return false;
 }
 
+static bool has_outer_value(PlannerInfo *root, const void *node) {
+    return finds_outer_value(static_cast<Node *>(const_cast<void *>(node)), root);
+}
+
+static bool source_has_outer_value(PlannerInfo *root, const BlueprintSource *source) {
+    if (source->is_relation)
+        return has_outer_value(root, source->quals);
+    const RelOptInfo *rel = root->simple_rel_array[source->rti];
+    const RangeTblEntry *rte = planner_rt_fetch(source->rti, root);
+    ListCell *cell;
+    foreach (cell, rel->baserestrictinfo)
+        if (has_outer_value(root, static_cast<const RestrictInfo *>(lfirst(cell))->clause))
+            return true;
+    return (rel->subroot != nullptr && has_outer_value(root, rel->subroot->parse)) ||
+           has_outer_value(root, rte->functions) || has_outer_value(root, rte->values_lists);
+}
+
+// What is grouped, or how.
+static bool groups_have_outer_value(PlannerInfo *root, const Blueprint *b) {
+    for (int i = 0; i < b->nsources; ++i)
+        if (source_has_outer_value(root, &b->sources[i]))
+            return true;
+    for (int i = 0; i < b->nsources - 1; ++i)
+        if (has_outer_value(root, b->joins[i].clauses) || has_outer_value(root, b->joins[i].partner_filters) ||
+            has_outer_value(root, b->joins[i].filters))
+            return true;
+    return has_outer_value(root, b->keys) || has_outer_value(root, b->aggrefs);
+}
+
 // How many conditions from the first on say the same of a group for all rows of an outer query.
 static int lasting_conditions(PlannerInfo *root, const List *having) {
     int count = 0;
     ListCell *cell;
     foreach (cell, having) {
-        if (finds_outer_value(static_cast<Node *>(lfirst(cell)), root))
+        if (has_outer_value(root, lfirst(cell)))
             break;
         ++count;
     }
     return count;
 }
 
-void ask_for_groups(PlannerInfo *root, List *having, Blueprint *b) {
+// Which groups are the first ones says the same, too.
+static bool is_limit_lasting(PlannerInfo *root) {
     const Query *query = root->parse;
+    ListCell *cell;
+    foreach (cell, query->sortClause)
+        if (has_outer_value(root,
+                            get_sortgroupclause_tle(lfirst_node(SortGroupClause, cell), root->processed_tlist)->expr))
+            return false;
+    return !has_outer_value(root, query->limitCount) && !has_outer_value(root, query->limitOffset);
+}
+
+void ask_for_groups(PlannerInfo *root, List *having, Blueprint *b) {
     if (!b->has_group_by)
         return;
-    b->having = list_copy_head(having, lasting_conditions(root, having));
-    if (!limit_follows(query) || list_length(b->having) < list_length(having))
+    const int lasting = lasting_conditions(root, having);
+    const bool limit = limit_follows(root->parse);
+    const bool all = (lasting == list_length(having) && (!limit || is_limit_lasting(root))) ||
+                     groups_have_outer_value(root, b); // and will be made for each row anyway
+    b->having = all ? having : list_copy_head(having, lasting);
+    if (!limit || !all)
         return;
     ask_for_order(root, b);
-    b->top = reinterpret_cast<Expr *>(query->limitCount);
-    b->top_offset = reinterpret_cast<Expr *>(query->limitOffset);
+    b->top = reinterpret_cast<Expr *>(root->parse->limitCount);
+    b->top_offset = reinterpret_cast<Expr *>(root->parse->limitOffset);
 }
 
 // ---- settling ----
