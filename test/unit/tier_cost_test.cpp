@@ -307,7 +307,7 @@ TEST(TierCost, AccountsAddUp) {
         ledger.probe(1e6, 1e5);
         ledger.pairs(100, 1e4);
         ledger.unmet(1e5);
-        ledger.aggregate(1e6, 1e5, 2, 3);
+        ledger.aggregate(1e6, 1e5, 1e4, 2, 3);
         ledger.regroup(10);
         ledger.fetch_rows(1e5, 3, 20, 100, 1e6);
         ledger.emit_rows(1e5, 3);
@@ -315,6 +315,9 @@ TEST(TierCost, AccountsAddUp) {
         ledger.texts({1e4, 1e3, 100, 1});
         ledger.plan_cost(Stage::Emit, 10);
         EXPECT_NEAR(total_ns(account, price) / ledger.ns(), 1, 1e-9);
+        // All groups are made, those that are left are shown.
+        EXPECT_EQ(amount(account, Stage::Group, Count::GroupMerged), 1e5);
+        EXPECT_EQ(amount(account, Stage::Emit, Count::GroupEmitted), 1e4);
         // What does not fit into what is kept goes through a file: a million bytes of two.
         EXPECT_NEAR(amount(account, Stage::Fetch, Count::StorageSeqWrite), 1e6 / 8192, 1e-6);
         EXPECT_NEAR(amount(account, Stage::Emit, Count::StorageSeqRead), 1e6 / 8192, 1e-6);
