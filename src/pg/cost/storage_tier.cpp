@@ -21,6 +21,8 @@
 // storage_tier_flags once for each statement. They ask the hooks that they find, gpuscan's own among them, after their work.
 // Planning can nest (a function that is folded to a constant may run queries): the inner statement starts from the page
 // costs that the user has set, and whatever happens, the outer one's are restored.
+// (A function that is folded although it calls set_config for one of the two outside of a SET clause finds the substitute, and that is
+// what the end of its setting brings back.)
 #include "pg/cost/storage_tier.h"
 
 #include "pg/cost/planner_formulas.h"
