@@ -254,7 +254,7 @@ TEST(CalibrateDevice, AKeptTableIsNoneThatWasBuilt) {
     EXPECT_EQ(with(kept, made, 0), "the table of a join was built: it was not kept any more");
 }
 
-// What the device keeps of an execution is of no use to the next one, nor one join's table to another.
+// What the device keeps of an execution is of no use to the next one, nor one join's table to another, but where a task is about that.
 TEST(CalibrateDevice, TasksBuildTheirTablesAnew) {
     size_t numbers = 0, joins = 0;
     for (const DeviceTask &task : device_tasks(1000)) {

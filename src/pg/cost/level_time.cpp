@@ -46,18 +46,13 @@ static const Level *level_of(const PlannerInfo *root) {
     return nullptr;
 }
 
-double level_ns_per_unit(const PlannerInfo *root) {
-    const Level *level = level_of(root);
-    return level != nullptr ? level->ns_per_unit : 0;
-}
-
 static const PlannerInfo *subplan_root(const PlannerInfo *root, int plan_id) {
     return static_cast<const PlannerInfo *>(list_nth(root->glob->subroots, plan_id - 1));
 }
 
 double subplan_ns_per_unit(const PlannerInfo *root, int plan_id) {
-    const double ns = level_ns_per_unit(subplan_root(root, plan_id));
-    return ns > 0 ? ns : device_ns_per_unit();
+    const Level *level = level_of(subplan_root(root, plan_id));
+    return level != nullptr && level->ns_per_unit > 0 ? level->ns_per_unit : device_ns_per_unit();
 }
 
 double init_plans_ns(const PlannerInfo *root) {

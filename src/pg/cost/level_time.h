@@ -13,9 +13,7 @@ const Path *path_taken(const PlannerInfo *root, const RelOptInfo *final);
 void note_level(const PlannerInfo *root, const Path *path, double ns, const List *loads);
 void forget_levels(); // where planning a statement begins
 
-// What a unit of the costs of a level's plan takes; 0: nobody has noted it.
-double level_ns_per_unit(const PlannerInfo *root);
-// The same of a subquery's plan; the usual one, if nobody has.
+// What a unit of the costs of a subquery's plan takes; the usual one, if nobody has noted it.
 double subplan_ns_per_unit(const PlannerInfo *root, int plan_id);
 // What the level's subqueries take that are computed once (init plans, CTEs).
 double init_plans_ns(const PlannerInfo *root);

@@ -442,12 +442,12 @@ static double passing_share(PlannerInfo *root, List *having) {
     return having != NIL ? clauselist_selectivity(root, having, 0, JOIN_INNER, nullptr) : 1;
 }
 
-struct Groups {
+struct GroupNumbers {
     double made, delivered; // by the device, which drops some of them
 };
 
 // The path's rows are those that pass all of HAVING.
-static Groups groups_of(PlannerInfo *root, const Path *fallback, List *having, const Blueprint *b) {
+static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *having, const Blueprint *b) {
     double rows = fallback->rows;
     if (IsA(fallback, AggPath))
         rows = reinterpret_cast<const AggPath *>(fallback)->numGroups;
@@ -459,7 +459,7 @@ static Groups groups_of(PlannerInfo *root, const Path *fallback, List *having, c
 
 // What groups cost, evaluated as `results`, beside the order in which they come.
 static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Blueprint *blueprint,
-                        const Fragment *rehearsal, const TextWork *texts, const Rival *rival, Groups groups,
+                        const Fragment *rehearsal, const TextWork *texts, const Rival *rival, GroupNumbers groups,
                         const PathTarget *results, tier::Account *account) {
     return device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) + device_text_cost(texts, account) +
            candidate_cost(candidate, tables_kept(root, rehearsal), device_units(rival->ns), account) +
@@ -503,7 +503,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children, account);
     RowsWork work{};
-    const Groups made = groups_of(root, fallback, having, blueprint);
+    const GroupNumbers made = groups_of(root, fallback, having, blueprint);
     work.rows = made.delivered;
     work.columns = rehearsal->nkeys + rehearsal->naggregates;
     path->path.pathtarget = unsorted->path.pathtarget;
@@ -548,7 +548,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children, account);
     path->path.pathtarget = results;
     path->path.rows = wanted_groups(blueprint, fallback->rows);
-    const Groups groups = groups_of(root, fallback, ordered_having, blueprint);
+    const GroupNumbers groups = groups_of(root, fallback, ordered_having, blueprint);
     path->path.total_cost =
         groups_cost(root, candidate, blueprint, rehearsal, &texts, &rival, groups, results, account);
     path->path.startup_cost = path->path.total_cost;
