@@ -41,6 +41,10 @@ SELECT chosen('SELECT avg(y) FROM points WHERE id > 930000') AS alone,
     chosen('SELECT x, sum(y) FROM points WHERE id > 5 AND y > (SELECT avg(y) FROM points WHERE id > 930000) GROUP BY x') AS together,
     chosen('SELECT x, sum(y) FROM points WHERE id = 5 AND y > (SELECT avg(y) FROM points WHERE id > 930000) GROUP BY x') AS not_brought,
     chosen('WITH few AS MATERIALIZED (SELECT avg(y) AS y FROM points WHERE id > 930000) SELECT x, sum(points.y) FROM points, few WHERE id > 5 AND points.y > few.y GROUP BY x') AS expression;
+-- one in FROM is planned before the query around it, too
+SELECT chosen('SELECT x, avg(y) AS y FROM points WHERE id > 960000 GROUP BY x') AS alone,
+    chosen('SELECT points.x, sum(points.y) FROM points JOIN (SELECT x, avg(y) AS y FROM points WHERE id > 960000 GROUP BY x) AS few ON points.x = few.x AND points.y > few.y WHERE id > 5 GROUP BY points.x') AS together,
+    chosen('SELECT points.x, sum(points.y) FROM points JOIN (SELECT x, avg(y) AS y FROM points WHERE id > 960000 GROUP BY x) AS few ON points.x = few.x AND points.y > few.y WHERE id = 5 GROUP BY points.x') AS not_brought;
 
 -- cached: one row is an index's still, the table the device's
 SELECT gpuscan_prewarm('points') > 0 AS cached;

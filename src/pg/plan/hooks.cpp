@@ -109,7 +109,6 @@ static LevelState *new_level(const PlannerInfo *root) {
     level->root = root;
     level->aggregates = aggregates(root);
     level->extremum = asks_for_extremum(root);
-    level->precedes = root->parent_root != nullptr && root->parent_root->simple_rel_array == nullptr;
     return level;
 }
 
@@ -286,8 +285,6 @@ static bool is_read_above(const PlannerInfo *root, Oid relid) {
 static bool is_forced(const PlannerInfo *root, const Candidate *candidate) {
     if (guc_offload == OFFLOAD_FORCE)
         return true;
-    if (!level_of(root)->precedes)
-        return false;
     ListCell *cell;
     foreach (cell, candidate_loads(candidate))
         if (is_read_above(root, static_cast<const Load *>(lfirst(cell))->relid)) {

@@ -10,9 +10,8 @@ namespace gpuscan {
 
 struct LevelState {
     const PlannerInfo *root;
-    bool aggregates, extremum; // of the query
-    bool precedes; // the level above: it is planned before that knows its relations, as expressions' subqueries are
-    bool offered;  // rows of a device: what its paths cost is not PostgreSQL's alone
+    bool aggregates, extremum;  // of the query
+    bool offered;               // rows of a device: what its paths cost is not PostgreSQL's alone
     bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
     bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business

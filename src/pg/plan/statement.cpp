@@ -253,10 +253,18 @@ static bool is_worth_planning_again(const PlanAttempt *plan) {
     return plan->ns >= std::max(least_again_ns, again_by_planning * planning_ns(plan));
 }
 
-// Could a level of it precede another one?
-static bool may_suppose(const Query *query) {
-    return guc_offload == OFFLOAD_AUTO && (query->cteList != NIL || may_have_subqueries(query));
+// Could it have a level that is planned before another one?
+static bool has_levels(const Query *query) {
+    if (query->hasSubLinks || query->cteList != NIL)
+        return true;
+    ListCell *cell;
+    foreach (cell, query->rtable)
+        if (lfirst_node(RangeTblEntry, cell)->rtekind == RTE_SUBQUERY)
+            return true;
+    return false;
 }
+
+static bool may_suppose(const Query *query) { return guc_offload == OFFLOAD_AUTO && has_levels(query); }
 
 static void try_suppositions(const Query *query, const PlannerCall *call, PlanAttempt *best) {
     if (!best->may_suppose || !is_worth_planning_again(best))
@@ -276,12 +284,27 @@ static bool may_have_workers(const Query *query, const PlannerCall *call) {
            max_parallel_workers_per_gather > usual_workers && query->commandType == CMD_SELECT;
 }
 
-static void try_more_workers(const Query *query, const PlannerCall *call, PlanAttempt *best) {
-    if (!is_worth_planning_again(best))
+// On top of `base`; with fewer workers the statement takes as long as `fewer`.
+static void try_more_workers(const Query *query, const PlannerCall *call, const PlanAttempt *base, double fewer,
+                             PlanAttempt *best) {
+    if (!is_worth_planning_again(base))
         return;
     PlanAttempt next{};
-    if (attempt_also(query, call, best, with_workers, &next) && next.ns < best->ns * worth_workers)
+    if (attempt_also(query, call, base, with_workers, &next) && next.ns < fewer * worth_workers && next.ns < best->ns)
         *best = next;
+}
+
+// The levels that a supposition takes to a device are those that more workers might have paid for.
+static void try_again(const Query *query, const PlannerCall *call, bool suppositions, bool workers, PlanAttempt *best) {
+    const PlanAttempt first = *best;
+    if (suppositions)
+        try_suppositions(query, call, best);
+    if (!workers)
+        return;
+    const PlanAttempt fewer = *best;
+    try_more_workers(query, call, &fewer, fewer.ns, best);
+    if (fewer.rewritten != first.rewritten)
+        try_more_workers(query, call, &first, fewer.ns, best);
 }
 
 // A CPU plan that is a device's source stands in the statement's plan twice, there and in the fallback, so PostgreSQL numbers the
@@ -321,10 +344,7 @@ PlannedStmt *plan_statement(Query *parse, const char *query_string, int options,
     attempt(parse, &call, enabled, query != nullptr, &best);
     if (wanted != 0)
         improve_plan(query, &call, wanted, &best);
-    if (suppositions)
-        try_suppositions(query, &call, &best);
-    if (workers)
-        try_more_workers(query, &call, &best);
+    try_again(query, &call, suppositions, workers, &best);
     if (query != nullptr)
         refusals_release(&best.refusals);
     if (told_to != nullptr)
