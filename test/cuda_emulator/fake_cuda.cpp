@@ -4,6 +4,10 @@
 //     LD_LIBRARY_PATH=<directory of the two libraries> GPUSCAN_EMULATOR_DIR=test/cuda_emulator build/.../unit_tests
 //
 // Freed memory is overwritten, new memory is filled with noise, and a guard behind every allocation is checked.
+//
+// A server plans for another machine's GPU with that machine's profile and, in its environment, GPUSCAN_EMULATOR_MEMORY (GiB that
+// the GPU seems to have, 4 unless told) and, this library being preloaded, GPUSCAN_EMULATOR_CORES (processors that the machine seems to
+// have). See "Testing without a GPU" in doc/architecture.md.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -34,9 +38,20 @@ struct Wishes { // of a kernel
 };
 std::map<void *, Wishes> wishes;
 
+size_t memory_bytes() {
+    const char *gib = getenv("GPUSCAN_EMULATOR_MEMORY");
+    return size_t(gib ? atol(gib) : 4) << 30;
+}
+
 } // namespace
 
 extern "C" {
+
+long sysconf(int name) noexcept {
+    static long (*const real)(int) = reinterpret_cast<long (*)(int)>(dlsym(RTLD_NEXT, "sysconf"));
+    const char *cores = name == _SC_NPROCESSORS_ONLN ? getenv("GPUSCAN_EMULATOR_CORES") : nullptr;
+    return cores ? atol(cores) : real(name);
+}
 
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int *v) {
@@ -68,7 +83,7 @@ int cuDeviceGetAttribute(int *v, int which, int) {
     return 0;
 }
 int cuDeviceTotalMem_v2(size_t *n, int) {
-    *n = size_t(4) << 30;
+    *n = memory_bytes();
     return 0;
 }
 int cuDevicePrimaryCtxRetain(void **c, int) {
@@ -78,11 +93,11 @@ int cuDevicePrimaryCtxRetain(void **c, int) {
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 int cuCtxSetCurrent(void *) { return 0; }
 int cuMemGetInfo_v2(size_t *f, size_t *t) {
-    *f = *t = size_t(4) << 30;
+    *f = *t = memory_bytes();
     return 0;
 }
 int cuMemAlloc_v2(uint64_t *p, size_t n) {
-    if (n > size_t(4) << 30)
+    if (n > memory_bytes())
         return 2;
     char *memory = static_cast<char *>(aligned_alloc(512, (n + guard + 511) / 512 * 512));
     if (n < (1 << 22))
