@@ -45,6 +45,17 @@ SELECT chosen('SELECT avg(y) FROM points WHERE id > 930000') AS alone,
 SELECT chosen('SELECT x, avg(y) AS y FROM points WHERE id > 960000 GROUP BY x') AS alone,
     chosen('SELECT points.x, sum(points.y) FROM points JOIN (SELECT x, avg(y) AS y FROM points WHERE id > 960000 GROUP BY x) AS few ON points.x = few.x AND points.y > few.y WHERE id > 5 GROUP BY points.x') AS together,
     chosen('SELECT points.x, sum(points.y) FROM points JOIN (SELECT x, avg(y) AS y FROM points WHERE id > 960000 GROUP BY x) AS few ON points.x = few.x AND points.y > few.y WHERE id = 5 GROUP BY points.x') AS not_brought;
+-- What it has brought for both owes nothing: without these columns (a new file has none) the subquery alone is the index's as before.
+SELECT count(*) FROM (SELECT points.x, sum(points.y) FROM points JOIN (SELECT x, avg(y) AS y FROM points WHERE id > 960000 GROUP BY x) AS few ON points.x = few.x AND points.y > few.y WHERE id > 5 GROUP BY points.x) AS both_levels;
+VACUUM FULL points;
+VACUUM (ANALYZE) points;
+SELECT chosen('SELECT x, avg(y) AS y FROM points WHERE id > 960000 GROUP BY x') AS alone;
+-- An expression's subquery takes as long in a subquery in FROM as in the query itself.
+CREATE FUNCTION planned_ms(query text) RETURNS float8 LANGUAGE sql AS
+    $$SELECT ms FROM gpuscan_explain_cost(query) WHERE alternative = 'chosen' AND component = 'total'$$;
+SELECT planned_ms('SELECT x, sum(y) AS y FROM points WHERE id > 850000 AND y > (SELECT avg(y) FROM points WHERE id > 940000) GROUP BY x')
+    / planned_ms('SELECT count(*) FROM (SELECT x, sum(y) AS y FROM points WHERE id > 850000 AND y > (SELECT avg(y) FROM points WHERE id > 940000) GROUP BY x OFFSET 0) AS f')
+    BETWEEN 0.95 AND 1.05 AS alike;
 
 -- cached: one row is an index's still, the table the device's
 SELECT gpuscan_prewarm('points') > 0 AS cached;

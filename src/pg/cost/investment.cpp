@@ -2,7 +2,8 @@
 //
 // Each device path is an offer: with everything in the cache it would cost less by what its loads are charged. Where PostgreSQL's
 // plan is taken, the difference to that is the rent, shared by the relations as their prices are; of several offers for one relation
-// the largest counts, and none can have saved more than the whole plan costs. Where the device's plan is taken, what the savings have paid of it is spent.
+// the largest counts, and none can have saved more than the whole plan costs. Where the device's plan is taken, what the savings have paid of it is spent,
+// and no rent is owed to what it brings.
 //
 // Plans that are only explained leave no trace. A generic plan pays rent once, when it is planned.
 #include "pg/pg.h"
@@ -17,11 +18,12 @@
 
 namespace gpuscan {
 
-constexpr int most_offers = 64; // of one statement; later ones are not noted
-constexpr int most_loads = 12;  // of one offer, the same
+constexpr int most_offers = 256; // of one statement; later ones are not noted
+constexpr int most_loads = 12;   // of one offer, the same
 
 struct Offer {
     unsigned attempt;
+    bool forced;
     Cost otherwise, cost;
     int nloads;
     Load loads[most_loads];
@@ -57,11 +59,11 @@ void forget_savings(Oid relid) {
 
 // ---- offers ----
 
-void note_offer(Cost otherwise, Cost cost, const List *loads) {
+void note_offer(Cost otherwise, Cost cost, bool forced, const List *loads) {
     if (loads == NIL || noffers == most_offers || paused > 0)
         return;
     Offer *offer = &offers[noffers++];
-    *offer = Offer{current_attempt, otherwise, cost, 0, {}};
+    *offer = Offer{current_attempt, forced, otherwise, cost, 0, {}};
     ListCell *cell;
     foreach (cell, loads)
         if (offer->nloads < most_loads)
@@ -99,28 +101,40 @@ static void owe(Rent *rents, int *nrents, Oid relid, Cost cost) {
     rents[(*nrents)++] = Rent{relid, cost};
 }
 
+static bool is_loaded(const Offer *offer, Oid relid) {
+    return std::any_of(offer->loads, offer->loads + offer->nloads,
+                       [relid](const Load &load) { return load.relid == relid; });
+}
+
 void settle_offers(int first, unsigned attempt, bool on_device, Cost cost) {
-    const int last = noffers;
+    const Offer *const begin = &offers[first], *const end = &offers[noffers];
     noffers = first;
     Savings *all = savings();
-    if (all == nullptr || first == last)
+    if (all == nullptr || begin == end)
         return;
-    Rent *rents = static_cast<Rent *>(palloc(sizeof(Rent) * static_cast<Size>(last - first) * most_loads));
+    const auto is_taken = [=](const Offer &offer) {
+        return on_device && offer.attempt == attempt && (offer.forced || offer.cost < offer.otherwise);
+    };
+    const auto is_bought = [=](Oid relid) {
+        return std::any_of(begin, end, [=](const Offer &offer) { return is_taken(offer) && is_loaded(&offer, relid); });
+    };
+    Rent *rents = static_cast<Rent *>(palloc(sizeof(Rent) * static_cast<Size>(end - begin) * most_loads));
     int nrents = 0;
-    for (const Offer *offer = &offers[first]; offer < &offers[last]; ++offer) {
+    for (const Offer *offer = begin; offer < end; ++offer) {
         Cost price = 0, charged = 0;
         for (int i = 0; i < offer->nloads; ++i) {
             price += offer->loads[i].price;
             charged += offer->loads[i].price - offer->loads[i].saved;
         }
-        if (on_device && offer->attempt == attempt && offer->cost < offer->otherwise) {
+        if (is_taken(*offer)) {
             for (int i = 0; i < offer->nloads; ++i)
                 all->spend(MyDatabaseId, offer->loads[i].relid, nanoseconds(offer->loads[i].saved));
             continue;
         }
         const Cost rent = std::min(offer->otherwise, cost) - (offer->cost - charged);
         for (int i = 0; rent > 0 && i < offer->nloads; ++i)
-            owe(rents, &nrents, offer->loads[i].relid, rent * offer->loads[i].price / price);
+            if (!is_bought(offer->loads[i].relid))
+                owe(rents, &nrents, offer->loads[i].relid, rent * offer->loads[i].price / price);
     }
     for (int i = 0; i < nrents; ++i)
         all->add(MyDatabaseId, rents[i].relid, nanoseconds(rents[i].cost));

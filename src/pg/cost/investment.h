@@ -25,8 +25,8 @@ Cost saved_on(Oid relid);
 // A relation's columns (InvalidOid: everybody's) have been thrown out on purpose: begins anew.
 void forget_savings(Oid relid);
 
-// A device path has been made for which PostgreSQL has a path that costs `otherwise`. `loads`: of Load *.
-void note_offer(Cost otherwise, Cost cost, const List *loads);
+// A device path has been made for which PostgreSQL has a path that costs `otherwise`, but is `forced`. `loads`: of Load *.
+void note_offer(Cost otherwise, Cost cost, bool forced, const List *loads);
 
 // Offers of a statement, by attempts to plan it. What settle_offers answers is what begin_offers answered; with an error between
 // them, the next statement of the backend begins anew (`outermost`).

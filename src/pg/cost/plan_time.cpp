@@ -20,6 +20,7 @@
 #include "pg/cost/expression_work.h"
 #include "pg/cost/group_bound.h"
 #include "pg/cost/joint_keys.h"
+#include "pg/cost/level_time.h"
 #include "pg/cost/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/plan/path.h"
@@ -553,10 +554,26 @@ void unknown(const Walk &walk, const Path *path, std::initializer_list<const Pat
     count_units(walk, std::max(own, 0.0));
 }
 
+// PostgreSQL has added the costs of expressions' subqueries that are computed once to those of the level's paths, and of ours the costs
+// are all that is known.
+double init_plans_in_cost_ns(const PlannerInfo *root, const Path *path) {
+    Cost cost = 0;
+    ListCell *cell;
+    foreach (cell, root->init_plans) {
+        const SubPlan *plan = lfirst_node(SubPlan, cell);
+        cost += plan->startup_cost + plan->per_call_cost;
+    }
+    return is_gpuscan_path(path) ? gpuscan_path_ns(path) * cost / path->total_cost : 0;
+}
+
 void subquery_scan(const Walk &walk, const SubqueryScanPath *path) {
     PlannerInfo *root = path->path.parent->subroot;
     const Walk below{root, row_corrections(root), walk.work, walk.times, walk.worker, walk.loads};
     const double rows = rows_of(below, path->subpath);
+    if (root->init_plans != NIL) {
+        *walk.loads = list_concat(*walk.loads, init_plans_loads(root));
+        walk.work->other_ns += init_plans_ns(root) - walk.times * init_plans_in_cost_ns(root, path->subpath);
+    }
     count_path_of(below, path->subpath);
     conditions(walk, path->path.parent->baserestrictinfo, rows);
     count(walk, Step::Tuple, rows);

@@ -268,12 +268,15 @@ static const Candidate *candidate_of(PlannerInfo *root, CandidateTable *candidat
 
 // ---- columns of several levels ----
 
+// By a level that could go to a device; what a statement writes to is not read.
 static bool is_read_above(const PlannerInfo *root, Oid relid) {
     while ((root = root->parent_root) != nullptr) {
-        ListCell *cell;
-        foreach (cell, root->parse->rtable) {
-            const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
-            if (entry->rtekind == RTE_RELATION && entry->relid == relid)
+        if (!is_query(root))
+            continue;
+        const List *entries = root->parse->rtable;
+        for (int i = 1; i <= list_length(entries); ++i) {
+            const RangeTblEntry *entry = list_nth_node(RangeTblEntry, entries, i - 1);
+            if (i != root->parse->resultRelation && entry->rtekind == RTE_RELATION && entry->relid == relid)
                 return true;
         }
     }
@@ -282,19 +285,17 @@ static bool is_read_above(const PlannerInfo *root, Oid relid) {
 
 // A subquery that would have to bring columns is planned before the query around it, which reads the same table and may bring them
 // anyway: together on a device they may take less than each by itself would. So where that is supposed, the device gets the subquery.
-static bool is_forced(const PlannerInfo *root, const Candidate *candidate) {
-    if (guc_offload == OFFLOAD_FORCE)
-        return true;
+static bool brings_what_is_read_above(const PlannerInfo *root, const Candidate *candidate) {
     ListCell *cell;
     foreach (cell, candidate_loads(candidate))
-        if (is_read_above(root, static_cast<const Load *>(lfirst(cell))->relid)) {
-            planning->may_suppose = true;
-            return planning->supposes;
-        }
+        if (is_read_above(root, static_cast<const Load *>(lfirst(cell))->relid))
+            return true;
     return false;
 }
 
-// ---- rows ----
+static bool is_forced(const PlannerInfo *root, const Candidate *candidate) {
+    return guc_offload == OFFLOAD_FORCE || (planning->supposes && brings_what_is_read_above(root, candidate));
+}
 
 static bool device_is_cheapest(const RelOptInfo *rel) {
     Path *best = nullptr;
@@ -306,6 +307,14 @@ static bool device_is_cheapest(const RelOptInfo *rel) {
     }
     return best != nullptr && is_gpuscan_path(best);
 }
+
+// The device has offered a path for the relation: would it get it only by supposing?
+static void note_supposition(const PlannerInfo *root, const Candidate *candidate, const RelOptInfo *rel) {
+    if (!planning->may_suppose && guc_offload != OFFLOAD_FORCE && !device_is_cheapest(rel))
+        planning->may_suppose = brings_what_is_read_above(root, candidate);
+}
+
+// ---- rows ----
 
 static void disguise_partitions(const PlannerInfo *root, RelOptInfo *rel) {
     LevelState *level = find_level(root);
@@ -359,6 +368,8 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
         } else if (add_rows_path(root, candidate, rel, may_force && is_forced(root, candidate), !planning->cursor)) {
             level_of(root)->offered = true;
+            if (may_force)
+                note_supposition(root, candidate, rel);
             if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
                 disguise_partitions(root, rel);
             refusals_forget();
@@ -483,10 +494,12 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
     PathTarget *results = distinct ? input->cheapest_total_path->pathtarget : output->reltarget;
     Node *having = distinct ? nullptr : static_cast<const GroupPathExtraData *>(extra)->havingQual;
     if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having,
-                                                   is_forced(root, candidate), !planning->cursor))
+                                                   is_forced(root, candidate), !planning->cursor)) {
+        note_supposition(root, candidate, output);
         refusals_forget();
-    else
+    } else {
         refusals_tell("no table that a device could read");
+    }
 }
 
 } // extern "C"

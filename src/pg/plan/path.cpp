@@ -554,8 +554,8 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     path->path.startup_cost = path->path.total_cost;
     if (force)
         output->pathlist = NIL; // whatever it costs
-    else
-        note_offer(device_units(rival.ns), path->path.total_cost, candidate_loads(candidate));
+    if (guc_offload != OFFLOAD_FORCE)
+        note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
     price_path(path, &rival, all_loads(candidate));
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered || !add_sorted_path(root, candidate, path, blueprint, rehearsal, fallback, &rival, children, output) ||

@@ -322,9 +322,9 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     if (force) { // whatever it costs
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
-    } else {
-        note_offer(device_units(rival.ns), path->path.total_cost, candidate_loads(candidate));
     }
+    if (guc_offload != OFFLOAD_FORCE)
+        note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
     price_path(path, &rival, all_loads(candidate));
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)

@@ -2,7 +2,7 @@
 //
 //   rewritten    subqueries as joins, set operations as joins or aggregations (decorrelate.cpp, set_operations.cpp, set_joins.cpp)
 //   supposing    that columns which a subquery would have to bring are brought anyway by the levels around it (hooks.cpp)
-//   workers      as many of them as the limit allows
+//   workers      as many of them as the limit allows, with and without what was supposed
 //
 // Which one wins is a matter of time, not of costs (cost/plan_time.cpp). A second planning costs as much as the first, so each way
 // has to be worth it before it is tried: the cheapest statements are planned once, with a look at their range table.
@@ -287,8 +287,6 @@ static bool may_have_workers(const Query *query, const PlannerCall *call) {
 // On top of `base`; with fewer workers the statement takes as long as `fewer`.
 static void try_more_workers(const Query *query, const PlannerCall *call, const PlanAttempt *base, double fewer,
                              PlanAttempt *best) {
-    if (!is_worth_planning_again(base))
-        return;
     PlanAttempt next{};
     if (attempt_also(query, call, base, with_workers, &next) && next.ns < fewer * worth_workers && next.ns < best->ns)
         *best = next;
@@ -299,7 +297,7 @@ static void try_again(const Query *query, const PlannerCall *call, bool supposit
     const PlanAttempt first = *best;
     if (suppositions)
         try_suppositions(query, call, best);
-    if (!workers)
+    if (!workers || !is_worth_planning_again(best))
         return;
     const PlanAttempt fewer = *best;
     try_more_workers(query, call, &fewer, fewer.ns, best);
