@@ -133,11 +133,11 @@ void settle_offers(int first, unsigned attempt, bool on_device, Cost cost) {
         }
         const Cost rent = std::min(offer->otherwise, cost) - (offer->cost - charged);
         for (int i = 0; rent > 0 && i < offer->nloads; ++i)
-            if (!is_bought(offer->loads[i].relid))
-                owe(rents, &nrents, offer->loads[i].relid, rent * offer->loads[i].price / price);
+            owe(rents, &nrents, offer->loads[i].relid, rent * offer->loads[i].price / price);
     }
     for (int i = 0; i < nrents; ++i)
-        all->add(MyDatabaseId, rents[i].relid, nanoseconds(rents[i].cost));
+        if (!is_bought(rents[i].relid))
+            all->add(MyDatabaseId, rents[i].relid, nanoseconds(rents[i].cost));
     pfree(rents);
 }
 

@@ -55,12 +55,22 @@ double subplan_ns_per_unit(const PlannerInfo *root, int plan_id) {
     return level != nullptr && level->ns_per_unit > 0 ? level->ns_per_unit : device_ns_per_unit();
 }
 
+static Cost cost_of_once(const SubPlan *plan) { return plan->startup_cost + plan->per_call_cost; }
+
+Cost init_plans_cost(const PlannerInfo *root) {
+    Cost cost = 0;
+    ListCell *cell;
+    foreach (cell, root->init_plans)
+        cost += cost_of_once(lfirst_node(SubPlan, cell));
+    return cost;
+}
+
 double init_plans_ns(const PlannerInfo *root) {
     double ns = 0;
     ListCell *cell;
     foreach (cell, root->init_plans) {
         const SubPlan *plan = lfirst_node(SubPlan, cell);
-        ns += (plan->startup_cost + plan->per_call_cost) * subplan_ns_per_unit(root, plan->plan_id);
+        ns += cost_of_once(plan) * subplan_ns_per_unit(root, plan->plan_id);
     }
     return ns;
 }

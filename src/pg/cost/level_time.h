@@ -17,6 +17,7 @@ void forget_levels(); // where planning a statement begins
 double subplan_ns_per_unit(const PlannerInfo *root, int plan_id);
 // What the level's subqueries take that are computed once (init plans, CTEs).
 double init_plans_ns(const PlannerInfo *root);
+Cost init_plans_cost(const PlannerInfo *root); // the same by PostgreSQL's costs
 // What devices bring for these.
 List *init_plans_loads(const PlannerInfo *root);
 

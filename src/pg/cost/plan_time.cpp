@@ -557,13 +557,7 @@ void unknown(const Walk &walk, const Path *path, std::initializer_list<const Pat
 // PostgreSQL has added the costs of expressions' subqueries that are computed once to those of the level's paths, and of ours the costs
 // are all that is known.
 double init_plans_in_cost_ns(const PlannerInfo *root, const Path *path) {
-    Cost cost = 0;
-    ListCell *cell;
-    foreach (cell, root->init_plans) {
-        const SubPlan *plan = lfirst_node(SubPlan, cell);
-        cost += plan->startup_cost + plan->per_call_cost;
-    }
-    return is_gpuscan_path(path) ? gpuscan_path_ns(path) * cost / path->total_cost : 0;
+    return is_gpuscan_path(path) ? gpuscan_path_ns(path) * init_plans_cost(root) / path->total_cost : 0;
 }
 
 void subquery_scan(const Walk &walk, const SubqueryScanPath *path) {

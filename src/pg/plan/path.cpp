@@ -479,8 +479,8 @@ static bool can_be_sorted(const Fragment *fragment, double groups) {
 // nothing left to sort. (Of ORDER BY ... LIMIT the first groups are found anyway, if no other can be missed: an error that
 // PostgreSQL's Sort would have met, as it takes all groups.)
 static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const CustomPath *unsorted,
-                            const Blueprint *groups, const Fragment *unsorted_rehearsal, Path *fallback,
-                            const Rival *rival, List *children, RelOptInfo *output) {
+                            const Blueprint *groups, GroupNumbers numbers, const Fragment *unsorted_rehearsal,
+                            Path *fallback, const Rival *rival, List *children, RelOptInfo *output) {
     if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
         (fallback->rows < least_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
         !can_be_sorted(unsorted_rehearsal, fallback->rows))
@@ -503,14 +503,13 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children, account);
     RowsWork work{};
-    const GroupNumbers made = groups_of(root, fallback, having, blueprint);
-    work.rows = made.delivered;
+    work.rows = numbers.delivered;
     work.columns = rehearsal->nkeys + rehearsal->naggregates;
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
     path->path.total_cost =
-        groups_cost(root, candidate, blueprint, rehearsal, &texts, rival, made, unsorted->path.pathtarget, account) +
+        groups_cost(root, candidate, blueprint, rehearsal, &texts, rival, numbers, unsorted->path.pathtarget, account) +
         device_sort_cost(&work, account);
     path->path.startup_cost = path->path.total_cost;
     price_path(path, rival, all_loads(candidate));
@@ -558,7 +557,8 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
         note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
     price_path(path, &rival, all_loads(candidate));
     // (add_path frees what costs too much, so the other one goes first.)
-    if (!ordered || !add_sorted_path(root, candidate, path, blueprint, rehearsal, fallback, &rival, children, output) ||
+    if (!ordered ||
+        !add_sorted_path(root, candidate, path, blueprint, groups, rehearsal, fallback, &rival, children, output) ||
         !force)
         add_path(output, &path->path);
     return true;
