@@ -51,7 +51,7 @@ class Dictionary : public std::enable_shared_from_this<Dictionary> {
     size_t bytes() const; // memory held
     // Entry `code` < size(); the view stays valid as long as the dictionary.
     std::string_view entry(uint32_t code) const;
-    // Tells the processor that entry `code` will be asked for.
+    // Tells the processor that entry `code` < size() will be asked for. (NULL's place in a table over codes is no entry.)
     void prefetch(uint32_t code) const;
     uint64_t id() const; // unique in this process; a backend's cached copy is keyed by it
 

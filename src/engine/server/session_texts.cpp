@@ -167,8 +167,9 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
             throw Cancelled();
         std::vector<Dictionary::Text> made;
         std::vector<size_t> of;
+        const size_t end_of_entries = std::min(end, entries); // NULL's place, the table's last, is no entry
         for (size_t code = begin; code < end; ++code) {
-            if (code + read_ahead < end)
+            if (code + read_ahead < end_of_entries)
                 dictionary.prefetch(static_cast<uint32_t>(code + read_ahead));
             std::string_view entry;
             if (code < entries)
