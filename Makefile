@@ -15,12 +15,13 @@
 #   make format | lint        rewrite by clang-format | formatter check and linters
 #
 # Settings: PG_CONFIG, PG (a major version: the cached build of that version, else the installed one), BUILD (default
-# build), ERROR_ON_WARNING=1, DEFINES="-D..." (compiled into everything), CHECK="unit regress ..." (groups of make check).
+# build), ERROR_ON_WARNING=1, SANITIZE=address,undefined (of the compiler, into a build of its own: build/sanitized), DEFINES="-D..." (compiled into everything), CHECK="unit regress ..." (groups of make check).
 #
 # Objects of the engine know neither PostgreSQL nor CUDA and are built once, in $(BUILD)/engine; objects that see server
 # headers are built per major version, in $(BUILD)/pgNN. Nothing of the extension is built beside its sources.
 
-BUILD ?= build
+BUILD ?= build$(if $(SANITIZE),/sanitized)
+export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.

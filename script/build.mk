@@ -56,11 +56,15 @@ WARNINGS := -Wall -Wextra -Wpointer-arith -Wformat-security -Wvla -Wnon-virtual-
 	-Werror=return-type -Werror=format -Werror=vla -Werror=switch -Werror=uninitialized -Werror=delete-non-virtual-dtor \
 	$(if $(filter 1,$(ERROR_ON_WARNING)),-Werror)
 
-COMMON_FLAGS := -std=c++17 -g -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(DEFINES)
+# SANITIZE=address,undefined: everything of ours is checked while it runs; script/server.sh starts a server that can load it. What
+# is found ends the process. (GCC's warnings about code that it has instrumented are not ours.)
+SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
+
+COMMON_FLAGS := -std=c++17 -g -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(DEFINES) $(SANITIZE_FLAGS)
 
 # -fwrapv and -fno-strict-aliasing as in PostgreSQL itself: heap pages are read through casts. -ffp-contract=off: a fused
 # multiply-add would give another last bit than PostgreSQL's own arithmetic.
-ENGINE_FLAGS := $(COMMON_FLAGS) -O3 -ftree-vectorize -fno-strict-aliasing -fwrapv -ffp-contract=off \
+ENGINE_FLAGS := $(COMMON_FLAGS) $(if $(SANITIZE),-O1,-O3 -ftree-vectorize) -fno-strict-aliasing -fwrapv -ffp-contract=off \
 	-fvisibility=hidden -fvisibility-inlines-hidden
 
 # Server headers come by -isystem, after our own and without their warnings, and only here: the engine and the CUDA
@@ -94,7 +98,7 @@ LIBRARY := $(PG_BUILD)/gpuscan.so
 all: $(LIBRARY)
 
 $(LIBRARY): $(PG_OBJECTS) $(ENGINE_OBJECTS) $(LIBRARY_RECORD)
-	$(CXX) -shared -Wl,-Bsymbolic-functions -o $@ $(filter %.o,$^) $(LDFLAGS) $(LDFLAGS_SL) -pthread -lstdc++ -lpthread -ldl -lm
+	$(CXX) -shared $(SANITIZE_FLAGS) -Wl,-Bsymbolic-functions -o $@ $(filter %.o,$^) $(LDFLAGS) $(LDFLAGS_SL) -pthread -lstdc++ -lpthread -ldl -lm
 
 $(PG_BUILD)/%.o: src/%.cpp $(PG_RECORD)
 	@mkdir -p $(@D)
@@ -128,7 +132,7 @@ uninstall-library:
 unit: $(UNIT_BUILD)/unit_tests
 
 $(UNIT_BUILD)/unit_tests: $(UNIT_OBJECTS) $(ENGINE_OBJECTS) $(CALIBRATE_PURE_OBJECTS) $(CALIBRATE_SHARED) $(UNIT_RECORD)
-	$(CXX) -o $@ $(filter %.o,$^) -lgtest -lgtest_main -pthread -ldl -lm
+	$(CXX) $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -lgtest -lgtest_main -pthread -ldl -lm
 
 $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 	@mkdir -p $(@D)

@@ -12,6 +12,8 @@
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
 # Settings of the environment: PG, PG_CONFIG, BUILD (see the Makefile), STRESS_SECONDS (60).
+# After each group the server's log is looked at for deaths of the device process and fallbacks that nobody expects
+# (script/honest.sh); the last line but one is their sums.
 # What the tests wrote stays in $BUILD/check-MAJOR, the server's log too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,6 +34,15 @@ phase() {
 # count_lines PATTERN FILE
 count_lines() {
     grep -cE "$1" "$2" || true
+}
+
+# Deaths and fallbacks that a right answer hides, since the log's byte $1 (script/honest.sh). One test.
+check_honesty() {
+    if script/honest.sh "$2" "$SERVER_LOG" "$1"; then
+        count 1 0
+    else
+        count 0 1
+    fi
 }
 
 # --- the groups ---
@@ -165,6 +176,8 @@ major=$("$pg_config" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
 pgxs_dir=$(dirname "$("$pg_config" --pgxs)")/../..
 mkdir -p "$BUILD/check-${PG:-$major}"
 out=$(realpath "$BUILD/check-${PG:-$major}")
+export GPUSCAN_HONEST=$out/honest # of every server that a test starts
+: >"$GPUSCAN_HONEST"
 
 groups=("$@")
 if [ ${#groups[@]} = 0 ]; then
@@ -182,6 +195,8 @@ finish() {
     fi
     [ "$status" = 0 ] || count 0 1
     phase "done in $((SECONDS - started)) s"
+    awk '{ for (i = 1; i <= 5; i++) sum[i] += $i }
+        END { printf "restarts %d (%d expected), fallbacks %d (%d unexpected), row errors %d\n", sum[1], sum[2], sum[3], sum[4], sum[5] }' "$GPUSCAN_HONEST"
     echo "$passed passed, $failed failed"
     [ "$failed" = 0 ] && [ "$passed" -gt 0 ] || exit 1
 }
@@ -193,5 +208,7 @@ environment=$(script/server.sh start)
 eval "$environment"
 for group in "${groups[@]}"; do
     phase "$group"
+    before=$(($(stat -c %s "$SERVER_LOG") + 1))
     "run_$group"
+    [ "$group" = unit ] || [ "$group" = tap ] || check_honesty "$before" "$group"
 done

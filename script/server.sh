@@ -12,7 +12,7 @@
 #        script/server.sh restart DIR ['SETTING = VALUE'...]     settings are added to the earlier ones
 #        script/server.sh stop DIR                  stops it and removes DIR
 #        script/server.sh env DIR                   prints the assignments again
-# Settings of the environment: PG (major version), PG_CONFIG, BUILD, and those of the Makefile.
+# Settings of the environment: SANITIZE (see the Makefile), PG (major version), PG_CONFIG, BUILD, and those of the Makefile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 top=$(pwd)
@@ -80,7 +80,7 @@ listen_addresses = ''
 unix_socket_directories = '$dir'
 port = $port
 logging_collector = off
-log_line_prefix = '%m [%p] %b '
+log_line_prefix = '%m [%p] %b %q%a '
 shared_preload_libraries = 'gpuscan'
 autovacuum = on
 jit = off
@@ -99,6 +99,7 @@ CONF
         cat <<CONF
 shared_buffers = 256MB
 gpuscan.profile = ''  # plans are the same on every machine
+gpuscan.log_fallbacks = on  # script/honest.sh reads them
 max_connections = 120
 max_prepared_transactions = 10
 max_wal_size = 4GB
@@ -122,8 +123,20 @@ recall() {
     bin=$dir/root$("$pg_config" --bindir)
 }
 
+# What a library that is built with SANITIZE needs to be loaded. (Leaks are no finding: a backend frees by memory contexts.)
+sanitizer() {
+    [ -n "${SANITIZE:-}" ] || return 0
+    local options=abort_on_error=1:print_stacktrace=1:detect_leaks=0:detect_odr_violation=0 preload=''
+    case $SANITIZE in
+        *address*) preload=$(g++ -print-file-name=libasan.so) ;;
+        *thread*) preload=$(g++ -print-file-name=libtsan.so) ;;
+    esac
+    echo "LD_PRELOAD=$preload ASAN_OPTIONS=$options UBSAN_OPTIONS=$options TSAN_OPTIONS=$options"
+}
+
 launch() {
-    if ! as_server "$bin/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 120 start >/dev/null 2>&1; then
+    # shellcheck disable=SC2046
+    if ! as_server env $(sanitizer) "$bin/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 120 start >/dev/null 2>&1; then
         tail -n 40 "$dir/server.log" >&2
         fail "the server did not start; its log is above"
     fi

@@ -13,6 +13,24 @@ FROM gpuscan_device_rows();
 
 COMMENT ON VIEW gpuscan_device IS 'devices of gpuscan, their state and memory';
 
+-- The last ends of the device process that nobody ordered, with what was running. It shows queries of others, so it is for
+-- monitoring roles.
+CREATE FUNCTION gpuscan_death_rows(
+    OUT died_at timestamptz, OUT pid integer, OUT signal integer, OUT exit_code integer, OUT requests integer,
+    OUT command text, OUT backend_pid integer, OUT query text, OUT refused boolean)
+RETURNS SETOF record LANGUAGE C STRICT VOLATILE PARALLEL SAFE ROWS 16
+AS 'MODULE_PATHNAME', 'gpuscan_death_rows';
+
+CREATE VIEW gpuscan_death AS
+SELECT died_at, pid, signal, exit_code, requests, command, backend_pid, query, refused
+FROM gpuscan_death_rows();
+
+COMMENT ON VIEW gpuscan_death IS 'the last deaths of the device process of gpuscan, and what was running';
+
+REVOKE ALL ON FUNCTION gpuscan_death_rows() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION gpuscan_death_rows() TO pg_monitor;
+GRANT SELECT ON gpuscan_death TO pg_monitor;
+
 -- What has been done since the server's start (or since gpuscan_stat_reset), in all databases.
 CREATE FUNCTION gpuscan_stat_row(
     OUT fragments bigint, OUT fallbacks bigint, OUT row_errors bigint, OUT cancelled bigint,

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "engine/server/crash_handler.hpp"
+
 namespace gpuscan {
 
 constexpr uint64_t groups_per_thread = 64 * 1024;
@@ -23,7 +25,8 @@ inline unsigned threads_worth(uint64_t n, uint64_t per_thread = groups_per_threa
 // more threads, this one does what is left. The first exception goes on.
 template <class Work> void in_slices(unsigned threads, uint64_t n, const Work &work) {
     std::vector<std::exception_ptr> errors(threads);
-    auto run = [&](unsigned t) {
+    auto run = [&, slot = working_for()](unsigned t) {
+        const WorkingFor working(slot);
         try {
             work(t, n * t / threads, n * (t + 1) / threads);
         } catch (...) {

@@ -18,6 +18,7 @@ bool guc_exact_float = false;
 bool guc_explain_refusals = false;
 int guc_feed_workers = -1;
 int guc_host_threads = 0;
+bool guc_log_fallbacks = false;
 int guc_max_requests = 64;
 bool guc_more_workers = true;
 int guc_offload = OFFLOAD_AUTO;
@@ -75,6 +76,10 @@ void guc_init() {
     DefineCustomIntVariable("gpuscan.host_threads", "Sets the number of threads of the CPU engine.",
                             "0 means one thread for every processor core.", &guc_host_threads, guc_host_threads, 0,
                             1024, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable("gpuscan.log_fallbacks",
+                             "Logs each query fragment that the device has not answered, with the reason.",
+                             "PostgreSQL's plan answers instead, so the query takes as long as both.",
+                             &guc_log_fallbacks, guc_log_fallbacks, PGC_SUSET, 0, nullptr, nullptr, nullptr);
     // A setting of the postmaster cannot be defined later than the library's preloading; then it has no effect.
     DefineCustomIntVariable(
         "gpuscan.max_requests", "Sets how many query fragments can be on the devices at the same time.",

@@ -17,6 +17,7 @@ extern bool guc_exact_float;        // gpuscan.exact_float (USERSET): refuse pla
 extern bool guc_explain_refusals;   // gpuscan.explain_refusals (USERSET): NOTICE with the reason at plan time
 extern int guc_feed_workers;        // gpuscan.feed_workers (USERSET): -1 = by the number of cores
 extern int guc_host_threads;        // gpuscan.host_threads (SIGHUP): threads of the host device, 0 = one per core
+extern bool guc_log_fallbacks;      // gpuscan.log_fallbacks (SUSET): tell the server's log of each
 extern int guc_max_requests;        // gpuscan.max_requests (POSTMASTER): fragments that can run at once
 extern bool guc_more_workers;       // gpuscan.more_workers (USERSET): as many as allowed, whatever the tables' sizes
 extern int guc_offload;             // gpuscan.offload (USERSET): off | auto | force

@@ -13,10 +13,10 @@ bool fell_back;
 
 void notice(void *, const char *message) {
     string text = pg::trimmed(message);
-    size_t at = text.find("the CPU plan is used: ");
+    size_t at = text.find("gpuscan fallback: ");
     if (at != string::npos) {
         fell_back = true;
-        ++fallbacks[text.substr(at + 22, 60)];
+        ++fallbacks[text.substr(at + 18, 60)];
     } else if (text.find("gpuscan") != string::npos || text.find("device") != string::npos) {
         ++refusals[text.substr(0, 100)];
     }

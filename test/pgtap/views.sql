@@ -2,7 +2,7 @@
 -- gpuscan_prewarm and gpuscan_evict, and the settings.
 \set QUIET 1
 \ir ../sql/support.sql
-SELECT plan(65);
+SELECT plan(66);
 
 -- the objects
 SELECT has_view('gpuscan_device');
@@ -22,7 +22,7 @@ SELECT function_returns('gpuscan_evict', ARRAY['regclass'], 'bigint');
 SELECT results_eq($$SELECT name, context, vartype, boot_val FROM pg_settings WHERE name LIKE 'gpuscan.%' ORDER BY name COLLATE "C"$$,
     $$VALUES ('gpuscan.cache_size', 'sighup', 'integer', '1048576'), ('gpuscan.decorrelate', 'user', 'bool', 'on'), ('gpuscan.device', 'user', 'enum', 'auto'), ('gpuscan.device_memory_share', 'sighup', 'integer', '80'), ('gpuscan.device_timeout', 'sighup', 'integer', '30'),
              ('gpuscan.exact_float', 'user', 'bool', 'off'), ('gpuscan.explain_refusals', 'user', 'bool', 'off'), ('gpuscan.feed_workers', 'user', 'integer', '-1'), ('gpuscan.hashagg_write_page_cost', 'user', 'real', '-1'), ('gpuscan.host_threads', 'sighup', 'integer', '0'),
-             ('gpuscan.max_requests', 'postmaster', 'integer', '64'), ('gpuscan.more_workers', 'user', 'bool', 'on'), ('gpuscan.offload', 'user', 'enum', 'auto'), ('gpuscan.profile', 'sighup', 'string', 'gpuscan.profile'), ('gpuscan.random_read_page_cost', 'user', 'real', '-1'),
+             ('gpuscan.log_fallbacks', 'superuser', 'bool', 'off'), ('gpuscan.max_requests', 'postmaster', 'integer', '64'), ('gpuscan.more_workers', 'user', 'bool', 'on'), ('gpuscan.offload', 'user', 'enum', 'auto'), ('gpuscan.profile', 'sighup', 'string', 'gpuscan.profile'), ('gpuscan.random_read_page_cost', 'user', 'real', '-1'),
              ('gpuscan.random_write_page_cost', 'user', 'real', '-1'), ('gpuscan.seq_read_page_cost', 'user', 'real', '-1'), ('gpuscan.seq_write_page_cost', 'user', 'real', '-1')$$, 'settings');
 SELECT results_eq($$SELECT enumvals FROM pg_settings WHERE name IN ('gpuscan.device', 'gpuscan.offload') ORDER BY name$$, $$VALUES ('{auto,cuda,host,none}'::text[]), ('{off,auto,force}')$$, 'spellings');
 SELECT is((SELECT count(*) FROM pg_settings WHERE name LIKE 'gpuscan.%' AND short_desc = ''), 0::bigint, 'every setting is described');
@@ -120,6 +120,7 @@ SET ROLE gpuscan_views_user;
 SELECT lives_ok('SELECT * FROM gpuscan_device');
 SELECT lives_ok('SELECT * FROM gpuscan_stat');
 SELECT throws_ok('SELECT * FROM gpuscan_cache', '42501');
+SELECT throws_ok('SELECT * FROM gpuscan_death', '42501');
 SELECT throws_ok('SELECT gpuscan_evict()', '42501');
 SELECT throws_ok($$SELECT gpuscan_evict('mine')$$, '42501');
 SELECT throws_ok($$SELECT gpuscan_prewarm('mine')$$, '42501');

@@ -78,6 +78,10 @@ finish_tap() {
     for command in "${at_exit[@]}"; do
         eval "$command"
     done
+    if [ -e "${SERVER_LOG:-}" ]; then
+        script/honest.sh "tap/$(basename "$0" .sh)" "$SERVER_LOG" | sed 's/^/# /'
+        result "${PIPESTATUS[0]}" 'no death of the device process and no fallback that is not expected'
+    fi
     if [ "$status" != 0 ] || [ "$tap_failed" != 0 ]; then
         [ ! -e "${SERVER_LOG:-}" ] || { echo "# the end of the server's log:"; tail -n 40 "$SERVER_LOG" | sed 's/^/#   /'; }
     fi

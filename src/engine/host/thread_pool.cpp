@@ -1,6 +1,8 @@
 // Who does the work of the host device (see thread_pool.hpp).
 #include "engine/host/thread_pool.hpp"
 
+#include "engine/server/crash_handler.hpp"
+
 namespace gpuscan {
 
 ThreadPool::ThreadPool(unsigned threads) {
@@ -22,6 +24,7 @@ void ThreadPool::run(size_t count, const std::function<void(size_t, unsigned)> &
     Job job;
     job.task = &task;
     job.count = count;
+    job.slot = working_for();
     bool shared = count > 1 && !helpers_.empty();
     std::list<Job *>::iterator place;
     if (shared) {
@@ -41,6 +44,7 @@ void ThreadPool::run(size_t count, const std::function<void(size_t, unsigned)> &
 }
 
 void ThreadPool::work(Job &job, unsigned worker) {
+    const WorkingFor working(job.slot);
     for (;;) {
         size_t index = job.next.fetch_add(1, std::memory_order_relaxed);
         if (index >= job.count || job.failed.load(std::memory_order_relaxed))
@@ -57,6 +61,7 @@ void ThreadPool::work(Job &job, unsigned worker) {
 }
 
 void ThreadPool::help() {
+    const SignalStack signal_stack;
     std::unique_lock<std::mutex> guard(lock_);
     for (;;) {
         Job *open = nullptr;

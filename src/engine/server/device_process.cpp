@@ -3,7 +3,7 @@
 // Order matters. First the ties to the server: die with the parent, no core dump (it would hold all of shared_buffers),
 // PostgreSQL's memory read-only before any code that could go wrong has run. Then, while there is a single thread, the
 // processes that compile kernels. Then the devices and the slots' threads,
-// with every signal blocked, so that all of them are started blocked and signals reach the main thread only. Then the
+// with every signal from outside blocked, so that all of them are started blocked and signals reach the main thread only. Then the
 // main thread lets signals in, says that the service is ready, and looks after things four times a second. Each round ends
 // with a beat of the heart: it has taken the caches' locks and got an answer from the drivers, so whatever hangs in one of
 // them stops the beat, and the supervisor ends the process.
@@ -24,8 +24,10 @@
 #include <new>
 #include <thread>
 
+#include "engine/server/crash_handler.hpp"
 #include "engine/server/device_setup.hpp"
 #include "engine/server/futex.hpp"
+#include "engine/server/give_back.hpp"
 #include "engine/server/memory_guard.hpp"
 #include "engine/server/self_measurement.hpp"
 #include "engine/server/slot_server.hpp"
@@ -44,20 +46,24 @@ constexpr char oom_score_adj[] = "300"; // the kernel should rather take this pr
 
 void end_process(int) { _exit(0); }
 
+// But for those that a thread's own faults raise: who has them blocked dies without a word.
 void block_all_signals() {
     sigset_t all;
     sigfillset(&all);
+    for (int number : fatal_signals)
+        sigdelset(&all, number);
     sigprocmask(SIG_SETMASK, &all, nullptr);
 }
 
 // In the main thread, when all others exist.
-void let_signals_in() {
+void let_signals_in(Area &area) {
     for (int number = 1; number < NSIG; ++number)
         signal(number, SIG_DFL);
     for (int number : {SIGHUP, SIGINT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGURG, SIGCHLD})
         signal(number, SIG_IGN);
     signal(SIGTERM, end_process);
     signal(SIGQUIT, end_process);
+    handle_crashes(area.crash);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -93,6 +99,7 @@ void set_state(Area &area, ServiceState state) {
 
 [[noreturn]] void keep_house(Area &area, DeviceSetup &setup, Devices &devices, SlotServer &server, pid_t parent) {
     uint32_t config = area.config_version.load();
+    MemoryKeeper memory;
     for (;;) {
         measure_if_wanted(area, devices);
         futex_wait(area.config_version, config, housekeeping_milliseconds);
@@ -107,6 +114,7 @@ void set_state(Area &area, ServiceState state) {
             setup.evict_gone();
             setup.update_entries();
             setup.ping();
+            memory.look();
         } catch (const std::bad_alloc &) { // another time; whoever runs now gives memory back
         }
         area.heartbeat.fetch_add(1);
@@ -125,7 +133,7 @@ void set_state(Area &area, ServiceState state) {
     const bool usable = setup->start();
     if (usable)
         server->start();
-    let_signals_in();
+    let_signals_in(area);
     set_state(area, usable ? ServiceState::Ready : ServiceState::Failed);
     keep_house(area, *setup, *devices, *server, parent);
 }
@@ -134,6 +142,7 @@ void set_state(Area &area, ServiceState state) {
 
 void device_process_main(const DeviceProcessOptions &options) {
     block_all_signals();
+    limit_arenas();
     const pid_t parent = tie_to_parent();
     be_a_modest_process();
     if (!guard_memory(options))

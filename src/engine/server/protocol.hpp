@@ -48,6 +48,7 @@
 #include "engine/kept_builds.hpp"
 #include "engine/residency.hpp"
 #include "engine/savings.hpp"
+#include "engine/server/deaths.hpp"
 #include "engine/tier_profile.hpp"
 
 namespace gpuscan::protocol {
@@ -132,6 +133,11 @@ struct Slot {
     uint32_t input_size;
     uint32_t output_size;
     char message[256]; // reason of Fallback or Invalid
+    // What runs, for the case that the process dies of it; written by the backend before it opens or joins a program. They stay
+    // when the backend has gone.
+    std::atomic<uint64_t> program; // fingerprint, 0: none
+    int32_t backend_of_request;
+    char query[query_bytes];
     char pad[64];
 };
 
@@ -156,6 +162,9 @@ struct Area {
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
+    Deaths deaths;
+    Suspects suspects;
+    CrashNote crash; // of the device process that is running
     // What things cost (tier_profile.hpp), and the file that it is to be written to when the device process has measured it, which it
     // does when it finds profile_wanted set, and only once: a measurement that kills the process is not repeated.
     tier::SharedProfile profile;

@@ -10,6 +10,7 @@
 #include "engine/regroup.hpp"
 #include "engine/row_sort.hpp"
 #include "engine/server/column_message.hpp"
+#include "engine/server/give_back.hpp"
 #include "engine/server/group_page.hpp"
 #include "engine/unmet.hpp"
 
@@ -797,7 +798,9 @@ void Session::evict(MessageReader &in, MessageWriter &out) {
     for (const ServedDeviceRef &device : devices_.all()) {
         reply.bytes += request.all ? device->cache.evict_all() : device->cache.evict(file);
         device->tables->drop_dead();
+        device->lookups->drop_dead();
     }
+    give_back_free_memory();
     out.put(reply);
 }
 

@@ -98,6 +98,7 @@ class Session {
     void evict(MessageReader &in, MessageWriter &out);
     void list_cache(MessageReader &in, MessageWriter &out);
     void test(MessageReader &in, const std::atomic<uint32_t> *cancel);
+    static void plant_death(const std::string &function);
 
     void define_another(const protocol::DefineSourceRequest &request, std::unique_ptr<SourceFeed> feed);
     void foresee();

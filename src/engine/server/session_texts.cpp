@@ -148,6 +148,7 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
     } catch (const std::runtime_error &error) {
         throw InvalidMessage(error.what());
     }
+    plant_death(function);
     set_lookup(request.lookup, evaluate(request.lookup, *parsed, reply.entries, kept, texts.get()));
     out.put(reply);
 }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "engine/server/crash_handler.hpp"
 #include "engine/server/futex.hpp"
 #include "engine/server/session.hpp"
 #include "engine/spin.hpp"
@@ -26,11 +27,13 @@ constexpr size_t stack_bytes = size_t(1) << 20; // an execution's work runs on i
 class SlotThread {
   public:
     SlotThread(const SlotServer &server, uint32_t number)
-        : server_(server), slot_(*server.area->slot(number)), input_(server.area->input(number)),
+        : server_(server), number_(number), slot_(*server.area->slot(number)), input_(server.area->input(number)),
           output_(server.area->output(number)), session_(*server.devices, server.area->counters, server.pool),
           done_(slot_.request.load()) {}
 
     [[noreturn]] void run() {
+        const SignalStack signal_stack;
+        const WorkingFor working(number_);
         for (;;) {
             const uint32_t request = slot_.request.load();
             if (request == done_)
@@ -71,6 +74,8 @@ class SlotThread {
 
     void answer(uint32_t number) {
         SessionReply reply = handle();
+        if (reply.device_lost)
+            note_own_end();
         slot_.status = static_cast<uint32_t>(reply.status);
         slot_.output_size = static_cast<uint32_t>(reply.output_size);
         snprintf(slot_.message, sizeof slot_.message, "%s", reply.message.c_str());
@@ -101,6 +106,7 @@ class SlotThread {
     }
 
     const SlotServer &server_;
+    const uint32_t number_;
     Slot &slot_;
     const uint8_t *input_;
     uint8_t *output_;

@@ -49,6 +49,7 @@ struct TeamChunk {
 struct Team {
     uint32 nchunks;
     bool by_row;              // workers bring rows
+    uint64 form;              // of the leader's program (FragmentRun::form)
     pg_atomic_uint32 next;    // chunk to be taken
     pg_atomic_uint32 passes;  // that the leader has run
     pg_atomic_uint32 stopped; // take no more
@@ -169,6 +170,7 @@ void work(Team *team, const TeamRelation *relations, Snapshot snapshot) {
     worker.run.connection = device_connect(&reason);
     if (!worker.run.connection)
         return;
+    device_tell_program(worker.run.connection, team->form);
     bring_chunks(team, relations, &worker);
     leave_relation(&worker);
     pg_atomic_fetch_add_u64(&team->pages_cached, worker.run.report.pages_cached);
@@ -399,6 +401,7 @@ bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool
     InitializeParallelDSM(parallel);
     leader.parallel = parallel;
     leader.team = make_team(parallel, scan, chunks, relations, nchunks, by_row);
+    leader.team->form = scan->run->form;
     TeamRelation *shared_relations = static_cast<TeamRelation *>(shm_toc_allocate(parallel->toc, described_size));
     memcpy(shared_relations, described, described_size);
     shm_toc_insert(parallel->toc, key_relations, shared_relations);

@@ -14,6 +14,7 @@
 
 #include "pg/exec/groups.h"
 #include "pg/exec/state.h"
+#include "pg/guc.h"
 
 namespace gpuscan {
 namespace {
@@ -134,7 +135,9 @@ void fall_back(GpuScanState *state, const char *reason) {
     state->phase = Phase::Fallback;
     state->fallback_reason = MemoryContextStrdup(state->css.ss.ps.state->es_query_cxt, reason);
     device_count(&protocol::Counters::fallbacks, 1);
-    elog(DEBUG1, "gpuscan: the CPU plan is used: %s", reason);
+    ereport(guc_log_fallbacks ? LOG_SERVER_ONLY : DEBUG1,
+            (errmsg("gpuscan fallback: %s", reason),
+             errdetail_log("Query: %s", debug_query_string ? debug_query_string : "")));
     init_fallback(state);
     release_results(&state->run);
     MemoryContextReset(state->run.context);

@@ -121,6 +121,26 @@ bool open_fragment(FragmentRun *run) {
     return true;
 }
 
+// What is the same in all executions of one kind of query over the same relations.
+uint64 form_of(const FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    const ProgramHeader *header = run->program.header;
+    const char *constants = reinterpret_cast<const char *>(fragment->program_constants);
+    const Size before = static_cast<Size>(constants - fragment->program);
+    const Size after = before + aligned(header->constants * sizeof(ir::Constant));
+    auto hash = [](uint64 seed, const void *bytes, Size size) {
+        return hash_bytes_extended(static_cast<const unsigned char *>(bytes), static_cast<int>(size), seed);
+    };
+    uint64 form = hash(MyDatabaseId, fragment->program, before);
+    form = hash(form, fragment->program + after, fragment->program_size - after);
+    for (int i = 0; i < fragment->nsources; ++i)
+        for (int k = 0; k < run->relations[i].count; ++k) {
+            const Oid relation = RelationGetRelid(run->relations[i].at[k].relation);
+            form = hash(form, &relation, sizeof relation);
+        }
+    return form != 0 ? form : 1;
+}
+
 bool feed(FragmentRun *run, int source) {
     return run->fragment->sources[source].is_relation ? feed_relations(run, source) : feed_plan(run, source);
 }
@@ -205,6 +225,11 @@ bool run_fragment(FragmentRun *run) {
     const Fragment *fragment = run->fragment;
     run->program = find_arrays(fragment);
     run->fingerprints = fingerprints_of(run);
+    run->form = form_of(run);
+    if (device_refuses_program(run->form)) {
+        MemoryContextSwitchTo(old);
+        return give_up(run, "a query of this form has ended the device process before");
+    }
     run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
         run->copies[i] =
@@ -221,6 +246,7 @@ bool run_fragment(FragmentRun *run) {
     if (!run->connection) {
         give_up(run, "%s", reason ? reason : "the device cannot be reached");
     } else {
+        device_tell_program(run->connection, run->form);
         finished = run_to_the_end(run);
         device_disconnect(run->connection);
         run->connection = nullptr;

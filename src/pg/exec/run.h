@@ -108,6 +108,7 @@ struct FragmentRun {
     const Fragment *fragment;
     ProgramArrays program;
     const uint64 *fingerprints; // of the builds, by join (plan/build_fingerprints.h)
+    uint64 form;                // fingerprint of the program without its constants, and of its relations
     Snapshot snapshot;
     MemoryContext context;      // of this run and its results; reset by the next one
     ExprContext *econtext;      // for constants and lookups

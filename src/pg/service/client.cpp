@@ -178,6 +178,8 @@ static bool take_slot(Area *area, DeviceConnection *connection) {
         slot->cancel = 0;
         slot->message[0] = '\0';
         slot->backend_pid = MyProcPid;
+        slot->program = 0;
+        slot->query[0] = '\0';
         slot->generation = connection->generation;
         connection->slot = number;
         connection->request = slot->request;
@@ -240,6 +242,20 @@ DeviceConnection *device_connect(const char **reason) {
 }
 
 // ---- requests --------------------------------------------------------------------------------------------------------
+
+void device_tell_program(DeviceConnection *connection, uint64 program) {
+    if (connection->lost)
+        return;
+    Slot *slot = slot_of(connection);
+    slot->backend_of_request = MyProcPid;
+    strlcpy(slot->query, debug_query_string ? debug_query_string : "", sizeof slot->query);
+    slot->program = program;
+}
+
+bool device_refuses_program(uint64 program) {
+    Area *area = service_area();
+    return area && is_refused(area->suspects, program);
+}
 
 char *device_input(DeviceConnection *connection) {
     return reinterpret_cast<char *>(service_area()->input(connection->slot));

@@ -23,6 +23,12 @@ bool device_slots_to_spare();
 // The number of the device process that the connection talks to.
 uint32 device_generation(const DeviceConnection *connection);
 
+// Says what the requests are about, before the first of them: should the device process die of it, the log names the query, and
+// the program is refused from then on. `program`: fingerprint, 0 for none.
+void device_tell_program(DeviceConnection *connection, uint64 program);
+// The program has ended the device process before.
+bool device_refuses_program(uint64 program);
+
 // Where to write a request that is made next: the slot's input from `offset` on (slot_buffer_size in all).
 char *device_input(DeviceConnection *connection);
 

@@ -20,6 +20,10 @@
 // not by the clock: a machine that was suspended, or that has nothing to run the supervisor on either, proves nothing.
 // A kernel that takes long does not stop the heartbeat.
 //
+// Every death is recorded (engine/server/deaths.hpp), with what was running. A program that has ended the process is not sent
+// again, not even after a restart of the server: those programs stand in a file of the cache directory, and another version of
+// the library begins anew.
+//
 // Nobody is left behind: the child dies with the supervisor (PR_SET_PDEATHSIG; the parent is compared after that), the
 // supervisor with the postmaster (WL_EXIT_ON_PM_DEATH). Whenever the supervisor leaves in order it ends the child
 // first and waits for it; in the immediate shutdown too, in the signal handler, because the postmaster sets up new
@@ -40,7 +44,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
+
 #include "engine/descriptors.hpp"
+#include "engine/server/deaths.hpp"
 #include "engine/server/device_process.hpp"
 #include "engine/server/futex.hpp"
 #include "pg/guc.h"
@@ -53,7 +60,8 @@ namespace gpuscan {
 
 using namespace protocol;
 
-constexpr char cache_directory[] = "gpuscan";  // below the data directory, which is the working directory
+constexpr char cache_directory[] = "gpuscan"; // below the data directory, which is the working directory
+constexpr char suspects_file[] = "gpuscan/refused_programs";
 constexpr int quick_death_milliseconds = 5000; // a process that lived no longer than this died quickly
 constexpr int quick_deaths_without_cuda = 5;   // after so many in a row the GPU is left alone
 constexpr int longest_pause_milliseconds = 5000;
@@ -93,6 +101,28 @@ static void handle_sigquit(int signal_number) {
         (void)wait_until_gone(device_pid, kill_milliseconds);
     }
     _exit(2);
+}
+
+// ---- programs that are not sent again ---------------------------------------------------------------------------------
+
+// Neither reading nor writing it can fail in a way that matters: what is lost costs one more death.
+static void load_suspects(Area *area) {
+    FILE *file = AllocateFile(suspects_file, PG_BINARY_R);
+    if (!file)
+        return;
+    char text[64 * most_suspects];
+    size_t size = fread(text, 1, sizeof text, file);
+    FreeFile(file);
+    read_suspects(area->suspects, std::string(text, size), library_version());
+}
+
+static void store_suspects(const Area *area) {
+    std::string text = suspects_text(area->suspects, library_version());
+    FILE *file = AllocateFile("gpuscan/refused_programs.tmp", PG_BINARY_W);
+    if (!file || fwrite(text.data(), 1, text.size(), file) != text.size())
+        ereport(LOG, (errcode_for_file_access(), errmsg("could not write file \"%s\": %m", suspects_file)));
+    if (file && FreeFile(file) == 0)
+        (void)durable_rename("gpuscan/refused_programs.tmp", suspects_file, LOG);
 }
 
 // ---- the child -----------------------------------------------------------------------------------------------------
@@ -157,6 +187,7 @@ static void child_is_gone(Area *area) {
     area->device_pid = 0;
     set_state(area, ServiceState::Down);
     area->generation++;
+    area->crash.written = 0;
     for (DeviceEntry &entry : area->devices) {
         entry.state = uint32_t(ServiceState::Down);
         entry.memory_used = 0;
@@ -211,24 +242,40 @@ static void start_child(Area *area) {
                       running_devices == 1 ? errdetail("It uses the CPU engine only.") : 0));
 }
 
-static void log_death(pid_t pid, int status) {
-    if (WIFSIGNALED(status))
-        ereport(LOG, (errmsg("gpuscan device process (PID %d) was terminated by signal %d: %s", int(pid),
-                             WTERMSIG(status), pg_strsignal(WTERMSIG(status)))));
+// Tells the log and the list of deaths; the requests that were running still stand in their slots. (The query is cut where its
+// room ends, which may be within a character.)
+static const Death *note_death(Area *area, pid_t pid, int status) {
+    int signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    TimestampTz now = GetCurrentTimestamp();
+    int64 since_1970 = now + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+    const Death *death =
+        &record_death(*area, int(pid), signal_number, signal_number != 0 ? 0 : WEXITSTATUS(status), since_1970);
+    char query[query_bytes];
+    size_t length = size_t(pg_mbcliplen(death->query, int(strlen(death->query)), int(sizeof query) - 1));
+    memcpy(query, death->query, length);
+    query[length] = '\0';
+    const bool known = death->command != 0;
+    if (signal_number != 0)
+        ereport(LOG, (errmsg("gpuscan device process (PID %d) was terminated by signal %d: %s", int(pid), signal_number,
+                             pg_strsignal(signal_number)),
+                      known ? errdetail("It was running for: %s", query) : 0));
     else
-        ereport(LOG,
-                (errmsg("gpuscan device process (PID %d) exited with exit code %d", int(pid), WEXITSTATUS(status))));
+        ereport(LOG, (errmsg("gpuscan device process (PID %d) exited with exit code %d", int(pid), WEXITSTATUS(status)),
+                      known ? errdetail("It was running for: %s", query) : 0));
+    if (area->suspects.count > 0)
+        store_suspects(area);
+    return death;
 }
 
 // The child died by itself: when may the next one start, and with which devices?
-static void plan_next_start(Area *area, int status) {
+static void plan_next_start(Area *area, int status, const Death *death) {
     TimestampTz now = GetCurrentTimestamp();
     if (TimestampDifferenceExceeds(started_at, now, quick_death_milliseconds))
         quick_deaths = deaths_of_its_own = 0;
     else {
         quick_deaths++;
-        // (kill -9 and the kernel's lack of memory say nothing about the GPU)
-        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+        // (kill -9, the kernel's lack of memory and a program that is refused from now on say nothing about the GPU)
+        if ((!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) && !is_refused(area->suspects, death->program))
             deaths_of_its_own++;
     }
     int64 pause = quick_deaths <= 1 ? 0 : (quick_deaths - 1) * INT64CONST(1000);
@@ -250,9 +297,9 @@ static void reap_children(Area *area) {
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid != device_pid)
             continue;
+        const Death *death = note_death(area, pid, status);
         child_is_gone(area);
-        log_death(pid, status);
-        plan_next_start(area, status);
+        plan_next_start(area, status, death);
     }
 }
 
@@ -299,9 +346,9 @@ static void end_silent_child(Area *area) {
     // One that hangs in the kernel stays there, but never comes back to touch the shared area.
     (void)wait_until_gone(pid, kill_milliseconds);
     (void)waitpid(pid, &status, WNOHANG);
+    const Death *death = note_death(area, pid, status);
     child_is_gone(area);
-    log_death(pid, status);
-    plan_next_start(area, status);
+    plan_next_start(area, status, death);
 }
 
 static void stop_child_at_exit(int code, Datum argument) {
@@ -367,6 +414,8 @@ static void supervisor_run() {
         ereport(LOG, (errmsg("gpuscan device process %d has not ended yet", area->device_pid.load())));
     bool first = area->generation == 0;
     child_is_gone(area);
+    if (first)
+        load_suspects(area);
     if (!first)
         started_at = GetCurrentTimestamp(); // what starts now is a restart
     area_publish_settings(area);

@@ -1,7 +1,7 @@
-// What users see of the service: the functions behind the views gpuscan_device, gpuscan_stat and gpuscan_cache, and
+// What users see of the service: the functions behind the views gpuscan_device, gpuscan_death, gpuscan_stat and gpuscan_cache, and
 // gpuscan_evict(). The views themselves, their column names and privileges are in sql/gpuscan--1.0.sql.
 //
-// The first two read the shared area, without a request, so that they answer whatever state the service is in. The
+// The first three read the shared area, without a request, so that they answer whatever state the service is in. The
 // cache's contents are the device process's own: listing and evicting are requests.
 #include "pg/pg.h"
 
@@ -14,6 +14,7 @@
 
 extern "C" {
 PG_FUNCTION_INFO_V1(gpuscan_cache_rows);
+PG_FUNCTION_INFO_V1(gpuscan_death_rows);
 PG_FUNCTION_INFO_V1(gpuscan_device_rows);
 PG_FUNCTION_INFO_V1(gpuscan_evict);
 PG_FUNCTION_INFO_V1(gpuscan_stat_reset);
@@ -29,7 +30,7 @@ using namespace protocol;
 
 // The device process may be writing while we read: copy with a bound, and keep what a terminal can show.
 static Datum text_of(const char *source, size_t size) {
-    char copy[256];
+    char copy[query_bytes];
     size_t length = 0;
     while (length < size && length < sizeof copy - 1 && source[length] != '\0') {
         copy[length] = source[length] >= ' ' && source[length] <= '~' ? source[length] : '?';
@@ -113,6 +114,48 @@ static void device_rows(FunctionCallInfo fcinfo) {
     ReturnSetInfo *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
     for (int device = 0; device < 2; device++)
         put_device(result, service_area(), device);
+}
+
+// ---- gpuscan_death -------------------------------------------------------------------------------------------------
+
+static const char *command_name(uint32 command) {
+    static const char *const names[] = {
+        "none",       "open",    "define source", "stage many",   "stage", "decode",    "publish",    "share",
+        "join",       "collect", "decode rows",   "deliver rows", "batch", "use space", "use lookup", "read dictionary",
+        "put lookup", "demand",  "put entries",   "run",          "fetch", "close",     "evict",      "list cache",
+        "test"};
+    static_assert(lengthof(names) == size_t(Command::Test) + 1, "a name for each command");
+    return command < lengthof(names) ? names[command] : "unknown";
+}
+
+static void put_death(ReturnSetInfo *result, const Area *area, const Death &death) {
+    const bool known = death.command != 0;
+    Datum values[9] = {};
+    bool nulls[9] = {};
+    values[0] = TimestampTzGetDatum(death.at_us - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY);
+    values[1] = Int32GetDatum(death.pid);
+    nulls[2] = death.signal == 0;
+    values[2] = Int32GetDatum(death.signal);
+    nulls[3] = death.signal != 0;
+    values[3] = Int32GetDatum(death.exit_code);
+    values[4] = Int32GetDatum(int32(death.requests));
+    nulls[5] = nulls[6] = nulls[7] = nulls[8] = !known;
+    if (known) {
+        values[5] = CStringGetTextDatum(command_name(death.command));
+        values[6] = Int32GetDatum(death.backend_pid);
+        values[7] = text_of(death.query, sizeof death.query);
+        values[8] = BoolGetDatum(is_refused(area->suspects, death.program));
+    }
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+static void death_rows(FunctionCallInfo fcinfo) {
+    InitMaterializedSRF(fcinfo, 0);
+    ReturnSetInfo *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+    const Area *area = service_area();
+    const uint64 count = area ? area->deaths.count.load() : 0;
+    for (uint64 i = count > kept_deaths ? count - kept_deaths : 0; i < count; i++)
+        put_death(result, area, area->deaths.at[i % kept_deaths]);
 }
 
 // ---- gpuscan_stat --------------------------------------------------------------------------------------------------
@@ -338,6 +381,11 @@ extern "C" {
 
 Datum gpuscan_cache_rows(PG_FUNCTION_ARGS) {
     gpuscan::cache_rows(fcinfo);
+    return Datum(0);
+}
+
+Datum gpuscan_death_rows(PG_FUNCTION_ARGS) {
+    gpuscan::death_rows(fcinfo);
     return Datum(0);
 }
 
