@@ -8,14 +8,18 @@
 // Devices", ask for in sections 5 and 6: a kernel per operator spends its time on intermediate results.
 #include "engine/codegen.hpp"
 
+#include <algorithm>
+
 #include "engine/codegen_generator.hpp"
 
 namespace gpuscan::codegen {
 
+static constexpr int deepest_indent = 16; // of nested arms: the text is for the compiler
+
 // ---- text --------------------------------------------------------------------------------------------------------
 
 void Generator::line(const string &text) {
-    out_.append(static_cast<size_t>(depth_) * 4, ' ');
+    out_.append(static_cast<size_t>(std::min(depth_, deepest_indent)) * 4, ' ');
     out_ += text;
     out_ += '\n';
 }
@@ -202,17 +206,17 @@ bool Generator::order_is_free() {
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
         if (walks_chains(k) || join(k).filters.count > 0 || keeps_table(join(k).kind))
             return false;
-        std::vector<Index> open;
+        std::vector<Index> roots;
         for (Index i = 0; i < join(k).keys.count; ++i)
-            open.push_back(list(join(k).keys, i));
-        while (!open.empty()) {
-            const Index index = open.back();
-            open.pop_back();
+            roots.push_back(list(join(k).keys, i));
+        bool free = true;
+        for_each_needed(program_.exprs, roots, [&](Index index) {
             const Expr &e = program_.exprs[index];
-            if (may_raise(index) || (e.op == Op::Column && e.a != 0))
-                return false;
-            for_each_operand(e, [&](Index operand) { open.push_back(operand); });
-        }
+            free = !may_raise(index) && (e.op != Op::Column || e.a == 0);
+            return free;
+        });
+        if (!free)
+            return false;
     }
     return true;
 }

@@ -9,6 +9,8 @@
 
 namespace gpuscan::codegen {
 
+constexpr size_t longest_flag = 40; // characters
+
 // ---- types -------------------------------------------------------------------------------------------------------
 
 const char *value_type(Type type) {
@@ -78,8 +80,16 @@ Value Generator::eval(Index index) {
     return value;
 }
 
-string Generator::either(const string &a, const string &b) const {
-    return a.empty() ? b : b.empty() || a == b ? a : "(" + a + " | " + b + ")";
+// A flag of two becomes a variable once its text is longer than a few names: flags of flags would double it at each step.
+string Generator::either(const string &a, const string &b) {
+    if (a.empty() || b.empty() || a == b)
+        return a.empty() ? b : a;
+    const string both = "(" + a + " | " + b + ")";
+    if (both.size() <= longest_flag)
+        return both;
+    const string name = fresh("n");
+    line("const bool " + name + " = " + both + ";");
+    return name;
 }
 
 Value Generator::eval_node(Index index) {

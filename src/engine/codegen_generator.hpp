@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/codegen.hpp"
+#include "engine/expr_walk.hpp"
 
 namespace gpuscan::codegen {
 
@@ -83,7 +84,7 @@ class Generator {
     Value conditional(const Expr &expr);
     Value coalesce(const Expr &expr);
     Value checked(const Expr &expr, const string &call, const string &null);
-    string either(const string &a, const string &b) const;
+    string either(const string &a, const string &b);
 
     // rows, filters, probes (codegen_pipeline.cpp)
     std::set<Index> columns_of(const std::vector<Index> &exprs) const;

@@ -30,15 +30,13 @@ string Generator::entry_type(Index k) const {
 
 // Columns of the source that these expressions read. Operands precede their node: one sweep downwards meets all.
 std::set<Index> Generator::columns_of(const std::vector<Index> &exprs) const {
-    std::set<Index> open(exprs.begin(), exprs.end());
     std::set<Index> columns;
-    while (!open.empty()) {
-        const Expr &e = program_.exprs[*open.rbegin()];
-        open.erase(std::prev(open.end()));
+    for_each_needed(program_.exprs, exprs, [&](Index index) {
+        const Expr &e = program_.exprs[index];
         if (e.op == Op::Column && e.a == 0)
             columns.insert(e.b);
-        for_each_operand(e, [&](Index operand) { open.insert(operand); });
-    }
+        return true;
+    });
     return columns;
 }
 

@@ -320,5 +320,9 @@ constexpr int max_grouping_sets = 4096; // PostgreSQL's own limit
 constexpr int max_join_keys = 4;
 constexpr int max_joins = 16;
 constexpr int max_row_outputs = 1664; // PostgreSQL's MaxTupleAttributeNumber
+// What a program may have of expressions. An expression beyond is PostgreSQL's: devices walk expressions by recursion, keep a
+// vector of values for each node, and compile each of them. The second is far below what the smallest stack can hold.
+constexpr Index max_exprs = 8192;
+constexpr Index max_expr_depth = 512; // nodes from a root to a leaf
 
 } // namespace gpuscan::ir

@@ -5,6 +5,7 @@
 // expression belongs to no pipeline of its own; a Column's type claim is checked in every pipeline that reaches it.
 #include "engine/program.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -62,8 +63,10 @@ class Checker {
             check_constant(constant);
         for (const Lookup &lookup : p.lookups)
             check_lookup(lookup);
+        require(p.exprs.size() <= max_exprs, "too many expressions");
         for (size_t i = 0; i < p.exprs.size(); ++i)
             check_expr(i);
+        check_depth();
         require(!p.pipelines.empty(), "no pipeline");
         for (size_t i = 0; i < p.pipelines.size(); ++i)
             check_pipeline(i);
@@ -190,6 +193,14 @@ class Checker {
         }
         }
         fail("unknown operator");
+    }
+
+    void check_depth() const {
+        std::vector<Index> depth(p.exprs.size(), 1);
+        for (size_t i = 0; i < p.exprs.size(); ++i) {
+            for_each_operand(p.exprs[i], [&](Index operand) { depth[i] = std::max(depth[i], depth[operand] + 1); });
+            require(depth[i] <= max_expr_depth, "an expression is too deep");
+        }
     }
 
     // Marks every expression that `root` needs; operands precede, so one downward sweep is enough.

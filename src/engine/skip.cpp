@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
+#include "engine/expr_walk.hpp"
 #include "engine/value_range.hpp"
 
 namespace gpuscan {
@@ -82,6 +82,7 @@ Skipper::Values Skipper::Values::truth(bool can_be_true, bool can_be_false, bool
 Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupContents(Index)> lookup,
                  const std::function<ColumnStats(Index build, Index key)> &keys)
     : program_(program), lookup_(std::move(lookup)), found_(program.exprs.size()), found_at_(program.exprs.size(), 0) {
+    may_raise_ = somewhere(program.exprs, [this](const Expr &e) { return raises(e); });
     const Pipeline &p = program.pipelines[pipeline];
     for (Index at = 0; at <= p.joins.count; ++at) {
         for (Index i = 0; i < p.conjuncts.count; ++i) {
@@ -105,7 +106,7 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
         }
         add_step(std::move(step), roots);
         for (Index i = 0; i < join.filters.count; ++i)
-            if (may_raise(program.lists[join.filters.first + i]))
+            if (may_raise_[program.lists[join.filters.first + i]])
                 steps_.push_back(Step()); // the end
         if (keeps_table(join.kind))
             break; // a row that goes no further is a partner all the same
@@ -117,33 +118,21 @@ bool Skipper::raises(const Expr &e) const { return raises_itself(program_.exprs.
 
 bool Skipper::is_demanded(const Expr &e) const { return e.op == Op::Lookup && program_.lookups[e.b].demanded != 0; }
 
-bool Skipper::may_raise(Index expr) const {
-    const Expr &e = program_.exprs[expr];
-    bool raises = this->raises(e);
-    for_each_operand(e, [&](Index operand) { raises = raises || may_raise(operand); });
-    return raises;
-}
-
 // Notes the step and the columns that it reads; what is too long to look at is left out, and where it might raise an error
 // nothing behind it can be looked at.
 void Skipper::add_step(Step step, const std::vector<Index> &roots) {
     if (!steps_.empty() && steps_.back().conjunct == none && steps_.back().table.empty())
         return;
-    std::set<Index> open(roots.begin(), roots.end());
     std::vector<Index> columns;
     size_t nodes = 0;
-    bool raises = false;
-    while (!open.empty()) { // operands precede their node
-        const Expr &e = program_.exprs[*open.rbegin()];
-        open.erase(std::prev(open.end()));
-        ++nodes;
-        raises = raises || this->raises(e);
+    for_each_needed(program_.exprs, roots, [&](Index index) {
+        const Expr &e = program_.exprs[index];
         if (e.op == Op::Column && e.a == 0)
             columns.push_back(e.b);
-        for_each_operand(e, [&](Index operand) { open.insert(operand); });
-    }
+        return ++nodes <= most_nodes;
+    });
     if (nodes > most_nodes) {
-        if (raises)
+        if (std::any_of(roots.begin(), roots.end(), [this](Index root) { return may_raise_[root] != 0; }))
             steps_.push_back(Step()); // the end
         return;
     }

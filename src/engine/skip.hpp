@@ -60,7 +60,6 @@ class Skipper {
     void add_step(Step step, const std::vector<ir::Index> &roots);
     bool raises(const ir::Expr &e) const;
     bool is_demanded(const ir::Expr &e) const;
-    bool may_raise(ir::Index expr) const;
     bool dead(const ChunkView &chunk, const ColumnStats *const *zones);
     bool dead_end(const Step &step, bool *raises);
     Values values(ir::Index expr);
@@ -73,6 +72,7 @@ class Skipper {
     std::function<LookupContents(ir::Index)> lookup_;
     std::vector<Step> steps_;
     std::vector<ir::Index> columns_; // of the source that the steps read
+    std::vector<uint8_t> may_raise_; // of each expression: evaluating it may raise an error, whatever the bounds
 
     // Of the rows that are looked at.
     const ChunkView *chunk_ = nullptr;

@@ -51,6 +51,9 @@ bool compare(Relation relation, int64_t a, int64_t b) {
 
 } // namespace
 
+constexpr size_t step_bytes = 16; // what a step costs, as so many bytes of text
+constexpr size_t least_compared = 4096;
+
 // Sixteen places at a time where the first and the last byte of what is wanted stand at once (W. Mula, "SIMD-friendly
 // algorithms for substring searching").
 const char *find_bytes(const char *at, const char *end, std::string_view wanted) {
@@ -60,6 +63,8 @@ const char *find_bytes(const char *at, const char *end, std::string_view wanted)
     if (length == 1)
         return static_cast<const char *>(memchr(at, wanted[0], static_cast<size_t>(end - at)));
     const char *const last = end - length; // the last place where it may begin
+    const char *const begin = at;
+    size_t compared = 0; // of places that were none
     const __m128i first_byte = _mm_set1_epi8(wanted[0]), last_byte = _mm_set1_epi8(wanted[length - 1]);
     for (; last - at >= 15; at += 16) {
         const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i *>(at));
@@ -70,7 +75,11 @@ const char *find_bytes(const char *at, const char *end, std::string_view wanted)
             const char *const place = at + __builtin_ctz(places);
             if (memcmp(place + 1, wanted.data() + 1, length - 2) == 0)
                 return place;
+            compared += length;
         }
+        if (compared >
+            least_compared + 4 * static_cast<size_t>(at - begin)) // a text that is made for it: memmem is linear
+            return static_cast<const char *>(memmem(at, static_cast<size_t>(end - at), wanted.data(), length));
     }
     for (; at <= last; ++at)
         if (*at == wanted[0] && memcmp(at + 1, wanted.data() + 1, length - 1) == 0)
@@ -180,7 +189,7 @@ TextFunction::TextFunction(const char *bytes, size_t size) {
     result_ = stack[0] == is_text ? TextResult::Text : stack[0] == is_number ? TextResult::Number : TextResult::Truth;
 }
 
-TextFunction::Value TextFunction::evaluate(const std::string_view *entry) const {
+TextFunction::Value TextFunction::evaluate(const std::string_view *entry, CancelPoint &cancel) const {
     alignas(Value) unsigned char room[most_depth * sizeof(Value)]; // (nothing of it is touched that is not needed)
     Value *const stack = reinterpret_cast<Value *>(room);
     size_t depth = 0;
@@ -216,7 +225,7 @@ TextFunction::Value TextFunction::evaluate(const std::string_view *entry) const 
         }
         default:
             if (!stack[depth - 1].null)
-                stack[depth - 1] = apply(step, i, stack[depth - 1]);
+                stack[depth - 1] = apply(step, i, stack[depth - 1], cancel);
         }
     }
     return stack[0]; // cppcheck-suppress uninitvar // the program leaves one value (checked when it was read)
@@ -247,10 +256,11 @@ int64_t TextFunction::length(std::string_view text) const {
     return static_cast<int64_t>(text.size()) - std::count_if(text.begin(), text.end(), goes_on);
 }
 
-TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v) const {
+TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v, CancelPoint &cancel) const {
     const std::string_view own(bytes_.data() + step.at, step.length);
     const std::string_view text = v.text;
     const char *const begin = text.data(), *const end = begin + text.size();
+    cancel.worked(text.size() + step_bytes);
     auto part = [&](const char *from, const char *to) {
         v.text = std::string_view(from, static_cast<size_t>(to - from));
         return v;
@@ -286,7 +296,7 @@ TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v)
         return v;
     }
     case Op::Like:
-        v.number = like(patterns_[extra_[index]], text);
+        v.number = like(patterns_[extra_[index]], text, cancel);
         return v;
     case Op::StartsWith:
         v.number = text.size() >= own.size() && memcmp(begin, own.data(), own.size()) == 0;
@@ -348,41 +358,44 @@ void TextFunction::add_pattern(std::string_view pattern) {
 }
 
 // Where the piece ends if it stands at `at`, nullptr: it does not.
-const char *TextFunction::match(const Piece &piece, const char *at, const char *end) const {
+const char *TextFunction::match(const Piece &piece, const char *at, const char *end, CancelPoint &cancel) const {
     const size_t size = piece.bytes.size();
     if (!piece.any)
         return static_cast<size_t>(end - at) >= size && memcmp(at, piece.bytes.data(), size) == 0 ? at + size : nullptr;
-    for (size_t i = 0; i < size; ++i) {
+    size_t i = 0;
+    for (; i < size && at != nullptr; ++i) {
         if (at == end)
-            return nullptr;
-        if (piece.any_character[i])
+            at = nullptr;
+        else if (piece.any_character[i])
             at = next_character(at, end);
         else if (*at++ != piece.bytes[i])
-            return nullptr;
+            at = nullptr;
     }
+    cancel.worked(i);
     return at;
 }
 
 // The first place of the piece; *behind: where it ends.
-const char *TextFunction::find(const Piece &piece, const char *at, const char *end, const char **behind) const {
+const char *TextFunction::find(const Piece &piece, const char *at, const char *end, const char **behind,
+                               CancelPoint &cancel) const {
     if (!piece.any) {
         const char *const found = find_bytes(at, end, piece.bytes);
         *behind = found == nullptr ? nullptr : found + piece.bytes.size();
         return found;
     }
     for (; at < end; at = next_character(at, end))
-        if ((*behind = match(piece, at, end)) != nullptr)
+        if ((*behind = match(piece, at, end, cancel)) != nullptr)
             return at;
     return nullptr;
 }
 
-bool TextFunction::like(const Pattern &pattern, std::string_view text) const {
+bool TextFunction::like(const Pattern &pattern, std::string_view text, CancelPoint &cancel) const {
     const char *at = text.data(), *end = at + text.size();
     size_t first = 0, last = pattern.pieces.size();
     if (last == 0) // percent signs, or nothing
         return text.empty() || !pattern.from_start;
     if (pattern.from_start) {
-        at = match(pattern.pieces[0], at, end);
+        at = match(pattern.pieces[0], at, end, cancel);
         if (at == nullptr)
             return false;
         if (++first == last && pattern.to_end)
@@ -399,12 +412,12 @@ bool TextFunction::like(const Pattern &pattern, std::string_view text) const {
             while (utf8_ && from > at && goes_on(*from))
                 --from;
         }
-        if (match(piece, from, end) != end)
+        if (match(piece, from, end, cancel) != end)
             return false;
         end = from;
     }
     for (size_t i = first; i < last; ++i)
-        if (find(pattern.pieces[i], at, end, &at) == nullptr)
+        if (find(pattern.pieces[i], at, end, &at, cancel) == nullptr)
             return false;
     return true;
 }

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/cancel_point.hpp"
+
 namespace gpuscan {
 
 // The wire format: Header, Step[nsteps], bytes[nbytes].
@@ -78,8 +80,8 @@ class TextFunction {
         int64_t number = 0;    // or truth
         std::string_view text; // part of the entry
     };
-    // Of an entry; entry == nullptr: of NULL.
-    Value evaluate(const std::string_view *entry) const;
+    // Of an entry; entry == nullptr: of NULL. Throws Cancelled.
+    Value evaluate(const std::string_view *entry, CancelPoint &cancel) const;
 
   private:
     // A LIKE pattern: pieces between its percent signs.
@@ -95,13 +97,14 @@ class TextFunction {
     };
 
     void add_pattern(std::string_view pattern);
-    bool like(const Pattern &pattern, std::string_view text) const;
-    const char *match(const Piece &piece, const char *at, const char *end) const;
-    const char *find(const Piece &piece, const char *at, const char *end, const char **behind) const;
+    bool like(const Pattern &pattern, std::string_view text, CancelPoint &cancel) const;
+    const char *match(const Piece &piece, const char *at, const char *end, CancelPoint &cancel) const;
+    const char *find(const Piece &piece, const char *at, const char *end, const char **behind,
+                     CancelPoint &cancel) const;
     const char *next_character(const char *at, const char *end) const;
     const char *characters(const char *at, const char *end, int64_t count) const;
     int64_t length(std::string_view text) const;
-    Value apply(const text::Step &step, size_t index, Value argument) const;
+    Value apply(const text::Step &step, size_t index, Value argument, CancelPoint &cancel) const;
 
     bool utf8_ = false;
     std::vector<text::Step> steps_;

@@ -2,6 +2,7 @@
 #include "engine/value_range.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "cuda/semantics.cuh"
 
@@ -108,9 +109,31 @@ ValueRange call_range(Function function, const ValueRange &a) {
     }
 }
 
-ValueRange value_range(const Program &program, Index index, const RangeSources &sources) {
+namespace {
+
+class Ranger {
+  public:
+    Ranger(const Program &program, const RangeSources &sources) : program(program), sources(sources) {}
+
+    ValueRange operand(Index index) {
+        const auto known = known_.find(index);
+        if (known != known_.end())
+            return known->second;
+        const ValueRange range = of_node(index);
+        known_.emplace(index, range);
+        return range;
+    }
+
+  private:
+    ValueRange of_node(Index index);
+
+    const Program &program;
+    const RangeSources &sources;
+    std::unordered_map<Index, ValueRange> known_;
+};
+
+ValueRange Ranger::of_node(Index index) {
     const Expr &e = program.exprs[index];
-    auto operand = [&](Index i) { return value_range(program, i, sources); };
     if (is_float(e.type))
         return {};
     switch (e.op) {
@@ -172,6 +195,12 @@ ValueRange value_range(const Program &program, Index index, const RangeSources &
     default:
         return of_type(e.type);
     }
+}
+
+} // namespace
+
+ValueRange value_range(const Program &program, Index expr, const RangeSources &sources) {
+    return Ranger(program, sources).operand(expr);
 }
 
 } // namespace gpuscan

@@ -82,6 +82,32 @@ bool accepted(const Builder &b) {
 
 TEST(Program, Accepted) { EXPECT_TRUE(accepted(small())); }
 
+TEST(Program, Budgets) {
+    auto of_depth = [](Index depth) {
+        Builder b = small();
+        Index e = b.p.conjuncts[0].expr;
+        Index deep = b.unary(Op::Not, Type::Bool, e);
+        std::vector<Index> depths(b.p.exprs.size(), 1);
+        for (size_t i = 0; i < b.p.exprs.size(); ++i)
+            for_each_operand(b.p.exprs[i],
+                             [&](Index operand) { depths[i] = std::max(depths[i], depths[operand] + 1); });
+        for (Index d = depths[deep]; d < depth; ++d)
+            deep = b.unary(Op::Not, Type::Bool, deep);
+        b.p.conjuncts[0].expr = deep;
+        return accepted(b);
+    };
+    EXPECT_TRUE(of_depth(max_expr_depth));
+    EXPECT_FALSE(of_depth(max_expr_depth + 1));
+    auto of_size = [](Index size) {
+        Builder b = small();
+        while (b.p.exprs.size() < size)
+            b.unary(Op::Not, Type::Bool, b.p.conjuncts[0].expr);
+        return accepted(b);
+    };
+    EXPECT_TRUE(of_size(max_exprs));
+    EXPECT_FALSE(of_size(max_exprs + 1));
+}
+
 TEST(Program, Refused) {
     auto refused = [](auto change) {
         Builder b = small();

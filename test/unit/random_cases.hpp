@@ -111,7 +111,26 @@ class Generator {
     std::vector<std::vector<Type>> steps_;
     Index source_ = none;
 
+    // Expressions of this pipeline, no deeper than that: nodes are shared, in the same arm of a conditional and in others.
+    struct Made {
+        Type type;
+        Index expr;
+        size_t depth;
+    };
+    std::vector<Made> made_;
+
     Index expression(Type type, size_t depth) {
+        if (depth > 0 && !made_.empty() && chance(20)) {
+            const Made &known = made_[pick(made_.size())];
+            if (known.type == type && known.depth <= depth)
+                return known.expr;
+        }
+        const Index made = new_expression(type, depth);
+        made_.push_back({type, made, depth});
+        return made;
+    }
+
+    Index new_expression(Type type, size_t depth) {
         if (depth == 0 || chance(25))
             return leaf(type);
         if (chance(8))
@@ -274,10 +293,13 @@ class Generator {
             steps_.emplace_back();
             for (Index i = 0; i < table.payload.count; ++i)
                 steps_.back().push_back(b_.type(b_.p.lists[table.payload.first + i]));
+            const size_t known = made_.size();
             if (join.kind != JoinKind::Inner && chance(60))
                 join.filters = filters(delivers_payload(join.kind));
-            if (!delivers_payload(join.kind))
+            if (!delivers_payload(join.kind)) { // what filters see is gone
                 steps_.back().clear();
+                made_.resize(known);
+            }
             joins.push_back(join);
         }
         pipeline.conjuncts = b_.conjuncts(conjuncts);
@@ -292,6 +314,7 @@ class Generator {
         while (tiny && !chunks.empty() && (chunks.size() > 1 || chunks[0].nrows > 33))
             chunks.pop_back();
         steps_.assign(1, types);
+        made_.clear();
     }
 
     void make_build(size_t) {

@@ -1,9 +1,12 @@
 // Functions of texts against plain definitions of what SQL says, character by character.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/text_function.hpp"
@@ -14,6 +17,8 @@ namespace {
 using text::Encoding;
 using text::Op;
 using text::Relation;
+
+CancelPoint never;
 
 class Program {
   public:
@@ -90,7 +95,7 @@ bool like(const Characters &text, size_t t, const Characters &pattern, size_t p)
 
 TextFunction::Value of(const TextFunction &function, const std::string &text) {
     const std::string_view view(text);
-    return function.evaluate(&view);
+    return function.evaluate(&view, never);
 }
 
 // Few letters, so that much matches; characters of one to four bytes.
@@ -208,21 +213,21 @@ TEST(TextFunction, TruthsAndNull) {
     equal(equal(either, "a"), "b").add(Op::Or, 2);
     EXPECT_EQ(1, of(either.function(), "b").number);
     EXPECT_EQ(0, of(either.function(), "c").number);
-    EXPECT_TRUE(either.function().evaluate(nullptr).null);
+    EXPECT_TRUE(either.function().evaluate(nullptr, never).null);
     Program null_or(Encoding::Utf8);
     equal(null_or, "a").add(Op::Entry).add(Op::IsNull).add(Op::Or, 2);
-    EXPECT_FALSE(null_or.function().evaluate(nullptr).null);
-    EXPECT_EQ(1, null_or.function().evaluate(nullptr).number);
+    EXPECT_FALSE(null_or.function().evaluate(nullptr, never).null);
+    EXPECT_EQ(1, null_or.function().evaluate(nullptr, never).number);
     Program null_and(Encoding::Utf8);
     equal(null_and, "a").add(Op::Entry).add(Op::IsNull).add(Op::And, 2);
-    EXPECT_TRUE(null_and.function().evaluate(nullptr).null);
+    EXPECT_TRUE(null_and.function().evaluate(nullptr, never).null);
     EXPECT_EQ(0, of(null_and.function(), "a").number);
     Program in(Encoding::Utf8);
     in.add(Op::Entry).add(Op::OneOf, 3, 0, list({"x", "", "abc"})).add(Op::Not);
     EXPECT_EQ(0, of(in.function(), "").number);
     EXPECT_EQ(0, of(in.function(), "abc").number);
     EXPECT_EQ(1, of(in.function(), "ab").number);
-    EXPECT_TRUE(in.function().evaluate(nullptr).null);
+    EXPECT_TRUE(in.function().evaluate(nullptr, never).null);
     Program blanks(Encoding::SingleByte);
     blanks.add(Op::Entry).add(Op::TrimBlanks).add(Op::Length).add(Op::Compare, static_cast<int>(Relation::Ge), 2);
     EXPECT_EQ(0, of(blanks.function(), "a   ").number);
@@ -232,6 +237,28 @@ TEST(TextFunction, TruthsAndNull) {
     EXPECT_EQ(1, of(prefix.function(), "ab").number);
     EXPECT_EQ(0, of(prefix.function(), "a").number);
     EXPECT_EQ(TextResult::Truth, prefix.function().result());
+}
+
+// Texts and patterns that are made to be compared again and again: the search stays linear, and what is not is left when it is
+// no longer wanted.
+TEST(TextFunction, MadeToBeSlow) {
+    const std::string many(4 << 20, 'a');
+    const std::string wanted = std::string(1 << 20, 'a') + "b" + std::string(1 << 10, 'a');
+    EXPECT_EQ(nullptr, find_bytes(many.data(), many.data() + many.size(), wanted)); // by comparisons: hours
+    const std::string found = many + wanted + many;
+    EXPECT_EQ(found.data() + many.size(), find_bytes(found.data(), found.data() + found.size(), wanted));
+
+    const TextFunction slow =
+        Program(Encoding::Utf8).add(Op::Entry).add(Op::Like, 0, 0, "%_" + wanted + "%").function();
+    std::atomic<uint32_t> word{0};
+    CancelPoint cancel(&word);
+    const std::string_view view(many);
+    std::thread other([&word] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        word = 1;
+    });
+    EXPECT_THROW(slow.evaluate(&view, cancel), Cancelled);
+    other.join();
 }
 
 // Bytes that are no text in the encoding: anything may come out, but it ends and stays within the bytes.
@@ -246,11 +273,11 @@ TEST(TextFunction, AnyBytes) {
         const std::string_view view(tight.data(), tight.size());
         Program p(Encoding::Utf8);
         p.add(Op::Entry).add(Op::Like, 0, 0, random_pattern(random));
-        p.function().evaluate(&view);
+        p.function().evaluate(&view, never);
         Program q(Encoding::Utf8);
         q.add(Op::Entry).add(Op::Part, static_cast<int>(random() % 9) - 2, static_cast<int>(random() % 9) - 1);
         q.add(Op::First, static_cast<int>(random() % 9) - 4).add(Op::Last, static_cast<int>(random() % 9) - 4);
-        const std::string_view part = q.function().evaluate(&view).text;
+        const std::string_view part = q.function().evaluate(&view, never).text;
         ASSERT_TRUE(part.empty() ||
                     (part.data() >= view.data() && part.data() + part.size() <= view.data() + view.size()));
     }
@@ -282,7 +309,7 @@ TEST(TextFunction, MalformedMessages) {
             noise[random() % noise.size()] = static_cast<char>(random());
         const std::string_view view("some text");
         try {
-            TextFunction(noise.data(), noise.size()).evaluate(&view);
+            TextFunction(noise.data(), noise.size()).evaluate(&view, never);
         } catch (const std::runtime_error &) {
         }
     }

@@ -33,6 +33,10 @@ struct Batch {
     uint32_t *rows = nullptr;              // of the chunk
     uint32_t *entries[ir::max_joins] = {}; // of the tables of the joins passed; nullptr where nobody will ask
     uint64_t epoch = 0;                    // changes whenever the rows change; names them in caches
+    // A part of another batch, in an arm of a conditional (evaluator.hpp):
+    uint32_t level = 0;                  // how many batches it is a part of
+    const Batch *parent = nullptr;       // nullptr: none
+    const uint32_t *positions = nullptr; // of its rows in the parent
 };
 
 // The index vectors of one batch.

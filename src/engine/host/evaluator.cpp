@@ -48,24 +48,61 @@ uint64_t &Evaluator::next_epoch() {
 }
 
 void *Evaluator::buffer(std::unique_ptr<uint8_t[]> &memory, size_t width) {
-    if (!memory)
+    if (!memory) {
+        charge((batch_rows + batch_slack) * width);
         memory.reset(new uint8_t[(batch_rows + batch_slack) * width]); // operator new aligns to 16
+    }
     return memory.get();
+}
+
+Evaluator::~Evaluator() {
+    if (context_.memory)
+        context_.memory->release(charged_);
+}
+
+void Evaluator::charge(size_t bytes) {
+    if (context_.memory)
+        context_.memory->charge(bytes);
+    charged_ += bytes;
 }
 
 Evaluator::Level &Evaluator::level(size_t depth) {
     while (levels_.size() <= depth) {
+        charge(context_.program.exprs.size() * sizeof(void *) +
+               (2 * (1 + pipeline_.joins.count) + 3) * positions_bytes);
         auto next = std::make_unique<Level>();
         next->slots.resize(context_.program.exprs.size());
+        for (auto *positions : {&next->taken, &next->left, &next->rest})
+            positions->reset(new uint32_t[batch_rows + batch_slack]);
         levels_.push_back(std::move(next));
     }
     return *levels_[depth];
+}
+
+Evaluator::Slot &Evaluator::slot(Index expr, const Batch &batch) {
+    std::unique_ptr<Slot> &slot = level(batch.level).slots[expr];
+    if (!slot) {
+        charge(sizeof(Slot));
+        slot = std::make_unique<Slot>();
+    }
+    return *slot;
+}
+
+const Batch *Evaluator::knower(Index expr, const Batch *batch) const {
+    for (; batch != nullptr; batch = batch->parent) {
+        const Slot *slot = levels_[batch->level]->slots[expr].get();
+        if (slot != nullptr && slot->epoch == batch->epoch)
+            break;
+    }
+    return batch;
 }
 
 void Evaluator::subset(const Batch &from, const uint32_t *positions, uint32_t n, BatchStorage &storage, Batch &to) {
     const Kernels &k = kernels();
     to.n = n;
     to.identity = false;
+    to.level = 0;
+    to.parent = nullptr;
     to.rows = storage.rows.get();
     if (from.identity)
         for (uint32_t i = 0; i < n; ++i)
@@ -83,27 +120,64 @@ void Evaluator::subset(const Batch &from, const uint32_t *positions, uint32_t n,
     renew(to);
 }
 
-Vec Evaluator::evaluate(Index expr, const Batch &batch, size_t depth) {
-    expr = context_.canonical[expr];
-    if (context_.program.exprs[expr].op == Op::Const)
-        return compute(expr, batch, depth);
-    {
-        Slot &s = slot(expr, depth);
-        if (s.epoch == batch.epoch)
-            return s.vec;
-    }
-    Vec vec = compute(expr, batch, depth);
-    Slot &s = slot(expr, depth);
-    s.vec = vec;
-    s.epoch = batch.epoch;
-    return vec;
+// The rows of `from` at `positions`, one level deeper.
+void Evaluator::part(const Batch &from, const uint32_t *positions, uint32_t n, BatchStorage &storage, Batch &to) {
+    subset(from, positions, n, storage, to);
+    to.level = from.level + 1;
+    to.parent = &from;
+    to.positions = positions;
 }
 
-Vec Evaluator::compute(Index expr, const Batch &batch, size_t depth) {
+Vec Evaluator::evaluate(Index expr, const Batch &batch) {
+    expr = context_.canonical[expr];
+    if (context_.program.exprs[expr].op == Op::Const)
+        return compute(expr, batch);
+    Slot &s = slot(expr, batch);
+    if (s.epoch != batch.epoch) {
+        if (!inherit(expr, batch, s))
+            s.vec = compute(expr, batch);
+        s.epoch = batch.epoch;
+    }
+    return s.vec;
+}
+
+// Takes the values from a batch that these rows are a part of, if one has them: arms share with what stands around them, and
+// each level would compute all that is shared once more for each of its arms.
+bool Evaluator::inherit(Index expr, const Batch &batch, Slot &to) {
+    const Batch *from = knower(expr, batch.parent);
+    if (from == nullptr)
+        return false;
+    const Vec vec = slot(expr, *from).vec;
+    to.vec = vec;
+    if (vec.constant)
+        return true;
+    const uint32_t *positions = batch.positions;
+    if (from != batch.parent) {
+        uint32_t *through = static_cast<uint32_t *>(buffer(to.broadcast, sizeof(int128)));
+        for (uint32_t i = 0; i < batch.n; ++i) {
+            through[i] = i;
+            for (const Batch *step = &batch; step != from; step = step->parent)
+                through[i] = step->positions[through[i]];
+        }
+        positions = through;
+    }
+    const size_t width = type_width(context_.program.exprs[expr].type);
+    void *values = buffer(to.values, width);
+    k_.gather(width, batch.n, vec.values, positions, values);
+    to.vec.values = values;
+    if (vec.nulls != nullptr) {
+        void *nulls = buffer(to.nulls, 1);
+        k_.gather(1, batch.n, vec.nulls, positions, nulls);
+        to.vec.nulls = static_cast<uint8_t *>(nulls);
+    }
+    return true;
+}
+
+Vec Evaluator::compute(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
     switch (e.op) {
     case Op::Column:
-        return column(e, slot(expr, depth), batch);
+        return column(e, slot(expr, batch), batch);
     case Op::Const: {
         const Constant &c = context_.program.constants[e.a];
         return {&context_.constants[e.a], c.null ? one_null : nullptr, true};
@@ -120,37 +194,37 @@ Vec Evaluator::compute(Index expr, const Batch &batch, size_t depth) {
     case Op::Gt:
     case Op::Ge:
     case Op::CallTwo:
-        return binary(expr, batch, depth);
+        return binary(expr, batch);
     case Op::Neg:
     case Op::Cast:
     case Op::Bounded:
     case Op::Call:
-        return unary(expr, batch, depth);
+        return unary(expr, batch);
     case Op::And:
     case Op::Or:
-        return logic(expr, batch, depth);
+        return logic(expr, batch);
     case Op::Not:
     case Op::IsNull:
     case Op::IsNotNull:
     case Op::IsTrue:
-        return truth(expr, batch, depth);
+        return truth(expr, batch);
     case Op::Lookup:
-        return lookup(expr, batch, depth);
+        return lookup(expr, batch);
     case Op::Search:
-        return search(expr, batch, depth);
+        return search(expr, batch);
     case Op::Case:
-        return conditional(expr, batch, depth);
+        return conditional(expr, batch);
     case Op::Coalesce:
-        return coalesce(expr, batch, depth);
+        return coalesce(expr, batch);
     }
     throw DeviceError("unknown operator");
 }
 
-Vec Evaluator::full(Index expr, Vec vec, const Batch &batch, size_t depth) {
+Vec Evaluator::full(Index expr, Vec vec, const Batch &batch) {
     if (!vec.constant)
         return vec;
     expr = context_.canonical[expr];
-    Slot &s = slot(expr, depth);
+    Slot &s = slot(expr, batch);
     size_t width = type_width(context_.program.exprs[expr].type);
     uint8_t *out = static_cast<uint8_t *>(buffer(s.broadcast, width));
     bool null = vec.null_constant();
@@ -239,13 +313,13 @@ Vec Evaluator::outer_payload(const PayloadColumn &payload, const uint32_t *entri
     return {out, nulls, false};
 }
 
-Vec Evaluator::binary(Index expr, const Batch &batch, size_t depth) {
+Vec Evaluator::binary(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
     Type operand = context_.program.exprs[e.a].type;
-    Vec a = evaluate(e.a, batch, depth), b = evaluate(e.b, batch, depth);
+    Vec a = evaluate(e.a, batch), b = evaluate(e.b, batch);
     if (a.null_constant() || b.null_constant())
         return null_vec();
-    Slot &to = slot(expr, depth);
+    Slot &to = slot(expr, batch);
     bool constant = a.constant && b.constant;
     size_t n = constant ? 1 : batch.n;
     if (constant)
@@ -260,10 +334,10 @@ Vec Evaluator::binary(Index expr, const Batch &batch, size_t depth) {
     return {out, nulls, constant};
 }
 
-Vec Evaluator::unary(Index expr, const Batch &batch, size_t depth) {
+Vec Evaluator::unary(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
     Type operand = context_.program.exprs[e.a].type;
-    Vec a = evaluate(e.a, batch, depth);
+    Vec a = evaluate(e.a, batch);
     if (a.null_constant())
         return null_vec();
     if (e.op == Op::Cast && operand == e.type)
@@ -274,7 +348,7 @@ Vec Evaluator::unary(Index expr, const Batch &batch, size_t depth) {
             raise_row_error();
         return a;
     }
-    void *out = buffer(slot(expr, depth).values, type_width(e.type));
+    void *out = buffer(slot(expr, batch).values, type_width(e.type));
     int error = e.op == Op::Neg    ? k_.negate(e.type, n, a.values, a.nulls, out)
                 : e.op == Op::Call ? k_.call(static_cast<Function>(e.c), n, a.values, a.nulls, out)
                                    : k_.cast(operand, e.type, n, a.values, a.nulls, out);
@@ -284,16 +358,15 @@ Vec Evaluator::unary(Index expr, const Batch &batch, size_t depth) {
 }
 
 // Where the left side decides, PostgreSQL does not evaluate the right one; it matters where that could raise an error.
-Vec Evaluator::logic(Index expr, const Batch &batch, size_t depth) {
+Vec Evaluator::logic(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
-    Vec a = evaluate(e.a, batch, depth);
+    Vec a = evaluate(e.a, batch);
     const bool decisive = e.op == Op::Or;
     if (a.constant && !a.null_constant())
-        return (*a.as<uint8_t>() != 0) == decisive ? a : evaluate(e.b, batch, depth);
-    a = full(e.a, a, batch, depth);
-    Vec b =
-        context_.safe[e.b] ? full(e.b, evaluate(e.b, batch, depth), batch, depth) : undecided(expr, a, batch, depth);
-    Slot &to = slot(expr, depth);
+        return (*a.as<uint8_t>() != 0) == decisive ? a : evaluate(e.b, batch);
+    a = full(e.a, a, batch);
+    Vec b = context_.raises[e.b] ? undecided(expr, a, batch) : full(e.b, evaluate(e.b, batch), batch);
+    Slot &to = slot(expr, batch);
     uint8_t *out = static_cast<uint8_t *>(buffer(to.values, 1));
     uint8_t *nulls = nullptr;
     if (a.nulls != nullptr || b.nulls != nullptr)
@@ -303,31 +376,25 @@ Vec Evaluator::logic(Index expr, const Batch &batch, size_t depth) {
 }
 
 // The right side of AND or OR, evaluated for the rows that `left` does not decide; the others get any value.
-Vec Evaluator::undecided(Index expr, Vec left, const Batch &batch, size_t depth) {
+Vec Evaluator::undecided(Index expr, Vec left, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
     const bool decisive = e.op == Op::Or;
-    level(depth + 1); // so that no slot moves below
-    Level &own = level(depth);
-    if (!own.left) {
-        own.taken.reset(new uint32_t[batch_rows + batch_slack]);
-        own.left.reset(new uint32_t[batch_rows + batch_slack]);
-    }
-    uint32_t *open = own.left.get(), nopen = 0;
+    uint32_t *open = level(batch.level).left.get(), nopen = 0;
     const uint8_t *truth = left.as<uint8_t>();
     for (uint32_t i = 0; i < batch.n; ++i) {
         open[nopen] = i;
         nopen += (truth[i] != 0) != decisive || (left.nulls != nullptr && left.nulls[i]);
     }
     if (nopen == batch.n)
-        return full(e.b, evaluate(e.b, batch, depth), batch, depth);
-    Slot &to = slot(expr, depth);
+        return full(e.b, evaluate(e.b, batch), batch);
+    Slot &to = slot(expr, batch);
     uint8_t *out = static_cast<uint8_t *>(buffer(to.broadcast, 1)), *nulls = nullptr;
     memset(out, decisive, batch.n);
     if (nopen == 0)
         return {out, nullptr, false};
-    Batch part;
-    subset(batch, open, nopen, level(depth + 1).storage, part);
-    const Vec v = evaluate(e.b, part, depth + 1);
+    Batch rest;
+    part(batch, open, nopen, level(batch.level + 1).storage, rest);
+    const Vec v = evaluate(e.b, rest);
     scatter(1, v.values, v.constant, open, nopen, out);
     if (v.nulls != nullptr) {
         nulls = static_cast<uint8_t *>(buffer(to.broadcast_nulls, 1));
@@ -337,9 +404,9 @@ Vec Evaluator::undecided(Index expr, Vec left, const Batch &batch, size_t depth)
     return {out, nulls, false};
 }
 
-Vec Evaluator::truth(Index expr, const Batch &batch, size_t depth) {
+Vec Evaluator::truth(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
-    Vec a = evaluate(e.a, batch, depth);
+    Vec a = evaluate(e.a, batch);
     if (a.constant) {
         bool null = a.null_constant();
         if (e.op == Op::IsNull || e.op == Op::IsNotNull)
@@ -354,7 +421,7 @@ Vec Evaluator::truth(Index expr, const Batch &batch, size_t depth) {
         return bool_vec(e.op == Op::IsNotNull);
     if (e.op == Op::IsNull)
         return {a.nulls, nullptr, false};
-    uint8_t *out = static_cast<uint8_t *>(buffer(slot(expr, depth).values, 1));
+    uint8_t *out = static_cast<uint8_t *>(buffer(slot(expr, batch).values, 1));
     if (e.op == Op::IsTrue)
         k_.and_not(batch.n, a.as<uint8_t>(), a.nulls, out);
     else
@@ -362,13 +429,13 @@ Vec Evaluator::truth(Index expr, const Batch &batch, size_t depth) {
     return {out, e.op == Op::Not ? a.nulls : nullptr, false};
 }
 
-Vec Evaluator::lookup(Index expr, const Batch &batch, size_t depth) {
+Vec Evaluator::lookup(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
     if (!context_.lookups[e.b])
         throw DeviceError("lookup table not set");
     const LookupTable &table = *context_.lookups[e.b];
-    Vec a = full(e.a, evaluate(e.a, batch, depth), batch, depth);
-    Slot &to = slot(expr, depth);
+    Vec a = full(e.a, evaluate(e.a, batch), batch);
+    Slot &to = slot(expr, batch);
     size_t width = type_width(e.type);
     const uint32_t *codes = a.as<uint32_t>();
     uint32_t *index = static_cast<uint32_t *>(buffer(to.broadcast, 4 > width ? 4 : width));
@@ -390,13 +457,13 @@ Vec Evaluator::lookup(Index expr, const Batch &batch, size_t depth) {
     return {out, static_cast<uint8_t *>(nulls), false};
 }
 
-Vec Evaluator::search(Index expr, const Batch &batch, size_t depth) {
+Vec Evaluator::search(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
     if (!context_.lookups[e.b])
         throw DeviceError("lookup table not set");
     const LookupTable &table = *context_.lookups[e.b];
-    Vec a = full(e.a, evaluate(e.a, batch, depth), batch, depth);
-    uint32_t *codes = static_cast<uint32_t *>(buffer(slot(expr, depth).values, sizeof(uint32_t)));
+    Vec a = full(e.a, evaluate(e.a, batch), batch);
+    uint32_t *codes = static_cast<uint32_t *>(buffer(slot(expr, batch).values, sizeof(uint32_t)));
     const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data()), *const v = a.as<int64_t>();
     for (uint32_t i = 0; i < batch.n; ++i) {
         const int64_t *at = entries;
@@ -410,14 +477,9 @@ Vec Evaluator::search(Index expr, const Batch &batch, size_t depth) {
     return {codes, a.nulls, false};
 }
 
-// Evaluates `value` for some rows of a batch and puts the results in their places.
-void Evaluator::arm(Index value, Slot &to, size_t width, bool &any_null, const uint32_t *positions, uint32_t n,
-                    const Batch &batch, size_t depth) {
-    if (n == 0)
-        return;
-    Batch part;
-    subset(batch, positions, n, level(depth + 1).storage, part);
-    Vec v = evaluate(value, part, depth + 1);
+// Puts values of some rows of a batch in their places.
+void Evaluator::put(Vec v, const uint32_t *positions, uint32_t n, Slot &to, size_t width, bool &any_null,
+                    const Batch &batch) {
     if (v.nulls != nullptr) {
         if (!any_null)
             memset(buffer(to.nulls, 1), 0, batch.n);
@@ -430,61 +492,81 @@ void Evaluator::arm(Index value, Slot &to, size_t width, bool &any_null, const u
     scatter(width, v.values, v.constant, positions, n, to.values.get());
 }
 
-Vec Evaluator::conditional(Index expr, const Batch &batch, size_t depth) {
-    const Expr &e = context_.program.exprs[expr];
-    Vec condition = evaluate(e.a, batch, depth);
-    if (condition.constant)
-        return evaluate(!condition.null_constant() && *condition.as<uint8_t>() ? e.b : e.c, batch, depth);
-    level(depth + 1); // so that no slot moves below
-    Level &own = level(depth);
-    if (!own.taken) {
-        own.taken.reset(new uint32_t[batch_rows + batch_slack]);
-        own.left.reset(new uint32_t[batch_rows + batch_slack]);
-    }
-    // Nested conditionals of the arms work one level deeper; a sibling at this level runs before or after, not within.
-    uint32_t *taken = own.taken.get(), *left = own.left.get();
-    uint32_t ntaken = 0, nleft = 0;
-    const uint8_t *truth = condition.as<uint8_t>();
-    for (uint32_t i = 0; i < batch.n; ++i) {
-        bool take = truth[i] && !(condition.nulls != nullptr && condition.nulls[i]);
-        taken[ntaken] = left[nleft] = i;
-        ntaken += take;
-        nleft += !take;
-    }
-    if (nleft == 0 || ntaken == 0)
-        return evaluate(nleft == 0 ? e.b : e.c, batch, depth);
-    Slot &to = slot(expr, depth);
-    size_t width = type_width(e.type);
-    buffer(to.values, width);
+// CASE with many arms is a chain: each node's last operand is the next one. It is walked here, with the rows that no condition
+// has taken so far, one level below the batch however long it is; an arm's rows are one level below that.
+Vec Evaluator::conditional(Index expr, const Batch &batch) {
+    Slot &to = slot(expr, batch);
+    const size_t width = type_width(context_.program.exprs[expr].type);
     bool any_null = false;
-    arm(e.b, to, width, any_null, taken, ntaken, batch, depth);
-    arm(e.c, to, width, any_null, left, nleft, batch, depth);
+    uint32_t *const where =
+        level(batch.level).rest.get(); // the places of these rows in the batch, unless they are the batch
+    Batch others;
+    const Batch *rest = &batch;
+    for (Index node = expr;;) {
+        const Expr &e = context_.program.exprs[node];
+        if (e.op != Op::Case || (rest != &batch && knower(node, &batch) != nullptr)) {
+            put(evaluate(node, *rest), where, rest->n, to, width, any_null, batch);
+            break;
+        }
+        const Vec condition = evaluate(e.a, *rest);
+        // The arms work deeper; a sibling at this level runs before or after, not within.
+        uint32_t *const taken = level(rest->level).taken.get(), *const left = level(rest->level).left.get();
+        uint32_t ntaken = 0, nleft = 0;
+        if (condition.constant) {
+            const bool take = !condition.null_constant() && *condition.as<uint8_t>() != 0;
+            (take ? ntaken : nleft) = rest->n;
+        } else {
+            const uint8_t *truth = condition.as<uint8_t>();
+            for (uint32_t i = 0; i < rest->n; ++i) {
+                const bool take = truth[i] && !(condition.nulls != nullptr && condition.nulls[i]);
+                taken[ntaken] = left[nleft] = i;
+                ntaken += take;
+                nleft += !take;
+            }
+        }
+        if (ntaken == 0 || nleft == 0) {
+            const Index next = context_.canonical[nleft == 0 ? e.b : e.c];
+            if (rest == &batch)
+                return evaluate(next, batch);
+            node = next;
+            continue;
+        }
+        buffer(to.values, width);
+        Batch arm;
+        part(*rest, taken, ntaken, level(rest->level + 1).storage, arm);
+        const Vec v = evaluate(e.b, arm);
+        for (uint32_t i = 0; rest != &batch && i < ntaken; ++i)
+            taken[i] = where[taken[i]];
+        put(v, taken, ntaken, to, width, any_null, batch);
+        for (uint32_t i = 0; i < nleft; ++i) // left[i] is never below i
+            where[i] = rest == &batch ? left[i] : where[left[i]];
+        part(batch, where, nleft, level(batch.level + 1).rest_storage, others);
+        rest = &others;
+        node = context_.canonical[e.c];
+    }
     return {to.values.get(), any_null ? to.nulls.get() : nullptr, false};
 }
 
-Vec Evaluator::coalesce(Index expr, const Batch &batch, size_t depth) {
+Vec Evaluator::coalesce(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
-    Vec a = evaluate(e.a, batch, depth);
+    Vec a = evaluate(e.a, batch);
     if (a.constant)
-        return a.null_constant() ? evaluate(e.b, batch, depth) : a;
+        return a.null_constant() ? evaluate(e.b, batch) : a;
     if (a.nulls == nullptr)
         return a;
-    Level &own = level(depth);
-    if (!own.left) {
-        own.taken.reset(new uint32_t[batch_rows + batch_slack]);
-        own.left.reset(new uint32_t[batch_rows + batch_slack]);
-    }
-    uint32_t *left = own.left.get();
+    uint32_t *left = level(batch.level).left.get();
     uint32_t nleft = k_.select(batch.n, a.nulls, nullptr, left);
     if (nleft == 0)
         return {a.values, nullptr, false};
     if (nleft == batch.n)
-        return evaluate(e.b, batch, depth);
-    Slot &to = slot(expr, depth);
+        return evaluate(e.b, batch);
+    Slot &to = slot(expr, batch);
     size_t width = type_width(e.type);
     memcpy(buffer(to.values, width), a.values, batch.n * width);
     bool any_null = false;
-    arm(e.b, to, width, any_null, left, nleft, batch, depth);
+    Batch rest;
+    part(batch, left, nleft, level(batch.level + 1).storage, rest);
+    put(evaluate(e.b, rest), left, nleft, to, width, any_null, batch);
     return {to.values.get(), any_null ? to.nulls.get() : nullptr, false};
 }
 

@@ -40,6 +40,7 @@ class Stopwatch {
 
 HostExecution::HostExecution(const Work &work, const Program &program)
     : work_(work), context_(program), builds_(program.pipelines.size()) {
+    context_.memory = work.memory;
     for (size_t i = 0; i < program.joins.size(); ++i)
         met_.emplace_back(work.memory);
     stats_.joins.resize(program.pipelines.size() - 1);

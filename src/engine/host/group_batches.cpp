@@ -15,7 +15,8 @@ Index GroupScope::column_of(const Expr &e) {
     return static_cast<Index>(columns.size() - 1);
 }
 
-GroupScope::GroupScope(const Program &program, Range conditions, const std::vector<LookupRef> &lookups)
+GroupScope::GroupScope(const Program &program, Range conditions, const WorkMemoryRef &memory,
+                       const std::vector<LookupRef> &lookups)
     : nkeys(program.result_keys()), naggregates(program.result_aggregates()) {
     Program p;
     p.exprs = program.exprs;
@@ -37,6 +38,7 @@ GroupScope::GroupScope(const Program &program, Range conditions, const std::vect
         p.source_columns.push_back({column.type, 1, {}});
     p.pipelines.push_back(pipeline);
     context = Context(p);
+    context.memory = memory;
     if (!lookups.empty())
         context.lookups = lookups;
 }

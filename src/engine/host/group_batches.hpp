@@ -20,7 +20,8 @@ struct GroupScope {
 
     // `conditions` (into the program's lists): what a group must pass. `lookups`: of the program, if any expression over
     // groups has some.
-    GroupScope(const Program &program, ir::Range conditions, const std::vector<LookupRef> &lookups = {});
+    GroupScope(const Program &program, ir::Range conditions, const WorkMemoryRef &memory,
+               const std::vector<LookupRef> &lookups = {});
 
   private:
     ir::Index column_of(const ir::Expr &e);

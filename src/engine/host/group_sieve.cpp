@@ -33,10 +33,11 @@ struct GroupSieve::Plan : GroupScope {            // with the conditions
     uint64_t top = UINT64_MAX;
     bool ties = false;
 
-    explicit Plan(const Program &program);
+    Plan(const Program &program, const WorkMemoryRef &memory);
 };
 
-GroupSieve::Plan::Plan(const Program &program) : GroupScope(program, program.main().having) {
+GroupSieve::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
+    : GroupScope(program, program.main().having, memory) {
     const Pipeline &main = program.main();
     for (Index a = 0; a < main.aggregates.count; ++a) {
         const Aggregate &aggregate = program.aggregates[main.aggregates.first + a];
@@ -265,7 +266,7 @@ void GroupSieve::Sifter::prune() {
 }
 
 GroupSieve::GroupSieve(const Program &program, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
-    : plan_(std::make_unique<Plan>(program)), memory_(memory), cancel_(cancel), kept_(memory) {}
+    : plan_(std::make_unique<Plan>(program, memory)), memory_(memory), cancel_(cancel), kept_(memory) {}
 
 GroupSieve::~GroupSieve() = default;
 

@@ -89,7 +89,7 @@ GroupTable sort_groups(const Program &program, GroupTable groups, const std::vec
         return groups;
     if (n > UINT32_MAX)
         throw OutOfWorkMemory("too many groups to be sorted");
-    const GroupScope scope(program, {}, lookups);
+    const GroupScope scope(program, {}, memory, lookups);
     const Range order = program.main().order;
     auto columns = std::make_shared<KeyColumns>();
     std::vector<SortColumn> keys;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/expr_walk.hpp"
+
 namespace gpuscan::host {
 
 using namespace ir;
@@ -14,14 +16,12 @@ constexpr size_t combine_fraction = 4;
 
 // The joins whose payload `root` reads are used at `step`.
 void note_uses(const Program &p, Index root, size_t step, std::vector<size_t> &last_use) {
-    std::vector<Index> open{root};
-    while (!open.empty()) {
-        const Expr e = p.exprs[open.back()];
-        open.pop_back();
+    for_each_needed(p.exprs, {root}, [&](Index index) {
+        const Expr &e = p.exprs[index];
         if (e.op == Op::Column && e.a > 0)
             last_use[e.a - 1] = std::max(last_use[e.a - 1], step);
-        for_each_operand(e, [&](Index operand) { open.push_back(operand); });
-    }
+        return true;
+    });
 }
 
 } // namespace
@@ -32,7 +32,7 @@ PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std
     const Program &p = context.program;
     for (Index c = 0; c < pipeline_.conjuncts.count; ++c) {
         const Conjunct &conjunct = p.conjuncts[pipeline_.conjuncts.first + c];
-        steps_[conjunct.after].filters.push_back({conjunct.expr, context.safe[conjunct.expr] != 0});
+        steps_[conjunct.after].filters.push_back({conjunct.expr, context.raises[conjunct.expr] == 0});
         note_uses(p, conjunct.expr, conjunct.after, last_use_);
     }
     for (Index j = 0; j < pipeline_.joins.count; ++j) {

@@ -10,7 +10,7 @@ using namespace protocol;
 
 namespace {
 
-constexpr size_t piece_entries = 16 * 1024; // evaluated between two looks at the cancel word
+constexpr size_t piece_entries = 16 * 1024; // evaluated by one thread at a time
 constexpr uint32_t read_ahead = 8;
 constexpr uint32_t most_spaces = 4096;
 
@@ -164,8 +164,7 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
     if (base)
         copy_base(*table, *base);
     auto piece = [&](size_t begin, size_t end) {
-        if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed) != 0)
-            throw Cancelled();
+        CancelPoint cancel(cancel_);
         std::vector<Dictionary::Text> made;
         std::vector<size_t> of;
         const size_t end_of_entries = std::min(end, entries); // NULL's place, the table's last, is no entry
@@ -175,7 +174,7 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
             std::string_view entry;
             if (code < entries)
                 entry = dictionary.entry(static_cast<uint32_t>(code));
-            const TextFunction::Value value = function.evaluate(code < entries ? &entry : nullptr);
+            const TextFunction::Value value = function.evaluate(code < entries ? &entry : nullptr, cancel);
             store(*table, code, value);
             if (texts == nullptr || value.null)
                 continue;

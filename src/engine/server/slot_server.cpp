@@ -22,7 +22,8 @@ using namespace protocol;
 
 namespace {
 
-constexpr size_t stack_bytes = size_t(1) << 20; // an execution's work runs on it
+constexpr size_t stack_bytes =
+    size_t(8) << 20; // an execution's work runs on it, expressions of ir::max_expr_depth by recursion
 
 class SlotThread {
   public:

@@ -54,6 +54,13 @@ struct ZoneTables {
     int instants, clocks, offsets;
 };
 
+// What is known of a node from its operands, which precede it.
+struct NodeFacts {
+    ir::Index depth; // of its longest way to a leaf, in nodes
+    bool raises;     // evaluating it may be a row error, or call a function that may fail
+    bool demanded;   // evaluating it may call one
+};
+
 struct Translation {
     bool probing;
     bool binding;
@@ -62,6 +69,11 @@ struct Translation {
     int pipeline;             // whose rows are looked at: 0 the main pipeline, i the one that builds source i
     const GroupScope *groups; // expressions are over groups, not rows
     Array<ir::Expr> exprs;
+    Array<NodeFacts> facts; // per node
+    Array<int> same_hash;   // per node: the next one in its bucket, -1: none
+    Array<int> buckets;     // of nodes that may be shared, by hash: the first node, -1: none; a power of two of them
+    ir::Index deepest;      // of the nodes
+    int calls;              // of translate()
     Array<ir::Constant> constants;
     Array<FragmentConstant> late_constants;
     Array<FragmentLookup> lookups;
@@ -99,6 +111,9 @@ bool as_node(Translation *t, const Value &value, Type type, int32 scale, ir::Ind
 
 // The value in its own type and scale.
 bool as_own_node(Translation *t, const Value &value, ir::Index *out);
+
+// False with a reason where the expressions so far are more than a device takes (ir::max_exprs, ir::max_expr_depth).
+bool within_budget(const Translation *t);
 
 ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none, ir::Index c = ir::none);
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null);

@@ -183,18 +183,17 @@ bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, V
     if (count == 0 && may_raise(t, node)) // PostgreSQL computes the left side all the same
         return refuse("IN or ANY with no values");
 
-    ir::Index result = ir::none;
+    Array<ir::Index> comparisons{};
     for (int i = 0; i < count; ++i) {
         Const *element = makeConst(type, -1, InvalidOid, length, values[i], nulls[i], by_value);
         Value value, compared;
         if (!translate_const(t, element, &value) || !translate_comparison(t, op, x, value, &compared))
             return false;
-        result = result == ir::none
-                     ? compared.expr
-                     : add_expr(t, expr->useOr ? ir::Op::Or : ir::Op::And, Type::Bool, result, compared.expr);
+        append(&comparisons, compared.expr);
     }
-    if (result == ir::none)
-        result = add_constant(t, Type::Bool, expr->useOr ? 0 : 1, false);
+    const ir::Index result = count == 0
+                                 ? add_constant(t, Type::Bool, expr->useOr ? 0 : 1, false)
+                                 : connect_conditions(t, expr->useOr ? OR_EXPR : AND_EXPR, comparisons.at, count);
     bool_value(out, result, true);
     return true;
 }

@@ -208,6 +208,34 @@ bool translate_nullif(Translation *t, const NullIfExpr *expr, Value *out) {
     return true;
 }
 
+struct Candidate {
+    ir::Index value, scale; // scale: the digits that it is shown with; none: nobody asks
+};
+
+struct Contest {
+    SqlKind kind;
+    Type type;
+    ir::Op loses; // a value to a later one
+};
+
+// By halves, as conditions are connected.
+static Candidate best_of(Translation *t, const Contest &contest, const Candidate *candidates, int count) {
+    if (count == 1)
+        return candidates[0];
+    const int half = (count + 1) / 2;
+    const Candidate first = best_of(t, contest, candidates, half);
+    const Candidate second = best_of(t, contest, candidates + half, count - half);
+    const ir::Index beaten = add_expr(t, ir::Op::Or, Type::Bool, add_expr(t, ir::Op::IsNull, Type::Bool, first.value),
+                                      add_expr(t, contest.loses, Type::Bool, order_node(t, contest.kind, first.value),
+                                               order_node(t, contest.kind, second.value)));
+    const ir::Index taken =
+        add_expr(t, ir::Op::And, Type::Bool, add_expr(t, ir::Op::IsNotNull, Type::Bool, second.value), beaten);
+    Candidate best{add_expr(t, ir::Op::Case, contest.type, taken, second.value, first.value), ir::none};
+    if (first.scale != ir::none)
+        best.scale = add_expr(t, ir::Op::Case, Type::I32, taken, second.scale, first.scale);
+    return best;
+}
+
 // The largest or smallest of the values that are not NULL; the first one of equal ones.
 bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
     int count = list_length(expr->args);
@@ -224,32 +252,19 @@ bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
         return false;
     if (!may_execute(t, compare) || !common_shape(t, values, count, sql_kind(expr->minmaxtype), &shape))
         return false;
-    ir::Op further = expr->op == IS_GREATEST ? ir::Op::Lt : ir::Op::Gt; // than the next one
-    ir::Index best = ir::none, scale = ir::none;
+    Candidate *candidates = static_cast<Candidate *>(palloc(sizeof(Candidate) * static_cast<Size>(count)));
     bool nullable = true;
     for (int i = 0; i < count; ++i) {
-        ir::Index value;
-        if (!as_node(t, values[i], shape.type, shape.scale, &value))
+        if (!as_node(t, values[i], shape.type, shape.scale, &candidates[i].value))
             return false;
-        ir::Index own = shape.mixed_scale && !shape.unknown_scale ? display_scale(t, values[i]) : ir::none;
+        candidates[i].scale = shape.mixed_scale && !shape.unknown_scale ? display_scale(t, values[i]) : ir::none;
         nullable &= values[i].nullable;
-        if (best == ir::none) {
-            best = value;
-            scale = own;
-            continue;
-        }
-        ir::Index beaten =
-            add_expr(t, ir::Op::Or, Type::Bool, add_expr(t, ir::Op::IsNull, Type::Bool, best),
-                     add_expr(t, further, Type::Bool, order_node(t, kind, best), order_node(t, kind, value)));
-        ir::Index taken =
-            add_expr(t, ir::Op::And, Type::Bool, add_expr(t, ir::Op::IsNotNull, Type::Bool, value), beaten);
-        best = add_expr(t, ir::Op::Case, shape.type, taken, value, best);
-        if (own != ir::none)
-            scale = add_expr(t, ir::Op::Case, Type::I32, taken, own, scale);
     }
+    const Contest contest{kind, shape.type, expr->op == IS_GREATEST ? ir::Op::Lt : ir::Op::Gt};
+    const Candidate best = best_of(t, contest, candidates, count);
     shape.nullable = nullable;
-    shaped_value(out, shape, best);
-    out->scale_node = scale;
+    shaped_value(out, shape, best.value);
+    out->scale_node = best.scale;
     return true;
 }
 

@@ -9,6 +9,8 @@
 //   - whatever can raise an error becomes an IR node that can raise one: a row error makes PostgreSQL's plan run.
 #include "pg/pg.h"
 
+#include <algorithm>
+
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
 
@@ -16,22 +18,72 @@ namespace gpuscan {
 
 // ---- nodes and values ----
 
+static NodeFacts facts_of(const Translation *t, const ir::Expr &e) {
+    NodeFacts facts{};
+    facts.demanded = e.op == ir::Op::Lookup && t->lookups[static_cast<int>(e.b)].demanded;
+    facts.raises = facts.demanded || ir::raises_itself(t->exprs.at, e);
+    ir::for_each_operand(e, [&](ir::Index operand) {
+        const NodeFacts &of = t->facts[static_cast<int>(operand)];
+        facts.depth = std::max(facts.depth, of.depth);
+        facts.raises = facts.raises || of.raises;
+        facts.demanded = facts.demanded || of.demanded;
+    });
+    ++facts.depth;
+    return facts;
+}
+
+static int *bucket_of(Translation *t, const ir::Expr &e) {
+    const uint32 words[] = {static_cast<uint32>(e.op) << 8 | static_cast<uint32>(e.type), e.a, e.b, e.c};
+    const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char *>(words), sizeof words);
+    return &t->buckets[static_cast<int>(hash & static_cast<uint32>(t->buckets.count - 1))];
+}
+
+static void link_node(Translation *t, int node) {
+    int *bucket = bucket_of(t, t->exprs[node]);
+    t->same_hash[node] = *bucket;
+    *bucket = node;
+}
+
+// At least as many buckets as nodes.
+static void grow_buckets(Translation *t) {
+    if (t->exprs.count < t->buckets.count)
+        return;
+    const int count = std::max(64, 2 * t->buckets.count);
+    t->buckets.count = 0;
+    for (int i = 0; i < count; ++i)
+        append(&t->buckets, -1);
+    for (int i = 0; i < t->exprs.count; ++i)
+        if (t->exprs[i].op != ir::Op::Const)
+            link_node(t, i);
+}
+
 // Equal nodes are one node. Constants never are: which of them happen to be equal must not shape the kernel.
 ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b, ir::Index c) {
-    if (op != ir::Op::Const)
-        for (int i = 0; i < t->exprs.count; ++i) {
-            const ir::Expr &e = t->exprs[i];
-            if (e.op == op && e.type == type && e.a == a && e.b == b && e.c == c)
-                return static_cast<ir::Index>(i);
-        }
     ir::Expr e{};
     e.op = op;
     e.type = type;
     e.a = a;
     e.b = b;
     e.c = c;
-    return static_cast<ir::Index>(append(&t->exprs, e));
+    grow_buckets(t);
+    const bool shared = op != ir::Op::Const;
+    for (int i = shared ? *bucket_of(t, e) : -1; i >= 0; i = t->same_hash[i]) {
+        const ir::Expr &known = t->exprs[i];
+        if (known.op == op && known.type == type && known.a == a && known.b == b && known.c == c)
+            return static_cast<ir::Index>(i);
+    }
+    append(&t->facts, facts_of(t, e));
+    t->deepest = std::max(t->deepest, t->facts[t->facts.count - 1].depth);
+    append(&t->same_hash, -1);
+    const int node = append(&t->exprs, e);
+    if (shared)
+        link_node(t, node);
+    return static_cast<ir::Index>(node);
 }
+
+bool may_raise(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].raises; }
+
+bool is_demanded(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].demanded; }
 
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null) {
     ir::Constant constant{};
@@ -142,8 +194,27 @@ static bool translate_call(Translation *t, Oid funcid, List *args, Expr *expr, V
     return translate_function(t, funcid, args, expr, out);
 }
 
+// Some constructs are translated several times (the argument of CASE x WHEN for each of its arms), and such ones may be nested.
+constexpr int most_calls = 50000;
+
+bool within_budget(const Translation *t) {
+    if (t->calls > most_calls || t->exprs.count > static_cast<int>(ir::max_exprs))
+        return refuse("an expression that is too large for a device");
+    if (t->deepest > ir::max_expr_depth)
+        return refuse("an expression that is too deep for a device");
+    return true;
+}
+
+static bool translate_node(Translation *t, Expr *expr, Value *out);
+
 bool translate(Translation *t, Expr *expr, Value *out) {
     check_stack_depth();
+    CHECK_FOR_INTERRUPTS();
+    ++t->calls;
+    return within_budget(t) && translate_node(t, expr, out);
+}
+
+static bool translate_node(Translation *t, Expr *expr, Value *out) {
     bool translated;
     if (t->groups != nullptr && translate_of_group(t, expr, out, &translated))
         return translated;

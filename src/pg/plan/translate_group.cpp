@@ -206,14 +206,15 @@ bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool 
     }
     if (!IsA(expr, BoolExpr) || logic->boolop == NOT_EXPR)
         return translate_condition(t, expr, out);
-    *out = ir::none;
+    Array<ir::Index> parts{};
     ListCell *cell;
     foreach (cell, logic->args) {
         ir::Index part;
         if (!translate_group_condition(t, static_cast<Expr *>(lfirst(cell)), &part, exact))
             return false;
-        *out = *out == ir::none ? part : connect_conditions(t, logic->boolop, *out, part);
+        append(&parts, part);
     }
+    *out = connect_conditions(t, logic->boolop, parts.at, parts.count);
     return true;
 }
 

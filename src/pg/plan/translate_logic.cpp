@@ -1,4 +1,4 @@
-// AND, OR, NOT and tests for NULL and truth, and the question they depend on: which nodes can raise an error.
+// AND, OR, NOT and tests for NULL and truth.
 //
 // PostgreSQL stops at the first operand that decides; a device evaluates both. That is the same answer unless the second
 // one raises an error.
@@ -9,27 +9,9 @@
 
 namespace gpuscan {
 
-static bool is_demanded(const Translation *t, const ir::Expr &e) {
-    return e.op == ir::Op::Lookup && t->lookups[static_cast<int>(e.b)].demanded;
-}
-
-bool is_demanded(const Translation *t, ir::Index node) {
-    const ir::Expr &e = t->exprs[static_cast<int>(node)];
-    bool demanded = is_demanded(t, e);
-    ir::for_each_operand(e, [&](ir::Index operand) { demanded = demanded || is_demanded(t, operand); });
-    return demanded;
-}
-
-bool may_raise(const Translation *t, ir::Index node) {
-    const ir::Expr &e = t->exprs[static_cast<int>(node)];
-    bool raises = ir::raises_itself(&t->exprs[0], e) || is_demanded(t, e);
-    ir::for_each_operand(e, [&](ir::Index operand) { raises = raises || may_raise(t, operand); });
-    return raises;
-}
-
 // a AND b, a OR b: PostgreSQL does not evaluate b where a decides. That shows if b can raise an error, and only then a
 // CASE, whose arms are evaluated only where they are taken, stands around the plain operator.
-ir::Index connect_conditions(Translation *t, BoolExprType type, ir::Index a, ir::Index b) {
+static ir::Index connect_two(Translation *t, BoolExprType type, ir::Index a, ir::Index b) {
     bool conjunction = type == AND_EXPR;
     ir::Index both = add_expr(t, conjunction ? ir::Op::And : ir::Op::Or, Type::Bool, a, b);
     if (!may_raise(t, b))
@@ -39,8 +21,18 @@ ir::Index connect_conditions(Translation *t, BoolExprType type, ir::Index a, ir:
                     both);
 }
 
+// By halves, so that a thousand conditions are ten nodes deep: what decides in the first half keeps all of the second from being
+// evaluated.
+ir::Index connect_conditions(Translation *t, BoolExprType type, const ir::Index *conditions, int count) {
+    if (count == 1)
+        return conditions[0];
+    const int first = (count + 1) / 2;
+    const ir::Index a = connect_conditions(t, type, conditions, first);
+    return connect_two(t, type, a, connect_conditions(t, type, conditions + first, count - first));
+}
+
 bool translate_bool(Translation *t, const BoolExpr *expr, Value *out) {
-    ir::Index result = ir::none;
+    Array<ir::Index> conditions{};
     bool nullable = false;
     ListCell *cell;
     foreach (cell, expr->args) {
@@ -49,13 +41,11 @@ bool translate_bool(Translation *t, const BoolExpr *expr, Value *out) {
         if (!translate(t, static_cast<Expr *>(lfirst(cell)), &value) || !as_own_node(t, value, &node))
             return false;
         nullable |= value.nullable;
-        if (expr->boolop == NOT_EXPR)
-            result = add_expr(t, ir::Op::Not, Type::Bool, node);
-        else if (result == ir::none)
-            result = node;
-        else
-            result = connect_conditions(t, expr->boolop, result, node);
+        append(&conditions, node);
     }
+    const ir::Index result = expr->boolop == NOT_EXPR
+                                 ? add_expr(t, ir::Op::Not, Type::Bool, conditions[0])
+                                 : connect_conditions(t, expr->boolop, conditions.at, conditions.count);
     bool_value(out, result, nullable);
     return true;
 }

@@ -96,8 +96,8 @@ bool equality_operator(Oid funcid, Oid collation, ir::Op *op);
 ir::Index display_scale(Translation *t, const Value &value);
 
 // Logic (translate_logic.cpp).
-// a AND b, a OR b, where b is not evaluated if a decides.
-ir::Index connect_conditions(Translation *t, BoolExprType type, ir::Index a, ir::Index b);
+// a AND b AND ..., a OR b OR ..., where none is evaluated that may raise an error if one before it decides.
+ir::Index connect_conditions(Translation *t, BoolExprType type, const ir::Index *conditions, int count);
 bool translate_bool(Translation *t, const BoolExpr *expr, Value *out);
 bool translate_null_test(Translation *t, const NullTest *test, Value *out);
 bool translate_boolean_test(Translation *t, const BooleanTest *test, Value *out);
