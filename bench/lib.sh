@@ -232,11 +232,28 @@ need_server() {
     local which=${device:-$(sql 'SHOW gpuscan.device')}
     for _ in $(seq 60); do
         state=$(psql -XAtqc "SELECT count(*) FROM gpuscan_device WHERE state = 'ready' AND '$which' IN (kind, 'auto')")
-        ((state == 0)) || return 0
+        if ((state > 0)); then
+            count_hidden
+            return
+        fi
         sleep 0.5
     done
     psql -Xc 'SELECT * FROM gpuscan_device' >&2
     fail "no device is ready (wanted: $which)"
+}
+
+# Deaths of the device process and fallbacks, which right answers hide: from now to the script's end, where they are told, and
+# where a death is a failure.
+count_hidden() {
+    hidden_before=$(sql "SELECT restarts || ' ' || fallbacks FROM gpuscan_stat")
+    [ -n "$(trap -p EXIT)" ] || trap 'tell_hidden $?' EXIT
+}
+
+tell_hidden() {
+    local restarts fallbacks
+    read -r restarts fallbacks < <(sql "SELECT restarts - ${hidden_before% *} || ' ' || fallbacks - ${hidden_before#* } FROM gpuscan_stat")
+    note "restarts ${restarts:-unknown}, fallbacks ${fallbacks:-unknown}"
+    [ "$1" != 0 ] || [ "${restarts:-1}" = 0 ] || exit 1
 }
 
 # On what this was measured; goes above the table.

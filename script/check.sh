@@ -9,9 +9,10 @@
 #   pgtap       test/pgtap/*.sql, each in a database of its own
 #   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0
 #               (only those that TAP="NAME NAME" in the environment names)
+#   boundary    test/boundary/run.sh: a share of the sizes around each capacity of the source
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
-# Settings of the environment: PG, PG_CONFIG, BUILD (see the Makefile), STRESS_SECONDS (60).
+# Settings of the environment: PG, PG_CONFIG, BUILD (see the Makefile), STRESS_SECONDS (60), BOUNDARY_SHARE (10 per cent).
 # After each group the server's log is looked at for deaths of the device process and fallbacks that nobody expects
 # (script/honest.sh); the last line but one is their sums.
 # What the tests wrote stays in $BUILD/check-MAJOR, the server's log too.
@@ -161,6 +162,12 @@ run_tap() {
     done
 }
 
+run_boundary() {
+    local limit=3600
+    run_program boundary bash test/boundary/run.sh "${BOUNDARY_SHARE:-10}" ${BOUNDARY_SEED:+"$BOUNDARY_SEED"}
+    grep '^boundary: ' "$out/boundary.log" || true
+}
+
 run_stress() {
     local limit=$((${STRESS_SECONDS:-60} + 300))
     [ ! -e test/stress/run.sh ] || run_program stress bash test/stress/run.sh "${STRESS_SECONDS:-60}"
@@ -182,7 +189,7 @@ export GPUSCAN_HONEST=$out/honest # of every server that a test starts
 groups=("$@")
 if [ ${#groups[@]} = 0 ]; then
     groups=(unit regress isolation)
-    [ ! -e "$("$pg_config" --sharedir)/extension/pgtap.control" ] || groups+=(pgtap tap stress)
+    [ ! -e "$("$pg_config" --sharedir)/extension/pgtap.control" ] || groups+=(pgtap tap boundary stress)
 fi
 
 # The summary is the last word, however the script ends; ending early is a failure of its own.

@@ -41,4 +41,5 @@ for ((job = 0; job < jobs; ++job)); do
     fi
 done
 if grep -E 'PANIC|TRAP|was terminated by signal' "$SERVER_LOG"; then failed=1; fi
+script/honest.sh fuzz "$SERVER_LOG" || failed=1
 exit "$failed"

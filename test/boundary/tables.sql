@@ -57,7 +57,7 @@ BEGIN
                      "SELECT count(*) FROM b WHERE id NOT IN (SELECT id FROM b WHERE k = 3)", "SELECT id, count(*) FROM b GROUP BY id HAVING sum(k) > 8 ORDER BY id LIMIT 5"}';
         WHEN kind IN ('texts', 'nulls texts') THEN
             RETURN '{"SELECT count(*), count(v), count(DISTINCT v), min(v), max(v), sum(length(v)) FROM b", "SELECT count(*) FROM b WHERE v LIKE ''%7%''", "SELECT count(*) FROM b WHERE v = ''w7''", "SELECT count(*) FROM b WHERE v <> ''w255'' OR v IS NULL",
-                     "SELECT count(*) FROM b WHERE v > ''w2''", "SELECT v, count(*) FROM b GROUP BY v ORDER BY 2 DESC, 1 LIMIT 5", "SELECT count(*), sum(x.id) FROM b x JOIN b y USING (v)", "SELECT upper(v), sum(id) FROM b GROUP BY 1 ORDER BY 2 DESC LIMIT 3",
+                     "SELECT count(*) FROM b WHERE v > ''w2''", "SELECT v, count(*) FROM b GROUP BY v ORDER BY 2 DESC, 1 LIMIT 5", "SELECT count(*), sum(x.id) FROM b x JOIN b y USING (v)", "SELECT upper(v), sum(id) FROM b GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3",
                      "SELECT v FROM b ORDER BY v DESC NULLS LAST LIMIT 4", "SELECT count(*), sum(hashtext(v)) FROM (SELECT v FROM b WHERE id % 3 = 0 OFFSET 0) x", "SELECT count(*) FROM b WHERE length(v) = 4", "SELECT count(DISTINCT substr(v, 1, 3)) FROM b WHERE v NOT LIKE ''w1%''"}';
         WHEN kind IN ('values jsonb') THEN
             RETURN '{"SELECT count(*), count(v), count(DISTINCT v) FROM b", "SELECT v, count(*) FROM b GROUP BY v ORDER BY 2 DESC, 1 LIMIT 5", "SELECT count(*) FROM b WHERE v ->> ''a'' LIKE ''%7%''", "SELECT count(*) FROM b x JOIN b y USING (v)"}';

@@ -4,6 +4,9 @@
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
+# (plants a request that listens to nobody)
+export BUILD=${BUILD:-build}/test-commands DEFINES=-DGPUSCAN_TEST_COMMANDS
+
 start_server 'gpuscan.device = host' 'gpuscan.device_timeout = 2s'
 sql "CREATE TABLE fact AS SELECT i AS id, i % 10 AS k FROM generate_series(1, 20000) i; VACUUM (FREEZE, ANALYZE) fact;"
 query='SELECT k, count(*), sum(id) FROM fact GROUP BY k ORDER BY k'
@@ -40,6 +43,19 @@ wait
 for i in 1 2 3; do
     is "session $i is answered" "$(cat "$tap_files/answer.$i")" "$expected"
 done
+
+# A thread that goes on with what has been cancelled is ended with its process, and what it was doing is not sent again.
+sql "CREATE TABLE texts AS SELECT i AS id, 'word ' || i % 50 AS w FROM generate_series(1, 20000) i; VACUUM (FREEZE, ANALYZE) texts;"
+deaf="SELECT count(*) FROM texts WHERE w LIKE '%gpuscan_planted_deafness%'"
+wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan_device WHERE kind = 'host'"
+second=$(device_pid)
+cancelled=$(sql "SET gpuscan.offload = force; SET statement_timeout = '1s'; $deaf" 2>&1)
+ok 'the query itself is cancelled at once' grep -q 'statement timeout' <<<"$cancelled"
+ok 'its thread ends with the process' wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan_device WHERE kind = 'host'"
+ok 'the log says why' grep -q "gpuscan device process (PID $second) has not ended a cancelled request for 2 seconds" "$SERVER_LOG"
+second=$(device_pid)
+is 'it is not sent again' "$(sql "SET gpuscan.offload = force; SET statement_timeout = '5s'; $deaf")" 0
+is 'so the process lives' "$(device_pid)" "$second"
 
 # 0: nobody looks at it.
 wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan_device WHERE kind = 'host'"

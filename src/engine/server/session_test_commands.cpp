@@ -1,7 +1,9 @@
 // Faults on demand, for the tests of everything that must survive them. Absent from a normal build.
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "cuda/driver.hpp"
 #include "cuda/kernel_cache.hpp"
@@ -72,10 +74,12 @@ void Session::test(MessageReader &in, const std::atomic<uint32_t> *cancel) {
     }
 }
 
-// A query that ends the process as a defect would: any harness can plant it (WHERE t LIKE '%gpuscan_planted_death%').
+// A query that ends the process, or never ends, as a defect would: any harness can plant it (WHERE t LIKE '%gpuscan_planted_death%').
 void Session::plant_death(const std::string &function) {
     if (function.find("gpuscan_planted_death") != std::string::npos)
         *static_cast<volatile int *>(nullptr) = 0; // cppcheck-suppress nullPointer
+    while (function.find("gpuscan_planted_deafness") != std::string::npos)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 #else

@@ -18,7 +18,8 @@
 // clients would wait until they are cancelled. While it is ready its heartbeat grows four times a second; if it has not grown
 // for gpuscan.device_timeout, the child is killed, and what follows is 2. That time is counted in looks at the heartbeat and
 // not by the clock: a machine that was suspended, or that has nothing to run the supervisor on either, proves nothing.
-// A kernel that takes long does not stop the heartbeat.
+// A kernel that takes long does not stop the heartbeat. A thread that goes on with a request whose query is over, cancelled or
+// not, does not stop it either: after the same time the child is killed, and the program is refused from then on.
 //
 // Every death is recorded (engine/server/deaths.hpp), with what was running. A program that has ended the process is not sent
 // again, not even after a restart of the server: those programs stand in a file of the cache directory, and another version of
@@ -78,6 +79,12 @@ static uint32 running_devices; // what the child was started with
 static TimestampTz next_look;  // at its heartbeat
 static uint32 heartbeat_seen;
 static int silent_looks; // in a row
+// Of each slot: the request that nobody wants any more, and at how many looks in a row it has stood there.
+struct Abandoned {
+    uint32 request;
+    int looks;
+};
+static Abandoned *abandoned;
 
 static void set_state(Area *area, ServiceState state) {
     area->state = uint32_t(state);
@@ -320,27 +327,55 @@ static void stop_child(Area *area) {
 
 static int64 milliseconds_between_looks() { return guc_device_timeout * INT64CONST(1000) / looks; }
 
-// Kills a child that has been silent for too long.
-static void end_silent_child(Area *area) {
+// A slot whose thread has worked on for so long though nobody wants the answer any more; no_slot: none.
+static uint32 deaf_slot(Area *area) {
+    uint32 deaf = no_slot;
+    for (uint32 i = 0; i < area->nslots; ++i) {
+        const Slot &slot = *area->slot(i);
+        const uint32 request = slot.request;
+        Abandoned *seen = &abandoned[i];
+        const bool open = (request & request_abandoned) != 0 && slot.generation == area->generation;
+        seen->looks = open && seen->request == request ? seen->looks + 1 : 0;
+        seen->request = request;
+        if (seen->looks >= looks)
+            deaf = i;
+    }
+    return deaf;
+}
+
+// Kills a child that has been silent for too long, or that goes on with what has been cancelled: then by that request.
+static void end_hung_child(Area *area) {
     TimestampTz now = GetCurrentTimestamp();
     uint32 heartbeat = area->heartbeat;
     bool watched = device_pid != 0 && guc_device_timeout > 0 && area->state == uint32_t(ServiceState::Ready);
-    if (watched && heartbeat == heartbeat_seen) {
-        if (now < next_look)
-            return;
-        silent_looks++;
-    } else
+    if (heartbeat != heartbeat_seen || !watched)
         silent_looks = 0;
+    if (watched && now < next_look)
+        return;
+    if (heartbeat == heartbeat_seen && watched)
+        silent_looks++;
     heartbeat_seen = heartbeat;
     next_look = now + milliseconds_between_looks() * 1000;
-    if (silent_looks < looks)
+    const uint32 deaf = watched ? deaf_slot(area) : no_slot;
+    if (silent_looks < looks && deaf == no_slot)
         return;
-    silent_looks = 0;
     pid_t pid = device_pid;
     int status = SIGKILL;
-    ereport(LOG, (errmsg("gpuscan device process (PID %d) has given no sign of life for %d seconds", int(pid),
-                         guc_device_timeout),
-                  errdetail("It is terminated and started again.")));
+    if (silent_looks >= looks)
+        ereport(LOG, (errmsg("gpuscan device process (PID %d) has given no sign of life for %d seconds", int(pid),
+                             guc_device_timeout),
+                      errdetail("It is terminated and started again.")));
+    else {
+        ereport(LOG, (errmsg("gpuscan device process (PID %d) has not ended a cancelled request for %d seconds", int(pid),
+                             guc_device_timeout),
+                      errdetail("It is terminated and started again.")));
+        area->crash.signal = SIGKILL;
+        area->crash.slot = deaf;
+        area->crash.from_outside = 0;
+        area->crash.written = 1;
+    }
+    silent_looks = 0;
+    memset(abandoned, 0, sizeof(Abandoned) * area->nslots);
     set_state(area, ServiceState::Down);
     kill(pid, SIGKILL);
     // One that hangs in the kernel stays there, but never comes back to touch the shared area.
@@ -390,7 +425,7 @@ static void supervise(Area *area) {
             reload_configuration(area);
         }
         reap_children(area);
-        end_silent_child(area);
+        end_hung_child(area);
         bool wanted = wanted_devices(area) != 0;
         if (device_pid == 0 && wanted && GetCurrentTimestamp() >= next_start)
             start_child(area);
@@ -408,6 +443,8 @@ static void supervisor_run() {
     pqsignal(SIGQUIT, handle_sigquit);
     pqsignal(SIGCHLD, handle_sigchld);
     BackgroundWorkerUnblockSignals();
+
+    abandoned = static_cast<Abandoned *>(MemoryContextAllocZero(TopMemoryContext, sizeof(Abandoned) * area->nslots));
 
     // An earlier supervisor's child dies with its parent, but that may take a moment.
     if (!wait_until_gone(area->device_pid, kill_milliseconds))
