@@ -262,7 +262,8 @@ struct GroupingSet {
 struct Distinct {
     Index key = none;   // which of the pipeline's keys
     uint8_t narrow = 0; // as in Aggregate
-    uint8_t unused[3] = {};
+    uint8_t counts_only = 0; // 1: nobody asks for the sum, which of values like uuids has no bounds
+    uint8_t unused[2] = {};
 };
 
 // One of the expressions by which groups or rows are ordered, most significant first.

@@ -93,18 +93,20 @@ class Regrouper {
             AggregateState *const states = to.states(to.find(keys.values.data(), keys.nulls.data()));
             combiner_.combine(states, from_.states.data() + g * naggregates);
             for (Index d = 0; d < main_.distincts.count; ++d) {
-                const Index k = program_.distincts[main_.distincts.first + d].key;
+                const Distinct &distinct = program_.distincts[main_.distincts.first + d];
+                const Index k = distinct.key;
                 if (comes_once(members, k) && !from_.key_nulls[g * nkeys + k])
-                    add(states[naggregates + d], type_of(k), from_.keys[g * nkeys + k]);
+                    add(states[naggregates + d], distinct, from_.keys[g * nkeys + k]);
             }
         }
     }
 
     // Values that may come several times: all groups are looked at, and of all pairs of group and value those that are
     // this thread's.
-    void add_values(Index set, uint32_t members, Index distinct, unsigned thread, unsigned threads,
+    void add_values(Index set, uint32_t members, Index number, unsigned thread, unsigned threads,
                     GroupIndex &to) const {
-        const Index k = program_.distincts[main_.distincts.first + distinct].key;
+        const Distinct &distinct = program_.distincts[main_.distincts.first + number];
+        const Index k = distinct.key;
         const size_t nkeys = main_.keys.count, naggregates = combiner_.size();
         GroupIndex seen(2, 0, memory_, cancel_); // (group, value)
         Keys keys(*this, set);
@@ -121,7 +123,7 @@ class Regrouper {
                 continue;
             const size_t group = to.find(keys.values.data(), keys.nulls.data());
             if (is_new(seen, group, value))
-                add(to.states(group)[naggregates + distinct], type_of(k), value);
+                add(to.states(group)[naggregates + number], distinct, value);
         }
     }
 
@@ -171,10 +173,10 @@ class Regrouper {
         return seen.find(key, nulls) == before;
     }
 
-    static void add(AggregateState &state, Type type, const Value &value) {
+    void add(AggregateState &state, const Distinct &distinct, const Value &value) const {
         AggregateState one;
         one.count = 1;
-        if (is_integer(type)) { // of others only the count is asked for
+        if (!distinct.counts_only && is_integer(type_of(distinct.key))) { // of others only the count is asked for
             one.low = value.low;
             one.high = value.high;
         }

@@ -39,7 +39,7 @@ BEGIN
         WHEN kind IN ('list', 'terms', 'arms') THEN
             RETURN ARRAY['CREATE TABLE b AS SELECT i AS id, i % 700 AS v, ''w'' || i % 700 AS t FROM generate_series(1, 3000) i'];
         WHEN kind = 'columns' THEN
-            RETURN ARRAY[format('CREATE TABLE b (%s)', (SELECT string_agg(format('c%s int', i), ',') FROM generate_series(1, n) i)),
+            RETURN ARRAY[format('CREATE TABLE b (%s)', (SELECT string_agg(format('c%s int', i), ',') FROM generate_series(1, greatest(n, 2)) i)),
                          format('INSERT INTO b (c1, c%s) SELECT i, nullif(i %% 5, 4) FROM generate_series(1, 200) i', greatest(n, 2))];
         WHEN kind = 'partitions' THEN
             RETURN ARRAY['CREATE TABLE b (id int, v int) PARTITION BY RANGE (id)']

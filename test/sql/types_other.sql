@@ -49,3 +49,5 @@ ALTER TABLE t ADD COLUMN u2 uuid DEFAULT '12345678-1234-1234-1234-123456789abc',
 INSERT INTO t (id, g, u2, tz2, b2, m2, e2) VALUES (2000, 1, md5('x')::uuid, '01:00+00', '\x00', '1', 'ok'), (2001, 1, NULL, NULL, NULL, NULL, NULL);
 SELECT check_matrix('SELECT %1$s, count(*), sum(id) FROM t GROUP BY 1', '{u2,tz2,b2,m2,e2}');
 SELECT check_query('SELECT id, u2, tz2, b2, m2, e2, j2 FROM t WHERE id > 1090');
+-- the number of different uuids, whose sum would overflow, of all rows and by groups
+SELECT check_matrix('SELECT count(DISTINCT u), count(u), count(DISTINCT u) FILTER (WHERE id > %s) FROM t', '{5,900}'), check_query('SELECT g, count(DISTINCT u) FROM t GROUP BY g'), check_query('SELECT g, count(DISTINCT u) FROM t GROUP BY ROLLUP (g)');

@@ -256,6 +256,7 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
     for (int i = 0; i < states->distincts.count; ++i)
         if (same_input(states->distinct_owners[i], aggref)) {
             out->agg = i;
+            states->distincts[i].counts_only &= counts;
             return true;
         }
     ir::Index node;
@@ -268,7 +269,10 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
     if (key == states->keys.count)
         append(&states->keys, node);
     append(&states->distinct_owners, aggref);
-    out->agg = append(&states->distincts, ir::Distinct{static_cast<ir::Index>(key)});
+    ir::Distinct distinct{};
+    distinct.key = static_cast<ir::Index>(key);
+    distinct.counts_only = counts;
+    out->agg = append(&states->distincts, distinct);
     return true;
 }
 
