@@ -27,6 +27,8 @@
 namespace gpuscan {
 namespace {
 
+std::atomic<size_t> all_held{0}; // by every dictionary of the process
+
 constexpr uint32_t first_segment_bits = 8; // segment k holds 256 << k entries
 constexpr uint32_t max_segments = 24;
 constexpr uint32_t shard_count = 64;
@@ -94,18 +96,19 @@ struct Dictionary::Impl {
     ~Impl() {
         for (auto &segment : segments)
             free(segment.load(std::memory_order_relaxed));
-        if (account)
-            account->fetch_sub(held.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        give_back(held.load(std::memory_order_relaxed));
     }
 
     void hold(size_t bytes) {
         held.fetch_add(bytes, std::memory_order_relaxed);
+        all_held.fetch_add(bytes, std::memory_order_relaxed);
         if (account)
             account->fetch_add(bytes, std::memory_order_relaxed);
     }
 
     void give_back(size_t bytes) {
         held.fetch_sub(bytes, std::memory_order_relaxed);
+        all_held.fetch_sub(bytes, std::memory_order_relaxed);
         if (account)
             account->fetch_sub(bytes, std::memory_order_relaxed);
     }
@@ -375,6 +378,8 @@ uint32_t Dictionary::find(std::string_view text) const {
 }
 
 uint32_t Dictionary::size() const { return impl_->size.load(std::memory_order_acquire); }
+
+size_t Dictionary::bytes_of_all() { return all_held.load(std::memory_order_relaxed); }
 
 size_t Dictionary::bytes() const { return impl_->held.load(std::memory_order_relaxed); }
 

@@ -49,6 +49,7 @@ class Dictionary : public std::enable_shared_from_this<Dictionary> {
     uint32_t size() const;
     bool is_full() const; // a text was refused; it may still take shorter ones
     size_t bytes() const; // memory held
+    static size_t bytes_of_all();
     // Entry `code` < size(); the view stays valid as long as the dictionary.
     std::string_view entry(uint32_t code) const;
     // Tells the processor that entry `code` < size() will be asked for. (NULL's place in a table over codes is no entry.)

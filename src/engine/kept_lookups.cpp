@@ -25,7 +25,7 @@ void KeptLookups::keep(Dictionary &dictionary, const std::string &key, const std
     const std::weak_ptr<Dictionary> owner = dictionary.weak_from_this();
     if (owner.expired())
         return;
-    const size_t bytes = table->bytes() * 2 + (texts ? texts->bytes() : 0); // (a device's copy is as large)
+    const size_t bytes = table->bytes() * 2 + (texts ? texts->bytes() : 0); // (a GPU's copy is as large)
     std::lock_guard<std::mutex> guard(lock_);
     table->id = next_id_++;
     if (!has_room(bytes))

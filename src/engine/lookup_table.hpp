@@ -9,18 +9,40 @@
 #include <vector>
 
 #include "engine/types.hpp"
+#include "engine/work_memory.hpp"
 
 namespace gpuscan {
 
 class LookupTable {
   public:
-    LookupTable(Type type, size_t entries)
-        : type(type), entries(entries), values((entries + 1) * type_width(type)), nulls(entries + 1) {}
+    // `memory`: the account that it is charged to for as long as it lives; nullptr: none. Throws OutOfWorkMemory.
+    LookupTable(Type type, size_t entries, WorkMemoryRef memory = nullptr)
+        : type(type), entries(entries), charge_(std::move(memory), sizeof(*this) + (entries + 1) * (type_width(type) + 1)),
+          values((entries + 1) * type_width(type)), nulls(entries + 1) {}
     LookupTable(const LookupTable &) = delete;
     LookupTable &operator=(const LookupTable &) = delete;
 
     const Type type; // Bool, I32, I64, F64 or Code
     const size_t entries;
+
+  private:
+    struct Charge {
+        Charge(WorkMemoryRef to, size_t bytes) : memory(std::move(to)), bytes(bytes) {
+            if (memory)
+                memory->charge(bytes);
+        }
+        ~Charge() {
+            if (memory)
+                memory->release(bytes);
+        }
+        Charge(const Charge &) = delete;
+        Charge &operator=(const Charge &) = delete;
+        const WorkMemoryRef memory;
+        const size_t bytes;
+    };
+    const Charge charge_; // before the arrays: what cannot be charged is not made
+
+  public:
     std::vector<uint8_t> values; // of the entries, then of NULL
     std::vector<uint8_t> nulls;  // likewise, 1 = NULL
 

@@ -49,7 +49,7 @@ void leave_note(int number, bool from_outside, uint64_t address) {
     the_note->written.store(1);
 }
 
-void last_words(int number, siginfo_t *info, void *) {
+[[maybe_unused]] void last_words(int number, siginfo_t *info, void *) {
     if (dying.exchange(true)) // another thread's death is on its way
         for (;;)
             pause();

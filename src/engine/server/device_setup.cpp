@@ -192,6 +192,10 @@ void DeviceSetup::update_entries() {
     const auto now = std::chrono::steady_clock::now();
     const double us = std::chrono::duration<double, std::micro>(now - updated_).count();
     updated_ = now;
+    // What all devices' executions use of host memory, and the dictionaries, stand in the host's line.
+    size_t work_used = Dictionary::bytes_of_all();
+    for (const ServedDeviceRef &served : devices_.all())
+        work_used += served->device->work_memory()->used();
     for (const ServedDeviceRef &served : devices_.all()) {
         if (us > 0)
             update_busy(*served, us);
@@ -199,10 +203,8 @@ void DeviceSetup::update_entries() {
         DeviceEntry &entry = options_.area->devices[index];
         const DeviceInfo info = served->device->info();
         entry.memory_total.store(info.memory_total);
-        // Of the host device, what executions use is memory of the same kind.
-        const WorkMemory &work = *served->device->work_memory();
-        entry.memory_limit.store(info.memory_limit + (index == 0 ? work.limit() : 0));
-        entry.memory_used.store(info.memory_used + (index == 0 ? work.used() : 0));
+        entry.memory_limit.store(info.memory_limit + (index == 0 ? served->device->work_memory()->limit() : 0));
+        entry.memory_used.store(info.memory_used + (index == 0 ? work_used : 0));
         entry.cache_bytes.store(served->cache.bytes());
         const uint64_t evictions = served->cache.evictions();
         if (evictions > evictions_[index]) // (a replaced device begins at 0)

@@ -21,7 +21,7 @@ void Session::grow_demanded() {
         const size_t entries = dictionary_of(i).size(), before = state.growing ? state.growing->entries : 0;
         if (state.growing && before == entries)
             continue;
-        auto table = std::make_shared<LookupTable>(lookup.type, entries);
+        auto table = std::make_shared<LookupTable>(lookup.type, entries, device_->device->work_memory());
         const size_t width = type_width(lookup.type);
         std::fill(table->nulls.begin(), table->nulls.end(), 1);
         std::vector<uint8_t> known(entries + 1, 0);

@@ -159,7 +159,7 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
     const Type type = program_.lookups[lookup].type;
     check(yields(function, type), "a text function of another type");
     const Dictionary &dictionary = dictionary_of(lookup);
-    auto table = std::make_shared<LookupTable>(type, entries);
+    auto table = std::make_shared<LookupTable>(type, entries, device_->device->work_memory());
     const size_t first = base ? base->entries : 0;
     if (base)
         copy_base(*table, *base);
@@ -211,7 +211,8 @@ void Session::put_lookup(MessageReader &in) {
     const size_t begin = state.base ? state.base->entries : 0;
     if (request.first == begin) {
         check(begin <= request.entries, "a lookup does not shrink");
-        state.filling = std::make_shared<LookupTable>(program_.lookups[request.lookup].type, request.entries);
+        state.filling = std::make_shared<LookupTable>(program_.lookups[request.lookup].type, request.entries,
+                                                     device_->device->work_memory());
         if (state.base)
             copy_base(*state.filling, *state.base);
         state.filled = begin;
