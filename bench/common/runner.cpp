@@ -453,7 +453,8 @@ class Runner {
     bool nothing_hidden(const Hidden &before) {
         const Hidden now = hidden();
         if (with_gpuscan())
-            std::printf("restarts %ld, fallbacks %ld\n", now.restarts - before.restarts, now.fallbacks - before.fallbacks);
+            std::printf("restarts %ld, fallbacks %ld\n", now.restarts - before.restarts,
+                        now.fallbacks - before.fallbacks);
         return now.restarts == before.restarts && now.fallbacks == before.fallbacks;
     }
 

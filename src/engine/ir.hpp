@@ -260,8 +260,8 @@ struct GroupingSet {
 // An aggregate of the second grouping, over the values of a key of the first one, each counted once in a group and NULL not at
 // all: how many there are and, of integers, their sum.
 struct Distinct {
-    Index key = none;   // which of the pipeline's keys
-    uint8_t narrow = 0; // as in Aggregate
+    Index key = none;        // which of the pipeline's keys
+    uint8_t narrow = 0;      // as in Aggregate
     uint8_t counts_only = 0; // 1: nobody asks for the sum, which of values like uuids has no bounds
     uint8_t unused[2] = {};
 };

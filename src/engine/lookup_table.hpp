@@ -17,7 +17,8 @@ class LookupTable {
   public:
     // `memory`: the account that it is charged to for as long as it lives; nullptr: none. Throws OutOfWorkMemory.
     LookupTable(Type type, size_t entries, WorkMemoryRef memory = nullptr)
-        : type(type), entries(entries), charge_(std::move(memory), sizeof(*this) + (entries + 1) * (type_width(type) + 1)),
+        : type(type), entries(entries),
+          charge_(std::move(memory), sizeof(*this) + (entries + 1) * (type_width(type) + 1)),
           values((entries + 1) * type_width(type)), nulls(entries + 1) {}
     LookupTable(const LookupTable &) = delete;
     LookupTable &operator=(const LookupTable &) = delete;

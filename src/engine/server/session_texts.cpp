@@ -212,7 +212,7 @@ void Session::put_lookup(MessageReader &in) {
     if (request.first == begin) {
         check(begin <= request.entries, "a lookup does not shrink");
         state.filling = std::make_shared<LookupTable>(program_.lookups[request.lookup].type, request.entries,
-                                                     device_->device->work_memory());
+                                                      device_->device->work_memory());
         if (state.base)
             copy_base(*state.filling, *state.base);
         state.filled = begin;

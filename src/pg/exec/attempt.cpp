@@ -1,4 +1,7 @@
 // A subtransaction around expressions that may fail; see attempt.h.
+//
+// It is rolled back in any case. What has been called has changed nothing, so there is nothing to keep, and a commit begins with
+// CommandCounterIncrement(), which raises an error in parallel mode if the statement writes (CREATE TABLE AS).
 #include "pg/exec/attempt.h"
 
 namespace gpuscan {
@@ -12,7 +15,7 @@ static bool succeeds(void (*work)(void *argument), void *argument, const char **
     PG_TRY();
     {
         work(argument);
-        ReleaseCurrentSubTransaction();
+        RollbackAndReleaseCurrentSubTransaction();
         done = true;
     }
     PG_CATCH();

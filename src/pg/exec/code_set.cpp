@@ -14,7 +14,7 @@ void code_set_begin(FragmentRun *run, CodeSet *set) {
 
 void code_set_add(CodeSet *set, uint32 code) {
     set->any = true;
-    set->largest = code > set->largest ? code : set->largest;
+    set->entries = code >= set->entries ? code + 1 : set->entries;
     if (set->all)
         return;
     uint32 at = code * 2654435769u >> (32 - slot_bits); // Fibonacci hashing
@@ -36,7 +36,7 @@ bool fetch_texts(FragmentRun *run, int source, int column, const CodeSet *set) {
     if (!(set->all || copy->known ? read_dictionary(run, source, column)
                                   : read_entries(run, source, column, set->codes, set->count)))
         return false;
-    return set->largest < copy->size || give_up(run, "the device's results have another form");
+    return set->entries <= copy->size || give_up(run, "the device's results have another form");
 }
 
 } // namespace gpuscan

@@ -10,8 +10,8 @@ constexpr uint32 most_codes = 4096;
 
 // The codes of one dictionary's texts so far.
 struct CodeSet {
-    uint32 largest;
-    bool any, all; // all: too many to be asked for one by one
+    uint32 entries; // that the dictionary must have for them: none for none
+    bool any, all;  // all: too many to be asked for one by one
     uint32 count;
     uint32 *codes; // most_codes
     uint32 *slots; // code + 1 by hash, 0: free

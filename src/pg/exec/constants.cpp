@@ -31,30 +31,42 @@ bool collect_exec_params(Node *node, void *params) {
 }
 
 struct Evaluation {
-    ExprState *state;
-    ExprContext *econtext;
+    FragmentRun *run;
+    Expr *expr;
+    ExprContext *econtext; // NULL: it has been freed
     Datum datum;
     bool null;
 };
 
+// The result is in the current memory context.
 void evaluate_expression(void *argument) {
     Evaluation *e = static_cast<Evaluation *>(argument);
-    e->datum = ExecEvalExprSwitchContext(e->state, e->econtext, &e->null);
+    const Oid type = exprType(reinterpret_cast<Node *>(e->expr));
+    int16 length;
+    bool by_value;
+    get_typlenbyval(type, &length, &by_value);
+    e->datum = ExecEvalExprSwitchContext(ExecInitExpr(e->expr, e->run->parent), e->econtext, &e->null);
+    if (!e->null)
+        e->datum = datumCopy(e->datum, by_value, length);
+    FreeExprContext(e->econtext, true);
+    e->econtext = nullptr;
 }
 
 // False if the expression raised an error, other than that the query is to end.
 bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
-    Evaluation e{ExecInitExpr(expr, run->parent), run->econtext, 0, true};
-    if (is_value(expr)) {
+    set_params(run, expr);
+    // A context of its own: its callbacks end with the subtransaction.
+    Evaluation e{run, expr, CreateExprContext(run->parent->state), 0, true};
+    bool done = true;
+    if (is_value(expr))
         evaluate_expression(&e);
-    } else {
-        set_params(run, expr);
-        if (attempt(evaluate_expression, &e, nullptr) != Attempt::Done)
-            return false;
-    }
+    else
+        done = attempt(evaluate_expression, &e, nullptr) == Attempt::Done;
+    if (e.econtext != nullptr)
+        FreeExprContext(e.econtext, false);
     *datum = e.datum;
     *null = e.null;
-    return true;
+    return done;
 }
 
 } // namespace

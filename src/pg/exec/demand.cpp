@@ -77,7 +77,7 @@ bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
 struct Evaluation {
     FragmentRun *run;
     Wanted *wanted;
-    ExprContext *econtext;
+    ExprContext *econtext; // NULL: it has been freed
     bool encoded;
 };
 
@@ -85,6 +85,7 @@ void evaluate_wanted(void *argument) {
     Evaluation *e = static_cast<Evaluation *>(argument);
     e->encoded = evaluate(e->run, e->wanted, e->econtext);
     FreeExprContext(e->econtext, true);
+    e->econtext = nullptr;
 }
 
 // The same, and an error is a failure.
@@ -97,7 +98,7 @@ bool evaluate_within_subtransaction(FragmentRun *run, Wanted *wanted) {
     const char *message = "";
     const Attempt outcome = attempt(evaluate_wanted, &e, &message);
     MemoryContextSwitchTo(old);
-    if (outcome != Attempt::Done)
+    if (e.econtext != nullptr)
         FreeExprContext(e.econtext, false);
     if (outcome == Attempt::Impossible)
         give_up(run, "a function that may fail is not called while parallel workers run");

@@ -14,10 +14,14 @@
 namespace gpuscan {
 namespace {
 
-// The relation whose columns name the dictionaries; InvalidOid: this source's columns have their own.
+// The relation whose columns name the dictionaries; InvalidOid: this source's columns have their own. A partition that is being
+// detached concurrently has no ancestors any more, though it is one still.
 Oid dictionary_owner(Relation relation, bool is_parent) {
-    if (relation->rd_rel->relispartition)
-        return llast_oid(get_partition_ancestors(RelationGetRelid(relation)));
+    if (relation->rd_rel->relispartition) {
+        const List *ancestors = get_partition_ancestors(RelationGetRelid(relation));
+        if (ancestors != NIL)
+            return llast_oid(ancestors);
+    }
     return is_parent ? RelationGetRelid(relation) : InvalidOid;
 }
 

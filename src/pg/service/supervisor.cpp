@@ -366,8 +366,8 @@ static void end_hung_child(Area *area) {
                              guc_device_timeout),
                       errdetail("It is terminated and started again.")));
     else {
-        ereport(LOG, (errmsg("gpuscan device process (PID %d) has not ended a cancelled request for %d seconds", int(pid),
-                             guc_device_timeout),
+        ereport(LOG, (errmsg("gpuscan device process (PID %d) has not ended a cancelled request for %d seconds",
+                             int(pid), guc_device_timeout),
                       errdetail("It is terminated and started again.")));
         area->crash.signal = SIGKILL;
         area->crash.slot = deaf;
