@@ -216,7 +216,7 @@ void Session::define_source(const DefineSourceRequest &request, MessageReader &i
         types.push_back(program_.source_columns[range.first + i].type);
     if (request.locator.relation == 0) {
         check(first, "only relations share a source");
-        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, types);
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), began_, types);
         return;
     }
     check(request.ncolumns == types.size(), "columns do not match the program");
@@ -228,9 +228,9 @@ void Session::define_source(const DefineSourceRequest &request, MessageReader &i
     const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
     const std::string path(request.path, strnlen(request.path, sizeof request.path));
     if (first)
-        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, file, path, columns);
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), began_, file, path, columns);
     else
-        define_another(request, std::make_unique<SourceFeed>(*device_, counters_, began_, file, path, columns,
+        define_another(request, std::make_unique<SourceFeed>(*device_, shown_counters(), began_, file, path, columns,
                                                              feeds_[request.source]->load()));
 }
 
@@ -345,6 +345,7 @@ void Session::share(MessageReader &in, MessageWriter &out) {
     SourceFeed &source = feed(request.source);
     const std::shared_ptr<SharedSource> shared = source.share();
     check(shared != nullptr, "the source cannot be shared");
+    shared->uncounted = program_.sources[request.source].uncounted != 0;
     ShareReply reply = {};
     reply.ticket = devices_.shares.offer(device_, shared);
     reply.builders = source.builders(request.rows_per_chunk);
@@ -359,7 +360,8 @@ void Session::join(MessageReader &in) {
     if (!share)
         throw DeviceError("the session to be joined has ended");
     device_ = std::move(share.device);
-    feeds_.push_back(std::make_unique<SourceFeed>(*device_, counters_, std::move(share.source)));
+    feeds_.push_back(std::make_unique<SourceFeed>(*device_, share.source->uncounted ? unshown_ : counters_,
+                                                  std::move(share.source)));
 }
 
 void Session::collect(MessageReader &in, MessageWriter &out) {
@@ -711,10 +713,16 @@ void Session::order_groups() {
     groups_ = host::sort_groups(program_, std::move(groups_), lookups, device_->device->work_memory(), cancel_);
 }
 
+protocol::Counters &Session::shown_counters() {
+    const auto uncounted = [](const ir::Source &source) { return source.uncounted != 0; };
+    return std::any_of(program_.sources.begin(), program_.sources.end(), uncounted) ? unshown_ : counters_;
+}
+
 void Session::count(const ExecutionStats &stats) {
-    counters_.rows_in.fetch_add(stats.rows_in - counted_.rows_in, std::memory_order_relaxed);
-    counters_.link_bytes.fetch_add(stats.link_bytes - counted_.link_bytes, std::memory_order_relaxed);
-    counters_.device_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
+    Counters &counters = shown_counters();
+    counters.rows_in.fetch_add(stats.rows_in - counted_.rows_in, std::memory_order_relaxed);
+    counters.link_bytes.fetch_add(stats.link_bytes - counted_.link_bytes, std::memory_order_relaxed);
+    counters.device_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
     device_->run_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
     if (stats.compile_us > counted_.compile_us)
         counters_.kernels_compiled.fetch_add(1, std::memory_order_relaxed);

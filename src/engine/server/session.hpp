@@ -140,9 +140,11 @@ class Session {
     }
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
     void count(const ExecutionStats &stats);
+    protocol::Counters &shown_counters(); // those of a program of which nothing shows are nobody's
 
     Devices &devices_;
     protocol::Counters &counters_;
+    protocol::Counters unshown_ = {};
     const BufferPool pool_;
 
     // Of the open fragment; the device is declared first because everything else is its.
