@@ -100,7 +100,11 @@ INSERT INTO tries (query) VALUES
     ('SELECT count(*) FROM barrier_with WHERE t = ''the secret is 42'''),
     ('SELECT count(*) FROM barrier_with WHERE v > 5000'),
     ('SELECT sum(v) FROM barrier_with WHERE v = 123456789'),
-    ('SELECT count(*) FROM barrier_with s JOIN probes p ON s.v = p.x');
+    ('SELECT count(*) FROM barrier_with s JOIN probes p ON s.v = p.x'),
+    ('SELECT count(*) FROM (SELECT t, v FROM with_secret UNION ALL SELECT t, id FROM with_secret) u WHERE t LIKE ''%secret%'' AND v > 5000'),
+    ('SELECT t FROM (SELECT t, v FROM with_secret UNION ALL SELECT t, v FROM barrier_with) u WHERE t LIKE ''%secret%'''),
+    ('SELECT count(*) FROM probes p LEFT JOIN with_secret s ON s.v = p.x AND s.t LIKE ''%secret%'''),
+    ('SELECT t FROM with_secret WHERE v > 5000 INTERSECT SELECT t FROM barrier_with WHERE t LIKE ''%secret%''');
 GRANT SELECT ON tries TO hidden_reader;
 SET ROLE hidden_reader;
 SELECT told(query), query FROM tries ORDER BY n;
@@ -138,6 +142,12 @@ SELECT estimated(q), q FROM unnest(ARRAY['SELECT t, count(*) FROM few_x WHERE t 
     'SELECT a.t, count(*) FROM few_x a JOIN few_x b USING (id) WHERE a.t LIKE ''%cre%'' GROUP BY 1', 'SELECT count(*) FROM barred_x WHERE t LIKE ''%secret%''', 'SELECT length(t), count(*) FROM barred_x WHERE upper(t) = ''SECRET'' GROUP BY 1']) q;
 -- Policies rule out chunks and zones as ever, and what is leakproof may.
 SELECT explained('SELECT count(*) FROM with_secret WHERE t LIKE ''%4%''', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') ~ 'RowsIn|Skipped|Pages|Values|DeviceWork' AS shows_figures;
+-- What a device stumbles over may be a hidden row's: neither EXPLAIN nor a message tells.
+SET client_min_messages = debug1;
+SELECT substring(explained('SELECT CASE WHEN id % 2 = 0 THEN interval ''1 mon'' ELSE interval ''30 days'' END, count(*) FROM with_secret GROUP BY 1', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') FROM 'Fallback:[^\n]*');
+SET client_min_messages = warning;
+-- Nor does the size of a dictionary: whoever may insert could try whether a text is new.
+SELECT DISTINCT memory_used, cache_bytes, memory_limit > 0 AS limited FROM gpuscan_device WHERE kind = 'host';
 RESET ROLE;
 DROP SCHEMA hidden_rows CASCADE;
 DROP ROLE hidden_reader;

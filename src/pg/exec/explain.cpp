@@ -85,9 +85,6 @@ char *source_name(const Explainer *explainer, int index) {
     return text.data;
 }
 
-// How much was read, skipped and looked at depends on rows that a policy or a security barrier hides, too.
-bool may_see_counts(const GpuScanState *state) { return !state->fragment->hides_counts || superuser(); }
-
 // ---- the steps ----
 
 char *text_of_source(const Explainer *explainer, int index) {
@@ -353,7 +350,11 @@ void show_report(const Explainer *explainer) {
     ExplainState *es = explainer->es;
     const RunReport *report = &explainer->state->run.report;
     if (explainer->state->phase == Phase::Fallback)
-        ExplainPropertyText("Fallback", explainer->state->fallback_reason, es);
+        ExplainPropertyText("Fallback",
+                            may_see_counts(explainer->state)
+                                ? explainer->state->fallback_reason
+                                : "the reason is shown to superusers, because rows are hidden",
+                            es);
     if (explainer->state->phase != Phase::Answered)
         return;
     if (explainer->state->executions > 1)
@@ -375,6 +376,8 @@ void show_report(const Explainer *explainer) {
 }
 
 } // namespace
+
+bool may_see_counts(const GpuScanState *state) { return !state->fragment->hides_counts || superuser(); }
 
 void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     fill_table_names(state->fragment, es);
