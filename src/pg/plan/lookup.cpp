@@ -316,8 +316,13 @@ static Node *read_entry(Node *node, void *context) {
         Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
         var->varno = 1;
         var->varattno = 1;
-        var->vartype = getBaseTypeAndTypmod(var->vartype, &var->vartypmod); // as the slot has it
-        return reinterpret_cast<Node *>(var);
+        const Oid domain = var->vartype;
+        var->vartype = getBaseTypeAndTypmod(domain, &var->vartypmod); // as the slot has it
+        if (var->vartype == domain)
+            return reinterpret_cast<Node *>(var);
+        // A function may ask of which type its argument is.
+        return reinterpret_cast<Node *>(makeRelabelType(
+            reinterpret_cast<Expr *>(var), domain, -1, reinterpret_cast<Var *>(node)->varcollid, COERCE_IMPLICIT_CAST));
     }
     return mutate_expression(node, read_entry, context);
 }
