@@ -280,7 +280,9 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
     const StageManyRequest request = in.head<StageManyRequest>();
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> held;
+    std::vector<uint32_t> rows;
     held.reserve(entries.size());
+    rows.reserve(entries.size());
     // The tables that the next pipeline probes are there.
     std::vector<SourceFeed *> next;
     if (pipeline_ < program_.pipelines.size() && feeds_[program_.pipelines[pipeline_].source] != nullptr)
@@ -298,7 +300,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
         if (source.stage_complete(entry.chunk, entry.map_lsn, entry.npages, pages))
             state = StageManyState::Held;
         else if (std::find(next.begin(), next.end(), &source) != next.end())
-            if (const uint32_t rows =
+            if (const uint32_t skipped =
                     source.stage_hopeless(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
                         if (!skipper)
                             skipper = std::make_unique<Skipper>(make_skipper(pipeline_));
@@ -306,8 +308,11 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
                     })) {
                 state = StageManyState::Skipped;
                 ++chunks_skipped_;
-                rows_skipped_ += rows;
+                rows_skipped_ += skipped;
+                rows.push_back(skipped);
             }
+        if (rows.size() == held.size())
+            rows.push_back(static_cast<uint32_t>(source.take_new_rows()));
         held.push_back(static_cast<uint8_t>(state));
         full = source.pass_full();
         if (full)
@@ -317,8 +322,10 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
     reply.answered = static_cast<uint32_t>(held.size());
     reply.pass_full = full;
     out.put(reply);
-    if (!held.empty())
-        memcpy(out.part(held.size()), held.data(), held.size());
+    if (held.empty())
+        return;
+    memcpy(out.part(held.size()), held.data(), held.size());
+    memcpy(out.part(rows.size() * sizeof(uint32_t)), rows.data(), rows.size() * sizeof(uint32_t));
 }
 
 void Session::stage(MessageReader &in, MessageWriter &out) {
@@ -369,14 +376,16 @@ void Session::collect(MessageReader &in, MessageWriter &out) {
     SourceFeed &source = feed(request.source);
     CollectReply reply = {};
     reply.chunks = source.collect();
+    reply.rows = source.take_new_rows();
     reply.pass_full = source.pass_full();
     out.put(reply);
 }
 
-void Session::put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &source) const {
+void Session::put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &source) const {
     StageReply reply = {};
     reply.state = static_cast<uint32_t>(staged.state);
     reply.pages = staged.pages.count();
+    reply.rows = static_cast<uint32_t>(source.take_new_rows());
     reply.pass_full = source.pass_full();
     out.put(reply);
     staged.pages.write(out.part(bitmap_bytes));

@@ -107,7 +107,7 @@ class Session {
     std::vector<SourceFeed *> feeds_of(uint32_t source);
     std::vector<WindowPage> window(const protocol::DecodeRequest &request,
                                    const std::vector<protocol::PageEntry> &entries, MessageReader &in) const;
-    void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &feed) const;
+    void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline);
     void collect_demand(const Demand &demand);
