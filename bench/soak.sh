@@ -27,7 +27,7 @@ SELECT substr(t, 1, 4), count(DISTINCT k) FROM soak_texts WHERE k < :n GROUP BY 
 SELECT count(*) FROM soak_texts a JOIN soak_texts b USING (id) WHERE a.k = :n;
 SQL
 read -r restarts fallbacks < <(sql "SELECT restarts || ' ' || fallbacks FROM gpuscan_stat")
-bash "$here/../test/stress/run.sh" $((60 * minutes)) >"$here/results/soak.stress" 2>&1 &
+STRESS_BESIDE=1 bash "$here/../test/stress/run.sh" $((60 * minutes)) >"$here/results/soak.stress" 2>&1 &
 stress=$!
 pgbench -n -f "$query" -c 2 -T $((60 * minutes)) >"$here/results/soak.readers" 2>&1 &
 

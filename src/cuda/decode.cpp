@@ -34,6 +34,8 @@ constexpr uint32_t first_slice = 1u << 15; // pages per launch: 256 MB, 5 ms ove
 
 // ---- mirrors -----------------------------------------------------------------------------------------------------
 
+uint64_t mirror_key() { return sem::hash64(text_hash_keys.first); }
+
 // Entries of the dictionary, from the first on, in device memory; a decode that runs keeps the buffers it was started with. Places and bytes are
 // appended to, and replaced when they are full. Slots are replaced every time: a kernel with the old places and bytes must
 // not find a code that lies behind their end.
@@ -70,7 +72,7 @@ class Mirror : public Dictionary::DeviceMirror {
                                                           << decoding::place_offset_bits);
             text.insert(text.end(), entry.begin(), entry.end());
             hashes_.push_back(decoding::text_hash(reinterpret_cast<const uint8_t *>(entry.data()), 0,
-                                                  static_cast<uint32_t>(entry.size())));
+                                                  static_cast<uint32_t>(entry.size()), mirror_key()));
         }
         View next = view_;
         next.mask = slots_for(size) - 1;
@@ -343,6 +345,7 @@ class Job {
             column.mirror.places = static_cast<const uint64_t *>(view.places->data);
             column.mirror.bytes = static_cast<const uint8_t *>(view.bytes->data);
             column.mirror.mask = view.mask;
+            column.mirror.key = mirror_key();
             views_.push_back(view);
         }
     }

@@ -33,6 +33,7 @@ struct Mirror {
     const uint64_t *places; // by code: offset of the text (low 40 bits) and its length
     const uint8_t *bytes;
     uint64_t mask;
+    uint64_t key; // of text_hash()
 };
 
 struct Column {
@@ -106,12 +107,12 @@ struct Argument {
 
 constexpr uint8_t status_ok = 0, status_needs_cpu = 1, status_broken = 2, status_unrepresentable = 3, status_missed = 4;
 
-// Of length bytes of a page; for the mirror only, host and GPU must agree.
-GPUSCAN_HD uint64_t text_hash(const uint8_t *page, uint32_t start, uint32_t length) {
-    uint64_t hash = sem::hash64(length + 0x9e3779b97f4a7c15ULL);
+// Of length bytes of a page; for the mirror only, host and GPU must agree. Nobody who writes texts knows the key.
+GPUSCAN_HD uint64_t text_hash(const uint8_t *page, uint32_t start, uint32_t length, uint64_t key) {
+    uint64_t hash = sem::hash64(length + key);
     uint32_t at = start, left = length;
     for (; left >= 8; at += 8, left -= 8)
-        hash = sem::hash64(hash ^ heap::load64(page, at)) + 0x9e3779b97f4a7c15ULL;
+        hash = sem::hash64(hash ^ heap::load64(page, at)) + key;
     uint64_t tail = 0;
     for (uint32_t i = 0; i < left; ++i)
         tail |= (uint64_t)page[at + i] << (8 * i);
@@ -137,7 +138,7 @@ constexpr uint32_t shared_bytes = (sizeof(Shared) + 15) / 16 * 16;
 
 __device__ __forceinline__ uint32_t find_code(const Mirror &mirror, const uint8_t *page, uint32_t start,
                                               uint32_t length) {
-    const uint64_t hash = text_hash(page, start, length);
+    const uint64_t hash = text_hash(page, start, length, mirror.key);
     uint64_t slot = hash & mirror.mask;
     for (uint64_t probes = 0; probes <= mirror.mask; ++probes) {
         const uint64_t found = mirror.slots[slot];

@@ -183,6 +183,9 @@ struct Lookup {
 // One relation or one CPU plan that feeds rows.
 struct Source {
     Range columns; // into source_columns
+    // What is read of it shows in no counter: how much that is may tell of rows that the query's user may not see.
+    uint8_t uncounted = 0;
+    uint8_t unused[3] = {};
 };
 
 struct SourceColumn {
@@ -195,6 +198,10 @@ struct SourceColumn {
 struct Conjunct {
     Index expr = none;
     Index after = 0; // 0: right after the scan; k: after join k-1
+    // It may be asked of rows alone that have passed everything before it, so it rules out no chunks and zones: how many it
+    // rules out would tell of rows that something before it hides.
+    uint8_t guarded = 0;
+    uint8_t unused[3] = {};
 };
 
 // What a join does with a row. Its partners are the rows of the table that have its keys and pass the join's filters.
@@ -220,7 +227,8 @@ struct Join {
     Index build = none; // index of the pipeline that builds the table
     Range keys;         // into lists: probe expressions, one per key of the build, of the same types
     JoinKind kind = JoinKind::Inner;
-    uint8_t unused[3] = {};
+    uint8_t guarded = 0; // its keys may be asked of such rows alone, as in Conjunct
+    uint8_t unused[2] = {};
     Range filters =
         {}; // into lists: Bool, all of them true of a row and its partner, whose columns they see; none where
             // Inner (conjuncts say the same), and none that may raise an error where Semi or Anti (how many

@@ -91,20 +91,22 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
                 continue;
             Step step;
             step.conjunct = conjunct.expr;
-            add_step(std::move(step), {conjunct.expr});
+            step.guarded = conjunct.guarded != 0;
+            add_step(step, {conjunct.expr});
         }
         if (at == p.joins.count)
             break;
         const Join &join = program.joins[p.joins.first + at];
         Step step;
         step.keys = join.keys;
+        step.guarded = join.guarded != 0;
         step.needs_partner = !keeps_rows(join.kind) && join.kind != JoinKind::Anti;
         std::vector<Index> roots;
         for (Index k = 0; k < join.keys.count; ++k) {
             roots.push_back(program.lists[join.keys.first + k]);
             step.table.push_back(keys(join.build, k));
         }
-        add_step(std::move(step), roots);
+        add_step(step, roots);
         for (Index i = 0; i < join.filters.count; ++i)
             if (may_raise_[program.lists[join.filters.first + i]])
                 steps_.push_back(Step()); // the end
@@ -119,8 +121,8 @@ bool Skipper::raises(const Expr &e) const { return raises_itself(program_.exprs.
 bool Skipper::is_demanded(const Expr &e) const { return e.op == Op::Lookup && program_.lookups[e.b].demanded != 0; }
 
 // Notes the step and the columns that it reads; what is too long to look at is left out, and where it might raise an error
-// nothing behind it can be looked at.
-void Skipper::add_step(Step step, const std::vector<Index> &roots) {
+// nothing behind it can be looked at. So is what is guarded, whatever the bounds say of its errors.
+void Skipper::add_step(const Step &step, const std::vector<Index> &roots) {
     if (!steps_.empty() && steps_.back().conjunct == none && steps_.back().table.empty())
         return;
     std::vector<Index> columns;
@@ -131,12 +133,12 @@ void Skipper::add_step(Step step, const std::vector<Index> &roots) {
             columns.push_back(e.b);
         return ++nodes <= most_nodes;
     });
-    if (nodes > most_nodes) {
+    if (nodes > most_nodes || step.guarded) {
         if (std::any_of(roots.begin(), roots.end(), [this](Index root) { return may_raise_[root] != 0; }))
             steps_.push_back(Step()); // the end
         return;
     }
-    steps_.push_back(std::move(step));
+    steps_.push_back(step);
     for (Index column : columns)
         if (std::find(columns_.begin(), columns_.end(), column) == columns_.end())
             columns_.push_back(column);

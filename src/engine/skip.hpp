@@ -9,6 +9,9 @@
 // runs them, and the first one that might raise an error for some of the rows ends the search. "Might" is decided by the
 // same bounds: a sum of small numbers does not overflow.
 //
+// Conditions that are guarded (ir::Conjunct) rule out nothing: a policy hides rows from the user who has written them, and what is
+// skipped shows in figures and in time. Those that could raise an error end the search.
+//
 // The answer depends on nothing but the pipeline (with its constants), the contents of its lookups, the finished tables that
 // it probes, and the chunks; so a build that skips is still what its identity says (kept_tables.hpp).
 #pragma once
@@ -55,9 +58,10 @@ class Skipper {
         ir::Range keys;                // of a join
         std::vector<ColumnStats> table;
         bool needs_partner = true; // a row without one goes no further
+        bool guarded = false;      // rules out nothing
     };
 
-    void add_step(Step step, const std::vector<ir::Index> &roots);
+    void add_step(const Step &step, const std::vector<ir::Index> &roots);
     bool raises(const ir::Expr &e) const;
     bool is_demanded(const ir::Expr &e) const;
     bool dead(const ChunkView &chunk, const ColumnStats *const *zones);

@@ -198,6 +198,19 @@ inline bool walk_query(Query *query, TreeWalker walker, void *context) {
 }
 #endif
 
+// 16: the fields have lost their prefix.
+inline void count_sequential_scans(Relation relation, uint64 scans, uint64 rows) {
+    if (!pgstat_should_count_relation(relation))
+        return;
+#if PG_VERSION_NUM < 160000
+    relation->pgstat_info->t_counts.t_numscans += static_cast<PgStat_Counter>(scans);
+    relation->pgstat_info->t_counts.t_tuples_returned += static_cast<PgStat_Counter>(rows);
+#else
+    relation->pgstat_info->counts.numscans += static_cast<PgStat_Counter>(scans);
+    relation->pgstat_info->counts.tuples_returned += static_cast<PgStat_Counter>(rows);
+#endif
+}
+
 // 16: what may be done with a table stands in a list of its own (commit a61b1f74823). Gives `copy`, a copy of a range
 // table entry of `from`, the same in `to`, whose only entry it is.
 #if PG_VERSION_NUM >= 160000

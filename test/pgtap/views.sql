@@ -2,7 +2,7 @@
 -- gpuscan_prewarm and gpuscan_evict, and the settings.
 \set QUIET 1
 \ir ../sql/support.sql
-SELECT plan(66);
+SELECT plan(67);
 
 -- the objects
 SELECT has_view('gpuscan_device');
@@ -118,6 +118,7 @@ CREATE ROLE gpuscan_views_user;
 CREATE TABLE mine (id int);
 SET ROLE gpuscan_views_user;
 SELECT lives_ok('SELECT * FROM gpuscan_device');
+SELECT is((SELECT max(memory_used) FROM gpuscan_device), NULL, 'what is in use is for monitoring roles');
 SELECT lives_ok('SELECT * FROM gpuscan_stat');
 SELECT throws_ok('SELECT * FROM gpuscan_cache', '42501');
 SELECT throws_ok('SELECT * FROM gpuscan_death', '42501');

@@ -2,6 +2,7 @@
 CREATE SCHEMA statements;
 SET search_path = statements, public;
 SET client_min_messages = warning;
+\set SHOW_CONTEXT never
 CREATE TABLE big WITH (parallel_workers = 2) AS SELECT i AS id, i % 100 AS n, 'text ' || i % 500 AS s, CASE WHEN i % 7 = 0 THEN 'x' ELSE i::text END AS digits FROM generate_series(1, 30000) i;
 VACUUM (FREEZE, ANALYZE) big;
 CREATE FUNCTION last_digit(text) RETURNS int IMMUTABLE STRICT PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN right($1, 1)::int; END $$;

@@ -16,7 +16,13 @@ ok "the table has at least three chunks ($pages pages)" test "$pages" -gt 65344
 evict='SELECT gpuscan_evict();'
 groups='SELECT t, count(*), sum(n) FROM long WHERE g < 20 GROUP BY t'
 
+# What pg_stat_all_tables gets of a query that reads the table: rows beside those that there are.
+rows_counted() {
+    sql "$1 SET gpuscan.offload = force; BEGIN; SELECT count(*), sum(n) FROM long \\gset
+        SELECT pg_stat_get_xact_numscans('long'::regclass), pg_stat_get_xact_tuples_returned('long'::regclass) - :count; COMMIT" | tail -n 1
+}
 check_all() {
+    is "$1: rows counted" "$(rows_counted "$2")" '1|0'
     is "$1: aggregates" "$(sql "$2 SELECT check_query('SELECT count(*), sum(id), sum(n), min(t), max(t) FROM long')" | tail -n 1)" 'ok (1 rows)'
     is "$1: groups" "$(sql "$2 SELECT check_query('$groups')" | tail -n 1 | sed 's/([0-9]*/(N/')" 'ok (N rows)'
     is "$1: join" "$(sql "$2 SELECT check_query('SELECT name, count(*), sum(id) FROM long JOIN dim ON g = k GROUP BY name')" | tail -n 1)" 'ok (5 rows)'

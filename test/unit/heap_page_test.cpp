@@ -9,7 +9,6 @@
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
 #include "engine/host/small_numeric.hpp"
-#include "engine/text_hash.hpp"
 #include "page_builder.hpp"
 
 namespace gpuscan {
@@ -292,21 +291,6 @@ TEST(HeapPage, SmallNumerics) {
         ++both;
     }
     EXPECT_GT(both, 10000u);
-}
-
-TEST(HeapPage, HashesOfTexts) {
-    std::mt19937_64 random(3);
-    for (size_t length = 0; length < 100; ++length) {
-        std::string text(length + 8, '\0');
-        for (char &byte : text)
-            byte = static_cast<char>(random());
-        EXPECT_EQ(text_hash(text.data(), length), padded_text_hash(text.data(), length)) << length;
-        uint64_t word;
-        memcpy(&word, text.data(), 8);
-        if (length < 8) {
-            EXPECT_EQ(text_hash(text.data(), length), short_text_hash(low_bytes(word, length), length));
-        }
-    }
 }
 
 struct RandomKind {

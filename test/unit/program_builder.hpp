@@ -61,10 +61,12 @@ class ProgramBuilder {
         std::vector<ir::Index> keys;
         ir::JoinKind kind = ir::JoinKind::Inner;
         std::vector<ir::Index> filters = {};
+        bool guarded = false;
     };
     struct ConjunctSpec {
         ir::Index expr;
         ir::Index after = 0;
+        bool guarded = false;
     };
     struct AggregateSpec {
         ir::AggregateKind kind;
@@ -120,13 +122,14 @@ class ProgramBuilder {
         p.source = source;
         p.conjuncts = {size(program.conjuncts), size(conjuncts)};
         for (const ConjunctSpec &spec : conjuncts)
-            program.conjuncts.push_back({spec.expr, spec.after});
+            program.conjuncts.push_back({spec.expr, spec.after, static_cast<uint8_t>(spec.guarded)});
         p.joins = {size(program.joins), size(joins)};
         for (const JoinSpec &spec : joins) {
             ir::Join j;
             j.build = spec.build;
             j.keys = list(spec.keys);
             j.kind = spec.kind;
+            j.guarded = spec.guarded ? 1 : 0;
             j.filters = list(spec.filters);
             program.joins.push_back(j);
         }

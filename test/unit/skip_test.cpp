@@ -322,6 +322,21 @@ TEST_F(SkipTest, TextsByTheirTables) {
     EXPECT_EQ(left({{matches}}), "123");
 }
 
+// What may be asked only of rows that have passed all before it rules out nothing, and so does what stands behind it, if it may fail:
+// whatever the bounds say of that.
+TEST_F(SkipTest, GuardedConditionsTellNothing) {
+    const Index first = b.compare(Op::Lt, a, number(zone)), none_left = b.compare(Op::Lt, a, number(0));
+    EXPECT_EQ(left({{none_left, 0, true}}), "0123");
+    EXPECT_EQ(left({{first}, {none_left, 0, true}}), "0");
+    EXPECT_EQ(left({{none_left, 0, true}, {first}}), "0");
+    const Index sum = b.compare(Op::Lt, b.expr(Op::Add, Type::I32, a, number(1)), number(0));
+    EXPECT_EQ(left({{sum, 0, true}, {first}}), "0123");
+    const Index source = b.source({{Type::I32, 0, {}}});
+    const Index build = b.build(source, {}, {}, {b.column(Type::I32, 0, 0)}, {});
+    table = stats(zone + 3, zone + 9);
+    EXPECT_EQ(left({}, {{build, {a}, JoinKind::Inner, {}, true}}), "0123");
+}
+
 TEST_F(SkipTest, JoinsByTheBoundsOfTheirKeys) {
     const Index source = b.source({{Type::I32, 0, {}}});
     const Index key = b.column(Type::I32, 0, 0);

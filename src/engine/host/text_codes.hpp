@@ -25,25 +25,25 @@ class TextCodes {
     // The code of the text, if it is in the cache; else the row is noted as waiting for number() and the answer is
     // Dictionary::full. 8 bytes behind the text may be read.
     uint32_t code(const char *data, uint32_t length, Row row) {
-        uint64_t word = 0, hash;
+        uint64_t word = 0, sketch;
         bool found;
         const Entry *entry;
         if (length < 8) {
             memcpy(&word, data, 8);
             word = low_bytes(word, length);
-            hash = short_text_hash(word, length);
-            entry = &entries_[hash % size];
+            sketch = short_text_sketch(word, length);
+            entry = &entries_[sketch % size];
             found = entry->length == length && entry->key == word;
         } else {
-            hash = padded_text_hash(data, length);
-            entry = &entries_[hash % size];
-            found = entry->hash == hash && entry->length == length &&
+            sketch = padded_text_sketch(data, length);
+            entry = &entries_[sketch % size];
+            found = entry->sketch == sketch && entry->length == length &&
                     equal(reinterpret_cast<const char *>(entry->key), data, length);
         }
         if (found)
             return entry->code;
-        waiting_.push_back({data, length, Dictionary::full, hash});
-        rows_.push_back(row);
+        waiting_.push_back({data, length, Dictionary::full, hash_of_sketch(sketch)});
+        rows_.push_back({row, sketch});
         return Dictionary::full;
     }
 
@@ -62,16 +62,20 @@ class TextCodes {
         for (size_t i = 0; i < waiting_.size(); ++i) {
             const Dictionary::Text &text = waiting_[i];
             if (text.code != Dictionary::full)
-                remember(text);
-            use(rows_[i], text.code);
+                remember(text, rows_[i].sketch);
+            use(rows_[i].row, text.code);
         }
         forget(0);
     }
 
   private:
     static constexpr size_t size = 1024;
+    struct WaitingRow {
+        Row row;
+        uint64_t sketch; // of its text
+    };
     struct Entry {
-        uint64_t hash = 0;
+        uint64_t sketch = 0;
         uint64_t key = 0; // the text itself if it is shorter than 8 bytes, else where it is in the dictionary
         uint32_t length = UINT32_MAX; // (of no text)
         uint32_t code = Dictionary::full;
@@ -91,19 +95,19 @@ class TextCodes {
         return x == y;
     }
 
-    void remember(const Dictionary::Text &text) {
+    void remember(const Dictionary::Text &text, uint64_t sketch) {
         uint64_t key = 0;
         if (text.length < 8)
             memcpy(&key, text.data, text.length);
         else
             key = reinterpret_cast<uintptr_t>(dictionary_->entry(text.code).data());
-        entries_[text.hash % size] = {text.hash, key, text.length, text.code};
+        entries_[sketch % size] = {sketch, key, text.length, text.code};
     }
 
     Dictionary *dictionary_;
     std::vector<Entry> entries_;
     std::vector<Dictionary::Text> waiting_;
-    std::vector<Row> rows_; // of `waiting_`
+    std::vector<WaitingRow> rows_; // of `waiting_`
 };
 
 } // namespace gpuscan

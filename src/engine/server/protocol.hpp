@@ -238,7 +238,7 @@ struct StageReply {     // also the reply to Publish. Followed by one bitmap (bi
     uint32_t state;     // StageState
     uint32_t pages;     // bits set in the bitmap
     uint32_t pass_full; // 1: run the pipeline before staging more
-    uint32_t unused;
+    uint32_t rows;      // that the session holds now and has not told of (Ready)
 };
 
 // Many chunks of one source, for what the cache has: a chunk of which every visible page is right at its map LSN is held
@@ -258,7 +258,7 @@ enum class StageManyState : uint8_t {
     Held = 1,
     Skipped = 2, // staged, without a row: by the bounds of cached columns none would be of use
 };
-struct StageManyReply { // answered uint8: StageManyState
+struct StageManyReply { // answered uint8: StageManyState; answered uint32: rows of each that is held or skipped
     uint32_t answered;  // entries that were looked at, from the first
     uint32_t pass_full;
 };
@@ -320,6 +320,7 @@ struct CollectRequest {
 struct CollectReply {
     uint32_t chunks;
     uint32_t pass_full;
+    uint64_t rows; // of them
 };
 
 // Rows decoded by the backend. Per column: nulls (nrows bytes), then values (nrows * width) or, for Code columns,

@@ -216,7 +216,7 @@ void Session::define_source(const DefineSourceRequest &request, MessageReader &i
         types.push_back(program_.source_columns[range.first + i].type);
     if (request.locator.relation == 0) {
         check(first, "only relations share a source");
-        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, types);
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), began_, types);
         return;
     }
     check(request.ncolumns == types.size(), "columns do not match the program");
@@ -228,9 +228,9 @@ void Session::define_source(const DefineSourceRequest &request, MessageReader &i
     const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
     const std::string path(request.path, strnlen(request.path, sizeof request.path));
     if (first)
-        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, counters_, began_, file, path, columns);
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), began_, file, path, columns);
     else
-        define_another(request, std::make_unique<SourceFeed>(*device_, counters_, began_, file, path, columns,
+        define_another(request, std::make_unique<SourceFeed>(*device_, shown_counters(), began_, file, path, columns,
                                                              feeds_[request.source]->load()));
 }
 
@@ -280,7 +280,9 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
     const StageManyRequest request = in.head<StageManyRequest>();
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> held;
+    std::vector<uint32_t> rows;
     held.reserve(entries.size());
+    rows.reserve(entries.size());
     // The tables that the next pipeline probes are there.
     std::vector<SourceFeed *> next;
     if (pipeline_ < program_.pipelines.size() && feeds_[program_.pipelines[pipeline_].source] != nullptr)
@@ -298,7 +300,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
         if (source.stage_complete(entry.chunk, entry.map_lsn, entry.npages, pages))
             state = StageManyState::Held;
         else if (std::find(next.begin(), next.end(), &source) != next.end())
-            if (const uint32_t rows =
+            if (const uint32_t skipped =
                     source.stage_hopeless(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
                         if (!skipper)
                             skipper = std::make_unique<Skipper>(make_skipper(pipeline_));
@@ -306,8 +308,11 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
                     })) {
                 state = StageManyState::Skipped;
                 ++chunks_skipped_;
-                rows_skipped_ += rows;
+                rows_skipped_ += skipped;
+                rows.push_back(skipped);
             }
+        if (rows.size() == held.size())
+            rows.push_back(static_cast<uint32_t>(source.take_new_rows()));
         held.push_back(static_cast<uint8_t>(state));
         full = source.pass_full();
         if (full)
@@ -317,8 +322,10 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
     reply.answered = static_cast<uint32_t>(held.size());
     reply.pass_full = full;
     out.put(reply);
-    if (!held.empty())
-        memcpy(out.part(held.size()), held.data(), held.size());
+    if (held.empty())
+        return;
+    memcpy(out.part(held.size()), held.data(), held.size());
+    memcpy(out.part(rows.size() * sizeof(uint32_t)), rows.data(), rows.size() * sizeof(uint32_t));
 }
 
 void Session::stage(MessageReader &in, MessageWriter &out) {
@@ -345,6 +352,7 @@ void Session::share(MessageReader &in, MessageWriter &out) {
     SourceFeed &source = feed(request.source);
     const std::shared_ptr<SharedSource> shared = source.share();
     check(shared != nullptr, "the source cannot be shared");
+    shared->uncounted = program_.sources[request.source].uncounted != 0;
     ShareReply reply = {};
     reply.ticket = devices_.shares.offer(device_, shared);
     reply.builders = source.builders(request.rows_per_chunk);
@@ -359,7 +367,8 @@ void Session::join(MessageReader &in) {
     if (!share)
         throw DeviceError("the session to be joined has ended");
     device_ = std::move(share.device);
-    feeds_.push_back(std::make_unique<SourceFeed>(*device_, counters_, std::move(share.source)));
+    feeds_.push_back(std::make_unique<SourceFeed>(*device_, share.source->uncounted ? unshown_ : counters_,
+                                                  std::move(share.source)));
 }
 
 void Session::collect(MessageReader &in, MessageWriter &out) {
@@ -367,14 +376,16 @@ void Session::collect(MessageReader &in, MessageWriter &out) {
     SourceFeed &source = feed(request.source);
     CollectReply reply = {};
     reply.chunks = source.collect();
+    reply.rows = source.take_new_rows();
     reply.pass_full = source.pass_full();
     out.put(reply);
 }
 
-void Session::put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &source) const {
+void Session::put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &source) const {
     StageReply reply = {};
     reply.state = static_cast<uint32_t>(staged.state);
     reply.pages = staged.pages.count();
+    reply.rows = static_cast<uint32_t>(source.take_new_rows());
     reply.pass_full = source.pass_full();
     out.put(reply);
     staged.pages.write(out.part(bitmap_bytes));
@@ -711,10 +722,16 @@ void Session::order_groups() {
     groups_ = host::sort_groups(program_, std::move(groups_), lookups, device_->device->work_memory(), cancel_);
 }
 
+protocol::Counters &Session::shown_counters() {
+    const auto uncounted = [](const ir::Source &source) { return source.uncounted != 0; };
+    return std::any_of(program_.sources.begin(), program_.sources.end(), uncounted) ? unshown_ : counters_;
+}
+
 void Session::count(const ExecutionStats &stats) {
-    counters_.rows_in.fetch_add(stats.rows_in - counted_.rows_in, std::memory_order_relaxed);
-    counters_.link_bytes.fetch_add(stats.link_bytes - counted_.link_bytes, std::memory_order_relaxed);
-    counters_.device_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
+    Counters &counters = shown_counters();
+    counters.rows_in.fetch_add(stats.rows_in - counted_.rows_in, std::memory_order_relaxed);
+    counters.link_bytes.fetch_add(stats.link_bytes - counted_.link_bytes, std::memory_order_relaxed);
+    counters.device_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
     device_->run_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
     if (stats.compile_us > counted_.compile_us)
         counters_.kernels_compiled.fetch_add(1, std::memory_order_relaxed);

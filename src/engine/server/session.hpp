@@ -107,7 +107,7 @@ class Session {
     std::vector<SourceFeed *> feeds_of(uint32_t source);
     std::vector<WindowPage> window(const protocol::DecodeRequest &request,
                                    const std::vector<protocol::PageEntry> &entries, MessageReader &in) const;
-    void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, const SourceFeed &feed) const;
+    void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline);
     void collect_demand(const Demand &demand);
@@ -140,9 +140,11 @@ class Session {
     }
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
     void count(const ExecutionStats &stats);
+    protocol::Counters &shown_counters(); // those of a program of which nothing shows are nobody's
 
     Devices &devices_;
     protocol::Counters &counters_;
+    protocol::Counters unshown_ = {};
     const BufferPool pool_;
 
     // Of the open fragment; the device is declared first because everything else is its.

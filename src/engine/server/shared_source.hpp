@@ -47,6 +47,7 @@ class SharedSource {
     const std::vector<ColumnRef> columns;
     const uint64_t began; // the cache's clock at the leader's start
     const std::shared_ptr<PassLoad> load;
+    std::atomic<bool> uncounted{false}; // ir::Source
 
     // A chunk is staged once per scan, whoever does it.
     bool is_staged(uint32_t chunk) const;

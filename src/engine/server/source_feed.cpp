@@ -282,6 +282,7 @@ void SourceFeed::hold(const ChunkVersion &version, HeldChunk held, bool is_priva
 }
 
 void SourceFeed::keep(HeldChunk chunk) {
+    new_rows_ += chunk.rows.participating;
     for (size_t c = 0; c < ids_.size(); ++c)
         note_codes(c, chunk.columns[c].stats.max);
     held_.push_back(std::move(chunk));

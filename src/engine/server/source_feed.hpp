@@ -11,6 +11,8 @@
 // A session holds column buffers, never a whole version, so that columns which it does not use can be evicted meanwhile.
 #pragma once
 
+#include <utility>
+
 #include "engine/server/column_message.hpp"
 #include "engine/server/devices.hpp"
 #include "engine/server/transient.hpp"
@@ -68,6 +70,9 @@ class SourceFeed {
     uint32_t builders(uint64_t rows_per_chunk) const;
     // Takes what others have delivered; returns how many chunks.
     uint32_t collect();
+
+    // Rows of cached and delivered chunks that have come since the last call; those of a joined source are the other session's.
+    uint64_t take_new_rows() { return std::exchange(new_rows_, 0); }
 
     bool pass_full() const;
     void add_to(PassInput &input);
@@ -127,6 +132,7 @@ class SourceFeed {
 
     std::unique_ptr<Build> build_;
     std::vector<HeldChunk> held_;
+    uint64_t new_rows_ = 0;
     std::unique_ptr<DecodedRows> decoded_;
     std::unique_ptr<BatchRows> batched_;
 };

@@ -155,7 +155,9 @@ void show_join(const Explainer *explainer, int index) {
     char *partner_filter = deparse_conditions(explainer, join->partner_filters);
     char *filter = deparse_conditions(explainer, join->filters);
     const char *table =
-        explainer->es->analyze && static_cast<uint32>(index) < report->njoins ? report->joins[index] : nullptr;
+        may_see_counts(explainer->state) && explainer->es->analyze && static_cast<uint32>(index) < report->njoins
+            ? report->joins[index]
+            : nullptr;
     if (is_text(explainer->es)) {
         char *label = psprintf("Join %d", index + 1);
         if (join->kind != ir::JoinKind::Inner)
@@ -321,15 +323,8 @@ void show_rows_out(const Explainer *explainer, const RunReport *report) {
         ExplainPropertyUInteger("Rows Spilled", "kB", (report->rows_spilled + 1023) / 1024, explainer->es);
 }
 
-void show_report(const Explainer *explainer) {
+void show_what_was_read(const Explainer *explainer, const RunReport *report) {
     ExplainState *es = explainer->es;
-    const RunReport *report = &explainer->state->run.report;
-    if (explainer->state->phase == Phase::Fallback)
-        ExplainPropertyText("Fallback", explainer->state->fallback_reason, es);
-    if (explainer->state->phase != Phase::Answered)
-        return;
-    if (explainer->state->executions > 1)
-        ExplainPropertyUInteger("Device Executions", nullptr, explainer->state->executions, es);
     if (is_text(es)) {
         ExplainPropertyText("Pages",
                             psprintf("cached=" UINT64_FORMAT "  decoded=" UINT64_FORMAT "  by row=" UINT64_FORMAT,
@@ -349,19 +344,40 @@ void show_report(const Explainer *explainer) {
     if (report->entries_demanded > 0)
         ExplainPropertyUInteger("Values Evaluated", nullptr, report->entries_demanded, es);
     show_skipped(explainer, report);
+}
+
+void show_report(const Explainer *explainer) {
+    ExplainState *es = explainer->es;
+    const RunReport *report = &explainer->state->run.report;
+    if (explainer->state->phase == Phase::Fallback)
+        ExplainPropertyText("Fallback",
+                            may_see_counts(explainer->state)
+                                ? explainer->state->fallback_reason
+                                : "the reason is shown to superusers, because rows are hidden",
+                            es);
+    if (explainer->state->phase != Phase::Answered)
+        return;
+    if (explainer->state->executions > 1)
+        ExplainPropertyUInteger("Device Executions", nullptr, explainer->state->executions, es);
+    const bool counts = may_see_counts(explainer->state);
+    if (counts)
+        show_what_was_read(explainer, report);
     if (explainer->state->fragment->delivers_rows)
         show_rows_out(explainer, report);
-    else if (report->grouping[0])
+    else if (counts && report->grouping[0])
         ExplainPropertyText("Grouping", report->grouping, es);
     if (report->groups_dropped > 0)
         ExplainPropertyUInteger("Groups Dropped", nullptr, report->groups_dropped, es);
     const uint64 spilled = report->groups_spilled;
     if (spilled > 0)
         ExplainPropertyUInteger("Groups Spilled", "kB", (spilled + 1023) / 1024, es);
-    show_durations(explainer, report);
+    if (counts)
+        show_durations(explainer, report);
 }
 
 } // namespace
+
+bool may_see_counts(const GpuScanState *state) { return !state->fragment->hides_counts || superuser(); }
 
 void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     fill_table_names(state->fragment, es);
@@ -376,7 +392,8 @@ void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     show_steps(&explainer);
     if (es->analyze)
         show_report(&explainer);
-    explain_estimate(state, es);
+    if (may_see_counts(state))
+        explain_estimate(state, es);
     if (es->verbose)
         init_fallback(state);
 }

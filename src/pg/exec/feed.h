@@ -43,9 +43,9 @@ struct ChunkAhead {
 struct ChunkFeed {
     FragmentRun *run;
     Relation relation;
-    uint32 feed;                // its number in the device's session
-    int source;                 // whose relation it is (not in a worker)
-    const SourceRelation *from; // ... and which
+    uint32 feed;          // its number in the device's session
+    int source;           // whose relation it is (not in a worker)
+    SourceRelation *from; // ... and which
     BufferAccessStrategy strategy;
     PageFinder finder;
     bool cacheable;

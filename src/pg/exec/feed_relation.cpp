@@ -157,11 +157,11 @@ void stamp_map(ChunkFeed *feed) {
     LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
 }
 
-ChunkFeed *begin_scan(FragmentRun *run, int source, const SourceRelation *from) {
+ChunkFeed *begin_scan(FragmentRun *run, int source, SourceRelation *from) {
     ChunkFeed *feed = begin_chunks(run, from->relation, from->feed, RelationGetNumberOfBlocks(from->relation));
     feed->source = source;
     feed->from = from;
-    pgstat_count_heap_scan(from->relation);
+    ++from->scans;
     return feed;
 }
 
@@ -307,10 +307,13 @@ bool stage_ahead(SourceScan *scan, int source) {
     const char *output = device_output(run->connection, &reply_size);
     const protocol::StageManyReply *reply = reinterpret_cast<const protocol::StageManyReply *>(output);
     const uint32 answered = reply->answered;
-    if (answered == 0 || answered > nasked || reply_size < states + answered)
+    if (answered == 0 || answered > nasked || reply_size < states + aligned(answered) + answered * sizeof(uint32))
         return give_up(run, "the device's reply is too short");
     for (uint32 i = 0; i < answered; ++i) {
         ChunkAhead *ahead = &scan->ahead[asked[i]];
+        uint32 rows;
+        memcpy(&rows, output + states + aligned(answered) + i * sizeof rows, sizeof rows);
+        run->relations[source].at[ahead->relation].rows += rows;
         const protocol::StageManyState state = static_cast<protocol::StageManyState>(output[states + i]);
         ahead->held = state != protocol::StageManyState::NotHeld;
         run->report.pages_cached += state == protocol::StageManyState::Held ? ahead->npages : 0;
@@ -582,6 +585,8 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
         case protocol::StageState::Ready: {
             uint32 pages = reply->pages;
             *pass_full = reply->pass_full != 0;
+            if (feed->from)
+                feed->from->rows += reply->rows;
             if (!reply_bitmap(feed, feed->covered))
                 return false;
             run->report.pages_cached += pages > built ? pages - built : 0;

@@ -16,11 +16,11 @@ namespace {
 struct RowFeed {
     FragmentRun *run;
     Relation relation;
-    uint32 feed;                // its number in the device's session
-    const SourceRelation *from; // not in a worker
-    int source;                 // ... nor this
-    uint8 *brought;             // in a worker: pages that it has delivered
-    BlockNumber first;          // of the chunk
+    uint32 feed;          // its number in the device's session
+    SourceRelation *from; // not in a worker
+    int source;           // ... nor this
+    uint8 *brought;       // in a worker: pages that it has delivered
+    BlockNumber first;    // of the chunk
     BufferAccessStrategy strategy;
     bool copy;
     uint32 limit, npages;
@@ -182,8 +182,10 @@ void add_page(RowFeed *feed, BlockNumber block) {
     if (count > 0 && feed->copy)
         memcpy(feed->images + Size(feed->npages) * BLCKSZ, BufferGetPage(buffer), BLCKSZ);
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-    if (!feed->brought)
+    if (!feed->brought) {
         ++feed->run->report.pages_by_row;
+        feed->from->rows += count;
+    }
     if (count == 0 || feed->copy)
         ReleaseBuffer(buffer);
     if (count == 0)

@@ -213,6 +213,7 @@ bool collect_one(Leader *leader, uint32 relation, bool *pass_full) {
     if (!request(run, protocol::Command::Collect, sizeof head, sizeof(protocol::CollectReply)))
         return false;
     *pass_full = reply_of<protocol::CollectReply>(run)->pass_full;
+    leader->feeds[relation]->from->rows += reply_of<protocol::CollectReply>(run)->rows;
     return true;
 }
 

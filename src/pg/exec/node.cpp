@@ -135,9 +135,11 @@ void fall_back(GpuScanState *state, const char *reason) {
     state->phase = Phase::Fallback;
     state->fallback_reason = MemoryContextStrdup(state->css.ss.ps.state->es_query_cxt, reason);
     device_count(&protocol::Counters::fallbacks, 1);
-    ereport(guc_log_fallbacks ? LOG_SERVER_ONLY : DEBUG1,
-            (errmsg("gpuscan fallback: %s", reason),
-             errdetail_log("Query: %s", debug_query_string ? debug_query_string : "")));
+    // (A session may have DEBUG1 sent to its client.)
+    if (guc_log_fallbacks || may_see_counts(state))
+        ereport(guc_log_fallbacks ? LOG_SERVER_ONLY : DEBUG1,
+                (errmsg("gpuscan fallback: %s", reason),
+                 errdetail_log("Query: %s", debug_query_string ? debug_query_string : "")));
     init_fallback(state);
     release_results(&state->run);
     MemoryContextReset(state->run.context);

@@ -48,6 +48,7 @@ void add_relation(const FragmentSource *source, Relation parent, Relation relati
     TupleDesc desc = RelationGetDescr(relation);
     to->relation = relation;
     to->feed = feed;
+    to->scans = to->rows = 0;
     to->attnums = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * (source->ncolumns + 1)));
     for (int i = 0; i < source->ncolumns; ++i) {
         const FragmentColumn *column = &source->columns[i];

@@ -174,6 +174,18 @@ bool run_to_the_end(FragmentRun *run) {
     return fetched;
 }
 
+// In pg_stat_all_tables, as the sequential scans that the plan stands for: rows that the snapshot sees, whatever conditions let pass and
+// bounds have skipped. (What has been read for a fragment that fails is not counted: PostgreSQL's plan reads it again.)
+void count_scans(FragmentRun *run, bool finished) {
+    for (int i = 0; i < run->fragment->nsources; ++i)
+        for (int k = 0; k < run->relations[i].count; ++k) {
+            SourceRelation *of = &run->relations[i].at[k];
+            if (finished && !run->visible_only)
+                count_sequential_scans(of->relation, of->scans, of->rows);
+            of->scans = of->rows = 0;
+        }
+}
+
 } // namespace
 
 bool run_pipeline(FragmentRun *run, bool last) {
@@ -250,6 +262,7 @@ bool run_fragment(FragmentRun *run) {
         finished = run_to_the_end(run);
         device_disconnect(run->connection);
         run->connection = nullptr;
+        count_scans(run, finished);
     }
     MemoryContextSwitchTo(old);
     return finished;

@@ -71,6 +71,7 @@ struct SourceRelation {
     Relation relation;
     uint32 feed;         // its number in the device's session
     AttrNumber *attnums; // of the source's columns, here
+    uint64 scans, rows;  // that PostgreSQL's own scans would have counted (pg_stat_all_tables)
 };
 
 struct SourceRelations {

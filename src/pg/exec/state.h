@@ -37,6 +37,9 @@ PlanState *init_fallback(GpuScanState *state);
 // Range table indexes of leaves that no row of this execution can be in, as far as PostgreSQL's plan tells.
 Bitmapset *pruned_leaves(GpuScanState *state);
 
+// How much was read, skipped and looked at, and what a device stumbled over, depends on rows that a policy or a security barrier
+// hides, too: may the current user see it?
+bool may_see_counts(const GpuScanState *state);
 void explain_node(GpuScanState *state, List *ancestors, ExplainState *es);
 // explain_estimate.cpp
 void explain_estimate(const GpuScanState *state, ExplainState *es);

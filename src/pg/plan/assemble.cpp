@@ -74,6 +74,7 @@ static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
         to->relid = from->relid;
         to->child_attnos = from->child_attnos;
         to->not_null = from->is_relation ? not_null_attributes(from) : nullptr;
+        to->hides_rows = from->hides_rows;
         to->kind = i > 0 ? blueprint->joins[i - 1].kind : ir::JoinKind::Inner;
         to->into = i > 0 ? blueprint->joins[i - 1].into : 0;
         for (int k = 1; k <= i; ++k)
@@ -81,12 +82,23 @@ static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
     }
 }
 
-static bool add_conjuncts(Assembly *a, int pipeline, List *quals, int after) {
+// Would it show something of rows that a policy hides, if it were asked of them?
+static bool is_guarded(const Assembly *a, int pipeline, Node *clause) {
+    return a->t.sources[pipeline].hides_rows && contain_leaked_vars(clause);
+}
+
+// The first `policy_quals` are policies', or stand before one.
+static bool add_conjuncts(Assembly *a, int pipeline, List *quals, int after, int policy_quals = 0) {
     a->t.pipeline = pipeline;
     ListCell *cell;
     foreach (cell, quals) {
         ir::Conjunct conjunct{};
-        if (!translate_condition(&a->t, static_cast<Expr *>(lfirst(cell)), &conjunct.expr))
+        Expr *qual = static_cast<Expr *>(lfirst(cell));
+        a->t.of_policy = foreach_current_index(cell) < policy_quals;
+        const bool translated = translate_condition(&a->t, qual, &conjunct.expr);
+        conjunct.guarded = !a->t.of_policy && is_guarded(a, pipeline, reinterpret_cast<Node *>(qual)) ? 1 : 0;
+        a->t.of_policy = false;
+        if (!translated)
             return false;
         conjunct.after = static_cast<ir::Index>(after);
         append(&a->conjuncts[pipeline], conjunct);
@@ -225,14 +237,16 @@ static bool add_join(Assembly *a, int source) {
     const int most_keys = ir::max_join_keys - (keeps_table ? 1 : 0);
     List *filters = NIL;
     ListCell *cell;
+    if (!add_rows(
+            a,
+            source)) // before the keys, which can read what is left of a row behind the joins of the build side alone
+        return false;
     foreach (cell, join->clauses) {
         if (a->probe_keys[source].count == most_keys)
             filters = lappend(filters, lfirst(cell));
         else if (!add_join_key(a, source, static_cast<OpExpr *>(lfirst(cell))))
             return false;
     }
-    if (!add_rows(a, source))
-        return false;
     if (keeps_table)
         admit_null_keys(a, source);
     if (join->kind == ir::JoinKind::Inner) {
@@ -247,7 +261,8 @@ static bool add_join(Assembly *a, int source) {
 
 // The rows of a source, with all that is joined to them.
 static bool add_rows(Assembly *a, int source) {
-    if (!add_conjuncts(a, source, a->blueprint->sources[source].quals, 0))
+    const BlueprintSource *from = &a->blueprint->sources[source];
+    if (!add_conjuncts(a, source, from->quals, 0, from->policy_quals))
         return false;
     for (int i = 1; i < a->blueprint->nsources; ++i)
         if (a->t.sources[i].into == source && !add_join(a, i))
@@ -534,6 +549,7 @@ static ir::Range write_joins(Assembly *a, Writer *w, int source) {
         join.build = static_cast<ir::Index>(i - 1);
         join.keys = add_list(w, a->probe_keys[i]);
         join.kind = a->t.sources[i].kind;
+        join.guarded = is_guarded(a, source, reinterpret_cast<Node *>(a->blueprint->joins[i - 1].clauses)) ? 1 : 0;
         join.filters = add_list(w, a->filters[i]);
         append(&w->joins, join);
         ++range.count;
@@ -592,6 +608,7 @@ static void write_sources(Assembly *a, Writer *w) {
         ir::Source source{};
         source.columns.first = static_cast<ir::Index>(w->columns.count);
         source.columns.count = static_cast<ir::Index>(s.columns.count);
+        source.uncounted = a->blueprint->hides_counts ? 1 : 0;
         for (int k = 0; k < s.columns.count; ++k) {
             ir::SourceColumn column{};
             column.type = s.columns[k].type;
@@ -731,6 +748,7 @@ static void describe(Assembly *a, Fragment *out) {
     out->naggregates = a->states.states.count + a->states.distincts.count;
     out->delivers_rows = b->delivers_rows;
     out->limit = static_cast<uint64>(b->limit);
+    out->hides_counts = b->hides_counts;
 }
 
 Fragment *assemble(const Blueprint *blueprint, bool binding) {

@@ -21,6 +21,10 @@ struct BlueprintSource {
     List *child_attnos; // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)
     List *quals;        // implicitly ANDed expressions, in the order in which they should run
     double rows;        // after the quals
+    // Row-level security applies to the query's user: the first `policy_quals` quals are the policies' and what may stand before these,
+    // all others that are not leakproof are asked of the policies' rows alone (hidden_rows.h).
+    bool hides_rows;
+    int policy_quals;
 };
 
 // Join i - 1 probes the table that is built from source i (from 1) and from what has been joined to that before.
@@ -55,6 +59,7 @@ struct Blueprint {
     bool delivers_rows; // no aggregation: keys and aggrefs are empty
     List *columns;      // delivers_rows: the expressions of a row
     int limit;          // delivers_rows: rows that are wanted at most, whichever they are; 0: all
+    bool hides_counts;  // how much it has read is shown to nobody who may not see all of its rows (hidden_rows.h)
 };
 
 // The scan tuple's first columns are the outputs: keys, aggregates, GROUPING(), or a row's columns; the fallback plan delivers

@@ -4,6 +4,7 @@
 
 #include "pg/cost/row_corrections.h"
 #include "pg/plan/candidates.h"
+#include "pg/plan/hidden_rows.h"
 
 namespace gpuscan {
 
@@ -48,6 +49,8 @@ static void describe_source(PlannerInfo *root, const CandidateSource *from, List
     to->alias = rte->eref->aliasname;
     to->child = -1;
     to->quals = from->quals;
+    to->hides_rows = from->is_relation && hides_rows(root, from->rel->relid);
+    to->policy_quals = from->policy_quals;
     to->rows = expected_rows(root, from->rel);
     if (!from->is_relation) {
         *child_paths = lappend(*child_paths, from->rel->cheapest_total_path);
@@ -85,6 +88,7 @@ Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, Li
     Blueprint *blueprint = static_cast<Blueprint *>(palloc0(sizeof(Blueprint)));
     blueprint->sources = static_cast<BlueprintSource *>(palloc0(sizeof(BlueprintSource) * n));
     blueprint->joins = static_cast<BlueprintJoin *>(palloc0(sizeof(BlueprintJoin) * n));
+    blueprint->hides_counts = hides_counts(root);
     describe_source(root, candidate->main, child_paths, &blueprint->sources[0]);
     blueprint->nsources = 1;
     describe_joins(root, candidate, child_paths, blueprint);

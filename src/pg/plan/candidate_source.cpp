@@ -130,7 +130,9 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
     }
     List *leaves = rte->rtekind == RTE_RELATION && rte->inh ? leaves_of(root, rel->relid) : NIL;
     List *quals = NIL;
-    const bool readable = device_can_read(root, rte, leaves) && order_quals(root, rel->baserestrictinfo, false, &quals);
+    int policy_quals = 0;
+    const bool readable =
+        device_can_read(root, rte, leaves) && order_quals(root, rel->baserestrictinfo, false, &quals, &policy_quals);
     if (!readable && !plan_may_feed(root, rel, rte))
         return nullptr;
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
@@ -139,6 +141,7 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
     source->is_relation = readable;
     source->relid = readable ? rte->relid : InvalidOid;
     source->quals = readable ? quals : NIL;
+    source->policy_quals = readable ? policy_quals : 0;
     source->leaves = readable ? leaves : NIL;
     ListCell *cell;
     foreach (cell, source->leaves)

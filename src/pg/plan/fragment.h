@@ -189,6 +189,7 @@ struct Fragment {
     int nkeys, naggregates; // of the groups that the device process delivers
     bool delivers_rows;     // no groups: output i is column i of the rows
     uint64 limit;           // of the rows that are wanted; 0: all
+    bool hides_counts;      // as in the blueprint
     // The engine's program in its wire format (engine/program.hpp): header and arrays; FragmentConstants are filled in
     // by the executor directly in the copy it sends (program_constants points into `program`).
     char *program;

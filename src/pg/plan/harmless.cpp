@@ -154,6 +154,10 @@ static bool is_ordered(Oid type, Oid collation) {
     SqlKind kind = sql_kind(base);
     if (kind == SqlKind::None || (is_text_kind(kind) && !OidIsValid(collation)))
         return false;
+    // (Arrays are compared by their elements' default classes, which may be users'.)
+    const TypeCacheEntry *defaults = lookup_type_cache(base, TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC);
+    if (defaults->eq_opr >= FirstNormalObjectId || defaults->cmp_proc >= FirstNormalObjectId)
+        return false;
     return kind == SqlKind::Enum || (base < FirstNormalObjectId && !type_is_rowtype(base));
 }
 

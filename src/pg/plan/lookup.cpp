@@ -5,6 +5,8 @@
 // whose other arguments are constants or parameters, and whose errors (a pattern that ends in an escape, a negative
 // length, a malformed regular expression) are ruled out by looking at the constants. Everything else on text is refused.
 //
+// Where policies hide rows from the user, an expression that is not leakproof is demanded instead (lookup_on_demand.cpp).
+//
 // The largest subtree over one text column becomes one lookup, so a chain of OR over a column costs one table access.
 #include "pg/pg.h"
 
@@ -314,8 +316,13 @@ static Node *read_entry(Node *node, void *context) {
         Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
         var->varno = 1;
         var->varattno = 1;
-        var->vartype = getBaseTypeAndTypmod(var->vartype, &var->vartypmod); // as the slot has it
-        return reinterpret_cast<Node *>(var);
+        const Oid domain = var->vartype;
+        var->vartype = getBaseTypeAndTypmod(domain, &var->vartypmod); // as the slot has it
+        if (var->vartype == domain)
+            return reinterpret_cast<Node *>(var);
+        // A function may ask of which type its argument is.
+        return reinterpret_cast<Node *>(makeRelabelType(
+            reinterpret_cast<Expr *>(var), domain, -1, reinterpret_cast<Var *>(node)->varcollid, COERCE_IMPLICIT_CAST));
     }
     return mutate_expression(node, read_entry, context);
 }
@@ -361,8 +368,12 @@ bool translate_lookup(Translation *t, Expr *expr, Value *out) {
     DictionaryWalk walk{};
     unsound_walker(reinterpret_cast<Node *>(expr), &walk);
     Value column;
-    return translate_column(t, const_cast<Var *>(walk.column), &column) &&
-           add_function_lookup(t, column, expr, walk.has_params, false, out);
+    if (!translate_column(t, const_cast<Var *>(walk.column), &column))
+        return false;
+    // How long it takes for entries of hidden rows, and which error it may find in them, would tell of these rows.
+    const bool hidden = !t->probing && !t->of_policy && t->sources[column.source].hides_rows &&
+                        contain_leaked_vars(reinterpret_cast<Node *>(expr));
+    return add_function_lookup(t, column, expr, walk.has_params, hidden, out);
 }
 
 bool add_function_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool demanded, Value *out) {

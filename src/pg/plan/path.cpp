@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pg/catalog/type_operators.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
 #include "pg/cost/group_bound.h"
@@ -20,6 +21,7 @@
 #include "pg/plan/payload.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sort_keys.h"
+#include "pg/plan/sql_type.h"
 #include "pg/plan/text_work.h"
 #include "pg/plan/wanted_groups.h"
 
@@ -128,12 +130,22 @@ static bool add_sets(const PlannerInfo *root, Blueprint *b) {
     return true;
 }
 
+// (What a device cannot group by at all is refused with the key.)
+static bool is_grouped_as_on_devices(const SortGroupClause *clause, const Expr *key) {
+    const Oid type = exprType(reinterpret_cast<const Node *>(key));
+    const SqlKind kind = sql_kind(type);
+    return kind == SqlKind::None || kind == SqlKind::Opaque || is_device_equality(clause->eqop, type) ||
+           refuse("values of %s that are equal by operator %s", format_type_be(type), format_operator(clause->eqop));
+}
+
 // `results` is what is computed from the groups.
 static bool add_outputs(PlannerInfo *root, List *results, Node *having, Blueprint *b) {
     ListCell *cell;
     foreach (cell, grouping_clause(root)) {
         const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
         Expr *key = get_sortgroupclause_tle(const_cast<SortGroupClause *>(clause), root->processed_tlist)->expr;
+        if (!is_grouped_as_on_devices(clause, key))
+            return false;
         if (root->parse->groupingSets != NIL &&
             list_member(b->keys, key)) // setrefs.c would show one where the other is to be NULL
             return refuse("keys of grouping sets that come to the same expression");

@@ -4,8 +4,9 @@
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
 //   custom_exprs       (filters per source) (per join: (clauses partner filters, filters)) (aggregates' arguments and filters)
 //                      (of groups: (conditions) (sort keys) (how many are wanted, and how many more))
-//   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit, groupings) (per source:
-//                      is_relation, child, rows, kind of its join, source that it is joined to, then of a CPU plan attnos, of a parent its leaves' distances from it in
+//   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit, groupings,
+//                      hides_counts) (per source:
+//                      is_relation, child, rows, kind of its join, source that it is joined to, policy_quals or -1, then of a CPU plan attnos, of a parent its leaves' distances from it in
 //                      the range table, which setrefs.c moves as a whole) (grouping sets) (per GROUPING(): keys) (flags of sort keys,
 //                      and whether ties are wanted, and sorted groups)
 //
@@ -17,7 +18,7 @@
 
 namespace gpuscan {
 
-constexpr int payload_version = 6;
+constexpr int payload_version = 7;
 
 static void add_column(List **tlist, Expr *expr) {
     AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
@@ -85,6 +86,7 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         const int kind = i > 0 ? static_cast<int>(b->joins[i - 1].kind) : 0;
         const int into = i > 0 ? b->joins[i - 1].into : 0;
         List *description = list_make5_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows), kind, into);
+        description = lappend_int(description, s->hides_rows ? s->policy_quals : -1);
         if (s->is_relation)
             description = list_concat(description, moved(s->leaves, -static_cast<int>(s->rti)));
         else
@@ -126,6 +128,7 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     header = lappend_int(header, list_length(b->columns));
     header = lappend_int(header, b->limit);
     header = lappend_int(header, list_length(b->groupings));
+    header = lappend_int(header, b->hides_counts ? 1 : 0);
     // (A path may become a plan twice, as a fallback's part and as a source: the blueprint stays as it is.)
     List *flags = list_concat(list_make1_int((b->ties ? 1 : 0) | (b->sorted ? 2 : 0)), b->order_flags);
     node->custom_private = list_make5(header, sources, b->sets, b->asked, flags);
@@ -170,8 +173,10 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         s->is_relation = linitial_int(description) != 0;
         s->child = lsecond_int(description);
         s->rows = lthird_int(description);
+        s->hides_rows = list_nth_int(description, 5) >= 0;
+        s->policy_quals = s->hides_rows ? list_nth_int(description, 5) : 0;
         s->rti = static_cast<Index>(reinterpret_cast<Var *>(column(node, first_anchor + i))->varno);
-        List *tail = list_copy_tail(description, 5);
+        List *tail = list_copy_tail(description, 6);
         s->child_attnos = s->is_relation ? NIL : tail;
         s->leaves = s->is_relation ? moved(tail, static_cast<int>(s->rti)) : NIL;
         const RangeTblEntry *rte =
@@ -198,6 +203,7 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
     for (int i = 0; i < list_nth_int(header, 6); ++i)
         b->columns = lappend(b->columns, column(node, i));
     b->limit = list_nth_int(header, 7);
+    b->hides_counts = list_nth_int(header, 9) != 0;
     for (int i = 0; i < list_nth_int(header, 8); ++i)
         b->groupings = lappend(b->groupings, column(node, keys + aggrefs + i));
     b->sets = static_cast<List *>(lthird(node->custom_private));

@@ -28,14 +28,16 @@ struct RankedQual {
     Cost cost;
     double rank; // (selectivity - 1) / cost
     bool raises;
+    bool of_policy;
 };
 
 static bool before_in_postgres(const RankedQual &a, const RankedQual &b) {
     return a.security_level != b.security_level ? a.security_level < b.security_level : a.cost < b.cost;
 }
 
+// (What cannot raise an error can still tell of the rows that it sees, by the time that it takes: not before a policy.)
 static bool better_before(const RankedQual &a, const RankedQual &b) {
-    return !a.raises && !b.raises && a.rank < b.rank;
+    return a.security_level <= b.security_level && !a.raises && !b.raises && a.rank < b.rank;
 }
 
 // Insertion sort by a strict order of neighbours: stable, and a qual never passes one that it may not pass.
@@ -48,7 +50,7 @@ static void sort_quals(RankedQual *quals, int count, bool (*before)(const Ranked
         }
 }
 
-bool order_quals(PlannerInfo *root, const List *infos, bool all, List **ordered) {
+bool order_quals(PlannerInfo *root, const List *infos, bool all, List **ordered, int *policy_quals) {
     bool possible = true;
     int count = list_length(infos);
     RankedQual *quals = static_cast<RankedQual *>(palloc(sizeof(RankedQual) * static_cast<Size>(count + 1)));
@@ -61,6 +63,7 @@ bool order_quals(PlannerInfo *root, const List *infos, bool all, List **ordered)
         // (as createplan.c does: a cheap qual that shows nothing may go before those of a security barrier)
         quals[i].security_level =
             info->leakproof && cost.per_tuple < cheap_operators * cpu_operator_cost ? 0 : info->security_level;
+        quals[i].of_policy = info->security_level < root->qual_security_level;
         quals[i].cost = cost.per_tuple;
         quals[i].rank = (selectivity - 1) / (cost.per_tuple + cpu_operator_cost);
         quals[i].raises = true; // unless told otherwise
@@ -70,8 +73,11 @@ bool order_quals(PlannerInfo *root, const List *infos, bool all, List **ordered)
     sort_quals(quals, count, before_in_postgres);
     sort_quals(quals, count, better_before);
     *ordered = NIL;
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count; ++i) {
         *ordered = lappend(*ordered, quals[i].expr);
+        if (quals[i].of_policy && policy_quals != nullptr)
+            *policy_quals = i + 1;
+    }
     return possible;
 }
 

@@ -377,7 +377,7 @@ static bool join_operation(Query *query, Node **node) {
     if (IsA(*node, RangeTblRef))
         return false;
     SetOperationStmt *operation = reinterpret_cast<SetOperationStmt *>(*node);
-    if (!operation->all) {
+    if (!operation->all && merges_equal_values(operation)) {
         if (operation->op == SETOP_UNION && unite_sides(query, operation))
             return true;
         Node *joined = operation->op != SETOP_UNION ? join_sides(query, operation) : nullptr;

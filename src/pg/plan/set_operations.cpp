@@ -26,6 +26,7 @@
 
 #include "pg/plan/set_operations.h"
 
+#include "pg/catalog/type_operators.h"
 #include "pg/guc.h"
 #include "pg/plan/query_levels.h"
 #include "pg/plan/refusal.h"
@@ -38,7 +39,7 @@ namespace gpuscan {
 bool equal_is_same(Node *expr) {
     int precision, scale;
     const Oid collation = exprCollation(expr);
-    if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+    if ((OidIsValid(collation) && !get_collation_isdeterministic(collation)) || !has_device_equality(exprType(expr)))
         return false;
     switch (sql_kind(exprType(expr))) {
     case SqlKind::None:
@@ -103,6 +104,14 @@ bool make_set(Query *query) {
     return true;
 }
 
+bool merges_equal_values(const SetOperationStmt *operation) {
+    ListCell *clause, *type;
+    forboth (clause, operation->groupClauses, type, operation->colTypes)
+        if (!is_device_equality(lfirst_node(SortGroupClause, clause)->eqop, lfirst_oid(type)))
+            return false;
+    return true;
+}
+
 // `as_sets`: how often a row comes out of this node makes no difference.
 static bool make_sets(Query *query, Node *node, bool as_sets) {
     if (IsA(node, RangeTblRef)) {
@@ -111,7 +120,8 @@ static bool make_sets(Query *query, Node *node, bool as_sets) {
     }
     const SetOperationStmt *operation = reinterpret_cast<const SetOperationStmt *>(node);
     // How many rows EXCEPT ALL leaves depends on how many there are on either side.
-    const bool below = !operation->all || (as_sets && operation->op != SETOP_EXCEPT);
+    const bool below =
+        merges_equal_values(operation) && (!operation->all || (as_sets && operation->op != SETOP_EXCEPT));
     bool changed = make_sets(query, operation->larg, below);
     return make_sets(query, operation->rarg, below) || changed;
 }
@@ -330,8 +340,9 @@ static int union_below(const Query *query) {
 static bool add_keys(Spread *spread) {
     ListCell *cell;
     foreach (cell, spread->query->groupClause) {
-        Node *key = get_sortgroupclause_expr(static_cast<SortGroupClause *>(lfirst(cell)), spread->query->targetList);
-        if (!equal_is_same(key))
+        SortGroupClause *clause = lfirst_node(SortGroupClause, cell);
+        Node *key = get_sortgroupclause_expr(clause, spread->query->targetList);
+        if (!equal_is_same(key) || !is_device_equality(clause->eqop, exprType(key)))
             return refuse("UNION ALL is grouped by values that may be equal without being the same");
         column_of(spread, static_cast<Node *>(copyObject(key)));
     }

@@ -11,8 +11,11 @@ bool may_have_set_operations(const Query *query);
 // Rewrites in place wherever that cannot be noticed; false: nothing was changed.
 bool spread_set_operations(Query *query);
 
-// Are equal values of the expression's type, as it is declared, the same value?
+// Are values of the expression's type, as it is declared, that are equal by its default equality the same value?
 bool equal_is_same(Node *expr);
+
+// Are rows the same by the equality of devices (UNION ALL and the like: by none)?
+bool merges_equal_values(const SetOperationStmt *operation);
 
 // Are its columns, one for one, of the types that the set operation gives them?
 bool has_types(const Query *query, const SetOperationStmt *whole);

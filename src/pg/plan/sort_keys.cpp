@@ -3,6 +3,8 @@
 
 #include "pg/plan/sort_keys.h"
 
+#include "pg/catalog/type_operators.h"
+
 namespace gpuscan {
 
 // What the query level sorts, groups or partitions by, as it is written; NULL: something that is not there.
@@ -30,8 +32,7 @@ void ask_for_sort_keys(const PlannerInfo *root, List *pathkeys, Relids relids, B
         if (expr == nullptr)
             return;
         Node *node = reinterpret_cast<Node *>(expr);
-        if (lookup_type_cache(exprType(node), TYPECACHE_BTREE_OPFAMILY)->btree_opf != key->pk_opfamily ||
-            exprCollation(node) != key->pk_eclass->ec_collation)
+        if (!is_device_family(key->pk_opfamily, exprType(node)) || exprCollation(node) != key->pk_eclass->ec_collation)
             return;
         b->order = lappend(b->order, expr);
         b->order_flags = lappend_int(b->order_flags, (is_descending(key) ? ORDER_DESCENDING : 0) |

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pg/catalog/stored_form.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/investment.h"
 #include "pg/cost/level_time.h"
@@ -325,9 +326,21 @@ static void forget_renumbered_children(PlannedStmt *plan) {
     plan->appendRelations = once;
 }
 
+static bool must_see_stored_form(Query *query) {
+    if (!looks_at_stored_form(query))
+        return false;
+    RefusalState state{};
+    RefusalState *outer = refusals_begin(&state);
+    refuse("the statement calls a function that looks at how values are stored");
+    refusals_tell(nullptr);
+    refusals_end(outer);
+    return true;
+}
+
 PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
     const PlannerCall call{query_string, options, params};
-    const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available();
+    const bool enabled =
+        guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available() && !must_see_stored_form(parse);
     if (!enabled && planning == nullptr && told_to == nullptr)
         return plan_as_usual(parse, &call);
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;

@@ -33,6 +33,7 @@ struct TranslatedSource {
     int into;            // the source whose rows probe that table
     int step;            // ... in which of their joins, from 1
     bool joined;         // that join and its filters have been translated
+    bool hides_rows;     // from the query's user
     Array<FragmentColumn> columns;
     Array<AttrNumber> varattnos;  // per column: the attribute number in Vars
     Array<PayloadColumn> payload; // build sides: what later steps read
@@ -68,6 +69,7 @@ struct Translation {
     TranslatedSource *sources;
     int pipeline;             // whose rows are looked at: 0 the main pipeline, i the one that builds source i
     const GroupScope *groups; // expressions are over groups, not rows
+    bool of_policy;           // the expression is a policy's: its author may see all rows
     Array<ir::Expr> exprs;
     Array<NodeFacts> facts; // per node
     Array<int> same_hash;   // per node: the next one in its bucket, -1: none

@@ -5,6 +5,7 @@
 // integers and numerics. FILTER (WHERE f) becomes CASE WHEN f THEN x END around the argument.
 #include "pg/pg.h"
 
+#include "pg/catalog/type_operators.h"
 #include "pg/guc.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate.h"
@@ -126,6 +127,14 @@ static bool is_plain(const Aggref *aggref) {
         return refuse("an aggregate with ORDER BY or WITHIN GROUP");
     if (aggref->aggvariadic || aggref->agglevelsup != 0)
         return refuse("a variadic aggregate or one of an outer query");
+    ListCell *cell;
+    foreach (cell, aggref->aggdistinct) {
+        SortGroupClause *clause = lfirst_node(SortGroupClause, cell);
+        const Oid type = exprType(get_sortgroupclause_expr(clause, aggref->args));
+        if (!is_device_equality(clause->eqop, type))
+            return refuse("DISTINCT values of %s that are equal by operator %s", format_type_be(type),
+                          format_operator(clause->eqop));
+    }
     return true;
 }
 
@@ -471,7 +480,8 @@ bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir:
     if (value.mixed_scale)
         return refuse("GROUP BY numeric values of different scales");
     // PostgreSQL asks for the privilege to compare keys, too (ExecBuildGroupingEqual).
-    if (!may_execute(t, get_opcode(lookup_type_cache(typid, TYPECACHE_EQ_OPR)->eq_opr)))
+    const Oid equality = device_equality_function(typid);
+    if (OidIsValid(equality) && !may_execute(t, equality))
         return false;
     Type type = value.kind == SqlKind::Numeric && value.type != Type::I128 ? Type::I64 : value.type;
     if (!as_node(t, value, type, value.scale, node))

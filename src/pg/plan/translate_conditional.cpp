@@ -4,6 +4,7 @@
 // many digits as any branch needs, and remembers how many each branch would be shown with. Texts become codes of one space.
 #include "pg/pg.h"
 
+#include "pg/catalog/type_operators.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
 
@@ -248,6 +249,13 @@ bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
     SqlKind kind = sql_kind(expr->minmaxtype);
     if (is_coded_kind(kind) || kind == SqlKind::None)
         return refuse("GREATEST or LEAST of values of type %s", format_type_be(expr->minmaxtype));
+    if (!has_device_comparison(expr->minmaxtype)) {
+        if (!t->binding || kind != SqlKind::Enum)
+            return refuse("GREATEST or LEAST by %s", format_procedure(compare));
+        // An enum has got a default class since the plan was made, and PostgreSQL asks for it when a plan starts: its plan runs.
+        node_value(out, kind, Type::I32, raise_node(t, Type::I32), true);
+        return true;
+    }
     if (kind == SqlKind::Enum && !t->binding && !has_plain_order(expr->minmaxtype))
         return false;
     if (!may_execute(t, compare) || !common_shape(t, values, count, sql_kind(expr->minmaxtype), &shape))

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "pg/catalog/type_operators.h"
 #include "pg/plan/harmless.h"
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
@@ -41,13 +42,10 @@ static void ask_for_order(PlannerInfo *root, Blueprint *b) {
     foreach (cell, root->parse->sortClause) {
         SortGroupClause *clause = static_cast<SortGroupClause *>(lfirst(cell));
         Expr *key = get_sortgroupclause_tle(clause, root->processed_tlist)->expr;
-        const TypeCacheEntry *type =
-            lookup_type_cache(exprType(reinterpret_cast<Node *>(key)), TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-        if (clause->sortop != type->lt_opr && clause->sortop != type->gt_opr)
+        bool descending;
+        if (!is_device_order(clause->sortop, exprType(reinterpret_cast<Node *>(key)), &descending))
             return;
-        int flags = clause->nulls_first ? ORDER_NULLS_FIRST : 0;
-        if (clause->sortop == type->gt_opr)
-            flags |= ORDER_DESCENDING;
+        const int flags = (clause->nulls_first ? ORDER_NULLS_FIRST : 0) | (descending ? ORDER_DESCENDING : 0);
         b->order = lappend(b->order, key);
         b->order_flags = lappend_int(b->order_flags, flags);
     }

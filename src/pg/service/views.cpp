@@ -94,6 +94,10 @@ static void put_device(ReturnSetInfo *result, Area *area, int device) {
     // (A device that could not be opened has no memory to tell of.)
     bool opened = known && entry->memory_total != 0;
     nulls[3] = nulls[4] = nulls[5] = nulls[6] = !opened;
+    // Whoever may insert could try whether a text is in a column already, in rows that a policy hides from him: then the column's
+    // dictionary does not grow.
+    if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS))
+        nulls[5] = nulls[6] = true;
     if (opened) {
         values[3] = Int64GetDatum(int64(entry->memory_total.load()));
         values[4] = Int64GetDatum(int64(entry->memory_limit.load()));
