@@ -8,6 +8,8 @@
 //
 // A parallel worker (feed_team.cpp) does the same under its leader's snapshot, for a session that has joined the leader's. What it
 // has brought it notes as covered; pages that came back are left to the leader.
+#include <algorithm>
+
 #include "pg/exec/feed.h"
 
 namespace gpuscan {
@@ -28,9 +30,9 @@ struct RowFeed {
     TupleMask *masks;
     PageBuffer *buffers;
     BlockNumber *blocks;
-    char *images; // copies; they survive until the next window
-    Datum *values;
-    bool *nulls;
+    char *images;         // copies; they survive until the next window
+    TupleTableSlot *slot; // of its own descriptor: nothing to be given back
+    int last_attribute;   // that is asked for
     Datum *row;
     bool *row_nulls;
     MemoryContext row_context;
@@ -65,10 +67,12 @@ uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, Tuple
 }
 
 void prepare_rows(RowFeed *feed) {
-    const int natts = RelationGetDescr(feed->relation)->natts;
     const int ncolumns = feed->run->fragment->sources[feed->source].ncolumns;
-    feed->values = static_cast<Datum *>(palloc(natts * sizeof(Datum)));
-    feed->nulls = static_cast<bool *>(palloc(natts * sizeof(bool)));
+    feed->slot =
+        MakeSingleTupleTableSlot(CreateTupleDescCopyConstr(RelationGetDescr(feed->relation)), &TTSOpsHeapTuple);
+    feed->last_attribute = 0;
+    for (int i = 0; i < ncolumns; ++i)
+        feed->last_attribute = std::max<int>(feed->last_attribute, feed->from->attnums[i]);
     feed->row = static_cast<Datum *>(palloc((ncolumns + 1) * sizeof(Datum)));
     feed->row_nulls = static_cast<bool *>(palloc((ncolumns + 1) * sizeof(bool)));
     feed->row_context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan row", ALLOCSET_DEFAULT_SIZES);
@@ -79,7 +83,6 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
     const FragmentSource *source = &feed->run->fragment->sources[feed->source];
     if (!feed->row)
         prepare_rows(feed);
-    TupleDesc desc = RelationGetDescr(feed->relation);
     for (uint32 offset = 0; offset < max_tuples_per_page; ++offset) {
         if (!has_tuple(mask, offset))
             continue;
@@ -90,10 +93,12 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
         tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
         tuple.t_len = ItemIdGetLength(item);
         ItemPointerSet(&tuple.t_self, block, offset + 1);
-        heap_deform_tuple(&tuple, desc, feed->values, feed->nulls);
+        // No further than PostgreSQL would go: what stands behind may be damaged.
+        ExecStoreHeapTuple(&tuple, feed->slot, false);
+        slot_getsomeattrs(feed->slot, feed->last_attribute);
         for (int i = 0; i < source->ncolumns; ++i) {
-            feed->row[i] = feed->values[feed->from->attnums[i] - 1];
-            feed->row_nulls[i] = feed->nulls[feed->from->attnums[i] - 1];
+            feed->row[i] = feed->slot->tts_values[feed->from->attnums[i] - 1];
+            feed->row_nulls[i] = feed->slot->tts_isnull[feed->from->attnums[i] - 1];
         }
         MemoryContext old = MemoryContextSwitchTo(feed->row_context);
         bool added = batch_add(feed->run, feed->row, feed->row_nulls);
