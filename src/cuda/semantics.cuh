@@ -11,6 +11,8 @@
 
 #ifdef __CUDACC__
 #define GPUSCAN_HD __host__ __device__ inline __attribute__((always_inline))
+#elif defined(__SANITIZE_ADDRESS__) // called through pointers there
+#define GPUSCAN_HD inline
 #else
 #define GPUSCAN_HD inline __attribute__((always_inline))
 #endif
