@@ -56,6 +56,12 @@ SELECT check_matrix(query, '{pg_column_size,pg_column_compression,plpgsql_form}'
 -- Of what has a fixed length there is one form.
 SELECT check_query('SELECT sum(pg_column_size(id)), sum(pg_column_size(f)), count(*) FROM forms WHERE id > 10', 'any');
 
+-- So may a domain.
+CREATE DOMAIN short_text AS text CHECK (pg_column_size(value) < 200);
+SELECT check_query('SELECT count(compressed::short_text), count(*) FROM forms', 'cpu');
+SELECT check_query('SELECT compressed::short_text FROM forms WHERE id < 10', 'cpu');
+SELECT check_query('SELECT outside::short_text FROM forms WHERE id < 10', 'cpu');
+SELECT check_query('SELECT count(short::code) FROM forms', 'any');
 -- What is written to may look, too.
 CREATE TABLE small (t text CHECK (pg_column_size(t) < 200));
 CREATE TABLE measured (t text, size int GENERATED ALWAYS AS (length(t)) STORED, seen int);
