@@ -77,6 +77,30 @@ SELECT check_query('SELECT s, count(*) FROM t GROUP BY s ORDER BY s USING ~<~');
 SELECT check_query('SELECT d, f, n, count(DISTINCT s) FROM t GROUP BY d, f, n ORDER BY d USING <#');
 SELECT check_query('SELECT DISTINCT v FROM t ORDER BY v DESC');
 
+-- Every operator with every shape of a statement
+SELECT make_class('absn', 'numeric', '#', 'sign(abs(a) - abs(b))::int');
+SELECT make_class('absf', 'float8', '#', 'sign(floor(a) - floor(b))::int');
+UPDATE t SET n = -n WHERE id % 2 = 0;
+CREATE TABLE shapes (n serial, query text);
+INSERT INTO shapes (query) VALUES
+    ('SELECT count(*), sum(id) FROM t GROUP BY %1$s ORDER BY %1$s USING %2$s'),
+    ('SELECT c, row_number() OVER () FROM (SELECT count(*) AS c FROM t GROUP BY %1$s ORDER BY %1$s USING %2$s) x'),
+    ('SELECT min(id), max(id), count(*) FROM t GROUP BY %1$s, v ORDER BY %1$s USING %2$s, v'),
+    ('SELECT count(*) FROM (SELECT DISTINCT %1$s FROM t ORDER BY %1$s USING %2$s) x'),
+    ('SELECT id FROM (SELECT DISTINCT ON (%1$s) %1$s, id FROM t ORDER BY %1$s USING %2$s, id) x'),
+    ('SELECT count(DISTINCT %1$s ORDER BY %1$s USING %2$s), count(*) FROM t'),
+    ('SELECT array_agg(id) FROM (SELECT id FROM t ORDER BY %1$s USING %2$s NULLS FIRST, id LIMIT 100 OFFSET 7) x'),
+    ('SELECT array_agg(c) FROM (SELECT count(*) AS c FROM t GROUP BY %1$s ORDER BY %1$s USING %2$s FETCH FIRST 4 ROWS WITH TIES) x'),
+    ('SELECT count(*), sum(id) FROM t GROUP BY GROUPING SETS ((%1$s), (v, %1$s), ()) ORDER BY %1$s USING %2$s'),
+    ('SELECT sum(c), count(*) FROM (SELECT count(*) AS c FROM (SELECT %1$s, id FROM t UNION ALL SELECT %1$s, id + 1 FROM t WHERE id < 500) u GROUP BY %1$s ORDER BY %1$s USING %2$s) x'),
+    ('SELECT id, rank() OVER (ORDER BY %1$s USING %2$s), count(*) OVER (PARTITION BY v ORDER BY %1$s USING %2$s) FROM t WHERE id < 300'),
+    ('SELECT count(*) FROM t WHERE %1$s OPERATOR(%2$s) (SELECT %1$s FROM t WHERE id = 77)'),
+    ('SELECT count(*) FROM t a JOIN t b ON a.%1$s OPERATOR(%2$s) b.%1$s WHERE a.id < 40 AND b.id BETWEEN 100 AND 140'),
+    ('SELECT count(*) FROM t a WHERE id < 30 AND EXISTS (SELECT FROM t b WHERE a.%1$s OPERATOR(%2$s) b.%1$s AND b.v = 3)'),
+    ('SELECT sum(id) FROM t GROUP BY CASE WHEN id > 500 THEN %1$s END ORDER BY CASE WHEN id > 500 THEN %1$s END USING %2$s'),
+    ('SELECT count(*) FROM (SELECT %1$s FROM t WHERE id < 500 UNION SELECT %1$s FROM t WHERE id > 400 ORDER BY %1$s USING %2$s) x');
+SELECT check_matrix(query, '{v,s,d,n,f}', '{<,>,<#,>#}', 'any'), n FROM shapes ORDER BY n;
+
 -- ---- default classes: PostgreSQL takes those of the type itself before those of what it can be taken for ----
 CREATE TYPE late AS ENUM ('a', 'A', 'b', 'B');
 CREATE TABLE later AS SELECT i AS id, (enum_range(NULL::late))[1 + i % 4] AS l FROM generate_series(1, 1000) i;

@@ -40,9 +40,28 @@ SELECT check_query('SELECT short, pg_column_size(short) AS size, count(*) FROM f
 SELECT check_query('SELECT pg_column_size(max(compressed)), pg_column_size(min(n)) FROM forms', 'cpu');
 SELECT check_query('SELECT pg_column_size(f) FROM forms f', 'cpu');
 SELECT check_query('WITH w AS MATERIALIZED (SELECT compressed FROM forms) SELECT pg_column_size(compressed) FROM w', 'cpu');
+CREATE TABLE shapes (n serial, query text);
+INSERT INTO shapes (query) VALUES
+    ('SELECT %1$s(x) FROM (SELECT DISTINCT %2$s AS x FROM forms) s'),
+    ('SELECT %1$s(x), id FROM (SELECT %2$s AS x, id FROM forms ORDER BY id LIMIT 9) s'),
+    ('SELECT %1$s(f.%2$s) FROM forms f JOIN forms g USING (id) WHERE g.id < 30'),
+    ('SELECT count(*) FILTER (WHERE length(%1$s(%2$s)::text) = 2), max(id) FROM forms'),
+    ('SELECT id, max(%1$s(%2$s)::text) OVER (ORDER BY id) FROM forms WHERE id < 100'),
+    ('SELECT %1$s(%2$s), count(*) FROM forms GROUP BY %2$s'),
+    ('SELECT count(*) FROM forms f WHERE EXISTS (SELECT FROM forms g WHERE g.id = f.id AND length(%1$s(g.%2$s)::text) = 2)'),
+    ('SELECT %1$s(x) FROM (SELECT %2$s AS x FROM forms WHERE id < 20 UNION ALL SELECT %2$s FROM forms WHERE id > 1190) s'),
+    ('SELECT sum(id) FROM forms GROUP BY ROLLUP (%1$s(%2$s))'),
+    ('SELECT id FROM forms ORDER BY %1$s(%2$s), id LIMIT 20');
+SELECT check_matrix(query, '{pg_column_size,pg_column_compression,plpgsql_form}', '{short,compressed,outside,b,n,m,j,a,c,l,p,bp}', 'cpu'), n FROM shapes ORDER BY n;
 -- Of what has a fixed length there is one form.
 SELECT check_query('SELECT sum(pg_column_size(id)), sum(pg_column_size(f)), count(*) FROM forms WHERE id > 10', 'any');
 
+-- So may a domain.
+CREATE DOMAIN short_text AS text CHECK (pg_column_size(value) < 200);
+SELECT check_query('SELECT count(compressed::short_text), count(*) FROM forms', 'cpu');
+SELECT check_query('SELECT compressed::short_text FROM forms WHERE id < 10', 'cpu');
+SELECT check_query('SELECT outside::short_text FROM forms WHERE id < 10', 'cpu');
+SELECT check_query('SELECT count(short::code) FROM forms', 'any');
 -- What is written to may look, too.
 CREATE TABLE small (t text CHECK (pg_column_size(t) < 200));
 CREATE TABLE measured (t text, size int GENERATED ALWAYS AS (length(t)) STORED, seen int);

@@ -265,6 +265,15 @@ inline std::vector<bool> held_of(const Answer &answer) {
     return held;
 }
 
+// Of each chunk that was looked at.
+inline std::vector<uint32_t> rows_of(const Answer &answer) {
+    const uint32_t answered = answer.head<StageManyReply>().answered;
+    std::vector<uint32_t> rows(answered);
+    const size_t at = sizeof(StageManyReply) + (answered + 7) / 8 * 8;
+    memcpy(rows.data(), &answer.bytes.at(at), answered * sizeof(uint32_t));
+    return rows;
+}
+
 inline PageBits bits_of(const Answer &answer) {
     PageBits bits;
     EXPECT_EQ(answer.bytes.size(), sizeof(StageReply) + bitmap_bytes);

@@ -38,7 +38,7 @@ bool looks_itself(Oid funcid) {
 
 bool mentions(const char *source) {
     for (; *source != '\0'; ++source)
-        if (pg_strncasecmp(source, name_part, sizeof name_part - 1) == 0)
+        if ((*source | 0x20) == name_part[0] && pg_strncasecmp(source, name_part, sizeof name_part - 1) == 0)
             return true;
     return false;
 }
@@ -83,6 +83,19 @@ bool operator_looks(Oid opno, const List *args, const FormWalk *walk) {
     return opno >= FirstNormalObjectId && looks(get_opcode(opno), args, walk);
 }
 
+// A cast to a domain asks its checks.
+bool domain_looks(Oid domain, void *context) {
+    DomainConstraintRef *constraints = static_cast<DomainConstraintRef *>(palloc0(sizeof(DomainConstraintRef)));
+    InitDomainConstraintRef(domain, constraints, CurrentMemoryContext, false);
+    ListCell *cell;
+    foreach (cell, constraints->constraints) {
+        const DomainConstraintState *constraint = static_cast<const DomainConstraintState *>(lfirst(cell));
+        if (finds_looker(reinterpret_cast<Node *>(constraint->check_expr), context))
+            return true;
+    }
+    return false;
+}
+
 bool finds_looker(Node *node, void *context) {
     const FormWalk *walk = static_cast<const FormWalk *>(context);
     if (node == nullptr)
@@ -117,6 +130,10 @@ bool finds_looker(Node *node, void *context) {
         break;
     case T_WindowFunc:
         if (aggregate_looks(reinterpret_cast<const WindowFunc *>(node)->winfnoid, walk))
+            return true;
+        break;
+    case T_CoerceToDomain:
+        if (domain_looks(reinterpret_cast<const CoerceToDomain *>(node)->resulttype, context))
             return true;
         break;
     default:

@@ -10,7 +10,8 @@
 
 namespace gpuscan {
 
-// Does the statement, as the rewriter leaves it, call such a function, or what it writes to (in a check, a generated column, a trigger)?
+// Does the statement, as the rewriter leaves it, call such a function, or a domain that it casts to (in a check), or what it writes to (in a check, a
+// generated column, a trigger)?
 bool looks_at_stored_form(Query *statement);
 
 } // namespace gpuscan
