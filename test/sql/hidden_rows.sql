@@ -14,7 +14,9 @@ INSERT INTO without_one SELECT * FROM with_secret;
 UPDATE with_secret SET t = 'the secret is 42', v = 123456789 WHERE id = 200000;
 UPDATE without_one SET t = 'the public word!', v = 999 WHERE id = 200000;
 SELECT wait_for_snapshots();
+SET default_statistics_target = 1000; -- all rows: samples would differ
 VACUUM (FREEZE, ANALYZE) with_secret, without_one;
+RESET default_statistics_target;
 CREATE TABLE probes (x int, word text);
 INSERT INTO probes VALUES (123456789, 'the secret is 42');
 CREATE ROLE hidden_reader;
