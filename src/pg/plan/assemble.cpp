@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "engine/program.hpp"
+#include "pg/catalog/never_null.h"
 #include "pg/plan/blueprint.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
@@ -48,7 +49,7 @@ static Bitmapset *not_null_attributes(const BlueprintSource *source) {
     TupleDesc descriptor = RelationGetDescr(relation);
     bool everywhere = source->leaves == NIL || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
     for (int i = 0; everywhere && i < descriptor->natts; ++i)
-        if (attribute_is_not_null(descriptor, i))
+        if (is_never_null(relation, static_cast<AttrNumber>(i + 1), source->leaves != NIL))
             result = bms_add_member(result, i + 1);
     RelationClose(relation);
     return result;

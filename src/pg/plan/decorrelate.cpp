@@ -30,6 +30,7 @@
 
 #include "pg/plan/decorrelate.h"
 
+#include "pg/catalog/never_null.h"
 #include "pg/plan/decorrelate_parts.h"
 #include "pg/plan/harmless.h"
 #include "pg/plan/query_levels.h"
@@ -612,7 +613,7 @@ bool is_not_null(const Query *query, const Node *node) {
     // A table that inherits may lack its parent's NOT NULL, a partition may not.
     bool everywhere =
         !rte->inh || !relation->rd_rel->relhassubclass || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-    bool result = everywhere && attribute_is_not_null(RelationGetDescr(relation), var->varattno - 1);
+    bool result = everywhere && is_never_null(relation, var->varattno, rte->inh);
     table_close(relation, NoLock);
     return result;
 }

@@ -1,0 +1,58 @@
+// Which columns have no NULL in any row that the statement can see; see never_null.h.
+#include "pg/pg.h"
+
+#include "pg/catalog/never_null.h"
+
+#include "pg/compat.h"
+
+namespace gpuscan {
+namespace {
+
+// Of what this transaction has written itself: under a snapshot of the transaction it was checked for other rows.
+bool is_seen(HeapTuple tuple, Snapshot snapshot) {
+    const TransactionId writer = HeapTupleHeaderGetXmin(tuple->t_data);
+    if (!TransactionIdIsNormal(writer))
+        return true;
+    if (IsolationUsesXactSnapshot() && TransactionIdIsCurrentTransactionId(writer))
+        return false;
+    return !XidInMVCCSnapshot(writer, snapshot);
+}
+
+bool is_declared_for(Oid relid, AttrNumber attnum, Snapshot snapshot) {
+    HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attnum));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    bool declared = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple))->attnotnull && is_seen(tuple, snapshot);
+    ReleaseSysCache(tuple);
+#if PG_VERSION_NUM >= 180000
+    if (declared) { // it may have been NOT VALID then
+        HeapTuple constraint = findNotNullConstraintAttnum(relid, attnum);
+        declared = constraint == nullptr || is_seen(constraint, snapshot);
+    }
+#endif
+    return declared;
+}
+
+} // namespace
+
+bool is_never_null(Relation relation, AttrNumber attnum, bool children) {
+    TupleDesc descriptor = RelationGetDescr(relation);
+    if (!attribute_is_not_null(descriptor, attnum - 1) || !ActiveSnapshotSet())
+        return false;
+    Snapshot snapshot = GetActiveSnapshot();
+    const Oid relid = RelationGetRelid(relation);
+    if (!IsMVCCSnapshot(snapshot) || !is_declared_for(relid, attnum, snapshot))
+        return false;
+    if (!children)
+        return true;
+    const char *name = NameStr(TupleDescAttr(descriptor, attnum - 1)->attname);
+    ListCell *cell;
+    foreach (cell, find_all_inheritors(relid, NoLock, nullptr)) {
+        const Oid child = lfirst_oid(cell);
+        if (child != relid && !is_declared_for(child, get_attnum(child, name), snapshot))
+            return false;
+    }
+    return true;
+}
+
+} // namespace gpuscan
