@@ -9,6 +9,7 @@
 #   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
+#   make core [PG=17] [MODE=auto]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
@@ -25,7 +26,7 @@ export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo calibrate-demo check stress fuzz coverage oracle neutral setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo calibrate-demo check stress fuzz coverage oracle neutral core setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit calibrate bench-tools decode-fuzz $(HOUSE)
 all:
@@ -58,6 +59,9 @@ oracle:
 
 neutral:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/neutral.sh
+
+core:
+	+@BUILD='$(BUILD)' test/core/run.sh PG=$(or $(PG),15) $(or $(MODE),force)
 
 setup:
 	script/setup.sh

@@ -48,7 +48,7 @@ tail -c "+$first" "$log" | awk -v name="$name" -v expected="$here/../test/expect
         sub(/.* LOG:  gpuscan fallback: /, "", reason)
         if (match(test, /(pg_regress|isolation)\/[^ \/]*/)) {
             test = substr(test, RSTART, RLENGTH)
-            sub(/^pg_regress/, "regress", test)
+            sub(/^pg_regress/, name == "core" ? "core" : "regress", test)
         } else
             test = name
         row_errors += reason ~ /^a (row|function) met an error: /
