@@ -164,7 +164,12 @@ inline AclResult function_aclcheck(Oid funcid, Oid role) {
 inline bool attribute_is_not_null(TupleDesc descriptor, int i) {
     return TupleDescCompactAttr(descriptor, i)->attnullability == ATTNULLABLE_VALID;
 }
+// What says that the constraint is valid, written when it was validated; nullptr: nothing beside pg_attribute does.
+inline HeapTuple not_null_constraint(Oid relid, AttrNumber attnum) {
+    return findNotNullConstraintAttnum(relid, attnum);
+}
 #else
+inline HeapTuple not_null_constraint(Oid, AttrNumber) { return nullptr; }
 inline bool attribute_is_not_null(TupleDesc descriptor, int i) { return TupleDescAttr(descriptor, i)->attnotnull; }
 #endif
 

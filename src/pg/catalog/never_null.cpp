@@ -24,13 +24,8 @@ bool is_declared_for(Oid relid, AttrNumber attnum, Snapshot snapshot) {
         return false;
     bool declared = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple))->attnotnull && is_seen(tuple, snapshot);
     ReleaseSysCache(tuple);
-#if PG_VERSION_NUM >= 180000
-    if (declared) { // it may have been NOT VALID then
-        HeapTuple constraint = findNotNullConstraintAttnum(relid, attnum);
-        declared = constraint == nullptr || is_seen(constraint, snapshot);
-    }
-#endif
-    return declared;
+    HeapTuple constraint = declared ? not_null_constraint(relid, attnum) : nullptr;
+    return declared && (constraint == nullptr || is_seen(constraint, snapshot));
 }
 
 } // namespace
