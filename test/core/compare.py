@@ -49,11 +49,11 @@ def statements_of(lines):
                 comment, at = 1, at + 2
                 continue
             tag = re.match(r"\$([A-Za-z_]\w*)?\$", rest)
-            if tag and not re.search(r"\w$", text):
+            if tag and not re.search(r"\w\Z", text):
                 text, at, quote = text + tag.group(), at + tag.end(), tag.group()
                 continue
             if rest[0] in "'\"":
-                quote = "E'" if rest[0] == "'" and re.search(r"\b[eE]$", text) else rest[0]
+                quote = "E'" if rest[0] == "'" and re.search(r"\b[eE]\Z", text) else rest[0]
                 text, at = text + rest[0], at + 1
                 continue
             text, at = text + rest[0], at + 1
@@ -90,7 +90,11 @@ def outputs_of(lines, printed, after_data):
         if at - 1 in after_data:
             candidates.append(next_line(after_data[at - 1]))
         for candidate in candidates:
-            if candidate < len(lines) and lines[candidate] == line:
+            if candidate >= len(lines):
+                continue
+            # After \\echo -n the next line's echo follows on the same line.
+            unended = re.match(r"\\q?echo -n\b", lines[at - 1]) and line.endswith(lines[candidate])
+            if lines[candidate] == line or unended:
                 at = candidate + 1
                 break
         else:
