@@ -98,7 +98,16 @@ def outputs_of(lines, printed, after_data):
                 at = candidate + 1
                 break
         else:
-            outputs.setdefault(at - 1, []).append(line)
+            # Where psql echoes nothing (\\set ECHO none or errors, data of COPY) the next echo of a whole statement or
+            # comment finds the place again. What was printed until then belongs to the line before, in both runs alike.
+            again = range(0)
+            if len(line) >= 12 and (line.endswith(";") or line.startswith(("--", "\\"))):
+                again = (n for n in range(at, len(lines)) if lines[n] == line)
+            found = next(iter(again), None)
+            if found is None:
+                outputs.setdefault(at - 1, []).append(line)
+            else:
+                at = found + 1
     return outputs, at
 
 
