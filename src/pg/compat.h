@@ -194,12 +194,12 @@ inline Node *mutate_expression(Node *node, TreeMutator mutator, void *context) {
 
 // 16: query_tree_walker takes callbacks with a prototype as well (commit 1c27d16e6e5).
 #if PG_VERSION_NUM < 160000
-inline bool walk_query(Query *query, TreeWalker walker, void *context) {
-    return query_tree_walker(query, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), context, 0);
+inline bool walk_query(Query *query, TreeWalker walker, void *context, int flags = 0) {
+    return query_tree_walker(query, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker)), context, flags);
 }
 #else
-inline bool walk_query(Query *query, TreeWalker walker, void *context) {
-    return query_tree_walker(query, walker, context, 0);
+inline bool walk_query(Query *query, TreeWalker walker, void *context, int flags = 0) {
+    return query_tree_walker(query, walker, context, flags);
 }
 #endif
 
@@ -263,6 +263,20 @@ inline bool walk_states(PlanState *state, StateWalker walker, void *context) {
     return planstate_tree_walker(state, walker, context);
 }
 #endif
+
+// 16: permissions have a list of their own (commit a61b1f74823). 18: and partitions are pruned before any node starts (commit d47cbf474ec).
+inline void init_range_table(EState *estate, const EState *parent) {
+    PlannedStmt *statement = parent->es_plannedstmt;
+#if PG_VERSION_NUM >= 180000
+    ExecInitRangeTable(estate, statement->rtable, statement->permInfos, bms_copy(statement->unprunableRelids));
+    estate->es_part_prune_infos = statement->partPruneInfos;
+    ExecDoInitialPruning(estate);
+#elif PG_VERSION_NUM >= 160000
+    ExecInitRangeTable(estate, statement->rtable, statement->permInfos);
+#else
+    ExecInitRangeTable(estate, statement->rtable);
+#endif
+}
 
 // 16: all equal aggregate calls are kept, not one of them (commit 2489d76c491).
 #if PG_VERSION_NUM >= 160000

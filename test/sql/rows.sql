@@ -105,7 +105,7 @@ BEGIN
     END LOOP;
 END $$;
 SELECT * FROM explained($$SELECT t.id + 1, upper(name), t.n FROM t JOIN dim ON t.i2 = dim.k WHERE t.id < 4 AND price > 1$$);
--- a CTE that has been read already
+-- a CTE that has other values for each reader that evaluates it for itself
 SELECT * FROM explained($$WITH x AS MATERIALIZED (SELECT k FROM few WHERE k < random() + 5) SELECT t.id FROM t JOIN x ON t.id = x.k$$);
 
 -- handed through: what a device cannot compute with; refused: rows that somebody wants to find again, order that matters

@@ -87,8 +87,9 @@ DECLARE few CURSOR FOR SELECT k, n FROM t ORDER BY n, k LIMIT 3;
 FETCH ALL FROM few;
 FETCH BACKWARD 2 FROM few;
 COMMIT;
--- what is computed above the rows is computed of those that are wanted, as above an index
+-- what is shown is computed of all rows before they are sorted, as by PostgreSQL without an index: errors of rows that nobody wants, too
 SELECT 1 / (k - 40000) AS x, k FROM t ORDER BY k LIMIT 2;
+SELECT 1 / (k - 40000) AS x, k FROM t WHERE k < 40000 ORDER BY k LIMIT 2;
 EXPLAIN (COSTS OFF) SELECT k, s FROM t WHERE b > 1 ORDER BY n DESC NULLS LAST, k LIMIT 10 OFFSET 5;
 EXPLAIN (COSTS OFF) SELECT k FROM t ORDER BY n FETCH FIRST 10 ROWS WITH TIES;
 RESET gpuscan.offload;

@@ -20,16 +20,6 @@ bool is_value(const Expr *expr) {
     return IsA(expr, Const) || IsA(expr, Param);
 }
 
-bool collect_exec_params(Node *node, void *params) {
-    if (node == nullptr)
-        return false;
-    if (IsA(node, Param) && reinterpret_cast<Param *>(node)->paramkind == PARAM_EXEC) {
-        Bitmapset **const set = static_cast<Bitmapset **>(params);
-        *set = bms_add_member(*set, reinterpret_cast<Param *>(node)->paramid);
-    }
-    return walk_expression(node, collect_exec_params, params);
-}
-
 struct Evaluation {
     FragmentRun *run;
     Expr *expr;
@@ -54,7 +44,6 @@ void evaluate_expression(void *argument) {
 
 // False if the expression raised an error, other than that the query is to end.
 bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
-    set_params(run, expr);
     // A context of its own: its callbacks end with the subtransaction.
     Evaluation e{run, expr, CreateExprContext(run->parent->state), 0, true};
     bool done = true;
@@ -70,12 +59,6 @@ bool evaluate(FragmentRun *run, Expr *expr, Datum *datum, bool *null) {
 }
 
 } // namespace
-
-void set_params(FragmentRun *run, Expr *expr) {
-    Bitmapset *params = nullptr;
-    collect_exec_params(reinterpret_cast<Node *>(expr), &params);
-    ExecSetParamPlanMulti(params, run->econtext);
-}
 
 char *program_with_constants(FragmentRun *run) {
     const Fragment *fragment = run->fragment;

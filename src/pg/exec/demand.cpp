@@ -90,7 +90,6 @@ void evaluate_wanted(void *argument) {
 
 // The same, and an error is a failure.
 bool evaluate_within_subtransaction(FragmentRun *run, Wanted *wanted) {
-    set_params(run, run->fragment->lookups[wanted->lookup].expr);
     // (Its callbacks end with the subtransaction.)
     Evaluation e{run, wanted, CreateExprContext(run->parent->state), false};
     MemoryContext scratch = AllocSetContextCreate(run->context, "gpuscan functions", ALLOCSET_DEFAULT_SIZES);

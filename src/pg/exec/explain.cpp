@@ -14,6 +14,7 @@ namespace {
 
 struct Explainer {
     GpuScanState *state;
+    const GpuScanState *ran; // whose run is shown
     ExplainState *es;
     List *context; // for deparsing
     bool prefix;   // columns with their table's name
@@ -149,7 +150,7 @@ const char *join_name(ir::JoinKind kind) {
 void show_join(const Explainer *explainer, int index) {
     const FragmentJoin *join = &explainer->state->fragment->joins[index];
     const FragmentSource *source = &explainer->state->fragment->sources[join->source];
-    const RunReport *report = &explainer->state->run.report;
+    const RunReport *report = &explainer->ran->run.report;
     char *condition = deparse_conditions(explainer, join->clauses);
     char *build_filter = deparse_conditions(explainer, source->quals);
     char *partner_filter = deparse_conditions(explainer, join->partner_filters);
@@ -348,17 +349,17 @@ void show_what_was_read(const Explainer *explainer, const RunReport *report) {
 
 void show_report(const Explainer *explainer) {
     ExplainState *es = explainer->es;
-    const RunReport *report = &explainer->state->run.report;
-    if (explainer->state->phase == Phase::Fallback)
+    const RunReport *report = &explainer->ran->run.report;
+    if (explainer->ran->phase == Phase::Fallback)
         ExplainPropertyText("Fallback",
                             may_see_counts(explainer->state)
-                                ? explainer->state->fallback_reason
+                                ? explainer->ran->fallback_reason
                                 : "the reason is shown to superusers, because rows are hidden",
                             es);
-    if (explainer->state->phase != Phase::Answered)
+    if (explainer->ran->phase != Phase::Answered)
         return;
-    if (explainer->state->executions > 1)
-        ExplainPropertyUInteger("Device Executions", nullptr, explainer->state->executions, es);
+    if (explainer->ran->executions > 1)
+        ExplainPropertyUInteger("Device Executions", nullptr, explainer->ran->executions, es);
     const bool counts = may_see_counts(explainer->state);
     if (counts)
         show_what_was_read(explainer, report);
@@ -383,19 +384,20 @@ void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     fill_table_names(state->fragment, es);
     Explainer explainer;
     explainer.state = state;
+    explainer.ran = state->other_run != nullptr ? state->other_run : state;
     explainer.es = es;
     explainer.context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
     explainer.prefix = explained_tables(es) > 1 || es->verbose;
 
-    bool ran = es->analyze && state->phase == Phase::Answered;
-    ExplainPropertyText("Device", ran ? state->run.report.device : device_now(), es);
+    const bool answered = es->analyze && explainer.ran->phase == Phase::Answered;
+    ExplainPropertyText("Device", answered ? explainer.ran->run.report.device : device_now(), es);
     show_steps(&explainer);
     if (es->analyze)
         show_report(&explainer);
     if (may_see_counts(state))
-        explain_estimate(state, es);
+        explain_estimate(explainer.ran, es);
     if (es->verbose)
-        init_fallback(state);
+        show_fallback(state);
 }
 
 } // namespace gpuscan

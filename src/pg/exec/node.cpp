@@ -7,9 +7,10 @@
 // been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
 // What the device has answered is shown again where no parameter has changed that it was asked with; qual and projection may have others.
 //
-// The CPU plan is initialised only when needed (or to be shown by EXPLAIN VERBOSE): a node that has answered from the
-// device has cost nothing but its own work. A Gather in it works: the planner has marked the whole statement, and
-// Gather looks at the executor's es_use_parallel_mode when it starts.
+// The CPU plan is initialised with the node, whether or not it will run: that is when PostgreSQL asks for privileges on functions and opens
+// indexes, and before a cursor's first row comes the role may be another one and an index dropped. EXPLAIN shows it when it has answered,
+// and with VERBOSE. A Gather in it works: the planner has marked the whole statement, and Gather looks at the executor's
+// es_use_parallel_mode when it starts.
 #include "pg/exec/node.h"
 
 #include "pg/exec/groups.h"
@@ -105,11 +106,25 @@ Bitmapset *parameters_of_answer(const CustomScan *plan, const EState *estate) {
     return parameters.read;
 }
 
+void begin_fallback(GpuScanState *state, EState *estate) {
+    Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
+    state->fallback = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+    if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
+        elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
+             state->fragment->nfallback);
+}
+
+void bind(GpuScanState *state, EState *estate) {
+    state->fragment = fragment_bind(plan_of(state), estate->es_range_table);
+    state->run.fragment = state->fragment;
+    state->zone = session_timezone;
+}
+
 void begin(GpuScanState *state, EState *estate, int eflags) {
     state->eflags = eflags;
-    state->fragment = fragment_bind(plan_of(state), estate->es_range_table);
+    bind(state, estate);
+    begin_fallback(state, estate);
     state->phase = Phase::Fresh;
-    state->run.fragment = state->fragment;
     state->run.parent = &state->css.ss.ps;
     open_sources(state);
     aim(state);
@@ -140,7 +155,7 @@ void fall_back(GpuScanState *state, const char *reason) {
         ereport(guc_log_fallbacks ? LOG_SERVER_ONLY : DEBUG1,
                 (errmsg("gpuscan fallback: %s", reason),
                  errdetail_log("Query: %s", debug_query_string ? debug_query_string : "")));
-    init_fallback(state);
+    show_fallback(state);
     release_results(&state->run);
     MemoryContextReset(state->run.context);
     state->run.report = RunReport();
@@ -217,6 +232,12 @@ void run_on_device(GpuScanState *state) {
         fall_back(state, reason);
         return;
     }
+    // What a clock shows is the session's when rows are read, not when a cursor is opened.
+    if (state->zone != session_timezone) {
+        MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+        bind(state, state->css.ss.ps.state);
+        MemoryContextSwitchTo(old);
+    }
     reset_run(state);
     ++state->executions;
     device_count(&protocol::Counters::fragments, 1);
@@ -270,8 +291,7 @@ void rescan_child(PlanState *child, Bitmapset *changed) {
 void rescan(GpuScanState *state) {
     Bitmapset *changed = state->css.ss.ps.chgParam;
     ExecScanReScan(&state->css.ss);
-    if (state->fallback)
-        rescan_child(state->fallback, changed);
+    rescan_child(state->fallback, changed);
     if (state->phase == Phase::Fallback)
         return;
     if (state->phase == Phase::Answered && !bms_overlap(changed, state->parameters)) {
@@ -288,8 +308,7 @@ void end(GpuScanState *state) {
     for (int i = 0; i < state->fragment->nsources; ++i)
         if (state->run.children[i])
             ExecEndNode(state->run.children[i]);
-    if (state->fallback)
-        ExecEndNode(state->fallback);
+    ExecEndNode(state->fallback);
     release_results(&state->run);
 }
 
@@ -333,29 +352,36 @@ static Node *create_gpuscan_state(CustomScan *) {
 
 const CustomScanMethods gpuscan_scan_methods = {"GpuScan", create_gpuscan_state};
 
-PlanState *init_fallback(GpuScanState *state) {
-    start_fallback(state);
+void show_fallback(GpuScanState *state) {
     if (state->fallback_shown)
-        return state->fallback;
+        return;
     MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
     state->css.custom_ps = lcons(state->fallback, state->css.custom_ps);
     state->fallback_shown = true;
     MemoryContextSwitchTo(old);
-    return state->fallback;
 }
 
-PlanState *start_fallback(GpuScanState *state) {
-    if (state->fallback)
-        return state->fallback;
-    EState *estate = state->css.ss.ps.state;
-    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-    Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
-    state->fallback = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-    if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
-        elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
-             state->fragment->nfallback);
+void show_other_run(PlanState *from, PlanState *to) {
+    if (!IsA(from, CustomScanState) || reinterpret_cast<CustomScanState *>(from)->methods != &exec_methods)
+        return;
+    const GpuScanState *ran = state_of(from);
+    GpuScanState *shown = state_of(to);
+    MemoryContext old = MemoryContextSwitchTo(shown->css.ss.ps.state->es_query_cxt);
+    GpuScanState *copy = static_cast<GpuScanState *>(palloc(sizeof(GpuScanState)));
+    memcpy(copy, ran, sizeof(GpuScanState));
+    copy->css.ss.ps.instrument = to->instrument;
+    RunReport *report = &copy->run.report;
+    if (report->njoins > 0) {
+        char(*joins)[64] = static_cast<char(*)[64]>(palloc(report->njoins * Size(64)));
+        memcpy(joins, report->joins, report->njoins * Size(64));
+        report->joins = joins;
+    }
+    if (ran->fallback_reason != nullptr)
+        copy->fallback_reason = pstrdup(ran->fallback_reason);
+    shown->other_run = copy;
     MemoryContextSwitchTo(old);
-    return state->fallback;
+    if (ran->fallback_shown)
+        show_fallback(shown);
 }
 
 void executor_init() { RegisterCustomScanMethods(&gpuscan_scan_methods); }

@@ -1,8 +1,8 @@
 // Which leaves does this execution not need? What only parameters decide, PostgreSQL's Append decides when it starts.
 //
 // 18: for the whole statement, before any node starts; the executor's state has the result (is_pruned in compat.h).
-// Before: when the Append itself starts. The CPU plan that the node carries has that Append above the same leaves, so it is
-// started, and the leaves that stand below its Append but have no state are those that were pruned. An Append prunes only what
+// Before: when the Append itself starts. The CPU plan that the node carries has that Append above the same leaves, and
+// the leaves that stand below its Append but have no state are those that were pruned. An Append prunes only what
 // holds no row that its own scans let pass, and the CPU plan delivers what the device delivers: nothing can be missed.
 //
 // Pruning by values that become known only while the statement runs (subqueries, joins) is not done; there the filters do.
@@ -89,7 +89,7 @@ Bitmapset *pruned_leaves(GpuScanState *state) {
     if (bms_is_empty(leaves))
         return nullptr;
     Started started = {};
-    note_started(start_fallback(state), &started);
+    note_started(state->fallback, &started);
     return bms_difference(leaves, started.scanned);
 }
 

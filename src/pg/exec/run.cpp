@@ -251,9 +251,15 @@ bool run_fragment(FragmentRun *run) {
     place_spaces(run);
     run->lookups = static_cast<LookupRun *>(palloc0(sizeof(LookupRun) * (fragment->nlookups + 1)));
 
+    // (Before a request slot is taken: a subquery may want one, too.)
+    INSTR_TIME_SET_CURRENT(run->phase_began);
+    if (run->parent != nullptr && !settle_params(run)) {
+        MemoryContextSwitchTo(old);
+        return false;
+    }
+
     const char *reason = nullptr;
     bool finished = false;
-    INSTR_TIME_SET_CURRENT(run->phase_began);
     run->connection = device_connect(&reason);
     if (!run->connection) {
         give_up(run, "%s", reason ? reason : "the device cannot be reached");

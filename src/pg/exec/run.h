@@ -174,8 +174,14 @@ bool run_pipeline(FragmentRun *run, bool last);
 
 // The program to send, with the constants of this execution; NULL: see failure.
 char *program_with_constants(FragmentRun *run);
-// Evaluates what the expression's parameters stand for: subplans keep what they acquire longer than a subtransaction lives.
-void set_params(FragmentRun *run, Expr *expr);
+
+// ---- params.cpp ----
+
+// Evaluates what the parameters of the fragment's expressions stand for, so that later steps may read them in subtransactions (what an
+// init plan acquires lives longer than those).
+bool settle_params(FragmentRun *run);
+// The same for a plan.
+bool settle_plan_params(FragmentRun *run, const Plan *plan);
 
 // ---- relations.cpp ----
 

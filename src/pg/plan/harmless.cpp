@@ -211,10 +211,59 @@ static bool is_widening(Oid funcid) {
     }
 }
 
+// (Sums of numerics only of bounded ones.)
+static bool is_known_aggregate(Oid aggregate) {
+    switch (aggregate) {
+    case F_SUM_NUMERIC:
+    case F_AVG_NUMERIC:
+    case F_COUNT_:
+    case F_COUNT_ANY:
+    case F_SUM_INT2:
+    case F_SUM_INT4:
+    case F_SUM_INT8:
+    case F_AVG_INT2:
+    case F_AVG_INT4:
+    case F_AVG_INT8:
+    case F_MIN_INT2:
+    case F_MIN_INT4:
+    case F_MIN_INT8:
+    case F_MIN_FLOAT4:
+    case F_MIN_FLOAT8:
+    case F_MIN_NUMERIC:
+    case F_MIN_DATE:
+    case F_MIN_TIMESTAMP:
+    case F_MIN_TIMESTAMPTZ:
+    case F_MIN_TEXT:
+    case F_MIN_BPCHAR:
+    case F_MAX_INT2:
+    case F_MAX_INT4:
+    case F_MAX_INT8:
+    case F_MAX_FLOAT4:
+    case F_MAX_FLOAT8:
+    case F_MAX_NUMERIC:
+    case F_MAX_DATE:
+    case F_MAX_TIMESTAMP:
+    case F_MAX_TIMESTAMPTZ:
+    case F_MAX_TEXT:
+    case F_MAX_BPCHAR:
+    case F_BOOL_AND:
+    case F_BOOL_OR:
+    case F_EVERY:
+        return true;
+    default:
+        return false;
+    }
+}
+
 struct HarmWalk {
-    const Query *query;
+    const Query *query; // NULL: the expression is a node's of a finished plan
     bool aggregates;
 };
+
+// Adds up what others have begun, whose arguments are looked at below.
+static bool combines(const Aggref *aggref) {
+    return DO_AGGSPLIT_COMBINE(aggref->aggsplit) && is_known_aggregate(aggref->aggfnoid);
+}
 
 static bool finds_harm(Node *node, void *context) {
     if (node == nullptr)
@@ -223,9 +272,13 @@ static bool finds_harm(Node *node, void *context) {
     NumericBounds bounds;
     switch (nodeTag(node)) {
     case T_Var:
-        return !is_plain_column(walk->query, reinterpret_cast<const Var *>(node));
+        return walk->query != nullptr && !is_plain_column(walk->query, reinterpret_cast<const Var *>(node));
     case T_Aggref:
+        if (walk->query == nullptr && combines(reinterpret_cast<const Aggref *>(node)))
+            return false;
         return !walk->aggregates || !is_harmless_aggregate(walk->query, reinterpret_cast<const Aggref *>(node));
+    case T_TargetEntry: // of a plan
+        break;
     case T_DistinctExpr:
     case T_NullIfExpr:
     case T_OpExpr: { // one struct
@@ -263,7 +316,8 @@ static bool finds_harm(Node *node, void *context) {
         break;
     case T_Param:
         if (reinterpret_cast<const Param *>(node)->paramkind != PARAM_EXTERN &&
-            reinterpret_cast<const Param *>(node)->paramkind != PARAM_SUBLINK)
+            reinterpret_cast<const Param *>(node)->paramkind != PARAM_SUBLINK &&
+            (walk->query != nullptr || reinterpret_cast<const Param *>(node)->paramkind != PARAM_EXEC))
             return true;
         break;
     default:
@@ -291,6 +345,11 @@ bool is_harmless(const Query *query, Node *node, bool aggregates) {
     return rest != nullptr && !finds_harm(rest, &walk);
 }
 
+bool is_harmless_in_plan(Node *node) {
+    HarmWalk walk{nullptr, true};
+    return node == nullptr || !finds_harm(node, &walk);
+}
+
 // ---- aggregates ----
 
 bool is_count(const Aggref *aggref) { return aggref->aggfnoid == F_COUNT_ || aggref->aggfnoid == F_COUNT_ANY; }
@@ -299,49 +358,9 @@ bool is_harmless_aggregate(const Query *query, const Aggref *aggref) {
     NumericBounds bounds;
     if (aggref->agglevelsup != 0 || aggref->aggorder != NIL || aggref->aggdirectargs != NIL)
         return false;
-    switch (aggref->aggfnoid) {
-    case F_SUM_NUMERIC:
-    case F_AVG_NUMERIC:
-        if (!aggregate_bounds(aggref, &bounds))
-            return false;
-        break;
-    case F_COUNT_:
-    case F_COUNT_ANY:
-    case F_SUM_INT2:
-    case F_SUM_INT4:
-    case F_SUM_INT8:
-    case F_AVG_INT2:
-    case F_AVG_INT4:
-    case F_AVG_INT8:
-    case F_MIN_INT2:
-    case F_MIN_INT4:
-    case F_MIN_INT8:
-    case F_MIN_FLOAT4:
-    case F_MIN_FLOAT8:
-    case F_MIN_NUMERIC:
-    case F_MIN_DATE:
-    case F_MIN_TIMESTAMP:
-    case F_MIN_TIMESTAMPTZ:
-    case F_MIN_TEXT:
-    case F_MIN_BPCHAR:
-    case F_MAX_INT2:
-    case F_MAX_INT4:
-    case F_MAX_INT8:
-    case F_MAX_FLOAT4:
-    case F_MAX_FLOAT8:
-    case F_MAX_NUMERIC:
-    case F_MAX_DATE:
-    case F_MAX_TIMESTAMP:
-    case F_MAX_TIMESTAMPTZ:
-    case F_MAX_TEXT:
-    case F_MAX_BPCHAR:
-    case F_BOOL_AND:
-    case F_BOOL_OR:
-    case F_EVERY:
-        break;
-    default:
+    if (!is_known_aggregate(aggref->aggfnoid) ||
+        ((aggref->aggfnoid == F_SUM_NUMERIC || aggref->aggfnoid == F_AVG_NUMERIC) && !aggregate_bounds(aggref, &bounds)))
         return false;
-    }
     HarmWalk inside{query, false};
     ListCell *cell;
     foreach (cell, aggref->args)

@@ -24,6 +24,10 @@ Node *folded(const Node *node);
 // Aggregates count if `aggregates` (but never inside one another). False for whatever is not known to be harmless.
 bool is_harmless(const Query *query, Node *node, bool aggregates = false);
 
+// The same of an expression of a finished plan's node, or of a list of them: its Vars are what other nodes deliver, and whether an init
+// plan that a parameter stands for may raise one is not asked.
+bool is_harmless_in_plan(Node *node);
+
 // A comparison that cannot raise an error, whatever its operands do.
 bool is_harmless_comparison(const OpExpr *expr);
 bool is_harmless_comparison(const ScalarArrayOpExpr *expr);

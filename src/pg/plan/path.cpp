@@ -18,6 +18,7 @@
 #include "pg/cost/plan_time.h"
 #include "pg/guc.h"
 #include "pg/plan/candidate_cost.h"
+#include "pg/plan/init_plans.h"
 #include "pg/plan/payload.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sort_keys.h"
@@ -397,7 +398,7 @@ static Blueprint *aggregate_blueprint(PlannerInfo *root, const Candidate *candid
     if (!add_outputs(root, results, reinterpret_cast<Node *>(having), blueprint))
         return nullptr;
     ask_for_groups(root, having, blueprint);
-    return blueprint;
+    return init_plans_may_be_tried(root, blueprint) ? blueprint : nullptr;
 }
 
 static bool ask_for_the_same(const Blueprint *a, const Blueprint *b) {

@@ -70,10 +70,38 @@ static bool finds_volatile_subplan(Node *node, void *root) {
         const int number = reinterpret_cast<const SubPlan *>(node)->plan_id;
         const List *roots = static_cast<const PlannerInfo *>(root)->glob->subroots;
         Node *query = reinterpret_cast<Node *>(static_cast<PlannerInfo *>(list_nth(roots, number - 1))->parse);
-        if (contain_volatile_functions(query) || finds_volatile_subplan(query, root))
+        if (is_volatile_when_planned(static_cast<PlannerInfo *>(root), query))
             return true;
     }
     return walk_expression(node, finds_volatile_subplan, root);
+}
+
+static bool finds_cte(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, RangeTblEntry))
+        return reinterpret_cast<RangeTblEntry *>(node)->rtekind == RTE_CTE;
+    if (IsA(node, Query))
+        return walk_query(reinterpret_cast<Query *>(node), finds_cte, context, QTW_EXAMINE_RTES_BEFORE);
+    return walk_expression(node, finds_cte, context);
+}
+
+// A CTE is evaluated once, for all its readers. A subquery that is executed apart from the others evaluates it for itself, so it must not
+// write, nor have other values then.
+static bool has_unrepeatable_cte(const PlannerInfo *root) {
+    ListCell *cell;
+    for (; root != nullptr; root = root->parent_root)
+        foreach (cell, root->parse->cteList) {
+            Query *query = castNode(Query, static_cast<const CommonTableExpr *>(lfirst(cell))->ctequery);
+            if (query->commandType != CMD_SELECT || contain_volatile_functions(reinterpret_cast<Node *>(query)))
+                return true;
+        }
+    return false;
+}
+
+bool is_volatile_when_planned(PlannerInfo *root, Node *node) {
+    return contain_volatile_functions(node) || finds_volatile_subplan(node, root) ||
+           (has_unrepeatable_cte(root) && finds_cte(node, nullptr));
 }
 
 static bool has_volatile_subplan(PlannerInfo *root, const RelOptInfo *rel) {
@@ -93,6 +121,9 @@ static bool may_run_twice(PlannerInfo *root, const RelOptInfo *rel, const RangeT
         if (part != nullptr && contain_volatile_functions(static_cast<Node *>(const_cast<void *>(part))))
             return rte->rtekind != RTE_RELATION && // whose refusal has been told
                    refuse("%s calls a volatile function", rte->eref->aliasname);
+    if (has_unrepeatable_cte(root) &&
+        (rte->rtekind == RTE_CTE || finds_cte(reinterpret_cast<Node *>(rte->subquery), nullptr)))
+        return refuse("%s may read a CTE that writes or calls a volatile function", rte->eref->aliasname);
     if (has_volatile_subplan(root, rel))
         return refuse("%s calls a volatile function in a subquery", rte->eref->aliasname);
     return true;

@@ -16,4 +16,7 @@ bool device_can_read(PlannerInfo *root, const RangeTblEntry *rte, const List *le
 // Rows of PostgreSQL's own plan of it; where it is a relation that only its quals keep from the device, too.
 bool plan_may_feed(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte);
 
+// Does an expression, or a query that has been planned, call a volatile function, in its subqueries perhaps?
+bool is_volatile_when_planned(PlannerInfo *root, Node *node);
+
 } // namespace gpuscan

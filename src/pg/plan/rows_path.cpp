@@ -22,6 +22,7 @@
 #include "pg/cost/row_corrections.h"
 #include "pg/guc.h"
 #include "pg/plan/candidate_cost.h"
+#include "pg/plan/init_plans.h"
 #include "pg/plan/path.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/sort_keys.h"
@@ -236,7 +237,9 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     *blueprint = *unordered;
     ask_for_sort_keys(root, root->query_pathkeys, rel->relids, blueprint);
     ask_for_first_rows(root, blueprint);
-    const Fragment *rehearsal = blueprint->order != NIL ? assemble(blueprint, false) : nullptr;
+    if (blueprint->order == NIL || !may_come_in_order(root, blueprint) || !init_plans_may_be_tried(root, blueprint))
+        return;
+    const Fragment *rehearsal = assemble(blueprint, false);
     TextWork texts;
     if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))
         return;
@@ -301,6 +304,8 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     if (expressions && !columns_below(rel, &blueprint->columns))
         return false;
     blueprint->limit = rows_wanted(root, rel);
+    if (!init_plans_may_be_tried(root, blueprint))
+        return false;
     const Fragment *rehearsal = assemble(blueprint, false);
     if (rehearsal == nullptr)
         return false;

@@ -173,6 +173,37 @@ void ask_for_first_rows(const PlannerInfo *root, Blueprint *b) {
     b->top_offset = reinterpret_cast<Expr *>(query->limitOffset);
 }
 
+// PostgreSQL leaves what is volatile or expensive to the rows that LIMIT lets pass (make_sort_input_target).
+static bool is_computed_behind_limit(const PlannerInfo *root, const TargetEntry *entry) {
+    if (entry->ressortgroupref != 0)
+        return false;
+    Node *expr = reinterpret_cast<Node *>(entry->expr);
+    QualCost cost;
+    cost_qual_eval_node(&cost, expr, const_cast<PlannerInfo *>(root));
+    return cost.per_tuple > 10 * cpu_operator_cost || contain_volatile_functions(expr);
+}
+
+// Everything else it computes for every row before it sorts them, so an error is found in rows that nobody wants, too.
+bool may_come_in_order(const PlannerInfo *root, const Blueprint *b) {
+    const Query *query = root->parse;
+    const bool all_are_fetched = root->parent_root == nullptr && root->tuple_fraction <= 0;
+    // (What the query shows of groups and windows is not computed of the rows.)
+    if (all_are_fetched || query->hasWindowFuncs || query->hasAggs || query->groupClause != NIL ||
+        query->groupingSets != NIL || query->distinctClause != NIL)
+        return true;
+    ListCell *cell;
+    foreach (cell, root->processed_tlist) {
+        const TargetEntry *entry = static_cast<const TargetEntry *>(lfirst(cell));
+        Node *expr = reinterpret_cast<Node *>(entry->expr);
+        const bool column = IsA(expr, Var) && planner_rt_fetch(reinterpret_cast<const Var *>(expr)->varno,
+                                                               const_cast<PlannerInfo *>(root))->rtekind != RTE_RELATION;
+        if (!column && !list_member(b->order, expr) && !is_computed_behind_limit(root, entry) &&
+            !is_harmless(root->parse, expr))
+            return false;
+    }
+    return true;
+}
+
 void settle_first_rows(const PlannerInfo *root, const Fragment *rehearsal, Blueprint *b) {
     b->order = rehearsal->order;
     b->order_flags = rehearsal->order_flags;

@@ -1,0 +1,182 @@
+#include "pg/exec/trial.h"
+
+#include "pg/exec/state.h"
+
+namespace gpuscan {
+namespace {
+
+// ---- an executor state of its own ----
+
+// Which subplans of the statement (from 1) does a plan execute?
+bool find_subplans(PlanState *state, void *context) {
+    Bitmapset **const found = static_cast<Bitmapset **>(context);
+    ListCell *cell;
+    foreach (cell, state->initPlan)
+        *found = bms_add_member(*found, static_cast<SubPlanState *>(lfirst(cell))->subplan->plan_id);
+    foreach (cell, state->subPlan)
+        *found = bms_add_member(*found, static_cast<SubPlanState *>(lfirst(cell))->subplan->plan_id);
+    if (IsA(state, CteScanState)) {
+        const int number = reinterpret_cast<const CteScan *>(state->plan)->ctePlanId;
+        if (!bms_is_member(number, *found)) {
+            *found = bms_add_member(*found, number);
+            find_subplans(static_cast<PlanState *>(list_nth(state->state->es_subplanstates, number - 1)), context);
+        }
+    }
+    return walk_states(state, find_subplans, context);
+}
+
+// As InitPlan and EvalPlanQualStart make one. Relations and plans are its own, so that all that they hold belongs to the subtransaction.
+EState *make_estate(const EState *parent, const Bitmapset *subplans) {
+    EState *estate = CreateExecutorState();
+    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+    PlannedStmt *statement = parent->es_plannedstmt;
+    estate->es_direction = ForwardScanDirection;
+    estate->es_snapshot = parent->es_snapshot;
+    estate->es_crosscheck_snapshot = parent->es_crosscheck_snapshot;
+    estate->es_plannedstmt = statement;
+    estate->es_sourceText = parent->es_sourceText;
+    estate->es_output_cid = parent->es_output_cid;
+    estate->es_param_list_info = parent->es_param_list_info;
+    estate->es_queryEnv = parent->es_queryEnv;
+    estate->es_instrument = parent->es_instrument;
+    estate->es_use_parallel_mode = parent->es_use_parallel_mode;
+    init_range_table(estate, parent);
+    const int count = list_length(statement->paramExecTypes);
+    estate->es_param_exec_vals = static_cast<ParamExecData *>(palloc0(sizeof(ParamExecData) * (count + 1)));
+    for (int i = 0; i < count; ++i) {
+        if (!OidIsValid(list_nth_oid(statement->paramExecTypes, i)))
+            continue; // no value, but what the nodes of one state share: readers of a CTE, a recursion's working table
+        estate->es_param_exec_vals[i].value = parent->es_param_exec_vals[i].value;
+        estate->es_param_exec_vals[i].isnull = parent->es_param_exec_vals[i].isnull;
+    }
+    ListCell *cell;
+    foreach (cell, statement->subplans) {
+        const int number = foreach_current_index(cell) + 1;
+        const int flags = bms_is_member(number, statement->rewindPlanIDs) ? EXEC_FLAG_REWIND : 0;
+        Plan *plan = bms_is_member(number, subplans) ? static_cast<Plan *>(lfirst(cell)) : nullptr;
+        estate->es_subplanstates = lappend(estate->es_subplanstates, ExecInitNode(plan, estate, flags));
+    }
+    MemoryContextSwitchTo(old);
+    return estate;
+}
+
+void end_estate(EState *estate) {
+    ListCell *cell;
+    foreach (cell, estate->es_subplanstates)
+        ExecEndNode(static_cast<PlanState *>(lfirst(cell)));
+    ExecResetTupleTable(estate->es_tupleTable, false);
+    ExecCloseRangeTableRelations(estate);
+    FreeExecutorState(estate);
+}
+
+// ---- what EXPLAIN shows ----
+
+struct Search {
+    int id;
+    PlanState *found;
+};
+
+bool find_node(PlanState *state, void *context) {
+    Search *search = static_cast<Search *>(context);
+    if (state->plan->plan_node_id == search->id) {
+        search->found = state;
+        return true;
+    }
+    return walk_states(state, find_node, context);
+}
+
+bool copy_shown(PlanState *from, void *context) {
+    PlanState *root = static_cast<PlanState *>(context);
+    Search search{from->plan->plan_node_id, nullptr};
+    find_node(root, &search);
+    if (search.found != nullptr) {
+        if (from->instrument != nullptr && search.found->instrument != nullptr) {
+            InstrEndLoop(from->instrument);
+            InstrAggNode(search.found->instrument, from->instrument);
+        }
+        show_other_run(from, search.found);
+    }
+    return walk_states(from, copy_shown, context);
+}
+
+// ---- running ----
+
+struct Trial {
+    EState *estate; // of the query
+    PlanState *shown;
+    void (*use)(PlanState *state, void *argument);
+    void *argument;
+    const SubPlanState *init_plan; // or NULL
+    Bitmapset *subplans;
+};
+
+void use_plan(const Trial *trial, EState *estate) {
+    PlanState *state = ExecInitNode(trial->shown->plan, estate, 0);
+    trial->use(state, trial->argument);
+    copy_shown(state, trial->shown);
+    ExecEndNode(state);
+}
+
+void set_params_of(const Trial *trial, EState *estate) {
+    SubPlan *subplan = trial->init_plan->subplan;
+    ResultState *parent = makeNode(ResultState); // a state needs one, and looks there for the executor's
+    parent->ps.state = estate;
+    SubPlanState *state = ExecInitSubPlan(subplan, &parent->ps);
+    ExecSetParamPlan(state, CreateExprContext(estate));
+    MemoryContext old = MemoryContextSwitchTo(trial->estate->es_query_cxt);
+    ListCell *cell;
+    foreach (cell, subplan->setParam) {
+        const int id = lfirst_int(cell);
+        const ParamExecData *from = &estate->es_param_exec_vals[id];
+        ParamExecData *to = &trial->estate->es_param_exec_vals[id];
+        int16 length;
+        bool by_value;
+        get_typlenbyval(list_nth_oid(estate->es_plannedstmt->paramExecTypes, id), &length, &by_value);
+        to->value = from->isnull ? Datum(0) : datumCopy(from->value, by_value, length);
+        to->isnull = from->isnull;
+        to->execPlan = nullptr;
+    }
+    MemoryContextSwitchTo(old);
+    copy_shown(state->planstate, trial->shown);
+}
+
+void run_trial(void *argument) {
+    const Trial *trial = static_cast<const Trial *>(argument);
+    EState *estate = make_estate(trial->estate, trial->subplans);
+    // Gather wants the mode in the subtransaction in which it starts; an error leaves it with that.
+    const bool parallel = estate->es_use_parallel_mode;
+    if (parallel)
+        EnterParallelMode();
+    if (trial->init_plan != nullptr)
+        set_params_of(trial, estate);
+    else
+        use_plan(trial, estate);
+    end_estate(estate);
+    if (parallel)
+        ExitParallelMode();
+}
+
+Attempt try_in_own_state(Trial *trial) {
+    if (trial->init_plan != nullptr)
+        trial->subplans = bms_make_singleton(trial->init_plan->subplan->plan_id);
+    find_subplans(trial->shown, &trial->subplans);
+    // What a statement writes must not be rolled back, and cannot be written twice.
+    for (int number = -1; (number = bms_next_member(trial->subplans, number)) >= 0;)
+        if (IsA(list_nth(trial->estate->es_plannedstmt->subplans, number - 1), ModifyTable))
+            return Attempt::Impossible;
+    return attempt(run_trial, trial, nullptr);
+}
+
+} // namespace
+
+Attempt try_plan(EState *estate, PlanState *shown, void (*use)(PlanState *state, void *argument), void *argument) {
+    Trial trial{estate, shown, use, argument, nullptr, nullptr};
+    return try_in_own_state(&trial);
+}
+
+Attempt try_init_plan(EState *estate, SubPlanState *state) {
+    Trial trial{estate, state->planstate, nullptr, nullptr, state, nullptr};
+    return try_in_own_state(&trial);
+}
+
+} // namespace gpuscan

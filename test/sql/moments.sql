@@ -1,0 +1,122 @@
+-- When PostgreSQL evaluates something: init plans when a row asks for them, inner sides when there are outer rows, shown values below the
+-- sort, privileges and indexes when a cursor is opened, the time zone when rows are read (doc/architecture.md, "When PostgreSQL does what").
+CREATE SCHEMA moments;
+SET search_path = moments, public;
+SET client_min_messages = warning;
+SET timezone = 'UTC';
+CREATE TABLE t (id int NOT NULL, k int, v int, name text, ts timestamptz);
+INSERT INTO t SELECT i, i % 10, i, 'name ' || i % 7, timestamptz '2024-01-01 00:00:00+00' + i * interval '1 hour' FROM generate_series(1, 5000) i;
+CREATE TABLE two AS SELECT k FROM (VALUES (1), (2)) x (k);
+CREATE TABLE one AS SELECT 1 AS k;
+CREATE TABLE none AS SELECT 1 AS k WHERE false;
+CREATE SEQUENCE s;
+VACUUM (FREEZE, ANALYZE) t, two, one, none;
+CREATE FUNCTION strict_one(int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN IF $1 = 1 THEN RAISE EXCEPTION 'one'; END IF; RETURN $1; END $$;
+
+-- The answer, or the error, with what the sequence has given.
+CREATE FUNCTION answer(query text, mode text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    result text;
+BEGIN
+    PERFORM setval('s', 1, false);
+    PERFORM set_config('gpuscan.offload', mode, true);
+    BEGIN
+        EXECUTE format('SELECT count(*) || '' rows '' || coalesce(string_agg(r::text, '' '' ORDER BY r::text), '''') FROM (%s) r', query) INTO result;
+    EXCEPTION WHEN OTHERS THEN
+        result := SQLSTATE || ' ' || SQLERRM;
+    END;
+    RETURN left(result, 60) || (SELECT CASE WHEN is_called THEN ', sequence ' || last_value ELSE '' END FROM s);
+END $$;
+CREATE FUNCTION compared(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    expected text := answer(query, 'off');
+    found text := answer(query, 'force');
+BEGIN
+    RETURN CASE WHEN expected = found THEN found ELSE 'DIFFERENT: ' || expected || ' <> ' || found END;
+END $$;
+
+-- init plans: needed by no row, by some, by all; in conditions, shown values, keys, arguments, HAVING, ORDER BY, joins
+SELECT replace(template, '%s', subquery) AS query, compared(replace(template, '%s', subquery)) AS answer
+FROM unnest(ARRAY['(SELECT k FROM two)', '(SELECT nextval(''s'')::int)', '(SELECT 1 / (k - 1) FROM one)', '(SELECT 10 / k FROM one)', '(SELECT max(strict_one(k)) FROM two)', '(SELECT k FROM none)', '(SELECT sum(k) FROM two)::int', '(SELECT strict_one(2))']) WITH ORDINALITY AS subqueries (subquery, i),
+    unnest(ARRAY['SELECT sum(CASE WHEN id < 0 THEN %s ELSE 1 END) FROM t', 'SELECT sum(CASE WHEN id < 5 THEN %s ELSE 1 END) FROM t', 'SELECT count(*) FROM t WHERE id > %s', 'SELECT count(*) FROM t WHERE id < 0 AND v > %s',
+        'SELECT k, count(*) FROM t GROUP BY k HAVING k < 0 AND count(*) > %s', 'SELECT k, count(*) FROM t GROUP BY k HAVING count(*) > %s', 'SELECT coalesce(id, %s) AS c, count(*) FROM t WHERE id < 4 GROUP BY 1',
+        'SELECT id, CASE WHEN id < 0 THEN %s END FROM t WHERE id < 3', 'SELECT count(*) FROM t JOIN two USING (k) WHERE t.id < 0 AND t.v + two.k > %s', 'SELECT count(*) FROM none JOIN t USING (k) WHERE t.v > %s',
+        'SELECT count(*) FROM t WHERE name LIKE ''no%'' AND length(name) > %s', 'SELECT id FROM t WHERE id < 9 ORDER BY CASE WHEN id < 0 THEN %s ELSE -id END LIMIT 2']) WITH ORDINALITY AS templates (template, n)
+ORDER BY n, i;
+-- one init plan that needs another one, and one that many executions share
+SELECT compared('SELECT count(*) FROM t WHERE id > (SELECT 10 / k FROM one WHERE k >= (SELECT 1 / k FROM one))');
+SELECT compared('SELECT count(*) FROM t WHERE id > (SELECT 10 / (k - 1) FROM one WHERE k >= (SELECT 1 / (k - 1) FROM one))');
+SELECT compared('SELECT two.k, (SELECT count(*) FROM t WHERE t.id > (SELECT 10 / one.k FROM one WHERE one.k <= two.k)) FROM two');
+SELECT compared('WITH c AS MATERIALIZED (SELECT 10 / k AS q FROM one) SELECT count(*) FROM t WHERE id > (SELECT q FROM c) AND v > (SELECT q + 1 FROM c)');
+SELECT compared('SELECT count(*) FROM t WHERE k IN (SELECT 1 / (k - 1) FROM one) AND id < 0');
+
+-- CPU plans that feed a join: the other side is empty, or not
+SELECT query, compared(query) AS answer FROM unnest(ARRAY[
+    'SELECT count(*) FROM (SELECT * FROM t WHERE id < 0) a JOIN (SELECT 1 / (k - 1) AS q, k FROM one OFFSET 0) b ON a.k = b.k',
+    'SELECT count(*) FROM t a JOIN (SELECT 1 / (k - 1) AS q, k FROM one OFFSET 0) b ON a.k = b.q',
+    'SELECT count(*), sum(q) FROM t a JOIN (SELECT 10 / k AS q, k FROM one OFFSET 0) b ON a.k = b.k',
+    'SELECT count(*), sum(q) FROM t a LEFT JOIN (SELECT 10 / k AS q, k FROM one OFFSET 0) b ON a.k = b.k',
+    'SELECT count(*), sum(q) FROM t a JOIN (SELECT strict_one(k) AS q FROM two OFFSET 0) b ON a.k = b.q WHERE a.id < 0',
+    'SELECT count(*), sum(q) FROM t a JOIN (SELECT strict_one(k + 1) AS q FROM two OFFSET 0) b ON a.k = b.q',
+    'SELECT count(*), sum(q) FROM t a JOIN (SELECT nextval(''s'') AS q FROM two OFFSET 0) b ON a.k = b.q',
+    'SELECT count(*), sum(q) FROM t a JOIN generate_series(1, 3) q ON a.k = q WHERE a.id < 100',
+    'WITH c AS MATERIALIZED (SELECT 10 / k AS q FROM two) SELECT count(*), sum(a.id), sum(c.q) FROM t a JOIN c ON a.k = c.q JOIN c d ON d.q = c.q']) AS query;
+
+-- shown values are computed before rows are sorted; expensive and volatile ones after LIMIT
+SELECT query, compared(query) AS answer FROM unnest(ARRAY[
+    'SELECT k, 1 / (k - 5) AS q FROM t ORDER BY k LIMIT 3', 'SELECT k, 1 / (k - 5) AS q FROM t ORDER BY k', 'SELECT id, 1 / (k - 5) AS q FROM t WHERE k <> 5 ORDER BY id LIMIT 2', 'SELECT id, v * 1000000 AS q FROM t ORDER BY id LIMIT 2',
+    'SELECT k, q FROM (SELECT k, 1 / (k - 5) AS q FROM t ORDER BY k OFFSET 0) x LIMIT 3', 'SELECT id, strict_one(k) AS q FROM t ORDER BY -id LIMIT 3', 'SELECT id, CASE WHEN k = 5 THEN 1 / (k - 5) END AS q FROM t ORDER BY id LIMIT 1',
+    'SELECT k, 1 / (k - 5) AS q, count(*) FROM t GROUP BY k ORDER BY k LIMIT 3', 'SELECT k, 1 / (k - 5) AS q, count(*) FROM t GROUP BY k HAVING k < 3 ORDER BY k LIMIT 3']) AS query;
+
+-- cursors: what is settled when they are opened, and what when rows are fetched
+SET gpuscan.offload = 'force';
+CREATE FUNCTION guarded(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN $1; END $$;
+REVOKE EXECUTE ON FUNCTION guarded FROM public;
+CREATE ROLE moments_plain;
+GRANT USAGE ON SCHEMA moments TO moments_plain;
+GRANT SELECT ON ALL TABLES IN SCHEMA moments TO moments_plain;
+CREATE INDEX on_k ON t (k);
+CREATE FUNCTION zone_cursor(mode text) RETURNS TABLE (d date, n bigint) LANGUAGE plpgsql SET search_path = moments, public AS $$
+DECLARE
+    c CURSOR FOR SELECT date_trunc('day', ts)::date, count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 3;
+BEGIN
+    PERFORM set_config('gpuscan.offload', mode, true), set_config('timezone', 'UTC', true);
+    OPEN c;
+    PERFORM set_config('timezone', 'Asia/Tokyo', true);
+    LOOP
+        FETCH c INTO d, n;
+        EXIT WHEN NOT FOUND;
+        RETURN NEXT;
+    END LOOP;
+    PERFORM set_config('timezone', 'UTC', true);
+END $$;
+SELECT * FROM zone_cursor('off');
+SELECT * FROM zone_cursor('force');
+\set mode off
+BEGIN; SET LOCAL gpuscan.offload = :mode; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE guarded(k) = 1; SET LOCAL ROLE moments_plain; FETCH ALL FROM c; ROLLBACK;
+BEGIN; SET LOCAL gpuscan.offload = :mode; SET LOCAL ROLE moments_plain; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE guarded(k) = 1; ROLLBACK;
+BEGIN; SET LOCAL gpuscan.offload = :mode; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE k = 3; DROP INDEX on_k; ROLLBACK;
+\set mode force
+BEGIN; SET LOCAL gpuscan.offload = :mode; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE guarded(k) = 1; SET LOCAL ROLE moments_plain; FETCH ALL FROM c; ROLLBACK;
+BEGIN; SET LOCAL gpuscan.offload = :mode; SET LOCAL ROLE moments_plain; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE guarded(k) = 1; ROLLBACK;
+BEGIN; SET LOCAL gpuscan.offload = :mode; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE k = 3; DROP INDEX on_k; ROLLBACK;
+
+-- EXPLAIN ANALYZE shows what was tried, as executed (without what differs between versions of PostgreSQL)
+CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql SET search_path = moments, public AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) ' || query LOOP
+        RETURN NEXT regexp_replace(regexp_replace(line, ' \(actual rows=(\d+).*\)', ' rows=\1'), '\$0|\(InitPlan 1\)\.col1|InitPlan 1.*', 'init plan');
+    END LOOP;
+END $$;
+SELECT * FROM explained('SELECT count(*) FROM t WHERE id > (SELECT 10 / k FROM one)');
+SELECT * FROM explained('SELECT count(*), sum(q) FROM t a JOIN (SELECT 10 / k AS q, k FROM one OFFSET 0) b ON a.k = b.k');
+SET client_min_messages = notice;
+SET gpuscan.explain_refusals = on;
+SELECT * FROM explained('SELECT count(*) FROM t WHERE id > (SELECT nextval(''s''))');
+RESET gpuscan.explain_refusals;
+SET client_min_messages = warning;
+
+DROP SCHEMA moments CASCADE;
+DROP ROLE moments_plain;
