@@ -174,9 +174,14 @@ def same_but_for_order(statement, a, b):
     return cells(a) == cells(b)
 
 
+def shows_plan(statement, a, b):
+    """Is what was printed a plan: of EXPLAIN, or of one of the tests' functions that explain what they are given?"""
+    explains = re.match(r"explain\b|(select|call)\b.*\b\w*explain\w*\s*\(", statement, re.I)
+    return bool(explains) or any(line.strip() == "QUERY PLAN" for line in a + b)
+
+
 def kind_of(statement, a, b):
-    explains = re.search(r"explain", statement, re.I) or any("QUERY PLAN" in line for line in a + b)
-    if explains and errors_of(a) == errors_of(b):
+    if shows_plan(statement, a, b) and errors_of(a) == errors_of(b):
         return "plan"
     return "order" if same_but_for_order(statement, a, b) else "different"
 
