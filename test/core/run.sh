@@ -29,7 +29,7 @@ if [ "${1:-}" = isolation ]; then
     shift
 fi
 
-script/setup.sh build
+script/setup.sh build core
 if [ "$PG" != 15 ]; then script/build-postgres.sh "$PG" >/dev/null; fi
 pg_config=$(script/pg-config.sh "$PG")
 version=$("$pg_config" --version | cut -d' ' -f2)
