@@ -9,7 +9,8 @@
 #   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
-#   make core [PG=17] [MODE=auto]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's
+#   make core [PG=17] [MODE=auto] [TESTS="isolation"]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's;
+#                             TESTS: its isolation tests instead, or names of tests (test/core/run.sh)
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
@@ -61,7 +62,7 @@ neutral:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/neutral.sh
 
 core:
-	+@BUILD='$(BUILD)' test/core/run.sh PG=$(or $(PG),15) $(or $(MODE),force)
+	+@BUILD='$(BUILD)' test/core/run.sh PG=$(or $(PG),15) $(or $(MODE),force) $(TESTS)
 
 setup:
 	script/setup.sh

@@ -8,7 +8,8 @@
 #   TEST        only these, in this order, after test_setup
 # The last lines are "core PG N MODE: T tests, P plan-only, R row order only, A allowed, D different, device nodes K", where K are
 # the fragments that the device has executed, and script/honest.sh's. test/core/allowed names the allowed ones. The exit status
-# is 1 if something differs, a server or the device process died, or there was a fallback that nobody expects.
+# is 1 if something differs, a server or the device process died, or there was a fallback that nobody expects; 3 if no mirror has
+# the tests today.
 # Settings of the environment: BUILD, CORE_KEEP (a folder for what the tests printed and the log; it must not be there),
 # CORE_SETTINGS (one more setting for the second server), CORE_VERBOSE=1 (show what is allowed, too).
 set -euo pipefail
@@ -28,7 +29,7 @@ if [ "${1:-}" = isolation ]; then
     shift
 fi
 
-script/setup.sh build
+script/setup.sh build core
 if [ "$PG" != 15 ]; then script/build-postgres.sh "$PG" >/dev/null; fi
 pg_config=$(script/pg-config.sh "$PG")
 version=$("$pg_config" --version | cut -d' ' -f2)
@@ -37,7 +38,16 @@ version=$("$pg_config" --version | cut -d' ' -f2)
 cache=$(dirname "$(script/build-postgres.sh --prefix "$PG")")
 sources=$(find "$cache" -maxdepth 1 \( -name "tests-$PG.*" -o -name "tests-$version" \) 2>/dev/null | sort -V | tail -n 1)
 [ ! -d "$cache/tests-$version" ] || sources=$cache/tests-$version
-[ -n "$sources" ] || sources=$(script/build-postgres.sh --tests "$version")
+# (The archive does not always have the source of the release that it has packages of.)
+if [ -z "$sources" ]; then
+    for back in 0 1 2 3 4; do
+        other=$version
+        [ "$back" = 0 ] || other=${version%.*}.$((${version##*[!0-9]} - back))
+        ! sources=$(script/build-postgres.sh --tests "$other") || break
+        sources=''
+    done
+    [ -n "$sources" ] || { echo "run.sh: the tests of PostgreSQL $PG are not to be had" >&2; exit 3; }
+fi
 inputs=$sources/src/test/$kind
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpuscan-core.XXXXXX")
