@@ -60,7 +60,7 @@ WARNINGS := -Wall -Wextra -Wpointer-arith -Wformat-security -Wvla -Wnon-virtual-
 # is found ends the process. (GCC's warnings about code that it has instrumented are not ours.)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
 
-COMMON_FLAGS := -std=c++17 -g -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(DEFINES) $(SANITIZE_FLAGS)
+COMMON_FLAGS := -std=c++17 $(if $(SANITIZE),-g1,-g) -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(DEFINES) $(SANITIZE_FLAGS)
 
 # -fwrapv and -fno-strict-aliasing as in PostgreSQL itself: heap pages are read through casts. -ffp-contract=off: a fused
 # multiply-add would give another last bit than PostgreSQL's own arithmetic.
@@ -69,7 +69,7 @@ ENGINE_FLAGS := $(COMMON_FLAGS) $(if $(SANITIZE),-O1,-O3 -ftree-vectorize) -fno-
 
 # Server headers come by -isystem, after our own and without their warnings, and only here: the engine and the CUDA
 # device compile without a way to reach them. gnu++17, because PostgreSQL's copyObject is made with typeof.
-PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -std=gnu++17 -O2 \
+PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -std=gnu++17 $(if $(SANITIZE),-g1 -O1,-O2) \
 	$(patsubst -I%,-isystem %,$(filter-out -I. -I./,$(filter -I%,$(CPPFLAGS))))
 
 # A client of its own: libpq, CLI11 and nlohmann-json, and what the benchmarks have for connections and plans. libpq's headers are not
