@@ -21,14 +21,14 @@
 # Objects of the engine know neither PostgreSQL nor CUDA and are built once, in $(BUILD)/engine; objects that see server
 # headers are built per major version, in $(BUILD)/pgNN. Nothing of the extension is built beside its sources.
 
-BUILD ?= build$(if $(SANITIZE),/sanitized)
+BUILD ?= build$(if $(SANITIZE),/sanitized$(if $(findstring thread,$(SANITIZE)),-thread))
 export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
 HOUSE = demo calibrate-demo check stress fuzz coverage oracle neutral core setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
-.PHONY: all install unit calibrate bench-tools decode-fuzz $(HOUSE)
+.PHONY: all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
 all:
 
 ifneq ($(filter-out $(HOUSE),$(or $(MAKECMDGOALS),all)),)
