@@ -201,7 +201,10 @@ FUZZERS    := $(FUZZ_SOURCES:test/fuzz/parsers/%.cpp=$(FUZZ_BUILD)/%)
 FUZZ_COMPILER := $(if $(shell command -v ccache 2>/dev/null),ccache )clang++
 FUZZ_FLAGS := -std=c++17 -g1 -O1 -MMD -MP -Isrc -I. -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-omit-frame-pointer \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all $(DEFINES)
-FUZZ_OBJECTS := $(ENGINE_SOURCES:%.cpp=$(FUZZ_BUILD)/%.o) $(FUZZ_BUILD)/calibrate/checkpoint.o $(FUZZ_BUILD)/embedded_sources.o
+# (without the process around the sessions and what it measures)
+FUZZED       := $(filter-out %/device_process.cpp %/device_setup.cpp %/self_measurement.cpp %/slot_server.cpp %_measure.cpp,$(filter src/engine/%,$(ENGINE_SOURCES))) \
+	src/cuda/kernel_file.cpp calibrate/checkpoint.cpp
+FUZZ_OBJECTS := $(FUZZED:%.cpp=$(FUZZ_BUILD)/%.o)
 
 .PHONY: fuzzers
 fuzzers: $(FUZZERS)
@@ -212,10 +215,6 @@ $(FUZZERS): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/test/fuzz/parsers/%.o $(FUZZ_BUILD)/e
 $(FUZZ_BUILD)/engine.a: $(FUZZ_OBJECTS)
 	rm -f $@
 	ar rcs $@ $^
-
-$(FUZZ_BUILD)/embedded_sources.o: $(ENGINE_BUILD)/embedded_sources.cpp
-	@mkdir -p $(@D)
-	$(FUZZ_COMPILER) $(FUZZ_FLAGS) -c -o $@ $<
 
 $(FUZZ_BUILD)/%.o: %.cpp
 	@mkdir -p $(@D)
