@@ -10,7 +10,9 @@ using calibrate::Checkpoint;
 
 extern "C" int LLVMFuzzerInitialize(int *, char ***) {
     if (fuzz::corpus())
-        fuzz::write_input("checkpoint", "{\"type\":\"calibration\",\"version\":1}\n{\"type\":\"walk\",\"x\":[1.5,null,\"a\"]}\n{\"half");
+        fuzz::write_input(
+            "checkpoint",
+            "{\"type\":\"calibration\",\"version\":1}\n{\"type\":\"walk\",\"x\":[1.5,null,\"a\"]}\n{\"half");
     return 0;
 }
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "../../unit/page_builder.hpp"
 #include "engine/device.hpp"
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
-#include "../../unit/page_builder.hpp"
 #include "fuzz_input.hpp"
 
 using namespace gpuscan;

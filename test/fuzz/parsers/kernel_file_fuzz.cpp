@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     std::string image;
     if (cuda::read_kernel_file(bytes, key, source, image))
-        fuzz::require(!image.empty() && cuda::make_kernel_file(key, source, image) == bytes, "a wrong file is accepted");
+        fuzz::require(!image.empty() && cuda::make_kernel_file(key, source, image) == bytes,
+                      "a wrong file is accepted");
     return 0;
 }

@@ -12,7 +12,8 @@ namespace gpuscan::fuzz {
 // The devices, and what they keep from one input to the next: nothing.
 class Process {
   public:
-    Process() : served_(std::make_shared<ServedDevice>(protocol::DeviceKind::Host, make_host_device(1), size_t(16) << 20)) {
+    Process()
+        : served_(std::make_shared<ServedDevice>(protocol::DeviceKind::Host, make_host_device(1), size_t(16) << 20)) {
         served_->device->set_memory_limit(size_t(64) << 20);
         devices.set(served_);
     }

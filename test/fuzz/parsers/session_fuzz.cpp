@@ -26,7 +26,8 @@ World &world() {
 class Recorder : public test::Client {
   public:
     Recorder(std::string &log, char number)
-        : session_(world().process.devices, world().process.counters, world().server.pool()), log_(log), number_(number) {}
+        : session_(world().process.devices, world().process.counters, world().server.pool()), log_(log),
+          number_(number) {}
 
     test::Answer call(Command command, const test::Message &message) override {
         const SessionReply reply =

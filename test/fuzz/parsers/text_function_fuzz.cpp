@@ -34,7 +34,8 @@ struct Builder {
         function += steps + bytes;
         std::string out = {static_cast<char>(function.size() & 255), static_cast<char>(function.size() >> 8)};
         out += function;
-        for (const char *entry : {"", "a", "abcabc", "x\xc3\xa4\xe2\x82\xacy ", "a text that is longer than sixteen bytes"})
+        for (const char *entry :
+             {"", "a", "abcabc", "x\xc3\xa4\xe2\x82\xacy ", "a text that is longer than sixteen bytes"})
             out += static_cast<char>(strlen(entry)) + std::string(entry);
         return out;
     }
@@ -48,15 +49,15 @@ extern "C" int LLVMFuzzerInitialize(int *, char ***) {
     const std::string two("\1\0\0\0a\6\0\0\0abcabc", 15);
     int number = 0;
     for (text::Encoding encoding : {text::Encoding::SingleByte, text::Encoding::Utf8})
-        for (Builder b : {Builder().add(Op::Entry).add(Op::TrimBlanks).add(Op::Part, 2, 3).add(Op::Equal, 0, 0, "bca"),
-                          Builder().add(Op::Entry).add(Op::First, -1).add(Op::Last, 3),
-                          Builder().add(Op::Entry).add(Op::Length).add(Op::Compare, 4, 3),
-                          Builder().add(Op::Entry).add(Op::Position, 0, 0, "ca"), Builder().add(Op::Entry).add(Op::Bytes),
-                          Builder().add(Op::Entry).add(Op::Like, 0, 0, "a%b_a\\%%c%"),
-                          Builder().add(Op::Entry).add(Op::Like, 0, 0, "_%than_sixteen%s").add(Op::Not),
-                          Builder().add(Op::Entry).add(Op::OneOf, 2, 0, two),
-                          Builder().add(Op::Entry).add(Op::IsNull).add(Op::Entry).add(Op::StartsWith, 0, 0, "a").add(
-                              Op::Or, 2)})
+        for (Builder b :
+             {Builder().add(Op::Entry).add(Op::TrimBlanks).add(Op::Part, 2, 3).add(Op::Equal, 0, 0, "bca"),
+              Builder().add(Op::Entry).add(Op::First, -1).add(Op::Last, 3),
+              Builder().add(Op::Entry).add(Op::Length).add(Op::Compare, 4, 3),
+              Builder().add(Op::Entry).add(Op::Position, 0, 0, "ca"), Builder().add(Op::Entry).add(Op::Bytes),
+              Builder().add(Op::Entry).add(Op::Like, 0, 0, "a%b_a\\%%c%"),
+              Builder().add(Op::Entry).add(Op::Like, 0, 0, "_%than_sixteen%s").add(Op::Not),
+              Builder().add(Op::Entry).add(Op::OneOf, 2, 0, two),
+              Builder().add(Op::Entry).add(Op::IsNull).add(Op::Entry).add(Op::StartsWith, 0, 0, "a").add(Op::Or, 2)})
             fuzz::write_input("function" + std::to_string(number++), b.input(encoding));
     return 0;
 }
