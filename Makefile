@@ -7,6 +7,8 @@
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
 #   make stress [SECONDS=600] the concurrency stress alone
 #   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
+#   make fuzz-parsers [SECONDS=60]        libFuzzer on everything that parses, so long each
+#   make sanitized [SHARE=100]  the tests under AddressSanitizer, UBSan and ThreadSanitizer, or a share of them, in per cent
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
 #   make core [PG=17] [MODE=auto] [TESTS="isolation"]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's;
@@ -22,14 +24,14 @@
 # Objects of the engine know neither PostgreSQL nor CUDA and are built once, in $(BUILD)/engine; objects that see server
 # headers are built per major version, in $(BUILD)/pgNN. Nothing of the extension is built beside its sources.
 
-BUILD ?= build$(if $(SANITIZE),/sanitized)
+BUILD ?= build$(if $(SANITIZE),/sanitized$(if $(findstring thread,$(SANITIZE)),-thread))
 export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo calibrate-demo check stress fuzz coverage oracle neutral core setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers sanitized coverage oracle neutral core setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
-.PHONY: all install unit calibrate bench-tools decode-fuzz $(HOUSE)
+.PHONY: all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
 all:
 
 ifneq ($(filter-out $(HOUSE),$(or $(MAKECMDGOALS),all)),)
@@ -51,6 +53,12 @@ stress:
 
 fuzz:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/fuzz.sh $(or $(QUERIES),100000) $(SEED)
+
+fuzz-parsers:
+	+@BUILD='$(BUILD)' script/fuzz-parsers.sh $(or $(SECONDS),60)
+
+sanitized:
+	+@BUILD='$(BUILD)' PG='$(PG)' script/sanitized.sh $(or $(SHARE),100)
 
 coverage:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/coverage.sh

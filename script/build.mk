@@ -31,7 +31,7 @@ UNIT_SOURCES   := $(wildcard test/unit/*.cpp)
 CALIBRATE_SOURCES := $(wildcard calibrate/*.cpp)
 CALIBRATE_PURE    := $(filter-out %/main.cpp %/apply.cpp %/calibration.cpp %/calibration_result.cpp %/session.cpp %/statistics_workload.cpp %/scratch.cpp \
 	%/measure.cpp %/measure_cpu.cpp %/measure_steps.cpp %/measure_storage.cpp %/measure_device.cpp,$(CALIBRATE_SOURCES))
-FUZZ_SOURCES   := $(wildcard test/fuzz/*_fuzz.cpp)
+FUZZ_SOURCES   := $(wildcard test/fuzz/parsers/*_fuzz.cpp)
 EMBEDDED       := $(sort $(if $(wildcard src/cuda),$(shell find src/cuda -name '*.cuh')))
 
 PG_BUILD     := $(BUILD)/pg$(MAJORVERSION)
@@ -60,7 +60,7 @@ WARNINGS := -Wall -Wextra -Wpointer-arith -Wformat-security -Wvla -Wnon-virtual-
 # is found ends the process. (GCC's warnings about code that it has instrumented are not ours.)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
 
-COMMON_FLAGS := -std=c++17 -g -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(DEFINES) $(SANITIZE_FLAGS)
+COMMON_FLAGS := -std=c++17 $(if $(SANITIZE),-g1,-g) -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(DEFINES) $(SANITIZE_FLAGS)
 
 # -fwrapv and -fno-strict-aliasing as in PostgreSQL itself: heap pages are read through casts. -ffp-contract=off: a fused
 # multiply-add would give another last bit than PostgreSQL's own arithmetic.
@@ -69,7 +69,7 @@ ENGINE_FLAGS := $(COMMON_FLAGS) $(if $(SANITIZE),-O1,-O3 -ftree-vectorize) -fno-
 
 # Server headers come by -isystem, after our own and without their warnings, and only here: the engine and the CUDA
 # device compile without a way to reach them. gnu++17, because PostgreSQL's copyObject is made with typeof.
-PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -std=gnu++17 -O2 \
+PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -std=gnu++17 $(if $(SANITIZE),-g1 -O1,-O2) \
 	$(patsubst -I%,-isystem %,$(filter-out -I. -I./,$(filter -I%,$(CPPFLAGS))))
 
 # A client of its own: libpq, CLI11 and nlohmann-json, and what the benchmarks have for connections and plans. libpq's headers are not
@@ -138,6 +138,14 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 	@mkdir -p $(@D)
 	$(COMPILER) $(ENGINE_FLAGS) -O1 -c -o $@ $<
 
+# What threads share, for ThreadSanitizer (script/sanitized.sh): fewer tests than all, because it makes them 20 times as slow.
+THREAD_TESTS := cache session in_parallel kept_tables kernel_cache compiler_processes device_process host_device dictionary demand text_function deaths group_merge
+.PHONY: thread-tests
+thread-tests: $(UNIT_BUILD)/thread_tests
+
+$(UNIT_BUILD)/thread_tests: $(THREAD_TESTS:%=$(UNIT_BUILD)/%_test.o) $(ENGINE_OBJECTS)
+	$(CXX) $(SANITIZE_FLAGS) -o $@ $^ -lgtest -lgtest_main -pthread -ldl -lm
+
 .PHONY: calibrate install-calibrate uninstall-calibrate
 calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
 
@@ -186,12 +194,32 @@ $(BUILD)/emulator/%:
 bench-tools:
 	$(MAKE) -C bench PG_CONFIG='$(PG_CONFIG)'
 
-# libFuzzer comes with clang, which Debian's PostgreSQL headers bring with them.
-decode-fuzz: $(FUZZ_SOURCES:test/fuzz/%.cpp=$(BUILD)/fuzz/%)
+# What parses, under libFuzzer and the sanitizers. libFuzzer comes with clang, which Debian's PostgreSQL headers bring with them, and
+# libclang-rt.
+FUZZ_BUILD := $(BUILD)/fuzz
+FUZZERS    := $(FUZZ_SOURCES:test/fuzz/parsers/%.cpp=$(FUZZ_BUILD)/%)
+FUZZ_COMPILER := $(if $(shell command -v ccache 2>/dev/null),ccache )clang++
+FUZZ_FLAGS := -std=c++17 -g1 -O1 -MMD -MP -Isrc -I. -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-omit-frame-pointer \
+	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all $(DEFINES)
+# (without the process around the sessions and what it measures)
+FUZZED       := $(filter-out %/device_process.cpp %/device_setup.cpp %/self_measurement.cpp %/slot_server.cpp %_measure.cpp,$(filter src/engine/%,$(ENGINE_SOURCES))) \
+	src/cuda/kernel_file.cpp calibrate/checkpoint.cpp
+FUZZ_OBJECTS := $(FUZZED:%.cpp=$(FUZZ_BUILD)/%.o)
 
-$(BUILD)/fuzz/%: test/fuzz/%.cpp $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sources.cpp
+.PHONY: fuzzers
+fuzzers: $(FUZZERS)
+
+$(FUZZERS): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/test/fuzz/parsers/%.o $(FUZZ_BUILD)/engine.a
+	clang++ -fsanitize=fuzzer,address,undefined -o $@ $^ -lgtest -pthread -ldl -lm
+
+$(FUZZ_BUILD)/engine.a: $(FUZZ_OBJECTS)
+	rm -f $@
+	ar rcs $@ $^
+
+$(FUZZ_BUILD)/%.o: %.cpp
 	@mkdir -p $(@D)
-	clang++ -std=c++17 -g -O1 -Isrc -fwrapv -fno-strict-aliasing -fsanitize=fuzzer,address $(DEFINES) \
-		-o $@ $< $(ENGINE_SOURCES) $(ENGINE_BUILD)/embedded_sources.cpp -pthread -ldl -lm
+	$(FUZZ_COMPILER) $(FUZZ_FLAGS) -c -o $@ $<
 
--include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(CALIBRATE_OBJECTS:.o=.d) $(CALIBRATE_BUILD)/plan_tree.d
+.SECONDARY: $(FUZZ_SOURCES:%.cpp=$(FUZZ_BUILD)/%.o)
+
+-include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(CALIBRATE_OBJECTS:.o=.d) $(CALIBRATE_BUILD)/plan_tree.d $(FUZZ_OBJECTS:.o=.d) $(FUZZ_SOURCES:%.cpp=$(FUZZ_BUILD)/%.d)

@@ -123,10 +123,14 @@ recall() {
     bin=$dir/root$("$pg_config" --bindir)
 }
 
-# What a library that is built with SANITIZE needs to be loaded. (Leaks are no finding: a backend frees by memory contexts.)
+# What a library that is built with SANITIZE needs to be loaded: the runtime must be in the process from the start. (Leaks are no
+# finding: a backend frees by memory contexts. PostgreSQL looks at the stack's depth by addresses, so frames stay on the stack.)
+# The server must be one of script/build-postgres.sh: Debian's hangs in bindtextdomain when it starts with AddressSanitizer.
 sanitizer() {
     [ -n "${SANITIZE:-}" ] || return 0
-    local options=abort_on_error=1:print_stacktrace=1:detect_leaks=0:detect_odr_violation=0 preload=''
+    local options=abort_on_error=1:print_stacktrace=1:detect_leaks=0:detect_odr_violation=0:detect_stack_use_after_return=0
+    local preload=''
+    options+=:quarantine_size_mb=64
     case $SANITIZE in
         *address*) preload=$(g++ -print-file-name=libasan.so) ;;
         *thread*) preload=$(g++ -print-file-name=libtsan.so) ;;

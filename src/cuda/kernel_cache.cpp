@@ -42,12 +42,6 @@ class Hash128 {
     uint128 state_ = (static_cast<uint128>(0x6c62272e07bb0142ULL) << 64) | 0x62b821756295c58dULL;
 };
 
-uint64_t checksum(const std::string &bytes) {
-    Hash128 hash;
-    hash.add(bytes);
-    return hash.low() ^ hash.high();
-}
-
 // -fmad=false: a fused multiply-add would give another last bit than PostgreSQL's own arithmetic.
 const char *const fixed_options[] = {
     "-std=c++17",        "-device-int128", "-fmad=false", "-default-device", "-diag-suppress=177,550,128,111",
@@ -56,20 +50,12 @@ const char *const fixed_options[] = {
 constexpr int caching_version = 13000; // NVRTC has a cache of its own, in the user's directory
 constexpr int quick_version = 13000;   // and can leave out optimisations (--Ofast-compile; tried with no older one)
 
-// What stands before the machine code in a file of the cache.
-struct FileHeader {
-    char magic[8] = {'G', 'P', 'U', 'S', 'C', 'A', 'N', '1'};
-    uint64_t key_low = 0;
-    uint64_t key_high = 0;
-    uint64_t size = 0;
-    uint64_t sum = 0;
-};
-
 template <class T> bool is_there(const std::shared_future<T> &future) {
     return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-constexpr size_t max_modules = 2000;                // in memory; then those that nobody uses are dropped
+constexpr size_t max_modules = 2000; // in memory; then those that nobody uses are dropped
+constexpr off_t max_file_bytes = 64 << 20;
 constexpr uint64_t max_directory_bytes = 256 << 20; // some 10,000 kernels
 constexpr unsigned writes_between_bounds = 200;
 constexpr int64_t abandoned_seconds = 3600; // a temporary file of this age will never be renamed
@@ -212,28 +198,24 @@ std::string KernelCache::path(KernelKey key) const {
     return directory_ + name;
 }
 
-bool KernelCache::read_file(KernelKey key, std::string &image) const {
+bool KernelCache::read_file(KernelKey key, const std::string &source, std::string &image) const {
     if (directory_.empty())
         return false;
     const int file = ::open(path(key).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return false;
-    FileHeader header;
-    const FileHeader expected;
     struct stat status;
-    bool good = read(file, &header, sizeof(header)) == static_cast<ssize_t>(sizeof(header)) &&
-                memcmp(header.magic, expected.magic, sizeof(header.magic)) == 0 && header.key_low == key.first &&
-                header.key_high == key.second && fstat(file, &status) == 0 && header.size > 0 &&
-                status.st_size == static_cast<off_t>(sizeof(header) + header.size);
+    std::string bytes;
+    bool good = fstat(file, &status) == 0 && status.st_size > 0 && status.st_size <= max_file_bytes;
     if (good) {
-        image.resize(header.size);
+        bytes.resize(static_cast<size_t>(status.st_size));
         size_t done = 0;
-        while (good && done < image.size()) {
-            const ssize_t got = read(file, &image[done], image.size() - done);
+        while (good && done < bytes.size()) {
+            const ssize_t got = read(file, &bytes[done], bytes.size() - done);
             good = got > 0;
             done += good ? static_cast<size_t>(got) : 0;
         }
-        good = good && checksum(image) == header.sum;
+        good = good && read_kernel_file(bytes, key, source, image);
     }
     if (good)
         futimens(file, nullptr); // used now: see bound_directory
@@ -241,7 +223,7 @@ bool KernelCache::read_file(KernelKey key, std::string &image) const {
     return good;
 }
 
-void KernelCache::write_file(KernelKey key, const std::string &image) const {
+void KernelCache::write_file(KernelKey key, const std::string &source, const std::string &image) const {
     if (directory_.empty())
         return;
     static std::atomic<unsigned> serial{0};
@@ -251,13 +233,7 @@ void KernelCache::write_file(KernelKey key, const std::string &image) const {
     const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return;
-    FileHeader header;
-    header.key_low = key.first;
-    header.key_high = key.second;
-    header.size = image.size();
-    header.sum = checksum(image);
-    std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
-    bytes += image;
+    const std::string bytes = make_kernel_file(key, source, image);
     const bool good = write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
     close(file);
     if (!good || rename(temporary.c_str(), final_name.c_str()) != 0)
@@ -314,9 +290,9 @@ std::string KernelCache::compile(const std::string &source, Effort effort) const
     return compiler_->compile(source, architecture_, effort == Effort::Quick);
 }
 
-ModuleRef KernelCache::from_disk(KernelKey key) const {
+ModuleRef KernelCache::from_disk(KernelKey key, const std::string &source) const {
     std::string image;
-    if (!read_file(key, image))
+    if (!read_file(key, source, image))
         return nullptr;
     try {
         return std::make_shared<Module>(driver_, context_, image);
@@ -331,7 +307,7 @@ void KernelCache::build(const std::string &source, KernelKey key, Effort effort,
     Built built;
     std::string image;
     try {
-        built.module = from_disk(key);
+        built.module = from_disk(key, source);
         if (!built.module) {
             const auto start = std::chrono::steady_clock::now();
             image = compile(source, effort);
@@ -347,7 +323,7 @@ void KernelCache::build(const std::string &source, KernelKey key, Effort effort,
     }
     promise.set_value(built);
     if (!image.empty() && !built.quick)
-        write_file(key, image);
+        write_file(key, source, image);
 }
 
 void KernelCache::in_background(std::function<void()> work) {

@@ -2,8 +2,8 @@
 //
 // A kernel is known by a 128-bit hash of everything that decides its machine code: source text, embedded headers,
 // architecture, options, NVRTC's version. The cache on disk holds one file per kernel, written under a temporary name
-// and then renamed, so that several processes may share a directory; a file whose header, key or checksum is not as
-// expected is ignored and written again. Of the files those are kept that were used last, up to a limit. Compilations run
+// and then renamed, so that several processes may share a directory; a file that does not prove to be the source's (kernel_file.hpp)
+// is ignored and written again. Of the files those are kept that were used last, up to a limit. Compilations run
 // in threads of their own: a session waits for one only as long as somebody waits for the session, two sessions that need
 // one kernel compile it once, and what will be needed soon can be started before it is (start).
 //
@@ -26,15 +26,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "cuda/compiler_processes.hpp"
 #include "cuda/driver.hpp"
+#include "cuda/kernel_file.hpp"
 #include "cuda/module.hpp"
 
 namespace gpuscan::cuda {
-
-using KernelKey = std::pair<uint64_t, uint64_t>;
 
 // NVRTC alone, without a device: source text to a cubin (or to PTX where NVRTC is older than the GPU).
 class Compiler {
@@ -99,10 +97,10 @@ class KernelCache {
     void in_background(std::function<void()> work); // with mutex_ held; throws DeviceError
     void build(const std::string &source, KernelKey key, Effort effort, std::promise<Built> &promise);
     std::string compile(const std::string &source, Effort effort) const;
-    ModuleRef from_disk(KernelKey key) const;
+    ModuleRef from_disk(KernelKey key, const std::string &source) const;
     std::string path(KernelKey key) const;
-    bool read_file(KernelKey key, std::string &image) const;
-    void write_file(KernelKey key, const std::string &image) const;
+    bool read_file(KernelKey key, const std::string &source, std::string &image) const;
+    void write_file(KernelKey key, const std::string &source, const std::string &image) const;
 
     std::shared_ptr<Driver> driver_;
     CUcontext context_;

@@ -9,6 +9,7 @@
 
 #include "cuda/kernel_cache.hpp"
 #include "engine/device.hpp"
+#include "engine/sha256.hpp"
 
 namespace gpuscan {
 namespace {
@@ -85,6 +86,51 @@ TEST_F(KernelCacheTest, DirectoryKeepsWhatWasUsedLast) {
     EXPECT_TRUE(there("other"));
     KernelCache::bound_directory(directory_ + "/missing", 0);
     KernelCache::bound_directory("", 0);
+}
+
+// A file is the kernel's own, byte for byte, or it is none: also for another source of the same key.
+TEST(KernelFileTest, ProvesWhatItIs) {
+    const cuda::KernelKey key = {1, 2};
+    const std::string source = "source", image("machine\0code", 12);
+    const std::string file = cuda::make_kernel_file(key, source, image);
+    std::string read;
+    EXPECT_TRUE(cuda::read_kernel_file(file, key, source, read));
+    EXPECT_EQ(image, read);
+    EXPECT_FALSE(cuda::read_kernel_file(file, {2, 2}, source, read));
+    EXPECT_FALSE(cuda::read_kernel_file(file, {1, 3}, source, read));
+    EXPECT_FALSE(cuda::read_kernel_file(file, key, "sourcf", read));
+    EXPECT_FALSE(cuda::read_kernel_file(file, key, source + " ", read));
+    for (size_t i = 0; i < file.size(); ++i) {
+        std::string bad = file;
+        bad[i] = static_cast<char>(bad[i] ^ 1);
+        EXPECT_FALSE(cuda::read_kernel_file(bad, key, source, read)) << i;
+        EXPECT_FALSE(cuda::read_kernel_file(file.substr(0, i), key, source, read)) << i;
+    }
+    EXPECT_FALSE(cuda::read_kernel_file(file + "x", key, source, read));
+}
+
+// The standard's own examples, and the lengths around a block.
+TEST(KernelFileTest, Sha256) {
+    const auto hex = [](const std::string &text) {
+        std::string digits;
+        for (uint8_t byte : sha256(text)) {
+            char two[3];
+            snprintf(two, sizeof two, "%02x", byte);
+            digits += two;
+        }
+        return digits;
+    };
+    EXPECT_EQ("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", hex(""));
+    EXPECT_EQ("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", hex("abc"));
+    EXPECT_EQ("248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+              hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"));
+    EXPECT_EQ("9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318", hex(std::string(55, 'a')));
+    EXPECT_EQ("b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a", hex(std::string(56, 'a')));
+    EXPECT_EQ("7d3e74a05d7db15bce4ad9ec0658ea98e3f06eeecf16b4c6fff2da457ddc2f34", hex(std::string(63, 'a')));
+    EXPECT_EQ("ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb", hex(std::string(64, 'a')));
+    EXPECT_EQ("31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb", hex(std::string(119, 'a')));
+    EXPECT_EQ("2f3d335432c70b580af0e8e1b3674a7c020d683aa5f73aaaedfdc55af904c21c", hex(std::string(120, 'a')));
+    EXPECT_EQ("cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0", hex(std::string(1000000, 'a')));
 }
 
 // The first one that asks waits, the others find it: in memory, then on disk.

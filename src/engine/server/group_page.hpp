@@ -34,9 +34,10 @@ inline bool open_group_page(const void *reply, size_t size, uint32_t nkeys, uint
     const size_t ncolumns = nkeys + 2 * size_t(naggregates);
     if ((size - sizeof head) / sizeof(GroupColumn) < ncolumns)
         return false;
-    size_t at = sizeof head + ncolumns * sizeof(GroupColumn);
+    size_t at = sizeof head + ncolumns * sizeof(GroupColumn), end = at;
     auto part = [&](size_t width) {
         const uint8_t *start = bytes + at;
+        end = at + head.ngroups * width;
         at += (head.ngroups * width + 7) & ~size_t(7);
         return start;
     };
@@ -49,7 +50,7 @@ inline bool open_group_page(const void *reply, size_t size, uint32_t nkeys, uint
         p.high = p.column.high == GroupColumn::stored ? part(8) : nullptr;
         p.nulls = p.column.nulls != 0 ? part(1) : nullptr;
     }
-    return at <= size + 7;
+    return end <= size;
 }
 
 // Values [first, first + n) of a part: to low and, where it is wanted, high, `stride` bytes from one to the next.

@@ -113,6 +113,7 @@ class Session {
     void collect_demand(const Demand &demand);
     std::vector<uint32_t> codes_that_reach(const Demand &demand);
     void grow_demanded();
+    LookupState &growing(uint32_t lookup);
     void settle_demanded();
     Dictionary &dictionary_of(uint32_t lookup);
     std::shared_ptr<Dictionary> space_of(uint32_t space) const;

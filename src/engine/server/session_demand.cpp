@@ -41,6 +41,12 @@ void Session::grow_demanded() {
     }
 }
 
+// A lookup of which codes are asked for; it is no such one when its source is not defined, or UseLookup has come in between.
+Session::LookupState &Session::growing(uint32_t lookup) {
+    check(lookup < lookups_.size() && lookups_[lookup].growing != nullptr, "no demanded lookup");
+    return lookups_[lookup];
+}
+
 // The codes by which the lookup will be asked, those among them that have been put already.
 std::vector<uint32_t> Session::codes_that_reach(const Demand &demand) {
     const Program program = program_of_demand(program_, pipeline_, demand);
@@ -65,7 +71,7 @@ std::vector<uint32_t> Session::codes_that_reach(const Demand &demand) {
     rest_stats_.kernel_us += stats.kernel_us;
     rest_stats_.compile_us += stats.compile_us;
     rest_stats_.link_bytes += stats.link_bytes;
-    const uint32_t null = static_cast<uint32_t>(lookups_[demand.lookup(program_)].growing->entries);
+    const uint32_t null = static_cast<uint32_t>(growing(demand.lookup(program_)).growing->entries);
     std::vector<uint32_t> codes;
     codes.reserve(groups.ngroups);
     for (size_t i = 0; i < groups.ngroups; ++i)
@@ -74,7 +80,7 @@ std::vector<uint32_t> Session::codes_that_reach(const Demand &demand) {
 }
 
 void Session::collect_demand(const Demand &demand) {
-    const LookupState &state = lookups_[demand.lookup(program_)];
+    const LookupState &state = growing(demand.lookup(program_));
     demand_.codes.clear();
     demand_.asked = 0;
     for (uint32_t code : codes_that_reach(demand)) {
@@ -102,7 +108,7 @@ void Session::demand(MessageReader &in, MessageWriter &out) {
     const size_t left = demand_.codes.size() - demand_.asked;
     if (left > 0) {
         reply.lookup = demand_.all[demand_.next - 1].lookup(program_);
-        reply.entries = static_cast<uint32_t>(lookups_[reply.lookup].growing->entries);
+        reply.entries = static_cast<uint32_t>(growing(reply.lookup).growing->entries);
         reply.count = static_cast<uint32_t>(std::min<size_t>(left, most_demanded));
     }
     out.put(reply);
@@ -114,8 +120,7 @@ void Session::demand(MessageReader &in, MessageWriter &out) {
 
 void Session::put_entries(MessageReader &in) {
     const PutEntriesRequest request = in.head<PutEntriesRequest>();
-    check(request.lookup < lookups_.size() && lookups_[request.lookup].growing, "no demanded lookup");
-    LookupState &state = lookups_[request.lookup];
+    LookupState &state = growing(request.lookup);
     LookupTable &table = *state.growing;
     const size_t width = type_width(table.type);
     const std::vector<uint32_t> codes = in.array<uint32_t>(request.count);
@@ -138,8 +143,11 @@ void Session::settle_demanded() {
                   "a lookup lacks entries");
             break;
         }
-    for (uint32_t code : demand_.codes)
-        check(lookups_[demand_.all.back().lookup(program_)].known[code] != 0, "a lookup lacks an entry");
+    if (!demand_.codes.empty()) {
+        const std::vector<uint8_t> &known = growing(demand_.all.back().lookup(program_)).known;
+        for (uint32_t code : demand_.codes)
+            check(code < known.size() && known[code] != 0, "a lookup lacks an entry");
+    }
     for (uint32_t i = 0; i < lookups_.size(); ++i) {
         LookupState &state = lookups_[i];
         if (!state.growing || !state.changed)

@@ -22,9 +22,18 @@ struct CandidateWork {
     tier::Account *account;
 };
 
+// (Not the members of its relids: since PostgreSQL 16 outer joins are among them.)
+static int sources_of(const Candidate *candidate) {
+    int n = 1;
+    ListCell *cell;
+    foreach (cell, candidate->joins)
+        n += sources_of(static_cast<const CandidateJoin *>(lfirst(cell))->inner);
+    return n;
+}
+
 // Is the table there that the next sources are for, the candidate's main one the last of them? (As describe_build() numbers them.)
 static bool is_kept(const Candidate *candidate, const CandidateWork *work) {
-    return work->kept != nullptr && work->kept[work->nsources + bms_num_members(candidate->relids) - 1];
+    return work->kept != nullptr && work->kept[work->nsources + sources_of(candidate) - 1];
 }
 
 static bool is_brought(const CandidateSource *source, const CandidateWork *work) {

@@ -4,14 +4,6 @@
 // layouts, one byte says which become columns, forty bytes are the tuple mask, the rest is the page (zeros behind it).
 // What is checked: no access outside of page and rows (AddressSanitizer), an end, codes below the dictionary's size,
 // NULL flags of 0 or 1, statistics that bound the values.
-//
-//     make decode-fuzz                builds build/fuzz/decode_fuzz, or by hand (every *.cpp of the two directories):
-//     clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address -Isrc -Itest/unit -pthread -o decode_fuzz
-//         test/fuzz/decode_fuzz.cpp src/engine/dictionary.cpp src/engine/program.cpp src/engine/group_merge.cpp
-//         src/engine/group_index.cpp
-//         src/engine/host/*.cpp
-//     DECODE_FUZZ_CORPUS=corpus ./decode_fuzz -runs=0    writes a few well-formed pages into corpus/ to start from
-//     ./decode_fuzz -max_total_time=60 corpus
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -19,10 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "../../unit/page_builder.hpp"
 #include "engine/device.hpp"
 #include "engine/dictionary.hpp"
 #include "engine/host/host_device.hpp"
-#include "page_builder.hpp"
+#include "fuzz_input.hpp"
 
 using namespace gpuscan;
 
@@ -44,12 +37,7 @@ constexpr size_t kind_count = sizeof(kinds) / sizeof(kinds[0]);
 constexpr size_t last_column_kind = 9; // kinds beyond are only walked over
 constexpr size_t max_attributes = 16;
 
-void require(bool condition, const char *what) {
-    if (!condition) {
-        fprintf(stderr, "decode_fuzz: %s\n", what);
-        abort();
-    }
-}
+using fuzz::require;
 
 struct Input {
     const uint8_t *data;
@@ -119,7 +107,7 @@ int64_t value_of(Type type, const uint8_t *at) {
 } // namespace
 
 extern "C" int LLVMFuzzerInitialize(int *, char ***) {
-    if (const char *directory = getenv("DECODE_FUZZ_CORPUS"))
+    if (const char *directory = fuzz::corpus())
         write_corpus(directory);
     return 0;
 }
