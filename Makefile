@@ -10,6 +10,7 @@
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
 #   make core [PG=17] [MODE=auto]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's
+#   make sqlsmith [QUERIES=20000] [SECONDS=1200] [PG=17] [SEED=1]   sqlsmith's statements over PostgreSQL's regression database, on the device
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
@@ -26,7 +27,7 @@ export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo calibrate-demo check stress fuzz coverage oracle neutral core setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo calibrate-demo check stress fuzz coverage oracle neutral core sqlsmith setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit calibrate bench-tools decode-fuzz $(HOUSE)
 all:
@@ -62,6 +63,9 @@ neutral:
 
 core:
 	+@BUILD='$(BUILD)' test/core/run.sh PG=$(or $(PG),15) $(or $(MODE),force)
+
+sqlsmith:
+	+@BUILD='$(BUILD)' test/sqlsmith/run.sh PG=$(or $(PG),17) $(or $(QUERIES),20000) $(or $(SECONDS),1200) $(SEED)
 
 setup:
 	script/setup.sh

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Install the Debian packages that gpuscan's targets need, as root or through sudo; silent and idle when all are there.
-# Usage: script/setup.sh [build] [ci] [bench] [postgres-build] [postgres-keyring]       (default: build)
+# Usage: script/setup.sh [build] [ci] [bench] [sqlsmith] [postgres-build] [postgres-keyring]       (default: build)
 #   build           compiler, PostgreSQL with its development files, pgTAP, libpq, CLI11, nlohmann-json, GoogleTest
 #   ci              formatter and linters
 #   bench           gnuplot, for the figures of the benchmarks
+#   sqlsmith        sqlsmith, for make sqlsmith
 #   postgres-build  what PostgreSQL's own build needs beyond that
 #   postgres-keyring  the keys of Debian's maintainers, to verify a source that no index names any more
 set -euo pipefail
@@ -30,6 +31,7 @@ for group in "${@:-build}"; do
         build) packages+=(make g++ ccache "postgresql-$major" "postgresql-server-dev-$major" "postgresql-$major-pgtap" libpq-dev libcli11-dev nlohmann-json3-dev libgtest-dev util-linux) ;;
         ci) packages+=(clang-format-14 cppcheck shellcheck git) ;;
         bench) packages+=(gnuplot-nox) ;;
+        sqlsmith) packages+=(sqlsmith) ;;
         postgres-build) packages+=(gcc make ccache bison flex perl patch xz-utils bzip2 pkg-config libicu-dev zlib1g-dev) ;;
         postgres-keyring) packages+=(debian-keyring gpgv) ;;
         *) echo "setup.sh: unknown group $group" >&2; exit 2 ;;
