@@ -6,7 +6,8 @@
 #   make calibrate-demo       packages, build, private server, gpuscan-calibrate from search to undo on queries like TPC-H's
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
 #   make stress [SECONDS=600] the concurrency stress alone
-#   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
+#   make fuzz [QUERIES=100000] [SEED=1] [CLASSES=deep,...] [CLASS_QUERIES=20000]   random queries, the whole matrix of types by operators,
+#                             and queries of the classes in which defects were found, compared (QUERIES=0: only the classes)
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
 #   make core [PG=17] [MODE=auto]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's
@@ -50,7 +51,8 @@ stress:
 	+@BUILD='$(BUILD)' PG='$(PG)' STRESS_SECONDS='$(or $(SECONDS),600)' script/check.sh stress
 
 fuzz:
-	+@BUILD='$(BUILD)' PG='$(PG)' script/fuzz.sh $(or $(QUERIES),100000) $(SEED)
+	+@BUILD='$(BUILD)' PG='$(PG)' $(if $(CLASSES),CLASSES='$(CLASSES)') $(if $(CLASS_QUERIES),CLASS_QUERIES='$(CLASS_QUERIES)') \
+	    script/fuzz.sh $(or $(QUERIES),100000) $(SEED)
 
 coverage:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/coverage.sh
