@@ -35,7 +35,7 @@ string value_of(Type type) {
 }
 
 void make_pair(World &w) {
-    const int rows = pick(vector<int>{40, 400, 4000, 15000}), share = 2 + roll(5);
+    const int rows = pick(vector<int>{40, 400, 4000, 15000, 60000}), share = 2 + roll(5);
     const bool together = chance(50); // ... the hidden rows, or one here and there
     const string hidden = together ? "i > " + number(rows - rows / share) : "i % " + number(share) + " = 0";
     const string fill = chance(50) ? "" : " WITH (fillfactor = " + number(10 + roll(60)) + ")";
@@ -58,7 +58,7 @@ void make_pair(World &w) {
         w.run(0, "INSERT INTO " + name + " SELECT CASE WHEN " + hidden + " THEN 'nobody' ELSE 'fuzz_plain' END, " +
                      plain + " FROM generate_series(1, " + number(rows) + ") i");
         string set;
-        if (name == with || chance(50)) {
+        if (name == with || chance(15)) {
             for (const Column &column : columns)
                 if (column.type != Text && column.name != "id" && chance(60))
                     set += (set.empty() ? "" : ", ") + column.name + " = " +
@@ -96,8 +96,16 @@ string hidden_query() {
                                 "upper(o.t) = 'AB1'", "o.n = 'NaN'", "o.d + 1 > date '2024-01-05'", "length(o.t) > 3",
                                 "1 / o.v > 0", "o.y + o.id > 90", "o.f * 2 > 30",
                                 "o.ts + interval '1 day' > '2024-01-03'", "o.t < 'w20'", "substr(o.t, 1, 1) = '#'"});
-    const string where =
-        " WHERE " + (chance(60) ? secret : g.condition(1 + roll(2))) + (chance(30) ? " AND " + g.condition(1) : "");
+    // What only hidden rows are: their chunks and zones would be read.
+    const Column &special = pick(columns);
+    const string probe = "o." + special.name + pick({" = ", " = ", " > ", " >= ", " < "}) + "(" +
+                         std::regex_replace(value_of(special.type), std::regex("\\bi\\b"), "77777") +
+                         ")::" + type_names[special.type];
+    const string where = " WHERE " +
+                         (chance(35)   ? probe
+                          : chance(50) ? secret
+                                       : g.condition(1 + roll(2))) +
+                         (chance(30) ? " AND " + g.condition(1) : "");
     const string x = "o." + pick(columns).name;
     switch (roll(9)) {
     case 0:
