@@ -46,7 +46,7 @@ def entries(path):
 
 
 def normalised(message):
-    return re.sub(r'"[^"]*"|\d+', "#", message)
+    return re.sub(r'"[^"]*"|\d+', "#", re.sub(r" at character \d+$", "", message))
 
 
 def asked(statement, offload, host, port):
