@@ -170,7 +170,9 @@ struct Deep {
 };
 
 string deep_query() {
-    const int n = chance(20) ? 1 + roll(80) : pick(vector<int>{10, 10, 20, 20, 40, 80});
+    const int n = chance(20)  ? 1 + roll(80)
+                  : chance(3) ? pick(vector<int>{130, 260, 520, 700}) // at the end of what devices take
+                              : pick(vector<int>{10, 10, 20, 20, 40, 80});
     const Table &table = tables[static_cast<size_t>(pick(vector<int>{0, 0, 0, 2, 4, 1}))]; // a, s, big; e has errors
     Scope scope;
     scope.sources = {{"r0", table.columns}};

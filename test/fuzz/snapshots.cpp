@@ -7,6 +7,9 @@ namespace {
 // What the newest catalogue says of the table; each query has some of these columns.
 vector<Column> columns;
 bool is_part;
+// PostgreSQL makes IN a plain join where a key is unique now, and its executor stops at the first of the old snapshot's rows that are
+// equal, if its plan has them on the inner side. Which side that is, its estimates say; so nothing can be expected.
+bool is_unique;
 
 void make_table(World &w) {
     w.run(0, "DROP TABLE IF EXISTS fuzz.old, fuzz.old_parent, fuzz.old_list CASCADE");
@@ -22,7 +25,7 @@ void make_table(World &w) {
         "CREATE TABLE fuzz.old_list AS SELECT i AS k, nullif(i, 3) AS x, 't' || i AS s FROM generate_series(1, 25) i");
     if (chance(70))
         w.run(0, "VACUUM (ANALYZE) fuzz.old");
-    is_part = false;
+    is_part = is_unique = false;
     columns = {{"id", Int4, "int4", 0, 0, 0}, {"k", Int4, "int4", 0, 0, 0},   {"x", Int4, "int4", 0, 0, 0},
                {"y", Int8, "int8", 0, 0, 0},  {"s", Text, "text", 0, 0, 0},   {"n", Numeric, "numeric", 0, 0, 0},
                {"d", Date, "date", 0, 0, 0},  {"gone", Int4, "int4", 0, 0, 0}};
@@ -85,9 +88,11 @@ void act(World &w, int session) {
     case 10:
         w.attempt(session, "BEGIN; DELETE FROM fuzz.old a USING fuzz.old b WHERE a.k = b.k AND a.id > b.id; COMMIT");
         w.attempt(session, pick({"CREATE UNIQUE INDEX ON fuzz.old (k)", "ALTER TABLE fuzz.old ADD UNIQUE (k)"}));
+        is_unique = true;
         break;
     case 11:
         w.attempt(session, "ALTER TABLE fuzz.old ADD PRIMARY KEY (id)");
+        is_unique = true;
         break;
     case 12: // a fact that holds for what is there now
         w.attempt(session, "DELETE FROM fuzz.old WHERE x > 6");
@@ -121,8 +126,9 @@ void act(World &w, int session) {
                   "UPDATE fuzz.old_list SET x = NULL WHERE k = 3; ALTER TABLE fuzz.old_list ALTER x DROP NOT NULL");
         break;
     case 18:
-        w.attempt(session, "ALTER TABLE fuzz.old RENAME x TO x2; ALTER TABLE fuzz.old RENAME y TO x; ALTER TABLE "
-                           "fuzz.old RENAME x2 TO y");
+        if (!w.attempt(session, "ALTER TABLE fuzz.old RENAME x TO x2; ALTER TABLE fuzz.old RENAME y TO x; ALTER TABLE "
+                                "fuzz.old RENAME x2 TO y"))
+            break;
         for (Column &c : columns)
             if (c.name == "x" || c.name == "y")
                 c.type = c.type == Int4 ? Int8 : Int4;
@@ -165,8 +171,8 @@ string snapshots_query() {
         return "SELECT count(*)" + from + where + more + "o.k" + pick({" NOT IN", " IN"}) +
                " (SELECT l.x FROM fuzz.old_list l" + pick({"", " WHERE l.k > 2"}) + ")";
     case 5:
-        return "SELECT count(*) FROM fuzz.old_list l WHERE l.k" + pick({" NOT IN", " IN"}) + " (SELECT " +
-               pick({"o.x", "o.k", "o.id", "o.y"}) + from + where + ")";
+        return "SELECT count(*) FROM fuzz.old_list l WHERE l.k" + (is_unique ? " NOT IN" : pick({" NOT IN", " IN"})) +
+               " (SELECT " + pick({"o.x", "o.k", "o.id", "o.y"}) + from + where + ")";
     case 6:
         return "SELECT count(*), sum(o.id), sum(l.k)" + from +
                pick({" JOIN ", " LEFT JOIN ", " RIGHT JOIN ", " FULL JOIN "}) + "fuzz.old_list l ON l.x = o.k" + where;
