@@ -6,13 +6,15 @@
 #   make calibrate-demo       packages, build, private server, gpuscan-calibrate from search to undo on queries like TPC-H's
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
 #   make stress [SECONDS=600] the concurrency stress alone
-#   make fuzz [QUERIES=100000] [SEED=1]   random queries, and the whole matrix of types by operators, compared
+#   make fuzz [QUERIES=100000] [SEED=1] [CLASSES=deep,...] [CLASS_QUERIES=20000]   random queries, the whole matrix of types by operators,
+#                             and queries of the classes in which defects were found, compared (QUERIES=0: only the classes)
 #   make fuzz-parsers [SECONDS=60]        libFuzzer on everything that parses, so long each
 #   make sanitized [SHARE=100]  the tests under AddressSanitizer, UBSan and ThreadSanitizer, or a share of them, in per cent
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
 #   make core [PG=17] [MODE=auto] [TESTS="isolation"]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's;
 #                             TESTS: its isolation tests instead, or names of tests (test/core/run.sh)
+#   make sqlsmith [QUERIES=20000] [SECONDS=1200] [PG=17] [SEED=1]   sqlsmith's statements over PostgreSQL's regression database, on the device
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
@@ -29,7 +31,7 @@ export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers sanitized coverage oracle neutral core setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers sanitized coverage oracle neutral core sqlsmith setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
 all:
@@ -52,7 +54,8 @@ stress:
 	+@BUILD='$(BUILD)' PG='$(PG)' STRESS_SECONDS='$(or $(SECONDS),600)' script/check.sh stress
 
 fuzz:
-	+@BUILD='$(BUILD)' PG='$(PG)' script/fuzz.sh $(or $(QUERIES),100000) $(SEED)
+	+@BUILD='$(BUILD)' PG='$(PG)' $(if $(CLASSES),CLASSES='$(CLASSES)') $(if $(CLASS_QUERIES),CLASS_QUERIES='$(CLASS_QUERIES)') \
+	    script/fuzz.sh $(or $(QUERIES),100000) $(SEED)
 
 fuzz-parsers:
 	+@BUILD='$(BUILD)' script/fuzz-parsers.sh $(or $(SECONDS),60)
@@ -71,6 +74,9 @@ neutral:
 
 core:
 	+@BUILD='$(BUILD)' test/core/run.sh PG=$(or $(PG),15) $(or $(MODE),force) $(TESTS)
+
+sqlsmith:
+	+@BUILD='$(BUILD)' test/sqlsmith/run.sh PG=$(or $(PG),17) $(or $(QUERIES),20000) $(or $(SECONDS),1200) $(SEED)
 
 setup:
 	script/setup.sh

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Install the Debian packages that gpuscan's targets need, as root or through sudo; silent and idle when all are there.
-# Usage: script/setup.sh [build] [ci] [bench] [core] [fuzz] [postgres-build] [postgres-keyring]       (default: build)
+# Usage: script/setup.sh [build] [ci] [bench] [core] [fuzz] [sqlsmith] [postgres-build] [postgres-keyring]       (default: build)
 #   build           compiler, PostgreSQL with its development files, pgTAP, libpq, CLI11, nlohmann-json, GoogleTest
 #   ci              formatter and linters
 #   bench           gnuplot, for the figures of the benchmarks
 #   core            python3, which compares what PostgreSQL's own tests print
 #   fuzz            clang with libFuzzer and the sanitizers' runtimes
+#   sqlsmith        sqlsmith, for make sqlsmith
 #   postgres-build  what PostgreSQL's own build needs beyond that
 #   postgres-keyring  the keys of Debian's maintainers, to verify a source that no index names any more
 set -euo pipefail
@@ -34,6 +35,7 @@ for group in "${@:-build}"; do
         core) packages+=(python3-minimal) ;;
         bench) packages+=(gnuplot-nox) ;;
         fuzz) packages+=(clang libclang-rt-dev ccache make libgtest-dev nlohmann-json3-dev) ;;
+        sqlsmith) packages+=(sqlsmith) ;;
         postgres-build) packages+=(gcc make ccache bison flex perl patch xz-utils bzip2 pkg-config libicu-dev zlib1g-dev) ;;
         postgres-keyring) packages+=(debian-keyring gpgv) ;;
         *) echo "setup.sh: unknown group $group" >&2; exit 2 ;;

@@ -173,6 +173,9 @@ inline HeapTuple not_null_constraint(Oid, AttrNumber) { return nullptr; }
 inline bool attribute_is_not_null(TupleDesc descriptor, int i) { return TupleDescAttr(descriptor, i)->attnotnull; }
 #endif
 
+// 17: the planner takes IS NULL for false where NOT NULL is declared, whatever the snapshot sees (commit b262ad440ed).
+constexpr bool planner_trusts_not_null = PG_VERSION_NUM >= 170000;
+
 // 16: tree walkers take callbacks with a prototype (commit 1c27d16e6e5).
 using TreeWalker = bool (*)(Node *, void *);
 using TreeMutator = Node *(*)(Node *, void *);

@@ -42,6 +42,14 @@ static void take(Answer &answer, const pg::Result &r) {
     }
 }
 
+Answer answer(pg::Connection &c, const string &sql) {
+    Answer out;
+    take(out, pg::Result(PQexec(c.raw(), sql.c_str())));
+    if (PQstatus(c.raw()) != CONNECTION_OK)
+        throw pg::Error("the connection is gone: " + out.message + "\n" + sql);
+    return out;
+}
+
 long answered_by_device(pg::Connection &c) {
     return atol(c.value("SELECT fragments - fallbacks FROM gpuscan_stat").c_str());
 }

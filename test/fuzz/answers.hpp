@@ -18,6 +18,8 @@ extern std::map<string, int> fallbacks, refusals;
 extern bool fell_back;
 void notice(void *, const char *message); // a PQnoticeProcessor
 
+Answer answer(pg::Connection &c, const string &sql); // to one statement, as the session is
+
 // All executions of a query, one after the other; stops at the first error.
 Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &arguments, const string &offload,
                  bool generic, bool cursor);

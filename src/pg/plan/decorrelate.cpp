@@ -31,6 +31,7 @@
 #include "pg/plan/decorrelate.h"
 
 #include "pg/catalog/never_null.h"
+#include "pg/compat.h"
 #include "pg/plan/decorrelate_parts.h"
 #include "pg/plan/harmless.h"
 #include "pg/plan/query_levels.h"
@@ -614,6 +615,19 @@ bool is_not_null(const Query *query, const Node *node) {
     bool everywhere =
         !rte->inh || !relation->rd_rel->relhassubclass || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
     bool result = everywhere && is_never_null(relation, var->varattno, rte->inh);
+    table_close(relation, NoLock);
+    return result;
+}
+
+bool is_null_testable(const Query *query, const Node *node) {
+    const Var *var = reinterpret_cast<const Var *>(node);
+    if (!planner_trusts_not_null || !IsA(node, Var) || var->varattno <= 0 || is_not_null(query, node))
+        return true;
+    const RangeTblEntry *rte = rt_fetch(var->varno, query->rtable);
+    if (rte->rtekind != RTE_RELATION)
+        return true;
+    Relation relation = table_open(rte->relid, NoLock);
+    const bool result = !attribute_is_not_null(RelationGetDescr(relation), var->varattno - 1);
     table_close(relation, NoLock);
     return result;
 }

@@ -18,6 +18,10 @@ bool reads_plain_tables(const Query *query);
 // A column that is declared so, of a relation that no outer join can make NULL.
 bool is_not_null(const Query *query, const Node *node);
 
+// Does IS NULL of this column find the rows that the snapshot sees with NULL there? Where the newest catalogue declares NOT NULL and an old
+// snapshot does not see it, PostgreSQL would take the test for false.
+bool is_null_testable(const Query *query, const Node *node);
+
 // EXISTS over a copy of the subquery, with one condition more (NULL: none).
 SubLink *make_exists(const Query *sub, Node *condition);
 

@@ -162,6 +162,11 @@ List *exclude_members(Level *level, Node *conjunct) {
     for (int i = 0; i < all.count; ++i) {
         inside |= is_not_null(sub, all.pairs[i].inside) ? 0 : 1u << i;
         outside |= is_not_null(level->query, all.pairs[i].outside) ? 0 : 1u << i;
+        if ((has(inside, i) && !is_null_testable(sub, all.pairs[i].inside)) ||
+            (has(outside, i) && !is_null_testable(level->query, all.pairs[i].outside))) {
+            refuse("NOT IN of a column that NOT NULL is declared of since the snapshot was taken");
+            return NIL;
+        }
         nullable += (has(inside, i) ? 1 : 0) + (has(outside, i) ? 1 : 0);
     }
     if (all.count > 1 && nullable > most_nullable_of_several) {
