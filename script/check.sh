@@ -8,10 +8,10 @@
 #   isolation   test/isolation/specs/*.spec, against test/isolation/expected/
 #   pgtap       test/pgtap/*.sql, each in a database of its own
 #   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0
-#               (only those that TAP="NAME NAME" in the environment names)
 #   boundary    test/boundary/run.sh: a share of the sizes around each capacity of the source
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
+# REGRESS, ISOLATION, PGTAP and TAP="NAME NAME" in the environment: only these tests of the group, in this order for the first two.
 # Settings of the environment: PG, PG_CONFIG, BUILD (see the Makefile), STRESS_SECONDS (60), BOUNDARY_SHARE (10 per cent).
 # After each group the server's log is looked at for deaths of the device process and fallbacks that nobody expects
 # (script/honest.sh); the last line but one is their sums.
@@ -104,14 +104,17 @@ run_pg_regress() {
 
 run_regress() {
     compgen -G 'test/sql/*.sql' >/dev/null || return 0
+    local tests=(--schedule=test/schedule)
+    [ -z "${REGRESS:-}" ] || read -ra tests <<<"$REGRESS"
     check_schedule
-    run_pg_regress regress "$pgxs_dir/src/test/regress/pg_regress" test expected --schedule=test/schedule
+    run_pg_regress regress "$pgxs_dir/src/test/regress/pg_regress" test expected "${tests[@]}"
 }
 
 run_isolation() {
     local specs
     compgen -G 'test/isolation/specs/*.spec' >/dev/null || return 0
     mapfile -t specs < <(find test/isolation/specs -name '*.spec' -exec basename {} .spec \; | sort)
+    [ -z "${ISOLATION:-}" ] || read -ra specs <<<"$ISOLATION"
     run_pg_regress isolation "$pgxs_dir/src/test/isolation/pg_isolation_regress" test/isolation test/isolation/expected "${specs[@]}"
 }
 
@@ -120,6 +123,7 @@ run_pgtap() {
     for file in test/pgtap/*.sql; do
         [ -e "$file" ] || continue
         name=$(basename "$file" .sql)
+        [ -z "${PGTAP:-}" ] || [[ " $PGTAP " == *" $name "* ]] || continue
         log=$out/pgtap-$name.log
         psql -Xqc "CREATE DATABASE \"pgtap_$name\""
         PGOPTIONS='-c client_min_messages=warning' psql -Xq -d "pgtap_$name" -c 'CREATE EXTENSION pgtap' -c 'CREATE EXTENSION gpuscan'
