@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Boundaries: for each capacity in the source (capacities.sh) tables and queries of n - 1, n and n + 1 of everything that can be
 # counted: rows, pages, different values of each type, copies of one value, groups, spans of integers, lengths of texts, lists,
-# terms, CASE arms, columns, partitions, rows of LIMIT; values with and without NULLs. PostgreSQL's answer is the reference.
+# bytes of a constant, terms, CASE arms, columns, partitions, rows of LIMIT; values with and without NULLs. PostgreSQL's answer is the reference.
 #
 # Usage: test/boundary/run.sh [SHARE [SEED]]     against the server named by PGHOST, ...; with gpuscan, in a database of its own
 #   SHARE    of the cases that are tried, in per cent (default 100), chosen by SEED (default: today)
@@ -18,7 +18,7 @@ psql -Xq -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION gpuscan' -f "$here/../sql/suppo
 
 since=$("$here/../../script/honest.sh" since)
 
-boundaries=$("$here/capacities.sh" boundaries 2200000)
+boundaries=$("$here/capacities.sh" boundaries 2147483000)
 # cases MOST KIND: one case for each boundary up to MOST
 cases() {
     local n
@@ -27,14 +27,17 @@ cases() {
     done
 }
 {
-    for kind in rows texts 'nulls texts'; do cases 140000 "$kind"; done
-    for type in numeric macaddr uuid jsonb bpchar date float8 interval bytea enum; do cases 70000 "values $type"; done
-    cases 140000 'integers'
+    for kind in rows 'nulls texts'; do cases 140000 "$kind"; done
+    cases 270000 texts
+    for type in numeric macaddr uuid jsonb; do cases 140000 "values $type"; done
+    for type in bpchar date float8 interval bytea enum; do cases 70000 "values $type"; done
+    cases 1100000 integers
     cases 140000 copies
-    cases 2200000 span
+    cases 2147483000 span
     cases 33000 pages
     cases 140000 first_rows
     cases 70000 length
+    cases 1100000 constant
     cases 4200 list
     cases 1100 terms
     cases 520 arms

@@ -36,7 +36,7 @@ BEGIN
             RETURN ARRAY['CREATE TABLE IF NOT EXISTS many AS SELECT i AS id, i % 1000 AS v, ''t'' || i % 11 AS t FROM generate_series(1, 200000) i'];
         WHEN kind = 'length' THEN
             RETURN ARRAY[format('CREATE TABLE b AS SELECT i AS id, (SELECT string_agg(chr(97 + (j * i) %% 26), '''') FROM generate_series(1, %s) j) AS v FROM generate_series(1, 3) i', n), 'INSERT INTO b VALUES (4, ''''), (5, NULL)'];
-        WHEN kind IN ('list', 'terms', 'arms') THEN
+        WHEN kind IN ('list', 'terms', 'arms', 'constant') THEN
             RETURN ARRAY['CREATE TABLE b AS SELECT i AS id, i % 700 AS v, ''w'' || i % 700 AS t FROM generate_series(1, 3000) i'];
         WHEN kind = 'columns' THEN
             RETURN ARRAY[format('CREATE TABLE b (%s)', (SELECT string_agg(format('c%s int', i), ',') FROM generate_series(1, greatest(n, 2)) i)),
@@ -78,6 +78,9 @@ BEGIN
         WHEN kind = 'length' THEN
             RETURN ARRAY['SELECT id, length(v), v FROM b', 'SELECT count(*) FROM b WHERE v LIKE ''%z%''', 'SELECT v, count(*) FROM b GROUP BY v', 'SELECT max(v), min(v) FROM b', 'SELECT upper(v), v || ''x'' FROM b WHERE v > ''b''', 'SELECT count(*) FROM b x JOIN b y USING (v)',
                          format('SELECT count(*) FROM b WHERE v = repeat(''a'', %s) OR v LIKE %L', n, left(repeat('%a_', n), 200))];
+        WHEN kind = 'constant' THEN
+            RETURN ARRAY[format('SELECT count(*) FROM b WHERE t = %L OR id = 7', repeat('w', n)), format('SELECT count(*) FROM b WHERE t LIKE %L', repeat('w', n - 1) || '%'),
+                         format('SELECT count(*), max(length(x)) FROM (SELECT CASE WHEN id = 7 THEN %L ELSE t END AS x FROM b WHERE id < 9) x', repeat('w', n))];
         WHEN kind = 'list' THEN
             RETURN ARRAY[format('SELECT count(*), sum(v) FROM b WHERE v IN (%s)', (SELECT string_agg((i * 3)::text, ',') FROM generate_series(1, n) i)), format('SELECT count(*) FROM b WHERE t IN (%s)', (SELECT string_agg(format('''w%s''', i * 3), ',') FROM generate_series(1, n) i)),
                          format('SELECT count(*) FROM b WHERE v <> ALL (ARRAY[%s])', (SELECT string_agg((i * 3)::text, ',') FROM generate_series(1, n) i)), format('SELECT count(*) FROM b JOIN (VALUES %s) x (v) USING (v)', (SELECT string_agg(format('(%s)', i), ',') FROM generate_series(1, n) i))];
