@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <thread>
 
 #include "engine/in_parallel.hpp"
 
