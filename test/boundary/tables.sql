@@ -91,7 +91,7 @@ BEGIN
             RETURN ARRAY[format('SELECT count(*), sum(CASE %s ELSE 0 END) FROM b', (SELECT string_agg(format('WHEN v = %s THEN %s', i, i * 2), ' ') FROM generate_series(1, n) i)), format('SELECT CASE %s END, count(*) FROM b GROUP BY 1', (SELECT string_agg(format('WHEN id < %s THEN ''a%s''', i * 5, i), ' ') FROM generate_series(1, n) i))];
         WHEN kind = 'columns' THEN
             RETURN ARRAY[format('SELECT count(*), sum(c%s), sum(c1) FROM b', greatest(n - 1, 1)), format('SELECT %s FROM b', (SELECT string_agg(format('sum(c%s)', i), ',') FROM generate_series(1, least(n, 1600)) i)),
-                         format('SELECT c%s, count(*) FROM b GROUP BY 1', n), format('SELECT count(*) FROM (SELECT DISTINCT %s FROM b) x', (SELECT string_agg('c' || i, ',') FROM generate_series(1, least(n, 200)) i)), format('SELECT count(*) FROM b WHERE %s', (SELECT string_agg(format('c%s IS NULL', i), ' AND ') FROM generate_series(2, least(n, 600) + 1) i WHERE i <= n))];
+                         format('SELECT c%s, count(*) FROM b GROUP BY 1', n), format('SELECT count(*) FROM (SELECT DISTINCT %s FROM b) x', (SELECT string_agg('c' || i, ',') FROM generate_series(1, least(n, 200)) i)), format('SELECT count(*) FROM b WHERE c1 > 3%s', (SELECT string_agg(format(' AND c%s IS NULL', i), '') FROM generate_series(2, least(n, 600)) i))];
         WHEN kind = 'partitions' THEN
             RETURN '{"SELECT v, count(*), sum(id) FROM b GROUP BY v", "SELECT count(*) FROM b x JOIN b y USING (id)", "SELECT id, v FROM b WHERE v = 3 ORDER BY id DESC LIMIT 4"}';
     END CASE;
