@@ -7,7 +7,8 @@
 #   regress     test/sql/*.sql in the order of test/schedule, against expected/
 #   isolation   test/isolation/specs/*.spec, against test/isolation/expected/
 #   pgtap       test/pgtap/*.sql, each in a database of its own
-#   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0
+#   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0 within 900 s, or
+#               what a line "# Limit: N s" of it says
 #   boundary    test/boundary/run.sh: a share of the sizes around each capacity of the source
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
@@ -157,11 +158,13 @@ run_program() {
 }
 
 run_tap() {
-    local file name limit=900
+    local file name limit
     for file in test/tap/*.sh; do
         [ -e "$file" ] || continue
         name=$(basename "$file" .sh)
         [ -z "${TAP:-}" ] || [[ " $TAP " == *" $name "* ]] || continue
+        limit=$(sed -nE 's/^# Limit: ([0-9]+) s.*/\1/p' "$file")
+        limit=${limit:-900}
         run_program "$name" bash "$file"
     done
 }

@@ -2,6 +2,7 @@
 # Every harness fails when the device process dies under it, though every answer is right: each runs its smallest workload twice, in a
 # build with the test commands, without and with a death (src/engine/server/planted_death.hpp). PLANTED="NAME NAME" in the
 # environment: only these. A harness in which nothing would run on a device when it is so small gets the death after seconds.
+# Limit: 3600 s (on an idle machine it takes some minutes)
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
@@ -9,6 +10,12 @@ export BUILD=${BUILD:-build}/test-commands DEFINES=-DGPUSCAN_TEST_COMMANDS SF=0.
 unset GPUSCAN_HONEST PGHOST PGPORT PGUSER PGDATABASE REGRESS ISOLATION PGTAP TAP
 tap_files=$(mktemp -d)
 major=$("$(script/pg-config.sh "${PG:-}")" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
+
+# What harnesses compile is not a part of their time.
+config=$(script/pg-config.sh "${PG:-}")
+ok 'the programs are built' make -s -j"$(nproc)" PG_CONFIG="$config" all calibrate
+ok 'those of the benchmarks, too' make -s -j"$(nproc)" -C bench PG_CONFIG="$config" ssb/ssb-gen ssb/ssb-run tpch/tpch-gen tpch/tpch-run
+ok 'and of the random queries' make -s -C test/fuzz BUILD="$(realpath "$BUILD")" PG_CONFIG="$config"
 
 # harness NAME DEATH COMMAND...
 harness() {
