@@ -54,5 +54,5 @@ harness coverage '2 seconds' script/coverage.sh --check
 harness demo '5 seconds' script/demo.sh
 harness calibrate-demo '5 seconds' env DEVICE=host QUERIES=q6 script/calibrate-demo.sh
 on_server ssb '5 runs' bench/ssb.sh "$SF" --offload force --reps 1 --warmups 0 --csv "$tap_files/ssb.csv"
-on_server tpch '5 runs' bench/tpch.sh "$SF" --offload force --reps 1 --warmups 0 --only q1,q6 --csv "$tap_files/tpch.csv"
+on_server tpch '2 runs' bench/tpch.sh "$SF" --offload force --reps 1 --warmups 0 --only q1,q6 --csv "$tap_files/tpch.csv"
 on_server bench-lib '5 runs' bench/skip.sh --rows 100000 --reps 1 --warmups 0 --csv "$tap_files/skip.csv"
