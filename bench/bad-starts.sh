@@ -83,7 +83,8 @@ if [[ ! -e $dir/loaded ]]; then
         'max_parallel_workers_per_gather = 0' "shared_buffers = $((2 * memory))MB" "work_mem = $((256 * memory))kB" "effective_cache_size = $((8 * memory))MB") ||
         fail "no server"
     eval "$environment"
-    trap halt_server EXIT
+    count_hidden
+    at_exit+=(halt_server)
     "$bench/tpch/tpch-gen" --sf "$sf" --quiet >&2 || fail "cannot make the tables"
     psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpuscan' -c 'VACUUM (FREEZE, ANALYZE)' -c CHECKPOINT || fail "cannot finish the tables"
     mkdir -p "$dir/queries"
@@ -94,7 +95,8 @@ if [[ ! -e $dir/loaded ]]; then
 else
     "$top/script/server.sh" restart "$dir/server" || fail "the server does not start"
     eval "$("$top/script/server.sh" env "$dir/server")"
-    trap halt_server EXIT
+    count_hidden
+    at_exit+=(halt_server)
 fi
 
 # --- searches ---

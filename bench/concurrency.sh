@@ -40,7 +40,7 @@ for query in "$bench"/ssb/queries/q*.sql; do
     files+=(-f "$query")
 done
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+at_exit+=('rm -f "$log"')
 
 # run SESSIONS SECONDS: queries per second and mean latency in ms
 run() {

@@ -10,6 +10,7 @@ lengths=$(printf '%s,' "${@:-10,20,40,80}")
 PGOPTIONS='-c client_min_messages=warning' psql -Xqc 'DROP DATABASE IF EXISTS growth' -c 'CREATE DATABASE growth'
 export PGDATABASE=growth PGOPTIONS='-c client_min_messages=warning'
 psql -Xq -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION gpuscan' -f "$here/../test/sql/shapes.sql"
+since=$("$here/../script/honest.sh" since)
 psql -Xq -v ON_ERROR_STOP=1 <<SQL
 CREATE FUNCTION milliseconds(query text, mode text) RETURNS float8 LANGUAGE plpgsql AS \$\$
 DECLARE
@@ -35,3 +36,4 @@ FROM took WHERE device > plain ORDER BY device / plain DESC;
 SELECT count(*) cases, count(*) FILTER (WHERE device > 5 * plain + 50) "above the bar", round(max(device / plain)::numeric, 2) "worst ratio",
        round(max(device)::numeric, 1) "longest ms" FROM took;
 SQL
+"$here/../script/honest.sh" bench/growth since "$since"

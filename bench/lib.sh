@@ -31,6 +31,19 @@ note() {
     printf '%s.sh: %s\n' "$name" "$1" >&2
 }
 
+# What is to be done at the script's end, however it ends: commands, in this order. A trap of one's own would replace this one.
+at_exit=() honest_since=''
+finish() {
+    local status=$? command
+    trap - EXIT
+    [[ -z $honest_since ]] || "$bench/../script/honest.sh" "bench/$name" since "$honest_since" >&2 || [[ $status != 0 ]] || status=1
+    for command in "${at_exit[@]}"; do
+        eval "$command"
+    done
+    exit "$status"
+}
+trap finish EXIT
+
 # ---- options ----
 
 common_usage() {
@@ -242,18 +255,10 @@ need_server() {
     fail "no device is ready (wanted: $which)"
 }
 
-# Deaths of the device process and fallbacks, which right answers hide: from now to the script's end, where they are told, and
-# where a death is a failure.
+# Deaths of the device process and fallbacks, which right answers hide: from here to the script's end (finish), where they are told,
+# and where one that nobody expects is a failure.
 count_hidden() {
-    hidden_before=$(sql "SELECT restarts || ' ' || fallbacks FROM gpuscan_stat")
-    [ -n "$(trap -p EXIT)" ] || trap 'tell_hidden $?' EXIT
-}
-
-tell_hidden() {
-    local restarts fallbacks
-    read -r restarts fallbacks < <(sql "SELECT restarts - ${hidden_before% *} || ' ' || fallbacks - ${hidden_before#* } FROM gpuscan_stat")
-    note "restarts ${restarts:-unknown}, fallbacks ${fallbacks:-unknown}"
-    [ "$1" != 0 ] || [ "${restarts:-1}" = 0 ] || exit 1
+    honest_since=$("$bench/../script/honest.sh" since) || fail "cannot read the server's counters"
 }
 
 # On what this was measured; goes above the table.

@@ -67,11 +67,14 @@ done
 servers=()
 work=$(mktemp -d)
 cleanup() {
-    local server
+    local status=$? server
+    trap - EXIT
     for server in "${servers[@]}"; do
+        script/honest.sh bench/overhead "$server/server.log" >&2 || [[ $status != 0 ]] || status=1
         script/server.sh stop "$server" || true
     done
     rm -rf "$work"
+    exit "$status"
 }
 trap cleanup EXIT
 

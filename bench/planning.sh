@@ -23,7 +23,9 @@ pg_config=${PG_CONFIG:-$(script/pg-config.sh)}
 make -s -C bench PG_CONFIG="$pg_config" overhead/overhead-planning tpch/tpch-gen
 environment=$(script/server.sh start 'gpuscan.device = none' 'autovacuum = off')
 eval "$environment"
-trap 'script/server.sh stop "$SERVER"' EXIT
+# shellcheck source=script/stop_honestly.bash
+. script/stop_honestly.bash
+trap 'stop_honestly bench/planning' EXIT
 trap 'exit 130' INT TERM HUP
 bench/tpch/tpch-gen --sf "$scale" --quiet
 psql -Xqc 'vacuum analyze'

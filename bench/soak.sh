@@ -6,7 +6,7 @@
 # Usage: bench/soak.sh [MINUTES]     against the server named by PGHOST, ...; 60 minutes by default; as the server's user or root
 # Prints a line for each sample and draws nothing; at the end the largest difference, the growth between the means of the third
 # and of the last quarter of the time, what is left after gpuscan_evict(), deaths and fallbacks. It is all right when the
-# difference is at most 10 % or 64 MB and the growth as well. The samples stay in bench/results/soak.csv.
+# difference is at most 10 % or 64 MB and the growth as well, and nothing died or fell back. The samples stay in bench/results/soak.csv.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 minutes=${1:-60}
@@ -26,7 +26,7 @@ SELECT k, count(*), sum(f) FROM soak_texts WHERE t LIKE '%' || :n || '%' GROUP B
 SELECT substr(t, 1, 4), count(DISTINCT k) FROM soak_texts WHERE k < :n GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3;
 SELECT count(*) FROM soak_texts a JOIN soak_texts b USING (id) WHERE a.k = :n;
 SQL
-read -r restarts fallbacks < <(sql "SELECT restarts || ' ' || fallbacks FROM gpuscan_stat")
+since=$("$here/../script/honest.sh" since)
 STRESS_BESIDE=1 bash "$here/../test/stress/run.sh" $((60 * minutes)) >"$here/results/soak.stress" 2>&1 &
 stress=$!
 pgbench -n -f "$query" -c 2 -T $((60 * minutes)) >"$here/results/soak.readers" 2>&1 &
@@ -60,7 +60,5 @@ awk -F, 'NR > 1 { n++; over = $4 - $2; if (over > most) { most = over; share = o
 sql 'SELECT gpuscan_evict()' >/dev/null
 sleep 2
 echo "after gpuscan_evict(): $(sample $((SECONDS - started)))"
-read -r restarts_now fallbacks_now < <(sql "SELECT restarts || ' ' || fallbacks FROM gpuscan_stat")
-echo "restarts $((restarts_now - restarts)), fallbacks $((fallbacks_now - fallbacks))"
-[ "$restarts_now" = "$restarts" ] || status=1
+"$here/../script/honest.sh" soak since "$since" || status=1
 exit $status

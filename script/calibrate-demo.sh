@@ -2,8 +2,11 @@
 # gpuscan-calibrate from beginning to end on a private server with queries like TPC-H's, on more data than the server has memory: installs
 # what is missing, builds, loads, measures, searches weights, reports, applies them, undoes that, and leaves nothing running. Some minutes.
 # Usage: script/calibrate-demo.sh        (the report, with its page for a browser, stays in $BUILD/calibrate-demo)
+# Settings of the environment: SF (scale factor, 0.1), QUERIES (which, "q1 q2 ... q22"), DEVICE (gpuscan.device, none).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=script/stop_honestly.bash
+. script/stop_honestly.bash
 export BUILD=${BUILD:-build}
 
 phase() {
@@ -13,9 +16,9 @@ phase() {
 script/setup.sh build
 phase "build and server"
 environment=$(script/server.sh start 'shared_buffers = 16MB' 'work_mem = 1MB' 'effective_cache_size = 64MB' 'max_parallel_workers_per_gather = 0' \
-    'autovacuum = off' 'gpuscan.device = none')
+    'autovacuum = off' "gpuscan.device = ${DEVICE:-none}")
 eval "$environment"
-trap 'script/server.sh stop "$SERVER"' EXIT
+trap 'stop_honestly calibrate-demo' EXIT
 trap 'exit 130' INT TERM HUP
 make -s PG_CONFIG="$PG_CONFIG" calibrate
 make -s -C bench PG_CONFIG="$PG_CONFIG" tpch/tpch-gen tpch/tpch-run
@@ -24,10 +27,11 @@ out=$BUILD/calibrate-demo
 rm -rf "$out"
 mkdir -p "$out/queries"
 
-phase "22 queries and their tables, scale factor 0.1"
-bench/tpch/tpch-gen --sf 0.1 --quiet
+queries=${QUERIES:-$(echo q{1..22})}
+phase "$(wc -w <<<"$queries") queries and their tables, scale factor ${SF:=0.1}"
+bench/tpch/tpch-gen --sf "$SF" --quiet
 psql -Xqc 'CREATE EXTENSION gpuscan' -c 'VACUUM (FREEZE, ANALYZE)'
-for query in q{1..22}; do
+for query in $queries; do
     bench/tpch/tpch-run --no-extension --only "$query" --print >"$out/queries/$query.sql"
 done
 

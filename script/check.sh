@@ -7,11 +7,12 @@
 #   regress     test/sql/*.sql in the order of test/schedule, against expected/
 #   isolation   test/isolation/specs/*.spec, against test/isolation/expected/
 #   pgtap       test/pgtap/*.sql, each in a database of its own
-#   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0
-#               (only those that TAP="NAME NAME" in the environment names)
+#   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0 within 900 s, or
+#               what a line "# Limit: N s" of it says
 #   boundary    test/boundary/run.sh: a share of the sizes around each capacity of the source
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
+# REGRESS, ISOLATION, PGTAP and TAP="NAME NAME" in the environment: only these tests of the group, in this order for the first two.
 # Settings of the environment: PG, PG_CONFIG, BUILD, SANITIZE (see the Makefile), STRESS_SECONDS (60), BOUNDARY_SHARE (10 per cent),
 # REGRESS_SHARE (100 per cent).
 # After each group the server's log is looked at for deaths of the device process and fallbacks that nobody expects
@@ -110,6 +111,8 @@ run_pg_regress() {
 run_regress() {
     local schedule=$out/schedule
     compgen -G 'test/sql/*.sql' >/dev/null || return 0
+    local tests=(--schedule="$schedule")
+    [ -z "${REGRESS:-}" ] || read -ra tests <<<"$REGRESS"
     check_schedule
     awk -v share="${REGRESS_SHARE:-100}" -v seed="$(date +%j)" 'BEGIN { srand(seed) }
         $1 == "test:" {
@@ -120,13 +123,14 @@ run_regress() {
             if (line != "")
                 print "test:" line
         }' test/schedule >"$schedule"
-    run_pg_regress regress "$pgxs_dir/src/test/regress/pg_regress" test expected --schedule="$schedule"
+    run_pg_regress regress "$pgxs_dir/src/test/regress/pg_regress" test expected "${tests[@]}"
 }
 
 run_isolation() {
     local specs
     compgen -G 'test/isolation/specs/*.spec' >/dev/null || return 0
     mapfile -t specs < <(find test/isolation/specs -name '*.spec' -exec basename {} .spec \; | sort)
+    [ -z "${ISOLATION:-}" ] || read -ra specs <<<"$ISOLATION"
     run_pg_regress isolation "$pgxs_dir/src/test/isolation/pg_isolation_regress" test/isolation test/isolation/expected "${specs[@]}"
 }
 
@@ -135,6 +139,7 @@ run_pgtap() {
     for file in test/pgtap/*.sql; do
         [ -e "$file" ] || continue
         name=$(basename "$file" .sql)
+        [ -z "${PGTAP:-}" ] || [[ " $PGTAP " == *" $name "* ]] || continue
         log=$out/pgtap-$name.log
         psql -Xqc "CREATE DATABASE \"pgtap_$name\""
         PGOPTIONS='-c client_min_messages=warning' psql -Xq -d "pgtap_$name" -c 'CREATE EXTENSION pgtap' -c 'CREATE EXTENSION gpuscan'
@@ -168,11 +173,13 @@ run_program() {
 }
 
 run_tap() {
-    local file name limit=900
+    local file name limit
     for file in test/tap/*.sh; do
         [ -e "$file" ] || continue
         name=$(basename "$file" .sh)
         [ -z "${TAP:-}" ] || [[ " $TAP " == *" $name "* ]] || continue
+        limit=$(sed -nE 's/^# Limit: ([0-9]+) s.*/\1/p' "$file")
+        limit=${limit:-900}
         run_program "$name" bash "$file"
     done
 }

@@ -11,9 +11,14 @@ begin='<!-- coverage: written by make coverage -->'
 end='<!-- end of coverage -->'
 tables=$(mktemp)
 server=
+since=
 finish() {
+    local status=$?
+    trap - EXIT
     rm -f "$tables"
+    [ -z "$since" ] || script/honest.sh coverage since "$since" >&2 || [ "$status" != 0 ] || status=1
     [ -z "$server" ] || script/server.sh stop "$server" >/dev/null
+    exit "$status"
 }
 trap finish EXIT
 if [ -z "${PGHOST:-}" ]; then
@@ -24,6 +29,7 @@ fi
 database=gpuscan_coverage
 psql -Xqc "DROP DATABASE IF EXISTS $database" -c "CREATE DATABASE $database" postgres 2>/dev/null
 psql -Xqc 'CREATE EXTENSION gpuscan' "$database"
+since=$(PGDATABASE=$database script/honest.sh since)
 psql -Xq -v ON_ERROR_STOP=1 -f script/coverage.sql "$database" >"$tables"
 psql -Xqc "DROP DATABASE $database" postgres
 if [ "${1:-}" = --check ]; then

@@ -9,6 +9,8 @@
 # hidden, which is asked last and alone; none: ''), CLASS_QUERIES (of all classes, default: QUERIES / 5), and those of script/server.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=script/stop_honestly.bash
+. script/stop_honestly.bash
 export BUILD=${BUILD:-build}
 
 queries=${1:-100000} seed=${2:-$(date +%s)} jobs=${JOBS:-$(nproc)}
@@ -18,7 +20,7 @@ script/setup.sh build
 environment=$(script/server.sh start)
 eval "$environment"
 logs=$(mktemp -d)
-trap 'script/server.sh stop "$SERVER"; rm -rf "$logs"' EXIT
+trap 'rm -rf "$logs"; stop_honestly fuzz' EXIT
 trap 'exit 130' INT TERM HUP
 make -s -C test/fuzz BUILD="$(realpath "$BUILD")" PG_CONFIG="$PG_CONFIG"
 
@@ -71,5 +73,4 @@ if grep -q hidden <<<"$classes" && ((class_queries)); then
     jobs=$every
 fi
 if grep -m 5 -A 40 -E 'PANIC|TRAP|was terminated by signal|(Address|Thread)Sanitizer|runtime error:' "$SERVER_LOG"; then failed=1; fi
-script/honest.sh fuzz "$SERVER_LOG" || failed=1
 exit "$failed"

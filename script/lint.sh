@@ -68,6 +68,15 @@ server_below_the_engine() {
     ours 'src/engine/*' 'src/cuda/*' | xargs -r grep -nE '#[[:space:]]*include [<"](pg/|postgres|cuda_runtime|libpq)'
 }
 
+# A harness that does not look at deaths and fallbacks takes a fallback's right answer for success.
+blind_harnesses() {
+    local file
+    ours '*.sh' '*.bash' | while read -r file; do
+        ! grep -qE '(environment=|eval ).*server\.sh"? start|^ *script/server\.sh start|server start --dir' "$file" ||
+            grep -qE 'honest|count_hidden|common\.bash' "$file" || echo "$file"
+    done
+}
+
 # foo_1.out is an alternative for foo.sql.
 orphaned_results() {
     local result name
@@ -88,6 +97,7 @@ rule "cppcheck (a false alarm: // cppcheck-suppress with the reason)" cppcheck_f
 rule "only src/pg/pg.h, with compat.h, includes server headers; own headers are included by their path below src/" foreign_includes
 rule "only src/pg/compat.h tests PostgreSQL's version" version_tests
 rule "the engine and the CUDA device know neither PostgreSQL nor the CUDA runtime" server_below_the_engine
+rule "whoever starts a server asks script/honest.sh what its log has" blind_harnesses
 rule "expected results without a test" orphaned_results
 
 [ "$failures" = 0 ] || exit 1

@@ -98,6 +98,7 @@ run() (
         mv "$file.new" "$file"
     done
     if grep -E 'PANIC|TRAP|was terminated by signal' "$SERVER_LOG"; then touch "$work/crashed"; fi
+    script/honest.sh neutral "$SERVER_LOG" || touch "$work/crashed"
     script/server.sh stop "$SERVER"
     rm "$work/$name.server"
 )

@@ -16,7 +16,9 @@ script/setup.sh build
 script/build-postgres.sh "$major" oracle "test/oracle/postgresql-$major.patch"
 environment=$(PG=$major-oracle script/server.sh start 'gpuscan.device = none' 'shared_buffers = 256MB' 'autovacuum = off')
 eval "$environment"
-trap 'script/server.sh stop "$SERVER"' EXIT
+# shellcheck source=script/stop_honestly.bash
+. script/stop_honestly.bash
+trap 'stop_honestly oracle' EXIT
 trap 'exit 130' INT TERM HUP
 make -s -C bench PG_CONFIG="$PG_CONFIG" tpch/tpch-gen
 make -s -C test/oracle BUILD="$(realpath "$BUILD")" PG_CONFIG="$PG_CONFIG"

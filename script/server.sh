@@ -86,6 +86,7 @@ autovacuum = on
 jit = off
 fsync = off
 max_worker_processes = 32
+gpuscan.log_fallbacks = on  # script/honest.sh reads them
 CONF
     if [ "$preset" = demo ]; then
         cat <<CONF
@@ -99,7 +100,6 @@ CONF
         cat <<CONF
 shared_buffers = 256MB
 gpuscan.profile = ''  # plans are the same on every machine
-gpuscan.log_fallbacks = on  # script/honest.sh reads them
 max_connections = 120
 max_prepared_transactions = 10
 max_wal_size = 4GB

@@ -164,7 +164,8 @@ if [[ ! -e $dir/loaded ]]; then
         "shared_buffers = $((memory / 4 > 2 ? memory / 4 : 2))MB" "work_mem = $((memory * 1024 / 60 > 64 ? memory * 1024 / 60 : 64))kB" \
         "effective_cache_size = $((memory * 7 / 10))MB" 'maintenance_work_mem = 128MB' "${server_settings[@]}") || fail "no server"
     eval "$environment"
-    trap halt_server EXIT
+    count_hidden
+    at_exit+=(halt_server)
     build_tpch
     "$bench/tpch/tpch-gen" --sf "$sf" --schema tpch >&2 || fail "cannot make the tables"
     psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpuscan' -c 'VACUUM (FREEZE, ANALYZE)' -c CHECKPOINT || fail "cannot finish the tables"
@@ -173,7 +174,8 @@ else
     [[ -z $memory ]] && ((${#server_settings[@]} == 0)) || fail "the server has its memory and settings since it was made; --remove it first"
     server restart "$dir/server" || fail "the server does not start"
     eval "$("$top/script/server.sh" env "$dir/server")"
-    trap halt_server EXIT
+    count_hidden
+    at_exit+=(halt_server)
     build_tpch
 fi
 "$here/storage.sh" set "$dir/storage" "${latencies[@]}"

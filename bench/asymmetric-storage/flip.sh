@@ -51,15 +51,16 @@ need psql awk
 work=$(mktemp -d)
 chmod 755 "$work"
 SERVER=''
-finish() {
+remove_all() {
     [[ -z $SERVER ]] || "$bench/../script/server.sh" stop "$SERVER" || true
     rm -rf "$work"
 }
-trap finish EXIT
+at_exit+=(remove_all)
 
 environment=$(PG=${pg:-${PG:-}} "$storage" --state "$work/storage" -- "$bench/../script/server.sh" start 'shared_buffers = 16MB' \
     'autovacuum = off' 'bgwriter_lru_maxpages = 0' 'gpuscan.device = none') || fail 'no server'
 eval "$environment"
+count_hidden
 settings=(max_parallel_workers_per_gather=0 work_mem=5MB hash_mem_multiplier=1) schema=public
 PGOPTIONS=$(session_options)
 export PGOPTIONS

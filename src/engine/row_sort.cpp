@@ -2,10 +2,10 @@
 #include "engine/row_sort.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <queue>
-#include <system_error>
 #include <thread>
+
+#include "engine/in_parallel.hpp"
 
 namespace gpuscan {
 namespace {
@@ -55,30 +55,9 @@ class Sorter {
   private:
     size_t run_begin(size_t t) const { return rows_.nrows * t / threads_; }
 
-    // work(thread), at once. The first exception goes on.
+    // work(thread), at once.
     template <class Work> void each_thread(const Work &work) const {
-        std::vector<std::exception_ptr> errors(threads_);
-        auto run = [&](size_t t) {
-            try {
-                work(t);
-            } catch (...) {
-                errors[t] = std::current_exception();
-            }
-        };
-        std::vector<std::thread> helpers;
-        try {
-            for (size_t t = 1; t < threads_; ++t)
-                helpers.emplace_back(run, t);
-        } catch (const std::system_error &) { // no more threads: this one does the others' work
-        }
-        run(0);
-        for (size_t t = helpers.size() + 1; t < threads_; ++t)
-            run(t);
-        for (std::thread &helper : helpers)
-            helper.join();
-        for (const std::exception_ptr &error : errors)
-            if (error)
-                std::rethrow_exception(error);
+        in_slices(static_cast<unsigned>(threads_), threads_, [&](unsigned t, uint64_t, uint64_t) { work(t); });
     }
 
     bool before(const Entry &x, const Entry &y) const {

@@ -1,52 +1,51 @@
 #!/usr/bin/env bash
 # The capacities in the source: every integer constant of the engine, the CUDA device and the server's side that has a value from
-# 2 to 2^21, by name. So a new one is tested without anybody thinking of it.
+# 2 to 2^31, by name. So a new one is tested without anybody thinking of it.
 # Usage: test/boundary/capacities.sh            "VALUE NAME FILE", a line each
 #        test/boundary/capacities.sh boundaries MOST   what test/boundary/run.sh tries: n - 1, n and n + 1 of each, no more than MOST
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-most_value=$((1 << 21))
 
-# "NAME EXPRESSION FILE": casts, suffixes and namespaces taken off, so that the shell can compute it.
-declared() {
-    grep -rHoE 'constexpr (static )?[a-zA-Z_0-9: ]+ [a-z_0-9]+ = [^;"{]+;' src --include='*.cpp' --include='*.hpp' --include='*.h' --include='*.cuh' |
-        sed -nE 's/^([^:]+):.*constexpr .* ([a-z_0-9]+) = ([^;]+);$/\2\t\3\t\1/p' |
-        sed -E "s/\b(size_t|u?int[0-9]*_t|uint64|uint32|int|unsigned|long|static_cast<[^>]*>|Index|[a-z]+::)(\()/\2/g; s/([0-9])'([0-9])/\1\2/g; s/\b(0x[0-9a-f]+|[0-9]+)[uUlL]+\b/\1/g; s/[a-z_]+:://g"
-}
-
-declare -A expression=() value=()
-names=() files=()
-while IFS=$'\t' read -r name text file; do
-    case $text in *[\"\'.\?]* | *sizeof* | *static_cast* | *lengthof* | *INT*MAX* | *std* | *-\>*) continue ;; esac
-    expression[$name]=$text
-    names+=("$name	$text")
-    files+=("$file")
-done < <(declared)
-
-# value_of EXPRESSION: with the constants that it names put in their places; nothing if one of them is unknown
-value_of() {
-    local text=$1 word
-    for _ in 1 2 3 4; do
-        for word in $(grep -oE '\b[a-z_][a-z_0-9]*\b' <<<"$text" || true); do
-            [[ $word != 0x* ]] || continue
-            [ -n "${expression[$word]:-}" ] || return 0
-            text=$(sed -E "s/\b$word\b/(${expression[$word]//\//\\/})/g" <<<"$text")
-        done
-    done
-    [[ $text =~ ^[0-9a-fx\ \(\)+*/%\<\>\-]+$ ]] || return 0
-    (echo $((text))) 2>/dev/null || true
-}
-
+# Every "constexpr TYPE NAME = EXPRESSION[, NAME = EXPRESSION...];", on one line or more. Casts, suffixes and namespaces are taken off,
+# names of other constants put in their places, and what is left is numbers to be computed. (perl-base is on every Debian.)
 list() {
-    local i name text found
-    for i in "${!names[@]}"; do
-        IFS=$'\t' read -r name text <<<"${names[i]}"
-        found=${value[$text]:-$(value_of "$text")}
-        value[$text]=$found
-        if [ -n "$found" ] && [ "$found" -ge 2 ] && [ "$found" -le $most_value ]; then
-            echo "$found $name ${files[i]}"
-        fi
-    done | sort -n
+    find src -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.cuh' | sort | xargs perl -0777 -ne '
+        BEGIN { %value = (BLCKSZ => 8192, SizeOfPageHeaderData => 24) }
+        s{//[^\n]*}{}g;
+        while (/\bconstexpr\s+((?:static\s+|const\s+)*[a-zA-Z_][\w:]*(?:\s+(?:int|long|char))*)\s+([a-z_]\w*\s*=[^;"{]+);/g) {
+            my ($type, $all) = ($1, $2);
+            next if $type =~ /bool|char\b|auto/; # (a limit may be a double)
+            $all =~ s{static_cast<[^<>]*>|\b(?:[a-z_]+::)+|(?<=[0-9])\x27(?=[0-9])|\b(?:size_t|u?int[0-9]*_t|u?int\d+|int128|u128|i128|int|unsigned|long|Index|Size|MAXALIGN|INT64CONST)(?=\()}{}g;
+            $all =~ s{\b(0x[0-9a-fA-F]+|[0-9]+)[uUlL]+\b}{$1}g;
+            my $depth = 0;
+            my $text = "";
+            for my $char (split //, "$all,") { # a comma between parentheses separates nothing
+                $depth += ($char eq "(") - ($char eq ")");
+                if ($char eq "," && $depth == 0) {
+                    push @found, [$1, $2, $ARGV] if $text =~ /^\s*(\w+)\s*=\s*(.*?)\s*$/s;
+                    $text = "";
+                } else {
+                    $text .= $char;
+                }
+            }
+        }
+        END {
+            # A name may stand for another value in another file.
+            for my $one (@found) { $expression{$one->[0]}{$one->[2]} //= $one->[1] }
+            for my $one (@found) {
+                my ($name, $text, $file) = @$one;
+                for (1 .. 6) {
+                    $text =~ s{\b([A-Za-z_]\w*)\b}{
+                        my $of = $expression{$1};
+                        my $new = $value{$1} // ($of ? $of->{$file} // (values %$of)[0] : undef);
+                        defined $new ? "($new)" : $1
+                    }ge;
+                }
+                next unless $text =~ m{^[0-9a-fA-Fx\s()+*/%<>-]+$} && $text !~ /[a-wyzA-Z]\w*\(/;
+                my $number = eval "use integer; $text";
+                print "$number $name $file\n" if defined $number && $number >= 2 && $number <= 1 << 31;
+            }
+        }' | sort -n -k1,1 -k2,2 -k3,3
 }
 
 case ${1:-list} in
@@ -54,10 +53,10 @@ case ${1:-list} in
     boundaries)
         {
             list | cut -d' ' -f1
-            for ((power = 2; power <= 1 << 17; power *= 2)); do # widths of codes, of packed values, and of every table that doubles
+            for ((power = 2; power <= 1 << 30; power *= 2)); do # widths of codes, of packed values, and of every table that doubles
                 echo $power
             done
-            for ((entries = 256, all = 256; all <= 1 << 17; entries *= 2, all += entries)); do # blocks that double, all full
+            for ((entries = 256, all = 256; all <= 1 << 20; entries *= 2, all += entries)); do # blocks that double, all full
                 echo $all
             done
         } | awk -v most="$2" '{ for (i = -1; i <= 1; i++) if ($1 + i <= most) print $1 + i }' | sort -nu

@@ -36,7 +36,7 @@ BEGIN
             RETURN ARRAY['CREATE TABLE IF NOT EXISTS many AS SELECT i AS id, i % 1000 AS v, ''t'' || i % 11 AS t FROM generate_series(1, 200000) i'];
         WHEN kind = 'length' THEN
             RETURN ARRAY[format('CREATE TABLE b AS SELECT i AS id, (SELECT string_agg(chr(97 + (j * i) %% 26), '''') FROM generate_series(1, %s) j) AS v FROM generate_series(1, 3) i', n), 'INSERT INTO b VALUES (4, ''''), (5, NULL)'];
-        WHEN kind IN ('list', 'terms', 'arms') THEN
+        WHEN kind IN ('list', 'terms', 'arms', 'constant') THEN
             RETURN ARRAY['CREATE TABLE b AS SELECT i AS id, i % 700 AS v, ''w'' || i % 700 AS t FROM generate_series(1, 3000) i'];
         WHEN kind = 'columns' THEN
             RETURN ARRAY[format('CREATE TABLE b (%s)', (SELECT string_agg(format('c%s int', i), ',') FROM generate_series(1, greatest(n, 2)) i)),
@@ -78,6 +78,9 @@ BEGIN
         WHEN kind = 'length' THEN
             RETURN ARRAY['SELECT id, length(v), v FROM b', 'SELECT count(*) FROM b WHERE v LIKE ''%z%''', 'SELECT v, count(*) FROM b GROUP BY v', 'SELECT max(v), min(v) FROM b', 'SELECT upper(v), v || ''x'' FROM b WHERE v > ''b''', 'SELECT count(*) FROM b x JOIN b y USING (v)',
                          format('SELECT count(*) FROM b WHERE v = repeat(''a'', %s) OR v LIKE %L', n, left(repeat('%a_', n), 200))];
+        WHEN kind = 'constant' THEN
+            RETURN ARRAY[format('SELECT count(*) FROM b WHERE t = %L OR id = 7', repeat('w', n)), format('SELECT count(*) FROM b WHERE t LIKE %L', repeat('w', n - 1) || '%'),
+                         format('SELECT count(*), max(length(x)) FROM (SELECT CASE WHEN id = 7 THEN %L ELSE t END AS x FROM b WHERE id < 9) x', repeat('w', n))];
         WHEN kind = 'list' THEN
             RETURN ARRAY[format('SELECT count(*), sum(v) FROM b WHERE v IN (%s)', (SELECT string_agg((i * 3)::text, ',') FROM generate_series(1, n) i)), format('SELECT count(*) FROM b WHERE t IN (%s)', (SELECT string_agg(format('''w%s''', i * 3), ',') FROM generate_series(1, n) i)),
                          format('SELECT count(*) FROM b WHERE v <> ALL (ARRAY[%s])', (SELECT string_agg((i * 3)::text, ',') FROM generate_series(1, n) i)), format('SELECT count(*) FROM b JOIN (VALUES %s) x (v) USING (v)', (SELECT string_agg(format('(%s)', i), ',') FROM generate_series(1, n) i))];
@@ -88,7 +91,7 @@ BEGIN
             RETURN ARRAY[format('SELECT count(*), sum(CASE %s ELSE 0 END) FROM b', (SELECT string_agg(format('WHEN v = %s THEN %s', i, i * 2), ' ') FROM generate_series(1, n) i)), format('SELECT CASE %s END, count(*) FROM b GROUP BY 1', (SELECT string_agg(format('WHEN id < %s THEN ''a%s''', i * 5, i), ' ') FROM generate_series(1, n) i))];
         WHEN kind = 'columns' THEN
             RETURN ARRAY[format('SELECT count(*), sum(c%s), sum(c1) FROM b', greatest(n - 1, 1)), format('SELECT %s FROM b', (SELECT string_agg(format('sum(c%s)', i), ',') FROM generate_series(1, least(n, 1600)) i)),
-                         format('SELECT c%s, count(*) FROM b GROUP BY 1', n), format('SELECT count(*) FROM (SELECT DISTINCT %s FROM b) x', (SELECT string_agg('c' || i, ',') FROM generate_series(1, least(n, 200)) i)), format('SELECT count(*) FROM b WHERE %s', (SELECT string_agg(format('c%s IS NULL', i), ' AND ') FROM generate_series(2, least(n, 600) + 1) i WHERE i <= n))];
+                         format('SELECT c%s, count(*) FROM b GROUP BY 1', n), format('SELECT count(*) FROM (SELECT DISTINCT %s FROM b) x', (SELECT string_agg('c' || i, ',') FROM generate_series(1, least(n, 200)) i)), format('SELECT count(*) FROM b WHERE c1 > 3%s', (SELECT string_agg(format(' AND c%s IS NULL', i), '') FROM generate_series(2, least(n, 600)) i))];
         WHEN kind = 'partitions' THEN
             RETURN '{"SELECT v, count(*), sum(id) FROM b GROUP BY v", "SELECT count(*) FROM b x JOIN b y USING (id)", "SELECT id, v FROM b WHERE v = 3 ORDER BY id DESC LIMIT 4"}';
     END CASE;

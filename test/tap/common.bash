@@ -72,16 +72,27 @@ nothing_in_log() {
     result $? "$2"
 }
 
+# What a right answer hides (script/honest.sh), in the server's log.
+check_honesty() {
+    [ -e "${SERVER_LOG:-}" ] || return 0
+    script/honest.sh "tap/$(basename "$0" .sh)" "$SERVER_LOG" | sed 's/^/# /'
+    result "${PIPESTATUS[0]}" 'no death of the device process and no fallback that is not expected'
+}
+
+# For tests of more than one server.
+stop_server() {
+    check_honesty
+    script/server.sh stop "$SERVER"
+    SERVER='' SERVER_LOG=''
+}
+
 finish_tap() {
     local status=$? command
     trap - EXIT
     for command in "${at_exit[@]}"; do
         eval "$command"
     done
-    if [ -e "${SERVER_LOG:-}" ]; then
-        script/honest.sh "tap/$(basename "$0" .sh)" "$SERVER_LOG" | sed 's/^/# /'
-        result "${PIPESTATUS[0]}" 'no death of the device process and no fallback that is not expected'
-    fi
+    check_honesty
     if [ "$status" != 0 ] || [ "$tap_failed" != 0 ]; then
         [ ! -e "${SERVER_LOG:-}" ] || { echo "# the end of the server's log:"; tail -n 40 "$SERVER_LOG" | sed 's/^/#   /'; }
     fi

@@ -48,6 +48,7 @@ on_standby sql 'SELECT pg_promote()' >/dev/null
 is 'promoted' "$(on_standby sql 'SELECT pg_is_in_recovery()')" f
 on_standby sql "UPDATE fact SET v = v + 1 WHERE id % 1000 = 0; DELETE FROM fact WHERE id % 777 = 0; VACUUM fact"
 is 'right answers after promotion' "$(on_standby sql "SELECT check_query('SELECT count(*), sum(v), sum(n), min(t), max(d) FROM fact')")" 'ok (1 rows)'
+ok 'nothing hidden on the standby' script/honest.sh tap/standby "$SERVER/standby.log"
 ! grep -E 'PANIC|TRAP|leak|was terminated' "$SERVER/standby.log" | grep .
 result $? 'nothing bad in the log of the standby'
 nothing_in_log 'PANIC|TRAP|leak|was terminated' 'nor in that of the primary'

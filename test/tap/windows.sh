@@ -74,7 +74,7 @@ note "pages from the cache, decoded, read by row: $(sql "SELECT concat_ws(' ', p
 # proves_its_worth MACRO NAME: without the barrier the hot table shows a difference, sooner or later
 proves_its_worth() {
     local attempt found=1
-    script/server.sh stop "$SERVER"
+    stop_server
     export BUILD=$builds/windows-$1 DEFINES=-DGPUSCAN_TEST_NO_BARRIER=$1
     PG=15-patched start_server "${settings[@]}"
     for attempt in 1 2 3 4 5 6 7 8 9 10; do

@@ -29,6 +29,7 @@
 #include "engine/server/futex.hpp"
 #include "engine/server/give_back.hpp"
 #include "engine/server/memory_guard.hpp"
+#include "engine/server/planted_death.hpp"
 #include "engine/server/self_measurement.hpp"
 #include "engine/server/slot_server.hpp"
 
@@ -102,6 +103,7 @@ void set_state(Area &area, ServiceState state) {
     MemoryKeeper memory;
     for (;;) {
         measure_if_wanted(area, devices);
+        die_after_seconds(area.counters);
         futex_wait(area.config_version, config, housekeeping_milliseconds);
         if (getppid() != parent)
             _exit(1);

@@ -12,6 +12,7 @@
 #include "engine/server/column_message.hpp"
 #include "engine/server/give_back.hpp"
 #include "engine/server/group_page.hpp"
+#include "engine/server/planted_death.hpp"
 #include "engine/unmet.hpp"
 
 namespace gpuscan {
@@ -473,6 +474,7 @@ void Session::batch(MessageReader &in, MessageWriter &out) {
 // ---- running ------------------------------------------------------------------------------------------------------
 
 void Session::run(MessageReader &in, MessageWriter &out) {
+    die_after_runs(counters_);
     const RunRequest request = in.head<RunRequest>();
     check(request.pipeline == pipeline_ && pipeline_ < program_.pipelines.size(), "pipelines run in their order");
     const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline_].source);

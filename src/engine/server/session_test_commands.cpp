@@ -3,10 +3,13 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "cuda/driver.hpp"
 #include "cuda/kernel_cache.hpp"
+#include "engine/server/planted_death.hpp"
 #include "engine/server/session.hpp"
 
 namespace gpuscan {
@@ -47,7 +50,37 @@ void store_by_kernel(Device &device, const BufferPool &pool) {
     driver->check(driver->cuStreamSynchronize(nullptr), "the store into shared_buffers");
 }
 
+[[noreturn]] void die() {
+    for (;;)
+        *static_cast<volatile int *>(nullptr) = 0; // cppcheck-suppress nullPointer
+}
+
+// GPUSCAN_PLANTED_DEATH in the server's environment: "200 runs" or "2 seconds". 0 if it asks for another unit.
+uint64_t planted(const char *unit) {
+    static const char *const wish = getenv("GPUSCAN_PLANTED_DEATH");
+    if (wish == nullptr)
+        return 0;
+    char *end = nullptr;
+    const uint64_t count = strtoull(wish, &end, 10);
+    return strcmp(end, unit) == 0 ? count : 0;
+}
+
 } // namespace
+
+void die_after_runs(const protocol::Counters &counters) {
+    static std::atomic<uint64_t> runs;
+    const uint64_t wanted = planted(" runs");
+    if (wanted != 0 && counters.restarts == 0 && ++runs == wanted)
+        die();
+}
+
+void die_after_seconds(const protocol::Counters &counters) {
+    static const auto start = std::chrono::steady_clock::now();
+    const uint64_t wanted = planted(" seconds");
+    if (wanted != 0 && counters.restarts == 0 &&
+        std::chrono::steady_clock::now() - start >= std::chrono::seconds(wanted))
+        die();
+}
 
 void Session::test(MessageReader &in, const std::atomic<uint32_t> *cancel) {
     const protocol::TestRequest request = in.head<protocol::TestRequest>();
@@ -77,7 +110,7 @@ void Session::test(MessageReader &in, const std::atomic<uint32_t> *cancel) {
 // A query that ends the process, or never ends, as a defect would: any harness can plant it (WHERE t LIKE '%gpuscan_planted_death%').
 void Session::plant_death(const std::string &function) {
     if (function.find("gpuscan_planted_death") != std::string::npos)
-        *static_cast<volatile int *>(nullptr) = 0; // cppcheck-suppress nullPointer
+        die();
     while (function.find("gpuscan_planted_deafness") != std::string::npos)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
@@ -86,6 +119,8 @@ void Session::plant_death(const std::string &function) {
 
 void Session::test(MessageReader &, const std::atomic<uint32_t> *) { throw InvalidMessage("not a test build"); }
 void Session::plant_death(const std::string &) {}
+void die_after_runs(const protocol::Counters &) {}
+void die_after_seconds(const protocol::Counters &) {}
 
 #endif
 
