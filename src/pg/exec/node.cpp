@@ -7,13 +7,16 @@
 // been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
 // What the device has answered is shown again where no parameter has changed that it was asked with; qual and projection may have others.
 //
-// The CPU plan is initialised with the node, whether or not it will run: that is when PostgreSQL asks for privileges on functions and opens
-// indexes, and before a cursor's first row comes the role may be another one and an index dropped. EXPLAIN shows it when it has answered,
-// and with VERBOSE. A Gather in it works: the planner has marked the whole statement, and Gather looks at the executor's
-// es_use_parallel_mode when it starts.
+// The CPU plan is initialised only when needed (or to be shown by EXPLAIN VERBOSE): a node that has answered from the device has cost
+// nothing but its own work, and starting a parallel plan takes as long as a small query on the device (0.2 ms). But PostgreSQL asks for
+// privileges on functions and opens indexes when a plan starts, and before a cursor's first row comes the role may be another one and an
+// index dropped. So the node asks for the privileges itself, opens the indexes, and initialises the CPU plan as whoever has started it.
+// A Gather in it works: the planner has marked the whole statement, and Gather looks at the executor's es_use_parallel_mode when it
+// starts.
 #include "pg/exec/node.h"
 
 #include "pg/exec/groups.h"
+#include "pg/exec/plan_tree.h"
 #include "pg/exec/state.h"
 #include "pg/guc.h"
 
@@ -106,30 +109,52 @@ Bitmapset *parameters_of_answer(const CustomScan *plan, const EState *estate) {
     return parameters.read;
 }
 
-void begin_fallback(GpuScanState *state, EState *estate) {
-    Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
-    state->fallback = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-    if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
-        elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
-             state->fragment->nfallback);
+// With the locks that PostgreSQL's scans take.
+void open_indexes(GpuScanState *state, const Plan *plan) {
+    check_stack_depth();
+    Oid index = InvalidOid;
+    if (IsA(plan, IndexScan))
+        index = reinterpret_cast<const IndexScan *>(plan)->indexid;
+    else if (IsA(plan, IndexOnlyScan))
+        index = reinterpret_cast<const IndexOnlyScan *>(plan)->indexid;
+    else if (IsA(plan, BitmapIndexScan))
+        index = reinterpret_cast<const BitmapIndexScan *>(plan)->indexid;
+    if (OidIsValid(index)) {
+        const Index relation = reinterpret_cast<const Scan *>(plan)->scanrelid;
+        const LOCKMODE lock = exec_rt_fetch(relation, state->css.ss.ps.state)->rellockmode;
+        state->indexes = lappend(state->indexes, index_open(index, lock));
+    }
+    ListCell *cell;
+    foreach (cell, plans_below(plan))
+        open_indexes(state, static_cast<const Plan *>(lfirst(cell)));
 }
 
-void bind(GpuScanState *state, EState *estate) {
+// As whoever has started the node.
+void bind(GpuScanState *state) {
+    EState *estate = state->css.ss.ps.state;
+    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+    Oid user;
+    int context;
+    GetUserIdAndSecContext(&user, &context);
+    SetUserIdAndSecContext(state->user, state->user_context);
     state->fragment = fragment_bind(plan_of(state), estate->es_range_table);
+    SetUserIdAndSecContext(user, context);
     state->run.fragment = state->fragment;
     state->zone = session_timezone;
+    MemoryContextSwitchTo(old);
 }
 
 void begin(GpuScanState *state, EState *estate, int eflags) {
     state->eflags = eflags;
-    bind(state, estate);
-    begin_fallback(state, estate);
+    GetUserIdAndSecContext(&state->user, &state->user_context);
+    bind(state);
     state->phase = Phase::Fresh;
     state->run.parent = &state->css.ss.ps;
     open_sources(state);
     aim(state);
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
         return;
+    open_indexes(state, static_cast<const Plan *>(linitial(plan_of(state)->custom_plans)));
     if (!bms_is_empty(state->css.ss.ps.plan->allParam))
         state->parameters = parameters_of_answer(plan_of(state), estate);
     state->run.econtext = CreateExprContext(estate);
@@ -233,11 +258,8 @@ void run_on_device(GpuScanState *state) {
         return;
     }
     // What a clock shows is the session's when rows are read, not when a cursor is opened.
-    if (state->zone != session_timezone) {
-        MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-        bind(state, state->css.ss.ps.state);
-        MemoryContextSwitchTo(old);
-    }
+    if (state->zone != session_timezone)
+        bind(state);
     reset_run(state);
     ++state->executions;
     device_count(&protocol::Counters::fragments, 1);
@@ -291,7 +313,8 @@ void rescan_child(PlanState *child, Bitmapset *changed) {
 void rescan(GpuScanState *state) {
     Bitmapset *changed = state->css.ss.ps.chgParam;
     ExecScanReScan(&state->css.ss);
-    rescan_child(state->fallback, changed);
+    if (state->fallback)
+        rescan_child(state->fallback, changed);
     if (state->phase == Phase::Fallback)
         return;
     if (state->phase == Phase::Answered && !bms_overlap(changed, state->parameters)) {
@@ -308,7 +331,11 @@ void end(GpuScanState *state) {
     for (int i = 0; i < state->fragment->nsources; ++i)
         if (state->run.children[i])
             ExecEndNode(state->run.children[i]);
-    ExecEndNode(state->fallback);
+    if (state->fallback)
+        ExecEndNode(state->fallback);
+    ListCell *cell;
+    foreach (cell, state->indexes)
+        index_close(static_cast<Relation>(lfirst(cell)), NoLock);
     release_results(&state->run);
 }
 
@@ -352,7 +379,27 @@ static Node *create_gpuscan_state(CustomScan *) {
 
 const CustomScanMethods gpuscan_scan_methods = {"GpuScan", create_gpuscan_state};
 
+PlanState *start_fallback(GpuScanState *state) {
+    if (state->fallback)
+        return state->fallback;
+    EState *estate = state->css.ss.ps.state;
+    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+    Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
+    Oid user;
+    int context;
+    GetUserIdAndSecContext(&user, &context);
+    SetUserIdAndSecContext(state->user, state->user_context);
+    state->fallback = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+    SetUserIdAndSecContext(user, context);
+    if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
+        elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
+             state->fragment->nfallback);
+    MemoryContextSwitchTo(old);
+    return state->fallback;
+}
+
 void show_fallback(GpuScanState *state) {
+    start_fallback(state);
     if (state->fallback_shown)
         return;
     MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);

@@ -1,11 +1,12 @@
 // Which leaves does this execution not need? What only parameters decide, PostgreSQL's Append decides when it starts.
 //
 // 18: for the whole statement, before any node starts; the executor's state has the result (is_pruned in compat.h).
-// Before: when the Append itself starts. The CPU plan that the node carries has that Append above the same leaves, and
-// the leaves that stand below its Append but have no state are those that were pruned. An Append prunes only what
+// Before: when the Append itself starts. The CPU plan that the node carries has that Append above the same leaves, so it is
+// started, and the leaves that stand below its Append but have no state are those that were pruned. An Append prunes only what
 // holds no row that its own scans let pass, and the CPU plan delivers what the device delivers: nothing can be missed.
 //
 // Pruning by values that become known only while the statement runs (subqueries, joins) is not done; there the filters do.
+#include "pg/exec/plan_tree.h"
 #include "pg/exec/state.h"
 
 namespace gpuscan {
@@ -39,30 +40,17 @@ int scanned_relation(const Plan *plan) {
 
 // Leaves below an Append that prunes.
 Bitmapset *prunable(const Plan *plan, bool below, Bitmapset *found) {
-    if (!plan)
-        return found;
     check_stack_depth();
-    const PartitionPruneInfo *info = nullptr;
-    const List *children = NIL;
-    switch (nodeTag(plan)) {
-    case T_Append:
-        children = reinterpret_cast<const Append *>(plan)->appendplans;
-        info = prune_info_of(reinterpret_cast<const Append *>(plan));
-        break;
-    case T_MergeAppend:
-        children = reinterpret_cast<const MergeAppend *>(plan)->mergeplans;
-        info = prune_info_of(reinterpret_cast<const MergeAppend *>(plan));
-        break;
-    default:
-        if (below && scanned_relation(plan) > 0)
-            found = bms_add_member(found, scanned_relation(plan));
-        break;
-    }
-    below = below || prunes_at_start(info);
+    if (IsA(plan, Append))
+        below = below || prunes_at_start(prune_info_of(reinterpret_cast<const Append *>(plan)));
+    else if (IsA(plan, MergeAppend))
+        below = below || prunes_at_start(prune_info_of(reinterpret_cast<const MergeAppend *>(plan)));
+    else if (below && scanned_relation(plan) > 0)
+        found = bms_add_member(found, scanned_relation(plan));
     ListCell *cell;
-    foreach (cell, children)
+    foreach (cell, plans_below(plan))
         found = prunable(static_cast<const Plan *>(lfirst(cell)), below, found);
-    return prunable(plan->righttree, below, prunable(plan->lefttree, below, found));
+    return found;
 }
 
 struct Started {
@@ -89,7 +77,7 @@ Bitmapset *pruned_leaves(GpuScanState *state) {
     if (bms_is_empty(leaves))
         return nullptr;
     Started started = {};
-    note_started(state->fallback, &started);
+    note_started(start_fallback(state), &started);
     return bms_difference(leaves, started.scanned);
 }
 

@@ -22,14 +22,19 @@ struct GpuScanState {
     RowTargets targets;     // of rows
     TupleTableSlot *result; // rows go here at once: the projection only chooses columns; else NULL
     pg_tz *zone;            // of the session, that the fragment is bound with
-    PlanState *fallback;    // the CPU plan
+    PlanState *fallback;    // the CPU plan; NULL until it is needed
+    Oid user;               // who has started the node
+    int user_context;       // ... as SetUserIdAndSecContext has it
+    List *indexes;          // of Relation: of the CPU plan
     bool fallback_shown;    // to PostgreSQL, as a child
     const GpuScanState *other_run; // of the same plan, which EXPLAIN is to show; or NULL (exec/trial.h)
     const char *fallback_reason;
     uint64 executions;
 };
 
-// Shows the CPU plan to PostgreSQL as a child.
+// Makes the CPU plan's state if it is not there yet, as it would have been made with the node's.
+PlanState *start_fallback(GpuScanState *state);
+// ... and shows it to PostgreSQL as a child.
 void show_fallback(GpuScanState *state);
 
 // Where `from` is a GpuScan node's state: has EXPLAIN show its run instead of that of `to`, a state of the same plan that has none.

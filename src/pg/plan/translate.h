@@ -253,7 +253,7 @@ int payload_position(TranslatedSource *table, int source, int column);
 // The table in which rows of pipeline `pipeline` meet columns of `source`; -1: they do not.
 int table_of_source(const Translation *t, int pipeline, int source);
 
-// May the current user call it? At execution the start of the CPU plan has asked.
+// May the current user call it? At plan time a refusal, at execution PostgreSQL's error.
 bool may_execute(const Translation *t, Oid funcid);
 
 Expr *strip_relabels(Expr *expr);

@@ -372,8 +372,12 @@ bool is_late_constant(Expr *expr) {
 }
 
 bool may_execute(const Translation *t, Oid funcid) {
-    return t->binding || function_aclcheck(funcid, GetUserId()) == ACLCHECK_OK ||
-           refuse("no privilege to execute %s", format_procedure(funcid));
+    const AclResult result = function_aclcheck(funcid, GetUserId());
+    if (result == ACLCHECK_OK)
+        return true;
+    if (t->binding)
+        aclcheck_error(result, OBJECT_FUNCTION, get_func_name(funcid));
+    return refuse("no privilege to execute %s", format_procedure(funcid));
 }
 
 } // namespace gpuscan
