@@ -13,7 +13,6 @@ using namespace ir;
 namespace {
 
 constexpr Index always = none - 1; // a condition that is true
-constexpr size_t most_steps = 2000;
 
 // Walks through an expression in the order in which PostgreSQL evaluates it, and notes the demanded lookups that it meets, each
 // with the condition under which it does. What a condition reads has been met before. Conditions are nodes that are added to
@@ -67,7 +66,7 @@ class Walk {
         if (std::any_of(before.begin(), before.end(), [&](Index other) { return implies(when, other); }))
             return;
         before.push_back(when);
-        if (++steps_ > most_steps)
+        if (++steps_ > most_demand_steps)
             throw std::runtime_error("an expression with functions of texts is too long");
         const Expr e = p_.exprs[i];
         const auto leads = [&](Index operand) { return leads_[operand] != 0; };

@@ -20,6 +20,9 @@
 
 namespace gpuscan {
 
+// An expression is walked through again for each condition under which it is met: so many nodes at most.
+constexpr size_t most_demand_steps = 2000;
+
 // A lookup at one place of a pipeline.
 struct Demand {
     ir::Index node = ir::none; // of the lookup
