@@ -14,6 +14,10 @@ namespace {
 
 constexpr Index always = none - 1; // a condition that is true
 
+struct TooLong : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 // Walks through an expression in the order in which PostgreSQL evaluates it, and notes the demanded lookups that it meets, each
 // with the condition under which it does. What a condition reads has been met before. Conditions are nodes that are added to
 // the program. A part that stands in several places is walked through again only under a condition that does not imply an
@@ -67,7 +71,7 @@ class Walk {
             return;
         before.push_back(when);
         if (++steps_ > most_demand_steps)
-            throw std::runtime_error("an expression with functions of texts is too long");
+            throw TooLong("an expression with functions of texts is too long");
         const Expr e = p_.exprs[i];
         const auto leads = [&](Index operand) { return leads_[operand] != 0; };
         switch (e.op) {
@@ -107,6 +111,15 @@ class Walk {
     std::vector<Met> met_;
     size_t steps_ = 0;
 };
+
+bool fits_walk(Program &program, Index root) {
+    try {
+        Walk(program, root);
+        return true;
+    } catch (const TooLong &) {
+        return false;
+    }
+}
 
 class Finder {
   public:
@@ -184,6 +197,26 @@ class Finder {
 };
 
 } // namespace
+
+bool demands_fit(const Expr *exprs, size_t count, const std::vector<bool> &demanded) {
+    Program program;
+    program.exprs.assign(exprs, exprs + count);
+    for (const bool one : demanded) {
+        Lookup lookup{};
+        lookup.demanded = one ? 1 : 0;
+        program.lookups.push_back(lookup);
+    }
+    // Whole expressions: the nodes that are no operands.
+    std::vector<bool> is_operand(count, false);
+    for (const Expr &e : program.exprs)
+        for_each_operand(e, [&](Index operand) { is_operand[operand] = true; });
+    for (size_t i = 0; i < count; ++i) {
+        if (!is_operand[i] && !fits_walk(program, static_cast<Index>(i)))
+            return false;
+        program.exprs.resize(count);
+    }
+    return true;
+}
 
 std::vector<Demand> demands_of(const Program &program, Index pipeline) { return Finder(program, pipeline).find(); }
 

@@ -118,6 +118,8 @@ bool as_own_node(Translation *t, const Value &value, ir::Index *out);
 
 // False with a reason where the expressions so far are more than a device takes (ir::max_exprs, ir::max_expr_depth).
 bool within_budget(const Translation *t);
+// ... where they are whole: those that call functions of texts on demand are too long to say when (demand.hpp).
+bool within_demand_budget(const Translation *t);
 
 ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none, ir::Index c = ir::none);
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null);

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "engine/demand.hpp"
+#include "pg/guard.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
 
@@ -206,9 +207,20 @@ bool within_budget(const Translation *t) {
         return refuse("an expression that is too large for a device");
     if (t->deepest > ir::max_expr_depth)
         return refuse("an expression that is too deep for a device");
-    if (t->most_steps > most_demand_steps)
-        return refuse("an expression around functions of texts that is too long for a device");
     return true;
+}
+
+bool within_demand_budget(const Translation *t) {
+    if (t->most_steps <= most_demand_steps)
+        return true;
+    bool fit = false;
+    guarded([&] {
+        std::vector<bool> demanded;
+        for (int i = 0; i < t->lookups.count; ++i)
+            demanded.push_back(t->lookups[i].demanded);
+        fit = demands_fit(t->exprs.at, static_cast<size_t>(t->exprs.count), demanded);
+    });
+    return fit || refuse("an expression around functions of texts that is too long for a device");
 }
 
 static bool translate_node(Translation *t, Expr *expr, Value *out);
