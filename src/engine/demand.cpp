@@ -13,7 +13,10 @@ using namespace ir;
 namespace {
 
 constexpr Index always = none - 1; // a condition that is true
-constexpr size_t most_steps = 2000;
+
+struct TooLong : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 // Walks through an expression in the order in which PostgreSQL evaluates it, and notes the demanded lookups that it meets, each
 // with the condition under which it does. What a condition reads has been met before. Conditions are nodes that are added to
@@ -67,8 +70,8 @@ class Walk {
         if (std::any_of(before.begin(), before.end(), [&](Index other) { return implies(when, other); }))
             return;
         before.push_back(when);
-        if (++steps_ > most_steps)
-            throw std::runtime_error("an expression with functions of texts is too long");
+        if (++steps_ > most_demand_steps)
+            throw TooLong("an expression with functions of texts is too long");
         const Expr e = p_.exprs[i];
         const auto leads = [&](Index operand) { return leads_[operand] != 0; };
         switch (e.op) {
@@ -108,6 +111,15 @@ class Walk {
     std::vector<Met> met_;
     size_t steps_ = 0;
 };
+
+bool fits_walk(Program &program, Index root) {
+    try {
+        Walk(program, root);
+        return true;
+    } catch (const TooLong &) {
+        return false;
+    }
+}
 
 class Finder {
   public:
@@ -185,6 +197,26 @@ class Finder {
 };
 
 } // namespace
+
+bool demands_fit(const Expr *exprs, size_t count, const std::vector<bool> &demanded) {
+    Program program;
+    program.exprs.assign(exprs, exprs + count);
+    for (const bool one : demanded) {
+        Lookup lookup{};
+        lookup.demanded = one ? 1 : 0;
+        program.lookups.push_back(lookup);
+    }
+    // Whole expressions: the nodes that are no operands.
+    std::vector<bool> is_operand(count, false);
+    for (const Expr &e : program.exprs)
+        for_each_operand(e, [&](Index operand) { is_operand[operand] = true; });
+    for (size_t i = 0; i < count; ++i) {
+        if (!is_operand[i] && !fits_walk(program, static_cast<Index>(i)))
+            return false;
+        program.exprs.resize(count);
+    }
+    return true;
+}
 
 std::vector<Demand> demands_of(const Program &program, Index pipeline) { return Finder(program, pipeline).find(); }
 

@@ -20,6 +20,12 @@
 
 namespace gpuscan {
 
+// An expression is walked through again for each condition under which it is met: so many nodes at most.
+constexpr size_t most_demand_steps = 2000;
+
+// Are those of all these expressions few enough? `demanded`: per lookup. (Asked when a query is planned.)
+bool demands_fit(const ir::Expr *exprs, size_t count, const std::vector<bool> &demanded);
+
 // A lookup at one place of a pipeline.
 struct Demand {
     ir::Index node = ir::none; // of the lookup

@@ -294,15 +294,21 @@ static string group_condition() {
     return condition;
 }
 
+// Has it values whose last digits depend on the order of rows?
+static bool has_moments(const string &query) {
+    for (const char *word : {"regr_", "corr(", "covar_", "stddev", "var_", "variance("})
+        if (query.find(word) != string::npos)
+            return true;
+    return false;
+}
+
 // The first rows by all columns in some order: equal rows are the same row, so the answer is defined.
 static string first_of(const string &query) {
     // Of a key that is a constant PostgreSQL forgets the order, although grouping sets also have NULLs there.
     if (query.find("ROLLUP (") != string::npos || query.find("CUBE (") != string::npos)
         return query;
-    for (const char *word :
-         {"regr_", "corr(", "covar_", "stddev", "var_", "variance("}) // whose last digits depend on the order of rows
-        if (query.find(word) != string::npos)
-            return query;
+    if (has_moments(query))
+        return query;
     vector<string> keys;
     for (int i = 0; query.find(" AS o" + number(i)) != string::npos; ++i)
         keys.push_back(number(i + 1));
@@ -555,10 +561,12 @@ static Query make_query(bool prepared) {
     case 1: // above an aggregate
         q.sql = "SELECT count(*), min(o0::text), max(o0::text) FROM (" + select_query(scope, true, false) + ") s";
         return q;
-    case 2:
-        q.sql = "WITH w AS MATERIALIZED (" + select_query(scope, true, false) +
-                ") SELECT count(*) FROM w x, w y WHERE x.o0 = y.o0";
+    case 2: {
+        const string groups = select_query(scope, true, false);
+        q.sql = "WITH w AS MATERIALIZED (" + groups + ") SELECT count(*) FROM w x, w y WHERE " +
+                (has_moments(groups) ? "(x.o0 IS NULL) = (y.o0 IS NULL)" : "x.o0 = y.o0");
         return q;
+    }
     case 3: {
         Scope second;
         second.parameters = scope.parameters;

@@ -22,7 +22,7 @@ pg_config=$(script/pg-config.sh "$PG")
 version=$("$pg_config" --version | cut -d' ' -f2)
 cache=$(dirname "$(script/build-postgres.sh --prefix "$PG")")
 sources=$cache/tests-$version
-[ -d "$sources" ] || sources=$(find "$cache" -maxdepth 1 -name "tests-$PG.*" 2>/dev/null | sort -V | tail -n 1)
+[ -d "$sources" ] || sources=$(find "$cache" -maxdepth 1 -name "tests-$PG.*" 2>/dev/null | sort -V | tail -n 1 || true)
 [ -n "$sources" ] || sources=$(script/build-postgres.sh --tests "$version")
 inputs=$sources/src/test/regress
 
@@ -77,7 +77,7 @@ for ((job = 0; job < jobs; ++job)); do
     if wait "${pids[job]}"; then
         asked=$((asked + share))
     else # out of time: what it told last
-        told=$(tr '\r' '\n' <"$work/smith$job.log" | grep -aoE '^queries: [0-9]+' | tail -n 1)
+        told=$(tr '\r' '\n' <"$work/smith$job.log" | grep -aoE '^queries: [0-9]+' | tail -n 1 || true)
         asked=$((asked + ${told#queries: } + 0))
     fi
 done

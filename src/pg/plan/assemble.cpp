@@ -755,7 +755,7 @@ static void describe(Assembly *a, Fragment *out) {
 Fragment *assemble(const Blueprint *blueprint, bool binding) {
     Assembly a;
     begin(&a, blueprint, binding);
-    const bool possible = translate_all(&a) && within_budget(&a.t);
+    const bool possible = translate_all(&a) && within_budget(&a.t) && within_demand_budget(&a.t);
     // What the planner has found possible must be possible now.
     if (!possible ||
         (binding && (a.having.count < list_length(blueprint->having) || a.order.count < list_length(blueprint->order) ||

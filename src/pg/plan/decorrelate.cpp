@@ -621,13 +621,14 @@ bool is_not_null(const Query *query, const Node *node) {
 
 bool is_null_testable(const Query *query, const Node *node) {
     const Var *var = reinterpret_cast<const Var *>(node);
-    if (!planner_trusts_not_null || !IsA(node, Var) || var->varattno <= 0 || is_not_null(query, node))
+    if (!planner_trusts_not_null || !IsA(node, Var) || var->varattno <= 0)
         return true;
     const RangeTblEntry *rte = rt_fetch(var->varno, query->rtable);
     if (rte->rtekind != RTE_RELATION)
         return true;
     Relation relation = table_open(rte->relid, NoLock);
-    const bool result = !attribute_is_not_null(RelationGetDescr(relation), var->varattno - 1);
+    const bool result = !attribute_is_not_null(RelationGetDescr(relation), var->varattno - 1) ||
+                        is_never_null(relation, var->varattno, false);
     table_close(relation, NoLock);
     return result;
 }

@@ -60,6 +60,7 @@ struct NodeFacts {
     ir::Index depth; // of its longest way to a leaf, in nodes
     bool raises;     // evaluating it may be a row error, or call a function that may fail
     bool demanded;   // evaluating it may call one
+    ir::Index steps; // at most, to find out when it does (demand.hpp): the tree above the calls
 };
 
 struct Translation {
@@ -75,6 +76,7 @@ struct Translation {
     Array<int> same_hash;   // per node: the next one in its bucket, -1: none
     Array<int> buckets;     // of nodes that may be shared, by hash: the first node, -1: none; a power of two of them
     ir::Index deepest;      // of the nodes
+    ir::Index most_steps;   // ... of the nodes
     int calls;              // of translate()
     Array<ir::Constant> constants;
     Array<FragmentConstant> late_constants;
@@ -116,6 +118,8 @@ bool as_own_node(Translation *t, const Value &value, ir::Index *out);
 
 // False with a reason where the expressions so far are more than a device takes (ir::max_exprs, ir::max_expr_depth).
 bool within_budget(const Translation *t);
+// ... where they are whole: those that call functions of texts on demand are too long to say when (demand.hpp).
+bool within_demand_budget(const Translation *t);
 
 ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none, ir::Index c = ir::none);
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null);

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "engine/demand.hpp"
+#include "pg/guard.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
 
@@ -27,8 +29,10 @@ static NodeFacts facts_of(const Translation *t, const ir::Expr &e) {
         facts.depth = std::max(facts.depth, of.depth);
         facts.raises = facts.raises || of.raises;
         facts.demanded = facts.demanded || of.demanded;
+        facts.steps += of.steps; // (each is limited below)
     });
     ++facts.depth;
+    facts.steps = facts.demanded ? std::min<ir::Index>(facts.steps + 1, most_demand_steps + 1) : 0;
     return facts;
 }
 
@@ -74,6 +78,7 @@ ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index 
     }
     append(&t->facts, facts_of(t, e));
     t->deepest = std::max(t->deepest, t->facts[t->facts.count - 1].depth);
+    t->most_steps = std::max(t->most_steps, t->facts[t->facts.count - 1].steps);
     append(&t->same_hash, -1);
     const int node = append(&t->exprs, e);
     if (shared)
@@ -203,6 +208,19 @@ bool within_budget(const Translation *t) {
     if (t->deepest > ir::max_expr_depth)
         return refuse("an expression that is too deep for a device");
     return true;
+}
+
+bool within_demand_budget(const Translation *t) {
+    if (t->most_steps <= most_demand_steps)
+        return true;
+    bool fit = false;
+    guarded([&] {
+        std::vector<bool> demanded;
+        for (int i = 0; i < t->lookups.count; ++i)
+            demanded.push_back(t->lookups[i].demanded);
+        fit = demands_fit(t->exprs.at, static_cast<size_t>(t->exprs.count), demanded);
+    });
+    return fit || refuse("an expression around functions of texts that is too long for a device");
 }
 
 static bool translate_node(Translation *t, Expr *expr, Value *out);
