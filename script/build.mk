@@ -200,7 +200,7 @@ FUZZ_BUILD := $(BUILD)/fuzz
 FUZZERS    := $(FUZZ_SOURCES:test/fuzz/parsers/%.cpp=$(FUZZ_BUILD)/%)
 FUZZ_COMPILER := $(if $(shell command -v ccache 2>/dev/null),ccache )clang++
 FUZZ_FLAGS := -std=c++17 -g1 -O1 -MMD -MP -Isrc -I. -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-omit-frame-pointer \
-	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all $(DEFINES)
+	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w $(DEFINES)
 # (without the process around the sessions and what it measures)
 FUZZED       := $(filter-out %/device_process.cpp %/device_setup.cpp %/self_measurement.cpp %/slot_server.cpp %_measure.cpp,$(filter src/engine/%,$(ENGINE_SOURCES))) \
 	src/cuda/kernel_file.cpp calibrate/checkpoint.cpp
