@@ -139,7 +139,7 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 	$(COMPILER) $(ENGINE_FLAGS) -O1 -c -o $@ $<
 
 # What threads share, for ThreadSanitizer (script/sanitized.sh): fewer tests than all, because it makes them 20 times as slow.
-THREAD_TESTS := cache session in_parallel kept_tables kernel_cache compiler_processes device_process host_device dictionary demand text_function deaths group_merge
+THREAD_TESTS := cache session in_parallel kept_tables kernel_cache compiler_processes device_process dictionary demand text_function deaths group_merge
 .PHONY: thread-tests
 thread-tests: $(UNIT_BUILD)/thread_tests
 
@@ -200,7 +200,7 @@ FUZZ_BUILD := $(BUILD)/fuzz
 FUZZERS    := $(FUZZ_SOURCES:test/fuzz/parsers/%.cpp=$(FUZZ_BUILD)/%)
 FUZZ_COMPILER := $(if $(shell command -v ccache 2>/dev/null),ccache )clang++
 FUZZ_FLAGS := -std=c++17 -g1 -O1 -MMD -MP -Isrc -I. -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-omit-frame-pointer \
-	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all $(DEFINES)
+	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w $(DEFINES)
 # (without the process around the sessions and what it measures)
 FUZZED       := $(filter-out %/device_process.cpp %/device_setup.cpp %/self_measurement.cpp %/slot_server.cpp %_measure.cpp,$(filter src/engine/%,$(ENGINE_SOURCES))) \
 	src/cuda/kernel_file.cpp calibrate/checkpoint.cpp

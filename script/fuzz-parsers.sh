@@ -40,7 +40,7 @@ for target in "${targets[@]}"; do
         echo "$target: $(find "$kept" -type f | wc -l) inputs, $(du -sk "$kept" | cut -f1) kB"
         continue
     fi
-    # (-fork=0: one process, whose output says where it ended. -timeout: what does not look whether it is cancelled.)
+    # (-timeout: for what does not look whether it is cancelled.)
     if "$program" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=3000 -max_len=65536 -print_final_stats=1 \
         -artifact_prefix="$build/fuzz/found/$target-" "$work" "$kept" >"$log" 2>&1; then
         passed=$((passed + 1))

@@ -58,8 +58,8 @@ bool small(const ValueRange &r) {
     return r.min >= -half && r.max <= half;
 }
 
-// Of a function that grows with its argument.
-template <class From, class F> ValueRange of_ends(ValueRange a, int128 limit, F function) {
+// Of a function that grows with its argument. (No pointer to it: it must be inlined, which compilers that instrument cannot then.)
+template <class From, auto function> ValueRange of_ends(ValueRange a, int128 limit) {
     int error = 0;
     if (!a.known || a.min < -limit || a.max > limit)
         return {};
@@ -72,19 +72,19 @@ ValueRange call_range(Function function, const ValueRange &a) {
     constexpr int128 days = 1000000, micros = days * sem::micros_per_day; // more than 2,700 years on both sides of 2000
     switch (function) {
     case Function::Year:
-        return of_ends<int32_t>(a, days, sem::date_year);
+        return of_ends<int32_t, sem::date_year>(a, days);
     case Function::YearStart:
-        return of_ends<int32_t>(a, days, sem::year_start);
+        return of_ends<int32_t, sem::year_start>(a, days);
     case Function::QuarterStart:
-        return of_ends<int32_t>(a, days, sem::quarter_start);
+        return of_ends<int32_t, sem::quarter_start>(a, days);
     case Function::MonthStart:
-        return of_ends<int32_t>(a, days, sem::month_start);
+        return of_ends<int32_t, sem::month_start>(a, days);
     case Function::WeekStart:
-        return of_ends<int32_t>(a, days, sem::week_start);
+        return of_ends<int32_t, sem::week_start>(a, days);
     case Function::FloorDay:
-        return of_ends<int64_t>(a, micros, sem::floor_day);
+        return of_ends<int64_t, sem::floor_day>(a, micros);
     case Function::CeilDay:
-        return of_ends<int64_t>(a, micros, sem::ceil_day);
+        return of_ends<int64_t, sem::ceil_day>(a, micros);
     case Function::Quarter:
         return ValueRange::of(1, 4);
     case Function::Month:

@@ -51,7 +51,74 @@ class Recorder : public test::Client {
     const char number_;
 };
 
+// What a whole fragment does not send: functions and spaces of texts, demands, rows of a CPU plan, questions about the cache.
+void write_rarer() {
+    using namespace test;
+    std::string log;
+    Recorder client(log, 0);
+    Course course{client, world().server};
+    Program program = [] {
+        const std::string bytes = join_program(true);
+        return parse_program(bytes.data(), bytes.size());
+    }();
+    const auto begin = [&](uint8_t demanded) {
+        program.lookups[0].demanded = demanded;
+        course.ask(Command::Open, open_message(serialize_program(program)));
+        course.ask(Command::DefineSource, define_message(0, world().server.dim, {1, 2}));
+        course.ask(Command::DefineSource, define_message(1, world().server.fact, {1, 2, 3}));
+        course.feed(0, world().server.dim);
+        if (demanded != 0)
+            course.ask(Command::Demand, Message().put(DemandRequest{0, 0}));
+        course.ask(Command::Run, run_message(0));
+        course.feed(1, world().server.fact);
+    };
+    begin(1);
+    Answer a;
+    course.ask(Command::Demand, Message().put(DemandRequest{1, 0}), &a);
+    course.ask(Command::PutEntries, Message()
+                                        .put(PutEntriesRequest{0, 2})
+                                        .array(std::vector<uint32_t>{0, 1})
+                                        .array(std::vector<uint8_t>{1, 0})
+                                        .array(std::vector<uint8_t>{0, 0}));
+    course.ask(Command::Demand, Message().put(DemandRequest{1, 0}), &a);
+    course.ask(Command::Run, run_message(1));
+    course.ask(Command::Fetch, Message());
+    fuzz::write_input("demand", log);
+
+    log.clear();
+    begin(0);
+    text::Header header = {};
+    text::Step steps[2] = {};
+    header.nsteps = 2;
+    header.nbytes = 3;
+    steps[0].op = text::Op::Entry;
+    steps[1].op = text::Op::Like;
+    steps[1].length = 3;
+    std::string function(reinterpret_cast<const char *>(&header), sizeof header);
+    function.append(reinterpret_cast<const char *>(steps), sizeof steps) += "%d%";
+    course.ask(Command::UseSpace, Message().put(UseSpaceRequest{1, 1, 0, 0}).put(SpaceText{0, 4}).raw("like", 4));
+    UseLookupRequest use = {};
+    use.key_size = 4;
+    use.function_size = static_cast<uint32_t>(function.size());
+    course.ask(Command::UseLookup, Message().put(use).raw("like", 4).raw(function.data(), function.size()));
+    course.ask(Command::Run, run_message(1));
+    course.ask(Command::Fetch, Message());
+    course.ask(Command::ListCache, Message().put(ListCacheRequest{}));
+    course.ask(Command::Evict, Message().put(EvictRequest{1, {}}));
+    fuzz::write_input("function", log);
+
+    log.clear();
+    course.ask(Command::Open, open_message(count_program()));
+    course.ask(Command::DefineSource, Message().put(DefineSourceRequest{}));
+    course.ask(Command::Batch,
+               Message().put(BatchRequest{0, 2}).array(std::vector<uint8_t>(2)).array(std::vector<int32_t>{3, 4}));
+    course.ask(Command::Run, run_message(0));
+    course.ask(Command::Fetch, Message());
+    fuzz::write_input("rows", log);
+}
+
 void write_corpus() {
+    write_rarer();
     for (int variant = 0; variant < 16; ++variant) {
         world().process.forget();
         world().process.patience.begin();
