@@ -49,6 +49,8 @@ CALIBRATE_PURE_OBJECTS := $(CALIBRATE_PURE:calibrate/%.cpp=$(CALIBRATE_BUILD)/%.
 
 # ---- flags ---------------------------------------------------------------------------------------------------------
 
+TEST_COMMANDS := $(filter -DGPUSCAN_TEST_COMMANDS,$(DEFINES))
+
 COMPILER := $(if $(shell command -v ccache 2>/dev/null),ccache )$(CXX)
 
 # The second line names what is a bug whenever it is warned of; ERROR_ON_WARNING=1 makes an error of every warning.
@@ -60,7 +62,8 @@ WARNINGS := -Wall -Wextra -Wpointer-arith -Wformat-security -Wvla -Wnon-virtual-
 # is found ends the process. (GCC's warnings about code that it has instrumented are not ours.)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
 
-COMMON_FLAGS := -std=c++17 $(if $(SANITIZE),-g1,-g) -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(DEFINES) $(SANITIZE_FLAGS)
+# (The test commands are one file's, see below: the rest of such a build comes from ccache.)
+COMMON_FLAGS := -std=c++17 $(if $(SANITIZE),-g1,-g) -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(filter-out $(TEST_COMMANDS),$(DEFINES)) $(SANITIZE_FLAGS)
 
 # -fwrapv and -fno-strict-aliasing as in PostgreSQL itself: heap pages are read through casts. -ffp-contract=off: a fused
 # multiply-add would give another last bit than PostgreSQL's own arithmetic.
@@ -81,7 +84,7 @@ CALIBRATE_FLAGS := $(COMMON_FLAGS) -O2 -I.
 same = $(and $(findstring <$(1)>,<$(2)>),$(findstring <$(2)>,<$(1)>))
 recorded = $(if $(call same,$(strip $(file <$(1))),$(strip $(2))),,$(shell mkdir -p $(dir $(1)))$(file >$(1),$(strip $(2))))$(1)
 PG_RECORD      := $(call recorded,$(PG_BUILD)/flags,$(COMPILER) $(PG_FLAGS) $(VERSION))
-ENGINE_RECORD  := $(call recorded,$(ENGINE_BUILD)/flags,$(COMPILER) $(ENGINE_FLAGS))
+ENGINE_RECORD  := $(call recorded,$(ENGINE_BUILD)/flags,$(COMPILER) $(ENGINE_FLAGS) $(TEST_COMMANDS))
 LIBRARY_RECORD := $(call recorded,$(PG_BUILD)/objects,$(PG_OBJECTS) $(ENGINE_OBJECTS))
 UNIT_RECORD    := $(call recorded,$(UNIT_BUILD)/objects,$(UNIT_OBJECTS) $(ENGINE_OBJECTS) $(CALIBRATE_PURE_OBJECTS))
 CALIBRATE_RECORD := $(call recorded,$(CALIBRATE_BUILD)/flags,$(COMPILER) $(CALIBRATE_FLAGS))
@@ -107,6 +110,8 @@ $(PG_BUILD)/%.o: src/%.cpp $(PG_RECORD)
 $(ENGINE_BUILD)/%.o: src/%.cpp $(ENGINE_RECORD)
 	@mkdir -p $(@D)
 	$(COMPILER) $(ENGINE_FLAGS) -c -o $@ $<
+
+$(ENGINE_BUILD)/engine/server/session_test_commands.o: ENGINE_FLAGS += $(TEST_COMMANDS)
 
 $(ENGINE_BUILD)/embedded_sources.o: $(ENGINE_BUILD)/embedded_sources.cpp $(ENGINE_RECORD)
 	$(COMPILER) $(ENGINE_FLAGS) -c -o $@ $<

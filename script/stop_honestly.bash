@@ -8,7 +8,7 @@ stop_honestly() {
     local status=$? name=$1
     trap - EXIT
     if [ -e "${SERVER_LOG:-}" ]; then
-        script/honest.sh "$name" "$SERVER_LOG" || [ "$status" != 0 ] || status=1
+        script/honest.sh "$name" "$SERVER_LOG" >&2 || [ "$status" != 0 ] || status=1
     fi
     [ -z "${SERVER:-}" ] || script/server.sh stop "$SERVER"
     exit "$status"

@@ -9,7 +9,7 @@ csv=$tap_files/regret.csv
 regret() { bench/regret.sh 0.01 --only q1.1,q6,range --reps 2 --csv "$csv" --keep >"$tap_files/regret.log" 2>&1; }
 measured() { wc -l <"$csv"; }
 # (What hidden deaths there were is told behind it.)
-last_line() { grep -v '^regret\.sh: ' "$tap_files/regret.log" | tail -n 1; }
+last_line() { grep -v "^honest " "$tap_files/regret.log" | tail -n 1; }
 last_line='^cases 6, wrong [0-9.]+ %, regret [0-9.]+, rank correlation -?[0-9.]+$'
 
 ok 'three queries, cold and hot' regret

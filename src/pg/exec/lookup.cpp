@@ -387,11 +387,16 @@ bool use_lookup(FragmentRun *run, int index, bool *asked, uint32 *first) {
     append_lookup_key(&key, lookup);
     append_native_function(&function, lookup);
     protocol::UseLookupRequest head = {};
+    const Size key_at = aligned(sizeof head), function_at = aligned(key_at + key.len);
+    // A long constant (a byte takes four in a key): the results are sent, and not kept.
+    if (function_at + function.len > protocol::slot_buffer_size && lookup->kind != LookupKind::Text) {
+        *asked = false;
+        return true;
+    }
     head.lookup = index;
     head.space = lookup->space;
     head.key_size = key.len;
     head.function_size = function.len;
-    const Size key_at = aligned(sizeof head), function_at = aligned(key_at + key.len);
     if (function_at + function.len > protocol::slot_buffer_size)
         return give_up(run, "the fragment is too long");
     char *input = device_input(run->connection);
