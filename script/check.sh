@@ -107,14 +107,14 @@ run_pg_regress() {
     count "$ok" "$bad"
 }
 
-# Of the schedule's tests a share (REGRESS_SHARE), which changes by the day, and those that others need.
+# Of the schedule's tests a share (REGRESS_SHARE), which changes by the day (or REGRESS_SEED), and those that others need.
 run_regress() {
     local schedule=$out/schedule
     compgen -G 'test/sql/*.sql' >/dev/null || return 0
     local tests=(--schedule="$schedule")
     [ -z "${REGRESS:-}" ] || read -ra tests <<<"$REGRESS"
     check_schedule
-    awk -v share="${REGRESS_SHARE:-100}" -v seed="$(date +%j)" 'BEGIN { srand(seed) }
+    awk -v share="${REGRESS_SHARE:-100}" -v seed="${REGRESS_SEED:-$(date +%j)}" 'BEGIN { srand(seed) }
         $1 == "test:" {
             line = ""
             for (i = 2; i <= NF; i++)

@@ -3,11 +3,11 @@
 # and device process alike, and under ThreadSanitizer the unit tests of what threads share. A finding ends its process, and so fails
 # its test; it is also looked for in the servers' logs. The last line is "N passed, N failed".
 #
-# Usage: script/sanitized.sh [SHARE]      of all, in per cent (default 100); which tests, changes by the day
+# Usage: script/sanitized.sh [SHARE [SEED]]      of all, in per cent (default 100); which ones, says SEED (default: today)
 # The server is one of script/build-postgres.sh, PG=17 by default, which is built if it is not there (script/server.sh says why).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-share=${1:-100} build=${BUILD:-build} PG=${PG:-17}
+share=${1:-100} seed=${2:-$((10#$(date +%j)))} build=${BUILD:-build} PG=${PG:-17}
 export PG
 queries=$((20000 * share / 100))
 
@@ -52,11 +52,11 @@ export SANITIZE=address,undefined BUILD=$build/sanitized
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
 if [ "$share" -lt 100 ]; then
     export GTEST_TOTAL_SHARDS=$((100 / share))
-    GTEST_SHARD_INDEX=$((10#$(date +%j) % GTEST_TOTAL_SHARDS))
+    GTEST_SHARD_INDEX=$((seed % GTEST_TOTAL_SHARDS))
     export GTEST_SHARD_INDEX MATRIX=0
 fi
-suite env REGRESS_SHARE="$share" BOUNDARY_SHARE="$share" script/check.sh unit regress boundary
-one "random queries" script/fuzz.sh "$queries"
+suite env REGRESS_SHARE="$share" REGRESS_SEED="$seed" BOUNDARY_SHARE="$share" BOUNDARY_SEED="$seed" script/check.sh unit regress boundary
+one "random queries" script/fuzz.sh "$queries" "$seed"
 unset GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX
 
 export SANITIZE=thread BUILD=$build/sanitized-thread TSAN_OPTIONS=halt_on_error=1:die_after_fork=0

@@ -42,8 +42,7 @@ bool are_built_in(const Oid *operators, int count) {
 
 bool is_count(const Node *node) {
     const Const *constant = reinterpret_cast<const Const *>(node);
-    return node == nullptr ||
-           (IsA(node, Const) && !constant->constisnull && DatumGetInt64(constant->constvalue) >= 0);
+    return node == nullptr || (IsA(node, Const) && !constant->constisnull && DatumGetInt64(constant->constvalue) >= 0);
 }
 
 // What a node has besides its target list, its condition and the plans on its left and right.

@@ -19,14 +19,14 @@ struct GpuScanState {
     Phase phase;
     Bitmapset *parameters; // of the executor, that the device's answer depends on
     FragmentRun run;
-    RowTargets targets;     // of rows
-    TupleTableSlot *result; // rows go here at once: the projection only chooses columns; else NULL
-    pg_tz *zone;            // of the session, that the fragment is bound with
-    PlanState *fallback;    // the CPU plan; NULL until it is needed
-    Oid user;               // who has started the node
-    int user_context;       // ... as SetUserIdAndSecContext has it
-    List *indexes;          // of Relation: of the CPU plan
-    bool fallback_shown;    // to PostgreSQL, as a child
+    RowTargets targets;            // of rows
+    TupleTableSlot *result;        // rows go here at once: the projection only chooses columns; else NULL
+    pg_tz *zone;                   // of the session, that the fragment is bound with
+    PlanState *fallback;           // the CPU plan; NULL until it is needed
+    Oid user;                      // who has started the node
+    int user_context;              // ... as SetUserIdAndSecContext has it
+    List *indexes;                 // of Relation: of the CPU plan
+    bool fallback_shown;           // to PostgreSQL, as a child
     const GpuScanState *other_run; // of the same plan, which EXPLAIN is to show; or NULL (exec/trial.h)
     const char *fallback_reason;
     uint64 executions;

@@ -359,7 +359,8 @@ bool is_harmless_aggregate(const Query *query, const Aggref *aggref) {
     if (aggref->agglevelsup != 0 || aggref->aggorder != NIL || aggref->aggdirectargs != NIL)
         return false;
     if (!is_known_aggregate(aggref->aggfnoid) ||
-        ((aggref->aggfnoid == F_SUM_NUMERIC || aggref->aggfnoid == F_AVG_NUMERIC) && !aggregate_bounds(aggref, &bounds)))
+        ((aggref->aggfnoid == F_SUM_NUMERIC || aggref->aggfnoid == F_AVG_NUMERIC) &&
+         !aggregate_bounds(aggref, &bounds)))
         return false;
     HarmWalk inside{query, false};
     ListCell *cell;

@@ -195,8 +195,10 @@ bool may_come_in_order(const PlannerInfo *root, const Blueprint *b) {
     foreach (cell, root->processed_tlist) {
         const TargetEntry *entry = static_cast<const TargetEntry *>(lfirst(cell));
         Node *expr = reinterpret_cast<Node *>(entry->expr);
-        const bool column = IsA(expr, Var) && planner_rt_fetch(reinterpret_cast<const Var *>(expr)->varno,
-                                                               const_cast<PlannerInfo *>(root))->rtekind != RTE_RELATION;
+        const bool column =
+            IsA(expr, Var) &&
+            planner_rt_fetch(reinterpret_cast<const Var *>(expr)->varno, const_cast<PlannerInfo *>(root))->rtekind !=
+                RTE_RELATION;
         if (!column && !list_member(b->order, expr) && !is_computed_behind_limit(root, entry) &&
             !is_harmless(root->parse, expr))
             return false;
