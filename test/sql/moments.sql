@@ -112,6 +112,7 @@ BEGIN
 END $$;
 SELECT * FROM explained('SELECT count(*) FROM t WHERE id > (SELECT 10 / k FROM one)');
 SELECT * FROM explained('SELECT count(*), sum(q) FROM t a JOIN (SELECT 10 / k AS q, k FROM one OFFSET 0) b ON a.k = b.k');
+SELECT * FROM explained('WITH c AS MATERIALIZED (SELECT 10 / k AS q FROM one) SELECT count(*) FROM t JOIN c ON t.k = c.q');
 SET client_min_messages = notice;
 SET gpuscan.explain_refusals = on;
 SELECT * FROM explained('SELECT count(*) FROM t WHERE id > (SELECT nextval(''s''))');

@@ -7,18 +7,24 @@ namespace {
 
 // ---- an executor state of its own ----
 
-// Which subplans of the statement (from 1) does a plan execute?
+// Subplans of the statement (from 1) that a plan executes.
+struct Subplans {
+    Bitmapset *all;
+    Bitmapset *ctes; // those that CTE scans read, which hang below no node
+};
+
 bool find_subplans(PlanState *state, void *context) {
-    Bitmapset **const found = static_cast<Bitmapset **>(context);
+    Subplans *found = static_cast<Subplans *>(context);
     ListCell *cell;
     foreach (cell, state->initPlan)
-        *found = bms_add_member(*found, static_cast<SubPlanState *>(lfirst(cell))->subplan->plan_id);
+        found->all = bms_add_member(found->all, static_cast<SubPlanState *>(lfirst(cell))->subplan->plan_id);
     foreach (cell, state->subPlan)
-        *found = bms_add_member(*found, static_cast<SubPlanState *>(lfirst(cell))->subplan->plan_id);
+        found->all = bms_add_member(found->all, static_cast<SubPlanState *>(lfirst(cell))->subplan->plan_id);
     if (IsA(state, CteScanState)) {
         const int number = reinterpret_cast<const CteScan *>(state->plan)->ctePlanId;
-        if (!bms_is_member(number, *found)) {
-            *found = bms_add_member(*found, number);
+        if (!bms_is_member(number, found->ctes)) {
+            found->all = bms_add_member(found->all, number);
+            found->ctes = bms_add_member(found->ctes, number);
             find_subplans(static_cast<PlanState *>(list_nth(state->state->es_subplanstates, number - 1)), context);
         }
     }
@@ -107,23 +113,34 @@ struct Trial {
     void (*use)(PlanState *state, void *argument);
     void *argument;
     const SubPlanState *init_plan; // or NULL
-    Bitmapset *subplans;
+    Subplans subplans;
 };
 
-void use_plan(const Trial *trial, EState *estate) {
-    PlanState *state = ExecInitNode(trial->shown->plan, estate, 0);
-    trial->use(state, trial->argument);
+// With the CTEs that the plan has read.
+void copy_all_shown(const Trial *trial, PlanState *state) {
     copy_shown(state, trial->shown);
+    for (int number = -1; (number = bms_next_member(trial->subplans.ctes, number)) >= 0;)
+        copy_shown(static_cast<PlanState *>(list_nth(state->state->es_subplanstates, number - 1)),
+                   list_nth(trial->estate->es_subplanstates, number - 1));
+}
+
+void use_plan(const Trial *trial, EState *estate) {
+    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+    PlanState *state = ExecInitNode(trial->shown->plan, estate, 0);
+    MemoryContextSwitchTo(old);
+    trial->use(state, trial->argument);
+    copy_all_shown(trial, state);
     ExecEndNode(state);
 }
 
 void set_params_of(const Trial *trial, EState *estate) {
     SubPlan *subplan = trial->init_plan->subplan;
+    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
     ResultState *parent = makeNode(ResultState); // a state needs one, and looks there for the executor's
     parent->ps.state = estate;
     SubPlanState *state = ExecInitSubPlan(subplan, &parent->ps);
     ExecSetParamPlan(state, CreateExprContext(estate));
-    MemoryContext old = MemoryContextSwitchTo(trial->estate->es_query_cxt);
+    MemoryContextSwitchTo(trial->estate->es_query_cxt);
     ListCell *cell;
     foreach (cell, subplan->setParam) {
         const int id = lfirst_int(cell);
@@ -137,12 +154,12 @@ void set_params_of(const Trial *trial, EState *estate) {
         to->execPlan = nullptr;
     }
     MemoryContextSwitchTo(old);
-    copy_shown(state->planstate, trial->shown);
+    copy_all_shown(trial, state->planstate);
 }
 
 void run_trial(void *argument) {
     const Trial *trial = static_cast<const Trial *>(argument);
-    EState *estate = make_estate(trial->estate, trial->subplans);
+    EState *estate = make_estate(trial->estate, trial->subplans.all);
     // Gather wants the mode in the subtransaction in which it starts; an error leaves it with that.
     const bool parallel = estate->es_use_parallel_mode;
     if (parallel)
@@ -158,10 +175,10 @@ void run_trial(void *argument) {
 
 Attempt try_in_own_state(Trial *trial) {
     if (trial->init_plan != nullptr)
-        trial->subplans = bms_make_singleton(trial->init_plan->subplan->plan_id);
+        trial->subplans.all = bms_make_singleton(trial->init_plan->subplan->plan_id);
     find_subplans(trial->shown, &trial->subplans);
     // What a statement writes must not be rolled back, and cannot be written twice.
-    for (int number = -1; (number = bms_next_member(trial->subplans, number)) >= 0;)
+    for (int number = -1; (number = bms_next_member(trial->subplans.all, number)) >= 0;)
         if (IsA(list_nth(trial->estate->es_plannedstmt->subplans, number - 1), ModifyTable))
             return Attempt::Impossible;
     return attempt(run_trial, trial, nullptr);
@@ -170,12 +187,12 @@ Attempt try_in_own_state(Trial *trial) {
 } // namespace
 
 Attempt try_plan(EState *estate, PlanState *shown, void (*use)(PlanState *state, void *argument), void *argument) {
-    Trial trial{estate, shown, use, argument, nullptr, nullptr};
+    Trial trial{estate, shown, use, argument, nullptr, {}};
     return try_in_own_state(&trial);
 }
 
 Attempt try_init_plan(EState *estate, SubPlanState *state) {
-    Trial trial{estate, state->planstate, nullptr, nullptr, state, nullptr};
+    Trial trial{estate, state->planstate, nullptr, nullptr, state, {}};
     return try_in_own_state(&trial);
 }
 
