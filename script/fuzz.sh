@@ -5,7 +5,7 @@
 # test/sql/matrix.sql; leaves nothing running. Differences are printed; the exit status says whether there were any, or a process died.
 #
 # Usage: script/fuzz.sh [QUERIES [SEED]]      default: 100,000 queries, and a seed that nobody has tried
-# Settings of the environment: JOBS (default: one for each core), MATRIX=0 (without the matrix), CLASSES (their names, default: deep,orders,texts,snapshots, and
+# Settings of the environment: JOBS (default: one for each core), MATRIX=0 (without the matrix), CLASSES (their names, default: deep,orders,texts,snapshots,moments,cursors, and
 # hidden, which is asked last and alone; none: ''), CLASS_QUERIES (of all classes, default: QUERIES / 5), and those of script/server.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 export BUILD=${BUILD:-build}
 
 queries=${1:-100000} seed=${2:-$(date +%s)} jobs=${JOBS:-$(nproc)}
-classes=${CLASSES-deep,orders,texts,snapshots,hidden} class_queries=${CLASS_QUERIES:-$((queries / 5))}
+classes=${CLASSES-deep,orders,texts,snapshots,moments,cursors,hidden} class_queries=${CLASS_QUERIES:-$((queries / 5))}
 
 script/setup.sh build
 environment=$(script/server.sh start)

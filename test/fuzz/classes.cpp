@@ -2,7 +2,7 @@
 //
 // Usage: classes [--seed N] [--queries M] [--class NAME[,NAME...]] [--seconds S] [--timeout SECONDS]
 //                [--stop-after DIFFERENCES] [--falsify] [--alone] [--verbose] [CONNINFO]
-// Default: all classes but moments and cursors, in which PostgreSQL evaluates some things later than the device still.
+// Default: all classes.
 // A seed decides everything. Each class in turn asks its share of the queries; each statement of a script counts as one.
 // --falsify: no device is asked; PostgreSQL's answers are compared with themselves, falsified: each must be seen to be different.
 // --alone: nobody else asks this server, so its counters are looked at, too (class hidden).
@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     setvbuf(stdout, nullptr, _IOLBF, 0); // what was found is kept if the run is cut short
     uint64_t seed = 1;
     long queries = 1000, stop_after = 20, seconds = LONG_MAX, timeout = 20;
-    string conninfo, wanted = "deep,orders,texts,snapshots,hidden";
+    string conninfo, wanted = "deep,orders,texts,snapshots,hidden,moments,cursors";
     bool verbose = false, falsified = false, alone = false;
     for (int i = 1; i < argc; ++i) {
         if (!strcmp(argv[i], "--seed") && i + 1 < argc)

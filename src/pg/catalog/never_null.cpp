@@ -3,29 +3,21 @@
 
 #include "pg/catalog/never_null.h"
 
+#include "pg/catalog/declared_for_snapshot.h"
 #include "pg/compat.h"
 
 namespace gpuscan {
 namespace {
 
-// Of what this transaction has written itself: under a snapshot of the transaction it was checked for other rows.
-bool is_seen(HeapTuple tuple, Snapshot snapshot) {
-    const TransactionId writer = HeapTupleHeaderGetXmin(tuple->t_data);
-    if (!TransactionIdIsNormal(writer))
-        return true;
-    if (IsolationUsesXactSnapshot() && TransactionIdIsCurrentTransactionId(writer))
-        return false;
-    return !XidInMVCCSnapshot(writer, snapshot);
-}
-
-bool is_declared_for(Oid relid, AttrNumber attnum, Snapshot snapshot) {
+bool is_not_null_for(Oid relid, AttrNumber attnum, Snapshot snapshot) {
     HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attnum));
     if (!HeapTupleIsValid(tuple))
         return false;
-    bool declared = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple))->attnotnull && is_seen(tuple, snapshot);
+    bool declared =
+        reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple))->attnotnull && is_declared_for(tuple, snapshot);
     ReleaseSysCache(tuple);
     HeapTuple constraint = declared ? not_null_constraint(relid, attnum) : nullptr;
-    return declared && (constraint == nullptr || is_seen(constraint, snapshot));
+    return declared && (constraint == nullptr || is_declared_for(constraint, snapshot));
 }
 
 } // namespace
@@ -36,7 +28,7 @@ bool is_never_null(Relation relation, AttrNumber attnum, bool children) {
         return false;
     Snapshot snapshot = GetActiveSnapshot();
     const Oid relid = RelationGetRelid(relation);
-    if (!IsMVCCSnapshot(snapshot) || !is_declared_for(relid, attnum, snapshot))
+    if (!IsMVCCSnapshot(snapshot) || !is_not_null_for(relid, attnum, snapshot))
         return false;
     if (!children)
         return true;
@@ -44,7 +36,7 @@ bool is_never_null(Relation relation, AttrNumber attnum, bool children) {
     ListCell *cell;
     foreach (cell, find_all_inheritors(relid, NoLock, nullptr)) {
         const Oid child = lfirst_oid(cell);
-        if (child != relid && !is_declared_for(child, get_attnum(child, name), snapshot))
+        if (child != relid && !is_not_null_for(child, get_attnum(child, name), snapshot))
             return false;
     }
     return true;

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 
+#include "pg/catalog/unique_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/group_bound.h"
 #include "pg/cost/level_time.h"
@@ -451,7 +452,7 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
     if (!enabled() || joinrel->reloptkind != RELOPT_JOINREL)
         return;
     CandidateTable *candidates = notes_of(root, joinrel);
-    if (candidates != nullptr)
+    if (candidates != nullptr && !has_newer_unique_key(root, joinrel->relids))
         note_join(candidates, joinrel, outer, inner, type, extra);
 }
 
