@@ -154,7 +154,8 @@ void begin(GpuScanState *state, EState *estate, int eflags) {
     aim(state);
     if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
         return;
-    open_indexes(state, static_cast<const Plan *>(linitial(plan_of(state)->custom_plans)));
+    if (state->fallback == nullptr) // (else it was started to see what it prunes, and has opened its own)
+        open_indexes(state, static_cast<const Plan *>(linitial(plan_of(state)->custom_plans)));
     if (!bms_is_empty(state->css.ss.ps.plan->allParam))
         state->parameters = parameters_of_answer(plan_of(state), estate);
     state->run.econtext = CreateExprContext(estate);
