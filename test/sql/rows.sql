@@ -100,7 +100,7 @@ CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        CONTINUE WHEN line ~ 'Buffers:';
+        CONTINUE WHEN line ~ '(Buffers|Storage):';
         RETURN NEXT regexp_replace(line, ' \(actual.*\)', '');
     END LOOP;
 END $$;
