@@ -122,6 +122,7 @@ void cursors_round(World &w) {
     vector<Step> steps;
     const bool prepared = chance(30), hold = chance(15), two = chance(15);
     steps.push_back({0, "SET search_path = cur"});
+    steps.push_back({0, "SET cur.x = ''"}); // (a session that has once set it no longer has NULL)
     if (chance(40))
         steps.push_back({0, chance(50) ? role() : setting()});
     if (prepared && chance(50))
