@@ -130,8 +130,9 @@ void cursors_round(World &w) {
     if (!prepared || chance(30))
         steps.push_back({0, "BEGIN" + pick({"", "", " ISOLATION LEVEL REPEATABLE READ"})});
     const string sql = cursor_query();
+    // (Without either the plan decides whether it may go backward.)
     steps.push_back({0, prepared ? "PREPARE c AS " + sql
-                                 : "DECLARE c " + pick({"", "SCROLL ", "NO SCROLL "}) + "CURSOR " +
+                                 : "DECLARE c " + pick({"SCROLL ", "NO SCROLL "}) + "CURSOR " +
                                        (hold ? "WITH HOLD " : "") + "FOR " + sql});
     bool committed = false;
     for (int i = 3 + roll(6); i > 0; --i) {
