@@ -4,12 +4,14 @@
 # its test; it is also looked for in the servers' logs. The last line is "N passed, N failed".
 #
 # Usage: script/sanitized.sh [SHARE [SEED]]      of all, in per cent (default 100); which ones, says SEED (default: today)
+# Settings of the environment: SANITIZED, which groups (default: unit regress boundary queries threads), and those of the Makefile.
 # The server is one of script/build-postgres.sh, PG=17 by default, which is built if it is not there (script/server.sh says why).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 share=${1:-100} seed=${2:-$((10#$(date +%j)))} build=${BUILD:-build} PG=${PG:-17}
 export PG
 queries=$((20000 * share / 100))
+read -ra groups <<<"${SANITIZED:-unit regress boundary queries threads}"
 
 passed=0
 failed=0
@@ -55,13 +57,23 @@ if [ "$share" -lt 100 ]; then
     GTEST_SHARD_INDEX=$((seed % GTEST_TOTAL_SHARDS))
     export GTEST_SHARD_INDEX MATRIX=0
 fi
-suite env REGRESS_SHARE="$share" REGRESS_SEED="$seed" BOUNDARY_SHARE="$share" BOUNDARY_SEED="$seed" script/check.sh unit regress boundary
-one "random queries" script/fuzz.sh "$queries" "$seed"
+checks=()
+for group in "${groups[@]}"; do
+    case $group in
+        unit | regress | boundary) checks+=("$group") ;;
+    esac
+done
+if [ ${#checks[@]} -gt 0 ]; then
+    suite env REGRESS_SHARE="$share" REGRESS_SEED="$seed" BOUNDARY_SHARE="$share" BOUNDARY_SEED="$seed" script/check.sh "${checks[@]}"
+fi
+if [[ " ${groups[*]} " == *" queries "* ]]; then one "random queries" script/fuzz.sh "$queries" "$seed"; fi
 unset GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX
 
-export SANITIZE=thread BUILD=$build/sanitized-thread TSAN_OPTIONS=halt_on_error=1:die_after_fork=0
-one "build with ThreadSanitizer" make -s -j"$(nproc)" PG_CONFIG="$(script/pg-config.sh "$PG")" thread-tests
-one "threads" "$BUILD/unit/thread_tests" --gtest_filter=-SessionTest.SurvivesGarbage # (it has one thread, and takes minutes)
+if [[ " ${groups[*]} " == *" threads "* ]]; then
+    export SANITIZE=thread BUILD=$build/sanitized-thread TSAN_OPTIONS=halt_on_error=1:die_after_fork=0
+    one "build with ThreadSanitizer" make -s -j"$(nproc)" PG_CONFIG="$(script/pg-config.sh "$PG")" thread-tests
+    one "threads" "$BUILD/unit/thread_tests" --gtest_filter=-SessionTest.SurvivesGarbage # (it has one thread, and takes minutes)
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
