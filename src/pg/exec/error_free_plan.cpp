@@ -1,5 +1,6 @@
 #include "pg/exec/error_free_plan.h"
 
+#include "pg/exec/plan_tree.h"
 #include "pg/plan/fragment.h"
 #include "pg/plan/harmless.h"
 
@@ -24,14 +25,6 @@ bool is_error_free_expression(const EState *estate, const void *expression) {
     return is_harmless_in_plan(node) && !finds_raising_init_plan(node, const_cast<EState *>(estate));
 }
 
-bool are_error_free_plans(const EState *estate, const List *plans) {
-    ListCell *cell;
-    foreach (cell, plans)
-        if (!is_error_free_plan(estate, static_cast<const Plan *>(lfirst(cell))))
-            return false;
-    return true;
-}
-
 // What types' authors have written may raise anything.
 bool are_built_in(const Oid *operators, int count) {
     for (int i = 0; i < count; ++i)
@@ -45,7 +38,7 @@ bool is_count(const Node *node) {
     return node == nullptr || (IsA(node, Const) && !constant->constisnull && DatumGetInt64(constant->constvalue) >= 0);
 }
 
-// What a node has besides its target list, its condition and the plans on its left and right.
+// What a node has besides its target list, its condition and the plans below it.
 bool is_error_free_node(const EState *estate, const Plan *plan) {
     const auto fine = [estate](const void *expression) { return is_error_free_expression(estate, expression); };
     switch (nodeTag(plan)) {
@@ -53,6 +46,10 @@ bool is_error_free_node(const EState *estate, const Plan *plan) {
     case T_Hash: // its keys are the join's
     case T_Material:
     case T_BitmapHeapScan: // tests again what its indexes have been asked
+    case T_BitmapAnd:
+    case T_BitmapOr:
+    case T_Append:
+    case T_SubqueryScan:
     case T_Gather:
         return true;
     case T_IndexScan:
@@ -63,14 +60,6 @@ bool is_error_free_node(const EState *estate, const Plan *plan) {
                reinterpret_cast<const IndexOnlyScan *>(plan)->indexorderby == NIL;
     case T_BitmapIndexScan:
         return fine(reinterpret_cast<const BitmapIndexScan *>(plan)->indexqualorig);
-    case T_BitmapAnd:
-        return are_error_free_plans(estate, reinterpret_cast<const BitmapAnd *>(plan)->bitmapplans);
-    case T_BitmapOr:
-        return are_error_free_plans(estate, reinterpret_cast<const BitmapOr *>(plan)->bitmapplans);
-    case T_Append:
-        return are_error_free_plans(estate, reinterpret_cast<const Append *>(plan)->appendplans);
-    case T_SubqueryScan:
-        return is_error_free_plan(estate, reinterpret_cast<const SubqueryScan *>(plan)->subplan);
     case T_CteScan:
         return is_error_free_plan(
             estate, static_cast<const Plan *>(list_nth(estate->es_plannedstmt->subplans,
@@ -102,8 +91,7 @@ bool is_error_free_node(const EState *estate, const Plan *plan) {
     case T_Result:
         return fine(reinterpret_cast<const Result *>(plan)->resconstantqual);
     case T_CustomScan: // ours computes what its CPU plan computes
-        return reinterpret_cast<const CustomScan *>(plan)->methods == &gpuscan_scan_methods &&
-               are_error_free_plans(estate, reinterpret_cast<const CustomScan *>(plan)->custom_plans);
+        return reinterpret_cast<const CustomScan *>(plan)->methods == &gpuscan_scan_methods;
     default:
         return false;
     }
@@ -135,12 +123,15 @@ bool has_one_row_at_most(const Plan *plan) {
 } // namespace
 
 bool is_error_free_plan(const EState *estate, const Plan *plan) {
-    if (plan == nullptr)
-        return true;
     check_stack_depth();
-    return is_error_free_expression(estate, plan->targetlist) && is_error_free_expression(estate, plan->qual) &&
-           is_error_free_node(estate, plan) && is_error_free_plan(estate, plan->lefttree) &&
-           is_error_free_plan(estate, plan->righttree);
+    if (!is_error_free_expression(estate, plan->targetlist) || !is_error_free_expression(estate, plan->qual) ||
+        !is_error_free_node(estate, plan))
+        return false;
+    ListCell *cell;
+    foreach (cell, plans_below(plan))
+        if (!is_error_free_plan(estate, static_cast<const Plan *>(lfirst(cell))))
+            return false;
+    return true;
 }
 
 bool is_error_free_init_plan(const EState *estate, const SubPlanState *state) {

@@ -129,19 +129,23 @@ void open_indexes(GpuScanState *state, const Plan *plan) {
         open_indexes(state, static_cast<const Plan *>(lfirst(cell)));
 }
 
-// As whoever has started the node.
-void bind(GpuScanState *state) {
-    EState *estate = state->css.ss.ps.state;
-    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+// Calls `work` as whoever has started the node, in the memory of the query.
+template <typename Work> void as_starter(const GpuScanState *state, Work work) {
+    MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
     Oid user;
     int context;
     GetUserIdAndSecContext(&user, &context);
     SetUserIdAndSecContext(state->user, state->user_context);
-    state->fragment = fragment_bind(plan_of(state), estate->es_range_table);
+    work();
     SetUserIdAndSecContext(user, context);
+    MemoryContextSwitchTo(old);
+}
+
+void bind(GpuScanState *state) {
+    as_starter(state,
+               [state] { state->fragment = fragment_bind(plan_of(state), state->css.ss.ps.state->es_range_table); });
     state->run.fragment = state->fragment;
     state->zone = session_timezone;
-    MemoryContextSwitchTo(old);
 }
 
 void begin(GpuScanState *state, EState *estate, int eflags) {
@@ -383,19 +387,14 @@ const CustomScanMethods gpuscan_scan_methods = {"GpuScan", create_gpuscan_state}
 PlanState *start_fallback(GpuScanState *state) {
     if (state->fallback)
         return state->fallback;
-    EState *estate = state->css.ss.ps.state;
-    MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-    Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
-    Oid user;
-    int context;
-    GetUserIdAndSecContext(&user, &context);
-    SetUserIdAndSecContext(state->user, state->user_context);
-    state->fallback = ExecInitNode(plan, estate, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-    SetUserIdAndSecContext(user, context);
+    as_starter(state, [state] {
+        Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
+        state->fallback =
+            ExecInitNode(plan, state->css.ss.ps.state, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+    });
     if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
         elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
              state->fragment->nfallback);
-    MemoryContextSwitchTo(old);
     return state->fallback;
 }
 
