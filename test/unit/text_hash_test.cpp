@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <random>
 #include <set>
@@ -38,18 +37,21 @@ std::vector<std::string> chosen_texts(size_t count) {
 
 TEST(TextHash, ChosenTexts) {
     const std::vector<std::string> texts = chosen_texts(200000);
-    std::unordered_set<uint64_t> hashes;
+    // A hash table uses the lowest or the highest bits. Of 200,000 numbers drawn from 2^20, 182,000 (+- 150) differ.
+    std::unordered_set<uint64_t> hashes, lowest, highest;
     std::vector<Dictionary::Text> asked;
-    const auto before = std::chrono::steady_clock::now();
     for (const std::string &text : texts) {
         asked.push_back({text.data(), static_cast<uint32_t>(text.size()), 0, text_hash(text.data(), text.size())});
         hashes.insert(asked.back().hash);
+        lowest.insert(asked.back().hash & 0xfffff);
+        highest.insert(asked.back().hash >> 44);
     }
+    EXPECT_GT(lowest.size(), 180000u);
+    EXPECT_GT(highest.size(), 180000u);
     Dictionary d(1 << 20, size_t(1) << 30);
     d.intern_many(asked.data(), asked.size());
     EXPECT_EQ(texts.size(), hashes.size());
     EXPECT_EQ(texts.size(), d.size());
-    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5)); // (it was more than a minute)
 }
 
 // Whoever knew the keys could make a factor 0; what stands before and behind it tells texts apart all the same.
