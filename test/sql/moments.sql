@@ -107,6 +107,7 @@ DECLARE
     line text;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) ' || query LOOP
+        CONTINUE WHEN line ~ 'Storage:';
         RETURN NEXT regexp_replace(regexp_replace(line, ' \(actual rows=(\d+).*\)', ' rows=\1'), '\$0|\(InitPlan 1\)\.col1|InitPlan 1.*', 'init plan');
     END LOOP;
 END $$;

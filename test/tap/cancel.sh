@@ -89,6 +89,23 @@ is 'all slots are back: four sessions at once use the device' "$(
     done | sort | uniq -c | tr -s ' '
     wait
 )" ' 4 device'
+# At the boundary: beside three endless queries there is a slot for one more, beside four there is none.
+small='SELECT g, count(*), sum(k) FROM many GROUP BY g'
+endless_sessions=()
+occupy() {
+    start "$endless" "endless $1"
+    endless_sessions+=("$session")
+    wait_until 10 "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE application_name = 'endless $1'"
+    result $? "$1 of 4 slots are taken"
+}
+for i in 1 2 3; do occupy "$i"; done
+is 'the last slot serves' "$(sql "SELECT plan_of('$small')")" device
+occupy 4
+is 'without a slot the CPU plan answers' "$(sql "SELECT plan_of('$small')")" 'fallback: all request slots are taken (gpuscan.max_requests)'
+is 'rightly' "$(sql "SELECT check_query('$small', 'fallback')")" 'ok (1000 rows)'
+sql "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'endless %'" >/dev/null
+wait "${endless_sessions[@]}"
+is 'then there is one again' "$(sql "SELECT plan_of('$small')")" device
 is 'right answers' "$(sql "SELECT check_query('SELECT g, count(*), sum(k), min(t) FROM many GROUP BY g')")" 'ok (1000 rows)'
 sql 'SELECT gpuscan_evict()' >/dev/null
 ok 'no memory is held for queries that ended' wait_until 10 "SELECT memory_used < 64 * 1024 * 1024 FROM gpuscan_device WHERE kind = 'host'"
