@@ -13,7 +13,7 @@
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
 #   make core [PG=17] [MODE=auto] [TESTS="isolation"]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's;
-#                             TESTS: its isolation tests instead, or names of tests (test/core/run.sh)
+#                             TESTS: its isolation tests instead, its recovery tests ("recovery [TEST...]"), or names of tests (test/core/*.sh)
 #   make sqlsmith [QUERIES=20000] [SECONDS=1200] [PG=17] [SEED=1]   sqlsmith's statements over PostgreSQL's regression database, on the device
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
@@ -73,7 +73,8 @@ neutral:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/neutral.sh
 
 core:
-	+@BUILD='$(BUILD)' test/core/run.sh PG=$(or $(PG),15) $(or $(MODE),force) $(TESTS)
+	+@BUILD='$(BUILD)' $(if $(filter recovery,$(TESTS)),test/core/recovery.sh PG=$(or $(PG),15) $(filter-out recovery,$(TESTS)),\
+	    test/core/run.sh PG=$(or $(PG),15) $(or $(MODE),force) $(TESTS))
 
 sqlsmith:
 	+@BUILD='$(BUILD)' test/sqlsmith/run.sh PG=$(or $(PG),17) $(or $(QUERIES),20000) $(or $(SECONDS),1200) $(SEED)

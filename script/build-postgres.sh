@@ -30,7 +30,7 @@ tests='' # of which release
 if [ "${1:-}" = --tests ]; then
     tests=${2:?which version?}
     echo "$cache/tests-$tests"
-    [ ! -d "$cache/tests-$tests/src/test/isolation" ] || exit 0
+    [ ! -d "$cache/tests-$tests/src/test/recovery" ] || exit 0
     set -- "${tests%%[.a-z]*}"
 fi
 major=${1:?usage: build-postgres.sh MAJOR [patched|oracle PATCH...]}
@@ -171,7 +171,7 @@ fetch_source
 if [ -n "$tests" ]; then
     mkdir -p "$work/tests" "$cache"
     tar -C "$work/tests" --strip-components=1 --wildcards -xf "$work"/source/postgresql-"$major"_*.orig.tar.* \
-        '*/src/test/regress' '*/src/test/isolation' '*/contrib/spi'
+        '*/src/test/regress' '*/src/test/isolation' '*/src/test/recovery' '*/src/test/perl' '*/contrib/spi'
     chmod -R a+rX "$work/tests"
     rm -rf "$cache/tests-$tests"
     mv "$work/tests" "$cache/tests-$tests"

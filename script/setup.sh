@@ -4,7 +4,7 @@
 #   build           compiler, PostgreSQL with its development files, pgTAP, libpq, CLI11, nlohmann-json, GoogleTest
 #   ci              formatter and linters
 #   bench           gnuplot, for the figures of the benchmarks
-#   core            python3, which compares what PostgreSQL's own tests print
+#   core            python3, which compares what PostgreSQL's own tests print, and the Perl module that its recovery tests need
 #   fuzz            clang with libFuzzer and the sanitizers' runtimes
 #   sqlsmith        sqlsmith, for make sqlsmith
 #   postgres-build  what PostgreSQL's own build needs beyond that
@@ -32,7 +32,7 @@ for group in "${@:-build}"; do
     case $group in
         build) packages+=(make g++ ccache "postgresql-$major" "postgresql-server-dev-$major" "postgresql-$major-pgtap" libpq-dev libcli11-dev nlohmann-json3-dev libgtest-dev util-linux) ;;
         ci) packages+=(clang-format-14 cppcheck shellcheck git) ;;
-        core) packages+=(python3-minimal) ;;
+        core) packages+=(python3-minimal libipc-run-perl) ;;
         bench) packages+=(gnuplot-nox) ;;
         fuzz) packages+=(clang libclang-rt-dev ccache make libgtest-dev nlohmann-json3-dev) ;;
         sqlsmith) packages+=(sqlsmith) ;;

@@ -32,22 +32,7 @@ fi
 script/setup.sh build core
 if [ "$PG" != 15 ]; then script/build-postgres.sh "$PG" >/dev/null; fi
 pg_config=$(script/pg-config.sh "$PG")
-version=$("$pg_config" --version | cut -d' ' -f2)
-
-# The tests of another minor release do as well, because no expected file is looked at: no download where there are some.
-cache=$(dirname "$(script/build-postgres.sh --prefix "$PG")")
-sources=$(find "$cache" -maxdepth 1 \( -name "tests-$PG.*" -o -name "tests-$version" \) 2>/dev/null | sort -V | tail -n 1)
-[ ! -d "$cache/tests-$version" ] || sources=$cache/tests-$version
-# (The archive does not always have the source of the release that it has packages of.)
-if [ -z "$sources" ]; then
-    for back in 0 1 2 3 4; do
-        other=$version
-        [ "$back" = 0 ] || other=${version%.*}.$((${version##*[!0-9]} - back))
-        ! sources=$(script/build-postgres.sh --tests "$other") || break
-        sources=''
-    done
-    [ -n "$sources" ] || { echo "run.sh: the tests of PostgreSQL $PG are not to be had" >&2; exit 3; }
-fi
+sources=$(test/core/sources.sh "$PG") || exit
 inputs=$sources/src/test/$kind
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpuscan-core.XXXXXX")

@@ -20,10 +20,7 @@ script/setup.sh build sqlsmith
 if [ "$PG" != 15 ]; then script/build-postgres.sh "$PG" >/dev/null; fi
 pg_config=$(script/pg-config.sh "$PG")
 version=$("$pg_config" --version | cut -d' ' -f2)
-cache=$(dirname "$(script/build-postgres.sh --prefix "$PG")")
-sources=$cache/tests-$version
-[ -d "$sources" ] || sources=$(find "$cache" -maxdepth 1 -name "tests-$PG.*" 2>/dev/null | sort -V | tail -n 1 || true)
-[ -n "$sources" ] || sources=$(script/build-postgres.sh --tests "$version")
+sources=$(test/core/sources.sh "$PG") || exit
 inputs=$sources/src/test/regress
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpuscan-sqlsmith.XXXXXX")

@@ -294,7 +294,14 @@ TupleTableSlot *next_tuple(ScanState *node) {
     return slot;
 }
 
-bool recheck(ScanState *, TupleTableSlot *) { return true; }
+// While a row is checked again after a concurrent update (EvalPlanQual), ExecScanFetch may ask this instead of next_tuple: of a scan that
+// stands for no single table it does so in every minor release before 15.15, 16.11, 17.7 and 18.1, and in later ones below a plan
+// that locks or changes rows. What the fragment's tables held when the statement began is what PostgreSQL's own plan would read there, so
+// both give the CPU plan's next row.
+bool recheck(ScanState *node, TupleTableSlot *slot) {
+    next_tuple(node);
+    return !TupIsNull(slot);
+}
 
 TupleTableSlot *exec(GpuScanState *state) {
     if (state->phase == Phase::Fresh)

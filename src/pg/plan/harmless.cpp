@@ -1,13 +1,13 @@
 // Which expressions cannot raise an error?
 //
-// The list is short and positive: what is not on it may raise. Integers overflow, divisions divide by zero, texts are
-// longer than a length, user functions do what they like. Arithmetic of numerics is on it, because numeric(p,s) is
-// bounded and the type itself holds 131,072 digits before the point: nothing that people write gets from one to the other,
+// What is not known to be free of errors may raise one (pg/catalog/error_free.h). Arithmetic of numerics is free of them, because
+// numeric(p,s) is bounded and the type itself holds 131,072 digits before the point: nothing that people write gets from one to the other,
 // and an expression whose digits could add up to more than a hundredth of it counts as one that may raise.
 #include "pg/pg.h"
 
 #include "pg/plan/harmless.h"
 
+#include "pg/catalog/error_free.h"
 #include "pg/exec/attempt.h"
 #include "pg/plan/sql_type.h"
 
@@ -178,39 +178,6 @@ bool is_harmless_comparison(const ScalarArrayOpExpr *expr) {
     return is_comparison(expr->opno, expr->args, expr->inputcollid);
 }
 
-// LIKE with a constant pattern: a backslash at its end is an error.
-static bool is_like(Oid funcid, List *args, Oid collation) {
-    switch (funcid) {
-    case F_TEXTLIKE:
-    case F_TEXTNLIKE:
-    case F_BPCHARLIKE:
-    case F_BPCHARNLIKE:
-        break;
-    default:
-        return false;
-    }
-    const Const *pattern = static_cast<const Const *>(lsecond(args));
-    if (!IsA(pattern, Const) || !OidIsValid(collation) || !get_collation_isdeterministic(collation))
-        return false;
-    return pattern->constisnull || strchr(TextDatumGetCString(pattern->constvalue), '\\') == nullptr;
-}
-
-// Conversions that lose nothing.
-static bool is_widening(Oid funcid) {
-    switch (funcid) {
-    case F_INT4_INT2:
-    case F_INT8_INT2:
-    case F_INT8_INT4:
-    case F_FLOAT8_INT2:
-    case F_FLOAT8_INT4:
-    case F_FLOAT8_INT8:
-    case F_FLOAT8_FLOAT4:
-        return true;
-    default:
-        return false;
-    }
-}
-
 // (Sums of numerics only of bounded ones.)
 static bool is_known_aggregate(Oid aggregate) {
     switch (aggregate) {
@@ -285,7 +252,8 @@ static bool finds_harm(Node *node, void *context) {
         OpExpr *expr = reinterpret_cast<OpExpr *>(node);
         Oid function = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
         if (!is_comparison(expr->opno, expr->args, expr->inputcollid) &&
-            !is_like(function, expr->args, expr->inputcollid) && !(IsA(node, OpExpr) && numeric_bounds(node, &bounds)))
+            !(IsA(node, OpExpr) &&
+              (is_error_free_function(function, expr->args, expr->inputcollid) || numeric_bounds(node, &bounds))))
             return true;
         break;
     }
@@ -295,10 +263,19 @@ static bool finds_harm(Node *node, void *context) {
             return true;
         break;
     }
-    case T_FuncExpr:
-        if (!is_widening(reinterpret_cast<const FuncExpr *>(node)->funcid) && !numeric_bounds(node, &bounds))
+    case T_FuncExpr: {
+        const FuncExpr *expr = reinterpret_cast<const FuncExpr *>(node);
+        if (!is_error_free_function(expr->funcid, expr->args, expr->inputcollid) && !numeric_bounds(node, &bounds))
             return true;
         break;
+    }
+    case T_CoerceViaIO: {
+        const CoerceViaIO *cast = reinterpret_cast<const CoerceViaIO *>(node);
+        if ((cast->resulttype != TEXTOID && cast->resulttype != VARCHAROID) ||
+            !is_error_free_as_text(exprType(reinterpret_cast<const Node *>(cast->arg))))
+            return true;
+        break;
+    }
     case T_MinMaxExpr:
         if (!is_ordered(exprType(node), reinterpret_cast<const MinMaxExpr *>(node)->inputcollid))
             return true;

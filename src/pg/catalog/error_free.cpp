@@ -1,0 +1,304 @@
+#include "pg/pg.h"
+
+#include "pg/catalog/error_free.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "pg/plan/sql_type.h"
+
+namespace gpuscan {
+namespace {
+
+const Const *constant(const List *args, int n) {
+    const Node *arg = static_cast<const Node *>(list_nth(args, n));
+    return IsA(arg, Const) ? reinterpret_cast<const Const *>(arg) : nullptr;
+}
+
+// ---- constants that rule an error out ----
+
+// (A function that is strict does not look at the others' values if one is NULL.)
+bool is_at_least(const Const *count, int32 least) {
+    return count != nullptr && count->consttype == INT4OID &&
+           (count->constisnull || DatumGetInt32(count->constvalue) >= least);
+}
+
+bool is_true(const Const *flag) {
+    return flag != nullptr && flag->consttype == BOOLOID && !flag->constisnull && DatumGetBool(flag->constvalue);
+}
+
+bool integer_of(const Const *number, int64 *value) {
+    if (number == nullptr || number->constisnull)
+        return false;
+    switch (number->consttype) {
+    case INT2OID:
+        *value = DatumGetInt16(number->constvalue);
+        return true;
+    case INT4OID:
+        *value = DatumGetInt32(number->constvalue);
+        return true;
+    case INT8OID:
+        *value = DatumGetInt64(number->constvalue);
+        return true;
+    default:
+        return false;
+    }
+}
+
+// -1 times the smallest integer is none.
+bool divides_all(const Const *divisor) {
+    int64 value;
+    return integer_of(divisor, &value) && value != 0 && value != -1;
+}
+
+bool leaves_rest_of_all(const Const *divisor) {
+    int64 value;
+    return integer_of(divisor, &value) && value != 0;
+}
+
+// A backslash at the end of a pattern is an error.
+bool is_pattern(const Const *pattern) {
+    return pattern != nullptr &&
+           (pattern->constisnull || strchr(TextDatumGetCString(pattern->constvalue), '\\') == nullptr);
+}
+
+// What stands for a part of a text is no longer than that.
+bool shrinks(const Const *part, const Const *replacement) {
+    if (part == nullptr || replacement == nullptr)
+        return false;
+    return part->constisnull || replacement->constisnull ||
+           VARSIZE_ANY_EXHDR(DatumGetPointer(replacement->constvalue)) <=
+               VARSIZE_ANY_EXHDR(DatumGetPointer(part->constvalue));
+}
+
+// A field that every date, or every timestamp, has.
+bool is_field(const Const *field, bool of_timestamp) {
+    static constexpr const char *of_dates[] = {"year", "month",  "day",     "dow",        "isodow", "doy",    "quarter",
+                                               "week", "decade", "century", "millennium", "epoch",  "isoyear"};
+    static constexpr const char *of_times[] = {"hour", "minute", "second", "milliseconds", "microseconds"};
+    if (field == nullptr || field->constisnull)
+        return false;
+    const char *name = TextDatumGetCString(field->constvalue);
+    const auto is_name = [name](const char *known) { return pg_strcasecmp(name, known) == 0; };
+    return std::any_of(std::begin(of_dates), std::end(of_dates), is_name) ||
+           (of_timestamp && std::any_of(std::begin(of_times), std::end(of_times), is_name));
+}
+
+bool are_shown_without_error(const List *args) {
+    ListCell *cell;
+    foreach (cell, args)
+        if (!is_error_free_as_text(exprType(static_cast<const Node *>(lfirst(cell)))))
+            return false;
+    return true;
+}
+
+// ---- by what they need ----
+
+// Nothing.
+bool is_total(Oid function) {
+    switch (function) {
+    // conversions that lose nothing
+    case F_INT4_INT2:
+    case F_INT8_INT2:
+    case F_INT8_INT4:
+    case F_FLOAT8_INT2:
+    case F_FLOAT8_INT4:
+    case F_FLOAT8_INT8:
+    case F_FLOAT8_FLOAT4:
+    case F_TEXT_BPCHAR:
+    case F_TEXT_NAME:
+    case F_TEXT_CHAR:
+    case F_TEXT_BOOL:
+    case F_INT4_BOOL:
+    case F_BOOL_INT4:
+    // bits and signs
+    case F_INT2AND:
+    case F_INT2OR:
+    case F_INT2XOR:
+    case F_INT2NOT:
+    case F_INT4AND:
+    case F_INT4OR:
+    case F_INT4XOR:
+    case F_INT4NOT:
+    case F_INT8AND:
+    case F_INT8OR:
+    case F_INT8XOR:
+    case F_INT8NOT:
+    case F_INT2UP:
+    case F_INT4UP:
+    case F_INT8UP:
+    case F_FLOAT4UM:
+    case F_FLOAT4ABS:
+    case F_ABS_FLOAT4:
+    case F_FLOAT8UP:
+    case F_FLOAT8UM:
+    case F_FLOAT8ABS:
+    case F_ABS_FLOAT8:
+    case F_SIGN_FLOAT8:
+    case F_FLOOR_FLOAT8:
+    case F_CEIL_FLOAT8:
+    case F_CEILING_FLOAT8:
+    case F_ROUND_FLOAT8:
+    case F_TRUNC_FLOAT8:
+    // texts
+    case F_LENGTH_TEXT:
+    case F_CHAR_LENGTH_TEXT:
+    case F_CHARACTER_LENGTH_TEXT:
+    case F_OCTET_LENGTH_TEXT:
+    case F_LENGTH_BPCHAR:
+    case F_CHAR_LENGTH_BPCHAR:
+    case F_CHARACTER_LENGTH_BPCHAR:
+    case F_OCTET_LENGTH_BPCHAR:
+    case F_LENGTH_BYTEA:
+    case F_OCTET_LENGTH_BYTEA:
+    case F_LTRIM_TEXT:
+    case F_LTRIM_TEXT_TEXT:
+    case F_RTRIM_TEXT:
+    case F_RTRIM_TEXT_TEXT:
+    case F_BTRIM_TEXT:
+    case F_BTRIM_TEXT_TEXT:
+    case F_LEFT:
+    case F_RIGHT:
+    case F_REVERSE:
+    case F_TRANSLATE:
+    case F_SUBSTR_TEXT_INT4:
+    case F_SUBSTRING_TEXT_INT4:
+    case F_TEXTCAT:
+    case F_BYTEACAT:
+    case F_QUOTE_LITERAL_TEXT:
+    // jsonb and arrays
+    case F_JSONB_TYPEOF:
+    case F_JSONB_OBJECT_FIELD:
+    case F_JSONB_OBJECT_FIELD_TEXT:
+    case F_JSONB_ARRAY_ELEMENT:
+    case F_JSONB_ARRAY_ELEMENT_TEXT:
+    case F_JSONB_EXTRACT_PATH:
+    case F_JSONB_EXTRACT_PATH_TEXT:
+    case F_JSONB_CONTAINS:
+    case F_JSONB_CONTAINED:
+    case F_JSONB_EXISTS:
+    case F_JSONB_EXISTS_ANY:
+    case F_JSONB_EXISTS_ALL:
+    case F_CARDINALITY:
+    case F_ARRAY_LENGTH:
+    case F_ARRAY_NDIMS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// A collation, by whose locale letters change.
+bool needs_collation(Oid function) {
+    return function == F_UPPER_TEXT || function == F_LOWER_TEXT || function == F_INITCAP;
+}
+
+// A deterministic one: others know nothing of parts of texts.
+bool needs_deterministic_collation(Oid function) {
+    switch (function) {
+    case F_TEXTLIKE:
+    case F_TEXTNLIKE:
+    case F_BPCHARLIKE:
+    case F_BPCHARNLIKE:
+    case F_STRPOS:
+    case F_POSITION_TEXT_TEXT:
+    case F_STARTS_WITH:
+    case F_REPLACE:
+    case F_SPLIT_PART:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// Certain arguments, and no matter of what is not asked here.
+bool has_harmless_constants(Oid function, const List *args) {
+    switch (function) {
+    case F_TEXTLIKE:
+    case F_TEXTNLIKE:
+    case F_BPCHARLIKE:
+    case F_BPCHARNLIKE:
+        return is_pattern(constant(args, 1));
+    case F_REPLACE:
+        return shrinks(constant(args, 1), constant(args, 2));
+    case F_SPLIT_PART:
+        return leaves_rest_of_all(constant(args, 2)); // part 0 is an error
+    case F_SUBSTR_TEXT_INT4_INT4:
+    case F_SUBSTRING_TEXT_INT4_INT4:
+        return is_at_least(constant(args, 2), 0);
+    case F_VARCHAR_VARCHAR_INT4_BOOL:
+    case F_BPCHAR_BPCHAR_INT4_BOOL: // an explicit cast cuts what is too long
+        return is_true(constant(args, 2));
+    case F_INT2DIV:
+    case F_INT4DIV:
+    case F_INT8DIV:
+    case F_INT24DIV:
+    case F_INT42DIV:
+    case F_INT48DIV:
+    case F_INT84DIV:
+    case F_INT28DIV:
+    case F_INT82DIV:
+        return divides_all(constant(args, 1));
+    case F_INT2MOD:
+    case F_INT4MOD:
+    case F_INT8MOD:
+    case F_MOD_INT2_INT2:
+    case F_MOD_INT4_INT4:
+    case F_MOD_INT8_INT8:
+        return leaves_rest_of_all(constant(args, 1));
+    case F_EXTRACT_TEXT_DATE:
+        return is_field(constant(args, 0), false);
+    case F_EXTRACT_TEXT_TIMESTAMP:
+    case F_DATE_PART_TEXT_TIMESTAMP:
+        return is_field(constant(args, 0), true);
+    case F_CONCAT:
+    case F_CONCAT_WS:
+        return are_shown_without_error(args);
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+bool is_error_free_function(Oid function, const List *args, Oid collation) {
+    if (is_total(function))
+        return true;
+    if (needs_collation(function))
+        return OidIsValid(collation);
+    if (needs_deterministic_collation(function)) {
+        if (!OidIsValid(collation) || !get_collation_isdeterministic(collation))
+            return false;
+        return function == F_STRPOS || function == F_POSITION_TEXT_TEXT || function == F_STARTS_WITH ||
+               has_harmless_constants(function, args);
+    }
+    return has_harmless_constants(function, args);
+}
+
+// (A timestamptz may lie outside of the calendar in the session's time zone; what people's types print is theirs.)
+bool is_error_free_as_text(Oid type) {
+    switch (type) {
+    case BOOLOID:
+    case INT2OID:
+    case INT4OID:
+    case INT8OID:
+    case OIDOID:
+    case FLOAT4OID:
+    case FLOAT8OID:
+    case NUMERICOID:
+    case TEXTOID:
+    case VARCHAROID:
+    case BPCHAROID:
+    case NAMEOID:
+    case DATEOID:
+    case TIMESTAMPOID:
+    case UUIDOID:
+    case JSONBOID:
+    case UNKNOWNOID:
+        return true;
+    default:
+        return false;
+    }
+}
+
+} // namespace gpuscan

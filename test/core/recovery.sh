@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# PostgreSQL's own recovery tests (src/test/recovery: crashes, standbys, archives, replication slots, promotions) on servers that
+# preload gpuscan and send all they can to the device. They compare answers themselves.
+#
+# Usage: test/core/recovery.sh PG=15|17|18 [TEST...]      default: all but those named below; TEST: the name of a file, without ".pl"
+# Prints each test that fails, then "core recovery PG N: P passed, F failed, S skipped" and what script/honest.sh says of all servers'
+# logs. The exit status is 1 if a test fails or a device process died; 3 if no mirror has the tests today.
+# Settings of the environment: BUILD, JOBS (tests at once, default: one for each core), CORE_KEEP (a folder for the logs).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+unset PGOPTIONS PGSERVICE PGPASSFILE PGPASSWORD PSQLRC PGHOST PGPORT PGDATABASE PGUSER
+export BUILD=${BUILD:-build} PG=${PG:-15}
+case ${1:-} in
+    PG=*) PG=${1#PG=}; shift ;;
+esac
+
+# Not run: 027 compares plans and outputs with expected files, which test/core/run.sh does better; the others wait for
+# injection points, which only a server of another build has, or need modules that are no part of an installation.
+left_out='027_stream_regress'
+
+script/setup.sh build core
+if [ "$PG" != 15 ]; then script/build-postgres.sh "$PG" >/dev/null; fi
+sources=$(test/core/sources.sh "$PG") || exit
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpuscan-recovery.XXXXXX")
+chmod 755 "$work"
+cleanup() {
+    [ -z "${CORE_KEEP:-}" ] || cp -r "$work/log" "$CORE_KEEP" || true
+    [ -z "${SERVER:-}" ] || script/server.sh stop "$SERVER" || true
+    rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+# Only its programs and its library are wanted: each test makes clusters of its own.
+environment=$(script/server.sh start)
+eval "$environment"
+unset PGHOST PGPORT PGDATABASE PGUSER
+cp -r "$sources/src/test/recovery" "$sources/src/test/perl" "$work/"
+pg_config=$(script/pg-config.sh "$PG")
+cc -O1 -w -fPIC -shared -I "$("$pg_config" --includedir-server)" -o "$work/regress.so" "$sources/src/test/regress/regress.c"
+mkdir "$work/log" "$work/data"
+cat >"$work/gpuscan.conf" <<CONF
+shared_preload_libraries = 'gpuscan'
+gpuscan.offload = force
+gpuscan.device = host
+gpuscan.host_threads = 1
+gpuscan.profile = ''
+gpuscan.log_fallbacks = on
+max_worker_processes = 32
+CONF
+[ "$(id -u)" != 0 ] || chown -R postgres: "$work"
+
+tests=("$@")
+[ $# -gt 0 ] || mapfile -t tests < <(cd "$work/recovery/t" && printf '%s\n' *.pl | sed 's/\.pl$//' | grep -vxE "$left_out")
+pg_regress=$(dirname "$("$pg_config" --pgxs)")/../../src/test/regress/pg_regress
+
+# one TEST: a line "passed TEST", "failed TEST" or "skipped TEST"
+one() {
+    local test=$1 log=$work/log/$1.log
+    mkdir -p "$work/data/$test"
+    [ "$(id -u)" != 0 ] || chown postgres: "$work/data/$test"
+    # shellcheck disable=SC2086
+    (cd "$work/recovery" && $AS_SERVER env PATH="$SERVER_BIN:$PATH" TEMP_CONFIG="$work/gpuscan.conf" PG_REGRESS="$pg_regress" REGRESS_SHLIB="$work/regress.so" \
+        TESTDIR="$work/data/$test" TESTDATADIR="$work/data/$test/data" TESTLOGDIR="$work/data/$test/log" \
+        PG_TEST_TIMEOUT_DEFAULT=180 enable_injection_points=no perl -I "$work/perl" -I "$work/recovery" "t/$test.pl") >"$log" 2>&1 &&
+        echo "passed $test" || { grep -q '^1\.\.0 # SKIP' "$log" && echo "skipped $test" || echo "failed $test"; }
+    cat "$work/data/$test"/tmp_check/log/*.log "$work/data/$test"/log/*.log 2>/dev/null >"$work/log/$test-servers.log" || true
+    rm -rf "${work:?}/data/$test"
+}
+export -f one
+export work AS_SERVER SERVER_BIN pg_regress
+printf '%s\n' "${tests[@]}" | xargs -P "${JOBS:-$(nproc)}" -I TEST bash -c 'one TEST' >"$work/results"
+
+status=0
+for test in $(sed -n 's/^failed //p' "$work/results"); do
+    echo "failed: $test"
+    grep -vE '^(ok|#? *$)' "$work/log/$test.log" | tail -n 15
+    status=1
+done
+cat "$work"/log/*-servers.log >"$work/servers.log"
+count() { grep -c "^$1" "$work/results" || true; }
+echo "core recovery PG $PG: $(count passed) passed, $(count failed) failed, $(count skipped) skipped"
+[ "$(count passed)" -gt 0 ] || status=1
+script/honest.sh core "$work/servers.log" || status=1
+exit "$status"
