@@ -219,18 +219,25 @@ void show_wanted(const Explainer *explainer, const char *label) {
     ExplainPropertyText(label, wanted, explainer->es);
 }
 
+List *deparse_each(const Explainer *explainer, const List *expressions) {
+    List *texts = NIL;
+    ListCell *cell;
+    foreach (cell, expressions)
+        texts = lappend(texts, deparse(explainer, static_cast<Node *>(lfirst(cell))));
+    return texts;
+}
+
 void show_row(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
     const CustomScan *plan = reinterpret_cast<const CustomScan *>(explainer->state->css.ss.ps.plan);
-    List *columns = NIL;
-    for (int i = 0; i < fragment->noutputs; ++i) {
-        const TargetEntry *entry = static_cast<const TargetEntry *>(list_nth(plan->custom_scan_tlist, i));
-        columns = lappend(columns, deparse(explainer, reinterpret_cast<Node *>(entry->expr)));
-    }
+    List *columns =
+        deparse_each(explainer, get_tlist_exprs(list_copy_head(plan->custom_scan_tlist, fragment->noutputs), true));
     if (columns != NIL)
         ExplainPropertyList("Row", columns, explainer->es);
     if (fragment->order != NIL)
         ExplainPropertyList("Row Order", sort_keys(explainer), explainer->es);
+    if (fragment->checks != NIL)
+        ExplainPropertyList("Row Checks", deparse_each(explainer, fragment->checks), explainer->es);
     show_wanted(explainer, "Rows Wanted");
     if (fragment->limit > 0)
         ExplainPropertyUInteger("Rows Wanted", nullptr, fragment->limit, explainer->es);

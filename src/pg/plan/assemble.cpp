@@ -469,6 +469,25 @@ static void add_wanted_rows(Assembly *a) {
         add_limit(a);
 }
 
+// Conditions that hold for every row, behind all others.
+static bool add_checks(Assembly *a) {
+    const BlueprintJoin *joins = a->blueprint->joins;
+    const int steps = static_cast<int>(std::count_if(joins, joins + a->blueprint->nsources - 1,
+                                                     [](const BlueprintJoin &join) { return join.into == 0; }));
+    List *conditions = NIL;
+    ListCell *cell;
+    foreach (cell, a->blueprint->checks) {
+        NullTest *test = makeNode(NullTest);
+        test->arg = static_cast<Expr *>(lfirst(cell));
+        test->nulltesttype = IS_NULL;
+        test->location = -1;
+        NullTest *other = static_cast<NullTest *>(copyObject(test));
+        other->nulltesttype = IS_NOT_NULL;
+        conditions = lappend(conditions, makeBoolExpr(OR_EXPR, list_make2(test, other), -1));
+    }
+    return add_conjuncts(a, 0, conditions, steps);
+}
+
 // The rows of a right or full join's second pass come when nobody can be asked any more.
 static bool are_demands_possible(const Assembly *a) {
     bool keeps_table = false;
@@ -484,7 +503,7 @@ static bool translate_all(Assembly *a) {
     const Blueprint *b = a->blueprint;
     if (b->nsources > ir::max_joins + 1)
         return refuse("more than %d joins", ir::max_joins);
-    if (!add_rows(a, 0) || !add_outputs(a) || !are_demands_possible(a))
+    if (!add_rows(a, 0) || !add_outputs(a) || !add_checks(a) || !are_demands_possible(a))
         return false;
     if (b->delivers_rows)
         add_wanted_rows(a);
@@ -744,6 +763,7 @@ static void describe(Assembly *a, Fragment *out) {
     out->order_flags = list_copy_head(b->order_flags, a->order.count);
     out->top = a->top != ir::none ? b->top : nullptr;
     out->top_offset = b->top_offset;
+    out->checks = b->checks;
     out->sets = b->sets;
     out->nkeys = a->group_keys + (list_length(b->sets) > 1 ? 1 : 0);
     out->naggregates = a->states.states.count + a->states.distincts.count;

@@ -185,6 +185,7 @@ struct Fragment {
     bool having_exact;
     List *order, *order_flags;
     Expr *top, *top_offset; // EXPLAIN
+    List *checks;           // as in the blueprint, for EXPLAIN
     List *sets;             // as in the blueprint; of several, a group's number is its last key
     int nkeys, naggregates; // of the groups that the device process delivers
     bool delivers_rows;     // no groups: output i is column i of the rows

@@ -47,8 +47,8 @@ bool init_plans_may_be_tried(const PlannerInfo *root, const Blueprint *b) {
         return finds_volatile_init_plan(static_cast<Node *>(const_cast<void *>(expressions)),
                                         const_cast<PlannerInfo *>(root));
     };
-    bool found = finds(b->keys) || finds(b->aggrefs) || finds(b->columns) || finds(b->having) || finds(b->order) ||
-                 finds(b->top) || finds(b->top_offset);
+    bool found = finds(b->keys) || finds(b->aggrefs) || finds(b->columns) || finds(b->checks) || finds(b->having) ||
+                 finds(b->order) || finds(b->top) || finds(b->top_offset);
     for (int i = 0; i < b->nsources; ++i)
         found = found || finds(b->sources[i].quals);
     for (int i = 0; i < b->nsources - 1; ++i)

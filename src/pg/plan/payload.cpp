@@ -106,7 +106,8 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     foreach (cell, b->columns)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     node->custom_exprs = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(node->custom_exprs), tlist));
-    Node *read = as_in_outputs(reinterpret_cast<Node *>(list_make3(node->custom_exprs, b->keys, b->columns)), tlist);
+    Node *read =
+        as_in_outputs(reinterpret_cast<Node *>(list_make4(node->custom_exprs, b->keys, b->columns, b->checks)), tlist);
     foreach (cell, pull_var_clause(read, PVC_RECURSE_PLACEHOLDERS))
         if (tlist_member(static_cast<Expr *>(lfirst(cell)), tlist) == nullptr)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
@@ -121,7 +122,8 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     List *order = b->order;
     if (b->delivers_rows)
         order = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(order), tlist));
-    node->custom_exprs = lappend(node->custom_exprs, list_make3(b->having, order, top));
+    Node *checks = as_in_outputs(reinterpret_cast<Node *>(b->checks), tlist);
+    node->custom_exprs = lappend(node->custom_exprs, list_make4(b->having, order, top, checks));
     List *header = list_make4_int(payload_version, b->nsources, list_length(b->keys), list_length(b->aggrefs));
     header = lappend_int(header, b->has_group_by ? 1 : 0);
     header = lappend_int(header, b->delivers_rows ? 1 : 0);
@@ -212,6 +214,7 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
     List *top = static_cast<List *>(lthird(wanted)), *flags = static_cast<List *>(list_nth(node->custom_private, 4));
     b->having = static_cast<List *>(linitial(wanted));
     b->order = static_cast<List *>(lsecond(wanted));
+    b->checks = static_cast<List *>(lfourth(wanted));
     b->top = top != NIL ? static_cast<Expr *>(linitial(top)) : nullptr;
     b->top_offset = list_length(top) > 1 ? static_cast<Expr *>(lsecond(top)) : nullptr;
     b->ties = (linitial_int(flags) & 1) != 0;

@@ -230,6 +230,18 @@ static bool wants_order(const PlannerInfo *root, const List *pathkeys) {
            !removes_duplicates(query);
 }
 
+// Computes the checks as well, behind the columns, so that a Sort above it meets their errors first.
+static Path *with_checks(PlannerInfo *root, RelOptInfo *rel, Path *fallback, const List *checks) {
+    if (checks == NIL)
+        return fallback;
+    PathTarget *target = copy_pathtarget(fallback->pathtarget);
+    ListCell *cell;
+    foreach (cell, checks)
+        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
+    return reinterpret_cast<Path *>(
+        create_projection_path(root, rel, fallback, set_pathtarget_cost_width(root, target)));
+}
+
 // The same path with its rows in order. The fallback sorts. With `force` it is the only one where the order is wanted.
 static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, const Blueprint *unordered,
                              Path *fallback, const Rival *rival, List *children, bool force) {
@@ -237,7 +249,8 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     *blueprint = *unordered;
     ask_for_sort_keys(root, root->query_pathkeys, rel->relids, blueprint);
     ask_for_first_rows(root, blueprint);
-    if (blueprint->order == NIL || !may_come_in_order(root, blueprint) || !init_plans_may_be_tried(root, blueprint))
+    ask_for_checks(root, blueprint);
+    if (blueprint->order == NIL || !init_plans_may_be_tried(root, blueprint))
         return;
     const Fragment *rehearsal = assemble(blueprint, false);
     TextWork texts;
@@ -246,7 +259,8 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     texts.shown = 0;
     settle_first_rows(root, rehearsal, blueprint);
     List *pathkeys = list_copy_head(root->query_pathkeys, list_length(blueprint->order));
-    Path *sort = reinterpret_cast<Path *>(create_sort_path(root, rel, fallback, pathkeys, -1.0));
+    Path *sort = reinterpret_cast<Path *>(
+        create_sort_path(root, rel, with_checks(root, rel, fallback, blueprint->checks), pathkeys, -1.0));
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children, account);
     const double found = expected_rows(root, rel), wanted = wanted_groups(blueprint, found);

@@ -184,13 +184,12 @@ static bool is_computed_behind_limit(const PlannerInfo *root, const TargetEntry 
 }
 
 // Everything else it computes for every row before it sorts them, so an error is found in rows that nobody wants, too.
-bool may_come_in_order(const PlannerInfo *root, const Blueprint *b) {
+void ask_for_checks(const PlannerInfo *root, Blueprint *b) {
     const Query *query = root->parse;
-    const bool all_are_fetched = root->parent_root == nullptr && root->tuple_fraction <= 0;
     // (What the query shows of groups and windows is not computed of the rows.)
-    if (all_are_fetched || query->hasWindowFuncs || query->hasAggs || query->groupClause != NIL ||
+    if (query->hasWindowFuncs || query->hasAggs || query->groupClause != NIL ||
         query->groupingSets != NIL || query->distinctClause != NIL)
-        return true;
+        return;
     ListCell *cell;
     foreach (cell, root->processed_tlist) {
         const TargetEntry *entry = static_cast<const TargetEntry *>(lfirst(cell));
@@ -201,9 +200,8 @@ bool may_come_in_order(const PlannerInfo *root, const Blueprint *b) {
                 RTE_RELATION;
         if (!column && !list_member(b->order, expr) && !is_computed_behind_limit(root, entry) &&
             !is_harmless(root->parse, expr))
-            return false;
+            b->checks = list_append_unique(b->checks, expr);
     }
-    return true;
 }
 
 void settle_first_rows(const PlannerInfo *root, const Fragment *rehearsal, Blueprint *b) {

@@ -16,9 +16,9 @@ void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment
 // Of so many groups or rows, how many will be delivered?
 double wanted_groups(const Blueprint *blueprint, double groups);
 
-// May rows come in the order of `blueprint->order`, and whoever reads them stop early? PostgreSQL sorts rows with all that it shows of
-// them, so it meets errors of rows that nobody fetches. If not, its Sort has to stand above the fragment.
-bool may_come_in_order(const PlannerInfo *root, const Blueprint *blueprint);
+// Rows that come in the order of `blueprint->order` may be read in part, by LIMIT, a cursor, a function, or a client that stops. PostgreSQL sorts
+// rows with all that it shows of them, so it meets every row's errors before it shows the first: asks the device to check for those.
+void ask_for_checks(const PlannerInfo *root, Blueprint *blueprint);
 
 // The same of rows in the order of `blueprint->order`: the first ones, where Limit is what follows.
 void ask_for_first_rows(const PlannerInfo *root, Blueprint *blueprint);
