@@ -24,18 +24,26 @@ bool guc_more_workers = true;
 int guc_offload = OFFLOAD_AUTO;
 char *guc_profile = nullptr;
 
-// Hidden spellings are accepted and not offered.
 static const config_enum_entry device_options[] = {
-    {"auto", DEVICE_AUTO, false}, {"cuda", DEVICE_CUDA, false}, {"gpu", DEVICE_CUDA, true},
-    {"host", DEVICE_HOST, false}, {"cpu", DEVICE_HOST, true},   {"none", DEVICE_NONE, false},
-    {nullptr, 0, false},
+    {"auto", DEVICE_AUTO, false}, {"cuda", DEVICE_CUDA, false}, {"host", DEVICE_HOST, false},
+    {"none", DEVICE_NONE, false}, {nullptr, 0, false},
 };
+
+// As for PostgreSQL's own settings of this kind, spellings of booleans are accepted and not offered.
 
 static const config_enum_entry offload_options[] = {
     {"off", OFFLOAD_OFF, false}, {"auto", OFFLOAD_AUTO, false}, {"force", OFFLOAD_FORCE, false},
     {"on", OFFLOAD_AUTO, true},  {"false", OFFLOAD_OFF, true},  {"true", OFFLOAD_AUTO, true},
     {nullptr, 0, false},
 };
+
+static bool is_below_data_directory(char **path, void **, GucSource) {
+    canonicalize_path(*path);
+    if (**path == '\0' || path_is_relative_and_below_cwd(*path))
+        return true;
+    GUC_check_errdetail("The file must lie below the data directory.");
+    return false;
+}
 
 void guc_init() {
     DefineCustomIntVariable("gpuscan.cache_size", "Sets the host memory used for cached columns.",
@@ -98,8 +106,8 @@ void guc_init() {
     DefineCustomStringVariable("gpuscan.profile", "Names the file with this machine's costs, below the data directory.",
                                "If there is none, the devices are measured once and it is written. An empty name means "
                                "built-in costs.",
-                               &guc_profile, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY, nullptr, nullptr,
-                               nullptr);
+                               &guc_profile, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY, is_below_data_directory,
+                               nullptr, nullptr);
     storage_tier_init();
     MarkGUCPrefixReserved("gpuscan");
 }

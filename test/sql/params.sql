@@ -43,6 +43,11 @@ INSERT INTO t (id, g, s) VALUES (1000000, 0, 's0');
 EXECUTE sums;
 DELETE FROM t WHERE id = 1000000;
 -- the service switched off between planning and execution
+-- of settings, by casts through text, as policies for tenants have them
+SET tenants.own = '3';
+SELECT check_matrix('SELECT count(*), sum(v) FROM t WHERE g = %s', ARRAY['current_setting(''tenants.own'')::int', 'current_setting(''tenants.none'', true)::int', 'coalesce(nullif(current_setting(''tenants.none'', true), ''''), ''4'')::int', 'CASE WHEN current_setting(''tenants.own'') = ''3'' THEN 5::text ELSE ''6'' END::int']);
+SET tenants.own = 'three';
+SELECT check_query('SELECT count(*) FROM t WHERE g < 0 AND v = current_setting(''tenants.own'')::int', 'any');
 SET gpuscan.device = none;
 EXECUTE sums;
 RESET gpuscan.device;

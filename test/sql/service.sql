@@ -12,6 +12,9 @@ SET gpuscan.offload = sometimes;
 SET gpuscan.device = tpu;
 SET gpuscan.cache_size = '1GB';
 SET gpuscan.no_such_setting = 1;
+ALTER SYSTEM SET gpuscan.profile = '../elsewhere';
+ALTER SYSTEM SET gpuscan.profile = '/etc/passwd';
+ALTER SYSTEM SET gpuscan.profile = 'costs/../../elsewhere';
 
 -- Both devices are listed, the CPU engine works, and both belong to one process.
 DO $$
@@ -24,6 +27,21 @@ END $$;
 SELECT kind, state = 'ready' AS ready FROM gpuscan_device WHERE kind = 'host';
 SELECT count(*) AS devices, count(DISTINCT pid) AS processes FROM gpuscan_device;
 SELECT kind FROM gpuscan_device WHERE state <> 'ready' AND note IS NULL;
+
+-- No plan is made for a GPU that is not there, unless somebody insists.
+CREATE TABLE service_rows AS SELECT i AS a, i % 10 AS b FROM generate_series(1, 300000) i;
+VACUUM (ANALYZE) service_rows;
+CREATE FUNCTION planned_for(kind text, offload text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    PERFORM set_config('gpuscan.device', kind, true), set_config('gpuscan.offload', offload, true);
+    EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) SELECT b, count(*), sum(a) FROM service_rows GROUP BY b' INTO plan;
+    RETURN plan::text LIKE '%GpuScan%';
+END $$;
+SELECT planned_for('host', 'auto') AS host, planned_for('cuda', 'auto') = EXISTS (SELECT FROM gpuscan_device WHERE kind = 'cuda' AND state = 'ready') AS cuda_as_there_is_one, planned_for('cuda', 'force') AS cuda_forced;
+DROP TABLE service_rows;
+DROP FUNCTION planned_for;
 
 -- Views
 SELECT attrelid::regclass AS view, array_agg(attname ORDER BY attnum) AS columns

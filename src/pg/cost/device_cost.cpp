@@ -45,6 +45,13 @@ static bool use_gpu() {
     return area && area->devices[1].state == static_cast<uint32>(protocol::ServiceState::Ready);
 }
 
+bool device_has_failed() {
+    const protocol::Area *area = service_area();
+    return area != nullptr && (guc_device == DEVICE_CUDA || guc_device == DEVICE_HOST) &&
+           area->devices[guc_device == DEVICE_CUDA ? 1 : 0].state ==
+               static_cast<uint32>(protocol::ServiceState::Failed);
+}
+
 // Bytes of columns that the device can keep.
 static double cache_bytes(bool gpu) {
     if (gpu)

@@ -22,6 +22,9 @@ bool device_is_gpu();
 double device_ns(Cost cost);
 Cost device_units(double ns);
 
+// Will the device that the session has chosen not come, for want of a GPU, say? One that starts will be there when a plan is executed.
+bool device_has_failed();
+
 // What the same is compared with: the steps of PostgreSQL's executor under the session's cost settings, pages of files, and processor cores.
 const executor::Rates *device_executor_rates();
 storage::PageCosts device_page_costs();

@@ -3,61 +3,20 @@
 // It runs a fragment that counts the rows of the table's all-visible pages and asks for the columns on the way. All
 // columns of fixed width and numeric(p,s) go together; a text column goes alone, because one with too many different
 // texts cannot be cached and shall not keep the others out.
+#include "pg/catalog/column_form.h"
 #include "pg/exec/run.h"
-#include "pg/plan/sql_type.h"
 
 namespace gpuscan {
 namespace {
 
-// The device's form of a column; false when it has none.
-bool describe_column(Form_pg_attribute attribute, FragmentColumn *column) {
-    SqlKind kind = sql_kind(attribute->atttypid);
-    *column = FragmentColumn();
+bool describe_attribute(Form_pg_attribute attribute, FragmentColumn *column) {
+    SqlKind kind;
+    if (attribute->attisdropped ||
+        !describe_column(attribute->atttypid, attribute->atttypmod, attribute->attcollation, column, &kind))
+        return false;
     column->attnum = attribute->attnum;
-    column->typid = getBaseType(attribute->atttypid);
-    column->typmod = attribute->atttypmod;
-    column->collation = attribute->attcollation;
     column->nullable = !attribute->attnotnull;
-    if (kind == SqlKind::None || kind == SqlKind::Opaque)
-        return false;
-    if (kind == SqlKind::Numeric) {
-        int precision, scale;
-        if (!numeric_typmod(attribute->atttypmod, &precision, &scale) || scale < 0 || precision > 38)
-            return false;
-        column->scale = scale;
-        column->type = numeric_type(precision);
-        column->codec = Codec::Numeric;
-        return true;
-    }
-    column->type = engine_type(kind);
-    switch (column->type) {
-    case Type::Bool:
-        column->codec = Codec::Bool;
-        return true;
-    case Type::I16:
-        column->codec = Codec::Int16;
-        return true;
-    case Type::I32:
-        column->codec = Codec::Int32;
-        return true;
-    case Type::I64:
-        column->codec = Codec::Int64;
-        return true;
-    case Type::F32:
-        column->codec = Codec::Float4;
-        return true;
-    case Type::F64:
-        column->codec = Codec::Float8;
-        return true;
-    case Type::I128:
-        column->codec = kind == SqlKind::Interval ? Codec::Interval : Codec::Uuid;
-        return true;
-    case Type::Code:
-        column->codec = attribute->attlen > 0 ? Codec::Fixed : Codec::Text;
-        return true;
-    default:
-        return false;
-    }
+    return true;
 }
 
 // count(*) of one source that has these columns.
@@ -150,8 +109,7 @@ int64 warm_table(Relation relation) {
     const char *reason = nullptr;
 
     for (int i = 0; i < desc->natts; ++i)
-        if (!TupleDescAttr(desc, i)->attisdropped && describe_column(TupleDescAttr(desc, i), &fixed[nfixed]) &&
-            !is_coded(fixed[nfixed].codec))
+        if (describe_attribute(TupleDescAttr(desc, i), &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
             ++nfixed;
     pages = warm_columns(relation, fixed, nfixed, &reason);
     if (pages < 0)
@@ -160,8 +118,7 @@ int64 warm_table(Relation relation) {
                         errdetail("The reason is: %s.", reason)));
     for (int i = 0; i < desc->natts; ++i) {
         FragmentColumn column;
-        if (TupleDescAttr(desc, i)->attisdropped || !describe_column(TupleDescAttr(desc, i), &column) ||
-            !is_coded(column.codec))
+        if (!describe_attribute(TupleDescAttr(desc, i), &column) || !is_coded(column.codec))
             continue;
         int64 staged = warm_columns(relation, &column, 1, &reason);
         if (staged < 0)

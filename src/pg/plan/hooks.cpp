@@ -378,7 +378,7 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
         }
     }
     if (topmost && !aggregates(root) && is_query(root))
-        refusals_tell("no table that a device could read");
+        refusals_tell("a query level without a table that a device could read");
 }
 
 // A device that can do all of the level's joins has no use for the rows of a part of them.
@@ -499,7 +499,7 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         note_supposition(root, candidate, output);
         refusals_forget();
     } else {
-        refusals_tell("no table that a device could read");
+        refusals_tell("a query level without a table that a device could read");
     }
 }
 

@@ -542,7 +542,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (blueprint == nullptr)
         return false;
     if (!reads_relation(blueprint))
-        return refuse("no table that a device could read");
+        return refuse("a query level without a table that a device could read");
     const Fragment *rehearsal = rehearse(candidate, blueprint);
     if (rehearsal == nullptr)
         return false;

@@ -311,7 +311,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     List *children = NIL;
     Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
     if (!reads_relation(blueprint))
-        return refuse("no table that a device could read");
+        return refuse("a query level without a table that a device could read");
     blueprint->delivers_rows = true;
     blueprint->columns = rel->reltarget->exprs;
     const bool expressions = has_expressions(rel);

@@ -339,8 +339,8 @@ static bool must_see_stored_form(Query *query) {
 
 PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
     const PlannerCall call{query_string, options, params};
-    const bool enabled =
-        guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available() && !must_see_stored_form(parse);
+    const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available() &&
+                         !(guc_offload == OFFLOAD_AUTO && device_has_failed()) && !must_see_stored_form(parse);
     if (!enabled && planning == nullptr && told_to == nullptr)
         return plan_as_usual(parse, &call);
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;

@@ -301,7 +301,7 @@ static bool translate_node(Translation *t, Expr *expr, Value *out) {
     case T_CoerceToDomain:
         return refuse("a cast to a domain");
     case T_CoerceViaIO:
-        return refuse("a cast through text");
+        return is_late_constant(expr) ? translate_late_constant(t, expr, out) : refuse("a cast through text");
     case T_MinMaxExpr:
         return translate_min_max(t, reinterpret_cast<MinMaxExpr *>(expr), out);
     default:

@@ -6,6 +6,7 @@
 // computes at each execution.
 #include "pg/pg.h"
 
+#include "pg/catalog/column_form.h"
 #include "pg/exec/encode.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
@@ -13,68 +14,6 @@
 namespace gpuscan {
 
 // ---- columns ----
-
-static Codec codec_of(SqlKind kind) {
-    switch (kind) {
-    case SqlKind::Bool:
-        return Codec::Bool;
-    case SqlKind::Int2:
-        return Codec::Int16;
-    case SqlKind::Int4:
-    case SqlKind::Date:
-    case SqlKind::Oid:
-    case SqlKind::Enum:
-        return Codec::Int32;
-    case SqlKind::Float4:
-        return Codec::Float4;
-    case SqlKind::Float8:
-        return Codec::Float8;
-    case SqlKind::Numeric:
-        return Codec::Numeric;
-    case SqlKind::Text:
-    case SqlKind::Bpchar:
-        return Codec::Text;
-    case SqlKind::Uuid:
-        return Codec::Uuid;
-    case SqlKind::Interval:
-        return Codec::Interval;
-    default:
-        return Codec::Int64;
-    }
-}
-
-static bool describe_column(const Var *var, FragmentColumn *column, SqlKind *described) {
-    *column = FragmentColumn{};
-    column->typid = getBaseTypeAndTypmod(var->vartype, &(column->typmod = var->vartypmod));
-    column->collation = var->varcollid;
-    SqlKind kind = sql_kind(column->typid);
-    if (kind == SqlKind::None)
-        return refuse("a column has type %s, which no device knows", format_type_be(var->vartype));
-    int precision, scale;
-    const bool has_scale = numeric_typmod(column->typmod, &precision, &scale);
-    if (kind == SqlKind::Numeric && !has_scale)
-        kind = SqlKind::Opaque; // any scale, and NaN
-    *described = kind;
-    column->codec = codec_of(kind);
-    if (is_coded_kind(kind))
-        column->codec = get_typlen(column->typid) > 0 ? Codec::Fixed : Codec::Text;
-    if (kind == SqlKind::Numeric) {
-        if (precision > 36 || scale < 0 || scale > 36)
-            return refuse("a column has type %s, which does not fit into 128 bits",
-                          format_type_with_typemod(column->typid, column->typmod));
-        column->type = numeric_type(precision);
-        column->scale = scale;
-        return true;
-    }
-    column->type = engine_type(kind);
-    if (is_text_kind(kind)) {
-        if (!OidIsValid(column->collation) || !get_collation_isdeterministic(column->collation))
-            return refuse("a text column has a nondeterministic collation");
-        if (kind == SqlKind::Bpchar && column->typmod < static_cast<int32>(VARHDRSZ))
-            return refuse("a column has type character without a length");
-    }
-    return true;
-}
 
 static int find_source(Translation *t, Index rti) {
     for (int i = 0; i < t->nsources; ++i)
@@ -193,7 +132,7 @@ bool translate_column(Translation *t, Var *var, Value *out) {
         return refuse("a column of a relation outside of the fragment");
     FragmentColumn column;
     SqlKind kind = SqlKind::None;
-    if (!describe_column(var, &column, &kind))
+    if (!describe_column(var->vartype, var->vartypmod, var->varcollid, &column, &kind))
         return false;
     const TranslatedSource *lost = t->probing ? nullptr : losing_join(t, source);
     if (lost != nullptr)
@@ -350,12 +289,26 @@ static bool not_constant_walker(Node *node, void *context) {
     case T_Param:
     case T_RelabelType:
     case T_SQLValueFunction:
+    case T_CoalesceExpr:
+    case T_CaseExpr:
+    case T_CaseWhen:
+    case T_CaseTestExpr:
+    case T_BoolExpr:
+    case T_NullTest:
+    case T_BooleanTest:
+    case T_List:
+        break;
+    case T_CoerceViaIO: // by what a user's type prints and reads it might be anything
+        if (exprType(node) >= FirstNormalObjectId ||
+            exprType(reinterpret_cast<Node *>(reinterpret_cast<CoerceViaIO *>(node)->arg)) >= FirstNormalObjectId)
+            return true;
         break;
     case T_FuncExpr:
         if (reinterpret_cast<FuncExpr *>(node)->funcid >= FirstNormalObjectId ||
             reinterpret_cast<FuncExpr *>(node)->funcretset)
             return true;
         break;
+    case T_NullIfExpr: // one struct
     case T_OpExpr:
         if (reinterpret_cast<OpExpr *>(node)->opno >= FirstNormalObjectId)
             return true;

@@ -140,6 +140,10 @@ static void set_profile(const char *text, Size size) {
     if (path == nullptr || path[0] == '\0')
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("gpuscan.profile is empty"),
                         errhint("It names the file that would be written.")));
+    if (strspn(text, " \t\r\n") == size)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the profile is empty"),
+                        errhint("To measure this machine again, remove the file that gpuscan.profile names and reload "
+                                "the configuration.")));
     check_profile(text, size);
     const char *next = psprintf("%s.new", path);
     write_file(next, text, size);

@@ -1,0 +1,17 @@
+// In which form does a device hold the values of a column?
+//
+// The planner, which makes fragments, and gpuscan_prewarm, which brings columns before a query asks for them, must say the same.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "pg/plan/fragment.h"
+#include "pg/plan/sql_type.h"
+
+namespace gpuscan {
+
+// The form of a type (domains looked through) in *column, but for its number and whether it may be NULL, and its kind, which is Opaque for
+// numeric without a scale. False for what no device holds; the reason has been told.
+bool describe_column(Oid type, int32 typmod, Oid collation, FragmentColumn *column, SqlKind *kind);
+
+} // namespace gpuscan
