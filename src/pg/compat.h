@@ -168,8 +168,12 @@ inline bool attribute_is_not_null(TupleDesc descriptor, int i) {
 inline HeapTuple not_null_constraint(Oid relid, AttrNumber attnum) {
     return findNotNullConstraintAttnum(relid, attnum);
 }
+inline bool constraint_is_valid(HeapTuple constraint) {
+    return reinterpret_cast<Form_pg_constraint>(GETSTRUCT(constraint))->convalidated;
+}
 #else
 inline HeapTuple not_null_constraint(Oid, AttrNumber) { return nullptr; }
+inline bool constraint_is_valid(HeapTuple) { return true; }
 inline bool attribute_is_not_null(TupleDesc descriptor, int i) { return TupleDescAttr(descriptor, i)->attnotnull; }
 #endif
 

@@ -25,7 +25,7 @@ BEGIN
     EXCEPTION WHEN OTHERS THEN
         result := SQLSTATE || ' ' || SQLERRM;
     END;
-    RETURN left(result, 60) || (SELECT CASE WHEN is_called THEN ', sequence ' || last_value ELSE '' END FROM s);
+    RETURN left(result, 60) || CASE WHEN length(result) > 60 THEN '... ' || left(md5(result), 6) ELSE '' END || (SELECT CASE WHEN is_called THEN ', sequence ' || last_value ELSE '' END FROM s);
 END $$;
 CREATE FUNCTION compared(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -61,6 +61,17 @@ SELECT query, compared(query) AS answer FROM unnest(ARRAY[
     'SELECT count(*), sum(q) FROM t a JOIN (SELECT nextval(''s'') AS q FROM two OFFSET 0) b ON a.k = b.q',
     'SELECT count(*), sum(q) FROM t a JOIN generate_series(1, 3) q ON a.k = q WHERE a.id < 100',
     'WITH c AS MATERIALIZED (SELECT 10 / k AS q FROM two) SELECT count(*), sum(a.id), sum(c.q) FROM t a JOIN c ON a.k = c.q JOIN c d ON d.q = c.q']) AS query;
+
+-- limits and errors of functions that PostgreSQL does not meet, whatever their code
+CREATE FUNCTION limited(int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN IF $1 = 3 THEN RAISE EXCEPTION 'limited' USING ERRCODE = 'configuration_limit_exceeded'; END IF; RETURN 1; END $$;
+CREATE FUNCTION cancelled(int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN IF $1 = 3 THEN RAISE EXCEPTION 'cancelled' USING ERRCODE = 'query_canceled'; END IF; RETURN 1; END $$;
+SELECT query, compared(query) AS answer FROM unnest(ARRAY['SELECT count(*) FROM t WHERE CASE WHEN id < 0 THEN (SELECT max(limited(k)) FROM t) ELSE 1 END = 1', 'SELECT count(*) FROM t WHERE CASE WHEN id < 0 THEN (SELECT max(cancelled(k)) FROM t) ELSE 1 END = 1',
+    'SELECT count(*) FROM t WHERE id < 3 AND limited(length(name)) = 1', 'SELECT count(*) FROM t WHERE CASE WHEN id < 0 THEN (SELECT count(*) FROM (SELECT 1 / (v + 1) FROM t ORDER BY name || v OFFSET 0) x) ELSE 1 END = 1']) AS query;
+SET temp_file_limit = '64kB';
+SET work_mem = '64kB';
+SELECT compared('SELECT count(*) FROM t WHERE CASE WHEN id < 0 THEN (SELECT count(x.q) FROM (SELECT 1 / (v + 1) AS q FROM t ORDER BY name || v OFFSET 0) x) ELSE 1 END = 1');
+RESET temp_file_limit;
+RESET work_mem;
 
 -- shown values are computed before rows are sorted; expensive and volatile ones after LIMIT
 SELECT query, compared(query) AS answer FROM unnest(ARRAY[

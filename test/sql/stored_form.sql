@@ -33,6 +33,11 @@ SELECT check_matrix('SELECT %1$s FROM forms %2$s', '{count(*),max(id)}', '{WHERE
 SELECT check_query('SELECT total_size(compressed), count(*) FROM forms', 'cpu');
 SELECT check_query('SELECT short, total_size(compressed) OVER (PARTITION BY short) FROM forms', 'cpu');
 SELECT check_query('SELECT sum(size), count(*) FROM sizes', 'cpu');
+-- each function is looked at once, however many call it, itself among them
+CREATE FUNCTION calls_itself(i int) RETURNS int BEGIN ATOMIC SELECT i; END;
+CREATE OR REPLACE FUNCTION calls_itself(i int) RETURNS int BEGIN ATOMIC SELECT CASE WHEN i > 0 THEN calls_itself(i - 1) + calls_itself(i - 2) + calls_itself(i - 3) + calls_itself(i - 4) + calls_itself(i - 5) + calls_itself(i - 6) + calls_itself(i - 7) + calls_itself(i - 8) + calls_itself(i - 9) + calls_itself(i - 10) + calls_itself(i - 11) + calls_itself(i - 12) ELSE 0 END; END;
+EXPLAIN (COSTS OFF) SELECT calls_itself(length(short)) FROM forms WHERE false;
+DROP FUNCTION calls_itself;
 SELECT check_query('SELECT pg_column_size(t), pg_column_compression(t) FROM (SELECT compressed AS t FROM forms ORDER BY id LIMIT 10) x', 'cpu');
 SELECT check_query('SELECT pg_column_size(x) FROM (SELECT DISTINCT short AS x, outside FROM forms) s', 'cpu');
 SELECT check_query('SELECT (SELECT pg_column_size(f.compressed)), id FROM forms f', 'cpu');

@@ -16,4 +16,13 @@ inline bool is_declared_for(HeapTuple tuple, Snapshot snapshot) {
     return !XidInMVCCSnapshot(writer, snapshot);
 }
 
+// The same for a plan, which may be kept and executed under another snapshot: one that this session holds already (a cursor's, whose
+// statement calls a function), or one that is imported. None of the first kind may be older than the declaration; for the second
+// kind the plan cache makes the plan anew when the session's oldest snapshot is another one (PlannedStmt.transientPlan, as for
+// indexes that not every snapshot may use), unless no snapshot anywhere is so old.
+bool is_declared_for_plans(HeapTuple tuple, Snapshot snapshot);
+
+// Has a plan relied on such a declaration since this was set last? Statements are planned within others', so each puts back what it found.
+bool exchange_transience(bool now);
+
 } // namespace gpuscan

@@ -10,7 +10,10 @@
 
 namespace gpuscan {
 
+// Who relies on it: an execution under the active snapshot, or a plan, which may be executed under others.
+enum class Reliance { Execution, Plan };
+
 // The column of the relation and, with `children`, of every table that inherits from it. False if there is no active snapshot.
-bool is_never_null(Relation relation, AttrNumber attnum, bool children);
+bool is_never_null(Relation relation, AttrNumber attnum, bool children, Reliance reliance);
 
 } // namespace gpuscan

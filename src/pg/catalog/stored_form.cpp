@@ -5,11 +5,10 @@
 namespace gpuscan {
 namespace {
 
-constexpr int most_depth = 8; // of functions whose bodies call functions
 constexpr char name_part[] = "pg_column_";
 
 struct FormWalk {
-    int depth;
+    List *seen; // users' functions, each of which is looked at once
 };
 
 bool finds_looker(Node *node, void *context);
@@ -44,9 +43,11 @@ bool mentions(const char *source) {
 }
 
 // A function that is not PostgreSQL's own: by its text, or by what its body (BEGIN ATOMIC) calls.
-bool calls_looker(Oid funcid, const FormWalk *walk) {
-    if (funcid < FirstNormalObjectId || walk->depth >= most_depth)
+bool calls_looker(Oid funcid, FormWalk *walk) {
+    if (funcid < FirstNormalObjectId || list_member_oid(walk->seen, funcid))
         return false;
+    CHECK_FOR_INTERRUPTS();
+    walk->seen = lappend_oid(walk->seen, funcid);
     HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
     if (!HeapTupleIsValid(tuple))
         return false;
@@ -56,19 +57,17 @@ bool calls_looker(Oid funcid, const FormWalk *walk) {
     if (!is_null)
         found = mentions(TextDatumGetCString(source));
     const Datum body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &is_null);
-    if (!found && !is_null) {
-        FormWalk deeper{walk->depth + 1};
-        found = finds_looker(static_cast<Node *>(stringToNode(TextDatumGetCString(body))), &deeper);
-    }
+    if (!found && !is_null)
+        found = finds_looker(static_cast<Node *>(stringToNode(TextDatumGetCString(body))), walk);
     ReleaseSysCache(tuple);
     return found;
 }
 
-bool looks(Oid funcid, const List *args, const FormWalk *walk) {
+bool looks(Oid funcid, const List *args, FormWalk *walk) {
     return (looks_itself(funcid) && has_forms(args)) || calls_looker(funcid, walk);
 }
 
-bool aggregate_looks(Oid aggregate, const FormWalk *walk) {
+bool aggregate_looks(Oid aggregate, FormWalk *walk) {
     if (aggregate < FirstNormalObjectId)
         return false;
     HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
@@ -79,7 +78,7 @@ bool aggregate_looks(Oid aggregate, const FormWalk *walk) {
     return looks_itself(transition) || calls_looker(transition, walk);
 }
 
-bool operator_looks(Oid opno, const List *args, const FormWalk *walk) {
+bool operator_looks(Oid opno, const List *args, FormWalk *walk) {
     return opno >= FirstNormalObjectId && looks(get_opcode(opno), args, walk);
 }
 
@@ -97,7 +96,7 @@ bool domain_looks(Oid domain, void *context) {
 }
 
 bool finds_looker(Node *node, void *context) {
-    const FormWalk *walk = static_cast<const FormWalk *>(context);
+    FormWalk *walk = static_cast<FormWalk *>(context);
     if (node == nullptr)
         return false;
     check_stack_depth();
@@ -145,7 +144,7 @@ bool finds_looker(Node *node, void *context) {
 // ---- what is written to ----
 
 // (The parser, or whoever has made the query, has locked it.)
-bool target_looks(const Query *query) {
+bool target_looks(const Query *query, FormWalk *walk) {
     if (query->resultRelation == 0)
         return false;
     const RangeTblEntry *entry = rt_fetch(query->resultRelation, query->rtable);
@@ -153,15 +152,14 @@ bool target_looks(const Query *query) {
         return false;
     Relation relation = table_open(entry->relid, NoLock);
     const TupleConstr *constraints = RelationGetDescr(relation)->constr;
-    FormWalk walk{0};
     bool found = false;
     for (int i = 0; constraints != nullptr && !found && i < constraints->num_check; ++i)
-        found = finds_looker(static_cast<Node *>(stringToNode(constraints->check[i].ccbin)), &walk);
+        found = finds_looker(static_cast<Node *>(stringToNode(constraints->check[i].ccbin)), walk);
     for (int i = 0;
          constraints != nullptr && constraints->has_generated_stored && !found && i < constraints->num_defval; ++i)
-        found = finds_looker(static_cast<Node *>(stringToNode(constraints->defval[i].adbin)), &walk);
+        found = finds_looker(static_cast<Node *>(stringToNode(constraints->defval[i].adbin)), walk);
     for (int i = 0; relation->trigdesc != nullptr && !found && i < relation->trigdesc->numtriggers; ++i)
-        found = calls_looker(relation->trigdesc->triggers[i].tgfoid, &walk);
+        found = calls_looker(relation->trigdesc->triggers[i].tgfoid, walk);
     table_close(relation, NoLock);
     return found;
 }
@@ -186,7 +184,8 @@ bool finds_writer(Node *node, void *context) {
         return false;
     const Query *query = reinterpret_cast<const Query *>(node);
     ListCell *cell;
-    if (query->commandType != CMD_SELECT && reads_tables(query) && target_looks(query))
+    if (query->commandType != CMD_SELECT && reads_tables(query) &&
+        target_looks(query, static_cast<FormWalk *>(context)))
         return true;
     foreach (cell, query->cteList)
         if (finds_writer(lfirst_node(CommonTableExpr, cell)->ctequery, context))
@@ -197,9 +196,15 @@ bool finds_writer(Node *node, void *context) {
 } // namespace
 
 bool looks_at_stored_form(Query *statement) {
-    FormWalk walk{0};
-    return finds_looker(reinterpret_cast<Node *>(statement), &walk) ||
-           finds_writer(reinterpret_cast<Node *>(statement), nullptr);
+    MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gpuscan functions' bodies", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(context);
+    FormWalk walk{NIL};
+    const bool found = finds_looker(reinterpret_cast<Node *>(statement), &walk) ||
+                       finds_writer(reinterpret_cast<Node *>(statement), &walk);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return found;
 }
 
 } // namespace gpuscan

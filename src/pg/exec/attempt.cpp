@@ -6,6 +6,13 @@
 
 namespace gpuscan {
 
+// Somebody, or a timeout, has cancelled the statement, whoever was just computing. (An error of the same code that a function raises is
+// the function's, and so are those of limits: PostgreSQL might compute neither.)
+static bool is_interrupt(const ErrorData *error) {
+    return error->sqlerrcode == ERRCODE_QUERY_CANCELED && error->funcname != nullptr &&
+           strcmp(error->funcname, "ProcessInterrupts") == 0;
+}
+
 static bool succeeds(void (*work)(void *argument), void *argument, const char **message) {
     const MemoryContext context = CurrentMemoryContext;
     const ResourceOwner owner = CurrentResourceOwner;
@@ -26,8 +33,7 @@ static bool succeeds(void (*work)(void *argument), void *argument, const char **
         RollbackAndReleaseCurrentSubTransaction();
         MemoryContextSwitchTo(context);
         CurrentResourceOwner = owner;
-        const int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
-        if (category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES)
+        if (is_interrupt(error))
             ReThrowError(error);
         if (message != nullptr)
             *message = error->message != nullptr ? pstrdup(error->message) : "";

@@ -14,8 +14,8 @@ enum class Attempt {
 // Calls `work` with `argument` in a subtransaction, in the current memory context, and is in that context again afterwards. What
 // the expressions' parameters stand for must have been evaluated before (settle_params). The subtransaction is rolled back in any
 // case, so `work` must end what it began (the callbacks of an ExprContext), and change nothing outside of memory. `message` (unless NULL): what the error
-// said, in the current memory context. A cancelled query is cancelled, and lack of memory is no reason to try it again: these
-// errors are raised.
+// said, in the current memory context. A cancelled query is cancelled: that error is raised. In a subtransaction
+// a conflict with a standby's recovery ends the session, not the statement (ProcessInterrupts), so `work` must be short there.
 Attempt attempt(void (*work)(void *argument), void *argument, const char **message);
 
 } // namespace gpuscan

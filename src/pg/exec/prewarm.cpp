@@ -9,13 +9,14 @@
 namespace gpuscan {
 namespace {
 
-bool describe_attribute(Form_pg_attribute attribute, FragmentColumn *column) {
+bool describe_attribute(TupleDesc descriptor, int number, FragmentColumn *column) {
+    const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, number);
     SqlKind kind;
     if (attribute->attisdropped ||
         !describe_column(attribute->atttypid, attribute->atttypmod, attribute->attcollation, column, &kind))
         return false;
     column->attnum = attribute->attnum;
-    column->nullable = !attribute->attnotnull;
+    column->nullable = !attribute_is_not_null(descriptor, number);
     return true;
 }
 
@@ -109,7 +110,7 @@ int64 warm_table(Relation relation) {
     const char *reason = nullptr;
 
     for (int i = 0; i < desc->natts; ++i)
-        if (describe_attribute(TupleDescAttr(desc, i), &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
+        if (describe_attribute(desc, i, &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
             ++nfixed;
     pages = warm_columns(relation, fixed, nfixed, &reason);
     if (pages < 0)
@@ -118,7 +119,7 @@ int64 warm_table(Relation relation) {
                         errdetail("The reason is: %s.", reason)));
     for (int i = 0; i < desc->natts; ++i) {
         FragmentColumn column;
-        if (!describe_attribute(TupleDescAttr(desc, i), &column) || !is_coded(column.codec))
+        if (!describe_attribute(desc, i, &column) || !is_coded(column.codec))
             continue;
         int64 staged = warm_columns(relation, &column, 1, &reason);
         if (staged < 0)

@@ -174,6 +174,8 @@ void run_trial(void *argument) {
 }
 
 Attempt try_in_own_state(Trial *trial) {
+    if (RecoveryInProgress()) // it may take long (attempt.h)
+        return Attempt::Impossible;
     if (trial->init_plan != nullptr)
         trial->subplans.all = bms_make_singleton(trial->init_plan->subplan->plan_id);
     find_subplans(trial->shown, &trial->subplans);

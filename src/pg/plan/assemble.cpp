@@ -49,7 +49,7 @@ static Bitmapset *not_null_attributes(const BlueprintSource *source) {
     TupleDesc descriptor = RelationGetDescr(relation);
     bool everywhere = source->leaves == NIL || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
     for (int i = 0; everywhere && i < descriptor->natts; ++i)
-        if (is_never_null(relation, static_cast<AttrNumber>(i + 1), source->leaves != NIL))
+        if (is_never_null(relation, static_cast<AttrNumber>(i + 1), source->leaves != NIL, Reliance::Execution))
             result = bms_add_member(result, i + 1);
     RelationClose(relation);
     return result;

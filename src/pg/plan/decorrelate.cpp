@@ -614,7 +614,7 @@ bool is_not_null(const Query *query, const Node *node) {
     // A table that inherits may lack its parent's NOT NULL, a partition may not.
     bool everywhere =
         !rte->inh || !relation->rd_rel->relhassubclass || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-    bool result = everywhere && is_never_null(relation, var->varattno, rte->inh);
+    bool result = everywhere && is_never_null(relation, var->varattno, rte->inh, Reliance::Plan);
     table_close(relation, NoLock);
     return result;
 }
@@ -628,7 +628,7 @@ bool is_null_testable(const Query *query, const Node *node) {
         return true;
     Relation relation = table_open(rte->relid, NoLock);
     const bool result = !attribute_is_not_null(RelationGetDescr(relation), var->varattno - 1) ||
-                        is_never_null(relation, var->varattno, false);
+                        is_never_null(relation, var->varattno, false, Reliance::Plan);
     table_close(relation, NoLock);
     return result;
 }

@@ -53,7 +53,7 @@ bool init_plans_may_be_tried(const PlannerInfo *root, const Blueprint *b) {
         found = found || finds(b->sources[i].quals);
     for (int i = 0; i < b->nsources - 1; ++i)
         found = found || finds(b->joins[i].clauses) || finds(b->joins[i].partner_filters) || finds(b->joins[i].filters);
-    return !found || refuse("a subquery that calls a volatile function");
+    return !found || refuse("a subquery that calls a volatile function, or locks rows");
 }
 
 } // namespace gpuscan

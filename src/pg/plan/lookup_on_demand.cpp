@@ -188,6 +188,8 @@ bool walk_demand(Expr *expr, DemandWalk *walk) {
 
 bool is_demand(const Translation *, Expr *expr) {
     DemandWalk walk;
+    if (RecoveryInProgress()) // evaluating many entries takes long (exec/attempt.h)
+        return false;
     Node *node = reinterpret_cast<Node *>(expr);
     switch (sql_kind(exprType(node))) {
     case SqlKind::Text:

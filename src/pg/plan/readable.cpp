@@ -60,6 +60,26 @@ bool device_can_read(PlannerInfo *root, const RangeTblEntry *rte, const List *le
     return rte->inh ? device_can_read_leaves(root, leaves, name) : is_heap(rte->relid, name);
 }
 
+// A query that writes, or locks rows for its transaction.
+static bool finds_write_or_lock(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Query)) {
+        Query *query = reinterpret_cast<Query *>(node);
+        return query->commandType != CMD_SELECT || query->rowMarks != NIL ||
+               walk_query(query, finds_write_or_lock, context);
+    }
+    if (IsA(node, RestrictInfo))
+        return finds_write_or_lock(reinterpret_cast<Node *>(reinterpret_cast<RestrictInfo *>(node)->clause), context);
+    return walk_expression(node, finds_write_or_lock, context);
+}
+
+// Can it be executed once more, or by way of trial in a subtransaction that is rolled back, and nobody notices?
+static bool only_reads(const void *node) {
+    Node *part = static_cast<Node *>(const_cast<void *>(node));
+    return !contain_volatile_functions(part) && !finds_write_or_lock(part, nullptr);
+}
+
 // In a subquery that is evaluated row by row, and has been planned already.
 static bool finds_volatile_subplan(Node *node, void *root) {
     if (node == nullptr)
@@ -93,14 +113,14 @@ static bool has_unrepeatable_cte(const PlannerInfo *root) {
     for (; root != nullptr; root = root->parent_root)
         foreach (cell, root->parse->cteList) {
             Query *query = castNode(Query, static_cast<const CommonTableExpr *>(lfirst(cell))->ctequery);
-            if (query->commandType != CMD_SELECT || contain_volatile_functions(reinterpret_cast<Node *>(query)))
+            if (!only_reads(query))
                 return true;
         }
     return false;
 }
 
 bool is_volatile_when_planned(PlannerInfo *root, Node *node) {
-    return contain_volatile_functions(node) || finds_volatile_subplan(node, root) ||
+    return !only_reads(node) || finds_volatile_subplan(node, root) ||
            (has_unrepeatable_cte(root) && finds_cte(node, nullptr));
 }
 
@@ -113,17 +133,17 @@ static bool has_volatile_subplan(PlannerInfo *root, const RelOptInfo *rel) {
 }
 
 // Rows of PostgreSQL's own plan feed the device, and if the device gives up, the fallback computes them once more: that
-// must not show (nextval, functions that write).
+// must not show (nextval, functions that write, FOR UPDATE).
 static bool may_run_twice(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte) {
     const void *const parts[] = {rte->subquery,    rte->functions,        rte->tablefunc,       rte->values_lists,
                                  rte->tablesample, rel->baserestrictinfo, rel->reltarget->exprs};
     for (const void *part : parts)
-        if (part != nullptr && contain_volatile_functions(static_cast<Node *>(const_cast<void *>(part))))
+        if (part != nullptr && !only_reads(part))
             return rte->rtekind != RTE_RELATION && // whose refusal has been told
-                   refuse("%s calls a volatile function", rte->eref->aliasname);
+                   refuse("%s calls a volatile function, or locks rows", rte->eref->aliasname);
     if (has_unrepeatable_cte(root) &&
         (rte->rtekind == RTE_CTE || finds_cte(reinterpret_cast<Node *>(rte->subquery), nullptr)))
-        return refuse("%s may read a CTE that writes or calls a volatile function", rte->eref->aliasname);
+        return refuse("%s may read a CTE that writes, locks rows or calls a volatile function", rte->eref->aliasname);
     if (has_volatile_subplan(root, rel))
         return refuse("%s calls a volatile function in a subquery", rte->eref->aliasname);
     return true;
@@ -137,11 +157,23 @@ static bool in_recursion(const PlannerInfo *root, const RangeTblEntry *rte) {
     return false;
 }
 
-// PostgreSQL's plan of a subquery is made of its paths twice, once for the fallback, and what it notes about the subquery on the way
-// (PlannerInfo) is that of the last time. For two things that is too late: where GROUPING() finds its columns, and which of two
-// ways to answer EXISTS (AlternativeSubPlan) no plan has chosen and is thrown away.
+// The ends of an index instead of an aggregate (planagg.c).
+static bool may_ask_for_extremes(const PlannerInfo *subroot) {
+    ListCell *cell, *inner;
+    foreach (cell, subroot->upper_rels[UPPERREL_GROUP_AGG])
+        foreach (inner, static_cast<const RelOptInfo *>(lfirst(cell))->pathlist)
+            if (IsA(lfirst(inner), MinMaxAggPath))
+                return true;
+    return false;
+}
+
+// PostgreSQL's plan of a subquery is made of its paths twice, once for the fallback. createplan.c and setrefs.c are written for once: what
+// they note about the subquery (PlannerInfo) is that of the last time, and what several plans share is changed by each. Of all that they
+// note and change these have no second time: where GROUPING() finds its columns (grouping_map), which of two ways to answer EXISTS
+// no plan has chosen and is thrown away (AlternativeSubPlan), and the init plans that ask an index for its ends (minmax_aggs). A
+// plan's row marks would be renumbered twice, too, but what locks rows is not run twice at all (only_reads).
 static bool can_be_planned_once_only(const PlannerInfo *subroot) {
-    if (subroot->parse->groupingSets != NIL || subroot->hasAlternativeSubPlans)
+    if (subroot->parse->groupingSets != NIL || subroot->hasAlternativeSubPlans || may_ask_for_extremes(subroot))
         return true;
     for (int i = 1; i < subroot->simple_rel_array_size; ++i) {
         const RelOptInfo *rel = subroot->simple_rel_array[i];
@@ -156,7 +188,9 @@ static bool may_be_planned_twice(const PlannerInfo *root, const RelOptInfo *rel,
     if (rel->rtekind != RTE_SUBQUERY)
         return true;
     if (rel->subroot != nullptr && can_be_planned_once_only(rel->subroot))
-        return refuse("%s has GROUPING SETS, or EXISTS that could be answered in two ways", name);
+        return refuse("%s has GROUPING SETS, a minimum or maximum that an index has, or EXISTS that could be answered "
+                      "in two ways",
+                      name);
     ListCell *cell;
     foreach (cell, root->append_rel_list) {
         const AppendRelInfo *info = static_cast<const AppendRelInfo *>(lfirst(cell));

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pg/catalog/declared_for_snapshot.h"
 #include "pg/catalog/stored_form.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/investment.h"
@@ -345,6 +346,7 @@ PlannedStmt *plan_statement(Query *parse, const char *query_string, int options,
         return plan_as_usual(parse, &call);
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
     const bool suppositions = enabled && may_suppose(parse), workers = enabled && may_have_workers(parse, &call);
+    const bool outer = exchange_transience(false);
     const int offers = begin_offers(planning == nullptr);
     if (planning == nullptr)
         forget_levels();
@@ -362,6 +364,7 @@ PlannedStmt *plan_statement(Query *parse, const char *query_string, int options,
         *told_to = best.told;
     if (best.device_nodes > 0)
         forget_renumbered_children(best.plan);
+    best.plan->transientPlan = exchange_transience(outer) || best.plan->transientPlan;
     settle_offers(offers, best.rewritten, best.device_nodes > 0, device_units(best.ns));
     return best.plan;
 }

@@ -187,8 +187,8 @@ static bool is_computed_behind_limit(const PlannerInfo *root, const TargetEntry 
 void ask_for_checks(const PlannerInfo *root, Blueprint *b) {
     const Query *query = root->parse;
     // (What the query shows of groups and windows is not computed of the rows.)
-    if (query->hasWindowFuncs || query->hasAggs || query->groupClause != NIL ||
-        query->groupingSets != NIL || query->distinctClause != NIL)
+    if (query->hasWindowFuncs || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+        query->distinctClause != NIL)
         return;
     ListCell *cell;
     foreach (cell, root->processed_tlist) {

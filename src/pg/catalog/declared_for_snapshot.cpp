@@ -1,0 +1,29 @@
+#include "pg/pg.h"
+
+#include "pg/catalog/declared_for_snapshot.h"
+
+#include <utility>
+
+#include "storage/procarray.h"
+
+namespace gpuscan {
+
+static bool plans_are_transient = false;
+
+bool is_declared_for_plans(HeapTuple tuple, Snapshot snapshot) {
+    static TransactionId horizon = FirstNormalTransactionId; // seen by every snapshot there is; it only moves on
+    const TransactionId writer = HeapTupleHeaderGetXmin(tuple->t_data);
+    if (!is_declared_for(tuple, snapshot))
+        return false;
+    if (!TransactionIdIsNormal(writer) || TransactionIdPrecedes(writer, horizon))
+        return true;
+    if (!TransactionIdPrecedes(writer, TransactionXmin))
+        return false;
+    horizon = GetOldestNonRemovableTransactionId(nullptr);
+    plans_are_transient = plans_are_transient || !TransactionIdPrecedes(writer, horizon);
+    return true;
+}
+
+bool exchange_transience(bool now) { return std::exchange(plans_are_transient, now); }
+
+} // namespace gpuscan
