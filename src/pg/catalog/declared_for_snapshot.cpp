@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "storage/procarray.h"
-
 namespace gpuscan {
 
 static bool plans_are_transient = false;

@@ -58,9 +58,10 @@ struct Blueprint {
     bool sorted;        // of groups, top being NULL: all of them come in the order of `order`
     bool delivers_rows; // no aggregation: keys and aggrefs are empty
     List *columns;      // delivers_rows: the expressions of a row
-    List *checks;       // delivers_rows: expressions whose errors are the query's, in whichever row; nobody asks for their values
-    int limit;          // delivers_rows: rows that are wanted at most, whichever they are; 0: all
-    bool hides_counts;  // how much it has read is shown to nobody who may not see all of its rows (hidden_rows.h)
+    List *
+        checks; // delivers_rows: expressions whose errors are the query's, in whichever row; nobody asks for their values
+    int limit;         // delivers_rows: rows that are wanted at most, whichever they are; 0: all
+    bool hides_counts; // how much it has read is shown to nobody who may not see all of its rows (hidden_rows.h)
 };
 
 // The scan tuple's first columns are the outputs: keys, aggregates, GROUPING(), or a row's columns; the fallback plan delivers
