@@ -30,7 +30,6 @@ static const config_enum_entry device_options[] = {
 };
 
 // As for PostgreSQL's own settings of this kind, spellings of booleans are accepted and not offered.
-
 static const config_enum_entry offload_options[] = {
     {"off", OFFLOAD_OFF, false}, {"auto", OFFLOAD_AUTO, false}, {"force", OFFLOAD_FORCE, false},
     {"on", OFFLOAD_AUTO, true},  {"false", OFFLOAD_OFF, true},  {"true", OFFLOAD_AUTO, true},

@@ -9,16 +9,16 @@ namespace gpuscan {
 static bool plans_are_transient = false;
 
 bool is_declared_for_plans(HeapTuple tuple, Snapshot snapshot) {
-    static TransactionId horizon = FirstNormalTransactionId; // seen by every snapshot there is; it only moves on
     const TransactionId writer = HeapTupleHeaderGetXmin(tuple->t_data);
     if (!is_declared_for(tuple, snapshot))
         return false;
-    if (!TransactionIdIsNormal(writer) || TransactionIdPrecedes(writer, horizon))
+    if (!TransactionIdIsNormal(writer))
         return true;
     if (!TransactionIdPrecedes(writer, TransactionXmin))
         return false;
-    horizon = GetOldestNonRemovableTransactionId(nullptr);
-    plans_are_transient = plans_are_transient || !TransactionIdPrecedes(writer, horizon);
+    // (Of all databases: what a snapshot of any could still see.)
+    if (!TransactionIdPrecedes(writer, GetOldestNonRemovableTransactionId(nullptr)))
+        plans_are_transient = true;
     return true;
 }
 
