@@ -44,6 +44,24 @@ PGPORT=$standby_port wait_until 60 "SELECT pg_last_wal_replay_lsn() >= '$lsn'"
 result $? 'the standby has caught up'
 both="SELECT md5(string_agg(x::text, ' ' ORDER BY x::text)) FROM ($fact) x"
 is 'primary and standby agree' "$(on_standby sql "SET gpuscan.offload = force; $both")" "$(sql "SET gpuscan.offload = off; $both")"
+
+# A conflict with recovery ends the statement, not the session, whatever is being computed.
+sql "CREATE TABLE gone AS SELECT i AS a FROM generate_series(1, 20000) i"
+on_standby sql "ALTER SYSTEM SET hot_standby_feedback = off"
+on_standby sql "ALTER SYSTEM SET max_standby_streaming_delay = 0"
+on_standby sql 'SELECT pg_reload_conf()' >/dev/null
+PGPORT=$standby_port wait_until 60 "SELECT to_regclass('gone') IS NOT NULL"
+conflict="SELECT count(*) FROM fact WHERE v = (SELECT sum(10 / (x.a + y.a + z.a))::int FROM gone x, gone y, gone z)"
+on_standby psql -XAtq -c 'SET gpuscan.offload = force' -c "$conflict" -c "SELECT 'usable'" >"$tap_files/conflict.log" 2>&1 &
+conflicting=$!
+PGPORT=$standby_port wait_until 10 "SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%FROM gone x, gone y, gone z%' AND pid <> pg_backend_pid()"
+sleep 2
+sql "DELETE FROM gone"
+sql "VACUUM gone"
+wait "$conflicting"
+ok 'a conflict with recovery ends the statement' grep -q 'conflict with recovery' "$tap_files/conflict.log"
+[ "$tap_failed" = 0 ] || sed "s/^/#   /" "$tap_files/conflict.log"
+is 'and not the session' "$(tail -n 1 "$tap_files/conflict.log")" usable
 on_standby sql 'SELECT pg_promote()' >/dev/null
 is 'promoted' "$(on_standby sql 'SELECT pg_is_in_recovery()')" f
 on_standby sql "UPDATE fact SET v = v + 1 WHERE id % 1000 = 0; DELETE FROM fact WHERE id % 777 = 0; VACUUM fact"
