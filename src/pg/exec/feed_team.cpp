@@ -204,6 +204,7 @@ bool note_passes(Leader *leader, bool fed) {
 }
 
 // Takes what workers have delivered of a relation into the session.
+// `pass_full` becomes true if the device wants to run what it has.
 bool collect_one(Leader *leader, uint32 relation, bool *pass_full) {
     FragmentRun *run = leader->run;
     protocol::CollectRequest head = {};
@@ -212,7 +213,7 @@ bool collect_one(Leader *leader, uint32 relation, bool *pass_full) {
     leader->delivered[relation] = false;
     if (!request(run, protocol::Command::Collect, sizeof head, sizeof(protocol::CollectReply)))
         return false;
-    *pass_full = reply_of<protocol::CollectReply>(run)->pass_full;
+    *pass_full = *pass_full || reply_of<protocol::CollectReply>(run)->pass_full;
     leader->feeds[relation]->from->rows += reply_of<protocol::CollectReply>(run)->rows;
     return true;
 }
