@@ -6,7 +6,8 @@
 #
 # Usage: script/fuzz.sh [QUERIES [SEED]]      default: 100,000 queries, and a seed that nobody has tried
 # Settings of the environment: JOBS (default: one for each core), MATRIX=0 (without the matrix), CLASSES (their names, default: deep,orders,texts,snapshots,moments,cursors, and
-# hidden, which is asked last and alone; none: ''), CLASS_QUERIES (of all classes, default: QUERIES / 5), and those of script/server.sh.
+# hidden, which is asked last and alone; none: ''), CLASS_QUERIES (of all classes, default: QUERIES / 5), FUZZ_OPTIONS (more of
+# differential's), and those of script/server.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=script/stop_honestly.bash
@@ -19,8 +20,9 @@ classes=${CLASSES-deep,orders,texts,snapshots,moments,cursors,hidden} class_quer
 script/setup.sh build
 environment=$(script/server.sh start)
 eval "$environment"
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"; stop_honestly fuzz' EXIT
+logs=$SERVER/fuzz
+trap 'stop_honestly fuzz' EXIT
+mkdir "$logs"
 trap 'exit 130' INT TERM HUP
 make -s -C test/fuzz BUILD="$(realpath "$BUILD")" PG_CONFIG="$PG_CONFIG"
 
@@ -50,7 +52,8 @@ finish() {
 echo "$queries queries by $jobs programs, seeds from $seed on"
 for ((job = 0; job < jobs; ++job)); do psql -Xqc "CREATE DATABASE fuzz$job"; done
 share=$queries
-if ((share)); then start differential; fi
+# shellcheck disable=SC2086
+if ((share)); then start differential ${FUZZ_OPTIONS:-}; fi
 if ((share)) && [ "${MATRIX:-1}" = 1 ]; then
     psql -Xqc "CREATE DATABASE matrix"
     PGOPTIONS='-c client_min_messages=warning -c matrix.diagonals=1' psql -XAtq -d matrix -c 'CREATE EXTENSION gpuscan' -f test/sql/support.sql \

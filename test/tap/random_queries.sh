@@ -16,4 +16,5 @@ is 'random queries: no difference' "$(run | found)" 0
 is 'falsified answers: none is missed' "$(run --falsify | found)" 0
 note "$(tail -n 1 "$tap_files/out")"
 ok 'falsified answers: more than 400' test "$(tail -n 1 "$tap_files/out" | sed 's/ .*//')" -gt 400
+ok 'script/fuzz.sh fails if one of its programs does' bash -c '! FUZZ_OPTIONS=--no-such-option MATRIX=0 CLASSES= JOBS=1 script/fuzz.sh 10 1 >/dev/null 2>&1'
 nothing_in_log 'PANIC|TRAP|was terminated' 'nothing bad in the log'
