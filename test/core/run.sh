@@ -62,11 +62,7 @@ if [ $# -gt 0 ]; then
 fi
 [ "$PG" -lt 16 ] || arguments+=(--expecteddir="$inputs")
 
-# The tests' functions in C.
-mkdir "$work/lib"
-for file in "$sources"/src/test/regress/regress.c "$sources"/contrib/spi/{refint,autoinc}.c; do
-    [ ! -f "$file" ] || cc -O1 -w -fPIC -shared -I "$("$pg_config" --includedir-server)" -o "$work/lib/$(basename "$file" .c).so" "$file"
-done
+test/core/libraries.sh "$pg_config" "$sources" "$work/lib"
 
 # start NAME SETTING...; leaves NAME.env and NAME.server in $work
 start() {

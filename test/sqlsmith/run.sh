@@ -33,11 +33,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
-# The tests' functions in C.
-mkdir "$work/lib"
-for file in "$sources"/src/test/regress/regress.c "$sources"/contrib/spi/{refint,autoinc}.c; do
-    [ ! -f "$file" ] || cc -O1 -w -fPIC -shared -I "$("$pg_config" --includedir-server)" -o "$work/lib/$(basename "$file" .c).so" "$file"
-done
+test/core/libraries.sh "$pg_config" "$sources" "$work/lib"
 # (%e: SQLSTATE)
 environment=$(script/server.sh start "log_line_prefix = '%m [%p] %b %e %q%a '")
 eval "$environment"

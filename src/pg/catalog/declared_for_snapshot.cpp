@@ -17,8 +17,8 @@ bool is_declared_for_plans(HeapTuple tuple, Snapshot snapshot) {
     if (!TransactionIdPrecedes(writer, TransactionXmin))
         return false;
     // (Of all databases: what a snapshot of any could still see.)
-    if (!TransactionIdPrecedes(writer, GetOldestNonRemovableTransactionId(nullptr)))
-        plans_are_transient = true;
+    plans_are_transient =
+        plans_are_transient || !TransactionIdPrecedes(writer, GetOldestNonRemovableTransactionId(nullptr));
     return true;
 }
 

@@ -5,70 +5,14 @@
 #include <algorithm>
 #include <iterator>
 
-#include "pg/plan/sql_type.h"
+#include "pg/catalog/constant_argument.h"
 
 namespace gpuscan {
 namespace {
 
-const Const *constant(const List *args, int n) {
-    const Node *arg = static_cast<const Node *>(list_nth(args, n));
-    return IsA(arg, Const) ? reinterpret_cast<const Const *>(arg) : nullptr;
-}
-
-// ---- constants that rule an error out ----
-
-// (A function that is strict does not look at the others' values if one is NULL.)
-bool is_at_least(const Const *count, int32 least) {
-    return count != nullptr && count->consttype == INT4OID &&
-           (count->constisnull || DatumGetInt32(count->constvalue) >= least);
-}
-
-bool is_true(const Const *flag) {
-    return flag != nullptr && flag->consttype == BOOLOID && !flag->constisnull && DatumGetBool(flag->constvalue);
-}
-
-bool integer_of(const Const *number, int64 *value) {
-    if (number == nullptr || number->constisnull)
-        return false;
-    switch (number->consttype) {
-    case INT2OID:
-        *value = DatumGetInt16(number->constvalue);
-        return true;
-    case INT4OID:
-        *value = DatumGetInt32(number->constvalue);
-        return true;
-    case INT8OID:
-        *value = DatumGetInt64(number->constvalue);
-        return true;
-    default:
-        return false;
-    }
-}
-
-// -1 times the smallest integer is none.
-bool divides_all(const Const *divisor) {
-    int64 value;
-    return integer_of(divisor, &value) && value != 0 && value != -1;
-}
-
-bool leaves_rest_of_all(const Const *divisor) {
-    int64 value;
-    return integer_of(divisor, &value) && value != 0;
-}
-
 // A backslash at the end of a pattern is an error.
 bool is_pattern(const Const *pattern) {
-    return pattern != nullptr &&
-           (pattern->constisnull || strchr(TextDatumGetCString(pattern->constvalue), '\\') == nullptr);
-}
-
-// What stands for a part of a text is no longer than that.
-bool shrinks(const Const *part, const Const *replacement) {
-    if (part == nullptr || replacement == nullptr)
-        return false;
-    return part->constisnull || replacement->constisnull ||
-           VARSIZE_ANY_EXHDR(DatumGetPointer(replacement->constvalue)) <=
-               VARSIZE_ANY_EXHDR(DatumGetPointer(part->constvalue));
+    return pattern != nullptr && strchr(TextDatumGetCString(pattern->constvalue), '\\') == nullptr;
 }
 
 // A field that every date, or every timestamp, has.
@@ -76,7 +20,7 @@ bool is_field(const Const *field, bool of_timestamp) {
     static constexpr const char *of_dates[] = {"year", "month",  "day",     "dow",        "isodow", "doy",    "quarter",
                                                "week", "decade", "century", "millennium", "epoch",  "isoyear"};
     static constexpr const char *of_times[] = {"hour", "minute", "second", "milliseconds", "microseconds"};
-    if (field == nullptr || field->constisnull)
+    if (field == nullptr)
         return false;
     const char *name = TextDatumGetCString(field->constvalue);
     const auto is_name = [name](const char *known) { return pg_strcasecmp(name, known) == 0; };
@@ -94,7 +38,7 @@ bool are_shown_without_error(const List *args) {
 
 // ---- by what they need ----
 
-// Nothing.
+// No certain arguments.
 bool is_total(Oid function) {
     switch (function) {
     // conversions that lose nothing
@@ -141,6 +85,12 @@ bool is_total(Oid function) {
     case F_ROUND_FLOAT8:
     case F_TRUNC_FLOAT8:
     // texts
+    case F_UPPER_TEXT:
+    case F_LOWER_TEXT:
+    case F_INITCAP:
+    case F_STRPOS:
+    case F_POSITION_TEXT_TEXT:
+    case F_STARTS_WITH:
     case F_LENGTH_TEXT:
     case F_CHAR_LENGTH_TEXT:
     case F_CHARACTER_LENGTH_TEXT:
@@ -188,14 +138,64 @@ bool is_total(Oid function) {
     }
 }
 
-// A collation, by whose locale letters change.
-bool needs_collation(Oid function) {
-    return function == F_UPPER_TEXT || function == F_LOWER_TEXT || function == F_INITCAP;
+// Some arguments, which must be constants for that.
+bool is_total_over(Oid function, const List *args) {
+    const Const *flag;
+    int64 number;
+    switch (function) {
+    case F_TEXTLIKE:
+    case F_TEXTNLIKE:
+    case F_BPCHARLIKE:
+    case F_BPCHARNLIKE:
+        return is_pattern(constant_argument(args, 1));
+    case F_REPLACE:
+        return replaces_by_no_more(args);
+    case F_SPLIT_PART: // part 0 is an error
+        return integer_argument(args, 2, &number) && number != 0;
+    case F_SUBSTR_TEXT_INT4_INT4:
+    case F_SUBSTRING_TEXT_INT4_INT4:
+        return integer_argument(args, 2, &number) && number >= 0;
+    case F_VARCHAR_VARCHAR_INT4_BOOL:
+    case F_BPCHAR_BPCHAR_INT4_BOOL: // an explicit cast cuts what is too long
+        flag = constant_argument(args, 2);
+        return flag != nullptr && DatumGetBool(flag->constvalue);
+    case F_INT2DIV:
+    case F_INT4DIV:
+    case F_INT8DIV:
+    case F_INT24DIV:
+    case F_INT42DIV:
+    case F_INT48DIV:
+    case F_INT84DIV:
+    case F_INT28DIV:
+    case F_INT82DIV: // -1 times the smallest integer is none
+        return integer_argument(args, 1, &number) && number != 0 && number != -1;
+    case F_INT2MOD:
+    case F_INT4MOD:
+    case F_INT8MOD:
+    case F_MOD_INT2_INT2:
+    case F_MOD_INT4_INT4:
+    case F_MOD_INT8_INT8:
+        return integer_argument(args, 1, &number) && number != 0;
+    case F_EXTRACT_TEXT_DATE:
+        return is_field(constant_argument(args, 0), false);
+    case F_EXTRACT_TEXT_TIMESTAMP:
+    case F_DATE_PART_TEXT_TIMESTAMP:
+        return is_field(constant_argument(args, 0), true);
+    case F_CONCAT:
+    case F_CONCAT_WS:
+        return are_shown_without_error(args);
+    default:
+        return false;
+    }
 }
 
-// A deterministic one: others know nothing of parts of texts.
-bool needs_deterministic_collation(Oid function) {
+// Letters change by a locale; and nondeterministic collations know nothing of parts of texts.
+bool can_use(Oid collation, Oid function) {
     switch (function) {
+    case F_UPPER_TEXT:
+    case F_LOWER_TEXT:
+    case F_INITCAP:
+        return OidIsValid(collation);
     case F_TEXTLIKE:
     case F_TEXTNLIKE:
     case F_BPCHARLIKE:
@@ -205,74 +205,16 @@ bool needs_deterministic_collation(Oid function) {
     case F_STARTS_WITH:
     case F_REPLACE:
     case F_SPLIT_PART:
+        return OidIsValid(collation) && get_collation_isdeterministic(collation);
+    default:
         return true;
-    default:
-        return false;
-    }
-}
-
-// Certain arguments, and no matter of what is not asked here.
-bool has_harmless_constants(Oid function, const List *args) {
-    switch (function) {
-    case F_TEXTLIKE:
-    case F_TEXTNLIKE:
-    case F_BPCHARLIKE:
-    case F_BPCHARNLIKE:
-        return is_pattern(constant(args, 1));
-    case F_REPLACE:
-        return shrinks(constant(args, 1), constant(args, 2));
-    case F_SPLIT_PART:
-        return leaves_rest_of_all(constant(args, 2)); // part 0 is an error
-    case F_SUBSTR_TEXT_INT4_INT4:
-    case F_SUBSTRING_TEXT_INT4_INT4:
-        return is_at_least(constant(args, 2), 0);
-    case F_VARCHAR_VARCHAR_INT4_BOOL:
-    case F_BPCHAR_BPCHAR_INT4_BOOL: // an explicit cast cuts what is too long
-        return is_true(constant(args, 2));
-    case F_INT2DIV:
-    case F_INT4DIV:
-    case F_INT8DIV:
-    case F_INT24DIV:
-    case F_INT42DIV:
-    case F_INT48DIV:
-    case F_INT84DIV:
-    case F_INT28DIV:
-    case F_INT82DIV:
-        return divides_all(constant(args, 1));
-    case F_INT2MOD:
-    case F_INT4MOD:
-    case F_INT8MOD:
-    case F_MOD_INT2_INT2:
-    case F_MOD_INT4_INT4:
-    case F_MOD_INT8_INT8:
-        return leaves_rest_of_all(constant(args, 1));
-    case F_EXTRACT_TEXT_DATE:
-        return is_field(constant(args, 0), false);
-    case F_EXTRACT_TEXT_TIMESTAMP:
-    case F_DATE_PART_TEXT_TIMESTAMP:
-        return is_field(constant(args, 0), true);
-    case F_CONCAT:
-    case F_CONCAT_WS:
-        return are_shown_without_error(args);
-    default:
-        return false;
     }
 }
 
 } // namespace
 
 bool is_error_free_function(Oid function, const List *args, Oid collation) {
-    if (is_total(function))
-        return true;
-    if (needs_collation(function))
-        return OidIsValid(collation);
-    if (needs_deterministic_collation(function)) {
-        if (!OidIsValid(collation) || !get_collation_isdeterministic(collation))
-            return false;
-        return function == F_STRPOS || function == F_POSITION_TEXT_TEXT || function == F_STARTS_WITH ||
-               has_harmless_constants(function, args);
-    }
-    return has_harmless_constants(function, args);
+    return (is_total(function) || is_total_over(function, args)) && can_use(collation, function);
 }
 
 // (A timestamptz may lie outside of the calendar in the session's time zone; what people's types print is theirs.)

@@ -80,22 +80,6 @@ void try_common(Trial *trial, const Evaluation *evaluation) {
 
 // ---- whole numbers without gaps ----
 
-bool read_whole(Oid type, Datum value, int64 *number) {
-    switch (type) {
-    case INT2OID:
-        *number = DatumGetInt16(value);
-        return true;
-    case INT4OID:
-        *number = DatumGetInt32(value);
-        return true;
-    case INT8OID:
-        *number = DatumGetInt64(value);
-        return true;
-    default:
-        return false;
-    }
-}
-
 Datum whole_datum(Oid type, int64 number) {
     switch (type) {
     case INT2OID:
@@ -111,8 +95,8 @@ Datum whole_datum(Oid type, int64 number) {
 // numbers between the first and the last are there, any number from between two bounds will do instead of them.
 bool has_no_gaps(const Trial *trial, const AttStatsSlot *slot) {
     int64 first = 0, last = 0;
-    if (!read_whole(slot->valuetype, slot->values[0], &first) ||
-        !read_whole(slot->valuetype, slot->values[slot->nvalues - 1], &last))
+    if (!integer_of(slot->valuetype, slot->values[0], &first) ||
+        !integer_of(slot->valuetype, slot->values[slot->nvalues - 1], &last))
         return false;
     return trial->distinct >= nearly_all * (static_cast<double>(last) - static_cast<double>(first) + 1);
 }
@@ -120,8 +104,8 @@ bool has_no_gaps(const Trial *trial, const AttStatsSlot *slot) {
 // At multiples of the golden section, which leave no clusters (Knuth, TAOCP 3, section 6.4, theorem S).
 Datum number_between(const AttStatsSlot *slot, int from, int to) {
     int64 low = 0, high = 0;
-    read_whole(slot->valuetype, slot->values[from], &low);
-    read_whole(slot->valuetype, slot->values[to], &high);
+    integer_of(slot->valuetype, slot->values[from], &low);
+    integer_of(slot->valuetype, slot->values[to], &high);
     const double part = std::fmod(golden_section * (from + 1), 1);
     return whole_datum(slot->valuetype,
                        low + static_cast<int64>(part * (static_cast<double>(high) - static_cast<double>(low))));

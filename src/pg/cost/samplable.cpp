@@ -5,6 +5,7 @@
 
 #include "pg/cost/samplable.h"
 
+#include "pg/catalog/constant_argument.h"
 #include "pg/plan/harmless.h"
 #include "pg/plan/translate.h"
 
@@ -141,43 +142,12 @@ bool is_quotient(Oid function) {
     }
 }
 
-const Const *constant_at(const List *arguments, int position) {
-    Expr *argument = list_length(arguments) > position
-                         ? strip_relabels(static_cast<Expr *>(list_nth(arguments, position)))
-                         : nullptr;
-    if (argument == nullptr || !IsA(argument, Const) || reinterpret_cast<const Const *>(argument)->constisnull)
-        return nullptr;
-    return reinterpret_cast<const Const *>(argument);
-}
-
-bool divides_by_number(const List *arguments) {
-    const Const *divisor = constant_at(arguments, 1);
-    if (divisor == nullptr)
-        return false;
-    switch (divisor->consttype) {
-    case INT2OID:
-        return DatumGetInt16(divisor->constvalue) != 0;
-    case INT4OID:
-        return DatumGetInt32(divisor->constvalue) != 0;
-    case INT8OID:
-        return DatumGetInt64(divisor->constvalue) != 0;
-    default:
-        return false;
-    }
-}
-
-// Each replacement within another one could make a text so many times longer.
-bool replaces_by_no_more(const List *arguments) {
-    const Const *from = constant_at(arguments, 1), *to = constant_at(arguments, 2);
-    return from != nullptr && to != nullptr &&
-           VARSIZE_ANY_EXHDR(DatumGetPointer(to->constvalue)) <= VARSIZE_ANY_EXHDR(DatumGetPointer(from->constvalue));
-}
-
 bool is_samplable_call(Oid function, Oid collation, List *arguments) {
     if (is_quick(function))
         return true;
+    int64 divisor;
     if (is_quotient(function))
-        return divides_by_number(arguments);
+        return integer_argument(arguments, 1, &divisor) && divisor != 0;
     return is_dictionary_function(function, collation, arguments) &&
            (function != F_REPLACE || replaces_by_no_more(arguments));
 }

@@ -124,6 +124,22 @@ int integer_digits(SqlKind kind) {
 }
 
 // As numeric.c packs them: precision in the upper half, scale in the lower 11 bits, biased by VARHDRSZ.
+bool integer_of(Oid type, Datum value, int64 *number) {
+    switch (type) {
+    case INT2OID:
+        *number = DatumGetInt16(value);
+        return true;
+    case INT4OID:
+        *number = DatumGetInt32(value);
+        return true;
+    case INT8OID:
+        *number = DatumGetInt64(value);
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool numeric_typmod(int32 typmod, int *precision, int *scale) {
     if (typmod < static_cast<int32>(VARHDRSZ))
         return false;

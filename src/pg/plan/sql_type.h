@@ -59,6 +59,9 @@ inline bool is_in_order(SqlKind kind) {
     return !is_coded_kind(kind) && !is_unsigned_kind(kind) && kind != SqlKind::Interval;
 }
 
+// The value of an int2, int4 or int8; false for any other type.
+bool integer_of(Oid type, Datum value, int64 *number);
+
 // Precision and scale of numeric(p,s); false without typmod.
 bool numeric_typmod(int32 typmod, int *precision, int *scale);
 
