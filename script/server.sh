@@ -16,6 +16,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 top=$(pwd)
+port=5432 # only names the socket, which lies in the server's own directory
 
 fail() {
     echo "server.sh: $*" >&2
@@ -60,17 +61,6 @@ install_extension() {
 
 # --- settings ---
 
-free_port() {
-    local port
-    while :; do
-        port=$((20000 + RANDOM % 30000))
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-            echo "$port"
-            return
-        fi
-    done
-}
-
 write_settings() {
     local memory_mb shared_mb
     memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
@@ -111,7 +101,7 @@ CONF
 
 remember() {
     cat >"$dir/server.env" <<ENV
-dir='$dir' pg_config='$pg_config' port='$port' preset='$preset'
+dir='$dir' pg_config='$pg_config' preset='$preset'
 ENV
 }
 
@@ -181,7 +171,6 @@ start() {
         dir=$(mktemp -d "${TMPDIR:-/tmp}/gpuscan.XXXXXX")
     fi
     dir=$(cd "$dir" && pwd)
-    port=$(free_port)
     bin=$dir/root$("$pg_config" --bindir)
     trap 'halt; rm -rf "$dir"' EXIT
     copy_installation

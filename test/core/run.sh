@@ -86,10 +86,10 @@ run() (
     $AS_SERVER env PATH="$PATH" "$program" --inputdir="$inputs" --outputdir="$tests" --dlpath="$work/lib" \
         --bindir="$SERVER_BIN" --host="$PGHOST" --port="$PGPORT" --user=postgres --max-connections=1 \
         "${arguments[@]}" >"$work/$name.log" 2>&1 || true
-    # What only this server has: its folder and its port.
+    # What only this server has: its folder.
     mkdir "$work/$name.out"
     cp "$tests"/results/*.out "$work/$name.out/"
-    sed -i "s#$SERVER#SERVER#g; s#\\b$PGPORT\\b#PORT#g" "$work/$name.out"/*.out
+    sed -i "s#$SERVER#SERVER#g" "$work/$name.out"/*.out
     psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpuscan' || true
     psql -XAtqc 'SELECT fragments FROM gpuscan_stat' >"$work/$name.nodes" || true
     cp "$SERVER_LOG" "$work/$name-server.log"
