@@ -121,12 +121,14 @@ int main(int argc, char **argv) {
             const long before = answered_by_device(c);
             Answer forced = answer_of(c, q, arguments, "force", generic, cursor);
             const bool on_device = answered_by_device(c) > before;
-            const bool equal = same(q, plain, forced);
-            const bool other_plan = !equal && (error_depends_on_plan(q, plain, forced) ||
-                                               ((!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
-                                                another_plan_agrees(c, q, arguments, generic, cursor, forced)));
+            const bool timed_out = plain.sqlstate == "57014" || forced.sqlstate == "57014";
+            const bool equal = !timed_out && same(q, plain, forced);
+            const bool other_plan = !timed_out && !equal &&
+                                    (error_depends_on_plan(q, plain, forced) ||
+                                     ((!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
+                                      another_plan_agrees(c, q, arguments, generic, cursor, forced)));
             end_with(c, chance(50) ? "COMMIT" : "ROLLBACK");
-            if (plain.sqlstate == "57014" || forced.sqlstate == "57014") {
+            if (timed_out) {
                 ++timeouts;
                 continue;
             }
