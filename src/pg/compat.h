@@ -459,26 +459,43 @@ inline void resolve_group_references(Query *query) {
 inline void resolve_group_references(Query *) {}
 #endif
 
-// 17: subtransactions within a statement are allowed in parallel mode (commit 0075d78947e). Before, it has to be left for as long;
-// a plan that has a Gather somewhere is in it from the start, which is no harm as long as no worker runs. False: one does.
+// 17: subtransactions within a statement are allowed in parallel mode (commit 0075d78947e). Before, the mode has to be left for as long.
+// Workers may run meanwhile: the mode protects the state that they share, transaction ids and the number of the command, and callers
+// change neither. False: ExitParallelMode of a server with assertions insists on there being no workers.
 #if PG_VERSION_NUM >= 170000
-constexpr bool workers_bar_subtransactions = false;
 inline bool leave_parallel_mode(int *levels) {
     *levels = 0;
     return true;
 }
+inline void enter_parallel_mode(int) {}
 #else
-constexpr bool workers_bar_subtransactions = true;
+inline bool has_left_parallel_mode = false;
+
+// The session ends meanwhile. As the end of the transaction would do in parallel mode, workers go before the locks that they rely on.
+inline void end_workers_at_exit(int, Datum) {
+    if (has_left_parallel_mode)
+        AtEOXact_Parallel(false);
+}
+
 inline bool leave_parallel_mode(int *levels) {
+    static bool registered = false;
     *levels = 0;
+#ifdef USE_ASSERT_CHECKING
     if (IsInParallelMode() && ParallelContextActive())
         return false;
+#endif
+    if (!registered)
+        before_shmem_exit(end_workers_at_exit, Datum(0));
+    registered = true;
     for (; IsInParallelMode(); ++*levels)
         ExitParallelMode();
+    has_left_parallel_mode = *levels > 0;
     return true;
 }
-#endif
+
 inline void enter_parallel_mode(int levels) {
+    has_left_parallel_mode = false;
     for (; levels > 0; --levels)
         EnterParallelMode();
 }
+#endif

@@ -177,6 +177,13 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT check_matrix('SELECT %s', ARRAY['g, count(*), sum(v), min(s) FROM t GROUP BY g', 'count(*) FROM t JOIN (SELECT g AS k, count(*) AS c FROM t GROUP BY g) x ON t.g = x.k', 'name, count(*) FROM t JOIN dim ON g = k GROUP BY name', 'count(*) FROM t a JOIN t b USING (id) LEFT JOIN dim ON b.g = k'], expect => 'any');
+-- a plan that may raise an error is tried while another one's workers are there
+CREATE COLLATION no_order (PROVIDER = icu, LOCALE = 'und', DETERMINISTIC = false);
+CREATE TABLE first_fed AS SELECT i AS id, ('n' || i) COLLATE no_order AS c FROM generate_series(1, 3000) i;
+CREATE TABLE then_fed AS SELECT i AS id, i % 100 AS v, ('n' || i) COLLATE no_order AS c FROM generate_series(1, 3000) i;
+ANALYZE first_fed, then_fed;
+SELECT check_query('SELECT count(*), sum(t.id) FROM (SELECT id FROM first_fed WHERE c IS NOT NULL) f JOIN (SELECT id FROM then_fed WHERE c > ''a'' AND 100 / (v + 1) >= 0) y USING (id) JOIN t USING (id)');
+SELECT check_query('SELECT count(*), sum(t.id) FROM (SELECT id FROM first_fed WHERE c IS NOT NULL) f JOIN (SELECT id FROM then_fed WHERE c > ''a'' AND 100 / (v - 50) >= 0) y USING (id) JOIN t USING (id)', expect => 'forced');
 SET gpuscan.device = none;
 SELECT check_query('SELECT g, count(*), sum(v), min(s) FROM t GROUP BY g', 'any');
 RESET gpuscan.device;

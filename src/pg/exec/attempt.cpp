@@ -13,45 +13,67 @@ static bool is_interrupt(const ErrorData *error) {
            strcmp(error->funcname, "ProcessInterrupts") == 0;
 }
 
-static bool succeeds(void (*work)(void *argument), void *argument, const char **message) {
+// Parallel workers of the plan around the attempt may send an error, which is raised here when the leader happens to look for their
+// messages. It is the query's, not the work's. HandleParallelMessage raises it in the error context in which that plan started its
+// workers; so what has passed through the work's own context, on top of that, is the work's. It is marked by what the server's
+// log alone asks, which never sees it.
+static void mark_own_error(void *context) {
+    MemoryContext old = MemoryContextSwitchTo(static_cast<MemoryContext>(context));
+    ErrorData *report = CopyErrorData();
+    if (report->elevel >= ERROR)
+        errhidecontext(true);
+    FreeErrorData(report);
+    MemoryContextSwitchTo(old);
+}
+
+static bool is_own_error(const ErrorData *error) { return error->hide_ctx; }
+
+// NULL, or the error.
+static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argument, bool parallel) {
     const MemoryContext context = CurrentMemoryContext;
     const ResourceOwner owner = CurrentResourceOwner;
-    volatile bool done = false;
+    ErrorData *volatile error = nullptr;
+    ErrorContextCallback callback = {error_context_stack, mark_own_error, context};
     BeginInternalSubTransaction(nullptr);
     MemoryContextSwitchTo(context);
     PG_TRY();
     {
+        error_context_stack = &callback;
+        if (parallel)
+            EnterParallelMode(); // what is forbidden in it stays so
         work(argument);
         RollbackAndReleaseCurrentSubTransaction();
-        done = true;
+        error_context_stack = callback.previous;
     }
     PG_CATCH();
     {
         MemoryContextSwitchTo(context);
-        ErrorData *error = CopyErrorData();
+        error = CopyErrorData();
         FlushErrorState();
         RollbackAndReleaseCurrentSubTransaction();
-        MemoryContextSwitchTo(context);
-        CurrentResourceOwner = owner;
-        if (is_interrupt(error))
-            ReThrowError(error);
-        if (message != nullptr)
-            *message = error->message != nullptr ? pstrdup(error->message) : "";
-        FreeErrorData(error);
     }
     PG_END_TRY();
     MemoryContextSwitchTo(context);
     CurrentResourceOwner = owner;
-    return done;
+    return error;
 }
 
 Attempt attempt(void (*work)(void *argument), void *argument, const char **message) {
     int levels;
     if (!leave_parallel_mode(&levels))
         return Attempt::Impossible;
-    const bool done = succeeds(work, argument, message);
+    ErrorData *error = run_in_subtransaction(work, argument, levels > 0);
     enter_parallel_mode(levels);
-    return done ? Attempt::Done : Attempt::Failed;
+    if (error == nullptr)
+        return Attempt::Done;
+    if (!is_own_error(error) || is_interrupt(error)) {
+        error->hide_ctx = false;
+        ReThrowError(error);
+    }
+    if (message != nullptr)
+        *message = error->message != nullptr ? pstrdup(error->message) : "";
+    FreeErrorData(error);
+    return Attempt::Failed;
 }
 
 } // namespace gpuscan

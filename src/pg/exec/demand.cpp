@@ -5,8 +5,7 @@
 // device's table. A lookup that stands behind another one is asked for when that one's table is there.
 //
 // Functions are called within a subtransaction (attempt.h), so that an error ends the attempt and nothing else: the CPU plan then
-// meets it on the row on which PostgreSQL would, or on none. While parallel workers run there may be none; then the CPU plan
-// runs at once.
+// meets it on the row on which PostgreSQL would, or on none.
 #include "pg/exec/attempt.h"
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"

@@ -646,22 +646,12 @@ bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
 
 namespace {
 
-// May workers read pages row by row? A pass may fill up while they do, and a function that may fail must be callable then
-// (demand.cpp).
-bool rows_by_team(const FragmentRun *run) {
-    const Fragment *fragment = run->fragment;
-    for (int i = 0; workers_bar_subtransactions && i < fragment->nlookups; ++i)
-        if (fragment->lookups[i].demanded)
-            return false;
-    return !run->visible_only;
-}
-
 // Feeds what is missing of the chunks that were asked for together with workers, where that pays.
 bool feed_missing(SourceScan *scan) {
     uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
     uint32 nchunks = 0;
     uint64 npages = 0, by_row = 0;
-    const bool rows = rows_by_team(scan->run);
+    const bool rows = !scan->run->visible_only;
     bool fed = true;
     for (uint32 i = 0; i < scan->nahead; ++i) {
         const ChunkAhead *ahead = &scan->ahead[i];
