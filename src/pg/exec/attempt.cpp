@@ -15,8 +15,8 @@ static bool is_interrupt(const ErrorData *error) {
 
 // Parallel workers of the plan around the attempt may send an error, which is raised here when the leader happens to look for their
 // messages. It is the query's, not the work's. HandleParallelMessage raises it in the error context in which that plan started its
-// workers; so what has passed through the work's own context, on top of that, is the work's. It is marked by what the server's
-// log alone asks, which never sees it.
+// workers, and never calls what the attempt has put on top of that. So an error that comes through here is the work's. hide_ctx is
+// the mark: only the server's log reads it, and the log does not see a caught error.
 static void mark_own_error(void *context) {
     MemoryContext old = MemoryContextSwitchTo(static_cast<MemoryContext>(context));
     ErrorData *report = CopyErrorData();

@@ -8,15 +8,16 @@ namespace gpuscan {
 enum class Attempt {
     Done,
     Failed,     // an error was raised
-    Impossible, // parallel workers run, and the server has assertions and is older than 17 (leave_parallel_mode)
+    Impossible, // no attempt was made: a server with assertions runs workers (leave_parallel_mode), or trial.cpp refuses
 };
 
 // Calls `work` with `argument` in a subtransaction, in the current memory context, and is in that context again afterwards. What
 // the expressions' parameters stand for must have been evaluated before (settle_params). The subtransaction is rolled back in any
-// case, so `work` must end what it began (the callbacks of an ExprContext), and change nothing outside of memory. `message` (unless NULL): what the error
-// said, in the current memory context. Two errors are raised again: a cancelled query is cancelled, and what a
-// parallel worker of a plan around the attempt sends is that plan's. In a subtransaction
-// a conflict with a standby's recovery ends the session, not the statement (ProcessInterrupts), so `work` must be short there.
+// case, so `work` must end what it began (the callbacks of an ExprContext), and change nothing outside of memory.
+// `message` (unless NULL): what the error said, in the current memory context.
+// Two errors are raised again: a cancelled query is cancelled, and what a parallel worker of a plan around the attempt sends is that
+// plan's. In a subtransaction a conflict with a standby's recovery ends the session, not the statement (ProcessInterrupts), so `work`
+// must be short there.
 Attempt attempt(void (*work)(void *argument), void *argument, const char **message);
 
 } // namespace gpuscan

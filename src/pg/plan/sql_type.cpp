@@ -123,7 +123,6 @@ int integer_digits(SqlKind kind) {
     }
 }
 
-// As numeric.c packs them: precision in the upper half, scale in the lower 11 bits, biased by VARHDRSZ.
 bool integer_of(Oid type, Datum value, int64 *number) {
     switch (type) {
     case INT2OID:
@@ -140,6 +139,7 @@ bool integer_of(Oid type, Datum value, int64 *number) {
     }
 }
 
+// As numeric.c packs them: precision in the upper half, scale in the lower 11 bits, biased by VARHDRSZ.
 bool numeric_typmod(int32 typmod, int *precision, int *scale) {
     if (typmod < static_cast<int32>(VARHDRSZ))
         return false;
