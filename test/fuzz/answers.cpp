@@ -63,7 +63,7 @@ void end_with(pg::Connection &c, const string &sql) {
 }
 
 Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &arguments, const string &offload,
-                 bool generic, bool cursor) {
+                 bool generic, bool cursor, const string &execute) {
     Answer answer;
     c.exec("SAVEPOINT run");
     c.exec("SET LOCAL gpuscan.offload = " + offload + "; SET LOCAL plan_cache_mode = force_" +
@@ -84,7 +84,7 @@ Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &argume
                 (list.empty() ? "" : ", ") + string(parameter.first == Bpchar ? "bpchar" : type_names[parameter.first]);
         take(answer, pg::Result(PQexec(c.raw(), ("PREPARE fuzzed (" + list + ") AS " + q.sql).c_str())));
         for (size_t i = 0; i < arguments.size() && answer.sqlstate.empty(); ++i)
-            take(answer, pg::Result(PQexec(c.raw(), ("EXECUTE fuzzed" + arguments[i]).c_str())));
+            take(answer, pg::Result(PQexec(c.raw(), (execute + " fuzzed" + arguments[i]).c_str())));
     }
     if (PQstatus(c.raw()) != CONNECTION_OK)
         throw pg::Error("the connection is gone: " + answer.message + "\n" + q.sql);
@@ -92,6 +92,19 @@ Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &argume
     if (!q.parameters.empty())
         c.exec("DEALLOCATE ALL");
     return answer;
+}
+
+string explained(pg::Connection &c, const Query &q, const vector<string> &arguments, bool generic) {
+    Query plan = q;
+    const string explain = "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) ";
+    if (q.parameters.empty())
+        plan.sql = explain + q.sql;
+    const Answer lines =
+        answer_of(c, plan, arguments, "force", generic, false, q.parameters.empty() ? "EXECUTE" : explain + "EXECUTE");
+    string text = lines.message;
+    for (const auto &row : lines.rows)
+        text += "    " + row[0] + "\n";
+    return text;
 }
 
 // Errors of values, not of the server or of the query.

@@ -20,9 +20,11 @@ void notice(void *, const char *message); // a PQnoticeProcessor
 
 Answer answer(pg::Connection &c, const string &sql); // to one statement, as the session is
 
-// All executions of a query, one after the other; stops at the first error.
+// All executions of a query, one after the other; stops at the first error. Its rows are those of all.
 Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &arguments, const string &offload,
-                 bool generic, bool cursor);
+                 bool generic, bool cursor, const string &execute = "EXECUTE");
+// The plans of all executions with the device forced, and what its stages counted.
+string explained(pg::Connection &c, const Query &q, const vector<string> &arguments, bool generic);
 long answered_by_device(pg::Connection &c); // so far
 
 // A command that only ends something. Its time limit is that of any statement, and where the machine is busy it may be the

@@ -127,6 +127,17 @@ int main(int argc, char **argv) {
                                     (error_depends_on_plan(q, plain, forced) ||
                                      ((!plain.sqlstate.empty() || !forced.sqlstate.empty()) &&
                                       another_plan_agrees(c, q, arguments, generic, cursor, forced)));
+            string again; // does it come back, here and now, and in which plan?
+            if (!timed_out && !equal && !other_plan) {
+                const bool plain_again = same(q, plain, answer_of(c, q, arguments, "off", generic, cursor));
+                const Answer repeated = answer_of(c, q, arguments, "force", generic, cursor);
+                again = string("  asked again: PostgreSQL's answer is ") + (plain_again ? "the same" : "different") +
+                        ", the device's is " +
+                        (same(q, forced, repeated)  ? "the same"
+                         : same(q, plain, repeated) ? "right now"
+                                                    : "a third one") +
+                        "\n" + explained(c, q, arguments, generic);
+            }
             end_with(c, chance(50) ? "COMMIT" : "ROLLBACK");
             if (timed_out) {
                 ++timeouts;
@@ -153,6 +164,7 @@ int main(int argc, char **argv) {
             show(q, plain, forced);
             printf("  only the device:\n");
             show(q, forced, plain);
+            fputs(again.c_str(), stdout);
             fflush(stdout);
             if (differences >= stop_after)
                 break;

@@ -50,6 +50,15 @@ SELECT compared('SELECT two.k, (SELECT count(*) FROM t WHERE t.id > (SELECT 10 /
 SELECT compared('WITH c AS MATERIALIZED (SELECT 10 / k AS q FROM one) SELECT count(*) FROM t WHERE id > (SELECT q FROM c) AND v > (SELECT q + 1 FROM c)');
 SELECT compared('SELECT count(*) FROM t WHERE k IN (SELECT 1 / (k - 1) FROM one) AND id < 0');
 
+-- conditions that look at no row: once, before the first one
+SELECT query, compared(query) AS answer FROM unnest(ARRAY[
+    'SELECT count(*), max(k) FROM none WHERE ((SELECT float8 ''Infinity''))::int IS NULL', 'SELECT count(*) FROM t WHERE ((SELECT float8 ''Infinity''))::int IS NULL',
+    'SELECT count(*) FROM t WHERE 1 / (k - 5) > 0 AND (SELECT max(k) FROM two) + 1 = 1', 'SELECT count(*) FROM t WHERE 1 / (k - 5) > 0 AND (SELECT max(k) FROM two) + 1 = 3',
+    'SELECT count(*) FROM t JOIN none USING (k) WHERE (SELECT max(k) FROM two) + 2147483647 IN (1, 2)', 'SELECT id FROM t WHERE greatest((SELECT max(k) FROM two) + 2147483647, id) > 1 AND id < 0',
+    'SELECT count(*) FROM t WHERE greatest((SELECT max(k) FROM two) + 2147483646, 1) > 1', 'SELECT count(*) FROM t WHERE (SELECT max(k) FROM two) + 1 IS DISTINCT FROM 3',
+    'SELECT id FROM t WHERE id < 3 AND (SELECT max(k) FROM two) + 1 = ANY (ARRAY[3, 4])', 'SELECT count(*), count(n.k) FROM t LEFT JOIN none n ON n.k = t.k AND (SELECT max(k) FROM two) + 2147483647 IN (1, 2)',
+    'SELECT k, count(*) FROM none WHERE (SELECT max(k) FROM two) + 2147483647 > 0 GROUP BY k']) AS query;
+
 -- CPU plans that feed a join: the other side is empty, or not
 SELECT query, compared(query) AS answer FROM unnest(ARRAY[
     'SELECT count(*) FROM (SELECT * FROM t WHERE id < 0) a JOIN (SELECT 1 / (k - 1) AS q, k FROM one OFFSET 0) b ON a.k = b.k',

@@ -101,6 +101,28 @@ PREPARE by_key (int) AS SELECT count(*), sum(id), max(t) FROM ranged WHERE k = $
 EXECUTE by_key(33);
 EXECUTE by_key(NULL);
 EXECUTE by_key(7);
+-- the CPU plan has a fragment below the join, which has a CPU plan of its own, and only there the leaves are pruned
+CREATE TABLE long (id int, k int NOT NULL, t text) PARTITION BY RANGE (k);
+CREATE TABLE long_1 PARTITION OF long FOR VALUES FROM (0) TO (10);
+CREATE TABLE long_2 PARTITION OF long FOR VALUES FROM (10) TO (20);
+CREATE TABLE long_3 PARTITION OF long FOR VALUES FROM (20) TO (30);
+INSERT INTO long SELECT i, i % 30, 'text ' || i % 7 FROM generate_series(1, 60000) i;
+CREATE TABLE short AS SELECT i AS k FROM generate_series(0, 30, 4) i;
+VACUUM (FREEZE, ANALYZE) long, short;
+PREPARE nested (int) AS SELECT DISTINCT l.t, l.id % 3 AS r FROM long l WHERE l.k < $1 AND l.id % 100 = 7 AND NOT EXISTS (SELECT FROM short s WHERE coalesce(l.k, l.id) = 4 AND s.k = l.k) ORDER BY 1, 2;
+PREPARE nested_sums (int) AS SELECT count(*), sum(l.id), max(l.t) FROM long l JOIN short s ON s.k = l.k WHERE l.k < $1 AND l.id % 100 < 7;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE nested(9);
+EXECUTE nested(9);
+EXECUTE nested(25);
+EXECUTE nested_sums(9);
+EXECUTE nested_sums(25);
+DEALLOCATE nested;
+DEALLOCATE nested_sums;
+SET gpuscan.offload = off;
+SELECT count(*) FROM (SELECT DISTINCT l.t, l.id % 3 AS r FROM long l WHERE l.k < 9 AND l.id % 100 = 7 AND NOT EXISTS (SELECT FROM short s WHERE coalesce(l.k, l.id) = 4 AND s.k = l.k)) x;
+SELECT count(*), sum(l.id), max(l.t) FROM long l JOIN short s ON s.k = l.k WHERE l.k < 9 AND l.id % 100 < 7;
+SELECT count(*), sum(l.id), max(l.t) FROM long l JOIN short s ON s.k = l.k WHERE l.k < 25 AND l.id % 100 < 7;
+SET gpuscan.offload = force;
 -- leaves that come and go, and columns
 PREPARE whole AS SELECT count(*), sum(id), max(t), min(t) FROM ranged;
 EXECUTE whole;

@@ -180,9 +180,11 @@ void fall_back(GpuScanState *state, const char *reason) {
     state->phase = Phase::Fallback;
     state->fallback_reason = MemoryContextStrdup(state->css.ss.ps.state->es_query_cxt, reason);
     device_count(&protocol::Counters::fallbacks, 1);
-    // (A session may have DEBUG1 sent to its client.)
-    if (guc_log_fallbacks || may_see_counts(state))
-        ereport(guc_log_fallbacks ? LOG_SERVER_ONLY : DEBUG1,
+    const bool may_see = may_see_counts(state); // (a session may have LOG and DEBUG1 sent to its client)
+    if (guc_log_fallbacks || may_see)
+        ereport(!guc_log_fallbacks ? DEBUG1
+                : may_see          ? LOG
+                                   : LOG_SERVER_ONLY,
                 (errmsg("gpuscan fallback: %s", reason),
                  errdetail_log("Query: %s", debug_query_string ? debug_query_string : "")));
     show_fallback(state);
@@ -391,6 +393,10 @@ static Node *create_gpuscan_state(CustomScan *) {
 
 const CustomScanMethods gpuscan_scan_methods = {"GpuScan", create_gpuscan_state};
 
+bool is_gpuscan(const PlanState *state) {
+    return IsA(state, CustomScanState) && reinterpret_cast<const CustomScanState *>(state)->methods == &exec_methods;
+}
+
 PlanState *start_fallback(GpuScanState *state) {
     if (state->fallback)
         return state->fallback;
@@ -416,7 +422,7 @@ void show_fallback(GpuScanState *state) {
 }
 
 void show_other_run(PlanState *from, PlanState *to) {
-    if (!IsA(from, CustomScanState) || reinterpret_cast<CustomScanState *>(from)->methods != &exec_methods)
+    if (!is_gpuscan(from))
         return;
     const GpuScanState *ran = state_of(from);
     GpuScanState *shown = state_of(to);

@@ -2,8 +2,9 @@
 //
 // 18: for the whole statement, before any node starts; the executor's state has the result (is_pruned in compat.h).
 // Before: when the Append itself starts. The CPU plan that the node carries has that Append above the same leaves, so it is
-// started, and the leaves that stand below its Append but have no state are those that were pruned. An Append prunes only what
-// holds no row that its own scans let pass, and the CPU plan delivers what the device delivers: nothing can be missed.
+// started, and what the Append has no state for was pruned. (That a leaf has no state says nothing: a fragment within the CPU
+// plan starts its own CPU plan only when it needs it.) An Append prunes only what holds no row that its own scans let pass, and
+// the CPU plan delivers what the device delivers: nothing can be missed.
 //
 // Pruning by values that become known only while the statement runs (subqueries, joins) is not done; there the filters do.
 #include "pg/exec/plan_tree.h"
@@ -23,6 +24,19 @@ bool prunes_at_start(const PartitionPruneInfo *info) {
     return false;
 }
 
+bool prunes_somewhere(const Plan *plan) {
+    check_stack_depth();
+    if (IsA(plan, Append) && prunes_at_start(prune_info_of(reinterpret_cast<const Append *>(plan))))
+        return true;
+    if (IsA(plan, MergeAppend) && prunes_at_start(prune_info_of(reinterpret_cast<const MergeAppend *>(plan))))
+        return true;
+    ListCell *cell;
+    foreach (cell, plans_below(plan))
+        if (prunes_somewhere(static_cast<const Plan *>(lfirst(cell))))
+            return true;
+    return false;
+}
+
 // The table that a node scans, by its place in the range table; 0: the node scans none.
 int scanned_relation(const Plan *plan) {
     switch (nodeTag(plan)) {
@@ -38,30 +52,47 @@ int scanned_relation(const Plan *plan) {
     }
 }
 
-// Leaves below an Append that prunes.
-Bitmapset *prunable(const Plan *plan, bool below, Bitmapset *found) {
+Bitmapset *add_scanned(const Plan *plan, Bitmapset *found) {
     check_stack_depth();
-    if (IsA(plan, Append))
-        below = below || prunes_at_start(prune_info_of(reinterpret_cast<const Append *>(plan)));
-    else if (IsA(plan, MergeAppend))
-        below = below || prunes_at_start(prune_info_of(reinterpret_cast<const MergeAppend *>(plan)));
-    else if (below && scanned_relation(plan) > 0)
+    if (scanned_relation(plan) > 0)
         found = bms_add_member(found, scanned_relation(plan));
     ListCell *cell;
     foreach (cell, plans_below(plan))
-        found = prunable(static_cast<const Plan *>(lfirst(cell)), below, found);
+        found = add_scanned(static_cast<const Plan *>(lfirst(cell)), found);
     return found;
 }
 
-struct Started {
-    Bitmapset *scanned;
+struct Pruned {
+    Bitmapset *leaves;
 };
 
-bool note_started(PlanState *state, void *context) {
-    Started *started = static_cast<Started *>(context);
-    if (scanned_relation(state->plan) > 0)
-        started->scanned = bms_add_member(started->scanned, scanned_relation(state->plan));
-    return walk_states(state, note_started, context);
+// The children of an Append that has started, and has no state for them.
+void note_children(const List *plans, PlanState **states, int nstates, Pruned *pruned) {
+    int started = 0; // in the order of the plans
+    ListCell *cell;
+    foreach (cell, plans) {
+        const Plan *plan = static_cast<const Plan *>(lfirst(cell));
+        if (started < nstates && states[started]->plan == plan)
+            ++started;
+        else
+            pruned->leaves = add_scanned(plan, pruned->leaves);
+    }
+}
+
+bool note_pruned(PlanState *state, void *context) {
+    Pruned *pruned = static_cast<Pruned *>(context);
+    if (IsA(state, AppendState)) {
+        const AppendState *append = reinterpret_cast<const AppendState *>(state);
+        note_children(reinterpret_cast<const Append *>(state->plan)->appendplans, append->appendplans,
+                      append->as_nplans, pruned);
+    } else if (IsA(state, MergeAppendState)) {
+        const MergeAppendState *append = reinterpret_cast<const MergeAppendState *>(state);
+        note_children(reinterpret_cast<const MergeAppend *>(state->plan)->mergeplans, append->mergeplans,
+                      append->ms_nplans, pruned);
+    } else if (is_gpuscan(state)) {
+        note_pruned(start_fallback(reinterpret_cast<GpuScanState *>(state)), context);
+    }
+    return walk_states(state, note_pruned, context);
 }
 
 } // namespace
@@ -73,12 +104,11 @@ Bitmapset *pruned_leaves(GpuScanState *state) {
     if (!has_leaves)
         return nullptr;
     const CustomScan *node = reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan);
-    Bitmapset *leaves = prunable(static_cast<const Plan *>(linitial(node->custom_plans)), false, nullptr);
-    if (bms_is_empty(leaves))
+    if (!prunes_somewhere(static_cast<const Plan *>(linitial(node->custom_plans))))
         return nullptr;
-    Started started = {};
-    note_started(start_fallback(state), &started);
-    return bms_difference(leaves, started.scanned);
+    Pruned pruned = {};
+    note_pruned(start_fallback(state), &pruned);
+    return pruned.leaves;
 }
 
 } // namespace gpuscan

@@ -32,6 +32,8 @@ struct GpuScanState {
     uint64 executions;
 };
 
+bool is_gpuscan(const PlanState *state);
+
 // Makes the CPU plan's state if it is not there yet, as it would have been made with the node's.
 PlanState *start_fallback(GpuScanState *state);
 // ... and shows it to PostgreSQL as a child.

@@ -28,6 +28,8 @@ bool find_subplans(PlanState *state, void *context) {
             find_subplans(static_cast<PlanState *>(list_nth(state->state->es_subplanstates, number - 1)), context);
         }
     }
+    if (is_gpuscan(state)) // its CPU plan may start in the trial
+        find_subplans(start_fallback(reinterpret_cast<GpuScanState *>(state)), context);
     return walk_states(state, find_subplans, context);
 }
 

@@ -96,7 +96,7 @@ static bool add_conjuncts(Assembly *a, int pipeline, List *quals, int after, int
         ir::Conjunct conjunct{};
         Expr *qual = static_cast<Expr *>(lfirst(cell));
         a->t.of_policy = foreach_current_index(cell) < policy_quals;
-        const bool translated = translate_condition(&a->t, qual, &conjunct.expr);
+        const bool translated = translate_qual(&a->t, qual, &conjunct.expr);
         conjunct.guarded = !a->t.of_policy && is_guarded(a, pipeline, reinterpret_cast<Node *>(qual)) ? 1 : 0;
         a->t.of_policy = false;
         if (!translated)

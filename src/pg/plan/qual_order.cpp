@@ -14,7 +14,7 @@ static bool probe_qual(Expr *qual, bool *raises) {
     probe.probing = true;
     probe.sources = &any;
     probe.nsources = 1;
-    if (!translate_condition(&probe, qual, &node))
+    if (!translate_qual(&probe, qual, &node))
         return false;
     *raises = may_raise(&probe, node);
     return true;
@@ -24,6 +24,7 @@ constexpr double cheap_operators = 10;
 
 struct RankedQual {
     Expr *expr;
+    bool one_time;
     Index security_level;
     Cost cost;
     double rank; // (selectivity - 1) / cost
@@ -32,12 +33,14 @@ struct RankedQual {
 };
 
 static bool before_in_postgres(const RankedQual &a, const RankedQual &b) {
+    if (a.one_time != b.one_time)
+        return a.one_time;
     return a.security_level != b.security_level ? a.security_level < b.security_level : a.cost < b.cost;
 }
 
 // (What cannot raise an error can still tell of the rows that it sees, by the time that it takes: not before a policy.)
 static bool better_before(const RankedQual &a, const RankedQual &b) {
-    return a.security_level <= b.security_level && !a.raises && !b.raises && a.rank < b.rank;
+    return !b.one_time && a.security_level <= b.security_level && !a.raises && !b.raises && a.rank < b.rank;
 }
 
 // Insertion sort by a strict order of neighbours: stable, and a qual never passes one that it may not pass.
@@ -60,6 +63,7 @@ bool order_quals(PlannerInfo *root, const List *infos, bool all, List **ordered,
         QualCost cost;
         cost_qual_eval_node(&cost, reinterpret_cast<Node *>(info), root);
         quals[i].expr = info->clause;
+        quals[i].one_time = is_one_time_filter(info->clause);
         // (as createplan.c does: a cheap qual that shows nothing may go before those of a security barrier)
         quals[i].security_level =
             info->leakproof && cost.per_tuple < cheap_operators * cpu_operator_cost ? 0 : info->security_level;

@@ -107,8 +107,15 @@ struct Value {
 
 bool translate(Translation *t, Expr *expr, Value *out);
 
-// translate() to a boolean that is a node (for conjuncts).
+// translate() to a boolean that is a node.
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out);
+
+// Does the condition of a relation or a join look at no row? PostgreSQL evaluates it once, before it asks for the first row
+// (EXPLAIN's One-Time Filter; get_gating_quals() in createplan.c), so its error is raised even if no row comes.
+bool is_one_time_filter(Expr *qual);
+
+// A condition of a relation or a join. A one-time filter becomes a constant of the execution.
+bool translate_qual(Translation *t, Expr *qual, ir::Index *out);
 
 // Makes a node of a value, of type `type` and, for numerics, with `scale`; widening only.
 bool as_node(Translation *t, const Value &value, Type type, int32 scale, ir::Index *out);

@@ -318,4 +318,12 @@ bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {
     return as_own_node(t, value, out);
 }
 
+bool is_one_time_filter(Expr *qual) { return !IsA(qual, Const) && is_late_constant(qual); }
+
+bool translate_qual(Translation *t, Expr *qual, ir::Index *out) {
+    Value value;
+    return is_one_time_filter(qual) ? translate_late_constant(t, qual, &value) && as_own_node(t, value, out)
+                                    : translate_condition(t, qual, out);
+}
+
 } // namespace gpuscan

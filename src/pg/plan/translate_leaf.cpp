@@ -296,7 +296,16 @@ static bool not_constant_walker(Node *node, void *context) {
     case T_BoolExpr:
     case T_NullTest:
     case T_BooleanTest:
+    case T_ArrayExpr:
     case T_List:
+        break;
+    case T_MinMaxExpr:
+        if (exprType(node) >= FirstNormalObjectId)
+            return true;
+        break;
+    case T_ScalarArrayOpExpr:
+        if (reinterpret_cast<ScalarArrayOpExpr *>(node)->opno >= FirstNormalObjectId)
+            return true;
         break;
     case T_CoerceViaIO: // by what a user's type prints and reads it might be anything
         if (exprType(node) >= FirstNormalObjectId ||
@@ -309,6 +318,7 @@ static bool not_constant_walker(Node *node, void *context) {
             return true;
         break;
     case T_NullIfExpr: // one struct
+    case T_DistinctExpr:
     case T_OpExpr:
         if (reinterpret_cast<OpExpr *>(node)->opno >= FirstNormalObjectId)
             return true;
