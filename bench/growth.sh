@@ -10,6 +10,17 @@ lengths=$(printf '%s,' "${@:-10,20,40,80}")
 PGOPTIONS='-c client_min_messages=warning' psql -Xqc 'DROP DATABASE IF EXISTS growth' -c 'CREATE DATABASE growth'
 export PGDATABASE=growth PGOPTIONS='-c client_min_messages=warning'
 psql -Xq -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION gpuscan' -f "$here/../test/sql/shapes.sql"
+# (a device that is only starting lets PostgreSQL's plans answer)
+psql -Xq -v ON_ERROR_STOP=1 <<'SQL'
+DO $$ BEGIN
+    FOR i IN 1 .. 120 LOOP
+        PERFORM FROM gpuscan_device WHERE state = 'ready' AND current_setting('gpuscan.device') IN (kind, 'auto');
+        EXIT WHEN FOUND;
+        ASSERT i < 120, 'no device is ready';
+        PERFORM pg_sleep(0.5);
+    END LOOP;
+END $$
+SQL
 since=$("$here/../script/honest.sh" since)
 psql -Xq -v ON_ERROR_STOP=1 <<SQL
 CREATE FUNCTION milliseconds(query text, mode text) RETURNS float8 LANGUAGE plpgsql AS \$\$

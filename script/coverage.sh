@@ -25,11 +25,12 @@ if [ -z "${PGHOST:-}" ]; then
     eval "$(script/server.sh start 'gpuscan.device = host')"
     # shellcheck disable=SC2153 # the line above assigns it
     server=$SERVER
+    since='log 1' # all that its log tells
 fi
 database=gpuscan_coverage
 psql -Xqc "DROP DATABASE IF EXISTS $database" -c "CREATE DATABASE $database" postgres 2>/dev/null
 psql -Xqc 'CREATE EXTENSION gpuscan' "$database"
-since=$(PGDATABASE=$database script/honest.sh since)
+since=${since:-$(PGDATABASE=$database script/honest.sh since)}
 psql -Xq -v ON_ERROR_STOP=1 -f script/coverage.sql "$database" >"$tables"
 psql -Xqc "DROP DATABASE $database" postgres
 if [ "${1:-}" = --check ]; then

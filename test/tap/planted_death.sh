@@ -50,8 +50,8 @@ harness boundary '5 runs' env BOUNDARY_SHARE=0.1 BOUNDARY_SEED=1 script/check.sh
 harness stress '20 runs' env STRESS_SECONDS=10 script/check.sh stress
 harness fuzz '20 runs' env MATRIX=0 script/fuzz.sh 200 7
 harness core '5 runs' test/core/run.sh PG="$major" force int4
-harness coverage '2 seconds' script/coverage.sh --check
-harness demo '5 seconds' script/demo.sh
+harness coverage '0 seconds' script/coverage.sh --check
+harness demo '5 runs' script/demo.sh
 harness calibrate-demo '5 seconds' env DEVICE=host QUERIES=q6 script/calibrate-demo.sh
 on_server ssb '5 runs' bench/ssb.sh "$SF" --offload force --reps 1 --warmups 0 --csv "$tap_files/ssb.csv"
 on_server tpch '2 runs' bench/tpch.sh "$SF" --offload force --reps 1 --warmups 0 --only q1,q6 --csv "$tap_files/tpch.csv"

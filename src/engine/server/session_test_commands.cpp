@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "cuda/driver.hpp"
@@ -55,30 +56,29 @@ void store_by_kernel(Device &device, const BufferPool &pool) {
         *static_cast<volatile int *>(nullptr) = 0; // cppcheck-suppress nullPointer
 }
 
-// GPUSCAN_PLANTED_DEATH in the server's environment: "200 runs" or "2 seconds". 0 if it asks for another unit.
-uint64_t planted(const char *unit) {
+// GPUSCAN_PLANTED_DEATH in the server's environment: "200 runs" or "2 seconds". Nothing if it asks for another unit.
+std::optional<uint64_t> planted(const char *unit) {
     static const char *const wish = getenv("GPUSCAN_PLANTED_DEATH");
     if (wish == nullptr)
-        return 0;
+        return std::nullopt;
     char *end = nullptr;
     const uint64_t count = strtoull(wish, &end, 10);
-    return strcmp(end, unit) == 0 ? count : 0;
+    return strcmp(end, unit) == 0 ? std::optional<uint64_t>(count) : std::nullopt;
 }
 
 } // namespace
 
 void die_after_runs(const protocol::Counters &counters) {
     static std::atomic<uint64_t> runs;
-    const uint64_t wanted = planted(" runs");
-    if (wanted != 0 && counters.restarts == 0 && ++runs == wanted)
+    const std::optional<uint64_t> wanted = planted(" runs");
+    if (wanted && counters.restarts == 0 && ++runs == *wanted)
         die();
 }
 
 void die_after_seconds(const protocol::Counters &counters) {
     static const auto start = std::chrono::steady_clock::now();
-    const uint64_t wanted = planted(" seconds");
-    if (wanted != 0 && counters.restarts == 0 &&
-        std::chrono::steady_clock::now() - start >= std::chrono::seconds(wanted))
+    const std::optional<uint64_t> wanted = planted(" seconds");
+    if (wanted && counters.restarts == 0 && std::chrono::steady_clock::now() - start >= std::chrono::seconds(*wanted))
         die();
 }
 
