@@ -22,6 +22,9 @@ inline bool is_declared_for(HeapTuple tuple, Snapshot snapshot) {
 // indexes that not every snapshot may use), unless no snapshot anywhere is so old.
 bool is_declared_for_plans(HeapTuple tuple, Snapshot snapshot);
 
+// A plan relies on the declaration: it is made anew for snapshots that are imported, as above.
+void note_reliance(HeapTuple tuple);
+
 // Has a plan relied on such a declaration since this was set last? Statements are planned within others', so each puts back what it found.
 bool exchange_transience(bool now);
 

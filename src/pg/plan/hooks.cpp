@@ -133,6 +133,17 @@ static CandidateTable *candidates_of(PlannerInfo *root) {
     return level->candidates;
 }
 
+static Relids newer_keys_of(PlannerInfo *root) {
+    LevelState *level = level_of(root);
+    if (!level->knows_keys) {
+        level->knows_keys = true;
+        MemoryContext before = MemoryContextSwitchTo(planning->context);
+        level->newer_keys = relations_with_newer_keys(root);
+        MemoryContextSwitchTo(before);
+    }
+    return level->newer_keys;
+}
+
 // Does PostgreSQL's own plan cost less than a device needs to start? Then nothing else has to be looked at, unless
 // somebody wants to know what would have been refused.
 static bool not_worth_a_look(const RelOptInfo *rel) {
@@ -452,7 +463,7 @@ static void gpuscan_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOpt
     if (!enabled() || joinrel->reloptkind != RELOPT_JOINREL)
         return;
     CandidateTable *candidates = notes_of(root, joinrel);
-    if (candidates != nullptr && !has_newer_unique_key(root, joinrel->relids))
+    if (candidates != nullptr && !bms_overlap(newer_keys_of(root), joinrel->relids))
         note_join(candidates, joinrel, outer, inner, type, extra);
 }
 

@@ -15,6 +15,8 @@ struct LevelState {
     bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
     bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business
+    bool knows_keys;            // relations with a key that is newer than rows of theirs are known:
+    Relids newer_keys;          // ... these (catalog/unique_keys.h)
     List *unnoted;              // of JoinSearch *: no notes were taken
     RelOptInfo *disguised;      // a partitioned relation that passes for one without partitions, of which it has
     int partitions;             // ... so many
