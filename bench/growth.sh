@@ -4,24 +4,14 @@
 #
 # Usage: bench/growth.sh [N...]     against the server named by PGHOST, ...; in a database of its own (default: 10 20 40 80)
 # Prints a line for each shape and n that takes more than PostgreSQL, and the worst: device <= 5 * PostgreSQL + 50 ms is wanted.
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=bench/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
 lengths=$(printf '%s,' "${@:-10,20,40,80}")
 PGOPTIONS='-c client_min_messages=warning' psql -Xqc 'DROP DATABASE IF EXISTS growth' -c 'CREATE DATABASE growth'
 export PGDATABASE=growth PGOPTIONS='-c client_min_messages=warning'
-psql -Xq -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION gpuscan' -f "$here/../test/sql/shapes.sql"
-# (a device that is only starting lets PostgreSQL's plans answer)
-psql -Xq -v ON_ERROR_STOP=1 <<'SQL'
-DO $$ BEGIN
-    FOR i IN 1 .. 120 LOOP
-        PERFORM FROM gpuscan_device WHERE state = 'ready' AND current_setting('gpuscan.device') IN (kind, 'auto');
-        EXIT WHEN FOUND;
-        ASSERT i < 120, 'no device is ready';
-        PERFORM pg_sleep(0.5);
-    END LOOP;
-END $$
-SQL
-since=$("$here/../script/honest.sh" since)
+need_server
+psql -Xq -v ON_ERROR_STOP=1 -f "$bench/../test/sql/shapes.sql"
 psql -Xq -v ON_ERROR_STOP=1 <<SQL
 CREATE FUNCTION milliseconds(query text, mode text) RETURNS float8 LANGUAGE plpgsql AS \$\$
 DECLARE
@@ -47,4 +37,3 @@ FROM took WHERE device > plain ORDER BY device / plain DESC;
 SELECT count(*) cases, count(*) FILTER (WHERE device > 5 * plain + 50) "above the bar", round(max(device / plain)::numeric, 2) "worst ratio",
        round(max(device)::numeric, 1) "longest ms" FROM took;
 SQL
-"$here/../script/honest.sh" bench/growth since "$since"

@@ -101,7 +101,7 @@ string explained(pg::Connection &c, const Query &q, const vector<string> &argume
         plan.sql = explain + q.sql;
     const Answer lines =
         answer_of(c, plan, arguments, "force", generic, false, q.parameters.empty() ? "EXECUTE" : explain + "EXECUTE");
-    string text = lines.message;
+    string text = lines.message.empty() ? "" : "    " + lines.message + "\n";
     for (const auto &row : lines.rows)
         text += "    " + row[0] + "\n";
     return text;

@@ -35,10 +35,9 @@ bool is_newer(Oid index, Snapshot snapshot, bool for_plans) {
     HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
     if (!HeapTupleIsValid(tuple))
         return true;
-    bool declared = !IsolationUsesXactSnapshot() || is_declared_for(tuple, snapshot);
-    if (for_plans)
-        declared = declared && is_declared_for_plans(tuple, snapshot);
-    else
+    const bool declared = for_plans ? is_declared_for_plans(tuple, snapshot)
+                                    : !IsolationUsesXactSnapshot() || is_declared_for(tuple, snapshot);
+    if (!for_plans)
         note_reliance(tuple);
     ReleaseSysCache(tuple);
     return !declared;

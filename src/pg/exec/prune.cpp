@@ -62,12 +62,8 @@ Bitmapset *add_scanned(const Plan *plan, Bitmapset *found) {
     return found;
 }
 
-struct Pruned {
-    Bitmapset *leaves;
-};
-
 // The children of an Append that has started, and has no state for them.
-void note_children(const List *plans, PlanState **states, int nstates, Pruned *pruned) {
+void note_children(const List *plans, PlanState **states, int nstates, Bitmapset **pruned) {
     int started = 0; // in the order of the plans
     ListCell *cell;
     foreach (cell, plans) {
@@ -75,12 +71,12 @@ void note_children(const List *plans, PlanState **states, int nstates, Pruned *p
         if (started < nstates && states[started]->plan == plan)
             ++started;
         else
-            pruned->leaves = add_scanned(plan, pruned->leaves);
+            *pruned = add_scanned(plan, *pruned);
     }
 }
 
 bool note_pruned(PlanState *state, void *context) {
-    Pruned *pruned = static_cast<Pruned *>(context);
+    Bitmapset **const pruned = static_cast<Bitmapset **>(context);
     if (IsA(state, AppendState)) {
         const AppendState *append = reinterpret_cast<const AppendState *>(state);
         note_children(reinterpret_cast<const Append *>(state->plan)->appendplans, append->appendplans,
@@ -106,9 +102,9 @@ Bitmapset *pruned_leaves(GpuScanState *state) {
     const CustomScan *node = reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan);
     if (!prunes_somewhere(static_cast<const Plan *>(linitial(node->custom_plans))))
         return nullptr;
-    Pruned pruned = {};
+    Bitmapset *pruned = nullptr;
     note_pruned(start_fallback(state), &pruned);
-    return pruned.leaves;
+    return pruned;
 }
 
 } // namespace gpuscan
