@@ -160,7 +160,7 @@ CREATE OR REPLACE FUNCTION approx(value float8) RETURNS float8 LANGUAGE sql IMMU
 $$;
 
 -- Waits until no other session has a snapshot: one that is older than a change keeps VACUUM from marking its page as all-visible.
--- (autovacuum's workers come and go whatever the schedule says.)
+-- (Tests of one line of the schedule run at once.)
 CREATE FUNCTION wait_for_snapshots() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR i IN 1..600 LOOP
