@@ -154,6 +154,40 @@ SELECT check_query('SELECT s, count(*) FROM parent GROUP BY s');
 RESET plan_cache_mode;
 RESET gpuscan.offload;
 
+-- DDL of the same session, while a cursor reads: a parent is not in use, nor is a table that PostgreSQL has proven to give no row
+CREATE FUNCTION ddl_while(query text, ddl text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    rows refcursor;
+    message text := 'done';
+BEGIN
+    OPEN rows FOR EXECUTE query;
+    MOVE FORWARD 1 FROM rows;
+    BEGIN
+        EXECUTE ddl;
+        MOVE FORWARD ALL FROM rows;
+        RAISE EXCEPTION 'undo' USING ERRCODE = 'P0099';
+    EXCEPTION
+        WHEN SQLSTATE 'P0099' THEN NULL;
+        WHEN OTHERS THEN message := SQLSTATE || ': ' || SQLERRM;
+    END;
+    CLOSE rows;
+    RETURN message;
+END $$;
+CREATE TABLE unread AS SELECT i AS k FROM generate_series(1, 100) i;
+CREATE TEMP TABLE ddl_tries AS SELECT query, ddl FROM
+    (VALUES ('SELECT k % 5, count(*) FROM ranged GROUP BY 1'), ('SELECT * FROM ranged WHERE n > 1'),
+            ('SELECT t.k, count(*), count(u.k) FROM ranged t LEFT JOIN unread u ON u.k = t.k AND false GROUP BY 1'),
+            ('SELECT t.k, count(u.k) FROM unread t LEFT JOIN (ranged u JOIN listed l USING (id)) ON u.k = t.k AND false GROUP BY 1')) q (query),
+    (VALUES ('ALTER TABLE ranged DETACH PARTITION ranged_3'), ('CREATE TABLE ranged_4 PARTITION OF ranged FOR VALUES FROM (100) TO (110)'),
+            ('ALTER TABLE ranged ENABLE ROW LEVEL SECURITY'), ('CREATE INDEX ON ONLY ranged (k)'), ('ALTER TABLE ranged_1 ADD CHECK (k < 10)'),
+            ('ALTER TABLE unread ADD CHECK (k > 0)')) d (ddl);
+SET gpuscan.offload = force;
+SELECT query, plan_of(query) FROM (SELECT DISTINCT query FROM ddl_tries) q ORDER BY 1;
+CREATE TEMP TABLE with_device AS SELECT query, ddl, ddl_while(query, ddl) AS message FROM ddl_tries;
+SET gpuscan.offload = off;
+SELECT d.query, d.ddl, d.message, o.message FROM with_device d, LATERAL (SELECT ddl_while(d.query, d.ddl)) o (message) WHERE o.message <> d.message;
+SELECT message, count(*) FROM with_device GROUP BY 1 ORDER BY 1;
+RESET gpuscan.offload;
 -- what is made of them
 CREATE MATERIALIZED VIEW summary AS SELECT region, count(*) AS n, sum(v) AS v FROM listed GROUP BY region;
 SET gpuscan.offload = force;

@@ -51,7 +51,7 @@ void pad(StringInfo message) {
 char *dictionary_name(const SourceRelations *relations, const FragmentColumn *column) {
     if (!OidIsValid(relations->dictionary_owner) || !is_coded(column->codec))
         return pstrdup("");
-    Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relations->named), column->attnum - 1);
+    Form_pg_attribute attribute = TupleDescAttr(relations->named, column->attnum - 1);
     return psprintf("%u/%u/%s", MyDatabaseId, relations->dictionary_owner, NameStr(attribute->attname));
 }
 

@@ -3,7 +3,8 @@
 // A source that is a parent reads the relations that hold its rows: partitions, or the tables that inherit from it and
 // itself. Each has the parent's columns, by name and with the same types, but in an order of its own and among others
 // (dropped ones, or a child's own), so columns are looked up in each. PostgreSQL has locked them all, and its plan is
-// made anew when one comes or goes or changes.
+// made anew when one comes or goes or changes. Open stays what PostgreSQL's scans keep open, and no other relation: DDL of the same
+// session is refused for a relation that is in use (CheckTableNotInUse), and Append leaves a parent to it.
 //
 // Texts have the codes of a dictionary, and rows of one source must have those of the same one. So the columns of a
 // table with partitions share dictionaries, named for the root of the partitions and the column: whether a query reads the root,
@@ -42,7 +43,8 @@ AttrNumber attnum_in(TupleDesc child, TupleDesc parent, AttrNumber attnum) {
     pg_unreachable();
 }
 
-void add_relation(const FragmentSource *source, Relation parent, Relation relation, uint32 feed,
+// `parent`: the columns of the relation that the query names; of `relation` itself, where that is the one.
+void add_relation(const FragmentSource *source, TupleDesc parent, Relation relation, uint32 feed,
                   SourceRelations *relations) {
     SourceRelation *to = &relations->at[relations->count++];
     TupleDesc desc = RelationGetDescr(relation);
@@ -52,8 +54,7 @@ void add_relation(const FragmentSource *source, Relation parent, Relation relati
     to->attnums = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * (source->ncolumns + 1)));
     for (int i = 0; i < source->ncolumns; ++i) {
         const FragmentColumn *column = &source->columns[i];
-        AttrNumber attnum =
-            relation == parent ? column->attnum : attnum_in(desc, RelationGetDescr(parent), column->attnum);
+        AttrNumber attnum = desc == parent ? column->attnum : attnum_in(desc, parent, column->attnum);
         if (!column->nullable && !attribute_is_not_null(desc, attnum - 1))
             elog(ERROR, "gpuscan: a child's column \"%s\" may be NULL, its parent's may not",
                  NameStr(TupleDescAttr(desc, attnum - 1)->attname));
@@ -69,34 +70,44 @@ void require_populated(const EState *estate, Relation relation) {
                         errhint("Use the REFRESH MATERIALIZED VIEW command.")));
 }
 
+// What is needed of a relation that is not scanned itself, and so is closed at once.
+void look_at(EState *estate, Index rti, bool is_parent, SourceRelations *relations) {
+    const RangeTblEntry *rte = exec_rt_fetch(rti, estate);
+    Relation relation = table_open(rte->relid, IsParallelWorker() ? rte->rellockmode : NoLock);
+    relations->named = CreateTupleDescCopy(RelationGetDescr(relation));
+    relations->dictionary_owner = dictionary_owner(relation, is_parent);
+    table_close(relation, NoLock);
+}
+
 } // namespace
 
 void open_relations(const Fragment *fragment, int source, EState *estate, const Bitmapset *pruned, uint32 *feeds,
                     SourceRelations *relations) {
     const FragmentSource *from = &fragment->sources[source];
-    Relation parent = executor_relation(estate, from->rti);
-    require_populated(estate, parent);
     relations->at = static_cast<SourceRelation *>(palloc(sizeof(SourceRelation) * (list_length(from->leaves) + 1)));
-    relations->named = parent;
-    relations->dictionary_owner = dictionary_owner(parent, from->leaves != NIL);
-    if (from->leaves == NIL) {
-        add_relation(from, parent, parent, source, relations);
-        return;
+    if (from->is_empty || from->leaves != NIL) {
+        look_at(estate, from->rti, from->leaves != NIL, relations);
+    } else {
+        Relation relation = executor_relation(estate, from->rti);
+        require_populated(estate, relation);
+        relations->named = RelationGetDescr(relation);
+        relations->dictionary_owner = dictionary_owner(relation, false);
+        add_relation(from, relations->named, relation, source, relations);
     }
     ListCell *cell;
     foreach (cell, from->leaves) {
         Index rti = static_cast<Index>(lfirst_int(cell));
-        if (!is_pruned(estate, rti) && !bms_is_member(lfirst_int(cell), pruned))
-            add_relation(from, parent, executor_relation(estate, rti), relations->count == 0 ? source : (*feeds)++,
-                         relations);
+        if (!from->is_empty && !is_pruned(estate, rti) && !bms_is_member(lfirst_int(cell), pruned))
+            add_relation(from, relations->named, executor_relation(estate, rti),
+                         relations->count == 0 ? source : (*feeds)++, relations);
     }
 }
 
 void use_relation(const Fragment *fragment, Relation relation, SourceRelations *relations) {
     relations->at = static_cast<SourceRelation *>(palloc(sizeof(SourceRelation)));
-    relations->named = relation;
+    relations->named = RelationGetDescr(relation);
     relations->dictionary_owner = dictionary_owner(relation, false);
-    add_relation(&fragment->sources[0], relation, relation, 0, relations);
+    add_relation(&fragment->sources[0], relations->named, relation, 0, relations);
 }
 
 } // namespace gpuscan

@@ -77,7 +77,7 @@ struct SourceRelation {
 struct SourceRelations {
     int count;            // 0: a CPU plan; or a parent of whose leaves this execution needs none
     SourceRelation *at;   // [count]
-    Relation named;       // in the query: the only one, or the parent
+    TupleDesc named;      // columns of the relation that the query names: the only one, or the parent
     Oid dictionary_owner; // whose columns name the dictionaries of texts; InvalidOid: they are the relation's own
 };
 

@@ -719,6 +719,7 @@ static void describe(Assembly *a, Fragment *out) {
         to->rti = from->rti;
         to->relid = from->relid;
         to->leaves = from->leaves;
+        to->is_empty = from->is_empty;
         to->child = from->child;
         to->alias = from->alias;
         to->ncolumns = a->t.sources[i].columns.count;

@@ -14,8 +14,9 @@ namespace gpuscan {
 struct BlueprintSource {
     bool is_relation;
     Index rti;
-    Oid relid;    // InvalidOid for a CPU plan
-    List *leaves; // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
+    Oid relid;     // InvalidOid for a CPU plan
+    List *leaves;  // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
+    bool is_empty; // PostgreSQL has proven that no row of it is asked for: it is not opened
     const char *alias;
     int child;          // CPU plan: index into the custom plans (from 1); else -1
     List *child_attnos; // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)

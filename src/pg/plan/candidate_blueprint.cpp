@@ -40,12 +40,26 @@ List *ordered_joins(const Candidate *candidate) {
     return result;
 }
 
+// No row of it is ever asked for: PostgreSQL has proven that, of it or of a join that it is in (mark_dummy_rel), and scans neither.
+static bool is_proven_empty(const PlannerInfo *root, RelOptInfo *rel) {
+    if (is_dummy_rel(rel))
+        return true;
+    ListCell *cell;
+    foreach (cell, root->join_rel_list) {
+        RelOptInfo *join = static_cast<RelOptInfo *>(lfirst(cell));
+        if (bms_is_subset(rel->relids, join->relids) && is_dummy_rel(join))
+            return true;
+    }
+    return false;
+}
+
 static void describe_source(PlannerInfo *root, const CandidateSource *from, List **child_paths, BlueprintSource *to) {
     const RangeTblEntry *rte = planner_rt_fetch(from->rel->relid, root);
     to->is_relation = from->is_relation;
     to->rti = from->rel->relid;
     to->relid = from->relid;
     to->leaves = from->leaves;
+    to->is_empty = from->is_relation && is_proven_empty(root, from->rel);
     to->alias = rte->eref->aliasname;
     to->child = -1;
     to->quals = from->quals;

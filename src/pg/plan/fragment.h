@@ -42,10 +42,11 @@ struct FragmentColumn {
 
 struct FragmentSource {
     bool is_relation;
-    Index rti;    // range table index (relation)
-    Oid relid;    // relation
-    List *leaves; // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
-    int child;    // CPU plan: index into custom_plans / custom_ps; else -1
+    Index rti;     // range table index (relation)
+    Oid relid;     // relation
+    List *leaves;  // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
+    bool is_empty; // no row of it is asked for: it is not opened
+    int child;     // CPU plan: index into custom_plans / custom_ps; else -1
     const char *alias; // for EXPLAIN
     int ncolumns;
     FragmentColumn *columns;

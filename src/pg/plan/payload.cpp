@@ -6,7 +6,7 @@
 //                      (of groups: (conditions) (sort keys) (how many are wanted, and how many more))
 //   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit, groupings,
 //                      hides_counts) (per source:
-//                      is_relation, child, rows, kind of its join, source that it is joined to, policy_quals or -1, then of a CPU plan attnos, of a parent its leaves' distances from it in
+//                      is_relation, child, rows, kind of its join, source that it is joined to, policy_quals or -1, is_empty, then of a CPU plan attnos, of a parent its leaves' distances from it in
 //                      the range table, which setrefs.c moves as a whole) (grouping sets) (per GROUPING(): keys) (flags of sort keys,
 //                      and whether ties are wanted, and sorted groups)
 //
@@ -18,7 +18,7 @@
 
 namespace gpuscan {
 
-constexpr int payload_version = 7;
+constexpr int payload_version = 8;
 
 static void add_column(List **tlist, Expr *expr) {
     AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
@@ -87,6 +87,7 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
         const int into = i > 0 ? b->joins[i - 1].into : 0;
         List *description = list_make5_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows), kind, into);
         description = lappend_int(description, s->hides_rows ? s->policy_quals : -1);
+        description = lappend_int(description, s->is_empty ? 1 : 0);
         if (s->is_relation)
             description = list_concat(description, moved(s->leaves, -static_cast<int>(s->rti)));
         else
@@ -178,7 +179,8 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
         s->hides_rows = list_nth_int(description, 5) >= 0;
         s->policy_quals = s->hides_rows ? list_nth_int(description, 5) : 0;
         s->rti = static_cast<Index>(reinterpret_cast<Var *>(column(node, first_anchor + i))->varno);
-        List *tail = list_copy_tail(description, 6);
+        s->is_empty = list_nth_int(description, 6) != 0;
+        List *tail = list_copy_tail(description, 7);
         s->child_attnos = s->is_relation ? NIL : tail;
         s->leaves = s->is_relation ? moved(tail, static_cast<int>(s->rti)) : NIL;
         const RangeTblEntry *rte =
