@@ -5,7 +5,7 @@ SET search_path = growth, public;
 SET client_min_messages = warning;
 SELECT shape, n, verdict FROM shapes() shape, unnest('{1,2,10,20,40,80}'::int[]) n, check_query(shape_query(shape, n), 'any') verdict
 WHERE verdict NOT LIKE 'ok (%rows)' AND NOT (shape = 'quotients' AND verdict LIKE 'ok%');
-SELECT shape, n, verdict FROM unnest('{greatest,or,and,case when,case x when,sum,coalesce,aggregates}'::text[]) shape, unnest('{500,1500}'::int[]) n, check_query(shape_query(shape, n), 'any') verdict
+SELECT shape, n, verdict FROM unnest('{greatest,or,and,case when,case x when,sum,coalesce,aggregates,keys,union,intersect,except}'::text[]) shape, unnest('{500,1500}'::int[]) n, check_query(shape_query(shape, n), 'any') verdict
 WHERE verdict NOT LIKE 'ok%';
 SELECT shape, n, verdict FROM unnest('{abs,nullif,not,case in then,coalesces}'::text[]) shape, unnest('{130,600,1200}'::int[]) n, check_query(shape_query(shape, n), 'any') verdict
 WHERE verdict NOT LIKE 'ok%';

@@ -39,7 +39,11 @@ RETURN 'SELECT ' || format(CASE shape
     WHEN 'functions of texts' THEN 'max(%2$st%3$s) FROM shaped'
     WHEN 'concatenation' THEN 'max(length(%1$s)) FROM shaped'
     WHEN 'aggregates' THEN '%1$s FROM shaped'
-    WHEN 'keys of a join' THEN 'count(*) FROM shaped x JOIN shaped y ON x.id = y.id + greatest(%1$s)' END,
+    WHEN 'keys of a join' THEN 'count(*) FROM shaped x JOIN shaped y ON x.id = y.id + greatest(%1$s)'
+    WHEN 'keys' THEN 'count(*) FROM (SELECT %1$s FROM shaped WHERE id < 900 GROUP BY %1$s) x'
+    WHEN 'union' THEN 'count(*) FROM (SELECT %1$s FROM shaped WHERE id < 600 UNION SELECT %1$s FROM shaped WHERE id > 19500) x'
+    WHEN 'intersect' THEN 'count(*) FROM (SELECT %1$s FROM shaped WHERE id < 600 INTERSECT SELECT %1$s FROM shaped WHERE id > 19500) x'
+    WHEN 'except' THEN 'count(*) FROM (SELECT %1$s FROM shaped WHERE id < 600 EXCEPT SELECT %1$s FROM shaped WHERE id > 19500) x' END,
   parts(CASE shape
     WHEN 'in' THEN 'b + %1$s'
     WHEN 'or' THEN '(a = b + %1$s)'
@@ -68,5 +72,5 @@ RETURN 'SELECT ' || format(CASE shape
     WHEN 'case in then' THEN ' ELSE a + b END' WHEN 'square roots' THEN '+ 1)' WHEN 'functions of texts' THEN '))' WHEN 'is not true' THEN ') IS NOT TRUE' ELSE ')' END, n, ''));
 
 CREATE FUNCTION shapes() RETURNS SETOF text LANGUAGE sql BEGIN ATOMIC
-    SELECT unnest('{greatest,least of numerics,greatest as key,having,in,or,or of ands,and,like,texts,abs,nullif,coalesce,coalesces,case when,case of numerics,case of texts,case x when,case in case,case in then,not,is not true,sum,quotients,square roots,functions of texts,concatenation,aggregates,keys of a join}'::text[]);
+    SELECT unnest('{greatest,least of numerics,greatest as key,having,in,or,or of ands,and,like,texts,abs,nullif,coalesce,coalesces,case when,case of numerics,case of texts,case x when,case in case,case in then,not,is not true,sum,quotients,square roots,functions of texts,concatenation,aggregates,keys of a join,keys,union,intersect,except}'::text[]);
 END;

@@ -10,6 +10,7 @@
 // The largest subtree over one text column becomes one lookup, so a chain of OR over a column costs one table access.
 #include "pg/pg.h"
 
+#include "pg/catalog/function_index.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate.h"
 
@@ -22,7 +23,7 @@ struct DictionaryFunction {
     Rule rule;
 };
 
-static const DictionaryFunction dictionary_functions[] = {
+static constexpr DictionaryFunction dictionary_functions[] = {
     {F_TEXTEQ, Rule::Any},
     {F_TEXTNE, Rule::Any},
     {F_TEXT_LT, Rule::Any},
@@ -94,6 +95,12 @@ static const DictionaryFunction dictionary_functions[] = {
     {F_SUBSTRING_TEXT_TEXT, Rule::RegexPattern},
     {F_VARCHAR_VARCHAR_INT4_BOOL, Rule::Explicit},
 };
+
+static constexpr FunctionIndex dictionary_index = index_functions(dictionary_functions);
+
+static const DictionaryFunction *find_dictionary_function(Oid funcid) {
+    return find_function(dictionary_index, dictionary_functions, funcid);
+}
 
 // A pattern that ends in a lone escape is an error in PostgreSQL for the entries that get that far.
 static bool like_pattern_is_sound(const char *pattern) {
@@ -170,11 +177,9 @@ static bool unsound_walker(Node *node, DictionaryWalk *walk);
 static bool unsound_in(void *node, DictionaryWalk *walk) { return unsound_walker(static_cast<Node *>(node), walk); }
 
 bool is_dictionary_function(Oid funcid, Oid collation, List *args) {
-    for (const DictionaryFunction &function : dictionary_functions)
-        if (function.funcid == funcid)
-            return OidIsValid(collation) && get_collation_isdeterministic(collation) &&
-                   arguments_are_sound(function.rule, args);
-    return false;
+    const DictionaryFunction *function = find_dictionary_function(funcid);
+    return function != nullptr && OidIsValid(collation) && get_collation_isdeterministic(collation) &&
+           arguments_are_sound(function->rule, args);
 }
 
 static bool unsound_function(Oid funcid, Oid collation, List *args, DictionaryWalk *walk) {
@@ -183,14 +188,13 @@ static bool unsound_function(Oid funcid, Oid collation, List *args, DictionaryWa
         return unsound_in(args, walk);
     if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
         return true;
-    for (const DictionaryFunction &function : dictionary_functions)
-        if (function.funcid == funcid) {
-            if (!OidIsValid(collation) && type_is_collatable(exprType(static_cast<Node *>(linitial(args)))))
-                return true;
-            ++walk->functions;
-            return !arguments_are_sound(function.rule, args) || unsound_in(args, walk);
-        }
-    return true;
+    const DictionaryFunction *function = find_dictionary_function(funcid);
+    if (function == nullptr)
+        return true;
+    if (!OidIsValid(collation) && type_is_collatable(exprType(static_cast<Node *>(linitial(args)))))
+        return true;
+    ++walk->functions;
+    return !arguments_are_sound(function->rule, args) || unsound_in(args, walk);
 }
 
 // True as soon as something is found that may not be evaluated over a whole dictionary.
@@ -237,9 +241,9 @@ static bool unsound_walker(Node *node, DictionaryWalk *walk) {
         ScalarArrayOpExpr *call = reinterpret_cast<ScalarArrayOpExpr *>(node);
         Oid funcid = OidIsValid(call->opfuncid) ? call->opfuncid : get_opcode(call->opno);
         // The array's elements are arguments like others, but none of the rules above would see them.
-        for (const DictionaryFunction &function : dictionary_functions)
-            if (function.funcid == funcid && function.rule != Rule::Any)
-                return true;
+        const DictionaryFunction *function = find_dictionary_function(funcid);
+        if (function != nullptr && function->rule != Rule::Any)
+            return true;
         Expr *array = strip_relabels(static_cast<Expr *>(lsecond(call->args)));
         return !(IsA(array, Const) || IsA(array, Param) || IsA(array, ArrayExpr)) ||
                unsound_function(funcid, call->inputcollid, call->args, walk);

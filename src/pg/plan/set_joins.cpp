@@ -40,6 +40,9 @@ namespace gpuscan {
 
 constexpr int most_sides = 8;  // of a chain
 constexpr int most_united = 4; // of a UNION: each is joined with all before it
+// PostgreSQL plans a join of n equalities in n^3 steps (find_mergeclauses_for_outer_pathkeys looks at all of them for each of its
+// sort orders' columns), and a set operation in n: wider ones stay sets that PostgreSQL merges.
+constexpr int most_columns = 32;
 
 // A set operation as a condition on the rows of its leftmost side.
 struct SetJoin {
@@ -377,7 +380,7 @@ static bool join_operation(Query *query, Node **node) {
     if (IsA(*node, RangeTblRef))
         return false;
     SetOperationStmt *operation = reinterpret_cast<SetOperationStmt *>(*node);
-    if (!operation->all && merges_equal_values(operation)) {
+    if (!operation->all && list_length(operation->colTypes) <= most_columns && merges_equal_values(operation)) {
         if (operation->op == SETOP_UNION && unite_sides(query, operation))
             return true;
         Node *joined = operation->op != SETOP_UNION ? join_sides(query, operation) : nullptr;

@@ -78,6 +78,7 @@ struct Translation {
     ir::Index deepest;      // of the nodes
     ir::Index most_steps;   // ... of the nodes
     int calls;              // of translate()
+    int nesting;            // ... of which so many are at work
     Array<ir::Constant> constants;
     Array<FragmentConstant> late_constants;
     Array<FragmentLookup> lookups;

@@ -229,7 +229,13 @@ bool translate(Translation *t, Expr *expr, Value *out) {
     check_stack_depth();
     CHECK_FOR_INTERRUPTS();
     ++t->calls;
-    return within_budget(t) && translate_node(t, expr, out);
+    // Nearly every level becomes a node, and looks at all that is below it first: so too many are refused on the way down.
+    if (t->nesting >= static_cast<int>(ir::max_expr_depth))
+        return refuse("an expression that is too deep for a device");
+    ++t->nesting;
+    const bool translated = within_budget(t) && translate_node(t, expr, out);
+    --t->nesting;
+    return translated;
 }
 
 static bool translate_node(Translation *t, Expr *expr, Value *out) {

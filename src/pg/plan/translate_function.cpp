@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "pg/catalog/function_index.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate_parts.h"
 
@@ -22,7 +23,7 @@ namespace gpuscan {
 
 #define EQUALITY(prefix) {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}
 
-static const Builtin builtins[] = {
+static constexpr Builtin builtins[] = {
     COMPARISONS(INT2), COMPARISONS(INT4), COMPARISONS(INT8), COMPARISONS(INT24), COMPARISONS(INT42),
     COMPARISONS(INT28), COMPARISONS(INT82), COMPARISONS(INT48), COMPARISONS(INT84), COMPARISONS(BOOL),
     COMPARISONS(FLOAT4), COMPARISONS(FLOAT8), COMPARISONS(FLOAT48), COMPARISONS(FLOAT84),
@@ -116,12 +117,9 @@ static const Builtin builtins[] = {
 };
 // clang-format on
 
-static const Builtin *find_builtin(Oid funcid) {
-    for (const Builtin &builtin : builtins)
-        if (builtin.funcid == funcid)
-            return &builtin;
-    return nullptr;
-}
+static constexpr FunctionIndex builtin_index = index_functions(builtins);
+
+static const Builtin *find_builtin(Oid funcid) { return find_function(builtin_index, builtins, funcid); }
 
 bool is_device_function(Oid funcid) { return find_builtin(funcid) != nullptr; }
 
