@@ -9,5 +9,7 @@ namespace gpuscan {
 // Until the present level of settings ends. Errors: what SET would raise.
 void set_for_now(const char *setting, const char *value);
 void set_for_now(const char *setting, double value);
+// Messages below ERROR go neither to the client nor to the log (but for INFO and LOG, which ask nobody).
+void send_errors_only_for_now();
 
 } // namespace gpuscan

@@ -140,5 +140,38 @@ SELECT * FROM explained('SELECT count(*) FROM t WHERE id > (SELECT nextval(''s''
 RESET gpuscan.explain_refusals;
 SET client_min_messages = warning;
 
+-- messages: the same ones with gpuscan off and on, whoever evaluates
+CREATE FUNCTION noisy(int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'noisy %', $1; RETURN $1; END $$;
+CREATE FUNCTION noisy(text) RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'noisy %', $1; RETURN $1; END $$;
+CREATE FUNCTION noisy_constant(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'constant %', $1; RETURN $1; END $$;
+CREATE TABLE words AS SELECT 'word ' || i AS word, i FROM generate_series(1, 3) i;
+VACUUM (FREEZE, ANALYZE) words;
+SET client_min_messages = notice;
+\set query 'SELECT count(*) FROM none WHERE k > (SELECT noisy(50))'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM t WHERE id > (SELECT noisy(50))'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM t WHERE id > (SELECT noisy(v) FROM t WHERE id = 4000)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM words WHERE i > noisy(1)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM none WHERE k > noisy(1)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM words WHERE noisy(word) = $$word 1$$'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT noisy(word), count(*) FROM words GROUP BY 1 ORDER BY 1'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM two JOIN (SELECT noisy(k) AS k FROM one OFFSET 0) x USING (k)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM none JOIN (SELECT noisy(k) AS k FROM one OFFSET 0) x USING (k)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM two WHERE k > noisy_constant(1)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM (SELECT k FROM t WHERE id < noisy_constant(20) UNION SELECT k FROM two EXCEPT SELECT k FROM one) x'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM two WHERE k > (SELECT max(id) FROM t WHERE t.k = two.k AND id < noisy_constant(5))'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+SET client_min_messages = warning;
+
 DROP SCHEMA moments CASCADE;
 DROP ROLE moments_plain;

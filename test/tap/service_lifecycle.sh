@@ -124,6 +124,7 @@ is '... and says so' "$(ask -c "SELECT DISTINCT state || ': ' || note FROM gpusc
     'off: gpuscan.device is none in the configuration'
 ask -c 'ALTER SYSTEM RESET gpuscan.device' -c 'SELECT pg_reload_conf()' >/dev/null
 ok '... and its reset starts it' within 20 is_ready
+is '... which is no restart after a death' "$(ask -c 'SELECT restarts FROM gpuscan_stat')" 3
 
 supervisor=$(processes supervisor)
 kill -TERM "$supervisor"

@@ -117,7 +117,7 @@ struct Counters {
     std::atomic<uint64_t> fragments, fallbacks, row_errors, cancelled;
     std::atomic<uint64_t> pages_cached, pages_decoded, pages_by_row, rows_in, groups_out;
     std::atomic<uint64_t> tables_reused, chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us,
-        restarts;
+        restarts; // after deaths; an ordered stop is none
 };
 
 struct Slot {

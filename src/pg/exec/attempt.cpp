@@ -17,11 +17,24 @@ static bool is_interrupt(const ErrorData *error) {
 // messages. It is the query's, not the work's. HandleParallelMessage raises it in the error context in which that plan started its
 // workers, and never calls what the attempt has put on top of that. So an error that comes through here is the work's. hide_ctx is
 // the mark: only the server's log reads it, and the log does not see a caught error.
-static void mark_own_error(void *context) {
+static void mark_own_error(const ErrorData *error) {
+    if (error->elevel >= ERROR)
+        errhidecontext(true);
+}
+
+// What is told to the client cannot be taken back, and PostgreSQL might not call the function that tells it, or call it more often. So
+// the attempt ends before it is sent, and PostgreSQL's plan sends it. (LOG and DEBUG are about the server, and come from everywhere in it.)
+static void send_nothing(const ErrorData *message) {
+    if (message->elevel >= INFO && message->elevel < ERROR && CritSectionCount == 0)
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("it sends a message")));
+}
+
+// errfinish() calls it for an error before it is raised, and for a message before it is sent.
+static void see_report(void *context) {
     MemoryContext old = MemoryContextSwitchTo(static_cast<MemoryContext>(context));
     ErrorData *report = CopyErrorData();
-    if (report->elevel >= ERROR)
-        errhidecontext(true);
+    mark_own_error(report);
+    send_nothing(report);
     FreeErrorData(report);
     MemoryContextSwitchTo(old);
 }
@@ -33,7 +46,7 @@ static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argu
     const MemoryContext context = CurrentMemoryContext;
     const ResourceOwner owner = CurrentResourceOwner;
     ErrorData *volatile error = nullptr;
-    ErrorContextCallback callback = {error_context_stack, mark_own_error, context};
+    ErrorContextCallback callback = {error_context_stack, see_report, context};
     BeginInternalSubTransaction(nullptr);
     MemoryContextSwitchTo(context);
     PG_TRY();
@@ -42,8 +55,8 @@ static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argu
         if (parallel)
             EnterParallelMode(); // what is forbidden in it stays so
         work(argument);
-        RollbackAndReleaseCurrentSubTransaction();
         error_context_stack = callback.previous;
+        RollbackAndReleaseCurrentSubTransaction();
     }
     PG_CATCH();
     {

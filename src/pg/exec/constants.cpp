@@ -73,7 +73,7 @@ char *program_with_constants(FragmentRun *run) {
         bool null;
         Datum datum;
         if (!evaluate(run, from->expr, &datum, &null)) {
-            give_up(run, "an expression that every row would evaluate alike raises an error");
+            give_up(run, "an expression that every row would evaluate alike raises an error or sends a message");
             return nullptr;
         }
         to->type = from->type;

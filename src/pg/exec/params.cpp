@@ -34,7 +34,7 @@ bool settle_param(FragmentRun *run, int id) {
     case Attempt::Done:
         return true;
     case Attempt::Failed:
-        return give_up(run, "a subquery raises an error, which no row may have asked for");
+        return give_up(run, "a subquery raises an error or sends a message, which no row may have asked for");
     default:
         return give_up(run, "a subquery that may raise an error cannot be tried now");
     }

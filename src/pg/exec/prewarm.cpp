@@ -87,7 +87,9 @@ int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, con
 }
 
 Relation open_table(Oid relid) {
-    Relation relation = table_open(relid, AccessShareLock);
+    Relation relation = try_relation_open(relid, AccessShareLock);
+    if (relation == nullptr)
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
     char kind = relation->rd_rel->relkind;
     if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW && kind != RELKIND_PARTITIONED_TABLE)
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),

@@ -125,9 +125,12 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     const OuterAttempt outer_attempt = begin_attempt(result->rewritten);
     PlannedTime *outer_told = tell_planned_time(nullptr);
     const Cost tuple_cost = more ? device_session_tuple_cost(parallel_tuple_cost) : 0;
-    const int settings = more ? NewGUCNestLevel() : 0;
+    const bool again = result->rewritten != 0;
+    const int settings = again ? NewGUCNestLevel() : 0;
     PG_TRY();
     {
+        if (again) // what the planner evaluates has sent its messages (NOTICE, WARNING) the first time
+            send_errors_only_for_now();
         if (more)
             set_workers_that_pay();
         if (rewrite(parse, result->rewritten))
@@ -147,7 +150,7 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
         refusals_end(outer_refusals);
     }
     PG_END_TRY();
-    if (more)
+    if (again)
         AtEOXact_GUC(false, settings);
     result->device_nodes = planned_nodes - nodes;
     return result->plan != nullptr;

@@ -222,8 +222,6 @@ static void start_child(Area *area) {
     free_abandoned_slots(area);
     running_devices = wanted_devices(area);
     area->wanted_devices = running_devices;
-    if (started_at != 0)
-        area->counters.restarts++;
     started_at = GetCurrentTimestamp();
     set_state(area, ServiceState::Starting);
 
@@ -249,11 +247,12 @@ static void start_child(Area *area) {
                       running_devices == 1 ? errdetail("It uses the CPU engine only.") : 0));
 }
 
-// Tells the log and the list of deaths; the requests that were running still stand in their slots. (The query is cut where its
+// Tells the log, the counter and the list of deaths; the requests that were running still stand in their slots. (The query is cut where its
 // room ends, which may be within a character.)
 static const Death *note_death(Area *area, pid_t pid, int status) {
     int signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     TimestampTz now = GetCurrentTimestamp();
+    area->counters.restarts++;
     int64 since_1970 = now + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
     const Death *death =
         &record_death(*area, int(pid), signal_number, signal_number != 0 ? 0 : WEXITSTATUS(status), since_1970);
