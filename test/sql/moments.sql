@@ -173,5 +173,62 @@ SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gp
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
 SET client_min_messages = warning;
 
+-- Parallel workers send what they have to say while the leader tries an init plan: it is the query's, and the trial goes on. What those of
+-- the trial itself send ends it.
+CREATE TABLE big AS SELECT i FROM generate_series(1, 300000) i;
+VACUUM (FREEZE, ANALYZE) big;
+CREATE FUNCTION in_worker(i int, action text) RETURNS int STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+BEGIN
+    IF i = 200000 AND action = 'fail' THEN RAISE EXCEPTION 'a worker fails'; END IF;
+    IF i = 200000 AND action = 'tell' THEN RAISE NOTICE 'a worker tells'; END IF;
+    RETURN i;
+END $$;
+CREATE FUNCTION slow(i int, seconds float8) RETURNS int STABLE PARALLEL RESTRICTED LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(seconds); RETURN i; END $$;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET parallel_leader_participation = off;
+SET max_parallel_workers_per_gather = 2;
+SET client_min_messages = notice;
+SET gpuscan.offload = force;
+\set VERBOSITY terse
+DO $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT a.i, b.n FROM big a, LATERAL (SELECT count(*) AS n FROM t WHERE t.id > (SELECT slow(a.i, 20))) b WHERE in_worker(a.i, ''fail'') % 100000 = 1' LOOP
+        IF line ~ 'Loop|Gather|GpuScan' THEN RAISE NOTICE '%', line; END IF;
+    END LOOP;
+END $$;
+\set query 'SELECT a.i, b.n FROM big a, LATERAL (SELECT count(*) AS n FROM t WHERE t.id > (SELECT slow(a.i, 20))) b WHERE in_worker(a.i, $$fail$$) % 100000 = 1'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT a.i, b.n FROM big a, LATERAL (SELECT count(*) AS n FROM t WHERE t.id > (SELECT slow(a.i, 0.3))) b WHERE in_worker(a.i, $$tell$$) % 100000 = 1 ORDER BY 1'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT count(*) FROM t WHERE id > (SELECT max(in_worker(i, $$tell$$)) / 100000 FROM big)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT count(*) FROM t WHERE id > (SELECT max(in_worker(i, $$fail$$)) / 100000 FROM big)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+-- a statement that is cancelled while something is tried ends, wherever that is
+CREATE FUNCTION slow(word text) RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN word; END $$;
+SET statement_timeout = '200ms';
+\set query 'SELECT count(*) FROM words WHERE slow(word) = ''w'''
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT slow(word), count(*) FROM words GROUP BY 1'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT word FROM words ORDER BY i, slow(word) LIMIT 1'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT slow(word) FROM words ORDER BY i LIMIT 1'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT count(*) FROM t WHERE id > (SELECT slow(1, 30))'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT count(*) FROM t JOIN (SELECT slow(k, 30) AS k FROM one OFFSET 0) x USING (k)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+\set query 'SELECT count(*) FROM t WHERE id > slow(1, 30)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+RESET statement_timeout;
+\set VERBOSITY default
+RESET gpuscan.offload;
+SET client_min_messages = warning;
+
 DROP SCHEMA moments CASCADE;
 DROP ROLE moments_plain;
