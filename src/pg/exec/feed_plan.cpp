@@ -60,7 +60,8 @@ bool feed_plan(FragmentRun *run, int source) {
     case Attempt::Done:
         return feed.fed;
     case Attempt::Failed:
-        return give_up(run, "a plan that feeds the device raises an error or sends a message, which no row may have asked for");
+        return give_up(
+            run, "a plan that feeds the device raises an error or sends a message, which no row may have asked for");
     default:
         return give_up(run, "a plan that may raise an error cannot be tried now");
     }
