@@ -144,6 +144,8 @@ SET client_min_messages = warning;
 CREATE FUNCTION noisy(int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'noisy %', $1; RETURN $1; END $$;
 CREATE FUNCTION noisy(text) RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'noisy %', $1; RETURN $1; END $$;
 CREATE FUNCTION noisy_constant(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'constant %', $1; RETURN $1; END $$;
+CREATE FUNCTION noisy_handler(int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'handled %', $1; RETURN $1; EXCEPTION WHEN OTHERS THEN RETURN -1; END $$;
+CREATE FUNCTION noisy_handler(text) RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE INFO 'handled %', $1; RETURN $1; EXCEPTION WHEN OTHERS OR query_canceled THEN RETURN 'caught'; END $$;
 CREATE TABLE words AS SELECT 'word ' || i AS word, i FROM generate_series(1, 3) i;
 VACUUM (FREEZE, ANALYZE) words;
 SET client_min_messages = notice;
@@ -164,6 +166,12 @@ SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gp
 \set query 'SELECT count(*) FROM two JOIN (SELECT noisy(k) AS k FROM one OFFSET 0) x USING (k)'
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
 \set query 'SELECT count(*) FROM none JOIN (SELECT noisy(k) AS k FROM one OFFSET 0) x USING (k)'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM t WHERE id > (SELECT noisy_handler(50))'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT noisy_handler(word), count(*) FROM words GROUP BY 1 ORDER BY 1'
+SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+\set query 'SELECT count(*) FROM t WHERE name <> (SELECT noisy_handler($$name 1$$))'
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
 \set query 'SELECT count(*) FROM two WHERE k > noisy_constant(1)'
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;

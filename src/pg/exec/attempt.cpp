@@ -22,19 +22,31 @@ static void mark_own_error(const ErrorData *error) {
         errhidecontext(true);
 }
 
+// What is seen of the reports of an attempt's work.
+struct Watch {
+    MemoryContext context;
+    bool has_sent; // it would have told the client something: it has failed, whatever it has made of the error
+};
+
+constexpr const char *sends_message = "it sends a message";
+
 // What is told to the client cannot be taken back, and PostgreSQL might not call the function that tells it, or call it more often. So
 // the attempt ends before it is sent, and PostgreSQL's plan sends it. (LOG and DEBUG are about the server, and come from everywhere in it.)
-static void send_nothing(const ErrorData *message) {
-    if (message->elevel >= INFO && message->elevel < ERROR && CritSectionCount == 0)
-        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("it sends a message")));
+// A function that catches all errors lets this one pass: EXCEPTION WHEN OTHERS leaves a cancelled query cancelled.
+static void send_nothing(const ErrorData *message, Watch *watch) {
+    if (message->elevel < INFO || message->elevel >= ERROR || CritSectionCount > 0)
+        return;
+    watch->has_sent = true;
+    ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED), errmsg_internal("%s", sends_message)));
 }
 
 // errfinish() calls it for an error before it is raised, and for a message before it is sent.
-static void see_report(void *context) {
-    MemoryContext old = MemoryContextSwitchTo(static_cast<MemoryContext>(context));
+static void see_report(void *argument) {
+    Watch *watch = static_cast<Watch *>(argument);
+    MemoryContext old = MemoryContextSwitchTo(watch->context);
     ErrorData *report = CopyErrorData();
     mark_own_error(report);
-    send_nothing(report);
+    send_nothing(report, watch);
     FreeErrorData(report);
     MemoryContextSwitchTo(old);
 }
@@ -42,11 +54,11 @@ static void see_report(void *context) {
 static bool is_own_error(const ErrorData *error) { return error->hide_ctx; }
 
 // NULL, or the error.
-static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argument, bool parallel) {
-    const MemoryContext context = CurrentMemoryContext;
+static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argument, bool parallel, Watch *watch) {
+    const MemoryContext context = watch->context;
     const ResourceOwner owner = CurrentResourceOwner;
     ErrorData *volatile error = nullptr;
-    ErrorContextCallback callback = {error_context_stack, see_report, context};
+    ErrorContextCallback callback = {error_context_stack, see_report, watch};
     BeginInternalSubTransaction(nullptr);
     MemoryContextSwitchTo(context);
     PG_TRY();
@@ -75,17 +87,19 @@ Attempt attempt(void (*work)(void *argument), void *argument, const char **messa
     int levels;
     if (!leave_parallel_mode(&levels))
         return Attempt::Impossible;
-    ErrorData *error = run_in_subtransaction(work, argument, levels > 0);
+    Watch watch{CurrentMemoryContext, false};
+    ErrorData *error = run_in_subtransaction(work, argument, levels > 0, &watch);
     enter_parallel_mode(levels);
-    if (error == nullptr)
+    if (error == nullptr && !watch.has_sent)
         return Attempt::Done;
-    if (!is_own_error(error) || is_interrupt(error)) {
+    if (error != nullptr && (!is_own_error(error) || is_interrupt(error))) {
         error->hide_ctx = false;
         ReThrowError(error);
     }
     if (message != nullptr)
-        *message = error->message != nullptr ? pstrdup(error->message) : "";
-    FreeErrorData(error);
+        *message = watch.has_sent ? sends_message : error->message != nullptr ? pstrdup(error->message) : "";
+    if (error != nullptr)
+        FreeErrorData(error);
     return Attempt::Failed;
 }
 

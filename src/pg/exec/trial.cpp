@@ -115,6 +115,7 @@ struct Trial {
     void (*use)(PlanState *state, void *argument);
     void *argument;
     const SubPlanState *init_plan; // or NULL
+    ParamExecData *values;         // what it sets (SubPlan.setParam), here until the attempt is known to have worked
     Subplans subplans;
 };
 
@@ -135,7 +136,7 @@ void use_plan(const Trial *trial, EState *estate) {
     ExecEndNode(state);
 }
 
-void set_params_of(const Trial *trial, EState *estate) {
+void compute_params(const Trial *trial, EState *estate) {
     SubPlan *subplan = trial->init_plan->subplan;
     MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
     ResultState *parent = makeNode(ResultState); // a state needs one, and looks there for the executor's
@@ -147,16 +148,22 @@ void set_params_of(const Trial *trial, EState *estate) {
     foreach (cell, subplan->setParam) {
         const int id = lfirst_int(cell);
         const ParamExecData *from = &estate->es_param_exec_vals[id];
-        ParamExecData *to = &trial->estate->es_param_exec_vals[id];
+        ParamExecData *to = &trial->values[foreach_current_index(cell)];
         int16 length;
         bool by_value;
         get_typlenbyval(list_nth_oid(estate->es_plannedstmt->paramExecTypes, id), &length, &by_value);
         to->value = from->isnull ? Datum(0) : datumCopy(from->value, by_value, length);
         to->isnull = from->isnull;
-        to->execPlan = nullptr;
     }
     MemoryContextSwitchTo(old);
     copy_all_shown(trial, state->planstate);
+}
+
+// execPlan becomes NULL: they are set.
+void set_params(const Trial *trial) {
+    ListCell *cell;
+    foreach (cell, trial->init_plan->subplan->setParam)
+        trial->estate->es_param_exec_vals[lfirst_int(cell)] = trial->values[foreach_current_index(cell)];
 }
 
 void run_trial(void *argument) {
@@ -167,7 +174,7 @@ void run_trial(void *argument) {
     if (parallel)
         EnterParallelMode();
     if (trial->init_plan != nullptr)
-        set_params_of(trial, estate);
+        compute_params(trial, estate);
     else
         use_plan(trial, estate);
     end_estate(estate);
@@ -191,13 +198,18 @@ Attempt try_in_own_state(Trial *trial) {
 } // namespace
 
 Attempt try_plan(EState *estate, PlanState *shown, void (*use)(PlanState *state, void *argument), void *argument) {
-    Trial trial{estate, shown, use, argument, nullptr, {}};
+    Trial trial{estate, shown, use, argument, nullptr, nullptr, {}};
     return try_in_own_state(&trial);
 }
 
 Attempt try_init_plan(EState *estate, SubPlanState *state) {
-    Trial trial{estate, state->planstate, nullptr, nullptr, state, {}};
-    return try_in_own_state(&trial);
+    const int count = list_length(state->subplan->setParam);
+    ParamExecData *values = static_cast<ParamExecData *>(palloc0(sizeof(ParamExecData) * (count + 1)));
+    Trial trial{estate, state->planstate, nullptr, nullptr, state, values, {}};
+    const Attempt outcome = try_in_own_state(&trial);
+    if (outcome == Attempt::Done)
+        set_params(&trial);
+    return outcome;
 }
 
 } // namespace gpuscan
