@@ -10,6 +10,7 @@ namespace fuzz {
 
 std::map<string, int> fallbacks, refusals;
 bool fell_back;
+static vector<string> warnings;
 
 void notice(void *, const char *message) {
     string text = pg::trimmed(message);
@@ -19,6 +20,8 @@ void notice(void *, const char *message) {
         ++fallbacks[text.substr(at + 18, 60)];
     } else if (text.find("gpuscan") != string::npos || text.find("device") != string::npos) {
         ++refusals[text.substr(0, 100)];
+    } else if (text.compare(0, 9, "WARNING: ") == 0) {
+        warnings.push_back(text);
     }
 }
 
@@ -44,7 +47,9 @@ static void take(Answer &answer, const pg::Result &r) {
 
 Answer answer(pg::Connection &c, const string &sql) {
     Answer out;
+    warnings.clear();
     take(out, pg::Result(PQexec(c.raw(), sql.c_str())));
+    out.warnings = warnings;
     if (PQstatus(c.raw()) != CONNECTION_OK)
         throw pg::Error("the connection is gone: " + out.message + "\n" + sql);
     return out;

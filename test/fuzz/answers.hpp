@@ -11,6 +11,7 @@ struct Answer {
     string sqlstate, message;
     vector<vector<string>> rows; // NULL: one byte 0
     vector<Oid> column_types;
+    vector<string> warnings; // that functions have sent, in order; of answer() only
 };
 
 // What the device's notices told: why the CPU plan took over, and why no device plan was made.

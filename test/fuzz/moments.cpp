@@ -6,7 +6,7 @@ namespace {
 
 // A scalar subquery or a call that raises, has side effects, or is harmless; `o` is the row's table, or there is none.
 string init(const string &o) {
-    switch (roll(o.empty() ? 14 : 20)) {
+    switch (roll(o.empty() ? 16 : 22)) {
     case 0:
         return "(SELECT 1 / (k - 1) FROM mom.s WHERE id = " + number(roll(6)) + ")";
     case 1:
@@ -35,14 +35,18 @@ string init(const string &o) {
     case 13:
         return "(SELECT id FROM mom.s WHERE mom.boom(k) = 7)";
     case 14:
-        return "(SELECT 1 / (s.k - 1) FROM mom.s s WHERE s.id = " + o + ".k)";
+        return "(SELECT mom.told(" + number(roll(9)) + "))";
     case 15:
-        return "(SELECT mom.boom(" + o + ".k))";
+        return "(SELECT max(mom.told(k)) FROM mom.s)";
     case 16:
-        return "(SELECT sum(s.k / (" + o + ".k - 3))::int FROM mom.s s WHERE s.k > " + o + ".k)";
+        return "(SELECT 1 / (s.k - 1) FROM mom.s s WHERE s.id = " + o + ".k)";
     case 17:
-        return "mom.seen(" + o + ".k)";
+        return "(SELECT mom.boom(" + o + ".k))";
     case 18:
+        return "(SELECT sum(s.k / (" + o + ".k - 3))::int FROM mom.s s WHERE s.k > " + o + ".k)";
+    case 19:
+        return "mom.seen(" + o + ".k)";
+    case 20:
         return "(1 / (" + o + ".k - 4))";
     default:
         return "mom.boom(" + o + ".k)";
@@ -149,6 +153,9 @@ void prepare_moments(World &w) {
              "''boom'' USING ERRCODE = ''P0001''; END IF; RETURN $1; END'");
     w.run(0, "CREATE FUNCTION mom.seen(int) RETURNS int VOLATILE LANGUAGE plpgsql AS 'BEGIN PERFORM "
              "nextval(''mom.calls''); RETURN $1; END'");
+    w.run(0,
+          "CREATE FUNCTION mom.told(int) RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RAISE WARNING ''told %'', $1; "
+          "RETURN $1; EXCEPTION WHEN OTHERS THEN RETURN -1; END'");
     w.run(0, "VACUUM ANALYZE mom.t, mom.s, mom.z");
 }
 

@@ -131,13 +131,17 @@ void World::play(const string &reset, const vector<Step> &steps) {
         if (verbose && !plain[i].sqlstate.empty())
             printf("-- %ld %s %s\n%s;\n", round, plain[i].sqlstate.c_str(), plain[i].message.c_str(),
                    steps[i].sql.c_str());
-        if (steps[i].ordered ? plain[i].sqlstate == forced[i].sqlstate && plain[i].rows == forced[i].rows
-                             : same(q, plain[i], forced[i]))
+        const bool warned = plain[i].warnings == forced[i].warnings;
+        if (warned && (steps[i].ordered ? plain[i].sqlstate == forced[i].sqlstate && plain[i].rows == forced[i].rows
+                                        : same(q, plain[i], forced[i])))
             continue;
         equal = false;
         if (falsified)
             break;
         differ(told, fell_back ? ", fallback" : "");
+        if (!warned)
+            printf("  warnings: %s\n  by the device: %s\n", joined(plain[i].warnings, "; ").c_str(),
+                   joined(forced[i].warnings, "; ").c_str());
         printf("  only PostgreSQL:\n");
         show(q, plain[i], forced[i]);
         printf("  only the device:\n");

@@ -173,6 +173,22 @@ SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gp
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
 \set query 'SELECT count(*) FROM t WHERE name <> (SELECT noisy_handler($$name 1$$))'
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+CREATE TABLE parts (i int, k int) PARTITION BY RANGE (i);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
+INSERT INTO parts SELECT i % 100, i % 7 FROM generate_series(1, 300) i;
+ANALYZE parts;
+\set query 'SELECT count(*) FROM parts WHERE k = (3 + noisy(0))'
+SET gpuscan.offload = off; EXPLAIN (COSTS OFF) :query \g /dev/null
+SET gpuscan.offload = force; EXPLAIN (COSTS OFF) :query \g /dev/null
+RESET gpuscan.offload; EXPLAIN (COSTS OFF) :query \g /dev/null
+\set query 'SELECT k, count(*) FROM parts GROUP BY k HAVING count(*) > noisy(42) ORDER BY k'
+SET gpuscan.offload = off; EXPLAIN (COSTS OFF) :query \g /dev/null
+SET gpuscan.offload = force; EXPLAIN (COSTS OFF) :query \g /dev/null
+RESET gpuscan.offload; EXPLAIN (COSTS OFF) :query \g /dev/null
+\set query 'SELECT count(*) FROM parts JOIN two USING (k) WHERE i < 9 + noisy(1)'
+SET gpuscan.offload = off; EXPLAIN (COSTS OFF) :query \g /dev/null
+SET gpuscan.offload = force; EXPLAIN (COSTS OFF) :query \g /dev/null
+RESET gpuscan.offload; EXPLAIN (COSTS OFF) :query \g /dev/null
 \set query 'SELECT count(*) FROM two WHERE k > noisy_constant(1)'
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
 \set query 'SELECT count(*) FROM (SELECT k FROM t WHERE id < noisy_constant(20) UNION SELECT k FROM two EXCEPT SELECT k FROM one) x'

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "pg/cost/joint_keys.h"
+#include "pg/cost/own_selectivity.h"
 #include "pg/cost/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/plan/translate.h"
@@ -110,7 +111,7 @@ void add_restrictions_of_key(Groups *groups, const TargetEntry *entry, const Var
     const RelOptInfo *inside =
         same_table(groups, key, planner_rt_fetch(outside->relid, groups->root)->relid, column->varattno);
     List *shared = inside != nullptr ? shared_conditions(outside, inside) : NIL;
-    const Selectivity share = shared != NIL ? clauselist_selectivity(groups->root, shared, 0, JOIN_INNER, nullptr) : 1;
+    const Selectivity share = shared != NIL ? own_selectivity(groups->root, shared) : 1;
     if (share <= 0 || share >= 1)
         return;
     if (list_length(groups->sub->parse->groupClause) == 1 && inside->rows < groups->rows) {

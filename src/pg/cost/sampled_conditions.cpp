@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pg/cost/column_sample.h"
+#include "pg/cost/own_selectivity.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/cost/samplable.h"
 #include "pg/plan/translate.h"
@@ -161,10 +162,10 @@ double tuples_of(const PlannerInfo *root, const RelOptInfo *rel) {
 // the tuples, and what it has found is kept in the RestrictInfos.)
 Selectivity expected_share(PlannerInfo *root, RelOptInfo *rel, List *infos) {
     if (!is_parent(root, rel))
-        return clauselist_selectivity(root, infos, 0, JOIN_INNER, nullptr);
+        return own_selectivity(root, infos);
     const double tuples = std::exchange(rel->tuples, tuples_of(root, rel));
     const Selectivity share =
-        clauselist_selectivity(root, extract_actual_clauses(infos, false), 0, JOIN_INNER, nullptr);
+        own_selectivity(root, extract_actual_clauses(infos, false));
     rel->tuples = tuples;
     return share;
 }

@@ -15,6 +15,7 @@
 #include "pg/cost/estimate.h"
 #include "pg/cost/group_bound.h"
 #include "pg/cost/kept_tables.h"
+#include "pg/cost/own_selectivity.h"
 #include "pg/cost/plan_time.h"
 #include "pg/guc.h"
 #include "pg/plan/candidate_cost.h"
@@ -452,7 +453,7 @@ static double expected_groups(PlannerInfo *root, double rows) {
 }
 
 static double passing_share(PlannerInfo *root, List *having) {
-    return having != NIL ? clauselist_selectivity(root, having, 0, JOIN_INNER, nullptr) : 1;
+    return having != NIL ? own_selectivity(root, having) : 1;
 }
 
 struct GroupNumbers {

@@ -2,6 +2,7 @@
 
 #include "pg/plan/qual_order.h"
 
+#include "pg/cost/own_selectivity.h"
 #include "pg/plan/translate.h"
 
 namespace gpuscan {
@@ -59,7 +60,7 @@ bool order_quals(PlannerInfo *root, const List *infos, bool all, List **ordered,
     RankedQual *quals = static_cast<RankedQual *>(palloc(sizeof(RankedQual) * static_cast<Size>(count + 1)));
     for (int i = 0; i < count; ++i) {
         RestrictInfo *info = static_cast<RestrictInfo *>(list_nth(infos, i));
-        Selectivity selectivity = clause_selectivity(root, reinterpret_cast<Node *>(info), 0, JOIN_INNER, nullptr);
+        const Selectivity selectivity = own_selectivity(root, list_make1(info));
         QualCost cost;
         cost_qual_eval_node(&cost, reinterpret_cast<Node *>(info), root);
         quals[i].expr = info->clause;

@@ -341,15 +341,10 @@ static bool must_see_stored_form(Query *query) {
     return true;
 }
 
-PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
-    const PlannerCall call{query_string, options, params};
-    const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available() &&
-                         !(guc_offload == OFFLOAD_AUTO && device_has_failed()) && !must_see_stored_form(parse);
-    if (!enabled && planning == nullptr && told_to == nullptr)
-        return plan_as_usual(parse, &call);
+// In all ways that are worth it; the best plan.
+static PlannedStmt *plan_in_ways(Query *parse, const PlannerCall *call, bool enabled) {
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
-    const bool suppositions = enabled && may_suppose(parse), workers = enabled && may_have_workers(parse, &call);
-    const bool outer = exchange_transience(false);
+    const bool suppositions = enabled && may_suppose(parse), workers = enabled && may_have_workers(parse, call);
     const int offers = begin_offers(planning == nullptr);
     if (planning == nullptr)
         forget_levels();
@@ -357,19 +352,37 @@ PlannedStmt *plan_statement(Query *parse, const char *query_string, int options,
     const Query *query =
         wanted != 0 || suppositions || workers ? static_cast<const Query *>(copyObject(parse)) : nullptr;
     PlanAttempt best{};
-    attempt(parse, &call, enabled, query != nullptr, &best);
+    attempt(parse, call, enabled, query != nullptr, &best);
     if (wanted != 0)
-        improve_plan(query, &call, wanted, &best);
-    try_again(query, &call, suppositions, workers, &best);
+        improve_plan(query, call, wanted, &best);
+    try_again(query, call, suppositions, workers, &best);
     if (query != nullptr)
         refusals_release(&best.refusals);
     if (told_to != nullptr)
         *told_to = best.told;
     if (best.device_nodes > 0)
         forget_renumbered_children(best.plan);
-    best.plan->transientPlan = exchange_transience(outer) || best.plan->transientPlan;
     settle_offers(offers, best.rewritten, best.device_nodes > 0, device_units(best.ns));
     return best.plan;
+}
+
+PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
+    const PlannerCall call{query_string, options, params};
+    const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available() &&
+                         !(guc_offload == OFFLOAD_AUTO && device_has_failed()) && !must_see_stored_form(parse);
+    if (!enabled && planning == nullptr && told_to == nullptr)
+        return plan_as_usual(parse, &call);
+    PlannedStmt *volatile plan = nullptr;
+    volatile bool is_transient = false;
+    const bool outer =
+        exchange_transience(false); // (of a statement whose planning calls a function that plans, and may catch errors)
+    PG_TRY();
+    { plan = plan_in_ways(parse, &call, enabled); }
+    PG_FINALLY();
+    { is_transient = exchange_transience(outer); }
+    PG_END_TRY();
+    plan->transientPlan |= is_transient;
+    return plan;
 }
 
 PlannedTime *tell_planned_time(PlannedTime *to) { return std::exchange(told_to, to); }
