@@ -469,11 +469,11 @@ inline bool leave_parallel_mode(int *levels) {
 }
 inline void enter_parallel_mode(int) {}
 #else
-inline bool has_left_parallel_mode = false;
+inline int left_levels = 0; // of parallel mode, by attempts, of which one may be within another
 
 // The session ends meanwhile. As the end of the transaction would do in parallel mode, workers go before the locks that they rely on.
 inline void end_workers_at_exit(int, Datum) {
-    if (has_left_parallel_mode)
+    if (left_levels > 0)
         AtEOXact_Parallel(false);
 }
 
@@ -489,12 +489,12 @@ inline bool leave_parallel_mode(int *levels) {
     registered = true;
     for (; IsInParallelMode(); ++*levels)
         ExitParallelMode();
-    has_left_parallel_mode = *levels > 0;
+    left_levels += *levels;
     return true;
 }
 
 inline void enter_parallel_mode(int levels) {
-    has_left_parallel_mode = false;
+    left_levels -= levels;
     for (; levels > 0; --levels)
         EnterParallelMode();
 }

@@ -173,6 +173,9 @@ SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gp
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
 \set query 'SELECT count(*) FROM t WHERE name <> (SELECT noisy_handler($$name 1$$))'
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+CREATE TABLE two_collations (a int, x text COLLATE "C", y text COLLATE "POSIX");
+INSERT INTO two_collations SELECT i, 'a', 'b' FROM generate_series(1, 100) i;
+SELECT compared('SELECT a FROM two_collations WHERE a < 0 AND a > (SELECT length(min(x || y)) FROM two_collations)'), compared('SELECT a FROM two_collations WHERE a > (SELECT length(min(x || y)) FROM two_collations)');
 CREATE TABLE parts (i int, k int) PARTITION BY RANGE (i);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
 INSERT INTO parts SELECT i % 100, i % 7 FROM generate_series(1, 300) i;

@@ -10,9 +10,42 @@
 namespace gpuscan {
 namespace {
 
-// A backslash at the end of a pattern is an error.
-bool is_pattern(const Const *pattern) {
-    return pattern != nullptr && strchr(TextDatumGetCString(pattern->constvalue), '\\') == nullptr;
+// A pattern that ends in a lone escape is an error in PostgreSQL for the entries that get that far.
+bool like_pattern_is_sound(const char *pattern) {
+    for (; *pattern != '\0'; ++pattern)
+        if (*pattern == '\\' && *++pattern == '\0')
+            return false;
+    return true;
+}
+
+// Letters, digits, blanks and a little punctuation, '.', each with at most one of * + ?, branches by '|', anchors:
+// enough for everyday patterns, and certainly well formed.
+bool regex_is_simple(const char *pattern) {
+    bool atom = false;
+    for (const char *c = pattern; *c != '\0'; ++c) {
+        if (*c == '^' && (c == pattern || c[-1] == '|'))
+            atom = false;
+        else if (*c == '$' && (c[1] == '\0' || c[1] == '|'))
+            atom = false;
+        else if (*c == '|') {
+            if (c == pattern || c[1] == '\0' || c[-1] == '|' || c[-1] == '^')
+                return false;
+            atom = false;
+        } else if (*c == '*' || *c == '+' || *c == '?') {
+            if (!atom)
+                return false;
+            atom = false;
+        } else if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+                   strchr(" _-,:/#@.", *c) != nullptr)
+            atom = true;
+        else
+            return false;
+    }
+    return true;
+}
+
+bool is_sound(const Const *pattern, bool (*is_text_sound)(const char *)) {
+    return pattern != nullptr && is_text_sound(TextDatumGetCString(pattern->constvalue));
 }
 
 // A field that every date, or every timestamp, has.
@@ -85,6 +118,22 @@ bool is_total(Oid function) {
     case F_ROUND_FLOAT8:
     case F_TRUNC_FLOAT8:
     // texts
+    case F_TEXTEQ:
+    case F_TEXTNE:
+    case F_TEXT_LT:
+    case F_TEXT_LE:
+    case F_TEXT_GT:
+    case F_TEXT_GE:
+    case F_BPCHAREQ:
+    case F_BPCHARNE:
+    case F_BPCHARLT:
+    case F_BPCHARLE:
+    case F_BPCHARGT:
+    case F_BPCHARGE:
+    case F_TEXT_PATTERN_LT:
+    case F_TEXT_PATTERN_LE:
+    case F_TEXT_PATTERN_GT:
+    case F_TEXT_PATTERN_GE:
     case F_UPPER_TEXT:
     case F_LOWER_TEXT:
     case F_INITCAP:
@@ -145,9 +194,25 @@ bool is_total_over(Oid function, const List *args) {
     switch (function) {
     case F_TEXTLIKE:
     case F_TEXTNLIKE:
+    case F_LIKE_TEXT_TEXT:
+    case F_NOTLIKE_TEXT_TEXT:
     case F_BPCHARLIKE:
     case F_BPCHARNLIKE:
-        return is_pattern(constant_argument(args, 1));
+    case F_TEXTICLIKE:
+    case F_TEXTICNLIKE:
+    case F_BPCHARICLIKE:
+    case F_BPCHARICNLIKE:
+        return is_sound(constant_argument(args, 1), like_pattern_is_sound);
+    case F_TEXTREGEXEQ:
+    case F_TEXTREGEXNE:
+    case F_BPCHARREGEXEQ:
+    case F_BPCHARREGEXNE:
+    case F_TEXTICREGEXEQ:
+    case F_TEXTICREGEXNE:
+    case F_BPCHARICREGEXEQ:
+    case F_BPCHARICREGEXNE:
+    case F_SUBSTRING_TEXT_TEXT:
+        return is_sound(constant_argument(args, 1), regex_is_simple);
     case F_REPLACE:
         return replaces_by_no_more(args);
     case F_SPLIT_PART: // part 0 is an error
@@ -192,14 +257,41 @@ bool is_total_over(Oid function, const List *args) {
 // Letters change by a locale; and nondeterministic collations know nothing of parts of texts.
 bool can_use(Oid collation, Oid function) {
     switch (function) {
+    case F_TEXTEQ:
+    case F_TEXTNE:
+    case F_TEXT_LT:
+    case F_TEXT_LE:
+    case F_TEXT_GT:
+    case F_TEXT_GE:
+    case F_BPCHAREQ:
+    case F_BPCHARNE:
+    case F_BPCHARLT:
+    case F_BPCHARLE:
+    case F_BPCHARGT:
+    case F_BPCHARGE:
     case F_UPPER_TEXT:
     case F_LOWER_TEXT:
     case F_INITCAP:
         return OidIsValid(collation);
     case F_TEXTLIKE:
     case F_TEXTNLIKE:
+    case F_LIKE_TEXT_TEXT:
+    case F_NOTLIKE_TEXT_TEXT:
     case F_BPCHARLIKE:
     case F_BPCHARNLIKE:
+    case F_TEXTICLIKE:
+    case F_TEXTICNLIKE:
+    case F_BPCHARICLIKE:
+    case F_BPCHARICNLIKE:
+    case F_TEXTREGEXEQ:
+    case F_TEXTREGEXNE:
+    case F_BPCHARREGEXEQ:
+    case F_BPCHARREGEXNE:
+    case F_TEXTICREGEXEQ:
+    case F_TEXTICREGEXNE:
+    case F_BPCHARICREGEXEQ:
+    case F_BPCHARICREGEXNE:
+    case F_SUBSTRING_TEXT_TEXT:
     case F_STRPOS:
     case F_POSITION_TEXT_TEXT:
     case F_STARTS_WITH:

@@ -136,6 +136,7 @@ void try_values(void *argument) {
         trial->shares.null_passing = trial->shares.null;
     try_common(trial, &evaluation);
     try_histogram(trial, &evaluation);
+    FreeExprContext(evaluation.context, true);
 }
 
 } // namespace

@@ -148,8 +148,7 @@ bool is_samplable_call(Oid function, Oid collation, List *arguments) {
     int64 divisor;
     if (is_quotient(function))
         return integer_argument(arguments, 1, &divisor) && divisor != 0;
-    return is_dictionary_function(function, collation, arguments) &&
-           (function != F_REPLACE || replaces_by_no_more(arguments));
+    return is_dictionary_function(function, collation, arguments);
 }
 
 bool is_another_column(Search *search, const Var *column) {

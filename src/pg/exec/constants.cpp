@@ -35,7 +35,7 @@ void evaluate_expression(void *argument) {
     int16 length;
     bool by_value;
     get_typlenbyval(type, &length, &by_value);
-    e->datum = ExecEvalExprSwitchContext(ExecInitExpr(e->expr, e->run->parent), e->econtext, &e->null);
+    e->datum = ExecEvalExprSwitchContext(start_expression(e->run, e->expr), e->econtext, &e->null);
     if (!e->null)
         e->datum = datumCopy(e->datum, by_value, length);
     FreeExprContext(e->econtext, true);

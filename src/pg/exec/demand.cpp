@@ -38,7 +38,7 @@ bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
     const FragmentColumn *column = &run->fragment->sources[lookup->source].columns[lookup->column];
     const int length = get_typlen(lookup->typid);
     const Size width = type_width(lookup->type);
-    ExprState *state = ExecInitExpr(lookup->expr, run->parent);
+    ExprState *state = start_expression(run, lookup->expr);
     TupleTableSlot *slot = entry_slot(column);
     econtext->ecxt_scantuple = slot;
     bool encoded = true;

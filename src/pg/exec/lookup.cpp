@@ -149,7 +149,7 @@ void prepare_expression(FragmentRun *run, int index) {
     if (state->expr)
         return;
     MemoryContext old = MemoryContextSwitchTo(run->context); // that of `state`; who feeds has a shorter-lived one
-    state->expr = ExecInitExpr(run->fragment->lookups[index].expr, run->parent);
+    state->expr = start_expression(run, run->fragment->lookups[index].expr);
     MemoryContextSwitchTo(old);
 }
 

@@ -129,21 +129,26 @@ void open_indexes(GpuScanState *state, const Plan *plan) {
         open_indexes(state, static_cast<const Plan *>(lfirst(cell)));
 }
 
-// Calls `work` as whoever has started the node, in the memory of the query.
+// Calls `work` as whoever has started the node. (An error takes the user back with its transaction or subtransaction.)
 template <typename Work> void as_starter(const GpuScanState *state, Work work) {
-    MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
     Oid user;
     int context;
     GetUserIdAndSecContext(&user, &context);
     SetUserIdAndSecContext(state->user, state->user_context);
     work();
     SetUserIdAndSecContext(user, context);
+}
+
+// ... in the memory of the query.
+template <typename Work> void as_starter_for_query(const GpuScanState *state, Work work) {
+    MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+    as_starter(state, work);
     MemoryContextSwitchTo(old);
 }
 
 void bind(GpuScanState *state) {
-    as_starter(state,
-               [state] { state->fragment = fragment_bind(plan_of(state), state->css.ss.ps.state->es_range_table); });
+    as_starter_for_query(
+        state, [state] { state->fragment = fragment_bind(plan_of(state), state->css.ss.ps.state->es_range_table); });
     state->run.fragment = state->fragment;
     state->zone = session_timezone;
 }
@@ -400,7 +405,7 @@ bool is_gpuscan(const PlanState *state) {
 PlanState *start_fallback(GpuScanState *state) {
     if (state->fallback)
         return state->fallback;
-    as_starter(state, [state] {
+    as_starter_for_query(state, [state] {
         Plan *plan = static_cast<Plan *>(linitial(plan_of(state)->custom_plans));
         state->fallback =
             ExecInitNode(plan, state->css.ss.ps.state, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
@@ -409,6 +414,14 @@ PlanState *start_fallback(GpuScanState *state) {
         elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
              state->fragment->nfallback);
     return state->fallback;
+}
+
+ExprState *start_expression(const FragmentRun *run, Expr *expr) {
+    if (run->parent == nullptr)
+        return ExecInitExpr(expr, nullptr);
+    ExprState *started = nullptr;
+    as_starter(reinterpret_cast<const GpuScanState *>(run->parent), [&] { started = ExecInitExpr(expr, run->parent); });
+    return started;
 }
 
 void show_fallback(GpuScanState *state) {

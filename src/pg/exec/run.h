@@ -41,7 +41,7 @@ struct LookupRun {
     uint64 dictionary;
     uint32 entries;
     uint32 ranks;    // Rank: how many of them there are
-    ExprState *expr; // Function, Text; made once per node
+    ExprState *expr; // Function, Text; made once per run
     uint32 *by_rank; // Rank: the entry (in a space: the code of the text) that has it
 };
 
@@ -190,6 +190,11 @@ void open_relations(const Fragment *fragment, int source, EState *estate, const 
                     SourceRelations *relations);
 // The same for the only source of a fragment that nobody has planned.
 void use_relation(const Fragment *fragment, Relation relation, SourceRelations *relations);
+
+// ---- node.cpp ----
+
+// As ExecInitExpr; whether the functions may be called is asked of whoever has started the node, as PostgreSQL asks when it starts its own.
+ExprState *start_expression(const FragmentRun *run, Expr *expr);
 
 // ---- layout.cpp ----
 

@@ -341,9 +341,12 @@ bool is_harmless_aggregate(const Query *query, const Aggref *aggref) {
         return false;
     HarmWalk inside{query, false};
     ListCell *cell;
-    foreach (cell, aggref->args)
-        if (finds_harm(reinterpret_cast<Node *>(static_cast<const TargetEntry *>(lfirst(cell))->expr), &inside))
+    foreach (cell, aggref->args) {
+        Node *argument = reinterpret_cast<Node *>(static_cast<const TargetEntry *>(lfirst(cell))->expr);
+        if (finds_harm(argument, &inside) ||
+            (type_is_collatable(exprType(argument)) && !OidIsValid(aggref->inputcollid)))
             return false;
+    }
     return !finds_harm(reinterpret_cast<Node *>(aggref->aggfilter), &inside);
 }
 

@@ -10,157 +10,96 @@
 // The largest subtree over one text column becomes one lookup, so a chain of OR over a column costs one table access.
 #include "pg/pg.h"
 
+#include "pg/catalog/error_free.h"
 #include "pg/catalog/function_index.h"
 #include "pg/plan/refusal.h"
 #include "pg/plan/translate.h"
 
 namespace gpuscan {
 
-enum class Rule : uint8_t { Any, LikePattern, RegexPattern, Length, Field, Explicit };
-
+// Of what one text, and constants or parameters, give. Those that can fail for some arguments are here as well: catalog/error_free.h knows
+// for which.
 struct DictionaryFunction {
     Oid funcid;
-    Rule rule;
 };
 
 static constexpr DictionaryFunction dictionary_functions[] = {
-    {F_TEXTEQ, Rule::Any},
-    {F_TEXTNE, Rule::Any},
-    {F_TEXT_LT, Rule::Any},
-    {F_TEXT_LE, Rule::Any},
-    {F_TEXT_GT, Rule::Any},
-    {F_TEXT_GE, Rule::Any},
-    {F_BPCHAREQ, Rule::Any},
-    {F_BPCHARNE, Rule::Any},
-    {F_BPCHARLT, Rule::Any},
-    {F_BPCHARLE, Rule::Any},
-    {F_BPCHARGT, Rule::Any},
-    {F_BPCHARGE, Rule::Any},
-    {F_TEXT_PATTERN_LT, Rule::Any},
-    {F_TEXT_PATTERN_LE, Rule::Any},
-    {F_TEXT_PATTERN_GT, Rule::Any},
-    {F_TEXT_PATTERN_GE, Rule::Any},
-    {F_TEXTLIKE, Rule::LikePattern},
-    {F_TEXTNLIKE, Rule::LikePattern},
-    {F_LIKE_TEXT_TEXT, Rule::LikePattern},
-    {F_NOTLIKE_TEXT_TEXT, Rule::LikePattern},
-    {F_BPCHARLIKE, Rule::LikePattern},
-    {F_BPCHARNLIKE, Rule::LikePattern},
-    {F_TEXTICLIKE, Rule::LikePattern},
-    {F_TEXTICNLIKE, Rule::LikePattern},
-    {F_BPCHARICLIKE, Rule::LikePattern},
-    {F_BPCHARICNLIKE, Rule::LikePattern},
-    {F_TEXTREGEXEQ, Rule::RegexPattern},
-    {F_TEXTREGEXNE, Rule::RegexPattern},
-    {F_BPCHARREGEXEQ, Rule::RegexPattern},
-    {F_BPCHARREGEXNE, Rule::RegexPattern},
-    {F_TEXTICREGEXEQ, Rule::RegexPattern},
-    {F_TEXTICREGEXNE, Rule::RegexPattern},
-    {F_BPCHARICREGEXEQ, Rule::RegexPattern},
-    {F_BPCHARICREGEXNE, Rule::RegexPattern},
-    {F_UPPER_TEXT, Rule::Any},
-    {F_LOWER_TEXT, Rule::Any},
-    {F_INITCAP, Rule::Any},
-    {F_LENGTH_TEXT, Rule::Any},
-    {F_LENGTH_BPCHAR, Rule::Any},
-    {F_CHAR_LENGTH_TEXT, Rule::Any},
-    {F_CHAR_LENGTH_BPCHAR, Rule::Any},
-    {F_CHARACTER_LENGTH_TEXT, Rule::Any},
-    {F_CHARACTER_LENGTH_BPCHAR, Rule::Any},
-    {F_OCTET_LENGTH_TEXT, Rule::Any},
-    {F_OCTET_LENGTH_BPCHAR, Rule::Any},
-    {F_SUBSTR_TEXT_INT4, Rule::Any},
-    {F_SUBSTRING_TEXT_INT4, Rule::Any},
-    {F_SUBSTR_TEXT_INT4_INT4, Rule::Length},
-    {F_SUBSTRING_TEXT_INT4_INT4, Rule::Length},
-    {F_LEFT, Rule::Any},
-    {F_RIGHT, Rule::Any},
-    {F_LTRIM_TEXT, Rule::Any},
-    {F_LTRIM_TEXT_TEXT, Rule::Any},
-    {F_RTRIM_TEXT, Rule::Any},
-    {F_RTRIM_TEXT_TEXT, Rule::Any},
-    {F_BTRIM_TEXT, Rule::Any},
-    {F_BTRIM_TEXT_TEXT, Rule::Any},
-    {F_TEXTCAT, Rule::Any},
-    {F_STARTS_WITH, Rule::Any},
-    {F_STRPOS, Rule::Any},
-    {F_POSITION_TEXT_TEXT, Rule::Any},
-    {F_TEXT_BPCHAR, Rule::Any},
-    {F_REPLACE, Rule::Any},
-    {F_TRANSLATE, Rule::Any},
-    {F_REVERSE, Rule::Any},
-    {F_SPLIT_PART, Rule::Field},
-    {F_MD5_TEXT, Rule::Any},
-    {F_ASCII, Rule::Any},
-    {F_SUBSTRING_TEXT_TEXT, Rule::RegexPattern},
-    {F_VARCHAR_VARCHAR_INT4_BOOL, Rule::Explicit},
+    {F_TEXTEQ},
+    {F_TEXTNE},
+    {F_TEXT_LT},
+    {F_TEXT_LE},
+    {F_TEXT_GT},
+    {F_TEXT_GE},
+    {F_BPCHAREQ},
+    {F_BPCHARNE},
+    {F_BPCHARLT},
+    {F_BPCHARLE},
+    {F_BPCHARGT},
+    {F_BPCHARGE},
+    {F_TEXT_PATTERN_LT},
+    {F_TEXT_PATTERN_LE},
+    {F_TEXT_PATTERN_GT},
+    {F_TEXT_PATTERN_GE},
+    {F_TEXTLIKE},
+    {F_TEXTNLIKE},
+    {F_LIKE_TEXT_TEXT},
+    {F_NOTLIKE_TEXT_TEXT},
+    {F_BPCHARLIKE},
+    {F_BPCHARNLIKE},
+    {F_TEXTICLIKE},
+    {F_TEXTICNLIKE},
+    {F_BPCHARICLIKE},
+    {F_BPCHARICNLIKE},
+    {F_TEXTREGEXEQ},
+    {F_TEXTREGEXNE},
+    {F_BPCHARREGEXEQ},
+    {F_BPCHARREGEXNE},
+    {F_TEXTICREGEXEQ},
+    {F_TEXTICREGEXNE},
+    {F_BPCHARICREGEXEQ},
+    {F_BPCHARICREGEXNE},
+    {F_UPPER_TEXT},
+    {F_LOWER_TEXT},
+    {F_INITCAP},
+    {F_LENGTH_TEXT},
+    {F_LENGTH_BPCHAR},
+    {F_CHAR_LENGTH_TEXT},
+    {F_CHAR_LENGTH_BPCHAR},
+    {F_CHARACTER_LENGTH_TEXT},
+    {F_CHARACTER_LENGTH_BPCHAR},
+    {F_OCTET_LENGTH_TEXT},
+    {F_OCTET_LENGTH_BPCHAR},
+    {F_SUBSTR_TEXT_INT4},
+    {F_SUBSTRING_TEXT_INT4},
+    {F_SUBSTR_TEXT_INT4_INT4},
+    {F_SUBSTRING_TEXT_INT4_INT4},
+    {F_LEFT},
+    {F_RIGHT},
+    {F_LTRIM_TEXT},
+    {F_LTRIM_TEXT_TEXT},
+    {F_RTRIM_TEXT},
+    {F_RTRIM_TEXT_TEXT},
+    {F_BTRIM_TEXT},
+    {F_BTRIM_TEXT_TEXT},
+    {F_TEXTCAT},
+    {F_STARTS_WITH},
+    {F_STRPOS},
+    {F_POSITION_TEXT_TEXT},
+    {F_TEXT_BPCHAR},
+    {F_REPLACE},
+    {F_TRANSLATE},
+    {F_REVERSE},
+    {F_SPLIT_PART},
+    {F_SUBSTRING_TEXT_TEXT},
+    {F_VARCHAR_VARCHAR_INT4_BOOL},
 };
 
 static constexpr FunctionIndex dictionary_index = index_functions(dictionary_functions);
 
-static const DictionaryFunction *find_dictionary_function(Oid funcid) {
-    return find_function(dictionary_index, dictionary_functions, funcid);
-}
-
-// A pattern that ends in a lone escape is an error in PostgreSQL for the entries that get that far.
-static bool like_pattern_is_sound(const char *pattern) {
-    for (; *pattern != '\0'; ++pattern)
-        if (*pattern == '\\' && *++pattern == '\0')
-            return false;
-    return true;
-}
-
-// Letters, digits, blanks and a little punctuation, '.', each with at most one of * + ?, branches by '|', anchors:
-// enough for everyday patterns, and certainly well formed.
-static bool regex_is_simple(const char *pattern) {
-    bool atom = false;
-    for (const char *c = pattern; *c != '\0'; ++c) {
-        if (*c == '^' && (c == pattern || c[-1] == '|'))
-            atom = false;
-        else if (*c == '$' && (c[1] == '\0' || c[1] == '|'))
-            atom = false;
-        else if (*c == '|') {
-            if (c == pattern || c[1] == '\0' || c[-1] == '|' || c[-1] == '^')
-                return false;
-            atom = false;
-        } else if (*c == '*' || *c == '+' || *c == '?') {
-            if (!atom)
-                return false;
-            atom = false;
-        } else if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-                   strchr(" _-,:/#@.", *c) != nullptr)
-            atom = true;
-        else
-            return false;
-    }
-    return true;
-}
-
-static const Const *constant_argument(List *args, int position) {
-    if (list_length(args) <= position)
-        return nullptr;
-    Expr *argument = strip_relabels(static_cast<Expr *>(list_nth(args, position)));
-    return IsA(argument, Const) ? reinterpret_cast<const Const *>(argument) : nullptr;
-}
-
-static bool arguments_are_sound(Rule rule, List *args) {
-    if (rule == Rule::Any)
-        return true;
-    const Const *constant = constant_argument(args, rule == Rule::LikePattern || rule == Rule::RegexPattern ? 1 : 2);
-    if (constant == nullptr)
-        return false;
-    if (constant->constisnull)
-        return true;
-    if (rule == Rule::Length)
-        return DatumGetInt32(constant->constvalue) >= 0;
-    if (rule == Rule::Field)
-        return DatumGetInt32(constant->constvalue) > 0;
-    if (rule == Rule::Explicit) // a cast that cuts off what is too long
-        return DatumGetBool(constant->constvalue);
-    char *pattern = TextDatumGetCString(constant->constvalue);
-    bool sound = rule == Rule::LikePattern ? like_pattern_is_sound(pattern) : regex_is_simple(pattern);
-    pfree(pattern);
-    return sound;
+// `args` NIL: whatever they are.
+static bool can_evaluate_all(Oid funcid, const List *args, Oid collation) {
+    return find_function(dictionary_index, dictionary_functions, funcid) != nullptr &&
+           is_error_free_function(funcid, args, collation);
 }
 
 // ---- the walk ----
@@ -177,24 +116,23 @@ static bool unsound_walker(Node *node, DictionaryWalk *walk);
 static bool unsound_in(void *node, DictionaryWalk *walk) { return unsound_walker(static_cast<Node *>(node), walk); }
 
 bool is_dictionary_function(Oid funcid, Oid collation, List *args) {
-    const DictionaryFunction *function = find_dictionary_function(funcid);
-    return function != nullptr && OidIsValid(collation) && get_collation_isdeterministic(collation) &&
-           arguments_are_sound(function->rule, args);
+    return OidIsValid(collation) && get_collation_isdeterministic(collation) &&
+           can_evaluate_all(funcid, args, collation);
 }
 
-static bool unsound_function(Oid funcid, Oid collation, List *args, DictionaryWalk *walk) {
+// `known`: the arguments that the function gets; NIL: elements of an array, one after the other.
+static bool unsound_function(Oid funcid, Oid collation, List *args, const List *known, DictionaryWalk *walk) {
     ir::Op op;
     if (comparison_operator(funcid, &op)) // of numbers and the like: cannot fail
         return unsound_in(args, walk);
     if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
         return true;
-    const DictionaryFunction *function = find_dictionary_function(funcid);
-    if (function == nullptr)
+    if (!can_evaluate_all(funcid, known, collation))
         return true;
     if (!OidIsValid(collation) && type_is_collatable(exprType(static_cast<Node *>(linitial(args)))))
         return true;
     ++walk->functions;
-    return !arguments_are_sound(function->rule, args) || unsound_in(args, walk);
+    return unsound_in(args, walk);
 }
 
 // True as soon as something is found that may not be evaluated over a whole dictionary.
@@ -228,25 +166,21 @@ static bool unsound_walker(Node *node, DictionaryWalk *walk) {
         return unsound_in(reinterpret_cast<RelabelType *>(node)->arg, walk);
     case T_FuncExpr: {
         FuncExpr *call = reinterpret_cast<FuncExpr *>(node);
-        return call->funcretset || unsound_function(call->funcid, call->inputcollid, call->args, walk);
+        return call->funcretset || unsound_function(call->funcid, call->inputcollid, call->args, call->args, walk);
     }
     case T_OpExpr:
     case T_DistinctExpr:
     case T_NullIfExpr: {
         OpExpr *call = reinterpret_cast<OpExpr *>(node);
         Oid funcid = OidIsValid(call->opfuncid) ? call->opfuncid : get_opcode(call->opno);
-        return unsound_function(funcid, call->inputcollid, call->args, walk);
+        return unsound_function(funcid, call->inputcollid, call->args, call->args, walk);
     }
     case T_ScalarArrayOpExpr: {
         ScalarArrayOpExpr *call = reinterpret_cast<ScalarArrayOpExpr *>(node);
         Oid funcid = OidIsValid(call->opfuncid) ? call->opfuncid : get_opcode(call->opno);
-        // The array's elements are arguments like others, but none of the rules above would see them.
-        const DictionaryFunction *function = find_dictionary_function(funcid);
-        if (function != nullptr && function->rule != Rule::Any)
-            return true;
         Expr *array = strip_relabels(static_cast<Expr *>(lsecond(call->args)));
         return !(IsA(array, Const) || IsA(array, Param) || IsA(array, ArrayExpr)) ||
-               unsound_function(funcid, call->inputcollid, call->args, walk);
+               unsound_function(funcid, call->inputcollid, call->args, NIL, walk);
     }
     case T_ArrayExpr:
         return unsound_in(reinterpret_cast<ArrayExpr *>(node)->elements, walk);
