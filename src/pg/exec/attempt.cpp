@@ -34,7 +34,7 @@ constexpr const char *sends_message = "it sends a message";
 // the attempt ends before it is sent, and PostgreSQL's plan sends it. (LOG and DEBUG are about the server, and come from everywhere in it.)
 // A function that catches all errors lets this one pass: EXCEPTION WHEN OTHERS leaves a cancelled query cancelled.
 static void send_nothing(const ErrorData *message, Watch *watch) {
-    if (message->elevel < INFO || message->elevel >= ERROR || CritSectionCount > 0)
+    if (message->elevel < INFO || message->elevel >= ERROR)
         return;
     watch->has_sent = true;
     ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED), errmsg_internal("%s", sends_message)));
@@ -43,6 +43,8 @@ static void send_nothing(const ErrorData *message, Watch *watch) {
 // errfinish() calls it for an error before it is raised, and for a message before it is sent.
 static void see_report(void *argument) {
     Watch *watch = static_cast<Watch *>(argument);
+    if (CritSectionCount > 0)
+        return; // no memory may be asked for, and what is raised ends the server
     MemoryContext old = MemoryContextSwitchTo(watch->context);
     ErrorData *report = CopyErrorData();
     mark_own_error(report);

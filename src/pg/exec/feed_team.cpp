@@ -276,7 +276,7 @@ bool workers_are_gone(const ParallelContext *parallel) {
     return true;
 }
 
-bool wait_for_workers(Leader *leader) {
+bool are_all_settled(Leader *leader) {
     while (leader->unsettled > 0) {
         bool gone = workers_are_gone(leader->parallel);
         if (!settle(leader))
@@ -290,8 +290,13 @@ bool wait_for_workers(Leader *leader) {
         }
         ConditionVariableTimedSleep(&leader->team->progress, longest_sleep, PG_WAIT_EXTENSION);
     }
-    ConditionVariableCancelSleep();
     return true;
+}
+
+bool wait_for_workers(Leader *leader) {
+    const bool settled = are_all_settled(leader);
+    ConditionVariableCancelSleep();
+    return settled;
 }
 
 bool lead(Leader *leader) {

@@ -451,6 +451,8 @@ void show_other_run(PlanState *from, PlanState *to) {
     }
     if (ran->fallback_reason != nullptr)
         copy->fallback_reason = pstrdup(ran->fallback_reason);
+    if (shown->other_run != nullptr)
+        pfree(const_cast<GpuScanState *>(shown->other_run));
     shown->other_run = copy;
     MemoryContextSwitchTo(old);
     if (ran->fallback_shown)

@@ -114,13 +114,18 @@ struct Trial {
     PlanState *shown;
     void (*use)(PlanState *state, void *argument);
     void *argument;
-    const SubPlanState *init_plan; // or NULL
-    ParamExecData *values;         // what it sets (SubPlan.setParam), here until the attempt is known to have worked
+    SubPlanState *init_plan; // or NULL
+    // What the init plan has made, here until the attempt is known to have worked: a row, an array, or parameters that need no memory.
+    HeapTuple row;
+    Datum array;
+    ParamExecData *values;
     Subplans subplans;
 };
 
 // With the CTEs that the plan has read.
 void copy_all_shown(const Trial *trial, PlanState *state) {
+    if (trial->estate->es_instrument == 0)
+        return; // nobody looks
     copy_shown(state, trial->shown);
     for (int number = -1; (number = bms_next_member(trial->subplans.ctes, number)) >= 0;)
         copy_shown(static_cast<PlanState *>(list_nth(state->state->es_subplanstates, number - 1)),
@@ -136,7 +141,7 @@ void use_plan(const Trial *trial, EState *estate) {
     ExecEndNode(state);
 }
 
-void compute_params(const Trial *trial, EState *estate) {
+void compute_params(Trial *trial, EState *estate) {
     SubPlan *subplan = trial->init_plan->subplan;
     MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
     ResultState *parent = makeNode(ResultState); // a state needs one, and looks there for the executor's
@@ -144,30 +149,42 @@ void compute_params(const Trial *trial, EState *estate) {
     SubPlanState *state = ExecInitSubPlan(subplan, &parent->ps);
     ExecSetParamPlan(state, CreateExprContext(estate));
     MemoryContextSwitchTo(trial->estate->es_query_cxt);
+    if (state->curTuple != nullptr)
+        trial->row = heap_copytuple(state->curTuple);
+    if (DatumGetPointer(state->curArray) != nullptr)
+        trial->array = datumCopy(state->curArray, false, -1);
     ListCell *cell;
-    foreach (cell, subplan->setParam) {
-        const int id = lfirst_int(cell);
-        const ParamExecData *from = &estate->es_param_exec_vals[id];
-        ParamExecData *to = &trial->values[foreach_current_index(cell)];
-        int16 length;
-        bool by_value;
-        get_typlenbyval(list_nth_oid(estate->es_plannedstmt->paramExecTypes, id), &length, &by_value);
-        to->value = from->isnull ? Datum(0) : datumCopy(from->value, by_value, length);
-        to->isnull = from->isnull;
-    }
+    foreach (cell, subplan->setParam)
+        trial->values[foreach_current_index(cell)] = estate->es_param_exec_vals[lfirst_int(cell)];
     MemoryContextSwitchTo(old);
     copy_all_shown(trial, state->planstate);
 }
 
-// execPlan becomes NULL: they are set.
+// Keeps the row or the array where ExecSetParamPlan does, which frees it when there is another one.
 void set_params(const Trial *trial) {
+    SubPlanState *state = trial->init_plan;
+    if (trial->row != nullptr && state->curTuple != nullptr)
+        heap_freetuple(state->curTuple);
+    if (trial->row != nullptr)
+        state->curTuple = trial->row;
+    if (DatumGetPointer(trial->array) != nullptr && DatumGetPointer(state->curArray) != nullptr)
+        pfree(DatumGetPointer(state->curArray));
+    if (DatumGetPointer(trial->array) != nullptr)
+        state->curArray = trial->array;
     ListCell *cell;
-    foreach (cell, trial->init_plan->subplan->setParam)
-        trial->estate->es_param_exec_vals[lfirst_int(cell)] = trial->values[foreach_current_index(cell)];
+    foreach (cell, state->subplan->setParam) {
+        const int column = foreach_current_index(cell);
+        ParamExecData *to = &trial->estate->es_param_exec_vals[lfirst_int(cell)];
+        *to = trial->values[column];
+        if (trial->row != nullptr)
+            to->value = heap_getattr(trial->row, column + 1, ExecGetResultType(state->planstate), &to->isnull);
+        else if (DatumGetPointer(trial->array) != nullptr)
+            to->value = trial->array;
+    }
 }
 
 void run_trial(void *argument) {
-    const Trial *trial = static_cast<const Trial *>(argument);
+    Trial *trial = static_cast<Trial *>(argument);
     EState *estate = make_estate(trial->estate, trial->subplans.all);
     // Gather wants the mode in the subtransaction in which it starts; an error leaves it with that.
     const bool parallel = estate->es_use_parallel_mode;
@@ -198,14 +215,14 @@ Attempt try_in_own_state(Trial *trial) {
 } // namespace
 
 Attempt try_plan(EState *estate, PlanState *shown, void (*use)(PlanState *state, void *argument), void *argument) {
-    Trial trial{estate, shown, use, argument, nullptr, nullptr, {}};
+    Trial trial{estate, shown, use, argument, nullptr, nullptr, Datum(0), nullptr, {}};
     return try_in_own_state(&trial);
 }
 
 Attempt try_init_plan(EState *estate, SubPlanState *state) {
     const int count = list_length(state->subplan->setParam);
     ParamExecData *values = static_cast<ParamExecData *>(palloc0(sizeof(ParamExecData) * (count + 1)));
-    Trial trial{estate, state->planstate, nullptr, nullptr, state, values, {}};
+    Trial trial{estate, state->planstate, nullptr, nullptr, state, nullptr, Datum(0), values, {}};
     const Attempt outcome = try_in_own_state(&trial);
     if (outcome == Attempt::Done)
         set_params(&trial);
