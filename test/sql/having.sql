@@ -90,6 +90,14 @@ VACUUM (FREEZE, ANALYZE) extremes;
 SELECT check_matrix('SELECT k, %s FROM extremes WHERE k %s GROUP BY k HAVING %1$s > 5', '{sum(f),sum(l),sum(n),max(f),min(f),avg(f),avg(l),min(l),max(n)}', '{> 1,> 2,> 3,<> 3}', expect => 'any');
 SELECT check_matrix('SELECT k FROM extremes WHERE k %2$s GROUP BY k HAVING sum(f) %1$s', '{> 1,= ''nan'',< 0,= 0,>= ''-inf'',IS NULL}', '{> 0,> 1,= 4,= 5,> 5}', expect => 'any');
 SELECT condition, dropped('SELECT k FROM extremes GROUP BY k HAVING ' || condition) FROM unnest(ARRAY['max(f) > 1', 'min(f) > 1', 'max(f) = ''nan''', 'sum(l) > 9223372036854775807', 'sum(l) < -9223372036854775808', 'max(l) = 9223372036854775807']) condition;
+-- what looks into a table (of a zone's changes, of a long list) is a row's; of groups PostgreSQL asks it
+CREATE TABLE instants AS SELECT i % 50 AS k, timestamptz '2020-01-01' + i * interval '7 hours' AS ts, i AS n FROM generate_series(1, 5000) i;
+VACUUM (FREEZE, ANALYZE) instants;
+SET timezone = 'Europe/Berlin';
+SELECT check_matrix('SELECT k, min(ts), sum(n) FROM instants GROUP BY k HAVING %s', ARRAY['date_trunc(''month'', min(ts)) >= ''2020-01-01''', 'extract(hour FROM max(ts)) > 8', 'min(ts)::date > ''2020-01-05''',
+    (SELECT format('sum(n) IN (%s)', string_agg((250000 + 50 * i)::text, ', ')) FROM generate_series(1, 300) i), 'min(ts)::timestamp > ''2020-01-05'' AND count(*) > 3', 'min(ts) + interval ''1 day'' > ''2020-01-05''']);
+SELECT check_matrix('SELECT k, min(ts) FROM instants GROUP BY k ORDER BY %s, k LIMIT 7', ARRAY['date_trunc(''month'', min(ts))', 'extract(hour FROM max(ts))', 'min(ts)::date', 'max(ts)::timestamp DESC']);
+RESET timezone;
 -- several passes over the table, and groups in a temporary file
 SET work_mem = '64kB';
 SELECT dropped('SELECT l, count(*), sum(n), max(s) FROM t GROUP BY l HAVING sum(n) > 50');

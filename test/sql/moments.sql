@@ -173,6 +173,14 @@ SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gp
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
 \set query 'SELECT count(*) FROM t WHERE name <> (SELECT noisy_handler($$name 1$$))'
 SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+-- (what EXPLAIN's setting tells is no message of a function)
+CREATE FUNCTION asks(int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT count(*) FROM t WHERE id > $1 AND ctid IS NOT NULL); EXCEPTION WHEN OTHERS THEN RETURN 4990; END $$;
+SET gpuscan.offload = force;
+SET gpuscan.explain_refusals = on;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) SELECT count(*) FROM t WHERE id > (SELECT asks(4000)) \g /dev/null
+SELECT count(*) FROM t WHERE id > (SELECT asks(4000));
+RESET gpuscan.explain_refusals;
+RESET gpuscan.offload;
 CREATE TABLE two_collations (a int, x text COLLATE "C", y text COLLATE "POSIX");
 INSERT INTO two_collations SELECT i, 'a', 'b' FROM generate_series(1, 100) i;
 SELECT compared('SELECT a FROM two_collations WHERE a < 0 AND a > (SELECT length(min(x || y)) FROM two_collations)'), compared('SELECT a FROM two_collations WHERE a > (SELECT length(min(x || y)) FROM two_collations)');

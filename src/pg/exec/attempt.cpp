@@ -55,6 +55,10 @@ static void see_report(void *argument) {
 
 static bool is_own_error(const ErrorData *error) { return error->hide_ctx; }
 
+static int running = 0; // attempts, one within the other
+
+bool is_attempt_running() { return running > 0; }
+
 // NULL, or the error.
 static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argument, bool parallel, Watch *watch) {
     const MemoryContext context = watch->context;
@@ -63,6 +67,7 @@ static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argu
     ErrorContextCallback callback = {error_context_stack, see_report, watch};
     BeginInternalSubTransaction(nullptr);
     MemoryContextSwitchTo(context);
+    ++running;
     PG_TRY();
     {
         error_context_stack = &callback;
@@ -80,6 +85,7 @@ static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argu
         RollbackAndReleaseCurrentSubTransaction();
     }
     PG_END_TRY();
+    --running;
     MemoryContextSwitchTo(context);
     CurrentResourceOwner = owner;
     return error;

@@ -21,4 +21,7 @@ enum class Attempt {
 // must be short there.
 Attempt attempt(void (*work)(void *argument), void *argument, const char **message);
 
+// Whoever tells the client something of his own in one would end it.
+bool is_attempt_running();
+
 } // namespace gpuscan

@@ -431,6 +431,11 @@ static void narrow_sums(Assembly *a, bool *narrow) {
     }
 }
 
+// A sieve of groups has no tables of results (of zones, long lists); those that sort groups have.
+static bool can_sieve(const Translation *t, ir::Index node) {
+    return !looks_up(t, node) || refuse("a condition or an order of groups that looks into a table");
+}
+
 // Which groups are wanted. The planner asks for more than may be possible, and keeps what is; see wanted_groups.cpp.
 static void add_wanted_groups(Assembly *a) {
     const Blueprint *b = a->blueprint;
@@ -446,13 +451,15 @@ static void add_wanted_groups(Assembly *a) {
     ListCell *cell, *flags;
     foreach (cell, b->having) {
         ir::Index condition;
-        if (!translate_group_condition(&a->t, static_cast<Expr *>(lfirst(cell)), &condition, &a->having_exact))
+        if (!translate_group_condition(&a->t, static_cast<Expr *>(lfirst(cell)), &condition, &a->having_exact) ||
+            !can_sieve(&a->t, condition))
             break;
         append(&a->having, condition);
     }
     forboth (cell, b->order, flags, b->order_flags) {
         ir::OrderKey key{};
-        if (!translate_group_order(&a->t, static_cast<Expr *>(lfirst(cell)), b->sorted, &key.expr))
+        if (!translate_group_order(&a->t, static_cast<Expr *>(lfirst(cell)), b->sorted, &key.expr) ||
+            (!b->sorted && !can_sieve(&a->t, key.expr)))
             break;
         key.descending = (lfirst_int(flags) & ORDER_DESCENDING) != 0;
         key.nulls_first = (lfirst_int(flags) & ORDER_NULLS_FIRST) != 0;

@@ -8,6 +8,7 @@
 
 #include "pg/plan/refusal.h"
 
+#include "pg/exec/attempt.h"
 #include "pg/guc.h"
 #include "pg/plan/refusal_state.h"
 
@@ -33,7 +34,7 @@ RefusalState *refusals_begin(RefusalState *state) {
 void refusals_end(RefusalState *outer) { current = outer; }
 
 static void report(const Refusal *refusal) {
-    ereport(guc_explain_refusals ? NOTICE : DEBUG2, (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
+    ereport(guc_explain_refusals && !is_attempt_running() ? NOTICE : DEBUG2, (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
 }
 
 void refusals_release(RefusalState *state) {

@@ -60,6 +60,7 @@ struct NodeFacts {
     ir::Index depth; // of its longest way to a leaf, in nodes
     bool raises;     // evaluating it may be a row error, or call a function that may fail
     bool demanded;   // evaluating it may call one
+    bool looks_up;   // evaluating it looks into a table of results
     ir::Index steps; // at most, to find out when it does (demand.hpp): the tree above the calls
 };
 
@@ -134,6 +135,7 @@ ir::Index add_constant(Translation *t, Type type, int128 value, bool null);
 
 // Could evaluating the node be a row error, or call a function that may fail?
 bool may_raise(const Translation *t, ir::Index node);
+bool looks_up(const Translation *t, ir::Index node);
 // Does it call one?
 bool is_demanded(const Translation *t, ir::Index node);
 

@@ -23,12 +23,14 @@ namespace gpuscan {
 static NodeFacts facts_of(const Translation *t, const ir::Expr &e) {
     NodeFacts facts{};
     facts.demanded = e.op == ir::Op::Lookup && t->lookups[static_cast<int>(e.b)].demanded;
+    facts.looks_up = e.op == ir::Op::Lookup;
     facts.raises = facts.demanded || ir::raises_itself(t->exprs.at, e);
     ir::for_each_operand(e, [&](ir::Index operand) {
         const NodeFacts &of = t->facts[static_cast<int>(operand)];
         facts.depth = std::max(facts.depth, of.depth);
         facts.raises = facts.raises || of.raises;
         facts.demanded = facts.demanded || of.demanded;
+        facts.looks_up = facts.looks_up || of.looks_up;
         facts.steps += of.steps; // (each is limited below)
     });
     ++facts.depth;
@@ -87,6 +89,8 @@ ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index 
 }
 
 bool may_raise(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].raises; }
+
+bool looks_up(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].looks_up; }
 
 bool is_demanded(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].demanded; }
 
