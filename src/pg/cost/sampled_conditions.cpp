@@ -164,8 +164,7 @@ Selectivity expected_share(PlannerInfo *root, RelOptInfo *rel, List *infos) {
     if (!is_parent(root, rel))
         return own_selectivity(root, infos);
     const double tuples = std::exchange(rel->tuples, tuples_of(root, rel));
-    const Selectivity share =
-        own_selectivity(root, extract_actual_clauses(infos, false));
+    const Selectivity share = own_selectivity(root, extract_actual_clauses(infos, false));
     rel->tuples = tuples;
     return share;
 }

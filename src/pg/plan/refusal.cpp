@@ -34,7 +34,8 @@ RefusalState *refusals_begin(RefusalState *state) {
 void refusals_end(RefusalState *outer) { current = outer; }
 
 static void report(const Refusal *refusal) {
-    ereport(guc_explain_refusals && !is_attempt_running() ? NOTICE : DEBUG2, (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
+    ereport(guc_explain_refusals && !is_attempt_running() ? NOTICE : DEBUG2,
+            (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
 }
 
 void refusals_release(RefusalState *state) {
