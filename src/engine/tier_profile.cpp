@@ -109,7 +109,7 @@ bool read_value(Parser &parser, char *text) {
         return fail(parser, "\"%.60s\" is not a number from 0 to 1e18", digits);
     double *place = place_of(parser, name);
     if (place == nullptr)
-        note(parser, false, "unknown name \"%.60s\" is ignored", name);
+        note(parser, false, "unknown name \"%.60s\"", name);
     else if (place == &parser.profile->ns_per_unit && value <= 0)
         return fail(parser, "%s must be greater than 0", unit_name);
     else

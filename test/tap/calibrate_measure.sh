@@ -105,6 +105,7 @@ ok 'undone' apply undo "$here/whole" --yes
 
 fails() { [[ $(psql -XAtq -c "$1" 2>&1) == *"$2"* ]]; }
 ok 'a broken profile is refused' fails "SELECT gpuscan_set_profile(E'[host]\ncondition = x')" 'profile, line 2: "x" is not a number'
+ok 'so is an unknown name' fails "SELECT gpuscan_set_profile(E'[host]\nno_such = 1')" 'profile, line 2: unknown name "no_such"'
 ok 'an empty one, too' fails "SELECT gpuscan_set_profile(E' \\n')" 'the profile is empty'
 ok 'and changes nothing' cmp "$here/old.profile" "$SERVER_DATA/machine.profile"
 ok 'not for everybody' fails "SET ROLE analyst; SELECT gpuscan_set_profile('')" 'permission denied for function gpuscan_set_profile'

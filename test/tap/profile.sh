@@ -52,7 +52,7 @@ more=$(cost)
 ok "costs follow the file ($once, $more)" awk -v a="$once" -v b="$more" 'BEGIN { exit !(b > 8 * a) }'
 reloaded '[server]' 'ns_per_unit = 4000' '[host]' 'no_such_work = 3' "fragment_started = $started"
 is 'an unknown name changes nothing' "$(cost)" "$once"
-ok 'and is told' grep -q 'WARNING:  gpuscan profile "machine.profile", line 4: unknown name "no_such_work" is ignored' "$SERVER_LOG"
+ok 'and is told' grep -q 'WARNING:  gpuscan profile "machine.profile", line 4: unknown name "no_such_work"' "$SERVER_LOG"
 reloaded '[host]' "$dear" 'nonsense'
 is 'a broken file means default costs' "$(cost)" "$once"
 ok 'and is told with its line' grep -q 'WARNING:  gpuscan profile "machine.profile", line 3: expected "name = value", not "nonsense"' "$SERVER_LOG"

@@ -38,7 +38,7 @@ static void tell(const char *path, const tier::ProfileNote *notes, int count) {
     for (int i = 0; i < count; i++)
         ereport(WARNING, (errcode(ERRCODE_CONFIG_FILE_ERROR),
                           errmsg("gpuscan profile \"%s\", line %d: %s", path, notes[i].line, notes[i].text),
-                          notes[i].error ? errdetail("Default costs are used.") : 0));
+                          notes[i].error ? errdetail("Default costs are used.") : errdetail("It is ignored.")));
 }
 
 static void publish_defaults(protocol::Area *area) {

@@ -95,16 +95,15 @@ static void profile_rows(FunctionCallInfo fcinfo) {
 
 constexpr int most_notes = 10;
 
-// Refuses what the server could not read.
+// Refuses what the server could not read, and names that it would ignore: a slip must not replace a measured profile.
 static void check_profile(const char *text, Size size) {
     tier::Profile profile;
     tier::ProfileNote notes[most_notes];
     int count = 0;
     const bool good = tier::parse_profile(text, size, &profile, notes, most_notes, &count);
     for (int i = 0; i < count; ++i)
-        ereport(notes[i].error ? ERROR : WARNING,
-                (errcode(notes[i].error ? ERRCODE_CONFIG_FILE_ERROR : ERRCODE_WARNING),
-                 errmsg("profile, line %d: %s", notes[i].line, notes[i].text)));
+        ereport(ERROR,
+                (errcode(ERRCODE_CONFIG_FILE_ERROR), errmsg("profile, line %d: %s", notes[i].line, notes[i].text)));
     if (!good)
         ereport(ERROR, (errcode(ERRCODE_CONFIG_FILE_ERROR), errmsg("the profile cannot be read")));
 }
