@@ -530,6 +530,27 @@ static bool clock_to_instant(Translation *t, pg_tz *in_zone, const Value &a, Val
     return true;
 }
 
+// PostgreSQL compares a timestamptz with the instant that a date or a timestamp is in the session's zone. (One beyond all instants is an
+// error of the cast alone: PostgreSQL's plan compares it.) A constant is made an instant once.
+static Expr *as_instant(Expr *clock) {
+    const Oid type = exprType(reinterpret_cast<Node *>(clock));
+    if (type == TIMESTAMPTZOID)
+        return clock;
+    return reinterpret_cast<Expr *>(makeFuncExpr(type == DATEOID ? F_TIMESTAMPTZ_DATE : F_TIMESTAMPTZ_TIMESTAMP,
+                                                 TIMESTAMPTZOID, list_make1(clock), InvalidOid, InvalidOid,
+                                                 COERCE_EXPLICIT_CAST));
+}
+
+static bool compare_instants(Translation *t, ir::Op op, Expr *first, Expr *second, Value *out) {
+    Value a, b;
+    ir::Index left, right;
+    if (!translate(t, as_instant(first), &a) || !translate(t, as_instant(second), &b) || !as_own_node(t, a, &left) ||
+        !as_own_node(t, b, &right))
+        return false;
+    bool_value(out, binary(t, op, left, right), a.nullable || b.nullable);
+    return true;
+}
+
 // AT TIME ZONE has the zone first.
 static bool between_zones(Translation *t, Form form, List *args, Value *out) {
     Value a, clock;
@@ -562,6 +583,8 @@ bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, Li
     if (builtin.form == Form::InstantToClock || builtin.form == Form::InstantToDate ||
         builtin.form == Form::ClockToInstant)
         return between_zones(t, builtin.form, args, out);
+    if (builtin.form == Form::Instants)
+        return compare_instants(t, builtin.op, first, second, out);
     if (!translate(t, first, &a))
         return false;
     if (builtin.form == Form::PlusInterval)

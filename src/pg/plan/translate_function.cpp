@@ -21,6 +21,11 @@ namespace gpuscan {
     {F_##prefix##LT, Form::Compare, ir::Op::Lt, {}}, {F_##prefix##LE, Form::Compare, ir::Op::Le, {}}, \
     {F_##prefix##GT, Form::Compare, ir::Op::Gt, {}}, {F_##prefix##GE, Form::Compare, ir::Op::Ge, {}}
 
+#define INSTANTS(first, second) \
+    {F_##first##_EQ_##second, Form::Instants, ir::Op::Eq, {}}, {F_##first##_NE_##second, Form::Instants, ir::Op::Ne, {}}, \
+    {F_##first##_LT_##second, Form::Instants, ir::Op::Lt, {}}, {F_##first##_LE_##second, Form::Instants, ir::Op::Le, {}}, \
+    {F_##first##_GT_##second, Form::Instants, ir::Op::Gt, {}}, {F_##first##_GE_##second, Form::Instants, ir::Op::Ge, {}}
+
 #define EQUALITY(prefix) {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}
 
 static constexpr Builtin builtins[] = {
@@ -104,6 +109,7 @@ static constexpr Builtin builtins[] = {
     {F_TIMESTAMP_EQ_DATE, Form::TimestampDate, ir::Op::Eq, {}}, {F_TIMESTAMP_NE_DATE, Form::TimestampDate, ir::Op::Ne, {}},
     {F_TIMESTAMP_LT_DATE, Form::TimestampDate, ir::Op::Lt, {}}, {F_TIMESTAMP_LE_DATE, Form::TimestampDate, ir::Op::Le, {}},
     {F_TIMESTAMP_GT_DATE, Form::TimestampDate, ir::Op::Gt, {}}, {F_TIMESTAMP_GE_DATE, Form::TimestampDate, ir::Op::Ge, {}},
+    INSTANTS(TIMESTAMPTZ, DATE), INSTANTS(DATE, TIMESTAMPTZ), INSTANTS(TIMESTAMPTZ, TIMESTAMP), INSTANTS(TIMESTAMP, TIMESTAMPTZ),
     {F_ISFINITE_DATE, Form::IsFinite, ir::Op::And, {}}, {F_ISFINITE_TIMESTAMP, Form::IsFinite, ir::Op::And, {}},
     {F_ISFINITE_TIMESTAMPTZ, Form::IsFinite, ir::Op::And, {}},
     {F_EXTRACT_TEXT_DATE, Form::Extract, ir::Op::Call, {}}, {F_EXTRACT_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},

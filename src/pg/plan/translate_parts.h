@@ -46,6 +46,7 @@ enum class Form : uint8_t {
     MinusInterval,  // of one
     DateTimestamp,  // date <op> timestamp
     TimestampDate,  // timestamp <op> date
+    Instants,       // timestamptz <op> date or timestamp, either way round
     IsFinite,
     Extract, // also date_part
     DateTrunc,
