@@ -171,10 +171,10 @@ string Generator::condition(int depth) {
         return "(" + x() + pick({" IN (", " NOT IN ("}) + list + "))";
     }
     case 26:
-        return "(" + expression(Timestamptz, depth - 1) + "::date" + pick({" = ", " < ", " >= "}) +
+        return "(" + expression(Timestamptz, depth - 1) + pick({"::date", ""}) + pick({" = ", " < ", " >= "}) +
                expression(Date, depth - 1) + ")";
     case 27:
-        return "(" + expression(Timestamptz, depth - 1) + pick({"::timestamp", " AT TIME ZONE 'Europe/Berlin'"}) +
+        return "(" + expression(Timestamptz, depth - 1) + pick({"::timestamp", " AT TIME ZONE 'Europe/Berlin'", ""}) +
                pick({" = ", " < ", " >= "}) + expression(Timestamp, depth - 1) + ")";
     case 22:
         return "(" + expression(Date, depth - 1) + pick({" = ", " <> ", " < ", " <= ", " > ", " >= "}) +
