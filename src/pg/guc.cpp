@@ -13,7 +13,7 @@ int guc_cache_size = 1024 * 1024;
 bool guc_decorrelate = true;
 int guc_device = DEVICE_AUTO;
 int guc_device_memory_share = 80;
-int guc_device_timeout = 30;
+int guc_device_timeout = 30000;
 bool guc_exact_float = false;
 bool guc_explain_refusals = false;
 int guc_feed_workers = -1;
@@ -44,6 +44,13 @@ static bool is_below_data_directory(char **path, void **, GucSource) {
     return false;
 }
 
+static bool check_device_timeout(int *milliseconds, void **, GucSource) {
+    if (*milliseconds == 0 || *milliseconds >= 1000)
+        return true;
+    GUC_check_errdetail("It is 0, for ever, or at least 1s.");
+    return false;
+}
+
 void guc_init() {
     DefineCustomIntVariable("gpuscan.cache_size", "Sets the host memory used for cached columns.",
                             "The device process keeps decoded columns of all-visible pages up to this size. The "
@@ -66,8 +73,8 @@ void guc_init() {
     DefineCustomIntVariable("gpuscan.device_timeout",
                             "Sets how long the device process may give no sign of life before it is started again.",
                             "Queries that wait for it are then answered by PostgreSQL. 0 means for ever.",
-                            &guc_device_timeout, guc_device_timeout, 0, 3600, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr,
-                            nullptr);
+                            &guc_device_timeout, guc_device_timeout, 0, 3600000, PGC_SIGHUP, GUC_UNIT_MS,
+                            check_device_timeout, nullptr, nullptr);
     DefineCustomBoolVariable("gpuscan.exact_float", "Refuses plans that change the order of float additions.",
                              "Sums of float4 and float8 depend in their last digits on the order of the "
                              "additions, in parallel plans of PostgreSQL too.",

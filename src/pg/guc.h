@@ -12,7 +12,7 @@ extern int guc_cache_size;          // gpuscan.cache_size (SIGHUP, kB): host mem
 extern bool guc_decorrelate;        // gpuscan.decorrelate (USERSET): plan subqueries per row as joins, too
 extern int guc_device;              // gpuscan.device (USERSET): auto | cuda | host | none
 extern int guc_device_memory_share; // gpuscan.device_memory_share (SIGHUP, per cent of the GPU's memory)
-extern int guc_device_timeout;      // gpuscan.device_timeout (SIGHUP, s): a silent device process is ended, 0 = never
+extern int guc_device_timeout;      // gpuscan.device_timeout (SIGHUP, ms): a silent device process is ended, 0 = never
 extern bool guc_exact_float;        // gpuscan.exact_float (USERSET): refuse plans that reorder float additions
 extern bool guc_explain_refusals;   // gpuscan.explain_refusals (USERSET): NOTICE with the reason at plan time
 extern int guc_feed_workers;        // gpuscan.feed_workers (USERSET): -1 = by the number of cores

@@ -20,7 +20,7 @@ SELECT function_returns('gpuscan_evict', ARRAY['regclass'], 'bigint');
 
 -- the settings: defaults, kinds, refused values
 SELECT results_eq($$SELECT name, context, vartype, boot_val FROM pg_settings WHERE name LIKE 'gpuscan.%' ORDER BY name COLLATE "C"$$,
-    $$VALUES ('gpuscan.cache_size', 'sighup', 'integer', '1048576'), ('gpuscan.decorrelate', 'user', 'bool', 'on'), ('gpuscan.device', 'user', 'enum', 'auto'), ('gpuscan.device_memory_share', 'sighup', 'integer', '80'), ('gpuscan.device_timeout', 'sighup', 'integer', '30'),
+    $$VALUES ('gpuscan.cache_size', 'sighup', 'integer', '1048576'), ('gpuscan.decorrelate', 'user', 'bool', 'on'), ('gpuscan.device', 'user', 'enum', 'auto'), ('gpuscan.device_memory_share', 'sighup', 'integer', '80'), ('gpuscan.device_timeout', 'sighup', 'integer', '30000'),
              ('gpuscan.exact_float', 'user', 'bool', 'off'), ('gpuscan.explain_refusals', 'user', 'bool', 'off'), ('gpuscan.feed_workers', 'user', 'integer', '-1'), ('gpuscan.hashagg_write_page_cost', 'user', 'real', '-1'), ('gpuscan.host_threads', 'sighup', 'integer', '0'),
              ('gpuscan.log_fallbacks', 'superuser', 'bool', 'off'), ('gpuscan.max_requests', 'postmaster', 'integer', '64'), ('gpuscan.more_workers', 'user', 'bool', 'on'), ('gpuscan.offload', 'user', 'enum', 'auto'), ('gpuscan.profile', 'sighup', 'string', 'gpuscan.profile'), ('gpuscan.random_read_page_cost', 'user', 'real', '-1'),
              ('gpuscan.random_write_page_cost', 'user', 'real', '-1'), ('gpuscan.seq_read_page_cost', 'user', 'real', '-1'), ('gpuscan.seq_write_page_cost', 'user', 'real', '-1')$$, 'settings');

@@ -324,7 +324,7 @@ static void stop_child(Area *area) {
     next_start = 0;
 }
 
-static int64 milliseconds_between_looks() { return guc_device_timeout * INT64CONST(1000) / looks; }
+static int64 milliseconds_between_looks() { return guc_device_timeout / looks; }
 
 // A slot whose thread has worked on for so long though nobody wants the answer any more; no_slot: none.
 static uint32 deaf_slot(Area *area) {
@@ -362,11 +362,11 @@ static void end_hung_child(Area *area) {
     int status = SIGKILL;
     if (silent_looks >= looks)
         ereport(LOG, (errmsg("gpuscan device process (PID %d) has given no sign of life for %d seconds", int(pid),
-                             guc_device_timeout),
+                             guc_device_timeout / 1000),
                       errdetail("It is terminated and started again.")));
     else {
         ereport(LOG, (errmsg("gpuscan device process (PID %d) has not ended a cancelled request for %d seconds",
-                             int(pid), guc_device_timeout),
+                             int(pid), guc_device_timeout / 1000),
                       errdetail("It is terminated and started again.")));
         area->crash.signal = SIGKILL;
         area->crash.slot = deaf;
