@@ -2,7 +2,7 @@
 -- gpuscan_prewarm and gpuscan_evict, and the settings.
 \set QUIET 1
 \ir ../sql/support.sql
-SELECT plan(68);
+SELECT plan(69);
 
 -- the objects
 SELECT has_view('gpuscan_device');
@@ -100,6 +100,7 @@ SELECT is((SELECT count(*) FROM gpuscan_cache), 0::bigint, 'empties the cache');
 SELECT throws_ok($$SELECT gpuscan_evict('pg_class_oid_index')$$, '42809');
 SELECT throws_ok($$SELECT gpuscan_prewarm('t_pkey')$$, '42809');
 SELECT throws_ok($$SELECT gpuscan_prewarm(0)$$, '42P01');
+SELECT throws_ok($$SELECT gpuscan_prewarm('pg_class')$$, '42809');
 SELECT is(gpuscan_prewarm(NULL), NULL, 'prewarm is strict');
 
 -- gone tables give their memory back

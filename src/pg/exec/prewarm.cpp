@@ -95,6 +95,10 @@ Relation open_table(Oid relid) {
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                         errmsg("\"%s\" is not a table, materialized view, or partitioned table",
                                RelationGetRelationName(relation))));
+    if (relid < FirstNormalObjectId)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("\"%s\" is a system catalog", RelationGetRelationName(relation)),
+                        errdetail("Their columns are not cached.")));
     AclResult result = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
     if (result != ACLCHECK_OK)
         aclcheck_error(result, get_relkind_objtype(kind), RelationGetRelationName(relation));
