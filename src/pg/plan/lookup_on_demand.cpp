@@ -184,7 +184,17 @@ bool walk_demand(Expr *expr, DemandWalk *walk) {
     return !cannot_be_demanded(reinterpret_cast<Node *>(expr), walk) && walk->column != nullptr && walk->needs;
 }
 
+bool finds_entries(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Var) && has_entries(reinterpret_cast<const Var *>(node)))
+        return true;
+    return walk_expression(node, finds_entries, context);
+}
+
 } // namespace
+
+bool reads_entries(Node *node) { return finds_entries(node, nullptr); }
 
 bool is_demand(const Translation *, Expr *expr) {
     DemandWalk walk;

@@ -80,6 +80,7 @@ struct Translation {
     ir::Index most_steps;   // ... of the nodes
     int calls;              // of translate()
     int nesting;            // ... of which so many are at work
+    bool reads_entries;     // the outermost one's expression does, see below
     Array<ir::Constant> constants;
     Array<FragmentConstant> late_constants;
     Array<FragmentLookup> lookups;
@@ -170,6 +171,9 @@ bool translate_lookup(Translation *t, Expr *expr, Value *out);
 bool is_dictionary_function(Oid funcid, Oid collation, List *args);
 // Of one column as well, but only for what will be looked up (lookup_on_demand.cpp).
 bool is_demand(const Translation *t, Expr *expr);
+// Is there a column whose values have a dictionary? Without one no part of the expression is a lookup, which each part would be looked
+// through for.
+bool reads_entries(Node *node);
 bool translate_demand(Translation *t, Expr *expr, Value *out);
 // The table of `expr` over the entries of `column`. What it reads of the column becomes Var(1, 1).
 bool add_function_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool demanded, Value *out);

@@ -236,6 +236,8 @@ bool translate(Translation *t, Expr *expr, Value *out) {
     // Nearly every level becomes a node, and looks at all that is below it first: so too many are refused on the way down.
     if (t->nesting >= static_cast<int>(ir::max_expr_depth))
         return refuse("an expression that is too deep for a device");
+    if (t->nesting == 0)
+        t->reads_entries = reads_entries(reinterpret_cast<Node *>(expr));
     ++t->nesting;
     const bool translated = within_budget(t) && translate_node(t, expr, out);
     --t->nesting;
@@ -248,9 +250,10 @@ static bool translate_node(Translation *t, Expr *expr, Value *out) {
         return translated;
     if (IsA(expr, Var))
         return translate_column(t, reinterpret_cast<Var *>(expr), out);
-    if (t->groups == nullptr && is_dictionary_expression(t, expr))
+    const bool may_look_up = t->groups == nullptr && t->reads_entries;
+    if (may_look_up && is_dictionary_expression(t, expr))
         return translate_lookup(t, expr, out);
-    if (t->groups == nullptr && is_demand(t, expr))
+    if (may_look_up && is_demand(t, expr))
         return translate_demand(t, expr, out);
 
     switch (nodeTag(expr)) {
