@@ -263,24 +263,33 @@ static string set_operation(Scope &scope) {
 
 // Conditions over groups that the device process tests, or does not.
 static string group_condition() {
-    static const vector<string> values = {"count(*)",
-                                          "sum(r0.k)",
-                                          "avg(r0.k)",
-                                          "min(r0.k)",
-                                          "max(r0.k)",
-                                          "count(r0.k)",
-                                          "sum(r0.k::numeric(12,2) / 4)",
-                                          "sum(r0.k::numeric(12,2) * 0.25)",
-                                          "avg(r0.k * 0.5::float8)",
-                                          "avg(r0.k::numeric(12,2) * 1.5)",
-                                          "max(r0.k) - min(r0.k)",
-                                          "sum(r0.k) % 7",
-                                          "count(DISTINCT r0.k % 3)",
-                                          "bit_or(r0.k)",
-                                          "stddev(r0.k)",
-                                          "1000 / (count(*) - 2)"};
+    static const vector<string> values = {
+        "count(*)",
+        "sum(r0.k)",
+        "avg(r0.k)",
+        "min(r0.k)",
+        "max(r0.k)",
+        "count(r0.k)",
+        "sum(r0.k::numeric(12,2) / 4)",
+        "sum(r0.k::numeric(12,2) * 0.25)",
+        "avg(r0.k * 0.5::float8)",
+        "avg(r0.k::numeric(12,2) * 1.5)",
+        "max(r0.k) - min(r0.k)",
+        "sum(r0.k) % 7",
+        "count(DISTINCT r0.k % 3)",
+        "bit_or(r0.k)",
+        "stddev(r0.k)",
+        "1000 / (count(*) - 2)",
+        "extract(dow FROM max((date '2020-01-01' + r0.k % 3000)::timestamptz))",
+        "date '2024-01-01' - min((date '2020-01-01' + r0.k % 3000)::timestamptz)::date"};
     auto compare = [&] {
         const string left = pick(values);
+        if (chance(5)) {
+            string list;
+            for (int i = 9 + roll(300); i > 0; --i)
+                list += (list.empty() ? "" : ", ") + number(roll(3000));
+            return left + pick({" IN (", " NOT IN ("}) + list + ")";
+        }
         if (chance(12))
             return left + " IS" + (chance(50) ? " NOT" : "") + " NULL";
         const string right = chance(30)   ? pick(values)

@@ -45,7 +45,7 @@ SELECT check_query(q) AS cold, check_query(q) AS hot, skipped(q), q FROM (VALUES
     ('SELECT count(*), sum(id) FROM t WHERE d = ''2020-05-05'''),
     ('SELECT d, count(*) FROM t WHERE d < ''2020-01-03'' OR d IS NULL GROUP BY d'),
     ('SELECT count(*) FROM t WHERE d IS NULL'),
-    ('SELECT count(*) FROM t WHERE id IS NULL'),
+    ('SELECT count(*) FROM t WHERE b IS NULL'),
     ('SELECT count(*), sum(n) FROM t WHERE n >= 1999.5'),
     ('SELECT count(*), sum(n) FROM t WHERE n * 2 < 10 AND b + 1 < 400'),
     ('SELECT count(*) FROM t WHERE s = ''k3'''),
