@@ -149,30 +149,32 @@ CREATE FUNCTION noisy_handler(text) RETURNS text STABLE LANGUAGE plpgsql AS $$ B
 CREATE TABLE words AS SELECT 'word ' || i AS word, i FROM generate_series(1, 3) i;
 VACUUM (FREEZE, ANALYZE) words;
 SET client_min_messages = notice;
+\set with_all 'SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;'
+\set with_both 'SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;'
 \set query 'SELECT count(*) FROM none WHERE k > (SELECT noisy(50))'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM t WHERE id > (SELECT noisy(50))'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM t WHERE id > (SELECT noisy(v) FROM t WHERE id = 4000)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM words WHERE i > noisy(1)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM none WHERE k > noisy(1)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM words WHERE noisy(word) = $$word 1$$'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT noisy(word), count(*) FROM words GROUP BY 1 ORDER BY 1'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM two JOIN (SELECT noisy(k) AS k FROM one OFFSET 0) x USING (k)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM none JOIN (SELECT noisy(k) AS k FROM one OFFSET 0) x USING (k)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM t WHERE id > (SELECT noisy_handler(50))'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT noisy_handler(word), count(*) FROM words GROUP BY 1 ORDER BY 1'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM t WHERE name <> (SELECT noisy_handler($$name 1$$))'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 -- (what EXPLAIN's setting tells is no message of a function)
 CREATE FUNCTION asks(int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT count(*) FROM t WHERE id > $1 AND ctid IS NOT NULL); EXCEPTION WHEN OTHERS THEN RETURN 4990; END $$;
 SET gpuscan.offload = force;
@@ -201,11 +203,11 @@ SET gpuscan.offload = off; EXPLAIN (COSTS OFF) :query \g /dev/null
 SET gpuscan.offload = force; EXPLAIN (COSTS OFF) :query \g /dev/null
 RESET gpuscan.offload; EXPLAIN (COSTS OFF) :query \g /dev/null
 \set query 'SELECT count(*) FROM two WHERE k > noisy_constant(1)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM (SELECT k FROM t WHERE id < noisy_constant(20) UNION SELECT k FROM two EXCEPT SELECT k FROM one) x'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 \set query 'SELECT count(*) FROM two WHERE k > (SELECT max(id) FROM t WHERE t.k = two.k AND id < noisy_constant(5))'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query; RESET gpuscan.offload; :query;
+:with_all
 SET client_min_messages = warning;
 
 -- Parallel workers send what they have to say while the leader tries an init plan: it is the query's, and the trial goes on. What those of
@@ -236,30 +238,30 @@ BEGIN
     END LOOP;
 END $$;
 \set query 'SELECT a.i, b.n FROM big a, LATERAL (SELECT count(*) AS n FROM t WHERE t.id > (SELECT slow(a.i, 20))) b WHERE in_worker(a.i, $$fail$$) % 100000 = 1'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT a.i, b.n FROM big a, LATERAL (SELECT count(*) AS n FROM t WHERE t.id > (SELECT slow(a.i, 0.3))) b WHERE in_worker(a.i, $$tell$$) % 100000 = 1 ORDER BY 1'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT count(*) FROM t WHERE id > (SELECT max(in_worker(i, $$tell$$)) / 100000 FROM big)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT count(*) FROM t WHERE id > (SELECT max(in_worker(i, $$fail$$)) / 100000 FROM big)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 -- a statement that is cancelled while something is tried ends, wherever that is
 CREATE FUNCTION slow(word text) RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN word; END $$;
 SET statement_timeout = '200ms';
 \set query 'SELECT count(*) FROM words WHERE slow(word) = ''w'''
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT slow(word), count(*) FROM words GROUP BY 1'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT word FROM words ORDER BY i, slow(word) LIMIT 1'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT slow(word) FROM words ORDER BY i LIMIT 1'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT count(*) FROM t WHERE id > (SELECT slow(1, 30))'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT count(*) FROM t JOIN (SELECT slow(k, 30) AS k FROM one OFFSET 0) x USING (k)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 \set query 'SELECT count(*) FROM t WHERE id > slow(1, 30)'
-SET gpuscan.offload = off; :query; SET gpuscan.offload = force; :query;
+:with_both
 RESET statement_timeout;
 \set VERBOSITY default
 RESET gpuscan.offload;

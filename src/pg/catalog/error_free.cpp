@@ -69,10 +69,72 @@ bool are_shown_without_error(const List *args) {
     return true;
 }
 
+// ---- of texts ----
+
+// By a collation.
+bool compares_texts(Oid function) {
+    switch (function) {
+    case F_TEXTEQ:
+    case F_TEXTNE:
+    case F_TEXT_LT:
+    case F_TEXT_LE:
+    case F_TEXT_GT:
+    case F_TEXT_GE:
+    case F_BPCHAREQ:
+    case F_BPCHARNE:
+    case F_BPCHARLT:
+    case F_BPCHARLE:
+    case F_BPCHARGT:
+    case F_BPCHARGE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// LIKE and ILIKE.
+bool matches_like(Oid function) {
+    switch (function) {
+    case F_TEXTLIKE:
+    case F_TEXTNLIKE:
+    case F_LIKE_TEXT_TEXT:
+    case F_NOTLIKE_TEXT_TEXT:
+    case F_BPCHARLIKE:
+    case F_BPCHARNLIKE:
+    case F_TEXTICLIKE:
+    case F_TEXTICNLIKE:
+    case F_BPCHARICLIKE:
+    case F_BPCHARICNLIKE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// A regular expression.
+bool matches_regex(Oid function) {
+    switch (function) {
+    case F_TEXTREGEXEQ:
+    case F_TEXTREGEXNE:
+    case F_BPCHARREGEXEQ:
+    case F_BPCHARREGEXNE:
+    case F_TEXTICREGEXEQ:
+    case F_TEXTICREGEXNE:
+    case F_BPCHARICREGEXEQ:
+    case F_BPCHARICREGEXNE:
+    case F_SUBSTRING_TEXT_TEXT:
+        return true;
+    default:
+        return false;
+    }
+}
+
 // ---- by what they need ----
 
 // No certain arguments.
 bool is_total(Oid function) {
+    if (compares_texts(function))
+        return true;
     switch (function) {
     // conversions that lose nothing
     case F_INT4_INT2:
@@ -118,18 +180,6 @@ bool is_total(Oid function) {
     case F_ROUND_FLOAT8:
     case F_TRUNC_FLOAT8:
     // texts
-    case F_TEXTEQ:
-    case F_TEXTNE:
-    case F_TEXT_LT:
-    case F_TEXT_LE:
-    case F_TEXT_GT:
-    case F_TEXT_GE:
-    case F_BPCHAREQ:
-    case F_BPCHARNE:
-    case F_BPCHARLT:
-    case F_BPCHARLE:
-    case F_BPCHARGT:
-    case F_BPCHARGE:
     case F_TEXT_PATTERN_LT:
     case F_TEXT_PATTERN_LE:
     case F_TEXT_PATTERN_GT:
@@ -189,30 +239,13 @@ bool is_total(Oid function) {
 
 // Some arguments, which must be constants for that.
 bool is_total_over(Oid function, const List *args) {
+    if (matches_like(function))
+        return is_sound(constant_argument(args, 1), like_pattern_is_sound);
+    if (matches_regex(function))
+        return is_sound(constant_argument(args, 1), regex_is_simple);
     const Const *flag;
     int64 number;
     switch (function) {
-    case F_TEXTLIKE:
-    case F_TEXTNLIKE:
-    case F_LIKE_TEXT_TEXT:
-    case F_NOTLIKE_TEXT_TEXT:
-    case F_BPCHARLIKE:
-    case F_BPCHARNLIKE:
-    case F_TEXTICLIKE:
-    case F_TEXTICNLIKE:
-    case F_BPCHARICLIKE:
-    case F_BPCHARICNLIKE:
-        return is_sound(constant_argument(args, 1), like_pattern_is_sound);
-    case F_TEXTREGEXEQ:
-    case F_TEXTREGEXNE:
-    case F_BPCHARREGEXEQ:
-    case F_BPCHARREGEXNE:
-    case F_TEXTICREGEXEQ:
-    case F_TEXTICREGEXNE:
-    case F_BPCHARICREGEXEQ:
-    case F_BPCHARICREGEXNE:
-    case F_SUBSTRING_TEXT_TEXT:
-        return is_sound(constant_argument(args, 1), regex_is_simple);
     case F_REPLACE:
         return replaces_by_no_more(args);
     case F_SPLIT_PART: // part 0 is an error
@@ -256,48 +289,22 @@ bool is_total_over(Oid function, const List *args) {
 
 // Letters change by a locale; and nondeterministic collations know nothing of parts of texts.
 bool can_use(Oid collation, Oid function) {
+    const bool is_valid = OidIsValid(collation);
+    if (compares_texts(function))
+        return is_valid;
+    if (matches_like(function) || matches_regex(function))
+        return is_valid && get_collation_isdeterministic(collation);
     switch (function) {
-    case F_TEXTEQ:
-    case F_TEXTNE:
-    case F_TEXT_LT:
-    case F_TEXT_LE:
-    case F_TEXT_GT:
-    case F_TEXT_GE:
-    case F_BPCHAREQ:
-    case F_BPCHARNE:
-    case F_BPCHARLT:
-    case F_BPCHARLE:
-    case F_BPCHARGT:
-    case F_BPCHARGE:
     case F_UPPER_TEXT:
     case F_LOWER_TEXT:
     case F_INITCAP:
-        return OidIsValid(collation);
-    case F_TEXTLIKE:
-    case F_TEXTNLIKE:
-    case F_LIKE_TEXT_TEXT:
-    case F_NOTLIKE_TEXT_TEXT:
-    case F_BPCHARLIKE:
-    case F_BPCHARNLIKE:
-    case F_TEXTICLIKE:
-    case F_TEXTICNLIKE:
-    case F_BPCHARICLIKE:
-    case F_BPCHARICNLIKE:
-    case F_TEXTREGEXEQ:
-    case F_TEXTREGEXNE:
-    case F_BPCHARREGEXEQ:
-    case F_BPCHARREGEXNE:
-    case F_TEXTICREGEXEQ:
-    case F_TEXTICREGEXNE:
-    case F_BPCHARICREGEXEQ:
-    case F_BPCHARICREGEXNE:
-    case F_SUBSTRING_TEXT_TEXT:
+        return is_valid;
     case F_STRPOS:
     case F_POSITION_TEXT_TEXT:
     case F_STARTS_WITH:
     case F_REPLACE:
     case F_SPLIT_PART:
-        return OidIsValid(collation) && get_collation_isdeterministic(collation);
+        return is_valid && get_collation_isdeterministic(collation);
     default:
         return true;
     }
