@@ -9,6 +9,7 @@
 #   make fuzz [QUERIES=100000] [SEED=1] [CLASSES=deep,...] [CLASS_QUERIES=20000]   random queries, the whole matrix of types by operators,
 #                             and queries of the classes in which defects were found, compared (QUERIES=0: only the classes)
 #   make fuzz-parsers [SECONDS=60]        libFuzzer on everything that parses, so long each
+#   make emulated [PROGRAMS=40] [QUERIES=150] [SEED=1]      the CUDA device without a GPU: random programs and queries, kernels compiled by g++
 #   make sanitized [SHARE=100]  the tests under AddressSanitizer, UBSan and ThreadSanitizer, or a share of them, in per cent
 #   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
@@ -31,7 +32,7 @@ export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers sanitized coverage oracle neutral core sqlsmith setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers emulated sanitized coverage oracle neutral core sqlsmith setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
 all:
@@ -59,6 +60,9 @@ fuzz:
 
 fuzz-parsers:
 	+@BUILD='$(BUILD)' script/fuzz-parsers.sh $(or $(SECONDS),60)
+
+emulated:
+	+@BUILD='$(BUILD)' PG='$(PG)' script/emulated.sh $(or $(PROGRAMS),40) $(or $(QUERIES),150) $(SEED)
 
 sanitized:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/sanitized.sh $(or $(SHARE),100)

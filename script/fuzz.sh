@@ -6,7 +6,7 @@
 #
 # Usage: script/fuzz.sh [QUERIES [SEED]]      default: 100,000 queries, and a seed that nobody has tried
 # Settings of the environment: JOBS (default: one for each core), MATRIX=0 (without the matrix), CLASSES (their names, default: deep,orders,texts,snapshots,moments,cursors, and
-# hidden, which is asked last and alone; none: ''), CLASS_QUERIES (of all classes, default: QUERIES / 5), FUZZ_OPTIONS (more of
+# hidden, which is asked last and alone; none: ''), DEVICE (gpuscan.device, default: the server's choice), CLASS_QUERIES (of all classes, default: QUERIES / 5), FUZZ_OPTIONS (more of
 # differential's), and those of script/server.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,10 +18,17 @@ queries=${1:-100000} seed=${2:-$(date +%s)} jobs=${JOBS:-$(nproc)}
 classes=${CLASSES-deep,orders,texts,snapshots,moments,cursors,hidden} class_queries=${CLASS_QUERIES:-$((queries / 5))}
 
 script/setup.sh build
-environment=$(script/server.sh start)
+environment=$(script/server.sh start ${DEVICE:+"gpuscan.device = $DEVICE"})
 eval "$environment"
 logs=$SERVER/fuzz
 trap 'stop_honestly fuzz' EXIT
+if [ -n "${DEVICE:-}" ]; then # whose queries would be PostgreSQL's until it has started
+    psql -Xqc 'CREATE EXTENSION gpuscan'
+    for ((i = 0; i < 300; ++i)); do
+        [ "$(psql -XAtqc "SELECT state FROM gpuscan_device WHERE kind = '$DEVICE'")" != ready ] || break
+        sleep 0.2
+    done
+fi
 mkdir "$logs"
 trap 'exit 130' INT TERM HUP
 make -s -C test/fuzz BUILD="$(realpath "$BUILD")" PG_CONFIG="$PG_CONFIG"

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -58,6 +59,7 @@ constexpr size_t max_modules = 2000; // in memory; then those that nobody uses a
 constexpr off_t max_file_bytes = 64 << 20;
 constexpr uint64_t max_directory_bytes = 256 << 20; // some 10,000 kernels
 constexpr unsigned writes_between_bounds = 200;
+constexpr const char *refused_name = "not-compiled.cu";
 constexpr int64_t abandoned_seconds = 3600; // a temporary file of this age will never be renamed
 
 } // namespace
@@ -285,9 +287,20 @@ void KernelCache::bound_directory(const std::string &directory, uint64_t bytes) 
 
 std::string KernelCache::compile(const std::string &source, Effort effort) const {
     std::string image;
-    if (processes_ && processes_->compile(source, architecture_, image, effort))
-        return image;
-    return compiler_->compile(source, architecture_, effort == Effort::Quick);
+    try {
+        if (processes_ && processes_->compile(source, architecture_, image, effort))
+            return image;
+        return compiler_->compile(source, architecture_, effort == Effort::Quick);
+    } catch (const DeviceError &error) {
+        keep_refused(source, error.what());
+        throw;
+    }
+}
+
+// The last one only: for whoever looks for the reason.
+void KernelCache::keep_refused(const std::string &source, const char *reason) const {
+    if (!directory_.empty())
+        std::ofstream(directory_ + "/" + refused_name) << source << "\n/*\n" << reason << "\n*/\n";
 }
 
 ModuleRef KernelCache::from_disk(KernelKey key, const std::string &source) const {

@@ -97,6 +97,7 @@ class KernelCache {
     void in_background(std::function<void()> work); // with mutex_ held; throws DeviceError
     void build(const std::string &source, KernelKey key, Effort effort, std::promise<Built> &promise);
     std::string compile(const std::string &source, Effort effort) const;
+    void keep_refused(const std::string &source, const char *reason) const;
     ModuleRef from_disk(KernelKey key, const std::string &source) const;
     std::string path(KernelKey key) const;
     bool read_file(KernelKey key, const std::string &source, std::string &image) const;

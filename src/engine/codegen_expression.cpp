@@ -232,7 +232,8 @@ Value Generator::payload(Index k, Index index, Type type) {
             line("const bool " + r.n + " = " + absent + (outer && some_null ? " || " : "") +
                  (some_null ? field + " == 0" : "") + ";");
         if (type == Type::I32 || type == Type::Code || type == Type::I16)
-            value = string("(") + value_type(type) + ")((uint32_t)" + field + " + (uint32_t)" + word(first + 2) + ")";
+            value = string("(") + value_type(type) + ")(sem::narrow<uint32_t>(" + field + ") + " + low_word(first + 2) +
+                    ")";
         else
             value = string("(") + value_type(type) + ")(" + field + " + " + word(first + 2) + ")";
     } else {
@@ -262,8 +263,10 @@ Value Generator::constant(Index index, Type type) {
         return {"bits_double(" + low + ")", ""};
     case Type::I128:
         return {"bits_i128(" + low + ", " + word(kernel_.constants[index] + 1) + ")", ""};
+    case Type::I64:
+        return {"(int64_t)" + low, ""};
     default:
-        return {string("(") + value_type(type) + ")" + low, ""};
+        return {string("sem::narrow<") + value_type(type) + ">(" + low + ")", ""};
     }
 }
 

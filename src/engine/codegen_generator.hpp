@@ -54,10 +54,12 @@ class Generator {
     void open(const string &text);
     void close();
     string word(unsigned index) const { return "p.w[" + to_string(index) + "]"; }
+    string low_word(unsigned index) const { return "sem::narrow<uint32_t>(" + word(index) + ")"; }
     string pointer(const char *type, unsigned index) const {
         return string("((const ") + type + " *)" + word(index) + ")";
     }
-    string fresh(const char *prefix) { return prefix + to_string(serial_++); }
+    // A name that no header has: of its own, or i128 would one day hide the type.
+    string fresh(const char *prefix) { return string(prefix) + "_" + to_string(serial_++); }
 
     // the kernel around the steps (codegen.cpp)
     void plan_words();

@@ -211,6 +211,26 @@ TEST_F(CodegenTest, EveryOperator) {
     }
 }
 
+// However many variables there are, none hides a type's name (i128 did, as the index of a lookup). The padding has each kind of
+// variable at each number.
+TEST_F(CodegenTest, ManyVariables) {
+    for (int padding = 0; padding < 4; ++padding) {
+        ProgramBuilder b;
+        const Index s = b.source(all_columns());
+        const Index code = b.column(Type::Code, 0, 7);
+        Index flag = b.column(Type::Bool, 0, 0);
+        for (int i = 0; i < padding; ++i)
+            flag = b.expr(Op::Not, Type::Bool, flag);
+        Index sum = b.column(Type::I128, 0, 4);
+        for (int i = 0; i < 70; ++i) {
+            const Index value = b.lookup(Type::I64, s, 7, code);
+            sum = b.expr(Op::Add, Type::I128, sum, b.expr(Op::Cast, Type::I128, value));
+        }
+        b.aggregate(s, {{flag}}, {}, {}, {{AggregateKind::Sum, sum}});
+        compile_all(b.program, {}, padding % 2 != 0, {}, false);
+    }
+}
+
 // The calendar in one kernel is long; what it does on other architectures than the first is no other C++.
 TEST_F(CodegenTest, EveryFunction) {
     ProgramBuilder b;

@@ -493,6 +493,27 @@ TEST_F(CudaDeviceTest, FloatSums) { // infinities are values, overflow is an err
     EXPECT_THROW(run_on(device(), c), RowError);
 }
 
+// Of constants, then of a column: an assembler keeps half of the bits of what it chooses between words (sem::narrow).
+TEST_F(CudaDeviceTest, LeastAndGreatest) {
+    for (Type type : {Type::I16, Type::I32, Type::I64})
+        for (Op op : {Op::Gt, Op::Ge, Op::Lt, Op::Le}) {
+            Builder b;
+            const Index source = b.source({type}), column = b.column(type, 0, 0);
+            auto chosen = [&](Index x, Index y) { return b.add({Op::Case, type, 0, b.binary(op, x, y), y, x}); };
+            const int64_t far = type == Type::I16 ? 30000 : 1000000000;
+            const Index constant = chosen(b.constant(type, -far), b.constant(type, 5));
+            Pipeline main;
+            main.source = source;
+            main.aggregates = b.aggregates({aggregate(AggregateKind::Max, chosen(constant, column)),
+                                            aggregate(AggregateKind::Min, chosen(constant, column))});
+            b.p.pipelines = {main};
+            Case c;
+            c.program = b.p;
+            c.sources = {{chunk_of({numbers(3000, 1, 100)})}};
+            expect_same(c.program, interpret(c), run_on(device(), c));
+        }
+}
+
 TEST_F(CudaDeviceTest, Cancel) {
     std::vector<Datum> ones(20000);
     Case c = join_case({chunk_of({ones, ones})}, {chunk_of({ones, ones})}, Type::I32);

@@ -133,6 +133,20 @@ TEST(KernelFileTest, Sha256) {
     EXPECT_EQ("cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0", hex(std::string(1000000, 'a')));
 }
 
+// What does not compile lies beside the kernels, with the reason.
+TEST_F(KernelCacheTest, KeepsWhatDoesNotCompile) {
+    if (!open_device())
+        GTEST_SKIP() << reason;
+    KernelCache cache(driver, context, compiler, nullptr, architecture, directory_);
+    const std::string source = "extern \"C\" __global__ void broken() { undeclared(); }\n";
+    EXPECT_THROW(cache.get(source, nullptr, nullptr), DeviceError);
+    std::ifstream file(directory_ + "/not-compiled.cu");
+    const std::string kept{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_EQ(0u, kept.find(source));
+    EXPECT_NE(std::string::npos, kept.find("undeclared", source.size())) << kept;
+    EXPECT_EQ(0u, kernels());
+}
+
 // The first one that asks waits, the others find it: in memory, then on disk.
 TEST_F(KernelCacheTest, MemoryAndDisk) {
     if (!open_device())

@@ -142,6 +142,10 @@ class Generator {
             return condition(depth);
         if (type == Type::Code)
             return leaf(type);
+        if (chance(8)) { // the least or greatest of two
+            const Index a = expression(type, depth - 1), b = expression(type, depth - 1);
+            return b_.add({Op::Case, type, 0, b_.binary(chance(50) ? Op::Gt : Op::Lt, a, b), b, a});
+        }
         if (type == Type::I64 && chance(8)) {
             Lookup l;
             l.type = type;
