@@ -1,10 +1,12 @@
 # gpuscan: build, installation and the targets of the house.
 #
 #   make                      build build/pgNN/gpuscan.so for the PostgreSQL of PG_CONFIG (default: pg_config in PATH)
-#   make install              install it there; DESTDIR=... and PG_CONFIG=... work as usual
+#   make install              install it there; DESTDIR=... and PG_CONFIG=... work as usual; make install-debug: its debug information, too
+#   make installcheck         the regression tests (TEST="joins": these) in a server that runs, with gpuscan preloaded
 #   make demo [KEEP=1]        packages, build, private server, Star Schema Benchmark at scale factor 1
 #   make calibrate-demo       packages, build, private server, gpuscan-calibrate from search to undo on queries like TPC-H's
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
+#   make check TEST="joins cancel"    the tests of these names, of whatever group (unit: cache for test/unit/cache_test.cpp)
 #   make stress [SECONDS=600] the concurrency stress alone
 #   make fuzz [QUERIES=100000] [SEED=1] [CLASSES=deep,...] [CLASS_QUERIES=20000]   random queries, the whole matrix of types by operators,
 #                             and queries of the classes in which defects were found, compared (QUERIES=0: only the classes)
@@ -19,6 +21,7 @@
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
+#   make help                 this text
 #   make format | lint        rewrite by clang-format | formatter check and linters
 #
 # Settings: PG_CONFIG, PG (a major version: the cached build of that version, else the installed one), BUILD (default
@@ -32,9 +35,9 @@ export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers emulated sanitized coverage oracle neutral core sqlsmith setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers emulated sanitized coverage oracle neutral core sqlsmith help setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
-.PHONY: all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
+.PHONY: help all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
 all:
 
 ifneq ($(filter-out $(HOUSE),$(or $(MAKECMDGOALS),all)),)
@@ -47,8 +50,11 @@ demo:
 calibrate-demo:
 	+@BUILD='$(BUILD)' script/calibrate-demo.sh
 
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
+
 check:
-	+@BUILD='$(BUILD)' PG='$(PG)' script/check.sh $(CHECK)
+	+@BUILD='$(BUILD)' PG='$(PG)' TEST='$(TEST)' script/check.sh $(CHECK)
 
 # (SECONDS is a variable of the shell's own, so it goes under another name.)
 stress:

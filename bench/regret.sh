@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How good the choices of gpuscan.offload = auto are: forces every plan of the queries of the Star Schema Benchmark, of TPC-H and of
-# self-joins by an index, times them, and compares the plan that gpuscan chooses with the best (bench/regret/run.cpp).
+# How good the choices of gpuscan.offload = auto are: forces every plan of the queries of the Star Schema Benchmark, of TPC-H, of
+# self-joins by an index and of a bike sharing company (bench/rides), times them, and compares the plan that gpuscan chooses with the best (bench/regret/run.cpp).
 # Needs bash and libpq, and a C++ compiler unless the programs are built already.
 # shellcheck source=bench/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -9,7 +9,7 @@ usage() {
     cat <<'TEXT'
 Usage: bench/regret.sh SF... [OPTION]...
 
-Loads the tables of each scale factor that are missing (schemas regret_ssb_SF, regret_tpch_SF, regret_indexed_SF), and measures, in
+Loads the tables of each scale factor that are missing (schemas regret_ssb_SF, regret_tpch_SF and so on), and measures, in
 the database that the PG* variables name. Every measurement is stored at once: a second start goes on where the first ended. The
 last line is
 
@@ -19,7 +19,7 @@ A case is a query with gpuscan's cache empty (cold) or as earlier runs have left
 0.5 ms more than the best, and more than noise. Regret: the sum of the chosen plans' times over that of the best ones'. The rank
 correlation is that of costs and times of a query's plans, averaged over the cases.
 
-  --benchmarks LIST some of ssb, tpch, indexed (default all)
+  --benchmarks LIST some of ssb, tpch, indexed, rides (default: the first three)
   --state LIST      hot, cold or both (default hot,cold)
   --only LIST       some of the queries
   --device NAME     gpuscan.device: host or cuda (default: the server's setting)
@@ -75,7 +75,7 @@ need_server
 
 # What the program is made of besides what all of them share.
 make_program regret/regret-run regret/{alternatives,indexed,measurements,plan_tree,run}.cpp \
-    regret/{alternatives,indexed,measurements,plan_tree,statistics}.hpp tpch/benchmark.{cpp,hpp} ssb/benchmark.hpp tpch/parameters.hpp "${common[@]}"
+    regret/{alternatives,indexed,measurements,plan_tree,statistics}.hpp tpch/benchmark.{cpp,hpp} {ssb,rides}/benchmark.hpp tpch/parameters.hpp "${common[@]}"
 
 # The table of the self-joins; products of its floats and their sums are exact, whatever their order.
 load_indexed() {
@@ -89,6 +89,13 @@ load_indexed() {
          CREATE INDEX ON $1.points (id); CREATE INDEX ON $1.points (x)"
     psql -Xqc "VACUUM (ANALYZE) $1.points" || fail "cannot vacuum $1.points"
     sql "COMMENT ON TABLE $1.points IS '$mark'"
+}
+
+load_rides() {
+    local mark="gpuscan bench: rides SF $2"
+    [[ $(sql "SELECT coalesce(obj_description(to_regclass('$1.trips'), 'pg_class'), '')") != "$mark" ]] || return 0
+    psql -Xq -v ON_ERROR_STOP=1 -v schema="$1" -v mark="$mark" -v trips="$(awk -v sf="$2" 'BEGIN { printf "%.0f", 5000000 * sf }')" \
+        -f "$bench/rides/tables.sql" >/dev/null || fail "cannot load $1"
 }
 
 targets=() loaded=()
@@ -105,7 +112,7 @@ for sf in "${arguments[@]}"; do
                 make_program "$benchmark/$benchmark-gen" "$benchmark/gen.cpp" "${common[@]}"
                 "$bench/$benchmark/$benchmark-gen" --sf "$sf" --schema "$schema_of" --if-missing >&2 || exit 2
                 ;;
-            indexed) load_indexed "$schema_of" "$sf" ;;
+            indexed | rides) "load_$benchmark" "$schema_of" "$sf" ;;
             *) fail "no benchmark is called '$benchmark'" ;;
         esac
         targets+=(--target "$benchmark:$schema_of")

@@ -62,8 +62,9 @@ WARNINGS := -Wall -Wextra -Wpointer-arith -Wformat-security -Wvla -Wnon-virtual-
 # is found ends the process. (GCC's warnings about code that it has instrumented are not ours.)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
 
-# (The test commands are one file's, see below: the rest of such a build comes from ccache.)
-COMMON_FLAGS := -std=c++17 $(if $(SANITIZE),-g1,-g) -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(filter-out $(TEST_COMMANDS),$(DEFINES)) $(SANITIZE_FLAGS)
+# (The test commands are one file's, see below: the rest of such a build comes from ccache. It finds another clone's objects, too,
+# because no object knows in which directory it was compiled.)
+COMMON_FLAGS := -std=c++17 $(if $(SANITIZE),-g1,-g) -ffile-prefix-map=$(CURDIR)=. -fPIC -pthread -MMD -MP -Isrc $(WARNINGS) $(filter-out $(TEST_COMMANDS),$(DEFINES)) $(SANITIZE_FLAGS)
 
 # -fwrapv and -fno-strict-aliasing as in PostgreSQL itself: heap pages are read through casts. -ffp-contract=off: a fused
 # multiply-add would give another last bit than PostgreSQL's own arithmetic.
@@ -122,15 +123,37 @@ $(ENGINE_BUILD)/embedded_sources.cpp: script/embed.sh $(EMBEDDED) $(EMBED_RECORD
 	script/embed.sh src $(EMBEDDED) > $@.new
 	mv $@.new $@
 
+# What is installed knows its functions' names, which a backtrace shows; lines and types are in a file of their own, which gdb finds
+# beside it. (What sanitizers find they tell with lines.)
+INSTALLED := $(if $(SANITIZE),$(LIBRARY),$(PG_BUILD)/installed/gpuscan.so)
+
+$(PG_BUILD)/installed/gpuscan.so: $(LIBRARY)
+	@mkdir -p $(@D)
+	objcopy --only-keep-debug $< $@.debug
+	objcopy --strip-debug --add-gnu-debuglink=$@.debug $< $@
+
 install: install-library
-.PHONY: install-library uninstall-library
-install-library: $(LIBRARY)
+.PHONY: install-library install-debug uninstall-library
+install-library: $(INSTALLED)
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
 	$(INSTALL_SHLIB) $< '$(DESTDIR)$(pkglibdir)/gpuscan.so'
 
+install-debug: $(PG_BUILD)/installed/gpuscan.so
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	$(INSTALL_DATA) $<.debug '$(DESTDIR)$(pkglibdir)/gpuscan.so.debug'
+
 uninstall: uninstall-library
 uninstall-library:
-	rm -f '$(DESTDIR)$(pkglibdir)/gpuscan.so'
+	rm -f '$(DESTDIR)$(pkglibdir)/gpuscan.so' '$(DESTDIR)$(pkglibdir)/gpuscan.so.debug'
+
+# As PGXS has it: the regression tests in a server that runs, which the PG* variables name and whose shared_preload_libraries have
+# gpuscan. (check.sh's own server is set up so that plans and counters are the expected ones; others may show others.)
+.PHONY: installcheck
+installcheck:
+	@mkdir -p $(BUILD)/installcheck && ln -sfn '$(CURDIR)/expected' $(BUILD)/installcheck/expected
+	$(dir $(PGXS))../test/regress/pg_regress --bindir='$(bindir)' --dbname=contrib_regression --load-extension=gpuscan --inputdir=test \
+	    --outputdir=$(BUILD)/installcheck $(if $(filter 15,$(MAJORVERSION)),,--expecteddir=$(BUILD)/installcheck) \
+	    $(if $(TEST),support shapes $(filter-out support shapes,$(TEST)),--schedule=test/schedule)
 
 # ---- programs ------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
 # REGRESS, ISOLATION, PGTAP and TAP="NAME NAME" in the environment: only these tests of the group, in this order for the first two.
+# TEST="NAME NAME": only the tests of these names, in all groups that have one (unit: those of test/unit/NAME_test.cpp).
 # Settings of the environment: PG, PG_CONFIG, BUILD, SANITIZE (see the Makefile), STRESS_SECONDS (60), BOUNDARY_SHARE (10 per cent),
 # REGRESS_SHARE (100 per cent).
 # After each group the server's log is looked at for deaths of the device process and fallbacks that nobody expects
@@ -61,7 +62,7 @@ run_unit() {
         count 0 1
         return
     fi
-    "$BUILD/unit/unit_tests" >"$log" 2>&1 && status=0 || status=$?
+    "$BUILD/unit/unit_tests" ${UNIT:+--gtest_filter="$UNIT"} >"$log" 2>&1 && status=0 || status=$?
     ok=$(count_lines '^\[       OK \]' "$log")
     bad=$(count_lines '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$log")
     if [ "$status" != 0 ]; then
@@ -216,8 +217,31 @@ out=$(realpath "$BUILD/check-${PG:-$major}")
 export GPUSCAN_HONEST=$out/honest # of every server that a test starts
 : >"$GPUSCAN_HONEST"
 
+# Sorts the names of TEST by the groups that have them.
+choose_tests() {
+    local name suite
+    for name in $TEST; do
+        local found=${#groups[@]}
+        if [ -e "test/unit/${name}_test.cpp" ]; then
+            for suite in $(sed -nE 's/^TEST(_F|_P)?\((\w+), .*/\2/p' "test/unit/${name}_test.cpp" | sort -u); do UNIT="${UNIT:+$UNIT:}$suite.*"; done
+            groups+=(unit)
+        fi
+        [ ! -e "test/sql/$name.sql" ] || { REGRESS="${REGRESS:-} $name" && groups+=(regress); }
+        [ ! -e "test/isolation/specs/$name.spec" ] || { ISOLATION="${ISOLATION:-} $name" && groups+=(isolation); }
+        [ ! -e "test/pgtap/$name.sql" ] || { PGTAP="${PGTAP:-} $name" && groups+=(pgtap); }
+        [ ! -e "test/tap/$name.sh" ] || { TAP="${TAP:-} $name" && groups+=(tap); }
+        [ "${#groups[@]}" != "$found" ] || { echo "check.sh: there is no test \"$name\"" >&2 && count 0 1; }
+    done
+    [ ${#groups[@]} -gt 0 ] || exit 1
+    mapfile -t groups < <(printf '%s\n' "${groups[@]}" | awk '!seen[$0]++')
+    REGRESS=$(tr -s ' ' '\n' <<<"support shapes ${REGRESS:-}" | awk '!seen[$0]++' | xargs) # (others need the first two)
+}
+
 groups=("$@")
-if [ ${#groups[@]} = 0 ]; then
+if [ -n "${TEST:-}" ]; then
+    groups=()
+    choose_tests
+elif [ ${#groups[@]} = 0 ]; then
     groups=(unit regress isolation)
     [ ! -e "$("$pg_config" --sharedir)/extension/pgtap.control" ] || groups+=(pgtap tap boundary stress)
 fi

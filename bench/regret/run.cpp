@@ -36,6 +36,7 @@
 #include "../common/answer.hpp"
 #include "../common/benchmark.hpp"
 #include "../common/pg.hpp"
+#include "../rides/benchmark.hpp"
 #include "../ssb/benchmark.hpp"
 #include "../tpch/benchmark.hpp"
 #include "alternatives.hpp"
@@ -54,7 +55,7 @@ const char *const usage =
 
 Usage: regret-run --target BENCHMARK:SCHEMA... [OPTION]...
 
-  --target B:S      the benchmark B (ssb, tpch, indexed), whose tables are in the schema S; may be repeated
+  --target B:S      the benchmark B (ssb, tpch, indexed, rides), whose tables are in the schema S; may be repeated
   --csv FILE        what was measured; a second start goes on from there (default regret.csv)
   --report FILE     the cases as a table (default: none)
   --reps N          counted runs of each plan; their median counts (default 5)
@@ -180,6 +181,8 @@ Benchmark benchmark_named(const std::string &name) {
         return tpch_benchmark();
     if (name == "indexed")
         return indexed_benchmark();
+    if (name == "rides")
+        return rides_benchmark();
     usage_error("no benchmark is called '" + name + "'");
 }
 
