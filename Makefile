@@ -37,7 +37,7 @@ unexport SECONDS
 # Targets that run before PostgreSQL's development files are there, because they install them.
 HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers emulated sanitized coverage oracle neutral core sqlsmith help setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
-.PHONY: help all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
+.PHONY: all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
 all:
 
 ifneq ($(filter-out $(HOUSE),$(or $(MAKECMDGOALS),all)),)

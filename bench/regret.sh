@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # How good the choices of gpuscan.offload = auto are: forces every plan of the queries of the Star Schema Benchmark, of TPC-H, of
-# self-joins by an index and of a bike sharing company (bench/rides), times them, and compares the plan that gpuscan chooses with the best (bench/regret/run.cpp).
+# self-joins by an index and of a bike sharing company (bench/rides), times them, and compares the plan that gpuscan chooses with the
+# best (bench/regret/run.cpp).
 # Needs bash and libpq, and a C++ compiler unless the programs are built already.
 # shellcheck source=bench/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

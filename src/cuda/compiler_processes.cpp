@@ -20,7 +20,6 @@
 
 #include "cuda/kernel_cache.hpp"
 #include "engine/descriptors.hpp"
-#include "engine/device.hpp"
 
 namespace gpuscan::cuda {
 
@@ -279,7 +278,7 @@ bool CompilerProcesses::compile(const std::string &source, int architecture, std
         if (!alive)
             continue;
         if (!good)
-            throw DeviceError(image);
+            throw NotCompiled(image);
         return true;
     }
 }

@@ -18,7 +18,15 @@
 #include <string>
 #include <vector>
 
+#include "engine/device.hpp"
+
 namespace gpuscan::cuda {
+
+// The compiler refuses a source: what() has its words.
+class NotCompiled : public DeviceError {
+  public:
+    using DeviceError::DeviceError;
+};
 
 enum class Effort {
     Quick,   // a kernel that runs longer, in half of the time

@@ -148,7 +148,7 @@ std::string Compiler::compile(const std::string &source, int architecture, bool 
     }
     nvrtc_->nvrtcDestroyProgram(&program);
     if (result != 0)
-        throw DeviceError(std::string("a generated kernel does not compile (") + nvrtc_->nvrtcGetErrorString(result) +
+        throw NotCompiled(std::string("a generated kernel does not compile (") + nvrtc_->nvrtcGetErrorString(result) +
                           "): " + log.substr(0, 4000));
     if (image.empty())
         throw DeviceError("NVRTC returned no machine code");
@@ -291,7 +291,7 @@ std::string KernelCache::compile(const std::string &source, Effort effort) const
         if (processes_ && processes_->compile(source, architecture_, image, effort))
             return image;
         return compiler_->compile(source, architecture_, effort == Effort::Quick);
-    } catch (const DeviceError &error) {
+    } catch (const NotCompiled &error) {
         keep_refused(source, error.what());
         throw;
     }
