@@ -55,8 +55,9 @@ static void append_field(std::string &out, const pg::Result &r, int row, int col
 Answer answer_of(const Query &q, const pg::Result &r) {
     std::vector<int> order_columns;
     for (const std::string &name : q.order_columns()) {
-        const int column = PQfnumber(r.raw(), name.c_str());
-        if (column < 0)
+        const int place = std::atoi(name.c_str()); // ORDER BY 1
+        const int column = place > 0 ? place - 1 : PQfnumber(r.raw(), name.substr(name.find('.') + 1).c_str());
+        if (column < 0 || column >= r.columns())
             throw pg::Error(q.name + ": ORDER BY " + name + " is not in the result");
         order_columns.push_back(column);
     }

@@ -15,7 +15,7 @@ struct Query {
     std::string name;
     std::string sql; // without comments and the final semicolon
 
-    std::vector<std::string> order_columns() const; // the names in ORDER BY
+    std::vector<std::string> order_columns() const; // in ORDER BY: names, perhaps with their table's, and numbers
     std::string without_limit() const;
     int limit() const; // rows that LIMIT lets through, or -1
 };

@@ -50,6 +50,7 @@ INSERT INTO trips
 CREATE INDEX ON trips (rider_id);
 CREATE INDEX ON trips (started);
 CREATE INDEX ON trips (bike_id);
+CREATE INDEX ON trips (from_station);
 
 CREATE TABLE weather (day date, district_id int, temperature real NOT NULL, rain_mm numeric(5,1) NOT NULL, wind real, sky text NOT NULL, PRIMARY KEY (day, district_id));
 INSERT INTO weather SELECT d, k, (10 - 12 * cos(2 * pi() * extract(doy FROM d)::int / 365) + draw(n, 50) * 6)::real, CASE WHEN draw(n, 51) < 0.3 THEN round((draw(n, 52) * 20)::numeric, 1) ELSE 0 END,

@@ -1,2 +1,3 @@
 -- One rider's history
-select started, from_station, to_station, seconds, fare from trips where rider_id = 17 order by started, id limit 100;
+select id, started, from_station, to_station, seconds, fare from trips where rider_id = 17 order by started, id
+limit 100;
