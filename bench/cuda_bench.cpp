@@ -20,7 +20,7 @@
 #include "../test/unit/program_builder.hpp"
 #include "bench.hpp"
 #include "cuda/cuda_device.hpp"
-#include "engine/dictionary.hpp"
+#include "engine/store/dictionary.hpp"
 
 using namespace gpuscan;
 using namespace gpuscan::ir;

@@ -220,7 +220,7 @@ FittedDevice fit_device(const std::vector<DeviceQuery> &queries, const DeviceWei
     for (int c = 0; c < tier::counts; ++c)
         if (!tier::in_profile(c, known.gpu) || is_expectation(static_cast<Count>(c)))
             prior[static_cast<size_t>(c)] = 0;
-    // The device process has measured memory and links by themselves (engine/tier_measure.hpp), better than queries can.
+    // The device process has measured memory and links by themselves (engine/cost/tier_measure.hpp), better than queries can.
     std::vector<double> spreads(tier::counts, open_spread);
     for (int c = 0; c < tier::counts; ++c) {
         const tier::Tier tier = tier::info(static_cast<Count>(c)).tier;

@@ -1,4 +1,4 @@
-// What EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) says of a query that a device ran alone: the count vector of the cost model (engine/tier_cost.hpp)
+// What EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) says of a query that a device ran alone: the count vector of the cost model (engine/cost/tier_cost.hpp)
 // and what each step took. And the equations that several such queries give: counts times weights are times.
 //
 // Counts are the planner's estimates, which are what happens on the scratch tables: their statistics are exact, and what could be
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "checkpoint.hpp"
-#include "engine/tier_profile.hpp"
+#include "engine/cost/tier_profile.hpp"
 #include "least_squares.hpp"
 
 namespace calibrate {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "engine/tier_profile.hpp"
+#include "engine/cost/tier_profile.hpp"
 #include "interrupt.hpp"
 #include "measure_report.hpp"
 

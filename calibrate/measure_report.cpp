@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "engine/tier_profile.hpp"
+#include "engine/cost/tier_profile.hpp"
 #include "weights.hpp"
 
 namespace calibrate {

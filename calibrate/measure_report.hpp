@@ -29,7 +29,7 @@ struct ProfileEntry {
     std::string device, name;
     double value;
 };
-// The text of a profile (engine/tier_profile.hpp): what is now, and what was measured, by section and name, in its place.
+// The text of a profile (engine/cost/tier_profile.hpp): what is now, and what was measured, by section and name, in its place.
 std::string profile_text(const std::vector<ProfileEntry> &now,
                          const std::map<std::string, std::map<std::string, double>> &measured,
                          const std::string &host_name, const std::string &gpu_name);

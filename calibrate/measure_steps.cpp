@@ -1,4 +1,4 @@
-// How long the steps of PostgreSQL's executor take here (engine/executor_cost.hpp), with which the server compares PostgreSQL's plans with
+// How long the steps of PostgreSQL's executor take here (engine/cost/executor_cost.hpp), with which the server compares PostgreSQL's plans with
 // those of devices.
 //
 // gpuscan_explain_cost() tells how many of each step a plan takes, and what of its time is known as a time only. Queries that have one plan

@@ -24,15 +24,15 @@ endif
 
 sources_below = $(sort $(shell find $(wildcard $(1)) -name '*.cpp' 2>/dev/null </dev/null))
 
-PG_SOURCES     := $(wildcard src/gpuscan.cpp) $(if $(wildcard src/pg),$(call sources_below,src/pg))
-ENGINE_SOURCES := $(if $(wildcard src/engine),$(call sources_below,src/engine)) $(if $(wildcard src/cuda),$(call sources_below,src/cuda))
+PG_SOURCES     := src/gpuscan.cpp $(call sources_below,src/pg)
+ENGINE_SOURCES := $(call sources_below,src/engine src/host src/cuda src/server)
 UNIT_SOURCES   := $(wildcard test/unit/*.cpp)
 # What of the calibrator knows neither PostgreSQL's client library nor the command line is unit-tested.
 CALIBRATE_SOURCES := $(wildcard calibrate/*.cpp)
 CALIBRATE_PURE    := $(filter-out %/main.cpp %/apply.cpp %/calibration.cpp %/calibration_result.cpp %/session.cpp %/statistics_workload.cpp %/scratch.cpp \
 	%/measure.cpp %/measure_cpu.cpp %/measure_steps.cpp %/measure_storage.cpp %/measure_device.cpp,$(CALIBRATE_SOURCES))
 FUZZ_SOURCES   := $(wildcard test/fuzz/parsers/*_fuzz.cpp)
-EMBEDDED       := $(sort $(if $(wildcard src/cuda),$(shell find src/cuda -name '*.cuh')))
+EMBEDDED       := $(sort $(wildcard src/device/*.cuh))
 
 PG_BUILD     := $(BUILD)/pg$(MAJORVERSION)
 ENGINE_BUILD := $(BUILD)/engine
@@ -112,7 +112,7 @@ $(ENGINE_BUILD)/%.o: src/%.cpp $(ENGINE_RECORD)
 	@mkdir -p $(@D)
 	$(COMPILER) $(ENGINE_FLAGS) -c -o $@ $<
 
-$(ENGINE_BUILD)/engine/server/session_test_commands.o: ENGINE_FLAGS += $(TEST_COMMANDS)
+$(ENGINE_BUILD)/server/session_test_commands.o: ENGINE_FLAGS += $(TEST_COMMANDS)
 
 $(ENGINE_BUILD)/embedded_sources.o: $(ENGINE_BUILD)/embedded_sources.cpp $(ENGINE_RECORD)
 	$(COMPILER) $(ENGINE_FLAGS) -c -o $@ $<
@@ -178,7 +178,7 @@ $(UNIT_BUILD)/thread_tests: $(THREAD_TESTS:%=$(UNIT_BUILD)/%_test.o) $(ENGINE_OB
 calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
 
 # (The arithmetic of device costs and their profile are the engine's.)
-$(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_SHARED) $(CALIBRATE_BUILD)/plan_tree.o $(ENGINE_BUILD)/engine/tier_cost.o $(ENGINE_BUILD)/engine/executor_cost.o $(ENGINE_BUILD)/engine/tier_profile.o
+$(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_SHARED) $(CALIBRATE_BUILD)/plan_tree.o $(ENGINE_BUILD)/engine/cost/tier_cost.o $(ENGINE_BUILD)/engine/cost/executor_cost.o $(ENGINE_BUILD)/engine/cost/tier_profile.o
 	$(CXX) -o $@ $^ -L$(libdir) -Wl,-rpath,$(libdir) -lpq -pthread
 
 $(CALIBRATE_BUILD)/%.o: calibrate/%.cpp $(CALIBRATE_RECORD)
@@ -230,7 +230,7 @@ FUZZ_COMPILER := $(if $(shell command -v ccache 2>/dev/null),ccache )clang++
 FUZZ_FLAGS := -std=c++17 -g1 -O1 -MMD -MP -Isrc -I. -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-omit-frame-pointer \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w $(DEFINES)
 # (without the process around the sessions and what it measures)
-FUZZED       := $(filter-out %/device_process.cpp %/device_setup.cpp %/self_measurement.cpp %/slot_server.cpp %_measure.cpp,$(filter src/engine/%,$(ENGINE_SOURCES))) \
+FUZZED       := $(filter-out %/device_process.cpp %/device_setup.cpp %/self_measurement.cpp %/slot_server.cpp %_measure.cpp,$(filter-out src/cuda/%,$(ENGINE_SOURCES))) \
 	src/cuda/kernel_file.cpp calibrate/checkpoint.cpp
 FUZZ_OBJECTS := $(FUZZED:%.cpp=$(FUZZ_BUILD)/%.o)
 

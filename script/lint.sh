@@ -65,7 +65,7 @@ version_tests() {
 }
 
 server_below_the_engine() {
-    ours 'src/engine/*' 'src/cuda/*' | xargs -r grep -nE '#[[:space:]]*include [<"](pg/|postgres|cuda_runtime|libpq)'
+    ours 'src/engine/*' 'src/host/*' 'src/cuda/*' 'src/server/*' 'src/device/*' | xargs -r grep -nE '#[[:space:]]*include [<"](pg/|postgres|cuda_runtime|libpq)'
 }
 
 # A harness that does not look at deaths and fallbacks takes a fallback's right answer for success.

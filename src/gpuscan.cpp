@@ -8,7 +8,7 @@
 #include "pg/cost/investment.h"
 #include "pg/exec/node.h"
 #include "pg/guc.h"
-#include "pg/plan/hooks.h"
+#include "pg/planner/hooks.h"
 #include "pg/service/area.h"
 #include "pg/service/supervisor.h"
 

@@ -19,7 +19,7 @@
 #include <exception>
 
 #include "cuda/kernel_cache.hpp"
-#include "engine/descriptors.hpp"
+#include "engine/util/descriptors.hpp"
 
 namespace gpuscan::cuda {
 

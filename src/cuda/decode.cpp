@@ -16,11 +16,11 @@
 #include <cstring>
 #include <mutex>
 
-#include "cuda/decode.cuh"
+#include "device/decode.cuh"
 #include "engine/device.hpp"
-#include "engine/dictionary.hpp"
-#include "engine/in_parallel.hpp"
-#include "engine/text_hash.hpp"
+#include "engine/store/dictionary.hpp"
+#include "engine/util/in_parallel.hpp"
+#include "engine/util/text_hash.hpp"
 
 namespace gpuscan::cuda {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cuda/shared_state.hpp"
-#include "engine/decode.hpp"
+#include "engine/store/decode.hpp"
 
 namespace gpuscan::cuda {
 

@@ -1,5 +1,5 @@
-// The device headers (src/cuda/**/*.cuh), carried inside the library so that NVRTC can include them at run time by the
-// names the host compiler knows them under, such as "cuda/hash.cuh". The build writes the definitions
+// The device headers (src/device/*.cuh), carried inside the library so that NVRTC can include them at run time by the
+// names the host compiler knows them under, such as "device/runtime.cuh". The build writes the definitions
 // (script/embed.sh).
 #pragma once
 

@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "cuda/execution_state.hpp"
-#include "cuda/status.cuh"
+#include "device/status.cuh"
 
 namespace gpuscan::cuda {
 

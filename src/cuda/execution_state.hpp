@@ -3,9 +3,9 @@
 #pragma once
 
 #include "cuda/execution.hpp"
-#include "cuda/tables.cuh"
-#include "engine/codegen.hpp"
-#include "engine/value_range.hpp"
+#include "device/tables.cuh"
+#include "engine/codegen/codegen.hpp"
+#include "engine/ir/value_range.hpp"
 
 namespace gpuscan::cuda {
 
@@ -301,7 +301,7 @@ class CudaExecution : public Execution {
     // rows (rows.cpp)
     struct RowArea;
     RowTable deliver(const std::vector<ChunkView> &chunks);
-    uint64_t row_bound_ = UINT64_MAX; // of the first rows (engine/first_rows.hpp) of the passes before
+    uint64_t row_bound_ = UINT64_MAX; // of the first rows (engine/result/first_rows.hpp) of the passes before
     void make_area(RowArea &area, uint64_t capacity, uint64_t least, bool host);
     void hand_over(RowArea &area, RowTable &rows);
 

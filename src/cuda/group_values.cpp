@@ -1,11 +1,11 @@
 // How do the words of a group table become keys and states of aggregates? The inverse of what the generated kernel did
-// (engine/codegen_aggregate.cpp): keys come back from a group's number or its key's words, sums from their parts, Min
+// (engine/codegen/codegen_aggregate.cpp): keys come back from a group's number or its key's words, sums from their parts, Min
 // and Max from their order-preserving codes.
 #include <algorithm>
 #include <cstring>
 
 #include "cuda/execution_state.hpp"
-#include "engine/in_parallel.hpp"
+#include "engine/util/in_parallel.hpp"
 
 namespace gpuscan::cuda {
 

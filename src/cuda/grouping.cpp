@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "cuda/execution_state.hpp"
-#include "cuda/status.cuh"
+#include "device/status.cuh"
 
 namespace gpuscan::cuda {
 

@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "cuda/execution_state.hpp"
-#include "cuda/status.cuh"
-#include "engine/build_identity.hpp"
+#include "device/status.cuh"
+#include "engine/ir/build_identity.hpp"
 
 namespace gpuscan::cuda {
 

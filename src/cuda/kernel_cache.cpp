@@ -17,7 +17,7 @@
 #include "cuda/embedded.hpp"
 #include "cuda/rehearsal.hpp"
 #include "engine/device.hpp"
-#include "engine/types.hpp"
+#include "engine/ir/types.hpp"
 
 namespace gpuscan::cuda {
 
@@ -115,7 +115,7 @@ std::string Compiler::compile(const std::string &source, int architecture, bool 
         options.push_back("--minimal"); // without the declarations of textures and the like
     if (quick && can_be_quick()) {
         options.push_back("--Ofast-compile=mid");
-        options.push_back("-DGPUSCAN_QUICK=1"); // cuda/runtime.cuh: less text, too
+        options.push_back("-DGPUSCAN_QUICK=1"); // device/runtime.cuh: less text, too
     }
     std::vector<const char *> names;
     std::vector<const char *> texts;

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "engine/sha256.hpp"
+#include "engine/util/sha256.hpp"
 
 namespace gpuscan::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include <new>
 #include <thread>
 
-#include "engine/spin.hpp"
+#include "engine/util/spin.hpp"
 
 namespace gpuscan::cuda {
 

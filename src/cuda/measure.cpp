@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cuda/measure.cuh"
+#include "device/measure.cuh"
 
 namespace gpuscan::cuda {
 
@@ -14,7 +14,7 @@ namespace {
 using measuring::Pattern;
 using tier::Count;
 
-constexpr char measure_source[] = "#include \"cuda/measure.cuh\"\n";
+constexpr char measure_source[] = "#include \"device/measure.cuh\"\n";
 constexpr size_t near_bytes = size_t(64) << 10, far_bytes = size_t(16) << 20, most_bytes = size_t(1) << 30;
 constexpr size_t least_bytes = size_t(256) << 20, link_bytes = size_t(64) << 20, first_bytes = size_t(1) << 20;
 constexpr uint64_t long_enough_us = 300, first_accesses = 4, most_accesses = 4096, most_link_accesses = 64;

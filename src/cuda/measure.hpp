@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/shared_state.hpp"
-#include "engine/tier_measure.hpp"
+#include "engine/cost/tier_measure.hpp"
 
 namespace gpuscan::cuda {
 

@@ -19,7 +19,7 @@
 #include <map>
 
 #include "cuda/execution_state.hpp"
-#include "engine/build_identity.hpp"
+#include "engine/ir/build_identity.hpp"
 
 namespace gpuscan::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cuda/pack.cuh"
+#include "device/pack.cuh"
 #include "engine/device.hpp"
 
 namespace gpuscan::cuda {

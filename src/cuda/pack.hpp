@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/shared_state.hpp"
-#include "engine/frame.hpp"
+#include "engine/store/frame.hpp"
 
 namespace gpuscan::cuda {
 

@@ -13,7 +13,7 @@ template <class T> void put(std::string &to, const T &value) {
     to.append(reinterpret_cast<const char *>(&value), sizeof value);
 }
 
-// Arrays of the program are sent and compared as bytes (engine/program.hpp): their padding is zero, or the key misses.
+// Arrays of the program are sent and compared as bytes (engine/ir/program.hpp): their padding is zero, or the key misses.
 template <class T> void put(std::string &to, const std::vector<T> &values) {
     static_assert(std::is_trivially_copyable<T>::value, "plain data");
     put(to, values.size());

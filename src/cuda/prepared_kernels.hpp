@@ -12,7 +12,7 @@
 #include <unordered_set>
 
 #include "cuda/kernel_cache.hpp"
-#include "engine/codegen.hpp"
+#include "engine/codegen/codegen.hpp"
 
 namespace gpuscan::cuda {
 

@@ -1,9 +1,9 @@
 // A program like those of queries over a fact table with dimensions; see rehearsal.hpp.
 #include "cuda/rehearsal.hpp"
 
-#include "engine/codegen.hpp"
-#include "engine/frame.hpp"
-#include "engine/program.hpp"
+#include "engine/codegen/codegen.hpp"
+#include "engine/store/frame.hpp"
+#include "engine/ir/program.hpp"
 
 namespace gpuscan::cuda {
 

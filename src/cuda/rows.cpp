@@ -1,5 +1,5 @@
 // How do the rows that a fragment delivers reach host memory? The fused kernel appends them to an *area*, one array per
-// column (engine/codegen_rows.cpp: the result cache of Kaldewey et al., "GPU Join Processing Revisited", section 4), slice
+// column (engine/codegen/codegen_rows.cpp: the result cache of Kaldewey et al., "GPU Join Processing Revisited", section 4), slice
 // by slice of the tiles, as all runs do; a full area is handed over as blocks of rows in pinned memory, and the next
 // slices fill it again. How many rows a slice gives is not known before:
 //
@@ -16,7 +16,7 @@
 #include <cstring>
 
 #include "cuda/execution_state.hpp"
-#include "engine/first_rows.hpp"
+#include "engine/result/first_rows.hpp"
 
 namespace gpuscan::cuda {
 

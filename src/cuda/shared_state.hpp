@@ -68,8 +68,8 @@ struct SharedState {
 };
 
 // The text of the kernels that no query changes.
-inline const char *const tables_source = "#include \"cuda/tables.cuh\"\n";
-inline const char *const decode_source = "#include \"cuda/decode.cuh\"\n";
-inline const char *const pack_source = "#include \"cuda/pack.cuh\"\n";
+inline const char *const tables_source = "#include \"device/tables.cuh\"\n";
+inline const char *const decode_source = "#include \"device/decode.cuh\"\n";
+inline const char *const pack_source = "#include \"device/pack.cuh\"\n";
 
 } // namespace gpuscan::cuda

@@ -4,7 +4,7 @@
 // the configuration is read again (service/supervisor.cpp). The others are looked at in the session.
 #include "pg/guc.h"
 
-#include "pg/cost/storage_tier.h"
+#include "pg/page_costs/storage_tier.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {

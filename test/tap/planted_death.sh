@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every harness fails when the device process dies under it, though every answer is right: each runs its smallest workload twice, in a
-# build with the test commands, without and with a death (src/engine/server/planted_death.hpp). PLANTED="NAME NAME" in the
+# build with the test commands, without and with a death (src/server/planted_death.hpp). PLANTED="NAME NAME" in the
 # environment: only these. A harness in which nothing would run on a device when it is so small gets the death after seconds;
 # coverage, which only plans, at once.
 # Limit: 3600 s (on an idle machine it takes some minutes)

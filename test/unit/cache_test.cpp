@@ -5,10 +5,10 @@
 #include <numeric>
 #include <random>
 
-#include "engine/cache.hpp"
-#include "engine/chunk_build.hpp"
-#include "engine/host/host_device.hpp"
-#include "engine/savings.hpp"
+#include "engine/store/cache.hpp"
+#include "engine/store/chunk_build.hpp"
+#include "host/host_device.hpp"
+#include "engine/store/savings.hpp"
 #include "page_builder.hpp"
 
 namespace gpuscan {

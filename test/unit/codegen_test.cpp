@@ -6,7 +6,7 @@
 #include <random>
 
 #include "cuda/prepared_kernels.hpp"
-#include "engine/codegen.hpp"
+#include "engine/codegen/codegen.hpp"
 #include "engine/device.hpp"
 #include "program_builder.hpp"
 
@@ -369,8 +369,8 @@ TEST_F(CodegenTest, RowsOfEveryType) {
 
 // The kernels that no query changes.
 TEST_F(CodegenTest, FixedKernels) {
-    compile("#include \"cuda/tables.cuh\"\n");
-    compile("#include \"cuda/decode.cuh\"\n");
+    compile("#include \"device/tables.cuh\"\n");
+    compile("#include \"device/decode.cuh\"\n");
 }
 
 // Other constants, the same text.

@@ -2,7 +2,7 @@
 #include <random>
 
 #include "cuda_fixture.hpp"
-#include "engine/host/host_device.hpp"
+#include "host/host_device.hpp"
 #include "page_builder.hpp"
 
 namespace gpuscan {

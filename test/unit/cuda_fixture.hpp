@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "cuda/cuda_device.hpp"
-#include "engine/dictionary.hpp"
+#include "engine/store/dictionary.hpp"
 
 namespace gpuscan::test {
 

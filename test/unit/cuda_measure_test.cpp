@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "cuda_fixture.hpp"
-#include "engine/tier_measure.hpp"
+#include "engine/cost/tier_measure.hpp"
 
 namespace gpuscan::test {
 namespace {

@@ -9,10 +9,10 @@
 #include <memory>
 #include <thread>
 
-#include "engine/host/thread_pool.hpp"
-#include "engine/server/crash_handler.hpp"
-#include "engine/server/deaths.hpp"
-#include "engine/server/protocol.hpp"
+#include "host/thread_pool.hpp"
+#include "server/crash_handler.hpp"
+#include "server/deaths.hpp"
+#include "server/protocol.hpp"
 
 namespace gpuscan {
 namespace {

@@ -1,7 +1,7 @@
 // Which codes a demanded lookup is asked for: the programs that collect them.
 #include <gtest/gtest.h>
 
-#include "engine/demand.hpp"
+#include "engine/store/demand.hpp"
 #include "program_builder.hpp"
 
 namespace gpuscan {

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "engine/server/futex.hpp"
-#include "engine/server/group_page.hpp"
-#include "engine/server/source_feed.hpp"
+#include "server/futex.hpp"
+#include "server/group_page.hpp"
+#include "server/source_feed.hpp"
 #include "page_builder.hpp"
 #include "program_builder.hpp"
 

@@ -5,7 +5,7 @@
 #include <cinttypes>
 
 #include "device_client.hpp"
-#include "engine/server/device_process.hpp"
+#include "server/device_process.hpp"
 
 namespace gpuscan {
 namespace {

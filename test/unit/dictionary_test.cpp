@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/dictionary.hpp"
-#include "engine/text_hash.hpp"
+#include "engine/store/dictionary.hpp"
+#include "engine/util/text_hash.hpp"
 
 namespace gpuscan {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "engine/executor_cost.hpp"
+#include "engine/cost/executor_cost.hpp"
 
 namespace gpuscan::executor {
 namespace {

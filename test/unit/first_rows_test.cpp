@@ -6,7 +6,7 @@
 #include <memory>
 #include <random>
 
-#include "engine/first_rows.hpp"
+#include "engine/result/first_rows.hpp"
 
 namespace gpuscan {
 namespace {

@@ -1,7 +1,7 @@
 // Frames: which one for which values, and moving rows between them on the host device.
 #include <gtest/gtest.h>
 
-#include "engine/host/host_device.hpp"
+#include "host/host_device.hpp"
 #include "pack_check.hpp"
 
 namespace gpuscan {

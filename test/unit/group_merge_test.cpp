@@ -1,6 +1,6 @@
 // Merging groups of several passes: keys with NULLs, every kind of state, errors.
 #include "case_builder.hpp"
-#include "engine/group_merge.hpp"
+#include "engine/result/group_merge.hpp"
 #include "reference_check.hpp"
 
 namespace gpuscan {

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "case_builder.hpp"
-#include "engine/host/group_sieve.hpp"
-#include "engine/host/group_sort.hpp"
+#include "host/group_sieve.hpp"
+#include "host/group_sort.hpp"
 #include "reference.hpp"
 
 namespace gpuscan {

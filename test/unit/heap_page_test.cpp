@@ -4,11 +4,11 @@
 #include <memory>
 #include <random>
 
-#include "cuda/heap_page.cuh"
+#include "device/heap_page.cuh"
 #include "engine/device.hpp"
-#include "engine/dictionary.hpp"
-#include "engine/host/host_device.hpp"
-#include "engine/host/small_numeric.hpp"
+#include "engine/store/dictionary.hpp"
+#include "host/host_device.hpp"
+#include "host/small_numeric.hpp"
 #include "page_builder.hpp"
 
 namespace gpuscan {

@@ -1,7 +1,7 @@
 // The host device against the reference interpreter, and what the interpreter cannot say: errors, cancel, memory.
 #include <thread>
 
-#include "engine/host/host_device.hpp"
+#include "host/host_device.hpp"
 #include "grouping_cases.hpp"
 #include "join_cases.hpp"
 #include "random_cases.hpp"

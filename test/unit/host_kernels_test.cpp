@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/host/batch.hpp"
-#include "engine/host/kernel_tables.hpp"
+#include "host/batch.hpp"
+#include "host/kernel_tables.hpp"
 
 namespace gpuscan::host {
 

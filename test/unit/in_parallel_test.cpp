@@ -1,4 +1,4 @@
-// Slices by threads of a moment (engine/in_parallel.hpp), where the system gives them and where it does not.
+// Slices by threads of a moment (engine/util/in_parallel.hpp), where the system gives them and where it does not.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "engine/in_parallel.hpp"
+#include "engine/util/in_parallel.hpp"
 
 namespace gpuscan {
 namespace {

@@ -1,7 +1,7 @@
-// Joins by two keys of which one is asked first by the host device's sieve (engine/host/join_table.hpp): both forms of table, types of
+// Joins by two keys of which one is asked first by the host device's sieve (host/join_table.hpp): both forms of table, types of
 // either key, duplicates, NULLs, values beside the sieve's, and a sieve that lets too much through.
 #include "case_builder.hpp"
-#include "engine/host/host_device.hpp"
+#include "host/host_device.hpp"
 #include "reference_check.hpp"
 
 namespace gpuscan::test {

@@ -1,9 +1,9 @@
 // Join tables that outlive their execution: found again by equal bytes over living columns only, the oldest leave first.
 #include <gtest/gtest.h>
 
-#include "engine/build_fingerprint.hpp"
-#include "engine/build_identity.hpp"
-#include "engine/kept_tables.hpp"
+#include "engine/ir/build_fingerprint.hpp"
+#include "engine/ir/build_identity.hpp"
+#include "engine/store/kept_tables.hpp"
 #include "program_builder.hpp"
 
 namespace gpuscan {

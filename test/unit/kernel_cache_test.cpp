@@ -9,7 +9,7 @@
 
 #include "cuda/kernel_cache.hpp"
 #include "engine/device.hpp"
-#include "engine/sha256.hpp"
+#include "engine/util/sha256.hpp"
 
 namespace gpuscan {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/decode.hpp"
+#include "engine/store/decode.hpp"
 
 namespace gpuscan::pages {
 

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "engine/program.hpp"
+#include "engine/ir/program.hpp"
 
 namespace gpuscan::test {
 

@@ -1,7 +1,7 @@
 // Programs on the wire: what is written is read back, and nothing that is broken gets through.
 #include <stdexcept>
 
-#include "engine/program.hpp"
+#include "engine/ir/program.hpp"
 #include "random_cases.hpp"
 
 namespace gpuscan {

@@ -20,11 +20,11 @@
 #include <string>
 #include <vector>
 
-#include "cuda/semantics.cuh"
+#include "device/semantics.cuh"
 #include "engine/device.hpp"
-#include "engine/group_merge.hpp"
-#include "engine/program.hpp"
-#include "engine/unmet.hpp"
+#include "engine/result/group_merge.hpp"
+#include "engine/ir/program.hpp"
+#include "engine/result/unmet.hpp"
 
 namespace gpuscan::reference {
 

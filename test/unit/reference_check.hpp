@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/group_merge.hpp"
-#include "engine/unmet.hpp"
+#include "engine/result/group_merge.hpp"
+#include "engine/result/unmet.hpp"
 #include "reference.hpp"
 
 namespace gpuscan::reference {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <random>
 
-#include "engine/row_sort.hpp"
+#include "engine/result/row_sort.hpp"
 
 namespace gpuscan {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "engine/sample_share.hpp"
+#include "engine/cost/sample_share.hpp"
 
 namespace gpuscan {
 namespace {

@@ -4,7 +4,7 @@
 #include <cfloat>
 #include <random>
 
-#include "cuda/semantics.cuh"
+#include "device/semantics.cuh"
 
 namespace gpuscan {
 namespace {

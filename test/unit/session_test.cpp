@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "device_client.hpp"
-#include "engine/host/host_device.hpp"
-#include "engine/server/session.hpp"
-#include "engine/server/slot_server.hpp"
+#include "host/host_device.hpp"
+#include "server/session.hpp"
+#include "server/slot_server.hpp"
 
 namespace gpuscan {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "engine/storage_cost.hpp"
+#include "engine/cost/storage_cost.hpp"
 
 namespace gpuscan::storage {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/text_function.hpp"
+#include "engine/store/text_function.hpp"
 
 namespace gpuscan {
 namespace {

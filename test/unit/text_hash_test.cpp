@@ -9,11 +9,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cuda/decode.cuh"
-#include "cuda/heap_page.cuh"
-#include "cuda/semantics.cuh"
-#include "engine/dictionary.hpp"
-#include "engine/text_hash.hpp"
+#include "device/decode.cuh"
+#include "device/heap_page.cuh"
+#include "device/semantics.cuh"
+#include "engine/store/dictionary.hpp"
+#include "engine/util/text_hash.hpp"
 
 namespace gpuscan {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "engine/tier_cost.hpp"
+#include "engine/cost/tier_cost.hpp"
 
 namespace gpuscan::tier {
 namespace {

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/tier_measure.hpp"
-#include "engine/tier_profile.hpp"
+#include "engine/cost/tier_measure.hpp"
+#include "engine/cost/tier_profile.hpp"
 
 namespace gpuscan::tier {
 namespace {

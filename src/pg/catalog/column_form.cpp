@@ -2,7 +2,7 @@
 
 #include "pg/catalog/column_form.h"
 
-#include "pg/plan/refusal.h"
+#include "pg/planner/refusal.h"
 
 namespace gpuscan {
 

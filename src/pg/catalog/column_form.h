@@ -5,8 +5,8 @@
 
 #include "pg/pg.h"
 
-#include "pg/plan/fragment.h"
-#include "pg/plan/sql_type.h"
+#include "pg/fragment/fragment.h"
+#include "pg/translate/sql_type.h"
 
 namespace gpuscan {
 

@@ -2,8 +2,8 @@
 
 #include "pg/catalog/constant_argument.h"
 
-#include "pg/plan/sql_type.h"
-#include "pg/plan/translate.h"
+#include "pg/translate/sql_type.h"
+#include "pg/translate/translate.h"
 
 namespace gpuscan {
 

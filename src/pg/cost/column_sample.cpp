@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/sample_share.hpp"
+#include "engine/cost/sample_share.hpp"
 #include "pg/exec/attempt.h"
-#include "pg/plan/translate.h"
+#include "pg/translate/translate.h"
 
 namespace gpuscan {
 namespace {

@@ -1,4 +1,4 @@
-// The planner's side of the device's costs; the arithmetic, its rates and their sources are in engine/tier_cost.cpp.
+// The planner's side of the device's costs; the arithmetic, its rates and their sources are in engine/cost/tier_cost.cpp.
 //
 // Units. cpu_tuple_cost + cpu_operator_cost (0.0125) is a row that a sequential scan looks at and a qual rejects. That takes PostgreSQL 50 ns
 // on current hardware (6 M rows in 0.3 s), hence some 4000 ns per unit of cost; how many on this machine is a number of its profile.
@@ -16,17 +16,17 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/decode.hpp"
-#include "engine/dictionary.hpp"
+#include "engine/store/decode.hpp"
+#include "engine/store/dictionary.hpp"
 #include "pg/cost/feed_workers.h"
-#include "pg/cost/storage_tier.h"
+#include "pg/page_costs/storage_tier.h"
 #include "pg/guc.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
 
 constexpr double most_text_threads = 8;
-constexpr double most_sort_threads = 32; // engine/row_sort.cpp
+constexpr double most_sort_threads = 32; // engine/result/row_sort.cpp
 constexpr double least_work_bytes = 256.0 * 1024 * 1024;
 constexpr double doubtful = 2; // estimates that are wrong by less than this do not keep a device away
 
@@ -65,7 +65,7 @@ double device_cores() {
     return online;
 }
 
-// Of what executions may take (engine/server/device_setup.cpp).
+// Of what executions may take (server/device_setup.cpp).
 static double work_bytes(bool gpu) {
     static const double quarter = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
     return gpu ? cache_bytes(true) : std::min(std::max(guc_cache_size * 1024.0, least_work_bytes), quarter);

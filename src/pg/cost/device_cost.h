@@ -1,4 +1,4 @@
-// What a fragment costs on a device, in the planner's units: the planner's estimates become work of the tiers (engine/tier_cost.hpp),
+// What a fragment costs on a device, in the planner's units: the planner's estimates become work of the tiers (engine/cost/tier_cost.hpp),
 // whose weights are those of the device that the executor would get, and its nanoseconds become units.
 //
 // Each function also notes its work in an account, if one is given: what EXPLAIN shows of a path's cost by component.
@@ -6,9 +6,9 @@
 
 #include "pg/pg.h"
 
-#include "engine/executor_cost.hpp"
-#include "engine/storage_cost.hpp"
-#include "engine/tier_cost.hpp"
+#include "engine/cost/executor_cost.hpp"
+#include "engine/cost/storage_cost.hpp"
+#include "engine/cost/tier_cost.hpp"
 
 namespace gpuscan {
 
@@ -83,14 +83,14 @@ Cost device_sort_cost(const RowsWork *work, tier::Account *account = nullptr); /
 
 Cost device_setup_cost(int nsources, int nlookups, tier::Account *account = nullptr);
 
-// Entries of dictionaries, each column's counted: see plan/text_work.cpp.
+// Entries of dictionaries, each column's counted: see fragment/text_work.cpp.
 struct TextWork {
     double
         native; // for which the device evaluates an expression itself; it keeps what comes out, as long as it has the texts
     double evaluated; // for which PostgreSQL evaluates one
     double shown;     // that the backend needs to show groups
     Cost calls;       // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE
-    int demands;      // expressions of which the device first collects what they need (engine/demand.hpp)
+    int demands;      // expressions of which the device first collects what they need (engine/store/demand.hpp)
 };
 
 Cost device_text_cost(const TextWork *work, tier::Account *account = nullptr);

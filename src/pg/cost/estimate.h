@@ -3,7 +3,7 @@
 
 #include "pg/pg.h"
 
-#include "engine/tier_cost.hpp"
+#include "engine/cost/tier_cost.hpp"
 
 namespace gpuscan {
 

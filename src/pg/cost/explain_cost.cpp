@@ -7,7 +7,7 @@
 // tablespace's own page costs, a foreign table's costs, penalties) is told as "other".
 //
 // Times are another matter: what is compared with a device's time is not the cost but the plan's steps, each at its own rate
-// (engine/executor_cost.hpp). They are told beside the costs, with the component "steps".
+// (engine/cost/executor_cost.hpp). They are told beside the costs, with the component "steps".
 //
 // Nothing is executed. Privileges are those of EXPLAIN: the executor is started for explaining only, which checks them.
 #include "pg/pg.h"
@@ -16,8 +16,8 @@
 #include "pg/cost/estimate.h"
 #include "pg/cost/investment.h"
 #include "pg/guc.h"
-#include "pg/plan/fragment.h"
-#include "pg/plan/statement.h"
+#include "pg/fragment/fragment.h"
+#include "pg/planner/statement.h"
 #include "pg/service/area.h"
 #include "pg/settings.h"
 

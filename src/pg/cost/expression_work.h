@@ -1,9 +1,9 @@
-// What the executor takes to evaluate expressions, by the functions that they call (engine/executor_cost.hpp).
+// What the executor takes to evaluate expressions, by the functions that they call (engine/cost/executor_cost.hpp).
 #pragma once
 
 #include "pg/pg.h"
 
-#include "engine/executor_cost.hpp"
+#include "engine/cost/executor_cost.hpp"
 
 namespace gpuscan {
 

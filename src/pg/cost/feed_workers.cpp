@@ -1,4 +1,4 @@
-// The size of a feeding team; see feed_workers.h and exec/feed_team.cpp.
+// The size of a feeding team; see feed_workers.h and feed/feed_team.cpp.
 //
 // A feeding process keeps one core busy and its thread in the device process half of another one. Measured on an H200 with 16
 // cores, SSB SF 20 (1.57 M pages) cold: no worker 720 ms, 3 workers 380, 5 workers 323, 7 workers 300, 9 to 15 workers 295

@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "pg/cost/joint_keys.h"
-#include "pg/cost/planner_formulas.h"
+#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
-#include "pg/plan/translate.h"
+#include "pg/translate/translate.h"
 
 namespace gpuscan {
 

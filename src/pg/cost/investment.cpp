@@ -1,4 +1,4 @@
-// Rents and purchases of one statement (engine/savings.hpp tells the idea).
+// Rents and purchases of one statement (engine/store/savings.hpp tells the idea).
 //
 // Each device path is an offer: with everything in the cache it would cost less by what its loads are charged. Where PostgreSQL's
 // plan is taken, the difference to that is the rent, shared by the relations as their prices are; of several offers for one relation

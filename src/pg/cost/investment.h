@@ -1,4 +1,4 @@
-// Whether a query shall pay for bringing columns into the device's cache; see engine/savings.hpp.
+// Whether a query shall pay for bringing columns into the device's cache; see engine/store/savings.hpp.
 #pragma once
 
 #include "pg/pg.h"

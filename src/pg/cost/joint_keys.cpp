@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "pg/cost/planner_formulas.h"
+#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
 
 namespace gpuscan {

@@ -4,7 +4,7 @@
 #include "pg/cost/kept_tables.h"
 
 #include "pg/cost/device_cost.h"
-#include "pg/plan/build_fingerprints.h"
+#include "pg/fragment/build_fingerprints.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {

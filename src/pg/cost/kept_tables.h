@@ -1,9 +1,9 @@
-// Which of a fragment's join tables does its device keep now? See engine/kept_builds.hpp.
+// Which of a fragment's join tables does its device keep now? See engine/store/kept_builds.hpp.
 #pragma once
 
 #include "pg/pg.h"
 
-#include "pg/plan/fragment.h"
+#include "pg/fragment/fragment.h"
 
 namespace gpuscan {
 

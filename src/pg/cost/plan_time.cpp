@@ -21,9 +21,9 @@
 #include "pg/cost/group_bound.h"
 #include "pg/cost/joint_keys.h"
 #include "pg/cost/level_time.h"
-#include "pg/cost/planner_formulas.h"
+#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
-#include "pg/plan/path.h"
+#include "pg/fragment/path.h"
 
 namespace gpuscan {
 

@@ -1,9 +1,9 @@
-// What a path takes in time: PostgreSQL's steps at their rates (engine/executor_cost.hpp), a device's nodes as they have been estimated.
+// What a path takes in time: PostgreSQL's steps at their rates (engine/cost/executor_cost.hpp), a device's nodes as they have been estimated.
 #pragma once
 
 #include "pg/pg.h"
 
-#include "engine/executor_cost.hpp"
+#include "engine/cost/executor_cost.hpp"
 #include "pg/cost/investment.h"
 
 namespace gpuscan {

@@ -16,9 +16,9 @@
 
 #include "pg/cost/joint_keys.h"
 #include "pg/cost/own_selectivity.h"
-#include "pg/cost/planner_formulas.h"
+#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
-#include "pg/plan/translate.h"
+#include "pg/translate/translate.h"
 
 namespace gpuscan {
 namespace {

@@ -1,4 +1,4 @@
-// How much of a relation its device has cached now; see engine/residency.hpp.
+// How much of a relation its device has cached now; see engine/store/residency.hpp.
 #pragma once
 
 #include "pg/pg.h"

@@ -1,13 +1,13 @@
-// See samplable.h. The list is positive: of texts what may be evaluated for whole dictionaries (plan/lookup.cpp), comparisons, arithmetic of
-// numerics that are bounded (plan/harmless.cpp), and below what else takes no longer than a comparison. Stable functions are among
+// See samplable.h. The list is positive: of texts what may be evaluated for whole dictionaries (translate/lookup.cpp), comparisons, arithmetic of
+// numerics that are bounded (rewrite/harmless.cpp), and below what else takes no longer than a comparison. Stable functions are among
 // them, as PostgreSQL evaluates these for its own estimates, too (estimate_expression_value).
 #include "pg/pg.h"
 
 #include "pg/cost/samplable.h"
 
 #include "pg/catalog/constant_argument.h"
-#include "pg/plan/harmless.h"
-#include "pg/plan/translate.h"
+#include "pg/rewrite/harmless.h"
+#include "pg/translate/translate.h"
 
 namespace gpuscan {
 namespace {

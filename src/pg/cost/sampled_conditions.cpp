@@ -11,7 +11,7 @@
 #include "pg/cost/own_selectivity.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/cost/samplable.h"
-#include "pg/plan/translate.h"
+#include "pg/translate/translate.h"
 
 namespace gpuscan {
 namespace {

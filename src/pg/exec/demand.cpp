@@ -1,4 +1,4 @@
-// What user functions and casts make of the values that rows bring to them (plan/lookup_on_demand.cpp).
+// What user functions and casts make of the values that rows bring to them (translate/lookup_on_demand.cpp).
 //
 // Before a pass runs, the device is asked which entries of a dictionary it will look up; they are read, the expression is
 // evaluated for each of them, as PostgreSQL would for the first row that has the value, and the results are put into the

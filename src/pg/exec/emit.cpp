@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "cuda/semantics.cuh"
+#include "device/semantics.cuh"
 #include "pg/exec/encode.h"
 #include "pg/exec/moments.h"
 #include "pg/exec/variance.h"

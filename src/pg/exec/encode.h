@@ -3,8 +3,8 @@
 
 #include "pg/pg.h"
 
-#include "engine/ir.hpp"
-#include "pg/plan/fragment.h"
+#include "engine/ir/ir.hpp"
+#include "pg/fragment/fragment.h"
 
 namespace gpuscan {
 
@@ -47,7 +47,7 @@ inline void set_wide(ir::Value *to, int128 value) {
 int128 uuid_value(Datum value);
 void write_uuid(int128 value, char *to);
 
-// An interval's fields, each at its place (cuda/semantics.cuh), and back (16 bytes).
+// An interval's fields, each at its place (device/semantics.cuh), and back (16 bytes).
 int128 interval_value(Datum value);
 void write_interval(int128 value, char *to);
 

@@ -1,8 +1,8 @@
 #include "pg/exec/error_free_plan.h"
 
 #include "pg/exec/plan_tree.h"
-#include "pg/plan/fragment.h"
-#include "pg/plan/harmless.h"
+#include "pg/fragment/fragment.h"
+#include "pg/rewrite/harmless.h"
 
 namespace gpuscan {
 namespace {

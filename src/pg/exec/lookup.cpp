@@ -6,7 +6,7 @@
 // into a text again. Dictionaries only grow, so a table is sent again only when there are more entries.
 //
 // A table that depends on nothing but its expression is kept by the device process, which also makes it itself where it knows
-// the functions (plan/native_text.cpp). So the backend is asked first what is missing: most often nothing, else the new entries.
+// the functions (translate/native_text.cpp). So the backend is asked first what is missing: most often nothing, else the new entries.
 //
 // A dictionary also holds texts that no row has any more, and pieces of such that never were one: a page may change while it
 // is decoded, and of what comes out only the rows are thrown away. The functions that are evaluated here cannot fail for any
@@ -14,7 +14,7 @@
 // answers.
 #include "pg/exec/encode.h"
 #include "pg/exec/run.h"
-#include "pg/plan/lookup_key.h"
+#include "pg/translate/lookup_key.h"
 
 namespace gpuscan {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "cuda/semantics.cuh"
+#include "device/semantics.cuh"
 #include "pg/exec/encode.h"
 
 namespace gpuscan {

@@ -1,7 +1,7 @@
 // Where are groups and rows between the device and the executor? See reply_store.h.
 #include "pg/exec/reply_store.h"
 
-#include "engine/huge_pages.hpp"
+#include "engine/util/huge_pages.hpp"
 
 namespace gpuscan {
 

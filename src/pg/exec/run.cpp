@@ -12,7 +12,7 @@
 #include "pg/exec/groups.h"
 #include "pg/exec/rows.h"
 #include "pg/guc.h"
-#include "pg/plan/build_fingerprints.h"
+#include "pg/fragment/build_fingerprints.h"
 
 namespace gpuscan {
 

@@ -8,9 +8,9 @@
 
 #include "pg/pg.h"
 
-#include "engine/program.hpp"
-#include "engine/server/group_page.hpp"
-#include "pg/plan/fragment.h"
+#include "engine/ir/program.hpp"
+#include "server/group_page.hpp"
+#include "pg/fragment/fragment.h"
 #include "pg/service/client.h"
 
 namespace gpuscan {
@@ -108,7 +108,7 @@ struct RowStore;
 struct FragmentRun {
     const Fragment *fragment;
     ProgramArrays program;
-    const uint64 *fingerprints; // of the builds, by join (plan/build_fingerprints.h)
+    const uint64 *fingerprints; // of the builds, by join (fragment/build_fingerprints.h)
     uint64 form;                // fingerprint of the program without its constants, and of its relations
     Snapshot snapshot;
     MemoryContext context;      // of this run and its results; reset by the next one

@@ -9,11 +9,11 @@
 // backend sees them only when they are shown. It is known by the keys of the tables, and constants get their codes in it before
 // anything is fed. What is left for this backend are spaces with parameters in them, or whose order matters. They may become as
 // large as a dictionary: what a function makes of short texts can be long.
-#include "engine/dictionary.hpp"
-#include "engine/text_hash.hpp"
+#include "engine/store/dictionary.hpp"
+#include "engine/util/text_hash.hpp"
 #include "pg/exec/run.h"
 #include "pg/guc.h"
-#include "pg/plan/lookup_key.h"
+#include "pg/translate/lookup_key.h"
 
 namespace gpuscan {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "pg/pg.h"
 
-#include "engine/ir.hpp"
-#include "pg/plan/fragment.h"
+#include "engine/ir/ir.hpp"
+#include "pg/fragment/fragment.h"
 
 namespace gpuscan {
 

@@ -3,7 +3,7 @@
 
 #include "pg/pg.h"
 
-#include "engine/server/protocol.hpp"
+#include "server/protocol.hpp"
 
 namespace gpuscan {
 

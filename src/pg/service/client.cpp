@@ -16,7 +16,7 @@
 // caller disconnects or the transaction ends, and device_disconnect() ignores pointers that are not in the list.
 #include "pg/service/client.h"
 
-#include "engine/server/futex.hpp"
+#include "server/futex.hpp"
 #include "pg/service/area.h"
 
 namespace gpuscan {

@@ -1,4 +1,4 @@
-// Reading a profile; see profile.h and engine/tier_profile.hpp. The supervisor works in the data directory, and so does its child.
+// Reading a profile; see profile.h and engine/cost/tier_profile.hpp. The supervisor works in the data directory, and so does its child.
 #include "pg/pg.h"
 
 #include "pg/service/profile.h"
@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "engine/tier_profile.hpp"
+#include "engine/cost/tier_profile.hpp"
 #include "pg/guc.h"
 
 namespace gpuscan {

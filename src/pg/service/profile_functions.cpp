@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "engine/tier_profile.hpp"
+#include "engine/cost/tier_profile.hpp"
 #include "pg/cost/device_cost.h"
 #include "pg/guc.h"
 #include "pg/service/area.h"

@@ -21,7 +21,7 @@
 // A kernel that takes long does not stop the heartbeat. A thread that goes on with a request whose query is over, cancelled or
 // not, does not stop it either: after the same time the child is killed, and the program is refused from then on.
 //
-// Every death is recorded (engine/server/deaths.hpp), with what was running. A program that has ended the process is not sent
+// Every death is recorded (server/deaths.hpp), with what was running. A program that has ended the process is not sent
 // again, not even after a restart of the server: those programs stand in a file of the cache directory, and another version of
 // the library begins anew.
 //
@@ -47,10 +47,10 @@
 
 #include <string>
 
-#include "engine/descriptors.hpp"
-#include "engine/server/deaths.hpp"
-#include "engine/server/device_process.hpp"
-#include "engine/server/futex.hpp"
+#include "engine/util/descriptors.hpp"
+#include "server/deaths.hpp"
+#include "server/device_process.hpp"
+#include "server/futex.hpp"
 #include "pg/guc.h"
 #include "pg/service/area.h"
 #include "pg/service/profile.h"

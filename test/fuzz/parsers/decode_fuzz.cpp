@@ -13,8 +13,8 @@
 
 #include "../../unit/page_builder.hpp"
 #include "engine/device.hpp"
-#include "engine/dictionary.hpp"
-#include "engine/host/host_device.hpp"
+#include "engine/store/dictionary.hpp"
+#include "host/host_device.hpp"
 #include "fuzz_input.hpp"
 
 using namespace gpuscan;

@@ -1,7 +1,7 @@
 // libFuzzer target for the profile file: any text. What is accepted is written as a profile, and read again without a word.
 #include <vector>
 
-#include "engine/tier_profile.hpp"
+#include "engine/cost/tier_profile.hpp"
 #include "fuzz_input.hpp"
 
 using namespace gpuscan;

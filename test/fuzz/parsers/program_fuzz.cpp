@@ -3,7 +3,7 @@
 #include <random>
 
 #include "../../unit/random_cases.hpp"
-#include "engine/codegen.hpp"
+#include "engine/codegen/codegen.hpp"
 #include "session_course.hpp"
 
 using namespace gpuscan;

@@ -1,7 +1,7 @@
 // libFuzzer target for the replies to Fetch, as a backend reads them: any bytes, any number of keys and aggregates.
 #include <vector>
 
-#include "engine/server/group_page.hpp"
+#include "server/group_page.hpp"
 #include "fuzz_input.hpp"
 
 using namespace gpuscan;

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "engine/host/host_device.hpp"
-#include "engine/server/session.hpp"
+#include "host/host_device.hpp"
+#include "server/session.hpp"
 #include "fuzz_input.hpp"
 
 namespace gpuscan::fuzz {

@@ -3,7 +3,7 @@
 // The input: two bytes say how long the function is; behind it stand the entries, each behind a byte with its length.
 #include <stdexcept>
 
-#include "engine/text_function.hpp"
+#include "engine/store/text_function.hpp"
 #include "fuzz_input.hpp"
 
 using namespace gpuscan;

@@ -1,0 +1,319 @@
+// Kernels that do not depend on a query: ranges of collected columns, building join tables, gathering groups.
+//
+// The rows of a build were collected into one array per key and payload column. A table is built in one pass over them
+// (Kaldewey et al., "GPU Join Processing Revisited", section 4.1: latch-free inserts with atomics); rows of equal keys
+// are chained through `next`. What the tables look like: device/runtime.cuh.
+//
+// The structures are filled by the host (cuda/execution_state.hpp includes this file too); all of them are kernel arguments.
+#pragma once
+
+#include "device/semantics.cuh"
+#include "device/status.cuh"
+
+namespace gpuscan {
+namespace tables {
+
+// A collected column; `type` is engine/ir/types.hpp's Type.
+struct Column {
+    const void *values;
+    const uint8_t *nulls; // null pointer: no NULLs
+    uint32_t type;
+    uint32_t unused;
+};
+
+struct ColumnRange {
+    int64_t min, max; // of the values that are not NULL; min > max: there is none
+};
+
+struct RangesArgument {
+    const uint64_t *count; // rows collected so far
+    uint64_t first;        // the first of them to look at
+    uint64_t capacity;     // rows there is room for
+    const Column *columns;
+    ColumnRange *ranges; // one per column, set before
+    uint32_t ncolumns;
+};
+
+constexpr uint32_t max_keys = 4;
+constexpr uint32_t max_packed = 16;
+
+struct BuildArgument {
+    uint64_t rows;
+    Column keys[max_keys];
+    uint32_t nkeys;
+    uint32_t kind;                            // codegen::TableKind
+    uint64_t min[max_keys], stride[max_keys]; // Packed, Rows
+    void *entries;                            // entries, heads or slots
+    uint32_t *next;                           // Rows, Hash
+    uint32_t *status;
+    uint64_t mask;        // Hash: slots - 1
+    uint32_t exact_tag;   // Hash
+    uint32_t entry_bytes; // Packed
+    uint32_t npayload;    // Packed
+    uint32_t unused;
+    Column payload[max_packed];
+    uint64_t shift[max_packed], bias[max_packed]; // field = value - bias, 0 = NULL where the column can be NULL
+};
+
+// Packed entries that become wider ones.
+struct WidenArgument {
+    const void *from;
+    void *to;
+    uint64_t entries;
+    uint32_t from_bytes, to_bytes;
+};
+
+// A condition over a group: what an aggregate is, against a bound (cuda/group_conditions.cpp).
+struct GroupCondition {
+    enum Kind : uint32_t { Word, Halves, Largest, Smallest }; // one word; two that carry; codes of a maximum, a minimum
+    enum Outcome : uint32_t { Less = 1, Equal = 2, Greater = 4 };
+    uint32_t kind;
+    uint32_t value;    // its first word of the entry
+    uint32_t count;    // the word that counts its values; where that is zero, it is NULL
+    uint32_t outcomes; // of the comparison, with which the group may pass
+    uint64_t low;      // of the bound
+    int64_t high;
+};
+
+constexpr uint32_t max_group_conditions = 4;
+
+struct GatherArgument {
+    const uint64_t *table;
+    uint64_t entries;
+    uint64_t *counter;
+    uint64_t *out;          // null pointer: only count
+    uint64_t room;          // groups that fit
+    uint64_t *dropped;      // how many the conditions keep out
+    uint32_t stride, words; // from slot to slot, and of an entry with its key; the first is not zero where a group is
+    uint32_t numbered;
+    uint32_t key_words; // of them
+    uint32_t nconditions, unused;
+    GroupCondition conditions[max_group_conditions];
+};
+
+#ifdef __CUDACC__
+
+template <class T> __device__ __forceinline__ T value_at(const Column &column, uint64_t row) {
+    return ((const T *)column.values)[row];
+}
+
+// A value of at most 64 bits, sign-extended. Codes and Bool are unsigned.
+__device__ __forceinline__ int64_t integer_at(const Column &column, uint64_t row) {
+    switch (column.type) {
+    case 0:
+        return value_at<uint8_t>(column, row);
+    case 1:
+        return value_at<int16_t>(column, row);
+    case 2:
+        return value_at<int32_t>(column, row);
+    case 3:
+        return value_at<int64_t>(column, row);
+    default:
+        return value_at<uint32_t>(column, row);
+    }
+}
+
+// As generated kernels hash a key: I128 is two words.
+__device__ __forceinline__ uint64_t hash_row(const BuildArgument &a, uint64_t row) {
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < a.nkeys; ++i) {
+        if (a.keys[i].type == 4) {
+            const sem::i128 v = value_at<sem::i128>(a.keys[i], row);
+            hash = sem::hash_combine(hash, (uint64_t)v);
+            hash = sem::hash_combine(hash, (uint64_t)(v >> 64));
+        } else {
+            hash = sem::hash_combine(hash, (uint64_t)integer_at(a.keys[i], row));
+        }
+    }
+    return hash;
+}
+
+__device__ __forceinline__ bool same_keys(const BuildArgument &a, uint64_t left, uint64_t right) {
+    bool same = true;
+    for (uint32_t i = 0; i < a.nkeys; ++i)
+        same &= a.keys[i].type == 4 ? value_at<sem::i128>(a.keys[i], left) == value_at<sem::i128>(a.keys[i], right)
+                                    : integer_at(a.keys[i], left) == integer_at(a.keys[i], right);
+    return same;
+}
+
+__device__ __forceinline__ uint64_t packed_payload(const BuildArgument &a, uint64_t row) {
+    uint64_t packed = 0;
+    for (uint32_t i = 0; i < a.npayload; ++i) {
+        const bool null = a.payload[i].nulls && a.payload[i].nulls[row];
+        const uint64_t field = null ? 0 : (uint64_t)integer_at(a.payload[i], row) - a.bias[i];
+        packed |= field << a.shift[i];
+    }
+    return packed + 1;
+}
+
+__device__ __forceinline__ bool store_packed(const BuildArgument &a, uint64_t index, uint64_t entry) {
+    if (a.entry_bytes == 8)
+        return atomicCAS((unsigned long long *)a.entries + index, 0ULL, (unsigned long long)entry) == 0;
+    const uint32_t per_word = 4 / a.entry_bytes;
+    const uint32_t bits = 8 * a.entry_bytes;
+    const uint32_t shift = (uint32_t)(index % per_word) * bits;
+    const uint32_t field = bits == 32 ? 0xffffffffu : ((1u << bits) - 1) << shift;
+    return (atomicOr((uint32_t *)a.entries + index / per_word, (uint32_t)entry << shift) & field) == 0;
+}
+
+__device__ __forceinline__ bool store_hash(const BuildArgument &a, uint64_t row) {
+    const uint64_t hash = hash_row(a, row);
+    const uint32_t tag = a.exact_tag ? (uint32_t)integer_at(a.keys[0], row) : (uint32_t)hash;
+    const unsigned long long mine = (unsigned long long)tag << 32 | (uint32_t)(row + 1);
+    unsigned long long *const slots = (unsigned long long *)a.entries;
+    uint64_t slot = (hash >> 32) & a.mask;
+    for (uint64_t probes = 0; probes <= a.mask;) {
+        unsigned long long found = *(volatile unsigned long long *)(slots + slot);
+        if (found == 0) {
+            found = atomicCAS(slots + slot, 0ULL, mine);
+            if (found == 0)
+                return true;
+        }
+        if ((uint32_t)(found >> 32) == tag && (a.exact_tag || same_keys(a, (uint32_t)found - 1, row))) {
+            a.next[row] = (uint32_t)found;
+            if (atomicCAS(slots + slot, found, mine) == found)
+                return false;
+            continue; // somebody else came before us: look again
+        }
+        ++probes;
+        slot = (slot + 1) & a.mask;
+    }
+    return false;
+}
+
+extern "C" __global__ void column_ranges(const RangesArgument a) {
+    uint64_t rows = *a.count;
+    if (rows > a.capacity)
+        rows = a.capacity;
+    for (uint32_t c = 0; c < a.ncolumns; ++c) {
+        const Column column = a.columns[c];
+        if (column.type > 3 && column.type != 7)
+            continue;
+        int64_t low = 0x7fffffffffffffffLL;
+        int64_t high = -0x7fffffffffffffffLL - 1;
+        for (uint64_t row = a.first + blockIdx.x * blockDim.x + threadIdx.x; row < rows;
+             row += gridDim.x * blockDim.x) {
+            if (column.nulls && column.nulls[row])
+                continue;
+            const int64_t v = integer_at(column, row);
+            low = v < low ? v : low;
+            high = v > high ? v : high;
+        }
+        for (int by = 16; by > 0; by /= 2) {
+            const int64_t l = __shfl_down_sync(0xffffffffu, low, by);
+            const int64_t h = __shfl_down_sync(0xffffffffu, high, by);
+            low = l < low ? l : low;
+            high = h > high ? h : high;
+        }
+        if ((threadIdx.x & 31) == 0 && low <= high) {
+            atomicMin((long long *)&a.ranges[c].min, (long long)low);
+            atomicMax((long long *)&a.ranges[c].max, (long long)high);
+        }
+    }
+}
+
+extern "C" __global__ void build_table(const BuildArgument a) {
+    bool fresh = true;
+    for (uint64_t row = blockIdx.x * blockDim.x + threadIdx.x; row < a.rows; row += gridDim.x * blockDim.x) {
+        if (a.kind == 2) {
+            fresh &= store_hash(a, row);
+            continue;
+        }
+        uint64_t index = 0;
+        for (uint32_t i = 0; i < a.nkeys; ++i)
+            index += ((uint64_t)integer_at(a.keys[i], row) - a.min[i]) * a.stride[i];
+        if (a.kind == 0) {
+            fresh &= store_packed(a, index, packed_payload(a, row));
+        } else {
+            const uint32_t before = atomicExch((uint32_t *)a.entries + index, (uint32_t)row + 1);
+            a.next[row] = before;
+            fresh &= before == 0;
+        }
+    }
+    if (!fresh)
+        atomicOr(a.status, status_duplicates);
+}
+
+// Groups with rows, one record each: the key's words and the entry, and if wanted the number of the entry. One atomic per
+// warp finds room for all of its groups.
+// Is none of the conditions false or NULL? Groups of more rows than sums are made for are left to whoever reads them.
+static __device__ bool may_pass(const GatherArgument &a, const uint64_t *entry) {
+    if (entry[0] >> 32)
+        return true;
+    for (uint32_t i = 0; i < a.nconditions; ++i) {
+        const GroupCondition &c = a.conditions[i];
+        if (entry[c.count] == 0)
+            return false;
+        const uint64_t *const v = entry + c.value;
+        sem::i128 value;
+        if (c.kind == GroupCondition::Halves)
+            value = (sem::i128)v[0] + (sem::i128)(int64_t)v[1] * ((sem::i128)1 << 32);
+        else if (c.kind == GroupCondition::Word)
+            value = (int64_t)v[0];
+        else
+            value = (int64_t)((c.kind == GroupCondition::Smallest ? ~v[0] : v[0]) ^ ((uint64_t)1 << 63));
+        const sem::i128 bound = (sem::i128)(((sem::u128)(uint64_t)c.high << 64) | c.low);
+        const uint32_t outcome = value < bound    ? GroupCondition::Less
+                                 : value == bound ? GroupCondition::Equal
+                                                  : GroupCondition::Greater;
+        if (!(c.outcomes & outcome))
+            return false;
+    }
+    return true;
+}
+
+__device__ __forceinline__ uint64_t packed_entry(const void *entries, uint32_t bytes, uint64_t i) {
+    return bytes == 1   ? ((const uint8_t *)entries)[i]
+           : bytes == 2 ? ((const uint16_t *)entries)[i]
+           : bytes == 4 ? ((const uint32_t *)entries)[i]
+                        : ((const uint64_t *)entries)[i];
+}
+
+extern "C" __global__ void widen_entries(const WidenArgument a) {
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.entries; i += step) {
+        const uint64_t entry = packed_entry(a.from, a.from_bytes, i);
+        if (a.to_bytes == 2)
+            ((uint16_t *)a.to)[i] = (uint16_t)entry;
+        else if (a.to_bytes == 4)
+            ((uint32_t *)a.to)[i] = (uint32_t)entry;
+        else
+            ((uint64_t *)a.to)[i] = entry;
+    }
+}
+
+extern "C" __global__ void gather_groups(const GatherArgument a) {
+    const uint32_t lane = threadIdx.x & 31;
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t first = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x - lane; first < a.entries; first += step) {
+        const uint64_t i = first + lane;
+        const uint64_t *const entry = a.table + i * a.stride;
+        bool present = i < a.entries && entry[0] != 0;
+        if (a.nconditions) {
+            const bool drop = present && !may_pass(a, entry + a.key_words);
+            const uint32_t drops = __ballot_sync(0xffffffffu, drop);
+            if (lane == 0 && drops)
+                atomicAdd((unsigned long long *)a.dropped, (unsigned long long)__popc((int)drops));
+            present = present && !drop;
+        }
+        const uint32_t all = __ballot_sync(0xffffffffu, present);
+        uint64_t at = 0;
+        if (lane == 0 && all)
+            at = atomicAdd((unsigned long long *)a.counter, (unsigned long long)__popc((int)all));
+        if (!a.out)
+            continue;
+        at = (uint64_t)__shfl_sync(0xffffffffu, (unsigned long long)at, 0) + __popc((int)(all & ((1u << lane) - 1)));
+        if (!present || at >= a.room)
+            continue;
+        uint64_t *const out = a.out + at * (a.words + a.numbered);
+        for (uint32_t w = 0; w < a.words; ++w)
+            out[w] = entry[w];
+        if (a.numbered)
+            out[a.words] = i;
+    }
+}
+
+#endif
+
+} // namespace tables
+} // namespace gpuscan

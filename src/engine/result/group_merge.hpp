@@ -1,0 +1,45 @@
+// Merging the groups of several passes (and of several threads) into one table: one group per key, states combined.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "engine/result/group_index.hpp"
+#include "engine/ir/program.hpp"
+
+namespace gpuscan {
+
+// How the states of a program's aggregates go together.
+class StateCombiner {
+  public:
+    explicit StateCombiner(const Program &program);
+    size_t size() const { return aggregates_.size(); }
+    // Adds the states of one group to those of another. Throws RowError where a combined sum overflows.
+    void combine(ir::AggregateState *into, const ir::AggregateState *from) const;
+
+  private:
+    struct Aggregate {
+        ir::AggregateKind kind;
+        Type type;
+    };
+    std::vector<Aggregate> aggregates_;
+};
+
+class GroupMerger {
+  public:
+    // The groups count in `memory`; `cancel` is looked at while they are added. Both may be nullptr.
+    explicit GroupMerger(const Program &program, const WorkMemoryRef &memory = nullptr,
+                         const std::atomic<uint32_t> *cancel = nullptr);
+
+    // Throw RowError where a combined sum overflows. After any exception the merger is of no use.
+    void add(const GroupTable &table);
+    void add(GroupTable &&table); // the first table is taken as it is
+    // The merged groups; without GROUP BY exactly one, even if nothing was added. Leaves the merger empty.
+    GroupTable finish();
+
+  private:
+    StateCombiner combiner_;
+    GroupIndex groups_;
+};
+
+} // namespace gpuscan

@@ -1,0 +1,215 @@
+// Grouping the groups of a device once more, for what one pass over the rows cannot say.
+//
+//   DISTINCT      the device groups by the keys and by the aggregate's argument, so that every value comes once in a group (or
+//                 a few times, if there are several such arguments); here the argument leaves the key, its values are
+//                 counted and added, and the states of the other aggregates are combined, as those of several passes are
+//   grouping sets the device groups by the keys of all sets; here each set combines the groups that differ in other keys
+//                 only (Gray et al., "Data Cube: A Relational Aggregation Operator Generalizing Group-By, Cross-Tab, and
+//                 Sub-Totals", section 5: distributive and algebraic aggregates are computed from the finest groups)
+//
+// Rows are many and groups are few, else none of this would be faster than sorting; so it is done on the host, set by set.
+// Where the groups are many all the same, several threads do it: each groups a slice of them for itself, then each combines a
+// part of the keys out of what all have (Leis et al., "Morsel-Driven Parallelism", section 4.4). A value that may come several
+// times in a group is one thread's, by the hash of both, wherever it stands.
+#include "engine/result/regroup.hpp"
+
+#include "device/semantics.cuh"
+#include "engine/util/in_parallel.hpp"
+
+namespace gpuscan {
+namespace {
+
+using namespace ir;
+
+int128 wide(uint64_t low, int64_t high) {
+    return static_cast<int128>((static_cast<uint128>(static_cast<uint64_t>(high)) << 64) | low);
+}
+
+class Regrouper {
+  public:
+    Regrouper(const Program &program, const GroupTable &from, const WorkMemoryRef &memory,
+              const std::atomic<uint32_t> *cancel)
+        : program_(program), main_(program.main()), from_(from), memory_(memory), cancel_(cancel), combiner_(program) {}
+
+    GroupTable run(Index set) {
+        const uint32_t members = program_.sets[main_.sets.first + set].keys;
+        const unsigned threads = threads_worth(from_.ngroups);
+        std::vector<GroupIndex> parts;
+        for (unsigned t = 0; t < threads; ++t)
+            parts.push_back(empty());
+        in_slices(threads, from_.ngroups, [&](unsigned thread, uint64_t first, uint64_t last) {
+            add_slice(set, members, first, last, parts[thread]);
+            for (Index d = 0; d < main_.distincts.count; ++d)
+                if (!comes_once(members, program_.distincts[main_.distincts.first + d].key))
+                    add_values(set, members, d, thread, threads, parts[thread]);
+        });
+        if (members == 0) { // one group, even of nothing
+            Keys keys(*this, set);
+            parts[0].find(keys.values.data(), keys.nulls.data());
+        }
+        if (threads > 1)
+            merge(parts);
+        GroupTable all = parts[0].finish();
+        for (unsigned t = 1; t < threads; ++t)
+            all.append(parts[t].finish());
+        return all;
+    }
+
+  private:
+    // A result's key.
+    struct Keys {
+        Keys(const Regrouper &r, Index set)
+            : values(r.program_.result_keys()), nulls(r.program_.result_keys(), 1), regrouper(r) {
+            if (r.main_.sets.count > 1) {
+                values.back().low = set;
+                nulls.back() = 0;
+            }
+        }
+        // Those of a group of the device that the set has.
+        void take(uint32_t members, size_t group) {
+            const size_t at = group * regrouper.main_.keys.count;
+            for (Index k = 0; k < regrouper.main_.result_keys; ++k)
+                if (members >> k & 1) {
+                    values[k] = regrouper.from_.keys[at + k];
+                    nulls[k] = regrouper.from_.key_nulls[at + k];
+                }
+        }
+        std::vector<Value> values;
+        std::vector<uint8_t> nulls;
+        const Regrouper &regrouper;
+    };
+
+    GroupIndex empty() const {
+        return GroupIndex(program_.result_keys(), program_.result_aggregates(), memory_, cancel_);
+    }
+
+    // States, and values that come once, of some groups.
+    void add_slice(Index set, uint32_t members, size_t first, size_t last, GroupIndex &to) const {
+        Keys keys(*this, set);
+        const size_t nkeys = main_.keys.count, naggregates = combiner_.size();
+        for (size_t g = first; g < last; ++g) {
+            to.check_cancel(g - first);
+            keys.take(members, g);
+            AggregateState *const states = to.states(to.find(keys.values.data(), keys.nulls.data()));
+            combiner_.combine(states, from_.states.data() + g * naggregates);
+            for (Index d = 0; d < main_.distincts.count; ++d) {
+                const Distinct &distinct = program_.distincts[main_.distincts.first + d];
+                const Index k = distinct.key;
+                if (comes_once(members, k) && !from_.key_nulls[g * nkeys + k])
+                    add(states[naggregates + d], distinct, from_.keys[g * nkeys + k]);
+            }
+        }
+    }
+
+    // Values that may come several times: all groups are looked at, and of all pairs of group and value those that are
+    // this thread's.
+    void add_values(Index set, uint32_t members, Index number, unsigned thread, unsigned threads,
+                    GroupIndex &to) const {
+        const Distinct &distinct = program_.distincts[main_.distincts.first + number];
+        const Index k = distinct.key;
+        const size_t nkeys = main_.keys.count, naggregates = combiner_.size();
+        GroupIndex seen(2, 0, memory_, cancel_); // (group, value)
+        Keys keys(*this, set);
+        for (size_t g = 0; g < from_.ngroups; ++g) {
+            to.check_cancel(g);
+            const Value &value = from_.keys[g * nkeys + k];
+            if (from_.key_nulls[g * nkeys + k])
+                continue;
+            keys.take(members, g);
+            const uint64_t hash =
+                sem::hash_combine(sem::hash_combine(to.hash(keys.values.data(), keys.nulls.data()), value.low),
+                                  static_cast<uint64_t>(value.high));
+            if (part_of(hash, threads) != thread)
+                continue;
+            const size_t group = to.find(keys.values.data(), keys.nulls.data());
+            if (is_new(seen, group, value))
+                add(to.states(group)[naggregates + number], distinct, value);
+        }
+    }
+
+    // Each thread's groups are those of its slice; afterwards no two threads have the same one.
+    void merge(std::vector<GroupIndex> &parts) const {
+        std::vector<GroupIndex> merged;
+        for (size_t t = 0; t < parts.size(); ++t)
+            merged.push_back(empty());
+        const unsigned threads = static_cast<unsigned>(parts.size());
+        in_slices(threads, threads, [&](unsigned thread, uint64_t, uint64_t) {
+            GroupIndex &to = merged[thread];
+            const size_t nkeys = to.nkeys(), naggregates = combiner_.size();
+            for (const GroupIndex &part : parts) {
+                const GroupTable &groups = part.table();
+                for (size_t g = 0; g < groups.ngroups; ++g) {
+                    to.check_cancel(g);
+                    const Value *const keys = groups.keys.data() + g * nkeys;
+                    const uint8_t *const nulls = groups.key_nulls.data() + g * nkeys;
+                    if (part_of(to.hash(keys, nulls), threads) != thread)
+                        continue;
+                    const AggregateState *const from = groups.states.data() + g * (naggregates + main_.distincts.count);
+                    AggregateState *const states = to.states(to.find(keys, nulls));
+                    combiner_.combine(states, from);
+                    for (Index d = 0; d < main_.distincts.count; ++d)
+                        combine(states[naggregates + d], from[naggregates + d]);
+                }
+            }
+        });
+        parts.swap(merged);
+    }
+
+    // Not the bits by which an index finds its groups, or each thread would use a part of its table only.
+    static unsigned part_of(uint64_t hash, unsigned parts) { return static_cast<unsigned>((hash >> 40) % parts); }
+
+    Type type_of(Index key) const { return program_.exprs[program_.lists[main_.keys.first + key]].type; }
+
+    // Does no group of this set meet the same value of key `k` twice? Where that key is all that the groups have lost.
+    bool comes_once(uint32_t members, Index k) const {
+        return main_.keys.count == main_.result_keys + 1 && k == main_.result_keys &&
+               members == (1u << main_.result_keys) - 1;
+    }
+
+    static bool is_new(GroupIndex &seen, size_t group, const Value &value) {
+        const Value key[2] = {{group, 0}, value};
+        const uint8_t nulls[2] = {0, 0};
+        const size_t before = seen.size();
+        return seen.find(key, nulls) == before;
+    }
+
+    void add(AggregateState &state, const Distinct &distinct, const Value &value) const {
+        AggregateState one;
+        one.count = 1;
+        if (!distinct.counts_only && is_integer(type_of(distinct.key))) { // of others only the count is asked for
+            one.low = value.low;
+            one.high = value.high;
+        }
+        combine(state, one);
+    }
+
+    static void combine(AggregateState &into, const AggregateState &from) {
+        into.count += from.count;
+        int error = 0;
+        const int128 sum = sem::add(wide(into.low, into.high), wide(from.low, from.high), error);
+        if (error)
+            throw RowError("a sum overflows");
+        into.low = static_cast<uint64_t>(sum);
+        into.high = static_cast<int64_t>(sum >> 64);
+    }
+
+    const Program &program_;
+    const Pipeline &main_;
+    const GroupTable &from_;
+    const WorkMemoryRef &memory_;
+    const std::atomic<uint32_t> *const cancel_;
+    const StateCombiner combiner_;
+};
+
+} // namespace
+
+GroupTable regroup(const Program &program, const GroupTable &groups, const WorkMemoryRef &memory,
+                   const std::atomic<uint32_t> *cancel) {
+    Regrouper regrouper(program, groups, memory, cancel);
+    GroupTable all = regrouper.run(0);
+    for (Index set = 1; set < program.main().sets.count; ++set)
+        all.append(regrouper.run(set));
+    return all;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,444 @@
+// The column cache of one device; see cache.hpp.
+//
+// Nothing here calls the device while it holds the mutex; buffers are let go outside of it too, because freeing device
+// memory may wait for what runs there.
+#include "engine/store/cache.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+namespace gpuscan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds refusal_lasts{60}; // of a value beyond the column's type: the row may be gone by then
+// Fresh columns push older ones out as long as the cache holds more than this part of its budget; the rest is for what
+// running queries need beyond.
+constexpr size_t settled_percent = 80;
+
+} // namespace
+
+struct Cache::Chunk {
+    ChunkRef version;
+    uint64_t map_lsn = 0;
+    bool building = false;
+    std::map<uint32_t, uint64_t> last_use; // by column
+};
+
+class CachedRelation {
+  public:
+    struct Refusal {
+        std::string reason;
+        Clock::time_point until;
+    };
+    RelationFile file;
+    std::string path;
+    uint32_t next_column = 0;
+    std::vector<ColumnRef> columns;
+    std::map<uint32_t, Refusal> refusals;
+    std::map<uint32_t, Cache::Chunk> chunks;
+    bool dropped = false; // the cache does not know it any more, its users do
+
+    ColumnRef find(uint32_t id) const {
+        for (const ColumnRef &column : columns)
+            if (column->id == id)
+                return column;
+        return nullptr;
+    }
+
+    // Forgets columns that are cached nowhere, used by nobody and not refused, and so their dictionaries.
+    void forget_unused_columns() {
+        auto unused = [&](const ColumnRef &column) {
+            if (column.use_count() != 1 || refusals.count(column->id) != 0)
+                return false;
+            return std::none_of(chunks.begin(), chunks.end(), [&](const auto &chunk) {
+                return chunk.second.version && chunk.second.version->columns.count(column->id) != 0;
+            });
+        };
+        columns.erase(std::remove_if(columns.begin(), columns.end(), unused), columns.end());
+    }
+};
+
+Cache::Cache(Device &device, size_t budget)
+    : device_(device), budget_(budget), dictionary_bytes_(dictionary_limit(budget, false)) {}
+Cache::~Cache() = default;
+
+// ---- finding things ---------------------------------------------------------------------------------------------
+
+RelationRef Cache::relation(const RelationFile &file, const std::string &path) {
+    std::lock_guard<std::mutex> guard(lock_);
+    RelationRef &found = relations_[file];
+    if (!found) {
+        found = std::make_shared<CachedRelation>();
+        found->file = file;
+    }
+    found->path = path;
+    return found;
+}
+
+std::shared_ptr<Dictionary> Cache::new_dictionary() const {
+    return std::make_shared<Dictionary>(Dictionary::most_entries, dictionary_bytes_.load(std::memory_order_relaxed),
+                                        dictionaries_counted_.load(std::memory_order_relaxed) ? used_ : nullptr);
+}
+
+// Under the mutex.
+std::shared_ptr<Dictionary> Cache::shared_dictionary(const std::string &name) {
+    if (!name.empty())
+        if (auto found = dictionaries_[name].lock())
+            return found;
+    std::shared_ptr<Dictionary> made = new_dictionary();
+    if (name.empty())
+        return made;
+    for (auto old = dictionaries_.begin(); old != dictionaries_.end();)
+        old = old->second.expired() ? dictionaries_.erase(old) : std::next(old);
+    dictionaries_[name] = made;
+    return made;
+}
+
+ColumnRef Cache::column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
+                        const std::string &dictionary) {
+    std::lock_guard<std::mutex> guard(lock_);
+    for (const ColumnRef &column : relation->columns)
+        if (column->key == key)
+            return column;
+    auto column = std::make_shared<CachedColumn>();
+    column->id = relation->next_column++;
+    column->attnum = static_cast<uint32_t>(layout.attributes.size());
+    column->key = key;
+    column->layout = layout;
+    if (is_coded(layout.codec))
+        column->dictionary = shared_dictionary(dictionary);
+    relation->columns.push_back(column);
+    return column;
+}
+
+std::string Cache::refusal(const RelationRef &relation, const CachedColumn &column) {
+    std::lock_guard<std::mutex> guard(lock_);
+    auto refusal = relation->refusals.find(column.id);
+    if (refusal == relation->refusals.end())
+        return {};
+    if (Clock::now() < refusal->second.until)
+        return refusal->second.reason;
+    relation->refusals.erase(refusal);
+    return {};
+}
+
+void Cache::refuse(const RelationRef &relation, const CachedColumn &column, const std::string &reason, bool for_good) {
+    std::lock_guard<std::mutex> guard(lock_);
+    auto until = for_good ? Clock::time_point::max() : Clock::now() + refusal_lasts;
+    relation->refusals[column.id] = {reason, until};
+    if (!for_good)
+        return;
+    for (auto &chunk : relation->chunks)
+        if (chunk.second.version && chunk.second.version->columns.count(column.id) != 0)
+            erase_column(*relation, chunk.second, column.id);
+}
+
+// ---- chunks -----------------------------------------------------------------------------------------------------
+
+Cache::Snapshot Cache::chunk(const RelationRef &relation, uint32_t number) {
+    std::lock_guard<std::mutex> guard(lock_);
+    auto chunk = relation->chunks.find(number);
+    if (chunk == relation->chunks.end())
+        return {};
+    return {chunk->second.version, chunk->second.map_lsn};
+}
+
+std::vector<ChunkRef> Cache::versions(const RelationRef &relation) {
+    std::lock_guard<std::mutex> guard(lock_);
+    std::vector<ChunkRef> versions;
+    for (const auto &chunk : relation->chunks)
+        if (chunk.second.version)
+            versions.push_back(chunk.second.version);
+    return versions;
+}
+
+void Cache::touch(const RelationRef &relation, uint32_t number, const std::vector<ColumnRef> &columns) {
+    uint64_t now = tick();
+    std::lock_guard<std::mutex> guard(lock_);
+    Chunk &chunk = relation->chunks[number];
+    for (const ColumnRef &column : columns)
+        chunk.last_use[column->id] = now;
+}
+
+void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const PageBits &verified,
+                    uint64_t map_lsn) {
+    ChunkRef right = version;
+    const PageBits others = version->known_pages - verified;
+    if (others.any()) {
+        auto next = std::make_shared<ChunkVersion>(*version);
+        others.for_each([&](uint32_t page) { next->forget_page(page); });
+        next->summarize();
+        right = std::move(next);
+    }
+    std::lock_guard<std::mutex> guard(lock_);
+    auto chunk = relation->chunks.find(number);
+    if (chunk == relation->chunks.end() || chunk->second.version != version || chunk->second.building)
+        return;
+    right = exchange(*relation, chunk->second, std::move(right)); // goes outside the lock, if nobody holds it
+    chunk->second.map_lsn = map_lsn;
+}
+
+Cache::Token Cache::take_token(const RelationRef &relation, uint32_t number) {
+    std::lock_guard<std::mutex> guard(lock_);
+    Token token;
+    Chunk &chunk = relation->chunks[number];
+    if (chunk.building)
+        return token;
+    chunk.building = true;
+    token.cache_ = this;
+    token.relation_ = relation;
+    token.number_ = number;
+    return token;
+}
+
+Cache::Token &Cache::Token::operator=(Token &&o) noexcept {
+    if (this != &o) {
+        release();
+        cache_ = std::exchange(o.cache_, nullptr);
+        relation_ = std::move(o.relation_);
+        number_ = o.number_;
+    }
+    return *this;
+}
+
+void Cache::Token::release() {
+    if (cache_ == nullptr)
+        return;
+    std::lock_guard<std::mutex> guard(cache_->lock_);
+    relation_->chunks[number_].building = false;
+    cache_ = nullptr;
+}
+
+void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, uint64_t map_lsn, bool cold) {
+    uint64_t now = cold ? 0 : tick();
+    version->summarize();
+    ChunkRef old; // let go outside the lock
+    std::lock_guard<std::mutex> guard(lock_);
+    Chunk &chunk = token.relation_->chunks[token.number_];
+    for (const auto &column : version->columns)
+        if (!chunk.version || chunk.version->columns.count(column.first) == 0)
+            chunk.last_use[column.first] = now;
+    old = exchange(*token.relation_, chunk, std::move(version));
+    chunk.map_lsn = map_lsn;
+}
+
+// ---- what planners are told ---------------------------------------------------------------------------------------
+
+void Cache::count_in(Residency *residency) {
+    std::lock_guard<std::mutex> guard(lock_);
+    residency_ = residency;
+}
+
+// Adds the version's pages to what is counted, or takes them off (sign -1).
+void Cache::count(const CachedRelation &relation, const ChunkVersion *version, int sign) {
+    if (residency_ == nullptr || version == nullptr || relation.dropped)
+        return;
+    auto add = [&](uint32_t attnum, const PageBits &pages) {
+        residency_->add({relation.file.tablespace, relation.file.database, relation.file.relation, attnum},
+                        sign * int64_t(pages.count()));
+    };
+    add(0, version->known_pages);
+    for (const auto &data : version->columns)
+        if (const ColumnRef column = relation.find(data.first))
+            add(column->attnum, data.second.have);
+}
+
+// Makes `version` (nullptr: none) the chunk's current one and answers the one before.
+ChunkRef Cache::exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version) {
+    count(relation, chunk.version.get(), -1);
+    count(relation, version.get(), 1);
+    return std::exchange(chunk.version, std::move(version));
+}
+
+// ---- memory -----------------------------------------------------------------------------------------------------
+
+uint64_t Cache::tick() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+BufferRef Cache::allocate(size_t bytes, uint64_t began, bool *squeezed) {
+    if (!make_room_for(bytes, began, squeezed))
+        throw OutOfDeviceMemory("the column cache is too small");
+    BufferRef buffer = allocate_work(bytes);
+    used_->fetch_add(bytes, std::memory_order_relaxed);
+    Buffer *raw = buffer.get();
+    return BufferRef(raw, [owner = std::move(buffer), used = used_, bytes](Buffer *) mutable {
+        owner.reset();
+        used->fetch_sub(bytes, std::memory_order_relaxed);
+    });
+}
+
+BufferRef Cache::allocate_work(size_t bytes) {
+    for (;;) {
+        try {
+            return device_.allocate(bytes);
+        } catch (const OutOfDeviceMemory &) {
+            if (!free_device_memory())
+                throw;
+        }
+    }
+}
+
+// Brings the cache down to where `bytes` more fit its budget. False: it cannot.
+bool Cache::make_room_for(size_t bytes, uint64_t began, bool *squeezed) {
+    const size_t budget = budget_.load(std::memory_order_relaxed);
+    if (bytes > budget)
+        return false;
+    while (this->bytes() + bytes > budget / 100 * settled_percent)
+        if (!evict_one(began)) {
+            if (squeezed != nullptr)
+                *squeezed = true;
+            break;
+        }
+    while (this->bytes() + bytes > budget)
+        if (!evict_one(UINT64_MAX))
+            return false;
+    return true;
+}
+
+void Cache::make_room(size_t bytes) {
+    for (;;) {
+        const DeviceInfo info = device_.info();
+        if (info.memory_limit - std::min(info.memory_used, info.memory_limit) >= bytes || !free_device_memory())
+            return;
+    }
+}
+
+// Evicts the column chunk that was used longest ago, among those used before `before` and by nobody now.
+bool Cache::evict_one(uint64_t before) {
+    ChunkRef old; // let go outside the lock
+    std::lock_guard<std::mutex> guard(lock_);
+    CachedRelation *relation = nullptr;
+    Chunk *victim = nullptr;
+    uint32_t column = 0;
+    uint64_t oldest = before;
+    for (auto &r : relations_)
+        for (auto &c : r.second->chunks) {
+            Chunk &chunk = c.second;
+            if (!chunk.version || chunk.building || chunk.version.use_count() != 1)
+                continue;
+            const auto &columns = chunk.version->columns;
+            const bool has_bytes =
+                std::any_of(columns.begin(), columns.end(), [](const auto &c) { return c.second.bytes() > 0; });
+            for (const auto &data : columns) {
+                const uint64_t used = chunk.last_use[data.first];
+                const bool gives_room = data.second.bytes() > 0 || !has_bytes; // the last ones give their layout's
+                if (used < oldest && gives_room && data.second.values.use_count() <= 1 &&
+                    data.second.nulls.use_count() <= 1) {
+                    oldest = used;
+                    relation = r.second.get();
+                    victim = &chunk;
+                    column = data.first;
+                }
+            }
+        }
+    if (victim == nullptr)
+        return false;
+    old = victim->version;
+    erase_column(*relation, *victim, column);
+    relation->forget_unused_columns();
+    evictions_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+}
+
+// Swaps in a version without the column; the last column takes the layout along.
+void Cache::erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t column) {
+    chunk.last_use.erase(column);
+    if (chunk.building) // the builder's version brings it back otherwise; it is dropped when that one is evicted
+        return;
+    if (chunk.version->columns.size() == 1) {
+        exchange(relation, chunk, nullptr);
+        chunk.map_lsn = 0;
+        return;
+    }
+    auto next = std::make_shared<ChunkVersion>(*chunk.version);
+    next->columns.erase(column);
+    exchange(relation, chunk, std::move(next));
+}
+
+void Cache::set_budget(size_t bytes) {
+    budget_.store(bytes, std::memory_order_relaxed);
+    make_room_for(0, UINT64_MAX, nullptr);
+}
+
+void Cache::set_dictionaries(size_t most_bytes, bool counted) {
+    dictionary_bytes_.store(most_bytes, std::memory_order_relaxed);
+    dictionaries_counted_.store(counted, std::memory_order_relaxed);
+}
+
+// Takes the relation out of the cache; its memory goes with its last user, at the earliest with the caller's reference.
+RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes) {
+    RelationRef relation = std::move(found->second);
+    relations_.erase(found);
+    for (const auto &chunk : relation->chunks)
+        if (chunk.second.version) {
+            count(*relation, chunk.second.version.get(), -1);
+            for (const auto &column : chunk.second.version->columns) {
+                *bytes += column.second.bytes();
+                evictions_.fetch_add(1, std::memory_order_relaxed);
+            }
+        }
+    relation->dropped = true;
+    return relation;
+}
+
+size_t Cache::evict_all() {
+    std::vector<RelationRef> dropped; // let go outside the lock
+    std::lock_guard<std::mutex> guard(lock_);
+    size_t bytes = 0;
+    while (!relations_.empty())
+        dropped.push_back(drop(relations_.begin(), &bytes));
+    return bytes;
+}
+
+size_t Cache::evict(const RelationFile &file) {
+    RelationRef dropped; // let go outside the lock
+    std::lock_guard<std::mutex> guard(lock_);
+    size_t bytes = 0;
+    auto found = relations_.find(file);
+    if (found != relations_.end())
+        dropped = drop(found, &bytes);
+    return bytes;
+}
+
+size_t Cache::evict_gone(const std::function<bool(const std::string &path)> &exists) {
+    std::vector<std::pair<RelationFile, std::string>> paths; // asked outside the lock: it is file system work
+    {
+        std::lock_guard<std::mutex> guard(lock_);
+        for (const auto &relation : relations_)
+            paths.emplace_back(relation.first, relation.second->path);
+    }
+    size_t bytes = 0;
+    for (const auto &path : paths)
+        if (!path.second.empty() && !exists(path.second))
+            bytes += evict(path.first);
+    return bytes;
+}
+
+std::vector<Cache::Entry> Cache::list() {
+    std::lock_guard<std::mutex> guard(lock_);
+    std::vector<Entry> entries;
+    for (const auto &r : relations_)
+        for (const ColumnRef &column : r.second->columns) {
+            Entry entry = {r.first, column->attnum, 0, 0, 0, column->hits.load(std::memory_order_relaxed)};
+            for (const auto &chunk : r.second->chunks) {
+                if (!chunk.second.version)
+                    continue;
+                auto data = chunk.second.version->columns.find(column->id);
+                if (data == chunk.second.version->columns.end())
+                    continue;
+                ++entry.chunks;
+                entry.pages += data->second.have.count();
+                entry.bytes += data->second.bytes();
+            }
+            if (entry.chunks != 0) {
+                entry.bytes += column->dictionary ? column->dictionary->bytes() : 0;
+                entries.push_back(entry);
+            }
+        }
+    return entries;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,167 @@
+// The column cache of one device: what is cached, who is building, and what has to go.
+//
+//   relation (locator)  ->  columns (key and layout, compared in full; a text column's dictionary, which columns of several
+//                           relations share if they name it alike: the partitions of a table)
+//                       ->  chunks (number of the visibility map page)  ->  the current version, its map LSN, its builder
+//
+// Readers take a version (a shared_ptr) under the cache's mutex and use it without one. A builder holds the chunk's only
+// token; it publishes by swapping the pointer. The map LSN belongs to the chunk beside the version: a query that has
+// verified every page may move it without a new version.
+//
+// Memory: every buffer comes from allocate(), which counts it until its last owner is gone. The unit of eviction is one
+// column of one chunk, the least recently used first, and never one that somebody uses (the buffer's use count says so).
+// Scans larger than the budget would empty a plain LRU list just before they come round again; so a query makes room only
+// at the cost of what was last used before it began. What it builds beyond that is published all the same (it is paid
+// for, and others may be waiting for it), but stands first in line to go.
+//
+// A relation's entry goes when its file is gone or empty: DROP, TRUNCATE and rewrites give memory back without a hook.
+// Sessions that still use it keep their part alive.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include "engine/store/chunk.hpp"
+#include "engine/store/dictionary.hpp"
+#include "engine/store/residency.hpp"
+
+namespace gpuscan {
+
+// RelFileLocator.
+struct RelationFile {
+    uint32_t tablespace = 0, database = 0, relation = 0;
+    bool operator<(const RelationFile &o) const {
+        return std::tie(tablespace, database, relation) < std::tie(o.tablespace, o.database, o.relation);
+    }
+};
+
+// One column of a relation as one query shape sees it. Shared by the cache and the sessions that use it.
+struct CachedColumn {
+    uint32_t id = 0; // in its relation, never used twice
+    uint32_t attnum = 0;
+    std::string key; // everything that must be equal for cached values to be this column's
+    ColumnLayout layout;
+    std::shared_ptr<Dictionary> dictionary; // text
+    std::atomic<uint64_t> hits{0};          // chunks served
+};
+using ColumnRef = std::shared_ptr<CachedColumn>;
+
+class CachedRelation;
+using RelationRef = std::shared_ptr<CachedRelation>;
+
+class Cache {
+  public:
+    Cache(Device &device, size_t budget);
+    ~Cache();
+    Cache(const Cache &) = delete;
+    Cache &operator=(const Cache &) = delete;
+
+    // ---- finding things ----
+    std::shared_ptr<Dictionary> new_dictionary() const;
+    RelationRef relation(const RelationFile &file, const std::string &path);
+    // `dictionary`: the name under which a text column shares one, "": it has its own.
+    ColumnRef column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
+                     const std::string &dictionary = {});
+    // Why the column cannot be cached, or "". A refusal ends with the column's entry, or after some time.
+    std::string refusal(const RelationRef &relation, const CachedColumn &column);
+    void refuse(const RelationRef &relation, const CachedColumn &column, const std::string &reason, bool for_good);
+
+    // ---- chunks ----
+    struct Snapshot {
+        ChunkRef version; // nullptr: nothing cached
+        uint64_t map_lsn = 0;
+    };
+    Snapshot chunk(const RelationRef &relation, uint32_t number);
+    // The current versions of all chunks.
+    std::vector<ChunkRef> versions(const RelationRef &relation);
+    // The columns of a chunk have been of use; moves them to the end of the line for eviction.
+    void touch(const RelationRef &relation, uint32_t number, const std::vector<ColumnRef> &columns);
+    // These pages of `version` are right at this map LSN, the others are forgotten; has an effect only if it is still
+    // the current version and nobody builds another one.
+    void confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const PageBits &verified,
+                 uint64_t map_lsn);
+
+    // The right to build a chunk; given back by its end.
+    class Token {
+      public:
+        Token() = default;
+        Token(Token &&o) noexcept { *this = std::move(o); }
+        Token &operator=(Token &&o) noexcept;
+        ~Token() { release(); }
+        void release();
+        explicit operator bool() const { return cache_ != nullptr; }
+
+      private:
+        friend class Cache;
+        Cache *cache_ = nullptr;
+        RelationRef relation_;
+        uint32_t number_ = 0;
+    };
+    // The token, empty when somebody else has it.
+    Token take_token(const RelationRef &relation, uint32_t number);
+    // Makes `version` the current one. `cold`: it goes first when memory is needed.
+    void publish(const Token &token, std::shared_ptr<ChunkVersion> version, uint64_t map_lsn, bool cold);
+
+    // ---- memory ----
+    uint64_t tick(); // now, on the clock of last uses
+    // A buffer within the budget, at the cost of what was last used before `began` and, when that is not enough, of
+    // anything that nobody uses (then *squeezed becomes true). Throws OutOfDeviceMemory.
+    BufferRef allocate(size_t bytes, uint64_t began, bool *squeezed = nullptr);
+    // A buffer that the budget does not count (transient rows); evicts where the device has no memory left.
+    BufferRef allocate_work(size_t bytes);
+    // Evicts until the device itself can give `bytes` (hash tables, results); as far as possible.
+    void make_room(size_t bytes);
+    void set_budget(size_t bytes);
+    // What a dictionary made from now on may hold, and whether it counts against the budget (where that is of host memory).
+    void set_dictionaries(size_t most_bytes, bool counted);
+    // Gives device memory back that is worth less than cached columns; false: there is none. Set before the first query.
+    void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+    // From now on the pages that are cached are counted there (nullptr: nowhere). What is cached already is not.
+    void count_in(Residency *residency);
+    size_t budget() const { return budget_.load(std::memory_order_relaxed); }
+    size_t bytes() const { return used_->load(std::memory_order_relaxed); }
+
+    size_t evict_all();
+    size_t evict(const RelationFile &file);
+    // Evicts the relations whose files are gone or empty; `exists` answers for a path.
+    size_t evict_gone(const std::function<bool(const std::string &path)> &exists);
+    uint64_t evictions() const { return evictions_.load(std::memory_order_relaxed); } // column chunks evicted so far
+
+    struct Entry {
+        RelationFile file;
+        uint32_t attnum, chunks, pages;
+        uint64_t bytes, hits;
+    };
+    std::vector<Entry> list();
+
+  private:
+    friend class CachedRelation;
+    struct Chunk;
+    bool make_room_for(size_t bytes, uint64_t began, bool *squeezed);
+    bool evict_one(uint64_t before);
+    bool free_device_memory() { return (reclaim_ && reclaim_()) || evict_one(UINT64_MAX); }
+    RelationRef drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes);
+    void count(const CachedRelation &relation, const ChunkVersion *version, int sign);
+    ChunkRef exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version);
+    std::shared_ptr<Dictionary> shared_dictionary(const std::string &name);
+    void erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t column);
+
+    Device &device_;
+    std::atomic<size_t> budget_;
+    std::atomic<size_t> dictionary_bytes_;
+    std::atomic<bool> dictionaries_counted_{false};
+    std::function<bool()> reclaim_;
+    std::shared_ptr<std::atomic<size_t>> used_ = std::make_shared<std::atomic<size_t>>(0);
+    std::atomic<uint64_t> clock_{1};
+    std::atomic<uint64_t> evictions_{0};
+
+    std::mutex lock_; // all below, and everything in relations and chunks
+    std::map<RelationFile, RelationRef> relations_;
+    Residency *residency_ = nullptr;
+    // By name, as long as a column has it: two columns that name it alike at the same time have the same one.
+    std::map<std::string, std::weak_ptr<Dictionary>> dictionaries_;
+};
+
+} // namespace gpuscan

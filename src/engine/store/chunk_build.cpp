@@ -1,0 +1,391 @@
+// Building or repairing one chunk; see chunk_build.hpp.
+//
+// Rows are given away by a prefix sum over the windows' tuple counts. Fresh buffers are sized from the rows per page seen
+// so far, so that a chunk built in one go is seldom copied. Buffers are filled with zeros before rows are moved into them:
+// rows that nobody decodes hold values that harm no engine which looks at them before it looks at the mask.
+#include "engine/store/chunk_build.hpp"
+
+#include <algorithm>
+
+#include "engine/store/dictionary.hpp"
+
+namespace gpuscan {
+namespace {
+
+// A version is compacted when more than one row in this many is garbage (and there are rows enough to matter).
+constexpr uint32_t garbage_part = 4;
+constexpr uint32_t garbage_matters = 4096;
+constexpr uint32_t row_headroom = 1024; // spare rows of a fresh buffer, for the next repairs
+constexpr size_t max_cpu_sets = 8;      // sets of columns remembered as beyond the device
+constexpr size_t buffer_slack = 64;     // bytes behind the last row, for vector loads
+
+} // namespace
+
+ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
+                           std::vector<BuildColumn> columns)
+    : device_(device), allocate_(std::move(allocate)),
+      work_(base ? std::make_shared<ChunkVersion>(*base) : std::make_shared<ChunkVersion>()),
+      columns_(std::move(columns)), missing_(answer.missing), verified_(answer.verified), usable_(answer.covered),
+      to_come_(answer.missing.count()) {
+    for (const BuildColumn &column : columns_)
+        ids_.push_back(column.id);
+    if (work_->pages.size() < npages)
+        work_->pages.resize(npages);
+    fresh_.resize(columns_.size());
+    fresh_start_.resize(work_->pages.size());
+    uint32_t garbage = work_->garbage_rows();
+    if (work_->nrows > garbage_matters && garbage > work_->nrows / garbage_part)
+        compact();
+    base_rows_ = work_->nrows;
+}
+
+// Copies the live rows to the front of new buffers, in their order. Without the memory for it the version stays as it
+// is: garbage is only waste.
+void ChunkBuilder::compact() {
+    std::vector<uint32_t> order;
+    work_->known_pages.for_each([&](uint32_t page) { order.push_back(page); });
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t a, uint32_t b) { return work_->pages[a].row_start < work_->pages[b].row_start; });
+    auto next = std::make_shared<ChunkVersion>(*work_);
+    next->nrows = 0;
+    for (uint32_t page : order) {
+        next->pages[page].row_start = next->nrows;
+        next->nrows += next->pages[page].nrows;
+    }
+    try {
+        for (auto &entry : next->columns) {
+            ColumnData &to = entry.second;
+            const ColumnData from = to;
+            Zones zones;
+            const size_t width = to.frame.bytes(to.type);
+            to.capacity = next->nrows + next->nrows / 16 + row_headroom;
+            if (width > 0)
+                to.values = zeroed(to.capacity * width + buffer_slack);
+            if (from.nulls)
+                to.nulls = zeroed(to.capacity + buffer_slack);
+            for (size_t i = 0; i < order.size();) {
+                if (!from.have.test(order[i])) {
+                    ++i;
+                    continue;
+                }
+                uint32_t start = work_->pages[order[i]].row_start, target = next->pages[order[i]].row_start, rows = 0;
+                for (; i < order.size() && from.have.test(order[i]); ++i) { // a run without garbage in it
+                    const PageRows &page = work_->pages[order[i]];
+                    if (page.row_start != start + rows)
+                        break;
+                    rows += page.nrows;
+                }
+                if (rows == 0)
+                    continue;
+                if (from.zones)
+                    move_zones(*from.zones, start, rows, zones, target);
+                if (width > 0)
+                    device_.copy(*to.values, target * width, *from.values, start * width, rows * width);
+                if (from.nulls)
+                    device_.copy(*to.nulls, target, *from.nulls, start, rows);
+            }
+            to.zones = std::make_shared<Zones>(std::move(zones));
+            to.zones_tell = zones_tell(*to.zones, to.stats);
+        }
+    } catch (const OutOfDeviceMemory &) {
+        return;
+    }
+    work_ = std::move(next);
+}
+
+// Gives the page its rows: those it has if they are the same page's, else new ones at the end. LSN 0 twice says that nothing
+// has changed in between, provided that the file is the same; and that it is if the map has verified the page.
+void ChunkBuilder::place(const WindowPage &page) {
+    const PageRows &old = work_->pages[page.page];
+    if (work_->known(page.page) && old.lsn == page.lsn && old.nrows == page.ntuples &&
+        (page.lsn != 0 || verified_.test(page.page)))
+        return;
+    work_->forget_page(page.page);
+    work_->place_page(page.page, page.lsn, page.ntuples);
+}
+
+// A new buffer from `offset` on.
+void ChunkBuilder::zero(Buffer &buffer, size_t offset) {
+    if (!buffer.comes_zeroed)
+        device_.fill(buffer, offset, 0, buffer.size - offset);
+}
+
+BufferRef ChunkBuilder::zeroed(size_t bytes) {
+    BufferRef buffer = allocate_(bytes);
+    zero(*buffer, 0);
+    return buffer;
+}
+
+// ---- decoding -----------------------------------------------------------------------------------------------------
+
+// Fresh rows that there will be when the build is over, by the rows per page so far.
+uint32_t ChunkBuilder::wanted_rows() const {
+    const uint64_t pages = seen_.count();
+    const uint64_t rest = pages == 0 ? 0 : (uint64_t(fresh_rows_) * to_come_ + pages - 1) / pages;
+    return static_cast<uint32_t>(std::min<uint64_t>(fresh_rows_ + rest + rest / 32 + row_headroom, UINT32_MAX));
+}
+
+// Makes room for the fresh rows.
+void ChunkBuilder::reserve(Fresh &fresh, Type type) {
+    if (fresh.values && fresh.capacity >= fresh_rows_)
+        return;
+    const size_t width = type_width(type);
+    Fresh grown = fresh;
+    grown.capacity = wanted_rows();
+    grown.values = allocate_(grown.capacity * width + buffer_slack);
+    grown.nulls = allocate_(grown.capacity + buffer_slack);
+    const size_t old = fresh.capacity;
+    if (old != 0) {
+        device_.copy(*grown.values, 0, *fresh.values, 0, old * width);
+        device_.copy(*grown.nulls, 0, *fresh.nulls, 0, old);
+    }
+    zero(*grown.values, old * width);
+    zero(*grown.nulls, old);
+    fresh = std::move(grown);
+}
+
+std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &window,
+                                             const std::atomic<uint32_t> *cancel) {
+    std::vector<PageStatus> statuses(window.size(), PageStatus::Broken);
+    to_come_ -= std::min<uint32_t>(to_come_, static_cast<uint32_t>(window.size()));
+    for (const WindowPage &page : window)
+        seen_.set(page.page);
+    if (full_)
+        return statuses;
+    for (const WindowPage &page : window) {
+        place(page);
+        fresh_start_[page.page] = fresh_rows_;
+        fresh_rows_ += page.ntuples;
+    }
+    // Pages by the set of columns that they lack: one group in a first build, few in a repair.
+    std::map<std::vector<size_t>, std::vector<size_t>> groups;
+    for (size_t i = 0; i < window.size(); ++i) {
+        std::vector<size_t> lacks;
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            auto data = work_->columns.find(columns_[c].id);
+            if (data == work_->columns.end() || !data->second.have.test(window[i].page))
+                lacks.push_back(c);
+        }
+        groups[lacks].push_back(i);
+    }
+    try {
+        for (const auto &group : groups)
+            for (size_t c : group.first) { // (a whole chunk's column, at the first window)
+                if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
+                    throw Cancelled();
+                reserve(fresh_[c], columns_[c].layout->type);
+            }
+    } catch (const OutOfDeviceMemory &) {
+        full_ = true;
+        for (const WindowPage &page : window)
+            work_->forget_page(page.page);
+        return statuses;
+    }
+    for (const auto &group : groups)
+        decode_group(window, group.second, group.first, statuses, cancel);
+    for (size_t i = 0; i < window.size(); ++i) {
+        uint32_t page = window[i].page;
+        if (statuses[i] == PageStatus::Broken) {
+            work_->forget_page(page);
+            continue;
+        }
+        verified_.set(page);
+        if (statuses[i] == PageStatus::NeedsCpu) {
+            note_cpu_page(page);
+            continue;
+        }
+        usable_.set(page);
+        ++decoded_;
+    }
+    return statuses;
+}
+
+void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                                const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
+                                const std::atomic<uint32_t> *cancel) {
+    DecodeJob job;
+    for (size_t i : pages) {
+        const WindowPage &page = window[i];
+        job.pages.push_back(
+            {page.data, fresh_start_[page.page], page.ntuples, static_cast<uint16_t>(page.in_place), nullptr});
+    }
+    for (size_t c : columns)
+        job.columns.push_back(
+            {columns_[c].layout, fresh_[c].values.get(), fresh_[c].nulls.get(), columns_[c].dictionary});
+    DecodeResult result;
+    device_.decode(job, result, cancel);
+    if (result.pages.size() != pages.size() || result.columns.size() != columns.size())
+        throw DeviceError("the device answered for other pages than it was asked for");
+    if (result.dictionary_full) {
+        std::vector<size_t> texts;
+        for (size_t c : columns)
+            if (columns_[c].dictionary != nullptr)
+                texts.push_back(c);
+        throw Undecodable("too many distinct values", texts);
+    }
+    for (size_t k = 0; k < columns.size(); ++k) {
+        fresh_[columns[k]].stats.merge(result.columns[k]);
+        fresh_[columns[k]].windows.push_back(
+            {job.pages.front().row_start, job.pages.back().row_start + job.pages.back().ntuples, result.columns[k]});
+    }
+    for (size_t k = 0; k < pages.size(); ++k) {
+        uint32_t page = window[pages[k]].page;
+        statuses[pages[k]] = result.pages[k];
+        if (result.pages[k] == PageStatus::Unrepresentable) {
+            std::vector<size_t> numerics;
+            for (size_t c : columns)
+                if (columns_[c].layout->codec == Codec::Numeric)
+                    numerics.push_back(c);
+            throw Undecodable("numeric value out of the device's range", numerics);
+        }
+        if (result.pages[k] == PageStatus::Ok)
+            for (size_t c : columns)
+                fresh_[c].pages.set(page);
+    }
+}
+
+void ChunkBuilder::note_cpu_page(uint32_t page) {
+    std::vector<uint32_t> sorted = ids_;
+    std::sort(sorted.begin(), sorted.end());
+    auto set = std::find_if(work_->cpu_pages.begin(), work_->cpu_pages.end(),
+                            [&](const CpuPages &cpu) { return cpu.columns == sorted; });
+    if (set == work_->cpu_pages.end()) {
+        if (work_->cpu_pages.size() >= max_cpu_sets)
+            work_->cpu_pages.erase(work_->cpu_pages.begin());
+        set = work_->cpu_pages.insert(work_->cpu_pages.end(), CpuPages{sorted, {}});
+    }
+    set->pages.set(page);
+}
+
+void ChunkBuilder::drop_page(uint32_t page) {
+    work_->forget_page(page);
+    verified_.reset(page);
+    usable_.reset(page);
+}
+
+// ---- finishing ----------------------------------------------------------------------------------------------------
+
+// Where the fresh rows of these pages are and where they go, in the order of the fresh rows.
+std::vector<RowRun> ChunkBuilder::fresh_runs(const PageBits &pages) const {
+    std::vector<RowRun> runs;
+    pages.for_each([&](uint32_t page) {
+        if (work_->pages[page].nrows > 0)
+            runs.push_back({fresh_start_[page], work_->pages[page].row_start, work_->pages[page].nrows});
+    });
+    std::sort(runs.begin(), runs.end(), [](const RowRun &a, const RowRun &b) { return a.from < b.from; });
+    size_t last = 0;
+    for (size_t i = 1; i < runs.size(); ++i) {
+        if (runs[i].from == runs[last].from + runs[last].count && runs[i].to == runs[last].to + runs[last].count)
+            runs[last].count += runs[i].count;
+        else
+            runs[++last] = runs[i];
+    }
+    runs.resize(std::min(runs.size(), last + 1));
+    return runs;
+}
+
+void ChunkBuilder::move_rows(const ColumnData &from, const std::vector<RowRun> &runs, ColumnData &to) {
+    PackJob job;
+    job.type = to.type;
+    job.from_frame = from.frame;
+    job.to_frame = to.frame;
+    job.from = from.values.get();
+    job.to = to.values.get();
+    job.from_nulls = from.nulls.get();
+    job.to_nulls = to.nulls.get();
+    job.runs = runs;
+    device_.pack(job);
+}
+
+// Makes the fresh buffers the column's own, without a copy. False: rows are not where they must be.
+bool ChunkBuilder::adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) {
+    const bool in_place = std::all_of(runs.begin(), runs.end(), [](const RowRun &run) { return run.from == run.to; });
+    if (data.have.any() || !in_place)
+        return false;
+    data.frame = Frame();
+    data.capacity = fresh.capacity;
+    data.values = fresh.values;
+    data.nulls = data.stats.any_null ? fresh.nulls : nullptr;
+    return true;
+}
+
+// Moves the fresh rows of these pages into the column. On OutOfDeviceMemory the column is as it was.
+void ChunkBuilder::settle(size_t column, const PageBits &pages) {
+    Fresh &fresh = fresh_[column];
+    ColumnData &data = work_->columns[columns_[column].id];
+    const std::vector<RowRun> runs = fresh_runs(pages);
+    ColumnData next = data;
+    next.type = columns_[column].layout->type;
+    next.stats.merge(fresh.stats);
+    const bool had = data.have.any();
+    if (!had || data.capacity < work_->nrows || !frame_holds(data.frame, next.stats)) {
+        next.frame = frame_for(next.type, next.stats);
+        next.capacity = work_->nrows + work_->nrows / 32 + row_headroom;
+        next.values = next.nulls = nullptr;
+        try {
+            if (!next.frame.is_whole() || !adopt(fresh, runs, next)) {
+                if (next.frame.bytes(next.type) > 0)
+                    next.values = zeroed(next.capacity * next.frame.bytes(next.type) + buffer_slack);
+                if (next.stats.any_null)
+                    next.nulls = zeroed(next.capacity + buffer_slack);
+            }
+        } catch (const OutOfDeviceMemory &) {
+            if (!adopt(fresh, runs, next))
+                throw;
+        }
+        if (had)
+            move_rows(data, {{0, 0, std::min(data.capacity, base_rows_)}}, next);
+    } else if (next.stats.any_null && !next.nulls) {
+        next.nulls = zeroed(next.capacity + buffer_slack);
+    }
+    if (next.values != fresh.values) {
+        ColumnData from;
+        from.values = fresh.values;
+        from.nulls = fresh.nulls;
+        move_rows(from, runs, next);
+    }
+    note_zones(fresh, runs, next);
+    next.have |= pages;
+    data = std::move(next);
+}
+
+// The zones that get the fresh rows of these runs have their bounds, too.
+void ChunkBuilder::note_zones(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const {
+    Zones zones;
+    if (data.zones)
+        zones = *data.zones;
+    for (const RowRun &run : runs)
+        for (const Decoded &window : fresh.windows) {
+            const uint32_t first = std::max(window.first, run.from), end = std::min(window.end, run.from + run.count);
+            if (first < end)
+                widen_zones(zones, run.to + (first - run.from), end - first, window.stats);
+        }
+    data.zones_tell = zones_tell(zones, data.stats);
+    data.zones = std::make_shared<Zones>(std::move(zones));
+}
+
+std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity) {
+    if (map_identity)
+        (work_->known_pages - verified_).for_each([&](uint32_t page) { work_->forget_page(page); });
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        const PageBits pages = fresh_[c].pages & work_->known_pages;
+        try {
+            if (pages.any())
+                settle(c, pages);
+        } catch (const OutOfDeviceMemory &) {
+            usable_ = usable_ - pages;
+        }
+        fresh_[c] = Fresh(); // its memory is wanted for the next one
+    }
+    for (auto column = work_->columns.begin(); column != work_->columns.end();) {
+        ColumnData &data = column->second;
+        if (!data.stats.any_null)
+            data.nulls.reset();
+        column = data.have.any() ? std::next(column) : work_->columns.erase(column);
+    }
+    return work_;
+}
+
+PageBits ChunkBuilder::covered() const { return usable_; }
+
+} // namespace gpuscan

@@ -1,0 +1,114 @@
+// Building or repairing one chunk: window after window of heap pages becomes rows of the next version.
+//
+// The builder works on a copy of the current version that nobody else sees. Pages are decoded into fresh buffers, whole
+// values in the order in which they come ("fresh rows"), and finish() moves what is to stay into the columns, in the
+// narrowest frame (frame.hpp):
+//
+//     a column that had nothing     new buffers in the frame of what was decoded
+//     the frame holds the new rows  they are written into the column's own buffers, behind the version's end or where
+//                                   the column does not have the page: rows that no reader of that version looks at
+//     it does not, or is too short  new buffers in a wider frame: old rows, then the new ones
+//
+// A page that lacks some of the wanted columns is decoded for exactly those (it may be changing under the decoder, and
+// what comes out then must not reach anybody).
+//
+// When the memory for a window cannot be had, the builder is `full`: this and every later window are answered as pages
+// that the backend must read itself, and what was decoded before can still be published. So is, column by column, what
+// finish() finds no memory for. A query never fails for it.
+#pragma once
+
+#include <functional>
+
+#include "engine/store/chunk.hpp"
+
+namespace gpuscan {
+
+// One heap page of a decode window.
+struct WindowPage {
+    uint16_t page = 0; // in the chunk
+    uint16_t ntuples = 0;
+    bool in_place = false;
+    uint64_t lsn = 0;
+    const uint8_t *data = nullptr;
+};
+
+struct BuildColumn {
+    uint32_t id = 0; // the column's number in its relation
+    const ColumnLayout *layout = nullptr;
+    Dictionary *dictionary = nullptr; // text
+};
+
+// What decoding met that ends the fragment; the columns are indexes into the builder's.
+struct Undecodable : DeviceError {
+    Undecodable(const std::string &reason, std::vector<size_t> columns)
+        : DeviceError(reason), columns(std::move(columns)) {}
+    std::vector<size_t> columns; // those that may be the cause
+};
+
+class ChunkBuilder {
+  public:
+    using Allocate = std::function<BufferRef(size_t bytes)>;
+
+    // `base` may be nullptr; `answer` is check_chunk()'s for it. npages: pages that the chunk has.
+    ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
+                 std::vector<BuildColumn> columns);
+
+    // Decodes a window; one status per page. Every page must be wanted(). Throws Undecodable, Cancelled, DeviceError.
+    std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::atomic<uint32_t> *cancel);
+    bool wanted(uint32_t page) const { return missing_.test(page) && !seen_.test(page); }
+    bool was_decoded(uint32_t page) const { return seen_.test(page); }
+    // The page changed after it was decoded.
+    void drop_page(uint32_t page);
+    bool full() const { return full_; }
+
+    // Ends the build. With map_identity every page of the version must be right at the map's LSN: those that this build
+    // has not verified are forgotten, visible or not. Returns the version; covered() then says what the query may use.
+    std::shared_ptr<ChunkVersion> finish(bool map_identity);
+    PageBits covered() const;
+    uint32_t decoded_pages() const { return decoded_; }
+
+  private:
+    struct Decoded { // fresh rows [first, end), and others
+        uint32_t first, end;
+        ColumnStats stats;
+    };
+    struct Fresh { // what was decoded of one column
+        BufferRef values, nulls;
+        uint32_t capacity = 0;
+        PageBits pages;
+        ColumnStats stats;
+        std::vector<Decoded> windows; // in any order; those of one window of pages may overlap
+    };
+
+    void compact();
+    void place(const WindowPage &page);
+    uint32_t wanted_rows() const;
+    void reserve(Fresh &fresh, Type type);
+    void zero(Buffer &buffer, size_t offset);
+    BufferRef zeroed(size_t bytes);
+    std::vector<RowRun> fresh_runs(const PageBits &pages) const;
+    void settle(size_t column, const PageBits &pages);
+    void note_zones(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const;
+    bool adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data);
+    void move_rows(const ColumnData &from, const std::vector<RowRun> &runs, ColumnData &to);
+    void decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                      const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
+                      const std::atomic<uint32_t> *cancel);
+    void note_cpu_page(uint32_t page);
+
+    Device &device_;
+    Allocate allocate_;
+    std::shared_ptr<ChunkVersion> work_;
+    std::vector<BuildColumn> columns_;
+    std::vector<uint32_t> ids_;
+    std::vector<Fresh> fresh_;          // per column
+    std::vector<uint32_t> fresh_start_; // by page: its first fresh row
+    uint32_t fresh_rows_ = 0;
+    uint32_t base_rows_ = 0; // of the version that is repaired
+    PageBits missing_, verified_, usable_, seen_;
+    uint32_t to_come_; // pages not decoded yet
+    uint32_t decoded_ = 0;
+    bool full_ = false;
+};
+
+} // namespace gpuscan

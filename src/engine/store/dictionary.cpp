@@ -1,0 +1,404 @@
+// The dictionary of one text column: a hash table in shards over entries that never move.
+//
+// Columns of unique texts are numbered by many threads at once, a window of pages each, so the table is divided by the hash
+// into shards with a lock each, and a window's texts are sorted by shard first: a lock is taken once for some dozens of texts.
+// What such a column costs is cache misses, so the texts of a group are gone through in steps: first the slots of all are
+// asked for, then the entries that they name, then their bytes (Chen et al., "Improving hash join performance through
+// prefetching", ICDE 2004: group prefetching). Only then new texts are added: their bytes are copied to the shard's block in one
+// go, and they get consecutive codes, for which alone there is a lock that all shards share.
+//
+// A slot is one 64-bit word: the upper half of the hash and code + 1. The lower half chooses the shard and the upper one the
+// place in it, so that a table grows without looking at texts. Entries are pointers to a text's length and bytes; they lie in
+// segments of doubling size, so that an entry's address follows from its code and readers need no lock.
+//
+// Nothing is left behind by an allocation that fails: codes are given when everything else is there.
+#include "engine/store/dictionary.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "engine/util/text_hash.hpp"
+
+namespace gpuscan {
+namespace {
+
+std::atomic<size_t> all_held{0}; // by every dictionary of the process
+
+constexpr uint32_t first_segment_bits = 8; // segment k holds 256 << k entries
+constexpr uint32_t max_segments = 24;
+constexpr uint32_t shard_count = 64;
+constexpr size_t group_size = 64; // texts that are asked for at once
+constexpr size_t first_slots = 16, first_block = 256, last_block = size_t(1) << 20;
+constexpr uint32_t new_text = 1u << 31; // a code of a text that has none yet: its number among the group's new ones
+
+uint64_t slot_word(uint64_t hash, uint32_t code) { return (hash & 0xffffffff00000000u) | (code + 1); }
+
+// Segment and place of a code: code + 256 has its top bit at 8 + segment.
+struct Position {
+    uint32_t segment, index;
+    explicit Position(uint32_t code) {
+        uint64_t shifted = uint64_t(code) + (1u << first_segment_bits);
+        uint32_t top = 63 - static_cast<uint32_t>(__builtin_clzll(shifted));
+        segment = top - first_segment_bits;
+        index = static_cast<uint32_t>(shifted - (uint64_t(1) << top));
+    }
+};
+
+std::string_view text_at(const char *stored) {
+    uint32_t length;
+    memcpy(&length, stored, sizeof length);
+    return {stored + sizeof length, length};
+}
+
+bool equal(std::string_view stored, const Dictionary::Text &text) {
+    return stored.size() == text.length && memcmp(stored.data(), text.data, text.length) == 0;
+}
+
+struct Free {
+    void operator()(void *memory) const { free(memory); }
+};
+template <class T> using Memory = std::unique_ptr<T[], Free>;
+
+template <class T> Memory<T> zeroed(size_t count) {
+    void *memory = calloc(count, sizeof(T));
+    if (memory == nullptr)
+        throw std::bad_alloc();
+    return Memory<T>(static_cast<T *>(memory));
+}
+
+struct alignas(64) Shard {
+    std::mutex lock; // all below
+    Memory<uint64_t> slots;
+    size_t mask = 0, used = 0; // used: slots that are not 0
+    std::vector<Memory<char>> blocks;
+    char *block_at = nullptr;
+    size_t block_left = 0;
+
+    size_t place_of(uint64_t hash) const { return (hash >> 32) & mask; }
+};
+
+std::atomic<uint64_t> next_id{1};
+
+} // namespace
+
+struct Dictionary::Impl {
+    Impl(uint32_t entries, size_t bytes, Account counted)
+        : max_entries(std::min(entries, most_entries)), max_bytes(bytes),
+          id(next_id.fetch_add(1, std::memory_order_relaxed)), account(std::move(counted)) {
+        hold(sizeof(*this));
+    }
+
+    ~Impl() {
+        for (auto &segment : segments)
+            free(segment.load(std::memory_order_relaxed));
+        give_back(held.load(std::memory_order_relaxed));
+    }
+
+    void hold(size_t bytes) {
+        held.fetch_add(bytes, std::memory_order_relaxed);
+        all_held.fetch_add(bytes, std::memory_order_relaxed);
+        if (account)
+            account->fetch_add(bytes, std::memory_order_relaxed);
+    }
+
+    void give_back(size_t bytes) {
+        held.fetch_sub(bytes, std::memory_order_relaxed);
+        all_held.fetch_sub(bytes, std::memory_order_relaxed);
+        if (account)
+            account->fetch_sub(bytes, std::memory_order_relaxed);
+    }
+
+    const char *const *entry_place(uint32_t code) const {
+        Position at(code);
+        return segments[at.segment].load(std::memory_order_acquire) + at.index;
+    }
+
+    std::string_view entry(uint32_t code) const { return text_at(*entry_place(code)); }
+
+    Shard &shard_of(uint64_t hash) { return shards[hash % shard_count]; }
+
+    // ---- a group: texts of one shard, under its lock ----
+
+    struct Group {
+        Group(Shard &s, Text **of, size_t n) : shard(s), texts(of), count(n) {}
+        Shard &shard;
+        Text **texts;
+        size_t count;
+        size_t nfresh = 0;
+        uint32_t fresh[group_size]; // new texts: which ...
+        size_t places[group_size];  // ... and their slots
+    };
+
+    void grow(Shard &s, size_t count) {
+        size_t size = s.slots ? s.mask + 1 : first_slots;
+        while ((s.used + count) * 3 > size * 2)
+            size *= 2;
+        if (s.slots && size == s.mask + 1)
+            return;
+        Memory<uint64_t> bigger = zeroed<uint64_t>(size);
+        const size_t old = s.slots ? s.mask + 1 : 0, mask = size - 1;
+        for (size_t i = 0; i < old; ++i) {
+            if (s.slots[i] == 0)
+                continue;
+            size_t at = (s.slots[i] >> 32) & mask;
+            while (bigger[at] != 0)
+                at = (at + 1) & mask;
+            bigger[at] = s.slots[i];
+        }
+        hold(size * sizeof(uint64_t));
+        give_back(old * sizeof(uint64_t));
+        s.slots = std::move(bigger);
+        s.mask = mask;
+    }
+
+    // The slot of the text, or the free one where the search ends. `texts`: the group's, new ones among them.
+    size_t search(const Shard &s, const Text &text, Text *const *texts, const uint32_t *fresh) const {
+        for (size_t at = s.place_of(text.hash);; at = (at + 1) & s.mask) {
+            const uint64_t word = s.slots[at];
+            if (word == 0)
+                return at;
+            if ((word ^ text.hash) >> 32)
+                continue;
+            const uint32_t code = static_cast<uint32_t>(word) - 1;
+            if (code & new_text) {
+                const Text &other = *texts[fresh[code & ~new_text]];
+                if (equal({other.data, other.length}, text))
+                    return at;
+            } else if (equal(entry(code), text)) {
+                return at;
+            }
+        }
+    }
+
+    // Codes of the texts that are there already, full for the others.
+    void find_known(const Group &g) const {
+        const Shard &s = g.shard;
+        const char *const *entries[group_size];
+        for (size_t i = 0; i < g.count; ++i)
+            __builtin_prefetch(&s.slots[s.place_of(g.texts[i]->hash)]);
+        for (size_t i = 0; i < g.count; ++i) {
+            Text &text = *g.texts[i];
+            text.code = full;
+            entries[i] = nullptr;
+            for (size_t at = s.place_of(text.hash); s.slots[at] != 0; at = (at + 1) & s.mask)
+                if ((s.slots[at] ^ text.hash) >> 32 == 0) {
+                    text.code = static_cast<uint32_t>(s.slots[at]) - 1;
+                    entries[i] = entry_place(text.code);
+                    __builtin_prefetch(entries[i]);
+                    break;
+                }
+        }
+        for (size_t i = 0; i < g.count; ++i)
+            if (entries[i] != nullptr)
+                __builtin_prefetch(*entries[i]);
+        for (size_t i = 0; i < g.count; ++i)
+            if (entries[i] != nullptr && !equal(text_at(*entries[i]), *g.texts[i])) {
+                const uint64_t word = s.slots[search(s, *g.texts[i], nullptr, nullptr)];
+                g.texts[i]->code = word != 0 ? static_cast<uint32_t>(word) - 1 : full;
+            }
+    }
+
+    // Gives the texts without a code slots, equal ones the same.
+    void place_fresh(Group &g) const {
+        for (size_t i = 0; i < g.count; ++i) {
+            Text &text = *g.texts[i];
+            if (text.code != full)
+                continue;
+            const size_t at = search(g.shard, text, g.texts, g.fresh);
+            if (g.shard.slots[at] == 0) {
+                g.shard.slots[at] = slot_word(text.hash, new_text | static_cast<uint32_t>(g.nfresh));
+                g.places[g.nfresh] = at;
+                g.fresh[g.nfresh++] = static_cast<uint32_t>(i);
+            }
+            text.code = static_cast<uint32_t>(g.shard.slots[at]) - 1;
+        }
+    }
+
+    char *block_room(Shard &s, size_t bytes) {
+        if (bytes > s.block_left) {
+            const size_t next = std::min(last_block, first_block << std::min<size_t>(s.blocks.size(), 20));
+            const size_t size = std::max(bytes, next);
+            s.blocks.reserve(s.blocks.size() + 1);
+            Memory<char> block(static_cast<char *>(malloc(size)));
+            if (!block)
+                throw std::bad_alloc();
+            hold(size);
+            s.block_at = block.get();
+            s.block_left = size;
+            s.blocks.push_back(std::move(block));
+        }
+        return s.block_at; // cppcheck-suppress returnDanglingLifetime // the block lives on in s.blocks
+    }
+
+    // Gives consecutive codes to the stored texts, as many as there is room for; answers how many and the first.
+    size_t number(const Group &g, const char *const *stored, uint32_t *first) {
+        std::lock_guard<std::mutex> guard(codes_lock);
+        const uint32_t begin = size.load(std::memory_order_relaxed);
+        size_t granted = 0;
+        while (granted < g.nfresh && begin + granted < max_entries) {
+            const size_t bytes = g.texts[g.fresh[granted]]->length + entry_bytes;
+            if (bytes > max_bytes - counted)
+                break;
+            counted += bytes;
+            ++granted;
+        }
+        for (size_t i = 0; i < granted; ++i) {
+            const Position at(begin + static_cast<uint32_t>(i));
+            const char **segment = segments[at.segment].load(std::memory_order_relaxed);
+            if (segment == nullptr) {
+                const size_t entries = size_t(1) << (first_segment_bits + at.segment);
+                segment = zeroed<const char *>(entries).release();
+                segments[at.segment].store(segment, std::memory_order_release);
+                hold(entries * sizeof(*segment));
+            }
+            segment[at.index] = stored[i];
+        }
+        size.store(begin + static_cast<uint32_t>(granted), std::memory_order_release);
+        if (granted < g.nfresh)
+            refused.store(true, std::memory_order_relaxed);
+        *first = begin;
+        return granted;
+    }
+
+    // Takes slots back that have no code. Nothing was placed after them, so no search leads across them.
+    static void forget_fresh(Group &g, size_t first) {
+        for (size_t i = first; i < g.nfresh; ++i)
+            g.shard.slots[g.places[i]] = 0;
+    }
+
+    void add_fresh(Group &g) {
+        Shard &s = g.shard;
+        const char *stored[group_size];
+        uint32_t first = 0;
+        size_t granted = 0;
+        try {
+            size_t bytes = 0;
+            for (size_t i = 0; i < g.nfresh; ++i)
+                bytes += sizeof(uint32_t) + g.texts[g.fresh[i]]->length;
+            char *to = block_room(s, bytes);
+            for (size_t i = 0; i < g.nfresh; ++i) {
+                const Text &text = *g.texts[g.fresh[i]];
+                stored[i] = to;
+                memcpy(to, &text.length, sizeof text.length);
+                memcpy(to + sizeof text.length, text.data, text.length);
+                to += sizeof text.length + text.length;
+            }
+            granted = number(g, stored, &first);
+            s.block_left -= bytes;
+            s.block_at += bytes;
+        } catch (...) {
+            forget_fresh(g, 0);
+            throw;
+        }
+        for (size_t i = 0; i < granted; ++i)
+            s.slots[g.places[i]] = slot_word(s.slots[g.places[i]], first + static_cast<uint32_t>(i));
+        forget_fresh(g, granted);
+        s.used += granted;
+        for (size_t i = 0; i < g.count; ++i) {
+            uint32_t &code = g.texts[i]->code;
+            if (code & new_text)
+                code = (code & ~new_text) < granted ? first + (code & ~new_text) : full;
+        }
+    }
+
+    void intern_group(Shard &s, Text **texts, size_t count) {
+        Group g(s, texts, count);
+        std::lock_guard<std::mutex> guard(s.lock);
+        grow(s, count);
+        find_known(g);
+        place_fresh(g);
+        if (g.nfresh > 0)
+            add_fresh(g);
+    }
+
+    const uint32_t max_entries;
+    const size_t max_bytes;
+    const uint64_t id;
+    const Account account;
+    std::atomic<size_t> held{0};
+    std::atomic<uint32_t> size{0};
+    std::atomic<bool> refused{false};
+    std::atomic<const char **> segments[max_segments] = {};
+
+    Shard shards[shard_count];
+    std::mutex codes_lock; // taken after a shard's: `size` and what follows
+    size_t counted = 0;    // of max_bytes
+
+    mutable std::mutex mirror_lock;
+    std::shared_ptr<DeviceMirror> mirror;
+};
+
+size_t dictionary_limit(size_t cache_size, bool is_gpu) {
+    return std::max(is_gpu ? size_t(1) << 30 : size_t(64) << 20, cache_size / 2);
+}
+
+Dictionary::Dictionary(uint32_t max_entries, size_t max_bytes, Account account)
+    : impl_(new Impl(max_entries, max_bytes, std::move(account))) {}
+Dictionary::~Dictionary() = default;
+
+uint32_t Dictionary::intern(std::string_view text) {
+    Text one = {text.data(), static_cast<uint32_t>(text.size()), full, text_hash(text.data(), text.size())};
+    Text *texts[1] = {&one};
+    impl_->intern_group(impl_->shard_of(one.hash), texts, 1);
+    return one.code;
+}
+
+void Dictionary::intern_many(Text *texts, size_t count) {
+    uint32_t ends[shard_count] = {};
+    for (size_t i = 0; i < count; ++i)
+        ++ends[texts[i].hash % shard_count];
+    uint32_t end = 0;
+    for (uint32_t &shard_end : ends) // (starts for now)
+        shard_end = std::exchange(end, end + shard_end);
+    std::vector<Text *> sorted(count);
+    for (size_t i = 0; i < count; ++i)
+        sorted[ends[texts[i].hash % shard_count]++] = &texts[i];
+    // Threads begin at different shards, so that they do not queue up one behind the other.
+    const uint32_t start = count > 0 ? static_cast<uint32_t>(texts[0].hash >> 32) % shard_count : 0;
+    for (uint32_t k = 0; k < shard_count; ++k) {
+        const uint32_t shard = (start + k) % shard_count;
+        for (size_t at = shard == 0 ? 0 : ends[shard - 1]; at < ends[shard]; at += group_size)
+            impl_->intern_group(impl_->shards[shard], &sorted[at], std::min<size_t>(group_size, ends[shard] - at));
+    }
+}
+
+uint32_t Dictionary::find(std::string_view text) const {
+    Text one = {text.data(), static_cast<uint32_t>(text.size()), full, text_hash(text.data(), text.size())};
+    Shard &s = impl_->shard_of(one.hash);
+    std::lock_guard<std::mutex> guard(s.lock);
+    if (!s.slots)
+        return full;
+    const uint64_t word = s.slots[impl_->search(s, one, nullptr, nullptr)];
+    return word != 0 ? static_cast<uint32_t>(word) - 1 : full;
+}
+
+uint32_t Dictionary::size() const { return impl_->size.load(std::memory_order_acquire); }
+
+size_t Dictionary::bytes_of_all() { return all_held.load(std::memory_order_relaxed); }
+
+size_t Dictionary::bytes() const { return impl_->held.load(std::memory_order_relaxed); }
+
+bool Dictionary::is_full() const { return impl_->refused.load(std::memory_order_relaxed); }
+
+std::string_view Dictionary::entry(uint32_t code) const { return impl_->entry(code); }
+
+void Dictionary::prefetch(uint32_t code) const { __builtin_prefetch(*impl_->entry_place(code)); }
+
+uint64_t Dictionary::id() const { return impl_->id; }
+
+std::shared_ptr<Dictionary::DeviceMirror> Dictionary::mirror() const {
+    std::lock_guard<std::mutex> guard(impl_->mirror_lock);
+    return impl_->mirror;
+}
+
+void Dictionary::set_mirror(std::shared_ptr<DeviceMirror> mirror) {
+    std::lock_guard<std::mutex> guard(impl_->mirror_lock);
+    impl_->mirror = std::move(mirror);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,97 @@
+// One bit per heap page of a chunk.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "engine/store/decode.hpp"
+
+namespace gpuscan {
+
+class PageBits {
+  public:
+    static constexpr size_t words = (pages_per_chunk + 63) / 64;
+    static constexpr size_t bytes = (pages_per_chunk + 7) / 8; // on the wire
+
+    bool test(uint32_t page) const { return word_[page / 64] >> (page % 64) & 1; }
+    void set(uint32_t page) { word_[page / 64] |= uint64_t(1) << (page % 64); }
+    void reset(uint32_t page) { word_[page / 64] &= ~(uint64_t(1) << (page % 64)); }
+
+    bool any() const {
+        uint64_t all = 0;
+        for (uint64_t w : word_)
+            all |= w;
+        return all != 0;
+    }
+
+    // All bits of `o` are set here too.
+    bool contains(const PageBits &o) const {
+        uint64_t lacking = 0;
+        for (size_t i = 0; i < words; ++i)
+            lacking |= o.word_[i] & ~word_[i];
+        return lacking == 0;
+    }
+
+    // Pages 0..npages-1.
+    static PageBits first(uint32_t npages) {
+        PageBits bits;
+        bits.word_.fill(~uint64_t(0));
+        bits.drop_from(npages);
+        return bits;
+    }
+
+    uint32_t count() const {
+        uint32_t n = 0;
+        for (uint64_t w : word_)
+            n += static_cast<uint32_t>(__builtin_popcountll(w));
+        return n;
+    }
+
+    PageBits &operator&=(const PageBits &o) {
+        return each(o, [](uint64_t a, uint64_t b) { return a & b; });
+    }
+    PageBits &operator|=(const PageBits &o) {
+        return each(o, [](uint64_t a, uint64_t b) { return a | b; });
+    }
+    PageBits &operator-=(const PageBits &o) {
+        return each(o, [](uint64_t a, uint64_t b) { return a & ~b; });
+    }
+    friend PageBits operator&(PageBits a, const PageBits &b) { return a &= b; }
+    friend PageBits operator|(PageBits a, const PageBits &b) { return a |= b; }
+    friend PageBits operator-(PageBits a, const PageBits &b) { return a -= b; }
+    bool operator==(const PageBits &o) const { return word_ == o.word_; }
+
+    // Calls f(page) for every page whose bit is set, in order.
+    template <class F> void for_each(F f) const {
+        for (size_t i = 0; i < words; ++i)
+            for (uint64_t w = word_[i]; w != 0; w &= w - 1)
+                f(static_cast<uint32_t>(i * 64 + static_cast<size_t>(__builtin_ctzll(w))));
+    }
+
+    // From and to the wire; bits of pages from `npages` on are dropped.
+    void read(const void *from, uint32_t npages) {
+        word_.back() = 0;
+        memcpy(word_.data(), from, bytes);
+        drop_from(npages);
+    }
+    void write(void *to) const { memcpy(to, word_.data(), bytes); }
+
+  private:
+    void drop_from(uint32_t npages) {
+        size_t i = npages / 64;
+        if (npages % 64 != 0)
+            word_[i++] &= (uint64_t(1) << (npages % 64)) - 1;
+        for (; i < words; ++i)
+            word_[i] = 0;
+    }
+    template <class F> PageBits &each(const PageBits &o, F f) {
+        for (size_t i = 0; i < words; ++i)
+            word_[i] = f(word_[i], o.word_[i]);
+        return *this;
+    }
+
+    std::array<uint64_t, words> word_{};
+};
+
+} // namespace gpuscan

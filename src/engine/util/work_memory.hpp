@@ -1,0 +1,166 @@
+// Host memory that running fragments use beside columns: rows of build sides, join tables, groups, results.
+//
+// One account per device, with a limit: what a query wants beyond it is OutOfWorkMemory, and then PostgreSQL's own plan,
+// which can spill to disk, runs instead. Without the account a large GROUP BY would take the machine's memory and the
+// device process with it, again and again.
+//
+// WorkArray is the array whose memory is charged: what a vector is, for plain data only. It grows by realloc, which moves
+// pages instead of bytes once an array is large: growing neither copies nor needs old and new side by side. Vectors of a
+// few thousand values that live as long as a batch are not worth an account.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "engine/util/huge_pages.hpp"
+
+namespace gpuscan {
+
+class WorkMemory {
+  public:
+    void charge(size_t bytes); // throws OutOfWorkMemory
+    // Called where a charge does not fit; it is tried again for as long as this returns true. Set before the first charge.
+    void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+    // Without asking anybody to give back some.
+    bool has_room(size_t bytes) const { return bytes <= limit() && used() <= limit() - bytes; }
+    void release(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+    size_t used() const { return used_.load(std::memory_order_relaxed); }
+    size_t limit() const { return limit_.load(std::memory_order_relaxed); }
+    void set_limit(size_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
+
+  private:
+    std::atomic<size_t> used_{0};
+    std::atomic<size_t> limit_{SIZE_MAX};
+    std::function<bool()> reclaim_;
+};
+using WorkMemoryRef = std::shared_ptr<WorkMemory>;
+
+template <class T> class WorkArray {
+    static_assert(std::is_trivially_copyable<T>::value, "grows by realloc");
+
+  public:
+    WorkArray() = default;
+    explicit WorkArray(WorkMemoryRef memory) : memory_(std::move(memory)) {} // nullptr: nobody counts
+    WorkArray(WorkArray &&o) noexcept { swap(o); }
+    WorkArray &operator=(WorkArray &&o) noexcept {
+        WorkArray taken(std::move(o));
+        swap(taken);
+        return *this;
+    }
+    WorkArray(const WorkArray &) = delete;
+    WorkArray &operator=(const WorkArray &) = delete;
+    ~WorkArray() { release(); }
+
+    T *data() { return data_; }
+    const T *data() const { return data_; }
+    size_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+    size_t bytes() const { return capacity_ * sizeof(T); }
+    T &operator[](size_t i) { return data_[i]; }
+    const T &operator[](size_t i) const { return data_[i]; }
+    T *begin() { return data_; }
+    T *end() { return data_ + size_; }
+    const T *begin() const { return data_; }
+    const T *end() const { return data_ + size_; }
+
+    void reserve(size_t n) {
+        if (n > capacity_)
+            set_capacity(n);
+    }
+    // New values are not initialized.
+    void resize(size_t n) {
+        if (n > capacity_)
+            set_capacity(std::max(n, capacity_ + capacity_ / 2));
+        size_ = n;
+    }
+    void resize(size_t n, T value) {
+        const size_t old = size_;
+        resize(n);
+        std::fill(data_ + std::min(old, n), data_ + n, value);
+    }
+    // Makes it n zeros; what it held is lost. Zeros of a large array take no memory of the machine until they are written.
+    void assign_zeros(size_t n) {
+        release();
+        if (memory_)
+            memory_->charge(n * sizeof(T));
+        data_ = static_cast<T *>(calloc(n, sizeof(T)));
+        if (data_ == nullptr) {
+            if (memory_)
+                memory_->release(n * sizeof(T));
+            throw std::bad_alloc();
+        }
+        size_ = capacity_ = n;
+        want_huge_pages();
+    }
+    void push_back(const T &value) {
+        const T copy = value;
+        resize(size_ + 1);
+        data_[size_ - 1] = copy;
+    }
+    void append(const T *values, size_t n) {
+        resize(size_ + n);
+        if (n != 0)
+            memcpy(static_cast<void *>(data_ + size_ - n), values, n * sizeof(T));
+    }
+    // Gives the memory back.
+    void release() {
+        free(data_);
+        if (memory_)
+            memory_->release(bytes());
+        data_ = nullptr;
+        size_ = capacity_ = 0;
+    }
+    // Counts there from now on. Throws OutOfWorkMemory, and changes nothing then.
+    void charge_to(const WorkMemoryRef &memory) {
+        if (memory == memory_)
+            return;
+        if (memory)
+            memory->charge(bytes());
+        if (memory_)
+            memory_->release(bytes());
+        memory_ = memory;
+    }
+
+  private:
+    void swap(WorkArray &o) noexcept {
+        std::swap(memory_, o.memory_);
+        std::swap(data_, o.data_);
+        std::swap(size_, o.size_);
+        std::swap(capacity_, o.capacity_);
+    }
+    void set_capacity(size_t n) {
+        if (n > SIZE_MAX / 2 / sizeof(T))
+            throw std::bad_alloc();
+        const size_t more = (n - capacity_) * sizeof(T);
+        if (memory_)
+            memory_->charge(more);
+        void *moved = realloc(static_cast<void *>(data_), n * sizeof(T));
+        if (moved == nullptr) {
+            if (memory_)
+                memory_->release(more);
+            throw std::bad_alloc();
+        }
+        data_ = static_cast<T *>(moved);
+        capacity_ = n;
+        want_huge_pages();
+    }
+    void want_huge_pages() {
+        if (bytes() >= 2 * huge_page)
+            wish_huge_pages(data_, bytes());
+    }
+
+    WorkMemoryRef memory_;
+    T *data_ = nullptr;
+    size_t size_ = 0, capacity_ = 0;
+};
+
+} // namespace gpuscan

@@ -1,0 +1,302 @@
+// One program running on the host device (see execution.hpp).
+#include "host/execution.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "engine/ir/build_identity.hpp"
+#include "host/pipeline.hpp"
+#include "host/row_sink.hpp"
+
+namespace gpuscan::host {
+
+using namespace ir;
+
+namespace {
+
+// Large enough that taking a morsel costs nothing, small enough that threads end together and the pool serves others.
+constexpr uint32_t morsel_rows = piece_rows;
+
+struct Morsel {
+    const ChunkView *chunk;
+    uint32_t begin, end;
+};
+
+class Stopwatch {
+  public:
+    explicit Stopwatch(uint64_t &total) : total_(total) {}
+    ~Stopwatch() {
+        auto spent = std::chrono::steady_clock::now() - start_;
+        total_ += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
+    }
+
+  private:
+    uint64_t &total_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+HostExecution::HostExecution(const Work &work, const Program &program)
+    : work_(work), context_(program), builds_(program.pipelines.size()) {
+    context_.memory = work.memory;
+    for (size_t i = 0; i < program.joins.size(); ++i)
+        met_.emplace_back(work.memory);
+    stats_.joins.resize(program.pipelines.size() - 1);
+}
+
+void HostExecution::set_lookup(Index lookup, LookupRef table) { context_.lookups.at(lookup) = std::move(table); }
+
+void HostExecution::set_constant(Index constant, uint32_t code) {
+    context_.program.constants.at(constant).low = code;
+    context_.constants.at(constant) = code;
+}
+
+void HostExecution::check_chunks(Index pipeline, const std::vector<ChunkView> &chunks) const {
+    const Program &p = context_.program;
+    const Pipeline &own = p.pipelines[pipeline];
+    Range columns = p.sources[own.source].columns;
+    for (const ChunkView &chunk : chunks) {
+        if (chunk.columns.size() != columns.count)
+            throw DeviceError("chunk does not have the columns of its source");
+        for (Index c = 0; c < columns.count; ++c)
+            if (chunk.columns[c].type != p.source_columns[columns.first + c].type)
+                throw DeviceError("chunk column does not have the type of its source");
+    }
+    for (Index j = 0; j < own.joins.count; ++j)
+        if (!context_.tables[p.joins[own.joins.first + j].build])
+            throw DeviceError("join table not finished");
+}
+
+// Room for which entries were partners, from the first run on.
+void HostExecution::note_partners_of(Index pipeline) {
+    const Program &p = context_.program;
+    const Range joins = p.pipelines[pipeline].joins;
+    for (Index j = joins.first; j < joins.first + joins.count; ++j) {
+        if (!keeps_table(p.joins[j].kind) || context_.met[j] != nullptr)
+            continue;
+        met_[j].resize(std::max<size_t>(context_.tables[p.joins[j].build]->rows(), 1), uint8_t(0));
+        context_.met[j] = met_[j].data();
+    }
+}
+
+std::vector<uint64_t> HostExecution::unmet(Index join) {
+    const size_t rows = context_.tables[context_.program.joins.at(join).build]->rows();
+    std::vector<uint64_t> bits((rows + 63) / 64, 0);
+    const uint8_t *met = context_.met[join];
+    work_.pieces(rows, piece_rows, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i)
+            bits[i / 64] |= uint64_t(met == nullptr || met[i] == 0) << (i % 64);
+    });
+    return bits;
+}
+
+ChunkView HostExecution::table_rows(Index pipeline, std::shared_ptr<void> &memory) {
+    const std::shared_ptr<JoinTable> table = context_.tables.at(pipeline);
+    auto copies = std::make_shared<std::vector<WorkArray<uint8_t>>>();
+    ChunkView chunk;
+    chunk.nrows = static_cast<uint32_t>(table->rows());
+    for (Index c = 0; c < table->payload_columns(); ++c) {
+        const PayloadColumn &from = table->payload(c);
+        const size_t width = type_width(from.type);
+        copies->emplace_back(work_.memory);
+        WorkArray<uint8_t> &to = copies->back();
+        to.resize((table->rows() + batch_slack) * width);
+        work_.pieces(table->rows(), piece_rows, [&](size_t begin, size_t end) {
+            std::vector<uint8_t> values((piece_rows + batch_slack) * width); // stores may write too many
+            kernels().gather_narrow(width, from.stored, static_cast<uint32_t>(end - begin),
+                                    from.values.data() + begin * from.stored, from.low, nullptr, values.data());
+            std::copy_n(values.data(), (end - begin) * width, to.data() + begin * width);
+        });
+        ColumnView view;
+        view.type = from.type;
+        view.values = to.data();
+        view.nulls = from.nulls.empty() ? nullptr : from.nulls.data();
+        view.has_range = from.has_range;
+        view.min = from.min;
+        view.max = from.max;
+        chunk.columns.push_back(view);
+    }
+    memory = copies;
+    return chunk;
+}
+
+// Runs a pipeline with one runner per worker; `sink(worker)` makes its sink. Answers the rows that reached the sink.
+// No morsel begins once *enough is true.
+template <class MakeSink>
+uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,
+                            const std::atomic<bool> *enough) {
+    check_chunks(pipeline, chunks);
+    note_partners_of(pipeline);
+    Stopwatch watch(stats_.kernel_us);
+    std::vector<Morsel> morsels;
+    for (const ChunkView &chunk : chunks)
+        for (uint32_t begin = 0; begin < chunk.nrows; begin += morsel_rows)
+            morsels.push_back({&chunk, begin, begin + std::min(morsel_rows, chunk.nrows - begin)});
+    std::vector<std::unique_ptr<PipelineRunner>> runners(work_.pool.workers());
+    work_.pool.run(morsels.size(), [&](size_t index, unsigned worker) {
+        if (enough != nullptr && enough->load(std::memory_order_relaxed))
+            return;
+        auto &runner = runners[worker];
+        if (!runner)
+            runner = std::make_unique<PipelineRunner>(context_, pipeline, work_.cancel, sink(worker));
+        runner->run(*morsels[index].chunk, morsels[index].begin, morsels[index].end);
+    });
+    uint64_t rows_out = 0;
+    for (auto &runner : runners) {
+        if (!runner)
+            continue;
+        stats_.rows_in += runner->rows_in();
+        rows_out += runner->rows_out();
+    }
+    return rows_out;
+}
+
+namespace {
+
+// Columns for the rows of a Build sink.
+BuildRows make_rows(const Program &p, const Pipeline &pipeline, const WorkMemoryRef &memory) {
+    BuildRows rows;
+    for (Index i = 0; i < pipeline.keys.count; ++i)
+        rows.keys.emplace_back(p.exprs[p.lists[pipeline.keys.first + i]].type, memory);
+    for (Index i = 0; i < pipeline.payload.count; ++i)
+        rows.payload.emplace_back(p.exprs[p.lists[pipeline.payload.first + i]].type, memory);
+    return rows;
+}
+
+// Collects the rows of a Build sink that have no NULL key.
+void collect(const Program &p, const Pipeline &pipeline, const Batch &batch, Evaluator &evaluator, BuildRows &rows,
+             BatchStorage &storage) {
+    uint8_t absent[batch_rows];
+    bool any_absent = false;
+    for (Index k = 0; k < pipeline.keys.count; ++k) {
+        Vec v = evaluator.evaluate_full(p.lists[pipeline.keys.first + k], batch);
+        if (v.nulls == nullptr)
+            continue;
+        if (!any_absent)
+            memset(absent, 0, sizeof(absent));
+        any_absent = true;
+        kernels().either(batch.n, absent, v.nulls, absent);
+    }
+    Batch part;
+    const Batch *kept = &batch;
+    if (any_absent) {
+        uint32_t positions[batch_rows + batch_slack];
+        uint8_t present[batch_rows];
+        kernels().invert(batch.n, absent, present);
+        uint32_t n = kernels().select(batch.n, present, nullptr, positions);
+        if (n == 0)
+            return;
+        if (n < batch.n) {
+            Evaluator::subset(batch, positions, n, storage, part);
+            kept = &part;
+        }
+    }
+    for (Index k = 0; k < pipeline.keys.count; ++k) {
+        Vec v = evaluator.evaluate_full(p.lists[pipeline.keys.first + k], *kept);
+        v.nulls = nullptr;
+        rows.append(rows.keys[k], v, kept->n);
+    }
+    for (Index i = 0; i < pipeline.payload.count; ++i)
+        rows.append(rows.payload[i], evaluator.evaluate_full(p.lists[pipeline.payload.first + i], *kept), kept->n);
+    rows.n += kept->n;
+}
+
+} // namespace
+
+void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chunks) {
+    const Program &p = context_.program;
+    if (pipeline + 1 >= p.pipelines.size() || context_.tables[pipeline])
+        throw DeviceError("not an open build pipeline");
+    std::vector<BuildRows> parts(work_.pool.workers());
+    std::vector<BatchStorage> storage(work_.pool.workers());
+    run(pipeline, chunks, [&](unsigned worker) {
+        parts[worker] = make_rows(p, p.pipelines[pipeline], work_.memory);
+        return [&, worker](const Batch &batch, Evaluator &evaluator) {
+            collect(p, p.pipelines[pipeline], batch, evaluator, parts[worker], storage[worker]);
+        };
+    });
+    for (BuildRows &part : parts)
+        if (part.n > 0)
+            builds_[pipeline].push_back(std::move(part));
+}
+
+void HostExecution::finish_build(Index pipeline) {
+    const Program &p = context_.program;
+    if (pipeline + 1 >= p.pipelines.size() || context_.tables[pipeline])
+        throw DeviceError("not an open build pipeline");
+    Stopwatch watch(stats_.kernel_us);
+    std::vector<BuildRows> &parts = builds_[pipeline];
+    if (parts.empty()) // no rows: columns of the right types all the same
+        parts.push_back(make_rows(p, p.pipelines[pipeline], work_.memory));
+    auto table = std::make_shared<JoinTable>();
+    table->build(work_, parts,
+                 is_set_of_keys(p, pipeline)  ? JoinTable::Use::KeysOnly
+                 : are_rows_kept(p, pipeline) ? JoinTable::Use::Rows
+                                              : JoinTable::Use::Partners);
+    std::vector<BuildRows>().swap(parts);
+    stats_.joins[pipeline] = table->describe();
+    context_.tables[pipeline] = std::move(table);
+}
+
+void HostExecution::use_build(Index pipeline, BuiltTableRef table) {
+    auto mine = std::dynamic_pointer_cast<JoinTable>(table);
+    if (pipeline + 1 >= context_.program.pipelines.size() || context_.tables[pipeline] || !mine)
+        throw DeviceError("not a table for an open build pipeline");
+    stats_.joins[pipeline] = mine->describe() + ", kept";
+    context_.tables[pipeline] = std::move(mine);
+}
+
+BuiltTableRef HostExecution::finished_build(Index pipeline) { return context_.tables.at(pipeline); }
+
+GroupTable HostExecution::run_aggregate(const std::vector<ChunkView> &chunks) {
+    Index pipeline = static_cast<Index>(context_.program.pipelines.size() - 1);
+    check_chunks(pipeline, chunks);
+    Grouping grouping = plan_grouping(work_, context_, chunks);
+    stats_.grouping = grouping.name();
+    std::vector<std::unique_ptr<Aggregator>> aggregators(work_.pool.workers());
+    stats_.rows_out += run(pipeline, chunks, [&](unsigned worker) {
+        aggregators[worker] = std::make_unique<Aggregator>(context_, grouping, work_);
+        return
+            [&, worker](const Batch &batch, Evaluator &evaluator) { aggregators[worker]->consume(batch, evaluator); };
+    });
+    Stopwatch watch(stats_.kernel_us);
+    return collect_groups(work_, context_, grouping, aggregators);
+}
+
+RowTable HostExecution::run_rows(const std::vector<ChunkView> &chunks) {
+    const Index pipeline = static_cast<Index>(context_.program.pipelines.size() - 1);
+    const uint64_t limit = context_.program.main().limit;
+    stats_.grouping = "rows";
+    std::atomic<uint64_t> delivered{0};
+    std::atomic<bool> enough{false};
+    FirstRows first(context_.program); // (what a run that fails has found is lost with its rows)
+    first.lower_bound(row_bound_);
+    std::vector<std::unique_ptr<RowSink>> sinks(work_.pool.workers());
+    stats_.rows_out += run(
+        pipeline, chunks,
+        [&](unsigned worker) {
+            sinks[worker] = std::make_unique<RowSink>(context_.program, context_.program.main(), work_.memory,
+                                                      first.all() ? nullptr : &first);
+            return [&, worker](const Batch &batch, Evaluator &evaluator) {
+                if (limit != 0) {
+                    const uint64_t before = delivered.fetch_add(batch.n, std::memory_order_relaxed);
+                    if (before + batch.n >= limit)
+                        enough.store(true, std::memory_order_relaxed);
+                    if (before >= limit)
+                        return;
+                }
+                sinks[worker]->append(batch, evaluator);
+            };
+        },
+        &enough);
+    RowTable rows;
+    for (std::unique_ptr<RowSink> &sink : sinks)
+        if (sink)
+            sink->hand_over(rows);
+    row_bound_ = first.bound();
+    return rows;
+}
+
+} // namespace gpuscan::host

@@ -1,0 +1,40 @@
+// One program running on the host device: pipelines over chunks, cut into morsels for the threads of the pool.
+#pragma once
+
+#include "engine/device.hpp"
+#include "host/aggregator.hpp"
+
+namespace gpuscan::host {
+
+class HostExecution : public Execution {
+  public:
+    HostExecution(const Work &work, const Program &program);
+
+    void set_lookup(ir::Index lookup, LookupRef table) override;
+    void set_constant(ir::Index constant, uint32_t code) override;
+    void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) override;
+    void finish_build(ir::Index pipeline) override;
+    void use_build(ir::Index pipeline, BuiltTableRef table) override;
+    BuiltTableRef finished_build(ir::Index pipeline) override;
+    GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
+    RowTable run_rows(const std::vector<ChunkView> &chunks) override;
+    std::vector<uint64_t> unmet(ir::Index join) override;
+    ChunkView table_rows(ir::Index pipeline, std::shared_ptr<void> &memory) override;
+    ExecutionStats stats() const override { return stats_; }
+
+  private:
+    void note_partners_of(ir::Index pipeline);
+    void check_chunks(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
+    template <class MakeSink>
+    uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,
+                 const std::atomic<bool> *enough = nullptr);
+
+    const Work work_;
+    Context context_;
+    std::vector<std::vector<BuildRows>> builds_; // by pipeline: rows collected so far, per thread
+    std::vector<WorkArray<uint8_t>> met_;        // by join: see Context
+    ExecutionStats stats_;
+    uint64_t row_bound_ = UINT64_MAX; // of the first rows (first_rows.hpp) of the passes before
+};
+
+} // namespace gpuscan::host

@@ -1,0 +1,130 @@
+// The table of one join: which build rows have this key, and what is their payload?
+//
+// Rows are collected first (BuildRows, one per thread), then the table is made in the form that its keys call for:
+//
+//   bitmap  unique keys from a small domain: one bit per possible key, in cache for any dimension table; a key's number
+//           (key - min, several keys combined by strides) is at the same time its entry
+//   dense   the same domain with duplicates, or too wide for payload by key: offsets by key number into the entries
+//   hash    keys whose combined number fits in 62 bits: open addressing by that number, load at most 1/2
+//   wide    all others (numeric keys beyond 64 bits, combinations without a number): open addressing by hash, the key
+//           words compared with those of the first entry
+//
+// Of several keys in the last two forms, one whose values are few of those that could be is asked first, by a bit for each (the
+// sieve): most rows of a selective join end there, and only the others' keys are put together.
+//
+// Entries with one key lie side by side, so any number of matches is a range of entries. Payload is columnar, its
+// integers as offsets from their minimum in 1, 2, 4 or 8 bytes. Rows with a NULL key are never collected.
+//
+// The table is made by all threads at once, by pieces of the collected rows (join_build.cpp).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/device.hpp"
+#include "host/batch.hpp"
+#include "host/kernels.hpp"
+#include "host/work.hpp"
+
+namespace gpuscan::host {
+
+// Rows of a Build sink as one thread saw them.
+struct BuildRows {
+    struct Column {
+        Column(Type type, const WorkMemoryRef &memory) : type(type), values(memory), nulls(memory) {}
+        Type type;
+        WorkArray<uint8_t> values;
+        WorkArray<uint8_t> nulls; // empty: no NULL so far
+    };
+    size_t n = 0;
+    std::vector<Column> keys, payload;
+
+    void append(Column &column, Vec vec, uint32_t count);
+};
+
+struct PayloadColumn {
+    Type type = Type::I32;
+    size_t stored = 4; // bytes of one value in `values`
+    int64_t low = 0;   // what is added to it
+    WorkArray<uint8_t> values;
+    WorkArray<uint8_t> nulls; // empty: no NULL
+    bool has_range = false;   // integer types, Bool, Code: over the values that are not NULL
+    int64_t min = 0, max = -1;
+};
+
+// What a probe needs from its thread.
+struct ProbeScratch {
+    std::vector<uint64_t> packed = std::vector<uint64_t>(batch_rows + batch_slack);
+    std::vector<uint8_t> invalid = std::vector<uint8_t>(batch_rows + batch_slack);
+    std::vector<uint64_t> words; // wide keys, column by column
+};
+
+class JoinTable : public BuiltTable {
+  public:
+    // What is asked of the table beside partners of rows.
+    enum class Use {
+        Partners,
+        KeysOnly, // nothing more than which keys there are: a key stands for all of its rows, and there is no payload
+        Rows,     // its rows: every entry is one
+    };
+
+    // Makes the table of the rows of all parts, which is used up.
+    void build(const Work &work, std::vector<BuildRows> &parts, Use use);
+
+    size_t bytes() const override;
+    ColumnStats key_bounds(ir::Index key) const override;
+    bool unique() const { return unique_; }
+    size_t rows() const { return rows_; }
+    size_t payload_columns() const { return payload_.size(); }
+    std::string describe() const;
+    const PayloadColumn &payload(ir::Index column) const { return payload_[column]; }
+
+    // Rows of the batch that have a match, as positions, and per such row its first entry and number of entries
+    // (`counts` is left alone when every key is unique).
+    uint32_t probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, uint32_t *positions, uint32_t *entries,
+                   uint32_t *counts) const;
+
+  private:
+    enum class Form { Empty, Bitmap, Dense, Hash, Wide };
+    struct Key {
+        Type type;
+        int64_t min = 0, max = 0;
+        uint64_t stride = 1;
+        size_t word = 0; // Wide: index of its (first) word
+    };
+    struct Slot {
+        uint64_t key; // Hash: the number; Wide: the hash
+        uint32_t first, count;
+    };
+    class Builder;
+
+    // Hash, Wide: the slot of a key; nullptr: no entry has it.
+    const Slot *find(uint64_t number, uint64_t at) const;
+    template <class Equal> const Slot *find_words(uint64_t hash, Equal equal) const;
+    const Slot *find_row(const Vec *keys, uint32_t row) const;
+    bool equal_words(const uint64_t *words, size_t stride, uint32_t row, uint32_t entry) const;
+    uint32_t probe_sieved(const Vec *keys, uint32_t n, uint32_t *positions, uint32_t *entries, uint32_t *counts) const;
+
+    Form form_ = Form::Empty;
+    bool unique_ = true;
+    size_t rows_ = 0, entries_ = 0;
+    uint64_t domain_ = 0;
+    std::vector<Key> keys_;
+    WorkArray<uint32_t> bitmap_;
+    WorkArray<uint32_t> offsets_; // Dense: domain + 1
+    WorkArray<Slot> slots_;       // Hash, Wide
+    uint64_t slot_mask_ = 0;
+    size_t words_ = 0;                // Wide: words of a key
+    WorkArray<uint64_t> entry_words_; // Wide: words_ per entry
+    WorkArray<uint32_t> sieve_;       // a bit for each value of key sieve_key_ from sieve_min_ on; empty: none
+    size_t sieve_key_ = 0;
+    int64_t sieve_min_ = 0;
+    uint64_t sieve_domain_ = 0;
+    std::vector<PayloadColumn> payload_;
+};
+
+// The 64-bit words that stand for values of `type`: one, for I128 two. Equal values have equal words.
+void key_words(Type type, size_t n, const void *values, uint64_t *low, uint64_t *high);
+inline size_t words_of(Type type) { return type == Type::I128 ? 2 : 1; }
+
+} // namespace gpuscan::host

@@ -1,0 +1,521 @@
+// One heap page after the other becomes columns.
+//
+// A page is first copied (it may change while it is read; what was checked must be what is used), then it is gone through attribute
+// by attribute, not tuple by tuple: one loop finds where the attribute lies in all of the page's tuples, the next one turns
+// the bytes there into values. A tuple's attributes must be found one after the other, each where the one before it ends, but
+// tuples have nothing to do with one another, so in such a loop the processor has many of them under way (Boncz, Zukowski, Nes:
+// "MonetDB/X100: hyper-pipelining query execution", CIDR 2005), and nothing is decided per value that is the same for the column.
+//
+//     open    line pointers -> where each tuple's attributes start and end
+//     plain   no tuple of the page has a NULL or lacks an attribute: attributes before the first one of varying length lie at constant
+//             offsets; several of fixed length are stepped over at once; a varlena is expected to have a short header, and
+//             whether all had one is looked at once, behind the loop: if not, the attribute is gone through again
+//     any     what is not plain: tuple by tuple by the rules of heap_page.cuh
+//     values  see above; texts that are new wait for the dictionary (text_codes.hpp)
+//
+// Which status a page gets is what a walk tuple by tuple would say (the CUDA device does that): that of the first tuple that
+// fails, and of that the first attribute. So when a tuple fails, those behind it are not looked at any more, by no
+// attribute; a later attribute can only fail in a tuple before it, and then has the last word.
+//
+// Reads stay in the copies: an offset is used for more than one byte behind it only when it is known to lie in the tuple. The
+// exceptions, whose bytes are ignored where they lie outside, find room behind the last copy: first bytes of some varlenas, each of
+// which leads on by at most 127, and the words of short texts and numerics.
+#include "host/page_decoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "host/kernels.hpp"
+#include "host/small_numeric.hpp"
+
+namespace gpuscan {
+namespace {
+
+constexpr size_t text_pages = 32; // whose texts are numbered together
+constexpr size_t alignment = 64;
+constexpr size_t slack = most_skipped * 128 + 64; // bytes behind the last copy that may be read
+
+void note(ColumnStats &stats, int64_t value) {
+    stats.any_value = true;
+    stats.min = std::min(stats.min, value);
+    stats.max = std::max(stats.max, value);
+}
+
+void note_wide(ColumnStats &stats, int128 value) {
+    if (value == static_cast<int64_t>(value))
+        return note(stats, static_cast<int64_t>(value));
+    stats.any_value = true;
+    stats.any_wide = true;
+}
+
+template <class T> T load(const uint8_t *from) {
+    T value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+template <class T> void store(uint8_t *values, uint32_t row, T value) {
+    memcpy(values + size_t(row) * sizeof value, &value, sizeof value);
+}
+
+} // namespace
+
+PageDecoder::PageDecoder(const std::vector<Walk> &walks, size_t columns) : stats(columns), walks_(walks) {
+    for (const Walk &walk : walks)
+        for (const DecodeColumn &column : walk.columns) {
+            texts_.emplace_back(column.dictionary);
+            any_text_ |= column.dictionary != nullptr;
+        }
+    memory_.reset(new uint8_t[alignment + most_pages() * page_size + slack]());
+    copies_ = memory_.get() + (alignment - reinterpret_cast<uintptr_t>(memory_.get()) % alignment) % alignment;
+}
+
+size_t PageDecoder::most_pages() const { return any_text_ ? text_pages : 1; }
+
+void PageDecoder::decode(const PageRef *refs, size_t count, PageStatus *statuses) {
+    std::vector<size_t> waiting(texts_.size());
+    for (page_number_ = 0; page_number_ < count; ++page_number_) {
+        const PageRef &ref = refs[page_number_];
+        for (size_t i = 0; i < texts_.size(); ++i)
+            waiting[i] = texts_[i].waiting();
+        uint8_t *const copy = copies_ + page_number_ * page_size;
+        memcpy(copy, ref.page, page_size);
+        page_ = copy;
+        statuses[page_number_] = decode_page(ref);
+        if (statuses[page_number_] == PageStatus::Ok)
+            continue;
+        clear(ref);
+        for (size_t i = 0; i < texts_.size(); ++i)
+            texts_[i].forget(waiting[i]);
+    }
+    if (any_text_)
+        number_texts(refs, count, statuses);
+}
+
+void PageDecoder::number_texts(const PageRef *refs, size_t count, PageStatus *statuses) {
+    bool refused = false;
+    size_t i = 0;
+    for (const Walk &walk : walks_)
+        for (const DecodeColumn &column : walk.columns)
+            texts_[i++].number([&](TextCodes::Row row, uint32_t code) {
+                if (code == Dictionary::full) {
+                    refused = true;
+                    statuses[row.page] = PageStatus::Unrepresentable;
+                    return;
+                }
+                store(column.values, row.row, code);
+                column.nulls[row.row] = 0;
+                note(stats[column.job_index], code);
+            });
+    if (!refused)
+        return;
+    dictionary_full = true;
+    for (size_t page = 0; page < count; ++page)
+        if (statuses[page] == PageStatus::Unrepresentable)
+            clear(refs[page]);
+}
+
+void PageDecoder::clear(const PageRef &ref) {
+    for (const Walk &walk : walks_)
+        for (const DecodeColumn &c : walk.columns) {
+            const size_t width = type_width(c.layout->type);
+            memset(c.values + ref.row_start * width, 0, ref.ntuples * width);
+            memset(c.nulls + ref.row_start, 1, ref.ntuples);
+        }
+}
+
+PageStatus PageDecoder::decode_page(const PageRef &ref) {
+    status_ = PageStatus::Ok;
+    row_start_ = ref.row_start;
+    open_tuples(ref);
+    TextCodes *texts = texts_.data();
+    for (const Walk &walk : walks_) {
+        if (!tuples_.any_null && tuples_.fewest_attributes > walk.columns.back().attribute)
+            walk_plain(walk, texts);
+        else
+            walk_any(walk, texts);
+        texts += walk.columns.size();
+    }
+    return status_;
+}
+
+// The tuple and those behind it are given up.
+void PageDecoder::fail(uint32_t tuple, PageStatus status) {
+    tuples_.count = tuple;
+    status_ = status;
+}
+
+void PageDecoder::open_tuples(const PageRef &ref) {
+    const uint32_t pointers = heap::line_pointer_count(page_),
+                   most = std::min<uint32_t>(ref.ntuples, max_tuples_per_page);
+    Tuples &t = tuples_;
+    uint32_t n = 0, nulls = 0, fewest = UINT32_MAX;
+    bool broken = false;
+    auto open = [&](heap::LinePointer pointer) {
+        heap::Tuple tuple;
+        if (n == most || !heap::open_tuple(page_, pointer, tuple)) {
+            broken = true;
+            return;
+        }
+        t.base[n] = tuple.base;
+        t.length[n] = tuple.limit - tuple.base;
+        t.nulls[n] = tuple.nulls;
+        t.attributes[n] = tuple.attributes;
+        nulls |= tuple.nulls;
+        fewest = std::min(fewest, tuple.attributes);
+        ++n;
+    };
+    if (ref.mask == nullptr) {
+        for (uint32_t i = 0; i < pointers && !broken; ++i) {
+            const heap::LinePointer pointer = heap::line_pointer(page_, i);
+            if (pointer.flags == heap::lp_normal)
+                open(pointer);
+        }
+    } else {
+        for (uint32_t word = 0; word < 5 && !broken; ++word)
+            for (uint64_t bits = ref.mask->bits[word]; bits != 0 && !broken; bits &= bits - 1) {
+                const uint32_t i = word * 64 + static_cast<uint32_t>(__builtin_ctzll(bits));
+                if (i < pointers)
+                    open(heap::line_pointer(page_, i));
+                else
+                    broken = true;
+            }
+    }
+    t.count = n;
+    t.any_null = nulls != 0;
+    t.fewest_attributes = fewest;
+    if (broken || n != ref.ntuples)
+        fail(n, PageStatus::Broken);
+}
+
+// ---- finding ------------------------------------------------------------------------------------------------------
+
+// Gives up the first tuple, if there is one, that `is`.
+template <class Is> void PageDecoder::fail_first(Is is) {
+    for (uint32_t i = 0; i < tuples_.count; ++i)
+        if (is(i))
+            return fail(i, PageStatus::Broken);
+}
+
+void PageDecoder::walk_plain(const Walk &walk, TextCodes *texts) {
+    std::fill_n(tuples_.offset, tuples_.count, walk.fixed_end);
+    for (const DecodeColumn &column : walk.columns) {
+        const AttributeLayout &attribute = (*walk.attributes)[column.attribute];
+        if (column.attribute < walk.fixed.size()) {
+            find_at(walk.fixed[column.attribute], static_cast<uint32_t>(attribute.length));
+        } else {
+            for (const Skip &skip : column.skips)
+                step_over(skip);
+            if (attribute.length > 0)
+                find_next(attribute);
+            else if (attribute.length != -1 || !find_short_varlena())
+                find_any<true>(attribute, column.attribute, column);
+        }
+        put_values(column, *texts++);
+    }
+}
+
+void PageDecoder::walk_any(const Walk &walk, TextCodes *texts) {
+    uint32_t number = 0;
+    std::fill_n(tuples_.offset, tuples_.count, 0);
+    for (const DecodeColumn &column : walk.columns) {
+        for (; number < column.attribute; ++number)
+            find_any<false>((*walk.attributes)[number], number, column);
+        find_any<true>((*walk.attributes)[number], number, column);
+        ++number;
+        put_values(column, *texts++);
+    }
+}
+
+void PageDecoder::step_over(const Skip &skip) {
+    Tuples &t = tuples_;
+    if (skip.length > 0) {
+        const uint32_t bytes = static_cast<uint32_t>(skip.length), align = skip.align;
+        const uint32_t count = t.count;
+        uint32_t outside = 0;
+        for (uint32_t i = 0; i < count; ++i) {
+            t.offset[i] = heap::align_up(t.offset[i], align) + bytes;
+            outside |= t.offset[i] > t.length[i];
+        }
+        if (outside != 0)
+            fail_first([&](uint32_t i) { return t.offset[i] > t.length[i]; });
+        return;
+    }
+    if (skip.length == -1 && step_over_short(skip.count))
+        return;
+    for (uint32_t i = 0; i < t.count; ++i) {
+        const heap::Tuple tuple = {t.base[i], t.base[i] + t.length[i], 0, 0};
+        for (uint32_t k = 0; k < skip.count; ++k) {
+            heap::Place place;
+            if (!heap::find_attribute(page_, tuple, t.offset[i], skip.length, skip.align, place))
+                return fail(i, PageStatus::Broken);
+            t.offset[i] = place.next - tuple.base;
+        }
+    }
+}
+
+// So many varlenas with short headers, in every tuple: false, and nothing has happened, if they are not, or do not end within
+// their tuple.
+bool PageDecoder::step_over_short(uint32_t varlenas) {
+    Tuples &t = tuples_;
+    const uint8_t *const page = page_;
+    const uint32_t count = t.count;
+    uint32_t other = 0; // see find_short_varlena()
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t base = t.base[i];
+        uint32_t at = base + t.offset[i];
+        for (uint32_t k = 0; k < varlenas; ++k) {
+            const uint32_t header = page[at], size = header >> 1;
+            other |= ((header & 1) - 1) | (size - 1);
+            at += size;
+        }
+        t.stepped[i] = at - base;
+        other |= t.length[i] - (at - base);
+    }
+    if (other >> 31 != 0)
+        return false;
+    memcpy(t.offset, t.stepped, count * sizeof *t.offset);
+    return true;
+}
+
+// An attribute of fixed length at a known offset.
+void PageDecoder::find_at(uint32_t offset, uint32_t bytes) {
+    const Tuples &t = tuples_;
+    const uint32_t count = t.count;
+    uint32_t outside = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        found_.at[i] = t.base[i] + offset;
+        found_.length[i] = bytes;
+        outside |= offset + bytes > t.length[i];
+    }
+    if (outside != 0)
+        fail_first([&](uint32_t i) { return offset + bytes > t.length[i]; });
+    found_.count = t.count;
+    found_.all = true;
+}
+
+// An attribute of fixed length that is next.
+void PageDecoder::find_next(const AttributeLayout &attribute) {
+    Tuples &t = tuples_;
+    const uint32_t bytes = static_cast<uint32_t>(attribute.length), align = attribute.align, count = t.count;
+    uint32_t outside = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t offset = heap::align_up(t.offset[i], align);
+        found_.at[i] = t.base[i] + offset;
+        found_.length[i] = bytes;
+        t.offset[i] = offset + bytes;
+        outside |= t.offset[i] > t.length[i];
+    }
+    if (outside != 0)
+        fail_first([&](uint32_t i) { return t.offset[i] > t.length[i]; });
+    found_.count = t.count;
+    found_.all = true;
+}
+
+// A varlena with a short header, in every tuple: false, and nothing has happened, if it is not so or does not end within
+// its tuple.
+bool PageDecoder::find_short_varlena() {
+    Tuples &t = tuples_;
+    Found &found = found_;
+    const uint8_t *const page = page_;
+    const uint32_t count = t.count;
+    uint32_t other = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t at = t.base[i] + t.offset[i], header = page[at], size = header >> 1, end = t.offset[i] + size;
+        found.at[i] = at + 1;
+        found.length[i] = size - 1;
+        t.stepped[i] = end;
+        // One of them is negative: a header that is even, a size of 0, an end behind the tuple's.
+        other |= ((header & 1) - 1) | (size - 1) | (t.length[i] - end);
+    }
+    if (other >> 31 != 0)
+        return false;
+    memcpy(t.offset, t.stepped, count * sizeof *t.offset);
+    found.count = count;
+    found.all = true;
+    return true;
+}
+
+// The attribute in every tuple that has all attributes up to the column's; if it is the column's own (`wanted`), its NULLs and what
+// tuples lack is put down, too.
+template <bool wanted>
+void PageDecoder::find_any(const AttributeLayout &attribute, uint32_t number, const DecodeColumn &column) {
+    Tuples &t = tuples_;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t.count; ++i) {
+        const heap::Tuple tuple = {t.base[i], t.base[i] + t.length[i], t.nulls[i], t.attributes[i]};
+        if (column.attribute >= tuple.attributes) {
+            if (wanted)
+                put_missing(column, i);
+            continue;
+        }
+        if (heap::is_null(page_, tuple, number)) {
+            if (wanted)
+                put_null(column, i);
+            continue;
+        }
+        heap::Place place;
+        if (!heap::find_attribute(page_, tuple, t.offset[i], attribute.length, attribute.align, place)) {
+            fail(i, PageStatus::Broken);
+            break;
+        }
+        t.offset[i] = place.next - tuple.base;
+        if (!wanted)
+            continue;
+        uint32_t start = place.at, length = place.next - place.at;
+        if (attribute.length == -1 && heap::varlena_bytes(page_, place, start, length) != heap::Varlena::Inline) {
+            fail(i, PageStatus::NeedsCpu);
+            break;
+        }
+        found_.tuple[n] = i;
+        found_.at[n] = start;
+        found_.length[n++] = length;
+    }
+    found_.count = n;
+    found_.all = n == t.count;
+}
+
+// ---- values -------------------------------------------------------------------------------------------------------
+
+void PageDecoder::put_null(const DecodeColumn &column, uint32_t tuple) {
+    const size_t width = type_width(column.layout->type), row = row_start_ + tuple;
+    memset(column.values + row * width, 0, width);
+    column.nulls[row] = 1;
+    stats[column.job_index].any_null = true;
+}
+
+void PageDecoder::put_missing(const DecodeColumn &column, uint32_t tuple) {
+    const ColumnLayout &layout = *column.layout;
+    if (layout.missing_null)
+        return put_null(column, tuple);
+    uint64_t words[2] = {layout.missing_low, static_cast<uint64_t>(layout.missing_high)};
+    if (is_coded(layout.codec))
+        words[0] = column.missing_code == Dictionary::full ? 0 : column.missing_code;
+    const size_t width = type_width(layout.type), row = row_start_ + tuple;
+    memcpy(column.values + row * width, words, width);
+    column.nulls[row] = 0;
+    ColumnStats &s = stats[column.job_index];
+    if (layout.type == Type::I128)
+        note_wide(s, static_cast<int128>(static_cast<uint128>(words[1]) << 64 | words[0]));
+    else
+        note(s, layout.type == Type::I16   ? static_cast<int16_t>(words[0])
+                : layout.type == Type::I32 ? static_cast<int32_t>(words[0])
+                                           : static_cast<int64_t>(words[0]));
+}
+
+// What has been found becomes values of the column.
+void PageDecoder::put_values(const DecodeColumn &column, TextCodes &texts) {
+    if (found_.count == 0)
+        return;
+    if (found_.all)
+        memset(column.nulls + row_start_, 0, found_.count);
+    else
+        for (uint32_t i = 0; i < found_.count; ++i)
+            column.nulls[row(i)] = 0;
+    switch (column.layout->codec) {
+    case Codec::Bool:
+        return put_integers<uint8_t>(column, [](uint8_t byte) { return static_cast<uint8_t>(byte != 0); });
+    case Codec::Int16:
+        return put_integers<int16_t>(column, [](int16_t value) { return value; });
+    case Codec::Int32:
+        return put_integers<int32_t>(column, [](int32_t value) { return value; });
+    case Codec::Int64:
+        return put_integers<int64_t>(column, [](int64_t value) { return value; });
+    case Codec::Float4:
+        return put_floats<uint32_t>(column);
+    case Codec::Float8:
+        return put_floats<uint64_t>(column);
+    case Codec::Numeric:
+        return column.layout->type == Type::I128 ? put_numerics<int128>(column) : put_numerics<int64_t>(column);
+    case Codec::Uuid:
+        return put_wide(column, heap::uuid_value);
+    case Codec::Interval:
+        return put_wide(column, heap::interval_value);
+    case Codec::Text:
+    case Codec::Fixed:
+        return put_texts(column, texts);
+    }
+}
+
+template <class Put> void PageDecoder::each_row(Put put) {
+    const uint32_t count = found_.count, start = row_start_;
+    if (found_.all)
+        for (uint32_t i = 0; i < count; ++i)
+            put(i, start + i);
+    else
+        for (uint32_t i = 0; i < count; ++i)
+            put(i, start + found_.tuple[i]);
+}
+
+template <class T, class Make> void PageDecoder::put_integers(const DecodeColumn &column, Make make) {
+    T least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::min();
+    const uint8_t *const page = page_;
+    uint8_t *const values = column.values;
+    each_row([&, page, values](uint32_t i, uint32_t row) {
+        const T value = make(load<T>(page + found_.at[i]));
+        store(values, row, value);
+        least = std::min(least, value);
+        most = std::max(most, value);
+    });
+    note(stats[column.job_index], least);
+    note(stats[column.job_index], most);
+}
+
+template <class Word> void PageDecoder::put_floats(const DecodeColumn &column) {
+    each_row([&, page = page_, values = column.values](uint32_t i, uint32_t row) {
+        store(values, row, load<Word>(page + found_.at[i]));
+    });
+    stats[column.job_index].any_value = true;
+}
+
+template <class Read> void PageDecoder::put_wide(const DecodeColumn &column, Read read) {
+    each_row([&](uint32_t i, uint32_t row) {
+        const int128 value = read(page_, found_.at[i]);
+        store(column.values, row, value);
+        note_wide(stats[column.job_index], value);
+    });
+}
+
+// First as if all were small; if one is not, all of them once more.
+template <class T> void PageDecoder::put_numerics(const DecodeColumn &column) {
+    const SmallNumeric small(column.layout->scale);
+    const uint8_t *const page = page_;
+    const uint32_t count = found_.count;
+    ColumnStats &s = stats[column.job_index];
+    int64_t apart[heap::max_line_pointers], least, most;
+    const bool in_place = found_.all && sizeof(T) == sizeof *apart;
+    int64_t *const decoded = in_place ? reinterpret_cast<int64_t *>(column.values) + row_start_ : apart;
+    if (host::kernels().small_numerics(small, page, count, found_.at, found_.length, decoded, &least, &most) == 0) {
+        if (!in_place)
+            each_row([&](uint32_t i, uint32_t row) { store(column.values, row, static_cast<T>(decoded[i])); });
+        note(s, least);
+        note(s, most);
+        return;
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+        int128 value;
+        if (small.decode(page, found_.at[i], found_.length[i], decoded[i]) == 0)
+            value = decoded[i];
+        else if (!heap::decode_numeric(page, found_.at[i], found_.length[i], column.layout->scale, value) ||
+                 value != static_cast<T>(value))
+            return fail(found_.all ? i : found_.tuple[i], PageStatus::Unrepresentable);
+        store(column.values, row(i), static_cast<T>(value));
+        note_wide(s, value);
+    }
+}
+
+void PageDecoder::put_texts(const DecodeColumn &column, TextCodes &texts) {
+    ColumnStats seen;
+    for (uint32_t i = 0; i < found_.count; ++i) {
+        const char *const text = reinterpret_cast<const char *>(page_ + found_.at[i]);
+        const uint32_t code = texts.code(text, found_.length[i], {row(i), page_number_});
+        if (code == Dictionary::full)
+            continue;
+        store(column.values, row(i), code);
+        note(seen, code);
+    }
+    stats[column.job_index].merge(seen);
+}
+
+} // namespace gpuscan

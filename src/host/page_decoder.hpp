@@ -1,0 +1,88 @@
+// Taking heap pages apart, on one thread. See page_decoder.cpp.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/heap_page.cuh"
+#include "host/decode_plan.hpp"
+#include "host/text_codes.hpp"
+
+namespace gpuscan {
+
+class PageDecoder {
+  public:
+    // For a job with so many columns; `walks` (plan_walks()) lives longer.
+    PageDecoder(const std::vector<Walk> &walks, size_t columns);
+
+    // How many pages decode() takes at most.
+    size_t most_pages() const;
+    // Writes the rows of each page into the columns, all of them NULL where a page fails, and a status for each.
+    void decode(const PageRef *refs, size_t count, PageStatus *statuses);
+
+    std::vector<ColumnStats> stats; // by column of the job, of all pages so far
+    bool dictionary_full = false;
+
+  private:
+    // The tuples of the present page, and where each of them has been walked to.
+    struct Tuples {
+        uint32_t count;                           // those from here on are of no interest: one before them has failed
+        uint32_t base[heap::max_line_pointers];   // in the page
+        uint32_t length[heap::max_line_pointers]; // of the attributes' bytes
+        uint32_t nulls[heap::max_line_pointers];  // see heap::Tuple
+        uint32_t attributes[heap::max_line_pointers];
+        uint32_t offset[heap::max_line_pointers];  // from the base, of the attribute that is next
+        uint32_t stepped[heap::max_line_pointers]; // offsets that are not yet known to be right
+        bool any_null;
+        uint32_t fewest_attributes;
+    };
+    // The values of one attribute that are there: of the tuples in their order.
+    struct Found {
+        uint32_t count;
+        bool all; // value i is tuple i's
+        uint32_t tuple[heap::max_line_pointers];
+        uint32_t at[heap::max_line_pointers];
+        uint32_t length[heap::max_line_pointers];
+    };
+
+    PageStatus decode_page(const PageRef &ref);
+    void open_tuples(const PageRef &ref);
+    void fail(uint32_t tuple, PageStatus status);
+    template <class Is> void fail_first(Is is);
+
+    void walk_plain(const Walk &walk, TextCodes *texts);
+    void walk_any(const Walk &walk, TextCodes *texts);
+    void step_over(const Skip &skip);
+    void find_at(uint32_t offset, uint32_t bytes);
+    void find_next(const AttributeLayout &attribute);
+    bool step_over_short(uint32_t varlenas);
+    bool find_short_varlena();
+    template <bool wanted> void find_any(const AttributeLayout &attribute, uint32_t number, const DecodeColumn &column);
+
+    void put_values(const DecodeColumn &column, TextCodes &texts);
+    template <class Put> void each_row(Put put);
+    template <class T, class Make> void put_integers(const DecodeColumn &column, Make make);
+    template <class Word> void put_floats(const DecodeColumn &column);
+    template <class Read> void put_wide(const DecodeColumn &column, Read read);
+    template <class T> void put_numerics(const DecodeColumn &column);
+    void put_texts(const DecodeColumn &column, TextCodes &texts);
+    void put_null(const DecodeColumn &column, uint32_t tuple);
+    void put_missing(const DecodeColumn &column, uint32_t tuple);
+    uint32_t row(uint32_t value) const { return row_start_ + (found_.all ? value : found_.tuple[value]); }
+    void clear(const PageRef &ref);
+    void number_texts(const PageRef *refs, size_t count, PageStatus *statuses);
+
+    const std::vector<Walk> &walks_;
+    std::vector<TextCodes> texts_; // by column, in the order of the walks
+    bool any_text_ = false;
+    std::unique_ptr<uint8_t[]> memory_;
+    uint8_t *copies_;
+    const uint8_t *page_ = nullptr; // the present one
+    uint32_t page_number_ = 0;
+    uint32_t row_start_ = 0;
+    PageStatus status_ = PageStatus::Ok;
+    Tuples tuples_;
+    Found found_;
+};
+
+} // namespace gpuscan

@@ -1,0 +1,293 @@
+// One pipeline as one thread runs it (see pipeline.hpp).
+#include "host/pipeline.hpp"
+
+#include <algorithm>
+
+#include "engine/ir/expr_walk.hpp"
+
+namespace gpuscan::host {
+
+using namespace ir;
+
+namespace {
+
+// Filters are combined while at least one row of so many is left; below, gathering few rows is cheaper.
+constexpr size_t combine_fraction = 4;
+
+// The joins whose payload `root` reads are used at `step`.
+void note_uses(const Program &p, Index root, size_t step, std::vector<size_t> &last_use) {
+    for_each_needed(p.exprs, {root}, [&](Index index) {
+        const Expr &e = p.exprs[index];
+        if (e.op == Op::Column && e.a > 0)
+            last_use[e.a - 1] = std::max(last_use[e.a - 1], step);
+        return true;
+    });
+}
+
+} // namespace
+
+PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std::atomic<uint32_t> *cancel, Sink sink)
+    : context_(context), pipeline_(context.program.pipelines[pipeline]), cancel_(cancel), sink_(std::move(sink)),
+      evaluator_(context, pipeline_), steps_(pipeline_.joins.count + 1), last_use_(pipeline_.joins.count, 0) {
+    const Program &p = context.program;
+    for (Index c = 0; c < pipeline_.conjuncts.count; ++c) {
+        const Conjunct &conjunct = p.conjuncts[pipeline_.conjuncts.first + c];
+        steps_[conjunct.after].filters.push_back({conjunct.expr, context.raises[conjunct.expr] == 0});
+        note_uses(p, conjunct.expr, conjunct.after, last_use_);
+    }
+    for (Index j = 0; j < pipeline_.joins.count; ++j) {
+        const Join &join = p.joins[pipeline_.joins.first + j];
+        for (Index k = 0; k < join.keys.count; ++k)
+            note_uses(p, p.lists[join.keys.first + k], j, last_use_);
+        for (Index i = 0; i < join.filters.count; ++i)
+            note_uses(p, p.lists[join.filters.first + i], j, last_use_);
+        Step &step = steps_[j];
+        for (auto *buffer : {&step.positions, &step.entries, &step.counts})
+            buffer->reset(new uint32_t[batch_rows + batch_slack]);
+        if (join.kind != JoinKind::Inner)
+            step.met.reset(new uint8_t[batch_rows + batch_slack]);
+        if (join.filters.count > 0)
+            for (auto *buffer : {&step.pair_positions, &step.pair_entries})
+                buffer->reset(new uint32_t[batch_rows + batch_slack]);
+    }
+    size_t sink_step = pipeline_.joins.count;
+    for (Range list : {pipeline_.keys, pipeline_.payload})
+        for (Index i = 0; i < list.count; ++i)
+            note_uses(p, p.lists[list.first + i], sink_step, last_use_);
+    for (Index a = 0; a < pipeline_.aggregates.count; ++a)
+        if (p.aggregates[pipeline_.aggregates.first + a].arg != none)
+            note_uses(p, p.aggregates[pipeline_.aggregates.first + a].arg, sink_step, last_use_);
+}
+
+void PipelineRunner::run(const ChunkView &chunk, uint32_t begin, uint32_t end) {
+    evaluator_.set_chunk(&chunk);
+    for (uint32_t at = begin; at < end; at += batch_rows) {
+        check_cancel();
+        fill(chunk, at, std::min(end, at + batch_rows));
+        rows_in_ += steps_[0].batch.n;
+        if (steps_[0].batch.n > 0)
+            proceed(0);
+    }
+}
+
+void PipelineRunner::check_cancel() const {
+    if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed) != 0)
+        throw Cancelled();
+}
+
+// The rows of [begin, end) that take part.
+void PipelineRunner::fill(const ChunkView &chunk, uint32_t begin, uint32_t end) {
+    Batch &batch = steps_[0].batch;
+    batch.base = begin;
+    batch.n = end - begin;
+    batch.identity = true;
+    if (chunk.row_mask != nullptr) {
+        batch.rows = steps_[0].storage.rows.get();
+        uint32_t n = 0;
+        for (uint32_t word = begin / 64; word * 64 < end; ++word) { // begin is a multiple of 64
+            uint64_t bits = chunk.row_mask[word];
+            if (end - word * 64 < 64)
+                bits &= (uint64_t(1) << (end - word * 64)) - 1;
+            for (; bits != 0; bits &= bits - 1)
+                batch.rows[n++] = word * 64 + static_cast<uint32_t>(__builtin_ctzll(bits));
+        }
+        batch.identity = n == batch.n;
+        batch.n = n;
+    }
+    Evaluator::renew(batch);
+}
+
+// Filters the batch of a step and sends what is left on.
+void PipelineRunner::proceed(size_t step) {
+    if (!filter(steps_[step]))
+        return;
+    if (step + 1 < steps_.size()) {
+        probe(step);
+        return;
+    }
+    rows_out_ += steps_[step].batch.n;
+    sink_(steps_[step].batch, evaluator_);
+}
+
+bool PipelineRunner::filter(Step &step) {
+    Batch &batch = step.batch;
+    bool pending = false; // pending_ holds what the filters since the last shrinking say
+    for (size_t f = 0; f < step.filters.size(); ++f) {
+        Vec v = evaluator_.evaluate(step.filters[f].expr, batch);
+        bool last = f + 1 == step.filters.size();
+        if (v.constant) {
+            if (v.null_constant() || !*v.as<uint8_t>())
+                return false;
+            if (!last || !pending)
+                continue;
+        } else if (!pending && (last || !step.filters[f + 1].safe)) {
+            if (!shrink(step, v.as<uint8_t>(), v.nulls))
+                return false;
+            continue;
+        } else {
+            uint8_t *passed = pending_.get();
+            if (pending)
+                k_.both(batch.n, passed, v.as<uint8_t>(), passed);
+            else
+                std::copy_n(v.as<uint8_t>(), batch.n, passed);
+            if (v.nulls != nullptr)
+                k_.and_not(batch.n, passed, v.nulls, passed);
+            pending = true;
+            if (!last && step.filters[f + 1].safe && k_.count(batch.n, passed) * combine_fraction >= batch.n)
+                continue;
+        }
+        pending = false;
+        if (!shrink(step, pending_.get(), nullptr))
+            return false;
+    }
+    return !pending || shrink(step, pending_.get(), nullptr);
+}
+
+// Keeps the rows with truth and without NULL; false when none is left.
+bool PipelineRunner::shrink(Step &step, const uint8_t *truth, const uint8_t *nulls) {
+    uint32_t n = k_.select(step.batch.n, truth, nulls, selected_.get());
+    if (n > 0 && n < step.batch.n)
+        Evaluator::subset(Batch(step.batch), selected_.get(), n, step.storage, step.batch);
+    return n > 0;
+}
+
+void PipelineRunner::probe(size_t at) {
+    Step &step = steps_[at];
+    const Join &join = context_.program.joins[pipeline_.joins.first + at];
+    const JoinTable &table = *context_.tables[join.build];
+    Vec keys[max_join_keys];
+    for (Index k = 0; k < join.keys.count; ++k)
+        keys[k] = evaluator_.evaluate_full(context_.program.lists[join.keys.first + k], step.batch);
+    const uint32_t n = step.batch.n;
+    const uint32_t matched =
+        table.probe(keys, n, scratch_, step.positions.get(), step.entries.get(), step.counts.get());
+    if (join.kind == JoinKind::Inner) {
+        hand_on_matches(at, table, matched);
+        return;
+    }
+    uint8_t *met = step.met.get(), *met_entries = context_.met[pipeline_.joins.first + at];
+    std::fill_n(met, n, 0);
+    if (join.filters.count == 0) {
+        for (uint32_t i = 0; i < matched; ++i)
+            met[step.positions[i]] = 1;
+        if (met_entries != nullptr)
+            note_partners(at, table, matched, met_entries);
+        if (delivers_payload(join.kind))
+            hand_on_matches(at, table, matched);
+    } else {
+        each_pair(at, table, matched, [&](const uint32_t *positions, const uint32_t *entries, uint32_t pairs) {
+            pairs = filter_pairs(at, join, positions, entries, pairs);
+            for (uint32_t i = 0; i < pairs; ++i) {
+                met[step.pair_positions[i]] = 1;
+                if (met_entries != nullptr)
+                    __atomic_store_n(&met_entries[step.pair_entries[i]], 1, __ATOMIC_RELAXED);
+            }
+            if (delivers_payload(join.kind) && pairs > 0)
+                hand_on(at, step.pair_positions.get(), step.pair_entries.get(), pairs);
+        });
+    }
+    if (keeps_rows(join.kind))
+        hand_on_without_partner(at);
+    else if (!delivers_payload(join.kind))
+        hand_on_chosen(at, join.kind == JoinKind::Semi);
+}
+
+// Threads write the same byte, if they do, with the same value.
+void PipelineRunner::note_partners(size_t at, const JoinTable &table, uint32_t matched, uint8_t *met) {
+    const Step &step = steps_[at];
+    for (uint32_t i = 0; i < matched; ++i) {
+        const uint32_t first = step.entries[i], count = table.unique() ? 1 : step.counts[i];
+        if (__atomic_load_n(&met[first + count - 1], __ATOMIC_RELAXED) != 0)
+            continue; // then so are the others: all of a key's entries are noted, the last one last
+        for (uint32_t entry = first; entry < first + count; ++entry)
+            __atomic_store_n(&met[entry], 1, __ATOMIC_RELAXED);
+    }
+}
+
+void PipelineRunner::hand_on_matches(size_t at, const JoinTable &table, uint32_t matched) {
+    if (matched > 0 && table.unique())
+        hand_on(at, steps_[at].positions.get(), steps_[at].entries.get(), matched);
+    else
+        each_pair(at, table, matched, [&](const uint32_t *positions, const uint32_t *entries, uint32_t n) {
+            hand_on(at, positions, entries, n);
+        });
+}
+
+// The rows that have a partner, or those that have none.
+void PipelineRunner::hand_on_chosen(size_t at, bool met) {
+    Step &step = steps_[at];
+    if (!met)
+        k_.invert(step.batch.n, step.met.get(), step.met.get());
+    const uint32_t n = k_.select(step.batch.n, step.met.get(), nullptr, expanded_positions_.get());
+    if (n > 0)
+        hand_on(at, expanded_positions_.get(), nullptr, n);
+}
+
+void PipelineRunner::hand_on_without_partner(size_t at) {
+    Step &step = steps_[at];
+    k_.invert(step.batch.n, step.met.get(), step.met.get());
+    const uint32_t n = k_.select(step.batch.n, step.met.get(), nullptr, expanded_positions_.get());
+    std::fill_n(expanded_entries_.get(), n, no_entry);
+    if (n > 0)
+        hand_on(at, expanded_positions_.get(), expanded_entries_.get(), n);
+}
+
+// Calls task(positions, entries, n) for the pairs of the probe of a step, a batch at a time.
+template <class Task> void PipelineRunner::each_pair(size_t at, const JoinTable &table, uint32_t matched, Task task) {
+    const Step &step = steps_[at];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < matched; ++i) {
+        const uint32_t count = table.unique() ? 1 : step.counts[i];
+        for (uint32_t c = 0; c < count; ++c) {
+            expanded_positions_[n] = step.positions[i];
+            expanded_entries_[n] = step.entries[i] + c;
+            if (++n == batch_rows) {
+                task(expanded_positions_.get(), expanded_entries_.get(), n);
+                check_cancel();
+                n = 0;
+            }
+        }
+    }
+    if (n > 0)
+        task(expanded_positions_.get(), expanded_entries_.get(), n);
+}
+
+// Of these pairs those that pass the join's filters, as the step's pair_positions and pair_entries; how many are left.
+uint32_t PipelineRunner::filter_pairs(size_t at, const Join &join, const uint32_t *positions, const uint32_t *entries,
+                                      uint32_t n) {
+    Step &step = steps_[at];
+    uint32_t *kept_positions = step.pair_positions.get(), *kept_entries = step.pair_entries.get();
+    std::copy_n(positions, n, kept_positions);
+    std::copy_n(entries, n, kept_entries);
+    for (Index i = 0; i < join.filters.count; ++i) {
+        Batch &pairs = step.pairs;
+        Evaluator::subset(step.batch, kept_positions, n, step.pair_storage, pairs);
+        pairs.entries[at] = kept_entries;
+        const Vec v = evaluator_.evaluate_full(context_.program.lists[join.filters.first + i], pairs);
+        const uint32_t left = k_.select(n, v.as<uint8_t>(), v.nulls, selected_.get());
+        if (left == 0)
+            return 0;
+        for (uint32_t k = 0; k < left && left < n; ++k) { // selected_[k] >= k
+            kept_positions[k] = kept_positions[selected_[k]];
+            kept_entries[k] = kept_entries[selected_[k]];
+        }
+        n = left;
+    }
+    return n;
+}
+
+void PipelineRunner::hand_on(size_t at, const uint32_t *positions, const uint32_t *entries, uint32_t n) {
+    Batch from = steps_[at].batch;
+    Step &next = steps_[at + 1];
+    for (size_t j = 0; j < at; ++j)
+        if (last_use_[j] <= at)
+            from.entries[j] = nullptr;
+    Evaluator::subset(from, positions, n, next.storage, next.batch);
+    if (last_use_[at] > at) {
+        next.batch.entries[at] = next.storage.entries_of(static_cast<uint32_t>(at));
+        std::copy_n(entries, n, next.batch.entries[at]);
+    }
+    proceed(at + 1);
+}
+
+} // namespace gpuscan::host

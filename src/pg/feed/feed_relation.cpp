@@ -1,0 +1,733 @@
+// Feeding a table: the backend's half of the column cache. Whether an answer is right depends on this file.
+//
+// A chunk is what one page of the visibility map covers. The map says which heap pages every snapshot sees in full,
+// and setting one of its bits always moves the LSN of the map page. Per chunk:
+//
+//   read     LSN and bits of the map page in one hold of its SHARE lock (the bit is stored before the LSN, both under
+//            the EXCLUSIVE lock: without ours, a new bit could be seen with the old LSN)
+//   ahead    map LSN as recorded and every visible page cached: the device has the chunk (StageMany, many chunks at once);
+//            what follows is done for the other chunks one by one, from a new look at the map on
+//   Stage    map LSN as recorded: the device has the chunk, for the pages whose bit is set. Moved: it asks for the
+//            heap pages' own LSNs (under their SHARE locks), and keeps those pages that did not change
+//   build    pages that are missing, in windows: pin; SHARE lock; note pd_lsn, require PD_ALL_VISIBLE; unlock; the
+//            device decodes under the pin; SHARE lock again: same pd_lsn, still PD_ALL_VISIBLE. The second lock is
+//            the barrier against a writer that has placed its tuple but has not yet cleared the bit (15 and 16 do
+//            the two in that order, in one hold of the page's EXCLUSIVE lock)
+//   Publish  after another look at the map page: a page whose bit went is not used; if the LSN moved, the chunk is
+//            published without one, so that the next reader goes by the heap pages' LSNs
+//   rows     every page that is not covered now is read row by row under the snapshot (feed_rows.cpp)
+//
+// A page image that was copied under its SHARE lock needs no second look: nothing was read outside of the lock.
+// The LSN of a heap page is read with BufferGetLSNAtomic: with checksums, a hint bit moves it under a SHARE lock.
+//
+// PD_ALL_VISIBLE is required besides the map's bit, never instead of it (on a standby the page's flag proves nothing;
+// and a page whose flag is clear while its bit is set would not have the bit cleared by writers).
+//
+// nblocks is taken after the snapshot: pages that come later hold nothing that the snapshot sees.
+#include "pg/feed/feed.h"
+
+namespace gpuscan {
+namespace {
+
+// For test/tap/windows.sh, which proves that it would notice: bit 0 builds without the locks and checks of heap pages, bit
+// 1 without the lock of the map page.
+#ifndef GPUSCAN_TEST_NO_BARRIER
+#define GPUSCAN_TEST_NO_BARRIER 0
+#endif
+constexpr bool lock_pages = (GPUSCAN_TEST_NO_BARRIER & 1) == 0;
+constexpr bool lock_map = (GPUSCAN_TEST_NO_BARRIER & 2) == 0;
+
+constexpr uint32 map_bytes = BLCKSZ - MAXALIGN(SizeOfPageHeaderData);
+static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0, "a map page has two bits per heap page");
+static_assert(chunks_ahead * (bitmap_bytes_aligned + sizeof(protocol::StageManyEntry)) + 64 <=
+                  protocol::slot_buffer_size,
+              "the bitmaps of all of them fit into a request");
+constexpr uint32 accepted_missing = 256;    // so few pages are read row by row rather than waited for
+constexpr uint32 least_rows_by_team = 1024; // pages of a chunk: fewer are read by the session itself
+constexpr int longest_wait = 500;           // ms for another session's build, then the missing pages are read by row
+
+bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
+void set_bit(uint8 *bitmap, uint32 i) { bitmap[i / 8] |= 1 << (i % 8); }
+
+// ---- what may be cached ----
+
+// Tables whose pages can change without a new page LSN, or be all-visible without being so for everyone, are not for
+// the cache: no WAL, in-place updates (catalogs), storage of this very transaction (COPY FREEZE).
+bool is_cacheable(Relation relation) {
+    char kind = relation->rd_rel->relkind;
+    return relation->rd_rel->relam == HEAP_TABLE_AM_OID && (kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) &&
+           !RelationUsesLocalBuffers(relation) && RelationNeedsWAL(relation) && !IsCatalogRelation(relation) &&
+           RelationGetRelid(relation) >= FirstNormalObjectId && relation->rd_createSubid == InvalidSubTransactionId &&
+           relation->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
+           relation->rd_firstRelfilelocatorSubid == InvalidSubTransactionId;
+}
+
+// ---- the visibility map ----
+
+// The even bits of a word, pushed together.
+uint32 even_bits(uint64 word) {
+    word &= UINT64CONST(0x5555555555555555);
+    word = (word | word >> 1) & UINT64CONST(0x3333333333333333);
+    word = (word | word >> 2) & UINT64CONST(0x0f0f0f0f0f0f0f0f);
+    word = (word | word >> 4) & UINT64CONST(0x00ff00ff00ff00ff);
+    word = (word | word >> 8) & UINT64CONST(0x0000ffff0000ffff);
+    return static_cast<uint32>(word | word >> 16);
+}
+
+// Every page of the chunk is all-visible: the common case, and cheap to see.
+bool all_visible(const char *map, uint32 npages) {
+    uint64 common = ~UINT64CONST(0), word;
+    uint32 page = 0;
+    for (; page + 32 <= npages; page += 32) {
+        memcpy(&word, map + page / 4, sizeof word);
+        common &= word;
+    }
+    if (page < npages) {
+        memcpy(&word, map + page / 4, sizeof word);
+        common &= word | ~UINT64CONST(0) << (2 * (npages - page));
+    }
+    return (~common & UINT64CONST(0x5555555555555555)) == 0;
+}
+
+// Sets the bits of the first npages pages, and no other one.
+void set_bits(uint8 *bitmap, uint32 npages) {
+    memset(bitmap, 0xff, npages / 8);
+    memset(bitmap + npages / 8, 0, bitmap_bytes_aligned - npages / 8);
+    if (npages % 8 != 0)
+        bitmap[npages / 8] = (1 << (npages % 8)) - 1;
+}
+
+// The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set.
+uint32 take_bits(uint8 *to, const uint8 *map, uint32 npages) {
+    uint32 set = 0;
+    memset(to, 0, bitmap_bytes_aligned);
+    for (uint32 page = 0; page < npages; page += 32) {
+        uint64 word;
+        memcpy(&word, map + page / 4, sizeof word);
+        uint32 bits = even_bits(word);
+        if (npages - page < 32)
+            bits &= (uint32(1) << (npages - page)) - 1;
+        memcpy(to + page / 8, &bits, sizeof bits);
+        set += __builtin_popcount(bits);
+    }
+    return set;
+}
+
+// LSN and bits in one hold of the lock; false: there is no such map page.
+bool read_map(ChunkFeed *feed, XLogRecPtr *lsn, uint8 *bits, uint32 *set) {
+    // Pins the map page, or finds that there is none; never extends the map as visibilitymap_pin would.
+    visibilitymap_get_status(feed->relation, feed->first, &feed->map_buffer);
+    if (!BufferIsValid(feed->map_buffer))
+        return false;
+    uint8 map[map_bytes];
+    if (lock_map)
+        LockBuffer(feed->map_buffer, BUFFER_LOCK_SHARE);
+    Page page = BufferGetPage(feed->map_buffer);
+    *lsn = PageGetLSN(page);
+    const bool all = all_visible(PageGetContents(page), feed->npages);
+    if (!all)
+        memcpy(map, PageGetContents(page), map_bytes);
+    if (lock_map)
+        LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
+    if (all)
+        set_bits(bits, feed->npages);
+    *set = all ? feed->npages : take_bits(bits, map, feed->npages);
+    return true;
+}
+
+// Of many relations only one map page is pinned at a time.
+void unpin_map(ChunkFeed *feed) {
+    if (BufferIsValid(feed->map_buffer))
+        ReleaseBuffer(feed->map_buffer);
+    feed->map_buffer = InvalidBuffer;
+}
+
+// A map page of a table that was loaded without WAL has LSN 0, which identifies nothing. Logging the page as it is
+// gives it an LSN. (Its contents lie where a standard page has its hole.)
+void stamp_map(ChunkFeed *feed) {
+    if (RecoveryInProgress() || !XLogInsertAllowed())
+        return;
+    LockBuffer(feed->map_buffer, BUFFER_LOCK_EXCLUSIVE);
+    if (PageGetLSN(BufferGetPage(feed->map_buffer)) == InvalidXLogRecPtr) {
+        START_CRIT_SECTION();
+        MarkBufferDirty(feed->map_buffer);
+        log_newpage_buffer(feed->map_buffer, false);
+        END_CRIT_SECTION();
+    }
+    LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
+}
+
+ChunkFeed *begin_scan(FragmentRun *run, int source, SourceRelation *from) {
+    ChunkFeed *feed = begin_chunks(run, from->relation, from->feed, RelationGetNumberOfBlocks(from->relation));
+    feed->source = source;
+    feed->from = from;
+    ++from->scans;
+    return feed;
+}
+
+PageBuffer read_page(ChunkFeed *feed, uint32 page) {
+    return find_page(&feed->finder, feed->relation, feed->first + page);
+}
+
+// ---- staging ----
+
+bool send_stage(ChunkFeed *feed, const uint64 *lsns, bool accept_missing) {
+    char *input = device_input(feed->run->connection);
+    protocol::StageRequest head = {};
+    head.source = feed->feed;
+    head.chunk = feed->chunk;
+    head.npages = feed->npages;
+    head.has_lsns = lsns != nullptr;
+    head.accept_missing = accept_missing;
+    head.prefer_build = feed->map_lsn != InvalidXLogRecPtr;
+    head.map_lsn = feed->map_lsn;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, feed->visible, protocol::bitmap_bytes);
+    size += aligned(protocol::bitmap_bytes);
+    if (lsns) {
+        memcpy(input + size, lsns, feed->npages * sizeof *lsns);
+        size += feed->npages * sizeof *lsns;
+    }
+    return request(feed->run, protocol::Command::Stage, size, sizeof(protocol::StageReply));
+}
+
+bool reply_bitmap(ChunkFeed *feed, uint8 *to) {
+    uint32 size;
+    const char *output = device_output(feed->run->connection, &size);
+    if (size < aligned(sizeof(protocol::StageReply)) + protocol::bitmap_bytes)
+        return give_up(feed->run, "the device's reply is too short");
+    memcpy(to, output + aligned(sizeof(protocol::StageReply)), protocol::bitmap_bytes);
+    return true;
+}
+
+uint64 *collect_lsns(ChunkFeed *feed) {
+    uint64 *lsns = static_cast<uint64 *>(palloc0(feed->npages * sizeof(uint64)));
+    for (uint32 page = 0; page < feed->npages; ++page) {
+        if (!bit(feed->visible, page))
+            continue;
+        PageBuffer buffer = read_page(feed, page);
+        LockBuffer(buffer, BUFFER_LOCK_SHARE);
+        lsns[page] = BufferGetLSNAtomic(buffer);
+        UnlockReleaseBuffer(buffer);
+    }
+    return lsns;
+}
+
+// ---- staging ahead ----
+
+// Reads the map of the chunk; false: it has to be staged by itself.
+bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
+    XLogRecPtr lsn;
+    if (!feed->cacheable || !read_map(feed, &lsn, feed->visible, &ahead->npages) || lsn == InvalidXLogRecPtr)
+        ahead->npages = 0;
+    if (ahead->npages == 0)
+        return false;
+    ahead->question.source = feed->feed;
+    ahead->question.npages = feed->npages;
+    ahead->question.all_visible = ahead->npages == feed->npages;
+    ahead->question.map_lsn = lsn;
+    if (!ahead->question.all_visible) {
+        ahead->visible = static_cast<uint8 *>(palloc(bitmap_bytes_aligned));
+        memcpy(ahead->visible, feed->visible, bitmap_bytes_aligned);
+    }
+    return true;
+}
+
+// Keeps the first `kept` of the chunks that were looked at.
+void forget_ahead(SourceScan *scan, uint32 kept) {
+    for (uint32 i = kept; i < scan->nahead; ++i)
+        if (scan->ahead[i].visible)
+            pfree(scan->ahead[i].visible);
+    scan->nahead = kept;
+}
+
+// The feed of the relation where the scan is, begun if this is its first chunk; NULL at the end of all.
+ChunkFeed *present_feed(SourceScan *scan, int source) {
+    const SourceRelations *relations = &scan->run->relations[source];
+    for (; scan->relation < scan->nrelations; ++scan->relation, scan->chunk = 0) {
+        ChunkFeed **feed = &scan->feeds[scan->relation];
+        if (!*feed)
+            *feed = begin_scan(scan->run, source, &relations->at[scan->relation]);
+        if (Size(scan->chunk) * pages_per_chunk < (*feed)->nblocks)
+            return *feed;
+        unpin_map(*feed);
+    }
+    return nullptr;
+}
+
+// Looks at the next chunks; returns how many of them the session can be asked for, which `asked` gets.
+uint32 look_at_chunks(SourceScan *scan, int source, uint32 *asked) {
+    uint32 nasked = 0;
+    forget_ahead(scan, 0);
+    while (scan->nahead < chunks_ahead) {
+        CHECK_FOR_INTERRUPTS();
+        ChunkFeed *feed = present_feed(scan, source);
+        if (!feed)
+            break;
+        ChunkAhead *ahead = &scan->ahead[scan->nahead];
+        *ahead = ChunkAhead();
+        ahead->relation = scan->relation;
+        ahead->question.chunk = scan->chunk;
+        go_to_chunk(feed, scan->chunk++);
+        if (look_ahead(feed, ahead))
+            asked[nasked++] = scan->nahead;
+        ++scan->nahead;
+    }
+    return nasked;
+}
+
+// Asks for the next chunks, until the pass is full: afterwards scan->ahead says which of them the session holds.
+bool stage_ahead(SourceScan *scan, int source) {
+    FragmentRun *run = scan->run;
+    uint32 asked[chunks_ahead];
+    const uint32 nasked = look_at_chunks(scan, source, asked);
+    if (nasked == 0)
+        return true;
+
+    char *input = device_input(run->connection);
+    protocol::StageManyRequest head = {};
+    head.count = nasked;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    for (uint32 i = 0; i < nasked; ++i, size += sizeof(protocol::StageManyEntry))
+        memcpy(input + size, &scan->ahead[asked[i]].question, sizeof(protocol::StageManyEntry));
+    for (uint32 i = 0; i < nasked; ++i) {
+        const uint8 *visible = scan->ahead[asked[i]].visible;
+        if (visible) {
+            memcpy(input + size, visible, bitmap_bytes_aligned);
+            size += bitmap_bytes_aligned;
+        }
+    }
+    if (!request(run, protocol::Command::StageMany, size, sizeof(protocol::StageManyReply)))
+        return false;
+
+    const Size states = aligned(sizeof(protocol::StageManyReply));
+    uint32 reply_size;
+    const char *output = device_output(run->connection, &reply_size);
+    const protocol::StageManyReply *reply = reinterpret_cast<const protocol::StageManyReply *>(output);
+    const uint32 answered = reply->answered;
+    if (answered == 0 || answered > nasked || reply_size < states + aligned(answered) + answered * sizeof(uint32))
+        return give_up(run, "the device's reply is too short");
+    for (uint32 i = 0; i < answered; ++i) {
+        ChunkAhead *ahead = &scan->ahead[asked[i]];
+        uint32 rows;
+        memcpy(&rows, output + states + aligned(answered) + i * sizeof rows, sizeof rows);
+        run->relations[source].at[ahead->relation].rows += rows;
+        const protocol::StageManyState state = static_cast<protocol::StageManyState>(output[states + i]);
+        ahead->held = state != protocol::StageManyState::NotHeld;
+        run->report.pages_cached += state == protocol::StageManyState::Held ? ahead->npages : 0;
+    }
+    if (answered < nasked) { // the others are asked for again
+        scan->relation = scan->ahead[asked[answered]].relation;
+        scan->chunk = scan->ahead[asked[answered]].question.chunk;
+        forget_ahead(scan, asked[answered]);
+    }
+    return !reply->pass_full || run_pipeline(run, false);
+}
+
+// ---- building ----
+
+// Normal line pointers of a page under its lock. Two at a time: lp_flags are bits 15 and 16, and LP_NORMAL is 1.
+uint32 count_tuples(Page page) {
+    static_assert(LP_NORMAL == 1 && sizeof(ItemIdData) == sizeof(uint32), "bits of ItemIdData");
+    const uint32 last = PageGetMaxOffsetNumber(page);
+    const char *pointers = reinterpret_cast<const char *>(page) + SizeOfPageHeaderData;
+    uint64 counts = 0; // of even and odd ones
+    uint32 i = 0;
+    for (; i + 2 <= last; i += 2) {
+        uint64 two;
+        memcpy(&two, pointers + i * sizeof(ItemIdData), sizeof two);
+        counts += (two >> 15) & ~(two >> 16) & UINT64CONST(0x0000000100000001);
+    }
+    if (i < last)
+        counts += ItemIdIsNormal(PageGetItemId(page, last));
+    return static_cast<uint32>(counts) + static_cast<uint32>(counts >> 32);
+}
+
+Size copied_images_offset() {
+    return aligned(sizeof(protocol::DecodeRequest)) + copied_window_pages * sizeof(protocol::PageEntry);
+}
+
+// Fills a window with the next missing pages from *next on, first check included.
+void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
+    const bool copy = feed->window_pages == 0;
+    const uint32 limit = copy ? copied_window_pages : feed->window_pages;
+    char *images = device_input(feed->run->connection) + window->input_offset + copied_images_offset();
+    window->npages = 0;
+    for (; *next < feed->npages && window->npages < limit; ++*next) {
+        if (!bit(feed->missing, *next) || !bit(feed->visible, *next))
+            continue;
+        PageBuffer buffer = read_page(feed, *next);
+        if (lock_pages)
+            LockBuffer(buffer, BUFFER_LOCK_SHARE);
+        Page page = BufferGetPage(buffer);
+        bool usable = !PageIsNew(page) && PageIsAllVisible(page);
+        protocol::PageEntry entry = {};
+        entry.page = *next;
+        entry.lsn = BufferGetLSNAtomic(buffer);
+        entry.buffer = copy ? window->npages : buffer - 1;
+        if (usable) {
+            entry.ntuples = count_tuples(page);
+            usable = entry.ntuples <= max_tuples_per_page;
+        }
+        if (usable && copy)
+            memcpy(images + Size(window->npages) * BLCKSZ, page, BLCKSZ);
+        if (lock_pages)
+            LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+        if (!usable || copy)
+            ReleaseBuffer(buffer);
+        if (!usable)
+            continue;
+        window->buffers[window->npages] = copy ? InvalidBuffer : buffer;
+        window->entries[window->npages++] = entry;
+    }
+}
+
+void post_window(ChunkFeed *feed, Window *window) {
+    const bool copy = feed->window_pages == 0;
+    char *input = device_input(feed->run->connection) + window->input_offset;
+    protocol::DecodeRequest head = {};
+    head.source = feed->feed;
+    head.npages = window->npages;
+    head.copied = copy;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, window->entries, window->npages * sizeof *window->entries);
+    size += window->npages * sizeof *window->entries;
+    if (copy) {
+        if (size != copied_images_offset())
+            memmove(input + size, input + copied_images_offset(), Size(window->npages) * BLCKSZ);
+        size += Size(window->npages) * BLCKSZ;
+    }
+    device_post(feed->run->connection, protocol::Command::Decode, window->input_offset, size);
+}
+
+// The second check: the page did not change while it was decoded.
+bool page_is_unchanged(PageBuffer buffer, uint64 lsn) {
+    if (!lock_pages)
+        return true;
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    Page page = BufferGetPage(buffer);
+    bool unchanged = BufferGetLSNAtomic(buffer) == lsn && PageIsAllVisible(page);
+    LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+    return unchanged;
+}
+
+// Waits for a window's reply.
+bool receive_window(ChunkFeed *feed, Window *window) {
+    FragmentRun *run = feed->run;
+    if (!accept(run, device_wait(run->connection)))
+        return false;
+    uint32 size = 0;
+    const char *output = device_output(run->connection, &size);
+    if (size < aligned(sizeof(protocol::DecodeReply)) + window->npages)
+        return give_up(run, "the device's reply is too short");
+    memcpy(window->status, output + aligned(sizeof(protocol::DecodeReply)), window->npages);
+    return true;
+}
+
+void release_window(Window *window) {
+    for (uint32 i = 0; i < window->npages; ++i)
+        if (BufferIsValid(window->buffers[i]))
+            ReleaseBuffer(window->buffers[i]);
+    window->npages = 0;
+}
+
+// Checks a decoded window's pages again and lets go of them.
+void check_window(ChunkFeed *feed, Window *window) {
+    for (uint32 i = 0; i < window->npages; ++i) {
+        const protocol::PageEntry *entry = &window->entries[i];
+        PageBuffer buffer = window->buffers[i];
+        bool unchanged = !BufferIsValid(buffer) || page_is_unchanged(buffer, entry->lsn);
+        if (BufferIsValid(buffer))
+            ReleaseBuffer(buffer);
+        if (window->status[i] != static_cast<uint8>(PageStatus::Ok))
+            continue; // the device does not count it either: read row by row
+        if (unchanged) {
+            set_bit(feed->sent, entry->page);
+            ++feed->run->report.pages_decoded;
+        } else {
+            feed->bad[feed->nbad++] = entry->page;
+        }
+    }
+    window->npages = 0;
+}
+
+// While the device decodes one window, the one before is checked again and the one behind is collected.
+bool decode_missing(ChunkFeed *feed) {
+    uint32 next = 0;
+    int current = 0;
+    Window *flying = nullptr;
+    for (;;) {
+        Window *window = &feed->windows[current];
+        collect_window(feed, window, &next);
+        if (flying && !receive_window(feed, flying)) {
+            release_window(flying);
+            release_window(window);
+            return false;
+        }
+        if (window->npages > 0)
+            post_window(feed, window);
+        if (flying)
+            check_window(feed, flying);
+        if (window->npages == 0)
+            return true;
+        flying = window;
+        current = 1 - current;
+    }
+}
+
+bool publish(ChunkFeed *feed) {
+    XLogRecPtr lsn = InvalidXLogRecPtr;
+    uint8 now[bitmap_bytes_aligned];
+    uint32 set;
+    if (!read_map(feed, &lsn, now, &set))
+        memset(now, 0, sizeof now); // (cannot be: the map only shrinks under a stronger lock than ours)
+    bool unchanged = lsn == feed->map_lsn;
+    for (uint32 page = 0; page < feed->npages; ++page) {
+        if (!bit(feed->visible, page) || bit(now, page))
+            continue;
+        unchanged = false;
+        if (bit(feed->sent, page))
+            feed->bad[feed->nbad++] = page;
+    }
+    char *input = device_input(feed->run->connection);
+    protocol::PublishRequest head = {};
+    head.source = feed->feed;
+    head.nbad = feed->nbad;
+    head.map_unchanged = unchanged;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, feed->bad, feed->nbad * sizeof *feed->bad);
+    size += feed->nbad * sizeof *feed->bad;
+    return request(feed->run, protocol::Command::Publish, size, sizeof(protocol::StageReply));
+}
+
+void prepare_windows(ChunkFeed *feed) {
+    memset(feed->sent, 0, sizeof feed->sent);
+    feed->nbad = 0;
+    feed->window_pages = window_pages(feed->relation, 2);
+    if (feed->bad)
+        return;
+    feed->bad = static_cast<uint16 *>(palloc(2 * pages_per_chunk * sizeof(uint16)));
+    for (Window &window : feed->windows) {
+        window.entries =
+            static_cast<protocol::PageEntry *>(palloc(protocol::max_window_pages * sizeof(protocol::PageEntry)));
+        window.buffers = static_cast<PageBuffer *>(palloc(protocol::max_window_pages * sizeof(PageBuffer)));
+        window.status = static_cast<uint8 *>(palloc(protocol::max_window_pages));
+    }
+    feed->windows[1].input_offset = protocol::slot_buffer_size / 2;
+}
+
+// ---- one chunk ----
+
+void pause(int milliseconds) {
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, milliseconds, PG_WAIT_EXTENSION);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+}
+
+} // namespace
+
+void take_covered(uint8 *covered, const ChunkAhead *ahead) {
+    if (ahead->visible)
+        memcpy(covered, ahead->visible, bitmap_bytes_aligned);
+    else
+        set_bits(covered, ahead->question.npages);
+}
+
+void go_to_chunk(ChunkFeed *feed, uint32 chunk) {
+    feed->chunk = chunk;
+    feed->first = chunk * pages_per_chunk;
+    feed->npages = feed->nblocks - feed->first < pages_per_chunk ? feed->nblocks - feed->first : pages_per_chunk;
+}
+
+bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
+    FragmentRun *run = feed->run;
+    *pass_full = false;
+    memset(feed->covered, 0, sizeof feed->covered);
+    if (!feed->cacheable)
+        return true;
+
+    bool accept_missing = false, stamped = false;
+    int waited = 0, wait = 1;
+    for (;;) {
+        uint32 visible;
+        if (!read_map(feed, &feed->map_lsn, feed->visible, &visible) || visible == 0)
+            return true;
+        if (feed->map_lsn == InvalidXLogRecPtr && !stamped) {
+            stamp_map(feed);
+            stamped = true;
+            continue;
+        }
+        if (!send_stage(feed, nullptr, accept_missing))
+            return false;
+        uint32 built = 0;
+        const protocol::StageReply *reply = reply_of<protocol::StageReply>(run);
+        if (reply->state == static_cast<uint32>(protocol::StageState::NeedLsns)) {
+            uint64 *lsns = collect_lsns(feed);
+            bool sent = send_stage(feed, lsns, accept_missing);
+            pfree(lsns);
+            if (!sent)
+                return false;
+            reply = reply_of<protocol::StageReply>(run);
+        }
+        if (reply->state == static_cast<uint32>(protocol::StageState::NeedPages)) {
+            uint64 before = run->report.pages_decoded;
+            prepare_windows(feed);
+            if (!reply_bitmap(feed, feed->missing) || !decode_missing(feed) || !publish(feed))
+                return false;
+            built = run->report.pages_decoded - before;
+            reply = reply_of<protocol::StageReply>(run);
+        }
+        switch (static_cast<protocol::StageState>(reply->state)) {
+        case protocol::StageState::Ready: {
+            uint32 pages = reply->pages;
+            *pass_full = reply->pass_full != 0;
+            if (feed->from)
+                feed->from->rows += reply->rows;
+            if (!reply_bitmap(feed, feed->covered))
+                return false;
+            run->report.pages_cached += pages > built ? pages - built : 0;
+            return true;
+        }
+        case protocol::StageState::Busy:
+            accept_missing = reply->pages <= accepted_missing || waited >= longest_wait;
+            if (accept_missing)
+                break;
+            pause(wait);
+            waited += wait;
+            wait = wait < 10 ? wait + 1 : 10;
+            break;
+        case protocol::StageState::NeedLsns: // the chunk changed between two requests
+            if (waited++ < longest_wait)
+                break;
+            return give_up(run, "the map of %s keeps changing", RelationGetRelationName(feed->relation));
+        default:
+            return give_up(run, "the device could not stage a part of %s", RelationGetRelationName(feed->relation));
+        }
+    }
+}
+
+ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 number, BlockNumber nblocks) {
+    ChunkFeed *feed = static_cast<ChunkFeed *>(palloc0(sizeof(ChunkFeed)));
+    feed->run = run;
+    feed->relation = relation;
+    feed->feed = number;
+    feed->nblocks = nblocks;
+    feed->cacheable = is_cacheable(relation);
+    feed->map_buffer = InvalidBuffer;
+    // As a sequential scan does: a large table shall not wipe out shared_buffers.
+    if (!RelationUsesLocalBuffers(relation) && nblocks > static_cast<BlockNumber>(NBuffers / 4))
+        feed->strategy = GetAccessStrategy(BAS_BULKREAD);
+    begin_finding(&feed->finder, relation, nblocks, feed->strategy);
+    return feed;
+}
+
+void end_chunks(ChunkFeed *feed) {
+    unpin_map(feed);
+    if (feed->strategy)
+        FreeAccessStrategy(feed->strategy);
+    if (feed->bad) {
+        pfree(feed->bad);
+        for (Window &window : feed->windows) {
+            pfree(window.entries);
+            pfree(window.buffers);
+            pfree(window.status);
+        }
+    }
+    pfree(feed);
+}
+
+bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
+    return feed->run->visible_only || feed_rows(feed, covered);
+}
+
+namespace {
+
+// Feeds what is missing of the chunks that were asked for together with workers, where that pays.
+bool feed_missing(SourceScan *scan) {
+    uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
+    uint32 nchunks = 0;
+    uint64 npages = 0, by_row = 0;
+    const bool rows = !scan->run->visible_only;
+    bool fed = true;
+    for (uint32 i = 0; i < scan->nahead; ++i) {
+        const ChunkAhead *ahead = &scan->ahead[i];
+        ChunkFeed *feed = scan->feeds[ahead->relation];
+        go_to_chunk(feed, ahead->question.chunk);
+        const uint32 missing = ahead->held ? 0 : ahead->npages;
+        const uint32 others = rows && !RelationUsesLocalBuffers(feed->relation) ? feed->npages - ahead->npages : 0;
+        if (missing == 0 && others < least_rows_by_team)
+            continue;
+        chunks[nchunks++] = i;
+        npages += missing;
+        by_row += others;
+    }
+    int nworkers = team_size(nchunks, npages, by_row);
+    if (nworkers > 0) {
+        fed = feed_with_team(scan, chunks, nchunks, by_row > 0, nworkers);
+        for (uint32 i = 0; i < nchunks; ++i)
+            scan->ahead[chunks[i]].fed = true;
+    }
+    pfree(chunks);
+    return fed;
+}
+
+// The session has nothing of the chunk yet.
+bool feed_alone(ChunkFeed *feed) {
+    bool pass_full = false;
+    bool staged = stage_chunk(feed, &pass_full);
+    unpin_map(feed);
+    return staged && (!pass_full || run_pipeline(feed->run, false)) && feed_other_pages(feed, feed->covered);
+}
+
+bool feed_chunk(SourceScan *scan, const ChunkAhead *ahead) {
+    ChunkFeed *feed = scan->feeds[ahead->relation];
+    go_to_chunk(feed, ahead->question.chunk);
+    if (!ahead->held)
+        return feed_alone(feed);
+    take_covered(feed->covered, ahead);
+    return feed_other_pages(feed, feed->covered);
+}
+
+// Lets go of the relations before the one that the scan is in.
+void end_feeds(SourceScan *scan, int end) {
+    for (int i = 0; i < end; ++i)
+        if (scan->feeds[i]) {
+            end_chunks(scan->feeds[i]);
+            scan->feeds[i] = nullptr;
+        }
+}
+
+bool feed_scan(SourceScan *scan, int source) {
+    do {
+        if (!stage_ahead(scan, source) || !feed_missing(scan))
+            return false;
+        for (uint32 i = 0; i < scan->nahead; ++i)
+            if (!scan->ahead[i].fed && !feed_chunk(scan, &scan->ahead[i]))
+                return false;
+        end_feeds(scan, scan->relation);
+    } while (scan->nahead > 0);
+    return true;
+}
+
+} // namespace
+
+bool feed_relations(FragmentRun *run, int source) {
+    MemoryContext context = AllocSetContextCreate(run->context, "GpuScan feed", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(context);
+    SourceScan *scan = static_cast<SourceScan *>(palloc0(sizeof(SourceScan)));
+    scan->run = run;
+    scan->nrelations = run->relations[source].count;
+    scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));
+    batch_begin(run, source);
+    bool fed = feed_scan(scan, source) && batch_flush(run);
+    end_feeds(scan, scan->nrelations);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return fed;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,289 @@
+// Feeding pages that are not all-visible: PostgreSQL decides per tuple, the device decodes what it was told.
+//
+// As in heapgetpage: under the page's SHARE lock every normal line pointer is tested against the snapshot (or all are
+// visible because the page says so, which counts only outside of recovery), and the tuples found stay where they are
+// as long as the page is pinned. So the device gets page and mask, and the pins go when it has replied. Where pins
+// are scarce, the page is copied under its lock instead. Pages with values that the device cannot read (toasted ones)
+// come back and are decoded here.
+//
+// A parallel worker (feed_team.cpp) does the same under its leader's snapshot, for a session that has joined the leader's. What it
+// has brought it notes as covered; pages that came back are left to the leader.
+#include <algorithm>
+
+#include "pg/feed/feed.h"
+
+namespace gpuscan {
+namespace {
+
+struct RowFeed {
+    FragmentRun *run;
+    Relation relation;
+    uint32 feed;          // its number in the device's session
+    SourceRelation *from; // not in a worker
+    int source;           // ... nor this
+    uint8 *brought;       // in a worker: pages that it has delivered
+    BlockNumber first;    // of the chunk
+    BufferAccessStrategy strategy;
+    bool copy;
+    uint32 limit, npages;
+    protocol::PageEntry *entries;
+    TupleMask *masks;
+    PageBuffer *buffers;
+    BlockNumber *blocks;
+    char *images;         // copies; they survive until the next window
+    TupleTableSlot *slot; // of its own descriptor: nothing to be given back
+    int last_attribute;   // that is asked for
+    Datum *row;
+    bool *row_nulls;
+    MemoryContext row_context;
+};
+
+void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
+bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
+
+// The visible tuples of a page under its lock.
+uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, TupleMask *mask) {
+    Snapshot snapshot = feed->run->snapshot;
+    Page page = BufferGetPage(buffer);
+    OffsetNumber last = PageGetMaxOffsetNumber(page);
+    bool all_visible = PageIsAllVisible(page) && !snapshot->takenDuringRecovery;
+    uint32 count = 0;
+    *mask = TupleMask();
+    for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i) {
+        ItemId item = PageGetItemId(page, i);
+        if (!ItemIdIsNormal(item))
+            continue;
+        HeapTupleData tuple;
+        tuple.t_tableOid = RelationGetRelid(feed->relation);
+        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        tuple.t_len = ItemIdGetLength(item);
+        ItemPointerSet(&tuple.t_self, block, i);
+        if (all_visible || HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer)) {
+            take_tuple(mask, i - 1);
+            ++count;
+        }
+    }
+    return count;
+}
+
+void prepare_rows(RowFeed *feed) {
+    const int ncolumns = feed->run->fragment->sources[feed->source].ncolumns;
+    feed->slot =
+        MakeSingleTupleTableSlot(CreateTupleDescCopyConstr(RelationGetDescr(feed->relation)), &TTSOpsHeapTuple);
+    feed->last_attribute = 0;
+    for (int i = 0; i < ncolumns; ++i)
+        feed->last_attribute = std::max<int>(feed->last_attribute, feed->from->attnums[i]);
+    feed->row = static_cast<Datum *>(palloc((ncolumns + 1) * sizeof(Datum)));
+    feed->row_nulls = static_cast<bool *>(palloc((ncolumns + 1) * sizeof(bool)));
+    feed->row_context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan row", ALLOCSET_DEFAULT_SIZES);
+}
+
+// Rows of a page that the device could not read. `page` is pinned or a copy; its visible tuples stay as they are.
+bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *mask) {
+    const FragmentSource *source = &feed->run->fragment->sources[feed->source];
+    if (!feed->row)
+        prepare_rows(feed);
+    for (uint32 offset = 0; offset < max_tuples_per_page; ++offset) {
+        if (!has_tuple(mask, offset))
+            continue;
+        CHECK_FOR_INTERRUPTS();
+        ItemId item = PageGetItemId(page, offset + 1);
+        HeapTupleData tuple;
+        tuple.t_tableOid = RelationGetRelid(feed->relation);
+        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        tuple.t_len = ItemIdGetLength(item);
+        ItemPointerSet(&tuple.t_self, block, offset + 1);
+        // No further than PostgreSQL would go: what stands behind may be damaged.
+        ExecStoreHeapTuple(&tuple, feed->slot, false);
+        slot_getsomeattrs(feed->slot, feed->last_attribute);
+        for (int i = 0; i < source->ncolumns; ++i) {
+            feed->row[i] = feed->slot->tts_values[feed->from->attnums[i] - 1];
+            feed->row_nulls[i] = feed->slot->tts_isnull[feed->from->attnums[i] - 1];
+        }
+        MemoryContext old = MemoryContextSwitchTo(feed->row_context);
+        bool added = batch_add(feed->run, feed->row, feed->row_nulls);
+        MemoryContextSwitchTo(old);
+        MemoryContextReset(feed->row_context);
+        if (!added)
+            return false;
+    }
+    return true;
+}
+
+void release_window(RowFeed *feed) {
+    for (uint32 i = 0; i < feed->npages; ++i)
+        if (BufferIsValid(feed->buffers[i]))
+            ReleaseBuffer(feed->buffers[i]);
+    feed->npages = 0;
+}
+
+bool post_window(RowFeed *feed) {
+    char *input = device_input(feed->run->connection);
+    protocol::DecodeRequest head = {};
+    head.source = feed->feed;
+    head.npages = feed->npages;
+    head.copied = feed->copy;
+    head.has_masks = 1;
+    memcpy(input, &head, sizeof head);
+    Size size = aligned(sizeof head);
+    memcpy(input + size, feed->entries, feed->npages * sizeof *feed->entries);
+    size += feed->npages * sizeof *feed->entries;
+    memcpy(input + size, feed->masks, feed->npages * sizeof *feed->masks);
+    size += feed->npages * sizeof *feed->masks;
+    if (feed->copy) {
+        memcpy(input + size, feed->images, Size(feed->npages) * BLCKSZ);
+        size += Size(feed->npages) * BLCKSZ;
+    }
+    return request(feed->run, protocol::Command::DecodeRows, size,
+                   aligned(sizeof(protocol::DecodeReply)) + feed->npages);
+}
+
+void note_brought(RowFeed *feed, BlockNumber block) {
+    const uint32 page = block - feed->first;
+    if (!feed->brought)
+        return;
+    feed->brought[page / 8] |= 1 << (page % 8);
+    ++feed->run->report.pages_by_row;
+}
+
+bool send_window(RowFeed *feed) {
+    FragmentRun *run = feed->run;
+    uint8 status[protocol::max_window_pages];
+    bool pass_full = false;
+    if (feed->npages == 0)
+        return true;
+    bool sent = post_window(feed);
+    if (sent) {
+        uint32 size;
+        const char *output = device_output(run->connection, &size);
+        pass_full = reinterpret_cast<const protocol::DecodeReply *>(output)->pass_full != 0;
+        memcpy(status, output + aligned(sizeof(protocol::DecodeReply)), feed->npages);
+    }
+    for (uint32 i = 0; sent && i < feed->npages; ++i) {
+        switch (static_cast<PageStatus>(status[i])) {
+        case PageStatus::Ok:
+            note_brought(feed, feed->blocks[i]);
+            break;
+        case PageStatus::Unrepresentable:
+            sent =
+                give_up(run, "a value of %s does not fit the device's type", RelationGetRelationName(feed->relation));
+            break;
+        default:
+            sent = feed->brought != nullptr ||
+                   decode_here(feed, feed->copy ? feed->images + Size(i) * BLCKSZ : BufferGetPage(feed->buffers[i]),
+                               feed->blocks[i], &feed->masks[i]);
+        }
+    }
+    release_window(feed);
+    return sent && (!pass_full || feed->brought != nullptr || run_pipeline(run, false));
+}
+
+void add_page(RowFeed *feed, BlockNumber block) {
+    CHECK_FOR_INTERRUPTS();
+    PageBuffer buffer = ReadBufferExtended(feed->relation, MAIN_FORKNUM, block, RBM_NORMAL, feed->strategy);
+    heap_page_prune_opt(feed->relation, buffer);
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    uint32 count = visible_tuples(feed, buffer, block, &feed->masks[feed->npages]);
+    if (count > 0 && feed->copy)
+        memcpy(feed->images + Size(feed->npages) * BLCKSZ, BufferGetPage(buffer), BLCKSZ);
+    LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+    if (!feed->brought) {
+        ++feed->run->report.pages_by_row;
+        feed->from->rows += count;
+    }
+    if (count == 0 || feed->copy)
+        ReleaseBuffer(buffer);
+    if (count == 0)
+        return note_brought(feed, block);
+    protocol::PageEntry entry = {};
+    entry.page = feed->npages;
+    entry.ntuples = count;
+    entry.buffer = feed->copy ? feed->npages : buffer - 1;
+    feed->buffers[feed->npages] = feed->copy ? InvalidBuffer : buffer;
+    feed->blocks[feed->npages] = block;
+    feed->entries[feed->npages++] = entry;
+}
+
+void prepare(RowFeed *feed) {
+    int pages = window_pages(feed->relation, 1);
+    feed->copy = pages == 0;
+    feed->limit = feed->copy ? copied_window_pages : pages;
+    feed->entries = static_cast<protocol::PageEntry *>(palloc(feed->limit * sizeof *feed->entries));
+    feed->masks = static_cast<TupleMask *>(palloc(feed->limit * sizeof *feed->masks));
+    feed->buffers = static_cast<PageBuffer *>(palloc(feed->limit * sizeof *feed->buffers));
+    feed->blocks = static_cast<BlockNumber *>(palloc(feed->limit * sizeof *feed->blocks));
+    if (feed->copy)
+        feed->images = static_cast<char *>(palloc(Size(feed->limit) * BLCKSZ));
+}
+
+// How many pages from `page` on are covered, as far as whole words go; most chunks are covered entirely.
+uint32 covered_words(const uint8 *covered, uint32 page, uint32 npages) {
+    uint32 skipped = 0;
+    for (; page + skipped + 64 <= npages; skipped += 64) {
+        uint64 word;
+        memcpy(&word, covered + (page + skipped) / 8, sizeof word);
+        if (word != ~UINT64CONST(0))
+            break;
+    }
+    return skipped;
+}
+
+RowFeed rows_of(const ChunkFeed *from) {
+    RowFeed feed = {};
+    feed.run = from->run;
+    feed.relation = from->relation;
+    feed.feed = from->feed;
+    feed.from = from->from;
+    feed.source = from->source;
+    feed.strategy = from->strategy;
+    feed.first = from->first;
+    return feed;
+}
+
+bool send_pages(RowFeed *feed, uint32 npages, const uint8 *covered) {
+    MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(context);
+    bool fed = true;
+    for (uint32 page = 0; fed && page < npages; ++page) {
+        if (page % 64 == 0)
+            page += covered_words(covered, page, npages);
+        if (page >= npages || (covered[page / 8] >> (page % 8)) & 1)
+            continue;
+        if (feed->limit == 0)
+            prepare(feed);
+        add_page(feed, feed->first + page);
+        if (feed->npages == feed->limit)
+            fed = send_window(feed);
+    }
+    fed = fed && send_window(feed);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return fed;
+}
+
+} // namespace
+
+bool feed_rows(const ChunkFeed *from, const uint8 *covered) {
+    RowFeed feed = rows_of(from);
+    return send_pages(&feed, from->npages, covered);
+}
+
+bool bring_rows(ChunkFeed *from, bool *pass_full) {
+    FragmentRun *run = from->run;
+    uint8 brought[bitmap_bytes_aligned] = {};
+    RowFeed feed = rows_of(from);
+    feed.brought = brought;
+    if (!send_pages(&feed, from->npages, from->covered))
+        return false;
+    protocol::DeliverRowsRequest head = {};
+    head.source = from->feed;
+    memcpy(device_input(run->connection), &head, sizeof head);
+    if (!request(run, protocol::Command::DeliverRows, sizeof head, sizeof(protocol::DeliverRowsReply)))
+        return false;
+    *pass_full |= reply_of<protocol::DeliverRowsReply>(run)->pass_full != 0;
+    for (Size i = 0; i < sizeof brought; ++i)
+        from->covered[i] |= brought[i];
+    return true;
+}
+
+} // namespace gpuscan

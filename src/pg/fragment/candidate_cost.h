@@ -1,0 +1,22 @@
+// What does a candidate cost, and what does it bring into the cache?
+#pragma once
+
+#include "pg/pg.h"
+
+#include "pg/fragment/candidates.h"
+
+namespace gpuscan {
+
+// What its scans and joins cost on the device. `otherwise`: PostgreSQL's plan of the same, which answers where the join tables do
+// not fit into the device's memory. `kept`: which tables are there already, by source of the candidate's blueprint; NULL: none.
+Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account);
+
+// What so many rows cost that look for partners in a table; `keyed`: by its keys, else every pair is looked at.
+Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Account *account = nullptr);
+
+// What it would have to bring into the cache; of Load *.
+List *candidate_loads(const Candidate *candidate);
+// ... with what is brought for CPU plans that are its sources.
+List *all_loads(const Candidate *candidate);
+
+} // namespace gpuscan

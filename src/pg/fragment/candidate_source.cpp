@@ -1,0 +1,154 @@
+#include "pg/pg.h"
+
+#include "pg/fragment/candidate_source.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/cost/level_time.h"
+#include "pg/cost/plan_time.h"
+#include "pg/cost/resident.h"
+#include "pg/cost/row_corrections.h"
+#include "pg/fragment/qual_order.h"
+#include "pg/planner/readable.h"
+#include "pg/planner/refusal.h"
+
+namespace gpuscan {
+
+// Of those pages that could be; summed over its leaves, if it has any. `absent` gets the columns of which some are not.
+static double cached_share(const CandidateSource *source, const Bitmapset *columns, Bitmapset **absent) {
+    if (source->visible <= 0)
+        return 1;
+    const PlannerInfo *root = source->root;
+    const int device = device_is_gpu() ? 1 : 0;
+    double pages = 0;
+    if (source->leaves == NIL)
+        pages = resident_pages(root, source->rel, columns, device, source->visible, absent);
+    ListCell *cell;
+    foreach (cell, source->leaves) {
+        const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
+        pages += resident_pages(root, leaf, columns_read(leaf), device);
+    }
+    if (source->leaves != NIL && pages < source->visible)
+        *absent = bms_copy(columns);
+    return std::min(pages / source->visible, 1.0);
+}
+
+static tier::Columns columns_of(const ColumnKinds *kinds) { return {kinds->columns, kinds->varlena, kinds->texts}; }
+
+static SourceWork work_of(const CandidateSource *source) {
+    const RelOptInfo *rel = source->rel;
+    SourceWork work{};
+    work.is_relation = source->is_relation;
+    work.pages = source->pages;
+    work.visible_share = source->pages > 0 ? source->visible / source->pages : 1;
+    work.rows = source->tuples;
+    work.read = columns_of(&source->read);
+    work.absent = columns_of(&source->absent);
+    work.text_entries = source->absent.different_texts;
+    work.conjuncts = list_length(source->quals);
+    work.cached_share = source->cached_share;
+    if (source->is_relation)
+        return work;
+    work.read.all = list_length(rel->reltarget->exprs);
+    if (rel->cheapest_total_path != nullptr) {
+        work.child_cost = device_units(path_ns(const_cast<PlannerInfo *>(source->root), rel->cheapest_total_path));
+        work.child_rows = expected_rows(const_cast<PlannerInfo *>(source->root), rel);
+    }
+    return work;
+}
+
+// Columns of it that are there when the level's plan begins, because subqueries that are computed before have needed them.
+static Bitmapset *brought_by_init_plans(const CandidateSource *source) {
+    Bitmapset *columns = nullptr;
+    ListCell *cell;
+    foreach (cell, init_plans_loads(source->root)) {
+        const Load *load = static_cast<const Load *>(lfirst(cell));
+        if (load->relid == source->relid)
+            columns = bms_add_members(columns, load->columns);
+    }
+    return columns;
+}
+
+static void look_into_cache(CandidateSource *source) {
+    PlannerInfo *root = const_cast<PlannerInfo *>(source->root);
+    const Bitmapset *columns = columns_read(source->rel);
+    const Bitmapset *others = bms_difference(columns, brought_by_init_plans(source));
+    Bitmapset *absent = nullptr;
+    source->looked = true;
+    source->cached_share = bms_is_empty(others) && !bms_is_empty(columns) ? 1 : cached_share(source, others, &absent);
+    source->read = source->absent = {};
+    source->read.columns = bms_num_members(columns);
+    source->absent.columns = bms_num_members(absent);
+    if (source->visible < source->pages)
+        kinds_of_columns(root, source->rel, columns, &source->read);
+    if (absent != nullptr)
+        kinds_of_columns(root, source->rel, absent, &source->absent);
+    const SourceWork work = work_of(source);
+    const Cost price = device_load_cost(&work);
+    source->load = Load{source->relid, absent, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
+}
+
+const Load *source_load(const CandidateSource *source) {
+    if (!source->looked)
+        look_into_cache(const_cast<CandidateSource *>(source));
+    return &source->load;
+}
+
+Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Account *account) {
+    if (source->is_relation)
+        source_load(source); // looks into the cache
+    SourceWork work = work_of(source);
+    work.brought_before = brought;
+    work.unread = unread;
+    const Cost saved = brought ? 0 : source->load.saved;
+    if (account != nullptr)
+        account->hidden_ns[static_cast<int>(tier::Stage::Feed)] += device_ns(saved);
+    return device_source_cost(&work, account) - saved;
+}
+
+Cost source_cost(const CandidateSource *source) {
+    if (source->is_relation && source->cost > 0)
+        return source->cost;
+    const Cost cost = weigh_source(source, false, false, nullptr);
+    const_cast<CandidateSource *>(source)->cost = cost;
+    return cost;
+}
+
+// (Of what is not cached, each page is looked at row by row in every query.)
+static void add_size(PlannerInfo *root, const RelOptInfo *rel, CandidateSource *source) {
+    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+    source->pages += rel->pages;
+    if (rte->rtekind == RTE_RELATION && get_rel_persistence(rte->relid) == RELPERSISTENCE_PERMANENT)
+        source->visible += rel->pages * rel->allvisfrac;
+    source->tuples += rel->tuples;
+}
+
+CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
+    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+    if (!bms_is_empty(rel->lateral_relids)) {
+        refuse("%s is lateral", rte->eref->aliasname);
+        return nullptr;
+    }
+    List *leaves = rte->rtekind == RTE_RELATION && rte->inh ? leaves_of(root, rel->relid) : NIL;
+    List *quals = NIL;
+    int policy_quals = 0;
+    const bool readable =
+        device_can_read(root, rte, leaves) && order_quals(root, rel->baserestrictinfo, false, &quals, &policy_quals);
+    if (!readable && !plan_may_feed(root, rel, rte))
+        return nullptr;
+    CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
+    source->root = root;
+    source->rel = rel;
+    source->is_relation = readable;
+    source->relid = readable ? rte->relid : InvalidOid;
+    source->quals = readable ? quals : NIL;
+    source->policy_quals = readable ? policy_quals : 0;
+    source->leaves = readable ? leaves : NIL;
+    ListCell *cell;
+    foreach (cell, source->leaves)
+        add_size(root, root->simple_rel_array[lfirst_int(cell)], source);
+    if (source->leaves == NIL)
+        add_size(root, rel, source);
+    return source;
+}
+
+} // namespace gpuscan

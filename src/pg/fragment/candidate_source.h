@@ -1,0 +1,43 @@
+// What is a base relation to a device: columns that it reads itself, or rows of PostgreSQL's plan; and what do they cost?
+#pragma once
+
+#include "pg/pg.h"
+
+#include "engine/cost/tier_cost.hpp"
+#include "pg/cost/investment.h"
+#include "pg/fragment/text_work.h"
+
+namespace gpuscan {
+
+struct CandidateSource {
+    const PlannerInfo *root;
+    RelOptInfo *rel;  // a base relation: lives as long as its PlannerInfo
+    bool is_relation; // read by the device; else its cheapest path feeds the device
+    Oid relid;
+    List *quals;           // is_relation: expressions, cheap and selective ones first
+    int policy_quals;      // as in the blueprint
+    List *leaves;          // a parent: range table indexes of the relations that hold its rows
+    double pages, visible; // is_relation: in all of its relations
+    double tuples;
+    Cost cost;           // is_relation: of reading it, once somebody has asked
+    bool looked;         // into the cache, for:
+    double cached_share; // of what could be cached of the absent columns: is
+    ColumnKinds read;    // the columns that are looked at; but for their number, where pages are read row by row
+    ColumnKinds absent;  // those of them that the cache does not have of all pages
+    Load load;           // of what it does not have
+};
+
+// Lives in the current memory context. NULL: neither of them; why is told as a refusal.
+CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel);
+
+// What reading it takes, in the planner's units; a CPU plan that is a source is chosen by now.
+Cost source_cost(const CandidateSource *source);
+
+// The same for an account of it (NULL: none). `brought`: another source of the fragment has brought the same columns, `unread`:
+// nobody looks at its rows.
+Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Account *account);
+
+// is_relation: what it would have to bring into the cache.
+const Load *source_load(const CandidateSource *source);
+
+} // namespace gpuscan

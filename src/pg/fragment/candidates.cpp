@@ -1,0 +1,430 @@
+// Candidates: a main relation, filtered, and the tables that its rows are joined with, one after the other. What a table is
+// built from is a candidate, too: a relation, or several that were joined before.
+//
+// A base relation is a candidate without joins. A join relation is one if both sides are candidates; equalities that the
+// engine can hash become keys of the table, and without one every pair of rows is looked at. The join may be an inner one,
+// or a left, right, full, semi or anti join whose inner side becomes the table. So each step is a pair that PostgreSQL
+// itself joins, with the clauses that it gives to this pair; which orders of outer joins are legal is its decision alone.
+//
+// Planning is PostgreSQL's time, and most queries are not ours, so the hooks only take notes: which base relations there
+// are, and for each join that PostgreSQL tries the clauses that belong to it (a join of ten tables is thousands of those).
+// Nothing is translated or costed before somebody asks for the candidate of a set of relations, and who asks knows already
+// what PostgreSQL's own plan costs (hooks.cpp). Then every way to make that set of two smaller ones is costed, as
+// PostgreSQL does it (Selinger et al., SIGMOD 1979), and the cheapest one wins; in a star schema that is the large table with
+// the others around it, whatever order PostgreSQL tries; where tables hang on another's table, they are joined when that
+// one is built.
+//
+// GEQO throws its join relations away after every tour, so notes would point nowhere: there every join becomes a
+// candidate at once, and the cheapest one of each set of relations is kept.
+//
+// A table with partitions or children is one relation here: its filters and joins are written down for the parent, and the
+// source reads whatever relations PostgreSQL's own plan would append (what planning has pruned is gone). If the device
+// cannot read one of them, PostgreSQL's plan of the whole feeds it.
+//
+// A base relation that the device cannot read (a view's subquery, a function, a foreign table, a qual that is not
+// shippable) is still a source: PostgreSQL's own plan for it feeds the device.
+#include "pg/pg.h"
+
+#include "pg/fragment/candidates.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/cost/row_corrections.h"
+#include "pg/fragment/candidate_cost.h"
+#include "pg/fragment/qual_order.h"
+#include "pg/planner/refusal.h"
+#include "pg/translate/translate.h"
+
+namespace gpuscan {
+
+// A join that PostgreSQL tried: everything but GEQO's lives as long as the PlannerInfo.
+struct JoinNote {
+    RelOptInfo *joined, *outer, *inner;
+    List *clauses; // of RestrictInfo *
+    JoinType type;
+    JoinNote *next; // of the same joined relations
+};
+
+// Notes lie in pieces and buckets that are small enough for the context's own blocks. A larger piece would be a block by
+// itself, and the C library gives memory back to the kernel (and takes it again, page fault by page fault, for the next
+// plan) as soon as a few kilobytes more are free than a context's blocks, each twice as large as the one before, come to.
+constexpr int notes_in_piece = 100;
+constexpr int entry_buckets = 512; // by the relations
+constexpr int known_clauses = 64;
+// Inner joins of more relations than these are thought of as chains only. A chain is always there (with more relations on
+// the left there are more clauses, never fewer), and ten relations that share one key could be joined in 29,000 ways.
+constexpr int most_relations_in_any_shape = 7;
+
+struct NotesPiece {
+    JoinNote notes[notes_in_piece];
+    NotesPiece *next;
+};
+
+// A set of relations that somebody has asked for, or that joins have been noted of.
+struct CandidateEntry {
+    Relids relids;
+    CandidateEntry *next; // of the same bucket
+    const Candidate *candidate;
+    const Candidate *build_side; // the best one that a table can be built from
+    JoinNote *first;             // the latest note of a join that makes this set
+    int notes;                   // of all sets, that there were when the candidate was looked for
+    bool is_base;                // a single relation, which has been looked at
+};
+
+// Is a clause an equality that the engine can hash, whatever relations are on which side?
+struct KnownClause {
+    const RestrictInfo *info;
+    bool hashable;
+};
+
+struct CandidateTable {
+    MemoryContext context;
+    PlannerInfo *root;
+    CandidateEntry **buckets; // NULL until somebody asks
+    KnownClause *clauses;     // the latest ones, by their address
+    List *base;               // of RelOptInfo *
+    NotesPiece *first, *last;
+    int notes;
+    int sorted; // the first so many notes have found their entries
+};
+
+CandidateTable *candidates_create(PlannerInfo *root) {
+    CandidateTable *table =
+        static_cast<CandidateTable *>(MemoryContextAllocZero(root->planner_cxt, sizeof(CandidateTable)));
+    table->context = root->planner_cxt;
+    table->root = root;
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    for (int i = 1; i < root->simple_rel_array_size; ++i)
+        if (root->simple_rel_array[i] != nullptr && root->simple_rel_array[i]->reloptkind == RELOPT_BASEREL)
+            table->base = lappend(table->base, root->simple_rel_array[i]);
+    MemoryContextSwitchTo(before);
+    return table;
+}
+
+// (Cheaper than dynahash by far; ten relations have 1,023 sets.)
+static CandidateEntry **bucket_of(const CandidateTable *table, const Relids relids) {
+    uint64 hash = 0;
+    for (int i = 0; relids != nullptr && i < relids->nwords; ++i)
+        if (relids->words[i] != 0) // version 15 knows equal sets with different numbers of words
+            hash ^= (relids->words[i] + static_cast<uint64>(i)) * UINT64CONST(0x9E3779B97F4A7C15);
+    return &table->buckets[hash >> 55];
+}
+static_assert(entry_buckets == 1 << (64 - 55), "as many as the hash has bits");
+
+static CandidateEntry *entry_of(CandidateTable *table, Relids relids) {
+    if (table->buckets == nullptr)
+        table->buckets = static_cast<CandidateEntry **>(
+            MemoryContextAllocZero(table->context, sizeof(CandidateEntry *) * entry_buckets));
+    CandidateEntry **bucket = bucket_of(table, relids);
+    for (CandidateEntry *entry = *bucket; entry != nullptr; entry = entry->next)
+        if (bms_equal(entry->relids, relids))
+            return entry;
+    CandidateEntry *entry =
+        static_cast<CandidateEntry *>(MemoryContextAllocZero(table->context, sizeof(CandidateEntry)));
+    entry->relids = bms_copy(relids);
+    entry->notes = -1;
+    entry->next = *bucket;
+    *bucket = entry;
+    return entry;
+}
+
+static CandidateEntry *find_entry(CandidateTable *table, Relids relids);
+
+// ---- joins ----
+
+// A numeric column without precision and scale can be compared, but has no form in which it could be a key.
+static bool is_unscaled_column(Node *side) {
+    int precision, scale;
+    Expr *bare = strip_relabels(reinterpret_cast<Expr *>(side));
+    return IsA(bare, Var) && exprType(reinterpret_cast<Node *>(bare)) == NUMERICOID &&
+           !numeric_typmod(exprTypmod(reinterpret_cast<Node *>(bare)), &precision, &scale);
+}
+
+// As the engine does it, the inner side being the table. PostgreSQL's other ways to do one of these joins (with the
+// sides exchanged, or with the inner side made unique first) come beside the one that we take.
+static bool engine_kind(const JoinNote *note, ir::JoinKind *kind) {
+    switch (note->type) {
+    case JOIN_INNER:
+        *kind = ir::JoinKind::Inner;
+        return true;
+    case JOIN_LEFT:
+        *kind = ir::JoinKind::Left;
+        return true;
+    case JOIN_SEMI:
+        *kind = ir::JoinKind::Semi;
+        return true;
+    case JOIN_ANTI:
+        *kind = ir::JoinKind::Anti;
+        return true;
+    case JOIN_RIGHT:
+        *kind = ir::JoinKind::Right;
+        return true;
+    case JOIN_FULL:
+        *kind = ir::JoinKind::Full;
+        return true;
+    default:
+        return false;
+    }
+}
+
+// Does the clause say which rows are partners? In an outer join, what stands in WHERE looks at the joined rows.
+static bool decides_partners(const JoinNote *note, const RestrictInfo *info) {
+    return !IS_OUTER_JOIN(note->type) || !RINFO_IS_PUSHED_DOWN(info, note->joined->relids);
+}
+
+static bool is_hashable_clause(const RestrictInfo *info) {
+    if (!IsA(info->clause, OpExpr) || info->pseudoconstant)
+        return false;
+    OpExpr *clause = reinterpret_cast<OpExpr *>(info->clause);
+    return list_length(clause->args) == 2 && !is_unscaled_column(static_cast<Node *>(linitial(clause->args))) &&
+           !is_unscaled_column(static_cast<Node *>(lsecond(clause->args))) &&
+           is_hashable_equality(OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno));
+}
+
+// The same clause belongs to many joins. (GEQO's may make room for others at the same address.)
+static bool is_known_hashable(CandidateTable *table, const RestrictInfo *info) {
+    if (table->root->join_search_private != nullptr)
+        return is_hashable_clause(info);
+    if (table->clauses == nullptr)
+        table->clauses =
+            static_cast<KnownClause *>(MemoryContextAllocZero(table->context, sizeof(KnownClause) * known_clauses));
+    KnownClause *known = &table->clauses[reinterpret_cast<uintptr_t>(info) / 16 % known_clauses];
+    if (known->info != info) {
+        known->info = info;
+        known->hashable = is_hashable_clause(info);
+    }
+    return known->hashable;
+}
+
+// An equality with one side over the inner relation alone and the other one over outer relations alone.
+static bool is_equi_join(CandidateTable *table, const RestrictInfo *info, Relids outer, Relids inner) {
+    if (bms_is_empty(info->left_relids) || bms_is_empty(info->right_relids))
+        return false;
+    const bool sides = (bms_is_subset(info->left_relids, outer) && bms_is_subset(info->right_relids, inner)) ||
+                       (bms_is_subset(info->right_relids, outer) && bms_is_subset(info->left_relids, inner));
+    return sides && is_known_hashable(table, info);
+}
+
+// The equality with the outer relations' side first, as EXPLAIN shows it.
+static Expr *outer_side_first(const RestrictInfo *info, Relids inner) {
+    if (bms_is_subset(info->right_relids, inner))
+        return info->clause;
+    OpExpr *clause = static_cast<OpExpr *>(copyObject(reinterpret_cast<OpExpr *>(info->clause)));
+    if (OidIsValid(get_commutator(clause->opno))) {
+        CommuteOpExpr(clause);
+        set_opfuncid(clause);
+    }
+    return reinterpret_cast<Expr *>(clause);
+}
+
+static bool is_key(CandidateTable *table, const JoinNote *note, const RestrictInfo *info) {
+    return decides_partners(note, info) && is_equi_join(table, info, note->outer->relids, note->inner->relids);
+}
+
+// Without one, every pair of rows is looked at.
+static bool has_key(CandidateTable *table, const JoinNote *note) {
+    ListCell *cell;
+    foreach (cell, note->clauses)
+        if (is_key(table, note, static_cast<const RestrictInfo *>(lfirst(cell))))
+            return true;
+    return false;
+}
+
+static CandidateJoin *make_join(CandidateTable *table, const JoinNote *note, const Candidate *outer,
+                                const Candidate *inner) {
+    CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
+    join->inner = inner;
+    join->ratio = expected_rows(table->root, note->joined) / (outer->rows > 1 ? outer->rows : 1);
+    engine_kind(note, &join->kind);
+    List *filters = NIL, *partner_filters = NIL;
+    ListCell *cell;
+    foreach (cell, note->clauses) {
+        RestrictInfo *info = static_cast<RestrictInfo *>(lfirst(cell));
+        if (is_key(table, note, info))
+            join->clauses = lappend(join->clauses, outer_side_first(info, note->inner->relids));
+        else if (join->kind != ir::JoinKind::Inner && decides_partners(note, info))
+            partner_filters = lappend(partner_filters, info);
+        else
+            filters = lappend(filters, info);
+        join->needs = bms_add_members(join->needs, info->clause_relids);
+    }
+    join->needs = bms_difference(join->needs, note->inner->relids);
+    order_quals(table->root, partner_filters, true, &join->partner_filters);
+    order_quals(table->root, filters, true, &join->filters);
+    return join;
+}
+
+// Of the rows that the candidate yields, by whatever pipeline; a CPU plan that is a source is chosen by now.
+static Cost rows_cost(const Candidate *candidate) {
+    return candidate->note == nullptr ? source_cost(candidate->main) : candidate->cost;
+}
+
+static bool could_be_build_side(const Candidate *inner) {
+    return inner->note != nullptr || inner->main->is_relation ||
+           inner->main->rel->cheapest_total_path->param_info == nullptr;
+}
+
+// The candidate that the note's join makes of these, if it costs less than `best`; NULL: it does not. Whether there is a key is
+// asked where the join would be the better one with a key: without one it costs no less.
+static const Candidate *better_candidate(CandidateTable *table, const JoinNote *note, ir::JoinKind kind,
+                                         const CandidateEntry *entry, const Candidate *outer, const Candidate *inner,
+                                         const Candidate *best) {
+    if (outer == nullptr)
+        return nullptr;
+    const Cost before = rows_cost(outer) + rows_cost(inner) + device_build_cost(inner->rows);
+    if (best != nullptr && best->cost <= before)
+        return nullptr;
+    Cost cost = before + probe_cost(outer->rows, inner->rows, true, kind);
+    if (best != nullptr && best->cost <= cost)
+        return nullptr;
+    if (!has_key(table, note))
+        cost = before + probe_cost(outer->rows, inner->rows, false, kind);
+    if (best != nullptr && best->cost <= cost)
+        return nullptr;
+    Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
+    candidate->relids = entry->relids;
+    candidate->main = outer->main;
+    candidate->outer = outer;
+    candidate->inner = inner;
+    candidate->note = note;
+    candidate->rows = expected_rows(table->root, note->joined);
+    candidate->cost = cost;
+    return candidate;
+}
+
+// Is a join that the device could do the best way to its relations? The unmet rows of a table come when all rows have
+// been through, so a join that wants them is the main pipeline's.
+static void weigh(CandidateTable *table, const JoinNote *note, CandidateEntry *entry) {
+    ir::JoinKind kind;
+    if (!engine_kind(note, &kind))
+        return;
+    const CandidateEntry *outer = find_entry(table, note->outer->relids);
+    const CandidateEntry *other = outer->candidate != nullptr ? find_entry(table, note->inner->relids) : nullptr;
+    const Candidate *inner = other != nullptr ? other->build_side : nullptr;
+    if (other != nullptr && other->candidate != nullptr && inner == nullptr)
+        refuse("a full join within the other side of a join");
+    if (inner == nullptr || !could_be_build_side(inner))
+        return;
+    const bool alike = outer->build_side == outer->candidate && entry->build_side == entry->candidate;
+    const Candidate *better = better_candidate(table, note, kind, entry, outer->candidate, inner, entry->candidate);
+    if (better != nullptr)
+        entry->candidate = better;
+    if (ir::keeps_table(kind))
+        return;
+    if (alike || (outer->build_side == outer->candidate && better != nullptr))
+        entry->build_side = entry->candidate;
+    else if ((better = better_candidate(table, note, kind, entry, outer->build_side, inner, entry->build_side)) !=
+             nullptr)
+        entry->build_side = better;
+}
+
+// The joins of a candidate are written down when somebody asks for just this one.
+static const Candidate *with_joins(CandidateTable *table, const Candidate *candidate) {
+    if (candidate->note == nullptr || candidate->joins != NIL)
+        return candidate;
+    const Candidate *outer = with_joins(table, candidate->outer), *inner = with_joins(table, candidate->inner);
+    List *joins = lappend(list_copy(outer->joins), make_join(table, candidate->note, outer, inner));
+    const_cast<Candidate *>(candidate)->joins = joins;
+    return candidate;
+}
+
+// ---- notes ----
+
+static void keep_at_once(CandidateTable *table, const JoinNote *note) {
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    CandidateEntry *entry = entry_of(table, note->joined->relids);
+    weigh(table, note, entry);
+    if (entry->candidate != nullptr)
+        with_joins(table, entry->candidate);
+    if (entry->build_side != nullptr)
+        with_joins(table, entry->build_side);
+    MemoryContextSwitchTo(before);
+}
+
+void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+               const JoinPathExtraData *extra) {
+    // Inner joins need no other build sides than base relations: they may pay, but there are very many.
+    if (inner->reloptkind != RELOPT_BASEREL &&
+        (inner->reloptkind != RELOPT_JOINREL ||
+         (type == JOIN_INNER && list_length(table->base) > most_relations_in_any_shape)))
+        return;
+    const JoinNote note{joined, outer, inner, extra->restrictlist, type, nullptr};
+    if (table->root->join_search_private != nullptr) { // GEQO's
+        keep_at_once(table, &note);
+        return;
+    }
+    const int place = table->notes % notes_in_piece;
+    if (place == 0) {
+        NotesPiece *piece = static_cast<NotesPiece *>(MemoryContextAlloc(table->context, sizeof(NotesPiece)));
+        piece->next = nullptr;
+        (table->last != nullptr ? table->last->next : table->first) = piece;
+        table->last = piece;
+    }
+    table->last->notes[place] = note;
+    ++table->notes;
+}
+
+static void sort_notes(CandidateTable *table) {
+    if (table->sorted == table->notes)
+        return;
+    NotesPiece *piece = table->first;
+    for (int i = 0; i < table->notes; ++i) {
+        JoinNote *note = &piece->notes[i % notes_in_piece];
+        if (i >= table->sorted) {
+            CandidateEntry *entry = entry_of(table, note->joined->relids);
+            note->next = entry->first;
+            entry->first = note;
+        }
+        if (i % notes_in_piece == notes_in_piece - 1)
+            piece = piece->next;
+    }
+    table->sorted = table->notes;
+}
+
+// ---- candidates of a set of relations ----
+
+// The relation as a candidate without joins; NULL: it cannot be a source.
+static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
+    CandidateSource *source = make_source(root, rel);
+    if (source == nullptr)
+        return nullptr;
+    Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
+    candidate->relids = bms_copy(rel->relids);
+    candidate->main = source;
+    candidate->rows = expected_rows(root, rel);
+    return candidate;
+}
+
+static void look_at_base(CandidateTable *table, int relid, CandidateEntry *entry) {
+    RelOptInfo *rel = table->root->simple_rel_array[relid];
+    bool is_member = rel != nullptr && rel->reloptkind == RELOPT_OTHER_MEMBER_REL; // of a union: by itself
+    if (is_member || list_member_ptr(table->base, rel))
+        entry->candidate = entry->build_side = base_candidate(table->root, rel);
+    entry->is_base = true;
+}
+
+static CandidateEntry *find_entry(CandidateTable *table, Relids relids) {
+    CandidateEntry *entry = entry_of(table, relids);
+    int relid;
+    if (entry->is_base || entry->notes == table->notes)
+        return entry;
+    if (bms_get_singleton_member(relids, &relid)) {
+        look_at_base(table, relid, entry);
+    } else {
+        entry->notes = table->notes;
+        sort_notes(table);
+        for (const JoinNote *note = entry->first; note != nullptr; note = note->next)
+            weigh(table, note, entry);
+    }
+    return entry;
+}
+
+const Candidate *candidates_find(CandidateTable *table, Relids relids) {
+    MemoryContext before = MemoryContextSwitchTo(table->context);
+    const Candidate *candidate = find_entry(table, relids)->candidate;
+    if (candidate != nullptr)
+        with_joins(table, candidate);
+    MemoryContextSwitchTo(before);
+    return candidate;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,597 @@
+// The path: a candidate plus what the query aggregates, and the plan node that comes of it.
+//
+// The node delivers scan tuples (group keys and finished aggregates); PostgreSQL's own qual and projection on the node
+// evaluate HAVING and everything above the aggregates. Its first child is the fallback: PostgreSQL's cheapest aggregation
+// of the same input, copied and told to deliver just the same scan tuples, without HAVING, which the node tests.
+#include "pg/pg.h"
+
+#include "pg/fragment/path.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pg/catalog/type_operators.h"
+#include "pg/cost/device_cost.h"
+#include "pg/cost/estimate.h"
+#include "pg/cost/group_bound.h"
+#include "pg/cost/kept_tables.h"
+#include "pg/cost/own_selectivity.h"
+#include "pg/cost/plan_time.h"
+#include "pg/guc.h"
+#include "pg/fragment/candidate_cost.h"
+#include "pg/planner/init_plans.h"
+#include "pg/fragment/payload.h"
+#include "pg/planner/refusal.h"
+#include "pg/fragment/sort_keys.h"
+#include "pg/translate/sql_type.h"
+#include "pg/fragment/text_work.h"
+#include "pg/fragment/wanted_groups.h"
+
+namespace gpuscan {
+
+struct GpuScanPath {
+    CustomPath custom;
+    Blueprint *blueprint;
+    List *having;
+    const tier::Account *account; // what its costs are made of
+    double ns_per_unit;           // of its costs
+    const List *loads;            // of Load *: that are in its costs
+};
+
+// ---- what is grouped ----
+
+bool removes_duplicates(const Query *query) {
+    return query->commandType == CMD_SELECT && query->distinctClause != NIL && !query->hasDistinctOn &&
+           !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
+           query->groupingSets == NIL && query->havingQual == nullptr;
+}
+
+static List *grouping_clause(const PlannerInfo *root) {
+    return removes_duplicates(root->parse) ? root->parse->distinctClause : root->parse->groupClause;
+}
+
+// ---- outputs ----
+
+struct OutputWalk {
+    const PlannerInfo *root;
+    Blueprint *blueprint;
+    bool impossible;
+};
+
+// Of a group key that the query refers to.
+static int number_of_key(const PlannerInfo *root, const Blueprint *b, int reference) {
+    const Expr *key = get_sortgroupref_tle(static_cast<Index>(reference), root->processed_tlist)->expr;
+    int number = 0;
+    ListCell *cell;
+    foreach (cell, b->keys) {
+        if (equal(lfirst(cell), key))
+            break;
+        ++number;
+    }
+    return number;
+}
+
+static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, Blueprint *b) {
+    if (list_member(b->groupings, grouping))
+        return;
+    List *keys = NIL;
+    ListCell *cell;
+    foreach (cell, grouping->refs)
+        keys = lappend_int(keys, number_of_key(root, b, lfirst_int(cell)));
+    b->groupings = lappend(b->groupings, grouping);
+    b->asked = lappend(b->asked, keys);
+}
+
+// Collects Aggrefs, and Vars outside of them that are no group keys: those depend functionally on the keys (PostgreSQL
+// has checked that), so grouping by them too changes nothing.
+static bool collect_outputs(Node *node, void *context) {
+    OutputWalk *walk = static_cast<OutputWalk *>(context);
+    Blueprint *b = walk->blueprint;
+    if (node == nullptr || list_member(b->keys, node))
+        return false;
+    switch (nodeTag(node)) {
+    case T_Aggref:
+        b->aggrefs = list_append_unique(b->aggrefs, node);
+        return false;
+    case T_Var:
+        b->keys = lappend(b->keys, node);
+        return false;
+    case T_GroupingFunc:
+        if (b->sets != NIL && reinterpret_cast<GroupingFunc *>(node)->agglevelsup == 0) {
+            add_grouping(walk->root, reinterpret_cast<GroupingFunc *>(node), b);
+            return false;
+        }
+        refuse("GROUPING() without grouping sets, or of an outer query");
+        return walk->impossible = true;
+    case T_PlaceHolderVar:
+        refuse("a value that an outer join computes");
+        return walk->impossible = true;
+    default:
+        return walk_expression(node, collect_outputs, context);
+    }
+}
+
+// The query's grouping sets, which the planner has written out as lists of references to group keys, as bits of the keys.
+static bool add_sets(const PlannerInfo *root, Blueprint *b) {
+    ListCell *set, *cell;
+    if (list_length(root->parse->groupingSets) > ir::max_grouping_sets || list_length(b->keys) > ir::max_group_keys)
+        return refuse("too many grouping sets");
+    if (root->parse->groupingSets != NIL)
+        foreach (cell, b->keys)
+            if (!contain_var_clause(
+                    static_cast<Node *>(lfirst(cell)))) // setrefs.c would show it where it is to be NULL
+                return refuse("a constant among the keys of grouping sets");
+    foreach (set, root->parse->groupingSets) {
+        int members = 0;
+        if (lfirst(set) != nullptr && !IsA(lfirst(set), IntList))
+            return refuse("GROUPING SETS, ROLLUP or CUBE");
+        foreach (cell, static_cast<const List *>(lfirst(set)))
+            members |= 1 << number_of_key(root, b, lfirst_int(cell));
+        b->sets = lappend_int(b->sets, members);
+    }
+    return true;
+}
+
+// (What a device cannot group by at all is refused with the key.)
+static bool is_grouped_as_on_devices(const SortGroupClause *clause, const Expr *key) {
+    const Oid type = exprType(reinterpret_cast<const Node *>(key));
+    const SqlKind kind = sql_kind(type);
+    return kind == SqlKind::None || kind == SqlKind::Opaque || is_device_equality(clause->eqop, type) ||
+           refuse("values of %s that are equal by operator %s", format_type_be(type), format_operator(clause->eqop));
+}
+
+// `results` is what is computed from the groups.
+static bool add_outputs(PlannerInfo *root, List *results, Node *having, Blueprint *b) {
+    ListCell *cell;
+    foreach (cell, grouping_clause(root)) {
+        const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
+        Expr *key = get_sortgroupclause_tle(const_cast<SortGroupClause *>(clause), root->processed_tlist)->expr;
+        if (!is_grouped_as_on_devices(clause, key))
+            return false;
+        if (root->parse->groupingSets != NIL &&
+            list_member(b->keys, key)) // setrefs.c would show one where the other is to be NULL
+            return refuse("keys of grouping sets that come to the same expression");
+        b->keys = list_append_unique(b->keys, key);
+    }
+    b->has_group_by = grouping_clause(root) != NIL;
+    if (!add_sets(root, b))
+        return false;
+    const int in_sets = list_length(b->keys);
+    OutputWalk walk{root, b, false};
+    collect_outputs(reinterpret_cast<Node *>(results), &walk);
+    collect_outputs(having, &walk);
+    if (walk.impossible)
+        return false;
+    if (b->sets != NIL && list_length(b->keys) > in_sets)
+        return refuse("a column that depends on the keys of grouping sets");
+    return output_count(b) > 0 || refuse("neither a group key nor an aggregate");
+}
+
+// ---- the fallback ----
+
+static PathTarget *output_target(PlannerInfo *root, const Blueprint *b) {
+    PathTarget *target = create_empty_pathtarget();
+    ListCell *cell;
+    foreach (cell, b->keys) {
+        Index sortgroupref = 0;
+        ListCell *entry;
+        foreach (entry, root->processed_tlist) {
+            const TargetEntry *tle = static_cast<const TargetEntry *>(lfirst(entry));
+            if (tle->ressortgroupref != 0 && equal(tle->expr, lfirst(cell)) &&
+                get_sortgroupref_clause_noerr(tle->ressortgroupref, grouping_clause(root)) != nullptr)
+                sortgroupref = tle->ressortgroupref;
+        }
+        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), sortgroupref);
+    }
+    foreach (cell, b->aggrefs)
+        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
+    foreach (cell, b->groupings)
+        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
+    set_pathtarget_cost_width(root, target);
+    return target;
+}
+
+// The aggregation above the cheapest path of its input, where PostgreSQL has another idea of it.
+static Path *simple_aggregate_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
+    List *clause = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
+    if ((clause != NIL && !grouping_is_hashable(clause)) || input->cheapest_total_path->param_info != nullptr ||
+        root->parse->groupingSets != NIL || root->numOrderedAggs > 0)
+        return nullptr;
+    AggClauseCosts costs{};
+    get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+    // (Keys of which there is but one value need no sorting.)
+    AggStrategy strategy = clause != NIL ? AGG_HASHED : root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
+    double groups = 1;
+    if (clause != NIL && output->pathlist != NIL)
+        groups = static_cast<const Path *>(linitial(output->pathlist))->rows;
+    return reinterpret_cast<Path *>(create_agg_path(root, output, input->cheapest_total_path, target, strategy,
+                                                    AGGSPLIT_SIMPLE, clause, NIL, &costs, groups));
+}
+
+template <class T> static T *copy_path(const Path *path) {
+    T *copy = static_cast<T *>(palloc(sizeof(T)));
+    memcpy(copy, path, sizeof(T));
+    return copy;
+}
+
+Path *copy_of_path(const Path *path) {
+    switch (nodeTag(path)) {
+    case T_Path:
+        return copy_path<Path>(path);
+    case T_IndexPath:
+        return &copy_path<IndexPath>(path)->path;
+    case T_BitmapHeapPath:
+        return &copy_path<BitmapHeapPath>(path)->path;
+    case T_TidPath:
+        return &copy_path<TidPath>(path)->path;
+    case T_TidRangePath:
+        return &copy_path<TidRangePath>(path)->path;
+    case T_NestPath:
+        return &copy_path<NestPath>(path)->jpath.path;
+    case T_MergePath:
+        return &copy_path<MergePath>(path)->jpath.path;
+    case T_HashPath:
+        return &copy_path<HashPath>(path)->jpath.path;
+    case T_AppendPath:
+        return &copy_path<AppendPath>(path)->path;
+    case T_MergeAppendPath:
+        return &copy_path<MergeAppendPath>(path)->path;
+    case T_GroupResultPath:
+        return &copy_path<GroupResultPath>(path)->path;
+    case T_MaterialPath:
+        return &copy_path<MaterialPath>(path)->path;
+    case T_ProjectionPath:
+        return &copy_path<ProjectionPath>(path)->path;
+    case T_GatherPath:
+        return &copy_path<GatherPath>(path)->path;
+    case T_GatherMergePath:
+        return &copy_path<GatherMergePath>(path)->path;
+    default: // one of an extension, which may be longer than its type
+        return nullptr;
+    }
+}
+
+// add_path frees the nodes that it displaces, so the fallback's top node must be ours.
+static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output, PathTarget *target) {
+    Path *best = nullptr;
+    ListCell *cell;
+    foreach (cell, output->pathlist) {
+        Path *path = static_cast<Path *>(lfirst(cell));
+        if ((IsA(path, AggPath) || IsA(path, GroupPath) || IsA(path, GroupingSetsPath)) &&
+            path->param_info == nullptr && (best == nullptr || compare_path_costs(path, best, TOTAL_COST) < 0))
+            best = path;
+    }
+    if (best == nullptr) // min and max by an index, partition-wise aggregation, or sorted rows without duplicates
+        return simple_aggregate_path(root, input, output, target);
+    if (IsA(best, AggPath)) {
+        AggPath *copy = copy_path<AggPath>(best);
+        copy->path.pathtarget = target;
+        copy->qual = NIL;
+        return &copy->path;
+    }
+    if (IsA(best, GroupingSetsPath)) {
+        GroupingSetsPath *copy = copy_path<GroupingSetsPath>(best);
+        copy->path.pathtarget = target;
+        copy->qual = NIL;
+        return &copy->path;
+    }
+    GroupPath *copy = copy_path<GroupPath>(best);
+    copy->path.pathtarget = target;
+    copy->qual = NIL;
+    return &copy->path;
+}
+
+// The cheap conjuncts first, as PostgreSQL has them in its aggregation nodes (create_agg_plan and create_group_plan, not
+// create_groupingsets_plan): which of two is evaluated decides which errors are met.
+static List *in_postgres_order(PlannerInfo *root, List *having) {
+    if (root->parse->groupingSets != NIL)
+        return static_cast<List *>(copyObject(having));
+    const int count = list_length(having);
+    Node **quals = static_cast<Node **>(palloc(sizeof(Node *) * static_cast<Size>(count + 1)));
+    Cost *costs = static_cast<Cost *>(palloc(sizeof(Cost) * static_cast<Size>(count + 1)));
+    for (int i = 0; i < count; ++i) {
+        Node *qual = static_cast<Node *>(list_nth(having, i));
+        QualCost cost;
+        cost_qual_eval_node(&cost, qual, root);
+        int at = i;
+        for (; at > 0 && costs[at - 1] > cost.per_tuple; --at) {
+            quals[at] = quals[at - 1];
+            costs[at] = costs[at - 1];
+        }
+        quals[at] = qual;
+        costs[at] = cost.per_tuple;
+    }
+    List *result = NIL;
+    for (int i = 0; i < count; ++i)
+        result = lappend(result, copyObject(quals[i]));
+    return result;
+}
+
+// ---- path and plan ----
+
+int planned_nodes = 0;
+
+constexpr double most_exchange = 100; // of what a unit of PostgreSQL's costs usually takes
+
+extern "C" {
+static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+                          List *custom_plans);
+}
+
+static const CustomPathMethods gpuscan_path_methods = {"GpuScan", plan_gpuscan, nullptr};
+
+CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children,
+                              const tier::Account *account) {
+    GpuScanPath *path = static_cast<GpuScanPath *>(palloc0(sizeof(GpuScanPath)));
+    CustomPath *custom = &path->custom;
+    custom->path.type = T_CustomPath;
+    custom->path.pathtype = T_CustomScan;
+    custom->path.parent = rel;
+    custom->path.pathtarget = rel->reltarget;
+    custom->path.parallel_safe = false;
+    count_disabled_nodes(&custom->path, children);
+    custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    custom->custom_paths = lcons(fallback, list_copy(children));
+    custom->methods = &gpuscan_path_methods;
+    path->blueprint = blueprint;
+    path->having = having;
+    path->account = account;
+    path->ns_per_unit = device_ns_per_unit();
+    return custom;
+}
+
+bool is_gpuscan_path(const Path *path) {
+    return IsA(path, CustomPath) && reinterpret_cast<const CustomPath *>(path)->methods == &gpuscan_path_methods;
+}
+
+Rival rival_of(PlannerInfo *root, const RelOptInfo *rel) {
+    const Path *best = nullptr;
+    ListCell *cell;
+    foreach (cell, rel->pathlist) {
+        const Path *path = static_cast<const Path *>(lfirst(cell));
+        if (path->param_info == nullptr && !path_is_disabled(path) && path->total_cost < disable_cost &&
+            (best == nullptr || path->total_cost < best->total_cost))
+            best = path;
+    }
+    if (best == nullptr || best->total_cost <= 0)
+        return Rival{1, device_ns_per_unit()};
+    const double ns = path_ns(root, best);
+    return std::isfinite(ns) ? Rival{best->total_cost, ns}
+                             : Rival{best->total_cost, best->total_cost * device_ns_per_unit()};
+}
+
+void price_path(CustomPath *custom, const Rival *rival, const List *loads) {
+    GpuScanPath *path = reinterpret_cast<GpuScanPath *>(custom);
+    const double usual = device_ns_per_unit();
+    path->loads = loads;
+    path->ns_per_unit = std::clamp(rival->ns / rival->cost, usual / most_exchange, usual * most_exchange);
+    custom->path.startup_cost *= usual / path->ns_per_unit;
+    custom->path.total_cost *= usual / path->ns_per_unit;
+}
+
+const List *gpuscan_path_loads(const Path *path) { return reinterpret_cast<const GpuScanPath *>(path)->loads; }
+
+double gpuscan_path_ns(const Path *path) {
+    return path->total_cost * reinterpret_cast<const GpuScanPath *>(path)->ns_per_unit;
+}
+
+// Groups that are grouped once more; 0 where the device's groups are the result's.
+static double groups_again(PlannerInfo *root, const Blueprint *b, double rows) {
+    List *keys = NIL;
+    ListCell *cell;
+    foreach (cell, b->aggrefs) {
+        const Aggref *aggref = static_cast<const Aggref *>(lfirst(cell));
+        if (aggref->aggdistinct != NIL && aggref->args != NIL)
+            keys = list_append_unique(keys, static_cast<TargetEntry *>(linitial(aggref->args))->expr);
+    }
+    if (keys == NIL && b->sets == NIL)
+        return 0;
+    keys = list_concat_unique(keys, b->keys);
+    double groups = keys != NIL ? estimate_num_groups(root, keys, rows, nullptr, nullptr) : 1;
+    return groups * std::max(list_length(b->sets), 1);
+}
+
+// The candidate's relations with what the query makes of them, as far as it can be told; NULL: no device can. `results` is what
+// is computed from the groups.
+static Blueprint *aggregate_blueprint(PlannerInfo *root, const Candidate *candidate, List *results, List *having,
+                                      List **children) {
+    Blueprint *blueprint = candidate_blueprint(root, candidate, children);
+    if (!add_outputs(root, results, reinterpret_cast<Node *>(having), blueprint))
+        return nullptr;
+    ask_for_groups(root, having, blueprint);
+    return init_plans_may_be_tried(root, blueprint) ? blueprint : nullptr;
+}
+
+static bool ask_for_the_same(const Blueprint *a, const Blueprint *b) {
+    return equal(a->keys, b->keys) && equal(a->aggrefs, b->aggrefs) && equal(a->sets, b->sets) &&
+           equal(a->groupings, b->groupings) && equal(a->asked, b->asked) && equal(a->having, b->having) &&
+           equal(a->order, b->order) && equal(a->order_flags, b->order_flags) && equal(a->top, b->top) &&
+           equal(a->top_offset, b->top_offset);
+}
+
+// What the device would run; NULL: it cannot, and why has been told. A level asks twice, most often for the same: whether it
+// needs rows, and for the path.
+static const Fragment *rehearse(const Candidate *candidate, const Blueprint *blueprint) {
+    if (candidate->rehearsal != nullptr && ask_for_the_same(candidate->rehearsed, blueprint))
+        return candidate->rehearsal;
+    Candidate *notes = const_cast<Candidate *>(candidate);
+    Blueprint *copy = static_cast<Blueprint *>(palloc(sizeof(Blueprint))); // the other one will be settled
+    *copy = *blueprint;
+    notes->rehearsed = copy;
+    notes->rehearsal = assemble(blueprint, false);
+    return notes->rehearsal;
+}
+
+bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
+    List *children = NIL;
+    List *having = in_postgres_order(root, reinterpret_cast<List *>(root->parse->havingQual));
+    const Blueprint *blueprint = aggregate_blueprint(root, candidate, root->processed_tlist, having, &children);
+    return blueprint != nullptr && reads_relation(blueprint) && rehearse(candidate, blueprint) != nullptr;
+}
+
+// ---- groups in order ----
+
+constexpr double least_sorted_groups = 1000; // PostgreSQL sorts fewer in less time than planning takes to think of it
+
+// What goes on above the groups, if that has an order: windows first, then DISTINCT, then ORDER BY.
+static List *order_above(const PlannerInfo *root) {
+    const Query *query = root->parse;
+    if (removes_duplicates(query))
+        return root->sort_pathkeys;
+    List *pathkeys = root->sort_pathkeys;
+    if (query->distinctClause != NIL && !pathkeys_contained_in(root->distinct_pathkeys, pathkeys))
+        pathkeys = root->distinct_pathkeys;
+    if (query->hasWindowFuncs && !pathkeys_contained_in(root->window_pathkeys, pathkeys))
+        pathkeys = root->window_pathkeys;
+    return pathkeys;
+}
+
+// Of so many that PostgreSQL expects, those that there can be.
+static double expected_groups(PlannerInfo *root, double rows) {
+    const List *clauses = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
+    return root->parse->groupingSets != NIL ? rows : std::clamp(rows, 1.0, std::max(most_groups(root, clauses), 1.0));
+}
+
+static double passing_share(PlannerInfo *root, List *having) {
+    return having != NIL ? own_selectivity(root, having) : 1;
+}
+
+struct GroupNumbers {
+    double made, delivered; // by the device, which drops some of them
+};
+
+// The path's rows are those that pass all of HAVING.
+static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *having, const Blueprint *b) {
+    double rows = fallback->rows;
+    if (IsA(fallback, AggPath))
+        rows = reinterpret_cast<const AggPath *>(fallback)->numGroups;
+    else if (const double share = passing_share(root, having); share > 0)
+        rows /= share;
+    const double made = expected_groups(root, rows);
+    return {made, wanted_groups(b, std::max(made * passing_share(root, b->having), 1.0))};
+}
+
+// What groups cost, evaluated as `results`, beside the order in which they come.
+static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Blueprint *blueprint,
+                        const Fragment *rehearsal, const TextWork *texts, const Rival *rival, GroupNumbers groups,
+                        const PathTarget *results, tier::Account *account) {
+    return device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) + device_text_cost(texts, account) +
+           candidate_cost(candidate, tables_kept(root, rehearsal), device_units(rival->ns), account) +
+           device_aggregate_cost(candidate->rows, groups.made, groups.delivered, rehearsal->nkeys,
+                                 rehearsal->naggregates, account) +
+           device_regroup_cost(groups_again(root, blueprint, candidate->rows), account) +
+           device_plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple), account);
+}
+
+// While they are sorted, they are there twice; with more the device gives up.
+static bool can_be_sorted(const Fragment *fragment, double groups) {
+    const double bytes = fragment->nkeys * (sizeof(ir::Value) + 1) + fragment->naggregates * sizeof(ir::AggregateState);
+    return groups * 2 * bytes < guc_cache_size * 1024.0;
+}
+
+// The same path with its groups in the order in which PostgreSQL goes on with them. The fallback sorts. True: PostgreSQL has
+// nothing left to sort. (Of ORDER BY ... LIMIT the first groups are found anyway, if no other can be missed: an error that
+// PostgreSQL's Sort would have met, as it takes all groups.)
+static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const CustomPath *unsorted,
+                            const Blueprint *groups, GroupNumbers numbers, const Fragment *unsorted_rehearsal,
+                            Path *fallback, const Rival *rival, List *children, RelOptInfo *output) {
+    if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
+        (fallback->rows < least_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
+        !can_be_sorted(unsorted_rehearsal, fallback->rows))
+        return false;
+    List *pathkeys = order_above(root);
+    Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
+    *blueprint = *groups;
+    ask_for_sort_keys(root, pathkeys, nullptr, blueprint);
+    blueprint->sorted = true;
+    const Fragment *rehearsal = blueprint->order != NIL ? assemble(blueprint, false) : nullptr;
+    TextWork texts;
+    if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))
+        return false;
+    const bool complete = list_length(rehearsal->order) == list_length(pathkeys);
+    blueprint->order = rehearsal->order;
+    blueprint->order_flags = rehearsal->order_flags;
+    pathkeys = list_copy_head(pathkeys, list_length(blueprint->order));
+    Path *sort = reinterpret_cast<Path *>(create_sort_path(root, output, fallback, pathkeys, -1.0));
+    List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
+    tier::Account *account = new_account();
+    CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children, account);
+    RowsWork work{};
+    work.rows = numbers.delivered;
+    work.columns = rehearsal->nkeys + rehearsal->naggregates;
+    path->path.pathtarget = unsorted->path.pathtarget;
+    path->path.pathkeys = pathkeys;
+    path->path.rows = unsorted->path.rows;
+    path->path.total_cost =
+        groups_cost(root, candidate, blueprint, rehearsal, &texts, rival, numbers, unsorted->path.pathtarget, account) +
+        device_sort_cost(&work, account);
+    path->path.startup_cost = path->path.total_cost;
+    price_path(path, rival, all_loads(candidate));
+    add_path(output, &path->path);
+    return complete;
+}
+
+bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
+                        PathTarget *results, Node *having, bool force, bool ordered) {
+    if (candidate->joins == NIL && !candidate->main->is_relation)
+        return false;
+    if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
+        return refuse("a set-returning function");
+    List *children = NIL;
+    List *ordered_having = in_postgres_order(root, reinterpret_cast<List *>(having));
+    Blueprint *blueprint = aggregate_blueprint(root, candidate, results->exprs, ordered_having, &children);
+    if (blueprint == nullptr)
+        return false;
+    if (!reads_relation(blueprint))
+        return refuse("a query level without a table that a device could read");
+    const Fragment *rehearsal = rehearse(candidate, blueprint);
+    if (rehearsal == nullptr)
+        return false;
+    settle_wanted_groups(root, results->exprs, rehearsal, blueprint);
+    TextWork texts;
+    if (!text_work(root, rehearsal, &texts) && guc_offload != OFFLOAD_FORCE)
+        return false;
+    PathTarget *target = output_target(root, blueprint);
+    Path *fallback = fallback_path(root, input, output, target);
+    if (fallback == nullptr)
+        return refuse("no aggregation plan of PostgreSQL's that could take over");
+
+    tier::Account *account = new_account();
+    const Rival rival = rival_of(root, output);
+    CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children, account);
+    path->path.pathtarget = results;
+    path->path.rows = wanted_groups(blueprint, fallback->rows);
+    const GroupNumbers groups = groups_of(root, fallback, ordered_having, blueprint);
+    path->path.total_cost =
+        groups_cost(root, candidate, blueprint, rehearsal, &texts, &rival, groups, results, account);
+    path->path.startup_cost = path->path.total_cost;
+    if (force)
+        output->pathlist = NIL; // whatever it costs
+    if (guc_offload != OFFLOAD_FORCE)
+        note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
+    price_path(path, &rival, all_loads(candidate));
+    // (add_path frees what costs too much, so the other one goes first.)
+    if (!ordered ||
+        !add_sorted_path(root, candidate, path, blueprint, groups, rehearsal, fallback, &rival, children, output) ||
+        !force)
+        add_path(output, &path->path);
+    return true;
+}
+
+static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
+    const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
+    CustomScan *node = makeNode(CustomScan);
+    ++planned_nodes;
+    node->scan.plan.targetlist = tlist;
+    node->scan.plan.qual = static_cast<List *>(copyObject(ours->having));
+    node->scan.scanrelid = 0;
+    node->flags = path->flags;
+    node->custom_plans = custom_plans;
+    node->methods = &gpuscan_scan_methods;
+    blueprint_to_node(ours->blueprint, custom_plans, node);
+    if (ours->account != nullptr)
+        node->custom_private = lappend(node->custom_private, estimate_to_node(ours->account, ours->ns_per_unit));
+    return &node->scan.plan;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,48 @@
+// The CustomPath of a fragment and the CustomScan made of it; the path of an aggregating one.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "pg/fragment/candidates.h"
+
+namespace gpuscan {
+
+// A path of `rel` that runs the blueprint. `fallback` answers the same with PostgreSQL's means and delivers the
+// blueprint's outputs; `children` feed sources. The caller sets rows and costs, and has noted in `account` what these are made of
+// (NULL: nobody will ask).
+CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children,
+                              const tier::Account *account);
+
+bool is_gpuscan_path(const Path *path);
+
+// PostgreSQL's cheapest path of a relation: what a device's path is compared with.
+struct Rival {
+    Cost cost;
+    double ns;
+};
+Rival rival_of(PlannerInfo *root, const RelOptInfo *rel);
+
+// The path's costs are so far what it takes, in units of device_ns_per_unit(). Makes them such that the path costs less than its rival
+// exactly if it takes less time. Whoever joins, sorts or limits either goes on from there. `loads`: what of the costs is for bringing columns.
+void price_path(CustomPath *path, const Rival *rival, const List *loads);
+double gpuscan_path_ns(const Path *path);
+const List *gpuscan_path_loads(const Path *path);
+
+// How many plan nodes have been made of such paths so far.
+extern int planned_nodes;
+
+// Adds a GpuScan path to the grouping relation, or that of distinct rows, where the candidate, aggregated, is shippable; else
+// refuses. The path shows `results` for the groups that pass `having`. With `force` it becomes the relation's only path.
+bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
+                        PathTarget *results, Node *having, bool force, bool ordered);
+
+// SELECT DISTINCT of what scans and joins deliver: groups without aggregates.
+bool removes_duplicates(const Query *query);
+
+// Will add_aggregate_path find the query level's aggregation shippable? To be asked while its input is planned.
+bool can_aggregate(PlannerInfo *root, const Candidate *candidate);
+
+// A copy of a path of PostgreSQL's that add_path cannot free; NULL for a kind of path whose size is not known.
+Path *copy_of_path(const Path *path);
+
+} // namespace gpuscan

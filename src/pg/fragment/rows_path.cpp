@@ -1,0 +1,354 @@
+// A fragment without an aggregation: scan, filter and joins, whose rows PostgreSQL goes on with.
+//
+// The path belongs to the base or join relation itself, so that anything may stand above it: a sort, a window function, an
+// aggregate that no device knows, a join that no device can do, INSERT. It delivers the relation's own target list, plain
+// columns; the node's projection evaluates what the query makes of them, volatile functions included. The fallback is the
+// relation's cheapest plan of PostgreSQL's, which delivers just the same columns. (A table that is a part of UNION ALL has
+// expressions in its target list. They are the node's projection as well, and the fallback delivers the columns below them.)
+//
+// Where the query level goes on with an order (ORDER BY, a window, sorted groups), there is a second path, whose rows come in it:
+// then PostgreSQL need not sort, and chooses by cost; where LIMIT wants only the first of them, only these come. Cursors get
+// none: they may go backwards over a Sort.
+//
+// Everything that the device has to say is known before the first row is shown (see exec/rows.cpp), so all of the
+// device's work is start-up cost, and what remains is to make tuples of it.
+#include "pg/pg.h"
+
+#include "pg/fragment/rows_path.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/cost/kept_tables.h"
+#include "pg/page_costs/planner_formulas.h"
+#include "pg/cost/row_corrections.h"
+#include "pg/guc.h"
+#include "pg/fragment/candidate_cost.h"
+#include "pg/planner/init_plans.h"
+#include "pg/fragment/path.h"
+#include "pg/planner/refusal.h"
+#include "pg/fragment/sort_keys.h"
+#include "pg/translate/sql_type.h"
+#include "pg/fragment/text_work.h"
+#include "pg/fragment/wanted_groups.h"
+
+namespace gpuscan {
+
+constexpr double most_single_entries = 4096; // that are asked for one by one
+
+// ---- what is there ----
+
+static Path *cheapest(const List *paths) {
+    Path *best = nullptr;
+    ListCell *cell;
+    foreach (cell, paths) {
+        Path *path = static_cast<Path *>(lfirst(cell));
+        if (path->param_info == nullptr && (best == nullptr || compare_path_costs(path, best, TOTAL_COST) < 0))
+            best = path;
+    }
+    return best;
+}
+
+bool is_topmost(const PlannerInfo *root, const RelOptInfo *rel) {
+    return bms_equal(rel->relids, all_relations_of(root));
+}
+
+// ---- the fallback ----
+
+// PostgreSQL has not made the Gather of the topmost relation yet, which may well be what it would choose.
+static Path *gathered(PlannerInfo *root, RelOptInfo *rel) {
+    if (!rel->consider_parallel || rel->partial_pathlist == NIL || !is_topmost(root, rel))
+        return nullptr;
+    Path *partial = copy_of_path(static_cast<Path *>(linitial(rel->partial_pathlist)));
+    if (partial == nullptr)
+        return nullptr;
+    return reinterpret_cast<Path *>(create_gather_path(root, rel, partial, rel->reltarget, nullptr, &rel->rows));
+}
+
+// A scan of one table, as expressions over its columns are wanted: delivers the columns.
+static Path *fallback_of_columns(PlannerInfo *root, RelOptInfo *rel, List *columns) {
+    const Path *best = cheapest(rel->pathlist);
+    if (best == nullptr || (!IsA(best, Path) && !IsA(best, IndexPath) && !IsA(best, BitmapHeapPath)))
+        return nullptr;
+    Path *copy = copy_of_path(best);
+    copy->pathtarget = create_empty_pathtarget();
+    ListCell *cell;
+    foreach (cell, columns)
+        add_column_to_pathtarget(copy->pathtarget, static_cast<Expr *>(lfirst(cell)), 0);
+    set_pathtarget_cost_width(root, copy->pathtarget);
+    return copy;
+}
+
+static Path *fallback_path(PlannerInfo *root, RelOptInfo *rel) {
+    Path *best = cheapest(rel->pathlist);
+    Path *gather = gathered(root, rel);
+    if (gather != nullptr && (best == nullptr || compare_path_costs(gather, best, TOTAL_COST) < 0))
+        return gather;
+    return best != nullptr ? copy_of_path(best) : nullptr;
+}
+
+// ---- rows that are wanted ----
+
+static bool is_count(const Node *node, int64 *count) {
+    if (node == nullptr || !IsA(node, Const))
+        return false;
+    const Const *constant = reinterpret_cast<const Const *>(node);
+    if (constant->constisnull || constant->consttype != INT8OID)
+        return false;
+    *count = DatumGetInt64(constant->constvalue);
+    return *count >= 0 && *count <= 1000000000;
+}
+
+// LIMIT and OFFSET, where nothing between them and the rows drops, joins or orders rows; 0 if all may be wanted. Only
+// constants count: root->limit_tuples is an estimate where they are parameters.
+static int rows_wanted(const PlannerInfo *root, const RelOptInfo *rel) {
+    const Query *query = root->parse;
+    int64 count, offset = 0;
+    if (!is_topmost(root, rel) || !is_count(query->limitCount, &count))
+        return 0;
+    if (query->limitOffset != nullptr && !is_count(query->limitOffset, &offset))
+        return 0;
+    bool direct = !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
+                  query->groupingSets == NIL && query->havingQual == nullptr && query->distinctClause == NIL &&
+                  query->sortClause == NIL && query->setOperations == nullptr;
+    return direct ? static_cast<int>(count + offset > 0 ? count + offset : 1) : 0;
+}
+
+// ---- what is done with the rows ----
+
+static bool is_float_type(Oid typid) { return is_float_kind(sql_kind(typid)); }
+
+// Does the result depend on the order in which the rows come, more than gpuscan.exact_float allows? (string_agg and the
+// like without ORDER BY take rows as they come; PostgreSQL promises nothing there.)
+static bool depends_on_order(Oid aggregate, List *args) {
+    if (aggregate == F_SUM_FLOAT4)
+        return true;
+    if (!guc_exact_float || aggregate == F_MIN_FLOAT4 || aggregate == F_MIN_FLOAT8 || aggregate == F_MAX_FLOAT4 ||
+        aggregate == F_MAX_FLOAT8 || aggregate == F_COUNT_ANY)
+        return false;
+    ListCell *cell;
+    foreach (cell, args) {
+        const Node *arg = static_cast<const Node *>(lfirst(cell));
+        if (is_float_type(exprType(
+                IsA(arg, TargetEntry) ? reinterpret_cast<const Node *>(reinterpret_cast<const TargetEntry *>(arg)->expr)
+                                      : arg)))
+            return true;
+    }
+    return false;
+}
+
+// How a value is stored is not among what a device keeps.
+static bool shows_storage(Oid funcid) { return funcid == F_PG_COLUMN_SIZE || funcid == F_PG_COLUMN_COMPRESSION; }
+
+// Notes the reason in *context.
+static bool find_unfit(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    const char **reason = static_cast<const char **>(context);
+    bool storage = IsA(node, FuncExpr) && shows_storage(reinterpret_cast<FuncExpr *>(node)->funcid);
+    bool order = false;
+    if (IsA(node, Aggref))
+        order = depends_on_order(reinterpret_cast<Aggref *>(node)->aggfnoid, reinterpret_cast<Aggref *>(node)->args);
+    if (IsA(node, WindowFunc))
+        order = depends_on_order(reinterpret_cast<WindowFunc *>(node)->winfnoid,
+                                 reinterpret_cast<WindowFunc *>(node)->args);
+    if (storage)
+        *reason = "a function that shows how values are stored";
+    if (order)
+        *reason = "rows in another order would change a sum of floats";
+    return storage || order || walk_expression(node, find_unfit, context);
+}
+
+// Would the rows do, in another order and made anew? Looks at the query levels above as well: rows of a subquery are
+// summed there.
+static bool rows_are_fit(const PlannerInfo *root) {
+    const char *reason = nullptr;
+    for (; root != nullptr; root = root->parent_root)
+        if (find_unfit(reinterpret_cast<Node *>(root->parse->targetList), &reason) ||
+            find_unfit(reinterpret_cast<Node *>(root->parse->jointree), &reason) ||
+            find_unfit(root->parse->havingQual, &reason))
+            return refuse("%s", reason);
+    return true;
+}
+
+// ---- costs ----
+
+// Entries of dictionaries that the rows' texts are shown from: for a few rows those that they have (exec/rows.cpp), else
+// all.
+static double dictionary_entries(PlannerInfo *root, double rows, const Blueprint *blueprint) {
+    double entries = 0;
+    ListCell *cell;
+    foreach (cell, blueprint->columns) {
+        Node *column = static_cast<Node *>(lfirst(cell));
+        if (!is_coded_kind(sql_kind(exprType(column))))
+            continue;
+        bool is_guess;
+        const double distinct = distinct_values(root, column, &is_guess);
+        if (!is_guess)
+            entries += rows < most_single_entries && rows < distinct ? rows : distinct;
+    }
+    return entries;
+}
+
+static double row_bytes(const Fragment *fragment) {
+    double bytes = 0;
+    for (int i = 0; i < fragment->noutputs; ++i)
+        bytes += 1.0 + type_width(fragment->outputs[i].type);
+    return bytes;
+}
+
+// found: rows of which the path delivers those that are wanted. The others cost a look at their sort keys. (The path's own rows are by
+// PostgreSQL's estimate.)
+static void set_costs(const PlannerInfo *root, const Candidate *candidate, const Fragment *rehearsal, double found,
+                      double wanted, double entries, const TextWork *texts, const Rival *rival, tier::Account *account,
+                      Path *path) {
+    RowsWork work{};
+    work.rows = wanted;
+    work.columns = rehearsal->noutputs;
+    work.bytes = row_bytes(rehearsal);
+    work.dictionary_entries = entries;
+    path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) +
+                         device_text_cost(texts, account) +
+                         candidate_cost(candidate, tables_kept(root, rehearsal), device_units(rival->ns), account) +
+                         device_rows_cost(&work, account);
+    if (rehearsal->order != NIL)
+        path->startup_cost += device_sort_cost(&work, account);
+    RowsWork refused{};
+    refused.rows = found - wanted;
+    refused.columns = 1;
+    if (refused.rows > 0)
+        path->startup_cost += device_rows_cost(&refused, account);
+    const Cost projection = path->pathtarget->cost.startup + wanted * path->pathtarget->cost.per_tuple;
+    path->total_cost =
+        path->startup_cost + emit_rows_cost(&work, account) + device_plan_cost(tier::Stage::Emit, projection, account);
+}
+
+// ---- rows in order ----
+
+// Is the order one that the rows have to come in, rather than one in which they could be grouped?
+static bool wants_order(const PlannerInfo *root, const List *pathkeys) {
+    const Query *query = root->parse;
+    return list_length(pathkeys) == list_length(root->query_pathkeys) && !query->hasAggs && query->groupClause == NIL &&
+           !removes_duplicates(query);
+}
+
+// Computes the checks as well, behind the columns, so that a Sort above it meets their errors first.
+static Path *with_checks(PlannerInfo *root, RelOptInfo *rel, Path *fallback, const List *checks) {
+    if (checks == NIL)
+        return fallback;
+    PathTarget *target = copy_pathtarget(fallback->pathtarget);
+    ListCell *cell;
+    foreach (cell, checks)
+        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
+    return reinterpret_cast<Path *>(
+        create_projection_path(root, rel, fallback, set_pathtarget_cost_width(root, target)));
+}
+
+// The same path with its rows in order. The fallback sorts. With `force` it is the only one where the order is wanted.
+static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, const Blueprint *unordered,
+                             Path *fallback, const Rival *rival, List *children, bool force) {
+    Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
+    *blueprint = *unordered;
+    ask_for_sort_keys(root, root->query_pathkeys, rel->relids, blueprint);
+    ask_for_first_rows(root, blueprint);
+    ask_for_checks(root, blueprint);
+    if (blueprint->order == NIL || !init_plans_may_be_tried(root, blueprint))
+        return;
+    const Fragment *rehearsal = assemble(blueprint, false);
+    TextWork texts;
+    if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))
+        return;
+    texts.shown = 0;
+    settle_first_rows(root, rehearsal, blueprint);
+    List *pathkeys = list_copy_head(root->query_pathkeys, list_length(blueprint->order));
+    Path *sort = reinterpret_cast<Path *>(
+        create_sort_path(root, rel, with_checks(root, rel, fallback, blueprint->checks), pathkeys, -1.0));
+    tier::Account *account = new_account();
+    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children, account);
+    const double found = expected_rows(root, rel), wanted = wanted_groups(blueprint, found);
+    path->path.rows = wanted_groups(blueprint, rel->rows);
+    path->path.pathkeys = pathkeys;
+    set_costs(root, candidate, rehearsal, found, wanted, dictionary_entries(root, wanted, blueprint), &texts, rival,
+              account, &path->path);
+    price_path(path, rival, all_loads(candidate));
+    if (force && wants_order(root, pathkeys))
+        rel->pathlist = NIL;
+    add_path(rel, &path->path);
+}
+
+// ---- the path ----
+
+static bool has_expressions(const RelOptInfo *rel) {
+    ListCell *cell;
+    foreach (cell, rel->reltarget->exprs)
+        if (!IsA(lfirst(cell), Var))
+            return rel->reloptkind == RELOPT_OTHER_MEMBER_REL;
+    return false;
+}
+
+// The columns that expressions in the target list of a part of UNION ALL are made of.
+static bool columns_below(const RelOptInfo *rel, List **columns) {
+    const char *reason = nullptr;
+    Node *exprs = reinterpret_cast<Node *>(rel->reltarget->exprs);
+    if (find_unfit(exprs, &reason))
+        return refuse("%s", reason);
+    if (contain_subplans(exprs))
+        return refuse("a subquery in a part of UNION ALL");
+    ListCell *cell;
+    *columns = NIL;
+    foreach (cell,
+             pull_var_clause(exprs, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS)) {
+        if (!IsA(lfirst(cell), Var))
+            return refuse("a value that an outer join computes");
+        *columns = list_append_unique(*columns, lfirst(cell));
+    }
+    return true;
+}
+
+bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, bool force, bool ordered) {
+    if (candidate->joins == NIL && !candidate->main->is_relation)
+        return false;
+    if (!rows_are_fit(root))
+        return false;
+    List *children = NIL;
+    Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
+    if (!reads_relation(blueprint))
+        return refuse("a query level without a table that a device could read");
+    blueprint->delivers_rows = true;
+    blueprint->columns = rel->reltarget->exprs;
+    const bool expressions = has_expressions(rel);
+    if (expressions && !columns_below(rel, &blueprint->columns))
+        return false;
+    blueprint->limit = rows_wanted(root, rel);
+    if (!init_plans_may_be_tried(root, blueprint))
+        return false;
+    const Fragment *rehearsal = assemble(blueprint, false);
+    if (rehearsal == nullptr)
+        return false;
+    TextWork texts;
+    if (!text_work(root, rehearsal, &texts) && guc_offload != OFFLOAD_FORCE)
+        return false;
+    texts.shown = 0; // counted by the rows
+    Path *fallback = expressions ? fallback_of_columns(root, rel, blueprint->columns) : fallback_path(root, rel);
+    if (fallback == nullptr)
+        return refuse("no plan of PostgreSQL's that could take over");
+
+    tier::Account *account = new_account();
+    const Rival rival = rival_of(root, rel);
+    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children, account);
+    const double found = expected_rows(root, rel);
+    path->path.rows = rel->rows;
+    set_costs(root, candidate, rehearsal, found, found, dictionary_entries(root, found, blueprint), &texts, &rival,
+              account, &path->path);
+    if (force) { // whatever it costs
+        rel->pathlist = NIL;
+        rel->partial_pathlist = NIL;
+    }
+    if (guc_offload != OFFLOAD_FORCE)
+        note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
+    price_path(path, &rival, all_loads(candidate));
+    add_path(rel, &path->path);
+    if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
+        add_ordered_path(root, candidate, rel, blueprint, copy_of_path(fallback), &rival, children, force);
+    return true;
+}
+
+} // namespace gpuscan

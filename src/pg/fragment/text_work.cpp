@@ -1,0 +1,146 @@
+// How much has a fragment to do with the dictionaries of its text columns?
+//
+// Every text of a column is numbered once, when the column is read into the cache, and that is part of what bringing it takes;
+// expressions over it are evaluated for every entry, by the device, which keeps the results, or by the backend; and the texts that
+// groups or rows show are read by the backend: all of a dictionary, or for a few rows those that they have (exec/rows.cpp). A
+// function that may fail costs what PostgreSQL says it does, once per value, and one more run to find out which values there are. A
+// column of unique texts makes each of these as long as the table, and beyond a limit the device gives up
+// (engine/store/dictionary.hpp), so that only the statistics can tell in time.
+#include "pg/pg.h"
+
+#include "pg/fragment/text_work.h"
+
+#include <algorithm>
+
+#include "pg/cost/device_cost.h"
+#include "pg/page_costs/planner_formulas.h"
+#include "pg/cost/resident.h"
+#include "pg/translate/lookup_key.h"
+#include "pg/planner/refusal.h"
+#include "pg/translate/sql_type.h"
+
+namespace gpuscan {
+
+// 0: nobody knows.
+static double known_distinct(PlannerInfo *root, const Var *column) {
+    bool is_guess;
+    const double distinct = distinct_values(root, reinterpret_cast<const Node *>(column), &is_guess);
+    return is_guess ? 0 : distinct;
+}
+
+// Distinct texts of a source's column; 0 where nobody knows: a CPU plan's, or without statistics.
+static double distinct_texts(PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column,
+                             double *width = nullptr) {
+    if (!source->is_relation)
+        return 0;
+    if (width != nullptr) {
+        const int average = get_attavgwidth(source->relid, column->attnum);
+        *width = average > 0 ? average : get_typavgwidth(column->typid, column->typmod);
+    }
+    return known_distinct(root,
+                          makeVar(source->rti, column->attnum, column->typid, column->typmod, column->collation, 0));
+}
+
+static bool is_native_lookup(const FragmentLookup *lookup) {
+    if (!lookup_can_be_kept(lookup))
+        return false;
+    StringInfoData function;
+    initStringInfo(&function);
+    const bool native = append_native_function(&function, lookup);
+    pfree(function.data);
+    return native;
+}
+
+static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int source, int column) {
+    const FragmentSource *from = &fragment->sources[source];
+    return distinct_texts(root, from, &from->columns[column]);
+}
+
+// Of a column's texts, those of which the device does not have yet what an expression makes of them: those that it does not have at all.
+// (Partitions have columns of their own; of all that are read of them, a part is there.)
+static double new_share(const PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column) {
+    const RelOptInfo *rel = source->is_relation ? root->simple_rel_array[source->rti] : nullptr;
+    const int device = device_is_gpu() ? 1 : 0;
+    double whole = 0, there = 0;
+    if (rel != nullptr && source->leaves == NIL) {
+        Bitmapset *columns = bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
+        whole = rel->pages * rel->allvisfrac;
+        there = resident_pages(root, rel, columns, device);
+        bms_free(columns);
+    }
+    ListCell *cell;
+    foreach (cell, source->leaves) {
+        const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
+        whole += leaf->pages * leaf->allvisfrac;
+        there += resident_pages(root, leaf, columns_read(leaf), device);
+    }
+    return whole > 0 ? std::clamp(1 - there / whole, tier::expected_missing, 1.0) : tier::expected_missing;
+}
+
+void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, ColumnKinds *kinds) {
+    const Oid relid = planner_rt_fetch(rel->relid, root)->relid;
+    for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
+        const AttrNumber attnum = static_cast<AttrNumber>(i + FirstLowInvalidHeapAttributeNumber);
+        Oid type, collation;
+        int32 typmod;
+        if (attnum <= 0)
+            continue;
+        get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
+        kinds->varlena += get_typlen(type) < 0;
+        if (!is_coded_kind(sql_kind(type)))
+            continue;
+        kinds->texts += 1;
+        kinds->different_texts += known_distinct(root, makeVar(rel->relid, attnum, type, typmod, collation, 0));
+    }
+}
+
+// Will the device take a dictionary of the column's texts? It reads the column anyway where it is forced to.
+static bool dictionary_is_taken(PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column) {
+    double width = 0;
+    const double distinct = distinct_texts(root, source, column, &width);
+    if (dictionary_fits(distinct, width))
+        return true;
+    return refuse("the texts of column %s of %s need gpuscan.cache_size to be some %.0f MB",
+                  get_attname(source->relid, column->attnum, false), get_rel_name(source->relid),
+                  2 * dictionary_bytes(distinct, width) / (1 << 20));
+}
+
+bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
+    bool fits = true;
+    *work = {};
+    for (int s = 0; s < fragment->nsources; ++s) {
+        const FragmentSource *source = &fragment->sources[s];
+        for (int c = 0; c < source->ncolumns; ++c) {
+            if (is_coded(source->columns[c].codec))
+                fits = fits && dictionary_is_taken(root, source, &source->columns[c]);
+        }
+    }
+    for (int i = 0; i < fragment->nlookups; ++i) {
+        const FragmentLookup *lookup = &fragment->lookups[i];
+        if (lookup->kind == LookupKind::Table)
+            continue;
+        double distinct = distinct_texts(root, fragment, lookup->source, lookup->column);
+        if (lookup->demanded) {
+            if (distinct == 0)
+                distinct = fragment->sources[lookup->source].rows;
+            QualCost call;
+            cost_qual_eval_node(&call, reinterpret_cast<Node *>(lookup->expr), root);
+            work->evaluated += distinct;
+            work->calls += call.startup + distinct * call.per_tuple;
+            ++work->demands;
+            continue;
+        }
+        const FragmentSource *source = &fragment->sources[lookup->source];
+        if (is_native_lookup(lookup))
+            work->native += distinct * new_share(root, source, &source->columns[lookup->column]);
+        else
+            work->evaluated += distinct;
+    }
+    for (int i = 0; i < fragment->noutputs; ++i)
+        if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].space == 0) ||
+            fragment->outputs[i].rank_lookup >= 0)
+            work->shown += distinct_texts(root, fragment, fragment->outputs[i].source, fragment->outputs[i].column);
+    return fits;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,230 @@
+// Which of its groups or rows need a fragment deliver?
+//
+// The device drops groups; PostgreSQL does again what it would do with all of them: the node tests HAVING, and Sort and Limit
+// stand above it. So the device may let too many pass, never too few:
+//
+//   HAVING   its conjuncts are tested in PostgreSQL's order, so that a group that an earlier one would have raised an error
+//            for is not dropped by a later one. What the device cannot do ends the list; so does what depends on the row of
+//            an outer query, if nothing else does: then all groups are kept here and shown again (as PostgreSQL keeps a hash
+//            aggregation's).
+//   LIMIT    the aggregation's rows go to a Sort (or none) and then to the Limit, where no window function, DISTINCT, set
+//            operation or set-returning function stands between. The first ones are those by the sort keys from the first
+//            on that the device can do; where keys are left, groups equal to the last of them are delivered, too. A
+//            condition that lets too many pass may not stand before it, since the node would drop groups afterwards. And
+//            nothing that is computed from the dropped groups may be an error.
+//
+// Of rows that come in an order the first ones are wanted if they go to the Limit as they are, or by way of a Sort by the keys
+// that are left. What is computed above them is computed of the rows that the Limit asks for, as above an index that
+// has PostgreSQL's order; so nothing of it needs to be free of errors.
+#include "pg/pg.h"
+
+#include "pg/fragment/wanted_groups.h"
+
+#include <algorithm>
+
+#include "pg/catalog/type_operators.h"
+#include "pg/rewrite/harmless.h"
+#include "pg/fragment/path.h"
+#include "pg/planner/refusal.h"
+
+namespace gpuscan {
+
+// ---- asking ----
+
+static bool limit_follows(const Query *query) {
+    return query->commandType == CMD_SELECT && query->limitCount != nullptr && !query->hasWindowFuncs &&
+           !query->hasTargetSRFs && query->setOperations == nullptr && query->rowMarks == NIL &&
+           (query->distinctClause == NIL || removes_duplicates(query));
+}
+
+static void ask_for_order(PlannerInfo *root, Blueprint *b) {
+    ListCell *cell;
+    foreach (cell, root->parse->sortClause) {
+        SortGroupClause *clause = static_cast<SortGroupClause *>(lfirst(cell));
+        Expr *key = get_sortgroupclause_tle(clause, root->processed_tlist)->expr;
+        bool descending;
+        if (!is_device_order(clause->sortop, exprType(reinterpret_cast<Node *>(key)), &descending))
+            return;
+        const int flags = (clause->nulls_first ? ORDER_NULLS_FIRST : 0) | (descending ? ORDER_DESCENDING : 0);
+        b->order = lappend(b->order, key);
+        b->order_flags = lappend_int(b->order_flags, flags);
+    }
+}
+
+// A value of the row of an outer query.
+static bool finds_outer_value(Node *node, void *root) {
+    const Param *param = reinterpret_cast<const Param *>(node);
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Query))
+        return walk_query(reinterpret_cast<Query *>(node), finds_outer_value, root);
+    if (!IsA(node, Param))
+        return walk_expression(node, finds_outer_value, root);
+    ListCell *cell;
+    for (const PlannerInfo *outer = static_cast<PlannerInfo *>(root)->parent_root; outer; outer = outer->parent_root)
+        foreach (cell, outer->plan_params)
+            if (param->paramkind == PARAM_EXEC &&
+                param->paramid == static_cast<const PlannerParamItem *>(lfirst(cell))->paramId)
+                return true;
+    return false;
+}
+
+static bool has_outer_value(PlannerInfo *root, const void *node) {
+    return finds_outer_value(static_cast<Node *>(const_cast<void *>(node)), root);
+}
+
+static bool source_has_outer_value(PlannerInfo *root, const BlueprintSource *source) {
+    if (source->is_relation)
+        return has_outer_value(root, source->quals);
+    const RelOptInfo *rel = root->simple_rel_array[source->rti];
+    const RangeTblEntry *rte = planner_rt_fetch(source->rti, root);
+    ListCell *cell;
+    foreach (cell, rel->baserestrictinfo)
+        if (has_outer_value(root, static_cast<const RestrictInfo *>(lfirst(cell))->clause))
+            return true;
+    return (rel->subroot != nullptr && has_outer_value(root, rel->subroot->parse)) ||
+           has_outer_value(root, rte->functions) || has_outer_value(root, rte->values_lists);
+}
+
+// What is grouped, or how.
+static bool groups_have_outer_value(PlannerInfo *root, const Blueprint *b) {
+    for (int i = 0; i < b->nsources; ++i)
+        if (source_has_outer_value(root, &b->sources[i]))
+            return true;
+    for (int i = 0; i < b->nsources - 1; ++i)
+        if (has_outer_value(root, b->joins[i].clauses) || has_outer_value(root, b->joins[i].partner_filters) ||
+            has_outer_value(root, b->joins[i].filters))
+            return true;
+    return has_outer_value(root, b->keys) || has_outer_value(root, b->aggrefs);
+}
+
+// How many conditions from the first on say the same of a group for all rows of an outer query.
+static int lasting_conditions(PlannerInfo *root, const List *having) {
+    int count = 0;
+    ListCell *cell;
+    foreach (cell, having) {
+        if (has_outer_value(root, lfirst(cell)))
+            break;
+        ++count;
+    }
+    return count;
+}
+
+// Which groups are the first ones says the same, too.
+static bool is_limit_lasting(PlannerInfo *root) {
+    const Query *query = root->parse;
+    ListCell *cell;
+    foreach (cell, query->sortClause)
+        if (has_outer_value(root,
+                            get_sortgroupclause_tle(lfirst_node(SortGroupClause, cell), root->processed_tlist)->expr))
+            return false;
+    return !has_outer_value(root, query->limitCount) && !has_outer_value(root, query->limitOffset);
+}
+
+void ask_for_groups(PlannerInfo *root, List *having, Blueprint *b) {
+    if (!b->has_group_by)
+        return;
+    const int lasting = lasting_conditions(root, having);
+    const bool limit = limit_follows(root->parse);
+    const bool all = (lasting == list_length(having) && (!limit || is_limit_lasting(root))) ||
+                     groups_have_outer_value(root, b); // and will be made for each row anyway
+    b->having = all ? having : list_copy_head(having, lasting);
+    if (!limit || !all)
+        return;
+    ask_for_order(root, b);
+    b->top = reinterpret_cast<Expr *>(root->parse->limitCount);
+    b->top_offset = reinterpret_cast<Expr *>(root->parse->limitOffset);
+}
+
+// ---- settling ----
+
+// Nothing that PostgreSQL would compute for every group can be an error, but what the device computes as well.
+static bool results_are_harmless(const PlannerInfo *root, const List *results, const Blueprint *b) {
+    ListCell *cell;
+    foreach (cell, results) {
+        Node *result = static_cast<Node *>(lfirst(cell));
+        if (!list_member(b->keys, result) && !list_member(b->aggrefs, result) && !list_member(b->order, result) &&
+            !is_harmless(root->parse, result, true))
+            return false;
+    }
+    return true;
+}
+
+void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *rehearsal, Blueprint *b) {
+    const int keys = list_length(root->parse->sortClause);
+    b->having = rehearsal->having;
+    b->order = rehearsal->order;
+    b->order_flags = rehearsal->order_flags;
+    b->ties = root->parse->limitOption == LIMIT_OPTION_WITH_TIES || list_length(b->order) < keys;
+    if (rehearsal->top != nullptr && rehearsal->having_exact && (keys == 0 || b->order != NIL) &&
+        results_are_harmless(root, results, b))
+        return;
+    b->order = b->order_flags = NIL;
+    b->top = b->top_offset = nullptr;
+    b->ties = false;
+}
+
+void ask_for_first_rows(const PlannerInfo *root, Blueprint *b) {
+    const Query *query = root->parse;
+    if (!limit_follows(query) || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+        query->havingQual != nullptr || query->distinctClause != NIL || query->sortClause == NIL)
+        return;
+    b->top = reinterpret_cast<Expr *>(query->limitCount);
+    b->top_offset = reinterpret_cast<Expr *>(query->limitOffset);
+}
+
+// PostgreSQL leaves what is volatile or expensive to the rows that LIMIT lets pass (make_sort_input_target).
+static bool is_computed_behind_limit(const PlannerInfo *root, const TargetEntry *entry) {
+    if (entry->ressortgroupref != 0)
+        return false;
+    Node *expr = reinterpret_cast<Node *>(entry->expr);
+    QualCost cost;
+    cost_qual_eval_node(&cost, expr, const_cast<PlannerInfo *>(root));
+    return cost.per_tuple > 10 * cpu_operator_cost || contain_volatile_functions(expr);
+}
+
+// Everything else it computes for every row before it sorts them, so an error is found in rows that nobody wants, too.
+void ask_for_checks(const PlannerInfo *root, Blueprint *b) {
+    const Query *query = root->parse;
+    // (What the query shows of groups and windows is not computed of the rows.)
+    if (query->hasWindowFuncs || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+        query->distinctClause != NIL)
+        return;
+    ListCell *cell;
+    foreach (cell, root->processed_tlist) {
+        const TargetEntry *entry = static_cast<const TargetEntry *>(lfirst(cell));
+        Node *expr = reinterpret_cast<Node *>(entry->expr);
+        const bool column =
+            IsA(expr, Var) &&
+            planner_rt_fetch(reinterpret_cast<const Var *>(expr)->varno, const_cast<PlannerInfo *>(root))->rtekind !=
+                RTE_RELATION;
+        if (!column && !list_member(b->order, expr) && !is_computed_behind_limit(root, entry) &&
+            !is_harmless(root->parse, expr))
+            b->checks = list_append_unique(b->checks, expr);
+    }
+}
+
+void settle_first_rows(const PlannerInfo *root, const Fragment *rehearsal, Blueprint *b) {
+    b->order = rehearsal->order;
+    b->order_flags = rehearsal->order_flags;
+    if (rehearsal->top == nullptr)
+        b->top = b->top_offset = nullptr;
+    b->ties = b->top != nullptr && (root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
+                                    list_length(b->order) < list_length(root->query_pathkeys));
+}
+
+static double number_of(const Expr *number, double unknown) {
+    const Const *constant = reinterpret_cast<const Const *>(number);
+    if (number == nullptr)
+        return 0;
+    return IsA(number, Const) && !constant->constisnull ? static_cast<double>(DatumGetInt64(constant->constvalue))
+                                                        : unknown;
+}
+
+double wanted_groups(const Blueprint *b, double groups) {
+    if (b->top == nullptr)
+        return groups;
+    return std::max(1.0, std::min(groups, number_of(b->top, groups) + number_of(b->top_offset, groups)));
+}
+
+} // namespace gpuscan

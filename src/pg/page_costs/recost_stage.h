@@ -1,0 +1,25 @@
+// The exact costs of what PostgreSQL makes of a relation's paths between two hooks: sorts, aggregations, Gather, Append.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "engine/cost/storage_cost.hpp"
+
+namespace gpuscan {
+
+// Paths whose costs are right. Keyed by address, which is used again when a path is freed; so what a path cost is kept, too.
+struct SettledPaths;
+SettledPaths *settled_paths_create(); // in the current memory context
+
+// Of a relation's paths: which page costs they were made under.
+struct MadeUnder {
+    const RelOptInfo *rel; // NULL: none
+    storage::Substitute costs;
+};
+
+// Settles the relation's own paths and, for grouping and set operations, those of the steps that have no hook of their own,
+// which were made under `made_under`; and what they are made of among the paths of `below`. Returns whether a cost has changed.
+bool settle_paths(SettledPaths *settled, PlannerInfo *root, RelOptInfo *rel, storage::Substitute made_under,
+                  MadeUnder below);
+
+} // namespace gpuscan

@@ -1,0 +1,67 @@
+// The storage tier of the cost model: five page costs in the planner instead of PostgreSQL's two (gpuscan.*_page_cost).
+// See storage_tier.cpp for how, engine/cost/storage_cost.hpp for the formulas.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "engine/cost/storage_cost.hpp"
+
+namespace gpuscan {
+
+// One bit for each setting that is not -1, and one while a statement is being planned with them. 0: nothing is touched.
+extern int storage_tier_flags;
+
+using PlanStatement = PlannedStmt *(*)(Query *parse, const char *query_string, int options, ParamListInfo params);
+
+// Calls `plan` with the page costs in force. To be called where storage_tier_flags is not 0.
+PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char *query_string, int options,
+                                    ParamListInfo params);
+
+// In the place of standard_join_search.
+RelOptInfo *search_joins_with_storage_tier(PlannerInfo *root, int levels_needed, List *initial_rels);
+inline RelOptInfo *search_joins(PlannerInfo *root, int levels_needed, List *initial_rels) {
+    return storage_tier_flags != 0 ? search_joins_with_storage_tier(root, levels_needed, initial_rels)
+                                   : standard_join_search(root, levels_needed, initial_rels);
+}
+
+void storage_tier_init(); // defines the settings; called by guc_init
+
+// ---- for the files of this folder ----
+
+// Rows that were sorted, for join_bounds.cpp.
+struct SortedRows {
+    Cost total; // without sorting them
+    double rows;
+    int width;
+    Cost startup; // with it, before the first one. 0: nothing is here
+};
+
+struct StorageTier {
+    static constexpr unsigned sorted_slots = 64;
+    storage::PageCosts costs;      // in force
+    bool files_are_postgres_own;   // those of joins
+    storage::Substitute for_joins; // while these are made
+    storage::Substitute current;   // the phase's, in seq_page_cost and random_page_cost
+    SortedRows sorted[sorted_slots];
+    bool completes_relations; // join_search.cpp is at work, and settles relations when they are complete
+};
+
+// Of the statement that is being planned. NULL: the settings are all -1.
+extern StorageTier *current_storage_tier;
+inline StorageTier *storage_tier() { return current_storage_tier; }
+
+// Sets seq_page_cost and random_page_cost, for a phase of planning.
+void enter_phase(storage::Substitute costs);
+
+// The same for a call of one of PostgreSQL's formulas; gives what they were, to be set again. (After an error
+// plan_with_storage_tier sets them to what they were before planning.)
+inline storage::Substitute exchange_page_costs(storage::Substitute costs) {
+    const storage::Substitute before{seq_page_cost, random_page_cost};
+    seq_page_cost = costs.seq;
+    random_page_cost = costs.random;
+    return before;
+}
+
+constexpr storage::Substitute free_pages{0, 0};
+
+} // namespace gpuscan

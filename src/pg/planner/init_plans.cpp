@@ -1,0 +1,59 @@
+#include "pg/planner/init_plans.h"
+
+#include "pg/planner/readable.h"
+#include "pg/planner/refusal.h"
+
+namespace gpuscan {
+namespace {
+
+const SubPlan *init_plan_of(const PlannerInfo *root, int param) {
+    ListCell *cell;
+    for (; root != nullptr; root = root->parent_root)
+        foreach (cell, root->init_plans) {
+            const SubPlan *plan = static_cast<const SubPlan *>(lfirst(cell));
+            if (list_member_int(plan->setParam, param))
+                return plan;
+        }
+    return nullptr;
+}
+
+bool finds_volatile_init_plan(Node *node, void *context);
+
+// Those whose values the init plan asks for as well.
+bool is_volatile(const PlannerInfo *root, const SubPlan *plan) {
+    const PlannerInfo *subroot = static_cast<const PlannerInfo *>(list_nth(root->glob->subroots, plan->plan_id - 1));
+    Node *query = reinterpret_cast<Node *>(subroot->parse);
+    return is_volatile_when_planned(const_cast<PlannerInfo *>(subroot), query) ||
+           finds_volatile_init_plan(query, const_cast<PlannerInfo *>(subroot));
+}
+
+bool finds_volatile_init_plan(Node *node, void *context) {
+    const PlannerInfo *root = static_cast<const PlannerInfo *>(context);
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Query))
+        return walk_query(reinterpret_cast<Query *>(node), finds_volatile_init_plan, context);
+    if (IsA(node, Param) && reinterpret_cast<const Param *>(node)->paramkind == PARAM_EXEC) {
+        const SubPlan *plan = init_plan_of(root, reinterpret_cast<const Param *>(node)->paramid);
+        return plan != nullptr && is_volatile(root, plan);
+    }
+    return walk_expression(node, finds_volatile_init_plan, context);
+}
+
+} // namespace
+
+bool init_plans_may_be_tried(const PlannerInfo *root, const Blueprint *b) {
+    const auto finds = [root](const void *expressions) {
+        return finds_volatile_init_plan(static_cast<Node *>(const_cast<void *>(expressions)),
+                                        const_cast<PlannerInfo *>(root));
+    };
+    bool found = finds(b->keys) || finds(b->aggrefs) || finds(b->columns) || finds(b->checks) || finds(b->having) ||
+                 finds(b->order) || finds(b->top) || finds(b->top_offset);
+    for (int i = 0; i < b->nsources; ++i)
+        found = found || finds(b->sources[i].quals);
+    for (int i = 0; i < b->nsources - 1; ++i)
+        found = found || finds(b->joins[i].clauses) || finds(b->joins[i].partner_filters) || finds(b->joins[i].filters);
+    return !found || refuse("a subquery that calls a volatile function, or locks rows");
+}
+
+} // namespace gpuscan

@@ -1,0 +1,46 @@
+// What is known while a statement is planned in one way: of the whole, and of each of its query levels.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "pg/fragment/candidates.h"
+#include "pg/planner/statement.h"
+
+namespace gpuscan {
+
+struct LevelState {
+    const PlannerInfo *root;
+    bool aggregates, extremum;  // of the query
+    bool offered;               // rows of a device: what its paths cost is not PostgreSQL's alone
+    bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
+    bool looked;                // candidates are known:
+    CandidateTable *candidates; // NULL: this level is none of our business
+    bool knows_keys;            // relations with a key that is newer than rows of theirs are known:
+    Relids newer_keys;          // ... these (catalog/unique_keys.h)
+    List *unnoted;              // of JoinSearch *: no notes were taken
+    RelOptInfo *disguised;      // a partitioned relation that passes for one without partitions, of which it has
+    int partitions;             // ... so many
+};
+
+struct PlannerState {
+    List *levels; // of LevelState *: all but the first one
+    MemoryContext context;
+    // Asked once: the join hook is called thousands of times.
+    bool enabled;
+    bool cursor;       // perhaps: UPDATE ... WHERE CURRENT OF may want to know where a row came from
+    bool by_cost;      // what PostgreSQL does cheaply is left alone
+    Cost start;        // what is not worth a look, and what the smallest fragment costs before its first row
+    PlannedTime *told; // somebody wants to be told (NULL: nobody)
+    double ns;         // that the statement's plan takes, once it is known
+    int relations;     // of all levels, joins among them
+    bool rewritten;    // the statement is not the user's as it was written
+    bool supposes;     // that levels bring what those before them have to
+    bool may_suppose;  // there is such a level
+    LevelState *last;  // that was looked for
+    LevelState first;  // most statements have one only
+};
+
+// Of the innermost call of the planner; NULL: gpuscan has nothing to do with it.
+extern PlannerState *planning;
+
+} // namespace gpuscan

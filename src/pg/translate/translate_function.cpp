@@ -1,0 +1,352 @@
+// Built-in functions and operators that a device evaluates, by OID. One table; what a row of it means depends on the
+// arguments' types, so int4 + int8 and numeric + numeric are the same Add.
+#include "pg/pg.h"
+
+#include <algorithm>
+
+#include "pg/catalog/function_index.h"
+#include "pg/planner/refusal.h"
+#include "pg/translate/translate_parts.h"
+
+namespace gpuscan {
+
+// clang-format off
+#define ARITHMETIC(name, op) {F_##name, Form::Arithmetic, ir::Op::op, {}}
+#define NUMBER(name, form) {F_##name, Form::form, ir::Op::Call, {}}
+#define FLOAT(name, function) {F_##name, Form::OfFloat, ir::Op::Call, ir::Function::function}
+#define BITS(name, function) {F_##name, Form::Bits, ir::Op::CallTwo, ir::Function::function}
+#define CONVERT(name) {F_##name, Form::Convert, ir::Op::Cast, {}}
+#define COMPARISONS(prefix) \
+    {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}, \
+    {F_##prefix##LT, Form::Compare, ir::Op::Lt, {}}, {F_##prefix##LE, Form::Compare, ir::Op::Le, {}}, \
+    {F_##prefix##GT, Form::Compare, ir::Op::Gt, {}}, {F_##prefix##GE, Form::Compare, ir::Op::Ge, {}}
+
+#define INSTANTS(first, second) \
+    {F_##first##_EQ_##second, Form::Instants, ir::Op::Eq, {}}, {F_##first##_NE_##second, Form::Instants, ir::Op::Ne, {}}, \
+    {F_##first##_LT_##second, Form::Instants, ir::Op::Lt, {}}, {F_##first##_LE_##second, Form::Instants, ir::Op::Le, {}}, \
+    {F_##first##_GT_##second, Form::Instants, ir::Op::Gt, {}}, {F_##first##_GE_##second, Form::Instants, ir::Op::Ge, {}}
+
+#define EQUALITY(prefix) {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}
+
+static constexpr Builtin builtins[] = {
+    COMPARISONS(INT2), COMPARISONS(INT4), COMPARISONS(INT8), COMPARISONS(INT24), COMPARISONS(INT42),
+    COMPARISONS(INT28), COMPARISONS(INT82), COMPARISONS(INT48), COMPARISONS(INT84), COMPARISONS(BOOL),
+    COMPARISONS(FLOAT4), COMPARISONS(FLOAT8), COMPARISONS(FLOAT48), COMPARISONS(FLOAT84),
+    COMPARISONS(NUMERIC_), COMPARISONS(DATE_), COMPARISONS(TIMESTAMP_), COMPARISONS(TIMESTAMPTZ_),
+    COMPARISONS(TIME_), COMPARISONS(CASH_), COMPARISONS(UUID_), COMPARISONS(INTERVAL_), COMPARISONS(OID), COMPARISONS(ENUM_), EQUALITY(BYTEA),
+    EQUALITY(NETWORK_), EQUALITY(MACADDR_), EQUALITY(MACADDR8_), EQUALITY(TIMETZ_),
+
+    ARITHMETIC(INT2PL, Add), ARITHMETIC(INT4PL, Add), ARITHMETIC(INT8PL, Add), ARITHMETIC(INT24PL, Add),
+    ARITHMETIC(INT42PL, Add), ARITHMETIC(INT28PL, Add), ARITHMETIC(INT82PL, Add), ARITHMETIC(INT48PL, Add),
+    ARITHMETIC(INT84PL, Add), ARITHMETIC(FLOAT4PL, Add), ARITHMETIC(FLOAT8PL, Add), ARITHMETIC(FLOAT48PL, Add),
+    ARITHMETIC(FLOAT84PL, Add), ARITHMETIC(NUMERIC_ADD, Add),
+    ARITHMETIC(INT2MI, Sub), ARITHMETIC(INT4MI, Sub), ARITHMETIC(INT8MI, Sub), ARITHMETIC(INT24MI, Sub),
+    ARITHMETIC(INT42MI, Sub), ARITHMETIC(INT28MI, Sub), ARITHMETIC(INT82MI, Sub), ARITHMETIC(INT48MI, Sub),
+    ARITHMETIC(INT84MI, Sub), ARITHMETIC(FLOAT4MI, Sub), ARITHMETIC(FLOAT8MI, Sub), ARITHMETIC(FLOAT48MI, Sub),
+    ARITHMETIC(FLOAT84MI, Sub), ARITHMETIC(NUMERIC_SUB, Sub),
+    ARITHMETIC(INT2MUL, Mul), ARITHMETIC(INT4MUL, Mul), ARITHMETIC(INT8MUL, Mul), ARITHMETIC(INT24MUL, Mul),
+    ARITHMETIC(INT42MUL, Mul), ARITHMETIC(INT28MUL, Mul), ARITHMETIC(INT82MUL, Mul), ARITHMETIC(INT48MUL, Mul),
+    ARITHMETIC(INT84MUL, Mul), ARITHMETIC(FLOAT4MUL, Mul), ARITHMETIC(FLOAT8MUL, Mul), ARITHMETIC(FLOAT48MUL, Mul),
+    ARITHMETIC(FLOAT84MUL, Mul), ARITHMETIC(NUMERIC_MUL, Mul),
+    ARITHMETIC(INT2DIV, Div), ARITHMETIC(INT4DIV, Div), ARITHMETIC(INT8DIV, Div), ARITHMETIC(INT24DIV, Div),
+    ARITHMETIC(INT42DIV, Div), ARITHMETIC(INT28DIV, Div), ARITHMETIC(INT82DIV, Div), ARITHMETIC(INT48DIV, Div),
+    ARITHMETIC(INT84DIV, Div), ARITHMETIC(FLOAT4DIV, Div), ARITHMETIC(FLOAT8DIV, Div), ARITHMETIC(FLOAT48DIV, Div),
+    ARITHMETIC(FLOAT84DIV, Div), ARITHMETIC(NUMERIC_DIV, Div),
+    ARITHMETIC(INT2MOD, Mod), ARITHMETIC(INT4MOD, Mod), ARITHMETIC(INT8MOD, Mod), ARITHMETIC(MOD_INT2_INT2, Mod),
+    ARITHMETIC(MOD_INT4_INT4, Mod), ARITHMETIC(MOD_INT8_INT8, Mod),
+
+    ARITHMETIC(NUMERIC_MOD, Mod), ARITHMETIC(MOD_NUMERIC_NUMERIC, Mod),
+
+    {F_TEXTEQ, Form::CompareText, ir::Op::Eq, {}}, {F_TEXTNE, Form::CompareText, ir::Op::Ne, {}},
+    {F_BPCHAREQ, Form::CompareText, ir::Op::Eq, {}}, {F_BPCHARNE, Form::CompareText, ir::Op::Ne, {}},
+
+    NUMBER(INT2ABS, Absolute), NUMBER(INT4ABS, Absolute), NUMBER(INT8ABS, Absolute), NUMBER(NUMERIC_ABS, Absolute),
+    NUMBER(ABS_INT2, Absolute), NUMBER(ABS_INT4, Absolute), NUMBER(ABS_INT8, Absolute), NUMBER(ABS_NUMERIC, Absolute),
+    NUMBER(SIGN_NUMERIC, Sign), NUMBER(ROUND_NUMERIC, Round), NUMBER(ROUND_NUMERIC_INT4, Round),
+    NUMBER(TRUNC_NUMERIC, Truncate), NUMBER(TRUNC_NUMERIC_INT4, Truncate), NUMBER(CEIL_NUMERIC, Ceil),
+    NUMBER(CEILING_NUMERIC, Ceil), NUMBER(FLOOR_NUMERIC, Floor),
+    FLOAT(FLOAT8ABS, Absolute), FLOAT(ABS_FLOAT8, Absolute), FLOAT(SIGN_FLOAT8, Sign), FLOAT(CEIL_FLOAT8, Ceil),
+    FLOAT(CEILING_FLOAT8, Ceil), FLOAT(FLOOR_FLOAT8, Floor), FLOAT(ROUND_FLOAT8, Round), FLOAT(TRUNC_FLOAT8, Truncate),
+    FLOAT(SQRT_FLOAT8, SquareRoot), FLOAT(DSQRT, SquareRoot),
+
+    BITS(INT2AND, BitAnd), BITS(INT4AND, BitAnd), BITS(INT8AND, BitAnd), BITS(INT2OR, BitOr), BITS(INT4OR, BitOr),
+    BITS(INT8OR, BitOr), BITS(INT2XOR, BitXor), BITS(INT4XOR, BitXor), BITS(INT8XOR, BitXor), BITS(INT2NOT, BitXor),
+    BITS(INT4NOT, BitXor), BITS(INT8NOT, BitXor), BITS(INT2SHL, ShiftLeft32), BITS(INT4SHL, ShiftLeft32),
+    BITS(INT8SHL, ShiftLeft64), BITS(INT2SHR, ShiftRight32), BITS(INT4SHR, ShiftRight32), BITS(INT8SHR, ShiftRight64),
+
+    {F_INT2UM, Form::Negate, ir::Op::Neg, {}}, {F_INT4UM, Form::Negate, ir::Op::Neg, {}}, {F_INT8UM, Form::Negate, ir::Op::Neg, {}},
+    {F_FLOAT4UM, Form::Negate, ir::Op::Neg, {}}, {F_FLOAT8UM, Form::Negate, ir::Op::Neg, {}},
+    {F_NUMERIC_UMINUS, Form::Negate, ir::Op::Neg, {}},
+    {F_INT2UP, Form::Identity, ir::Op::Neg, {}}, {F_INT4UP, Form::Identity, ir::Op::Neg, {}},
+    {F_INT8UP, Form::Identity, ir::Op::Neg, {}}, {F_FLOAT4UP, Form::Identity, ir::Op::Neg, {}},
+    {F_FLOAT8UP, Form::Identity, ir::Op::Neg, {}}, {F_NUMERIC_UPLUS, Form::Identity, ir::Op::Neg, {}},
+
+    CONVERT(INT2_INT4), CONVERT(INT2_INT8), CONVERT(INT4_INT2), CONVERT(INT4_INT8), CONVERT(INT8_INT2),
+    CONVERT(INT8_INT4), CONVERT(INT4_BOOL), CONVERT(FLOAT4_INT2), CONVERT(FLOAT4_INT4), CONVERT(FLOAT4_INT8),
+    CONVERT(FLOAT8_INT2), CONVERT(FLOAT8_INT4), CONVERT(FLOAT8_INT8), CONVERT(FLOAT8_FLOAT4), CONVERT(FLOAT4_FLOAT8),
+    CONVERT(INT2_FLOAT4), CONVERT(INT2_FLOAT8), CONVERT(INT4_FLOAT4), CONVERT(INT4_FLOAT8), CONVERT(INT8_FLOAT4),
+    CONVERT(INT8_FLOAT8), CONVERT(NUMERIC_INT2), CONVERT(NUMERIC_INT4), CONVERT(NUMERIC_INT8),
+    CONVERT(NUMERIC_NUMERIC_INT4), CONVERT(FLOAT8_NUMERIC), CONVERT(INT2_NUMERIC), CONVERT(INT4_NUMERIC),
+    CONVERT(INT8_NUMERIC),
+
+    {F_DATE_PLI, Form::DatePlusDays, ir::Op::Add, {}}, {F_DATE_MII, Form::DatePlusDays, ir::Op::Sub, {}},
+    {F_DATE_MI, Form::DateMinusDate, ir::Op::Sub, {}}, {F_TIMESTAMP_DATE, Form::DateToTimestamp, ir::Op::Cast, {}},
+    {F_DATE_TIMESTAMP, Form::TimestampToDate, ir::Op::Cast, {}},
+    {F_DATE_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}}, {F_DATE_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMP_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}}, {F_TIMESTAMP_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMPTZ_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}},
+    {F_TIMESTAMPTZ_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMP_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampMinus},
+    {F_TIMESTAMPTZ_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampMinus},
+    {F_AGE_TIMESTAMP_TIMESTAMP, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampAge},
+    {F_INTERVAL_PL, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::IntervalPlus},
+    {F_INTERVAL_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::IntervalMinus},
+    {F_INTERVAL_UM, Form::MinusInterval, ir::Op::CallTwo, ir::Function::IntervalMinus},
+    {F_EXTRACT_TEXT_INTERVAL, Form::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_INTERVAL, Form::Extract, ir::Op::Call, {}},
+    {F_DATE_EQ_TIMESTAMP, Form::DateTimestamp, ir::Op::Eq, {}}, {F_DATE_NE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ne, {}},
+    {F_DATE_LT_TIMESTAMP, Form::DateTimestamp, ir::Op::Lt, {}}, {F_DATE_LE_TIMESTAMP, Form::DateTimestamp, ir::Op::Le, {}},
+    {F_DATE_GT_TIMESTAMP, Form::DateTimestamp, ir::Op::Gt, {}}, {F_DATE_GE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ge, {}},
+    {F_TIMESTAMP_EQ_DATE, Form::TimestampDate, ir::Op::Eq, {}}, {F_TIMESTAMP_NE_DATE, Form::TimestampDate, ir::Op::Ne, {}},
+    {F_TIMESTAMP_LT_DATE, Form::TimestampDate, ir::Op::Lt, {}}, {F_TIMESTAMP_LE_DATE, Form::TimestampDate, ir::Op::Le, {}},
+    {F_TIMESTAMP_GT_DATE, Form::TimestampDate, ir::Op::Gt, {}}, {F_TIMESTAMP_GE_DATE, Form::TimestampDate, ir::Op::Ge, {}},
+    INSTANTS(TIMESTAMPTZ, DATE), INSTANTS(DATE, TIMESTAMPTZ), INSTANTS(TIMESTAMPTZ, TIMESTAMP), INSTANTS(TIMESTAMP, TIMESTAMPTZ),
+    {F_ISFINITE_DATE, Form::IsFinite, ir::Op::And, {}}, {F_ISFINITE_TIMESTAMP, Form::IsFinite, ir::Op::And, {}},
+    {F_ISFINITE_TIMESTAMPTZ, Form::IsFinite, ir::Op::And, {}},
+    {F_EXTRACT_TEXT_DATE, Form::Extract, ir::Op::Call, {}}, {F_EXTRACT_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},
+    {F_EXTRACT_TEXT_TIMESTAMPTZ, Form::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},
+    {F_DATE_TRUNC_TEXT_TIMESTAMP, Form::DateTrunc, ir::Op::Call, {}},
+    {F_DATE_PART_TEXT_TIMESTAMPTZ, Form::Extract, ir::Op::Call, {}}, {F_DATE_TRUNC_TEXT_TIMESTAMPTZ, Form::DateTrunc, ir::Op::Call, {}},
+    {F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, Form::DateTrunc, ir::Op::Call, {}},
+    {F_TIMESTAMP_TIMESTAMPTZ, Form::InstantToClock, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMPTZ, Form::InstantToClock, ir::Op::Call, {}},
+    {F_DATE_TIMESTAMPTZ, Form::InstantToDate, ir::Op::Call, {}}, {F_TIMESTAMPTZ_TIMESTAMP, Form::ClockToInstant, ir::Op::Call, {}},
+    {F_TIMESTAMPTZ_DATE, Form::ClockToInstant, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMP, Form::ClockToInstant, ir::Op::Call, {}},
+};
+// clang-format on
+
+static constexpr FunctionIndex builtin_index = index_functions(builtins);
+
+static const Builtin *find_builtin(Oid funcid) { return find_function(builtin_index, builtins, funcid); }
+
+bool is_device_function(Oid funcid) { return find_builtin(funcid) != nullptr; }
+
+bool comparison_operator(Oid funcid, ir::Op *op) {
+    const Builtin *builtin = find_builtin(funcid);
+    if (builtin == nullptr || builtin->form != Form::Compare)
+        return false;
+    *op = builtin->op;
+    return true;
+}
+
+bool text_operator(Oid funcid, ir::Op *op) {
+    const Builtin *builtin = find_builtin(funcid);
+    if (builtin == nullptr || builtin->form != Form::CompareText)
+        return false;
+    *op = builtin->op;
+    return true;
+}
+
+bool is_hashable_equality(Oid funcid) {
+    ir::Op op;
+    if (text_operator(funcid, &op))
+        return op == ir::Op::Eq;
+    return comparison_operator(funcid, &op) && op == ir::Op::Eq;
+}
+
+// ---- arithmetic ----
+
+// PostgreSQL's rules: the sum has the larger scale, the product both scales together; both are exact.
+static bool numeric_arithmetic(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out) {
+    int32 scale_a = a.scale, scale_b = b.scale, scale, precision;
+    if (op == ir::Op::Mul) {
+        scale = a.scale + b.scale;
+        precision = a.precision + b.precision;
+    } else {
+        scale = scale_a = scale_b = std::max(a.scale, b.scale);
+        precision = std::max(a.precision - a.scale, b.precision - b.scale) + scale + 1;
+    }
+    if (scale > 38)
+        return refuse("a numeric result has more than 38 digits after the point");
+    Type type = numeric_type(precision);
+    ir::Index left, right;
+    if (!as_node(t, a, type, scale_a, &left) || !as_node(t, b, type, scale_b, &right))
+        return false;
+    node_value(out, SqlKind::Numeric, type, add_expr(t, op, type, left, right), a.nullable || b.nullable);
+    out->scale = scale;
+    out->precision = precision;
+    out->mixed_scale = a.mixed_scale || b.mixed_scale;
+    if ((a.mixed_scale && a.scale_node == ir::none) || (b.mixed_scale && b.scale_node == ir::none)) {
+        out->scale_node = ir::none;
+    } else if (out->mixed_scale) {
+        ir::Index x = display_scale(t, a), y = display_scale(t, b);
+        out->scale_node = op == ir::Op::Mul
+                              ? add_expr(t, ir::Op::Add, Type::I32, x, y)
+                              : add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::Gt, Type::Bool, x, y), x, y);
+    }
+    return true;
+}
+
+static bool arithmetic(Translation *t, ir::Op op, SqlKind kind, const Value &a, const Value &b, Value *out) {
+    if (kind == SqlKind::Numeric)
+        return op == ir::Op::Div ? numeric_quotient(t, a, b, out) : numeric_arithmetic(t, op, a, b, out);
+    Type type = engine_type(kind);
+    ir::Index left, right;
+    if (!as_node(t, a, type, 0, &left) || !as_node(t, b, type, 0, &right))
+        return false;
+    node_value(out, kind, type, add_expr(t, op, type, left, right), a.nullable || b.nullable);
+    return true;
+}
+
+static bool negate(Translation *t, const Value &a, Value *out) {
+    ir::Index node;
+    if (!as_own_node(t, a, &node))
+        return false;
+    *out = a;
+    out->literal = false;
+    out->expr = add_expr(t, ir::Op::Neg, a.type, node);
+    return true;
+}
+
+// ---- casts ----
+
+static bool to_numeric(const Value &a, Value *out) {
+    *out = a;
+    out->kind = SqlKind::Numeric;
+    out->scale = 0;
+    return true;
+}
+
+// numeric -> numeric(p,s): rounded; out of range is a row error.
+static bool numeric_to_typmod(const Value &a, const Const *typmod, Translation *t, Value *out) {
+    int precision, scale;
+    if (!IsA(typmod, Const) || typmod->constisnull ||
+        !numeric_typmod(DatumGetInt32(typmod->constvalue), &precision, &scale))
+        return refuse("a cast to numeric with a precision that is not constant");
+    if (precision > 36 || scale < 0 || scale > 36)
+        return refuse("a cast to numeric(%d,%d)", precision, scale);
+    Value rounded;
+    ir::Index node;
+    if (!rounded_numeric(t, a, scale, false, &rounded) || !as_own_node(t, rounded, &node))
+        return false;
+    Type type = rounded.type;
+    if (rounded.precision > precision) {
+        int128 end = 1;
+        for (int i = 0; i < precision; ++i)
+            end *= 10;
+        if (fits(end, type)) {
+            ir::Index below = add_expr(t, ir::Op::Lt, Type::Bool, node, add_constant(t, type, end, false));
+            ir::Index above = add_expr(t, ir::Op::Gt, Type::Bool, node, add_constant(t, type, -end, false));
+            node = add_expr(t, ir::Op::Case, type,
+                            add_expr(t, ir::Op::Not, Type::Bool, add_expr(t, ir::Op::And, Type::Bool, below, above)),
+                            raise_node(t, type), node);
+        }
+    }
+    if (type != numeric_type(precision)) {
+        type = numeric_type(precision);
+        node = add_expr(t, ir::Op::Cast, type, node);
+    }
+    node_value(out, SqlKind::Numeric, type, node, a.nullable);
+    out->scale = scale;
+    out->precision = precision;
+    return true;
+}
+
+// Exact when both the integer and the power of ten are doubles without rounding: then one division rounds correctly.
+static bool numeric_to_double(Translation *t, const Value &a, Value *out) {
+    if (a.precision > 15 || a.scale > 22)
+        return refuse("a cast from numeric with more than 15 digits to double precision");
+    ir::Index node;
+    if (!as_own_node(t, a, &node))
+        return false;
+    node = add_expr(t, ir::Op::Cast, Type::F64, node);
+    if (a.scale > 0) {
+        double divisor = 1;
+        for (int i = 0; i < a.scale; ++i)
+            divisor *= 10;
+        uint64_t bits;
+        memcpy(&bits, &divisor, sizeof bits);
+        node = add_expr(t, ir::Op::Div, Type::F64, node, add_constant(t, Type::F64, static_cast<int128>(bits), false));
+    }
+    node_value(out, SqlKind::Float8, Type::F64, node, a.nullable);
+    out->precision = a.scale == 0 ? a.precision : 0;
+    return true;
+}
+
+static bool convert_node(Translation *t, SqlKind kind, const Value &a, Value *out) {
+    Type type = engine_type(kind);
+    ir::Index node;
+    if (!as_own_node(t, a, &node))
+        return false;
+    if (a.type != type)
+        node = add_expr(t, ir::Op::Cast, type, node);
+    node_value(out, kind, type, node, a.nullable);
+    if (kind == SqlKind::Float8 && is_integer_kind(a.kind))
+        out->precision = a.precision;
+    return true;
+}
+
+static bool convert(Translation *t, SqlKind kind, List *args, const Value &a, Value *out) {
+    if (kind == SqlKind::Numeric) {
+        if (a.kind != SqlKind::Numeric)
+            return to_numeric(a, out);
+        return numeric_to_typmod(a, static_cast<const Const *>(lsecond(args)), t, out);
+    }
+    if (a.kind == SqlKind::Numeric && kind == SqlKind::Float8)
+        return numeric_to_double(t, a, out);
+    if (a.kind == SqlKind::Numeric) { // to an integer: rounded
+        Value rounded;
+        return rounded_numeric(t, a, 0, false, &rounded) && convert_node(t, kind, rounded, out);
+    }
+    return convert_node(t, kind, a, out);
+}
+
+// ---- the call ----
+
+bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Value *out) {
+    const Builtin *builtin = find_builtin(funcid);
+    if (builtin == nullptr)
+        return refuse("function %s with these arguments", format_procedure(funcid));
+    if (!may_execute(t, funcid))
+        return false;
+    if (builtin->form == Form::Compare &&
+        (is_unscaled(t, static_cast<Expr *>(linitial(args))) || is_unscaled(t, static_cast<Expr *>(lsecond(args)))))
+        return translate_unscaled_comparison(t, builtin->op, args, out);
+    SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(node)));
+    if (builtin->form >= Form::DatePlusDays)
+        return translate_datetime(t, *builtin, kind, args, out);
+    Value a, b;
+    if (!translate(t, static_cast<Expr *>(linitial(args)), &a))
+        return false;
+    bool two = builtin->form == Form::Arithmetic || builtin->form == Form::Compare ||
+               builtin->form == Form::CompareText || (builtin->form == Form::Bits && list_length(args) == 2);
+    if (two && !translate(t, static_cast<Expr *>(lsecond(args)), &b))
+        return false;
+
+    if (a.kind == SqlKind::Opaque || (two && b.kind == SqlKind::Opaque))
+        return refuse("%s of numeric without precision and scale", format_procedure(funcid));
+    switch (builtin->form) {
+    case Form::Arithmetic:
+        return arithmetic(t, builtin->op, kind, a, b, out);
+    case Form::Compare:
+        if (a.kind == SqlKind::Enum && builtin->op != ir::Op::Eq && builtin->op != ir::Op::Ne && !t->binding &&
+            !has_plain_order(exprType(static_cast<Node *>(linitial(args)))))
+            return false;
+        return translate_comparison(t, builtin->op, a, b, out);
+    case Form::Bits:
+        return translate_bits(t, *builtin, kind, a, two ? &b : nullptr, out);
+    case Form::CompareText:
+        if (!is_sound_collation(exprInputCollation(reinterpret_cast<Node *>(node))))
+            return refuse("a comparison under a nondeterministic collation");
+        return translate_comparison(t, builtin->op, a, b, out);
+    case Form::Negate:
+        return negate(t, a, out);
+    case Form::Identity:
+        *out = a;
+        return true;
+    case Form::Convert:
+        return convert(t, kind, args, a, out);
+    default:
+        return translate_math(t, *builtin, kind, args, a, out);
+    }
+}
+
+} // namespace gpuscan

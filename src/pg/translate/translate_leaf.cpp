@@ -1,0 +1,346 @@
+// What does an expression start from? Columns, constants, and what PostgreSQL knows when the plan starts.
+//
+// A column is described by its type alone, so that a hook can ask before there are sources; it is then found among the
+// columns of its source, or added, and to the payload as well if another pipeline reads it. Constants of integer types
+// and numerics stay literals. Parameters and stable functions of them are late constants: nodes whose value PostgreSQL
+// computes at each execution.
+#include "pg/pg.h"
+
+#include "pg/catalog/column_form.h"
+#include "pg/exec/encode.h"
+#include "pg/planner/refusal.h"
+#include "pg/translate/translate_parts.h"
+
+namespace gpuscan {
+
+// ---- columns ----
+
+static int find_source(Translation *t, Index rti) {
+    for (int i = 0; i < t->nsources; ++i)
+        if (t->sources[i].rti == rti)
+            return i;
+    return -1;
+}
+
+static int find_column(TranslatedSource *source, const Var *var, const FragmentColumn &described) {
+    for (int i = 0; i < source->varattnos.count; ++i)
+        if (source->varattnos[i] == var->varattno && source->columns[i].rounding == described.rounding &&
+            (described.rounding == Rounding::None ||
+             (source->columns[i].scale == described.scale && source->columns[i].type == described.type)))
+            return i;
+    FragmentColumn column = described;
+    column.attnum = var->varattno;
+    column.nullable = true;
+    if (source->is_relation)
+        column.nullable = !bms_is_member(var->varattno, source->not_null);
+    else {
+        column.attnum = 0;
+        for (int i = 0; i < list_length(source->child_attnos); ++i)
+            if (list_nth_int(source->child_attnos, i) == var->varattno)
+                column.attnum = static_cast<AttrNumber>(i + 1);
+    }
+    append(&source->varattnos, var->varattno);
+    return append(&source->columns, column);
+}
+
+int payload_position(TranslatedSource *table, int source, int column) {
+    for (int i = 0; i < table->payload.count; ++i)
+        if (table->payload[i].source == source && table->payload[i].column == column)
+            return i;
+    return append(&table->payload, PayloadColumn{source, column});
+}
+
+int table_of_source(const Translation *t, int pipeline, int source) {
+    while (source > 0 && t->sources[source].into != pipeline)
+        source = t->sources[source].into;
+    return source > 0 ? source : -1;
+}
+
+// The join by which the column got lost on its way to the pipeline at hand; NULL: it did not.
+static const TranslatedSource *losing_join(const Translation *t, int source) {
+    for (; source > 0 && source != t->pipeline; source = t->sources[source].into)
+        if (t->sources[source].joined && !ir::delivers_payload(t->sources[source].kind))
+            return &t->sources[source];
+    return nullptr;
+}
+
+// May an outer join on that way make it NULL, or one behind it that has a row of its own table without a partner?
+static bool is_nulled(const Translation *t, int source) {
+    const int own = table_of_source(t, t->pipeline, source);
+    for (int i = source; i > 0 && i != t->pipeline; i = t->sources[i].into)
+        if (ir::keeps_rows(t->sources[i].kind))
+            return true;
+    for (int i = 1; i < t->nsources; ++i)
+        if (i != own && t->sources[i].joined && t->sources[i].into == t->pipeline &&
+            ir::keeps_table(t->sources[i].kind))
+            return true;
+    return false;
+}
+
+// The column as the pipeline at hand sees it: its own source's, or the payload of a join.
+static bool column_node(Translation *t, int source, int position, Type type, ir::Index *node) {
+    if (losing_join(t, source) != nullptr)
+        return refuse("a column that is not there after a semi or anti join");
+    int step = 0, at = position;
+    if (source != t->pipeline) {
+        const int table = table_of_source(t, t->pipeline, source);
+        if (table < 0)
+            return refuse("a build side needs a column of another relation");
+        step = t->sources[table].step;
+        at = payload_position(&t->sources[table], source, position);
+    }
+    *node = add_expr(t, ir::Op::Column, type, static_cast<ir::Index>(step), static_cast<ir::Index>(at));
+    return true;
+}
+
+bool add_rounded_column(Translation *t, int source, const Var *var, Type type, int32 scale, Rounding rounding,
+                        ir::Index *node) {
+    FragmentColumn column{};
+    column.typid = NUMERICOID;
+    column.typmod = -1;
+    column.type = type;
+    column.codec = Codec::Numeric;
+    column.scale = scale;
+    column.rounding = rounding;
+    return column_node(t, source, find_column(&t->sources[source], var, column), type, node);
+}
+
+static void set_scale(const FragmentColumn &column, Value *out) {
+    if (sql_kind(column.typid) == SqlKind::Numeric)
+        numeric_typmod(column.typmod, &out->precision, &out->scale);
+}
+
+// Above a semi join nobody asks for a column of its other side; above an anti join it is NULL.
+static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColumn &column, Value *out) {
+    const SqlKind kind = sql_kind(column.typid);
+    if (join != ir::JoinKind::Anti || column.type == Type::Code)
+        return refuse("a column that is not there after a semi or anti join");
+    node_value(out, kind, column.type, add_constant(t, column.type, 0, true), true);
+    set_scale(column, out);
+    return true;
+}
+
+bool translate_column(Translation *t, Var *var, Value *out) {
+    if (var->varlevelsup != 0)
+        return refuse("a column of an outer query");
+    if (var->varattno == InvalidAttrNumber)
+        return refuse("a whole row is needed");
+    if (var->varattno < 0)
+        return refuse("a system column is needed");
+    int source = t->probing ? 0 : find_source(t, static_cast<Index>(var->varno));
+    if (source < 0)
+        return refuse("a column of a relation outside of the fragment");
+    FragmentColumn column;
+    SqlKind kind = SqlKind::None;
+    if (!describe_column(var->vartype, var->vartypmod, var->varcollid, &column, &kind))
+        return false;
+    const TranslatedSource *lost = t->probing ? nullptr : losing_join(t, source);
+    if (lost != nullptr)
+        return absent_column(lost->kind, t, column, out);
+    int position = 0;
+    bool nullable = true;
+    ir::Index node;
+    if (t->probing) {
+        node = add_expr(t, ir::Op::Column, column.type, 0, 0);
+    } else {
+        position = find_column(&t->sources[source], var, column);
+        nullable = t->sources[source].columns[position].nullable || is_nulled(t, source);
+        if (!column_node(t, source, position, column.type, &node))
+            return false;
+    }
+    node_value(out, kind, column.type, node, nullable);
+    out->source = source;
+    out->column = position;
+    set_scale(column, out);
+    return true;
+}
+
+// ---- constants ----
+
+static bool numeric_literal(Datum datum, Value *out) {
+    char *text = DatumGetCString(DirectFunctionCall1(numeric_out, datum));
+    int128 value = 0;
+    int digits = 0, scale = 0;
+    bool negative = *text == '-', point = false;
+    for (const char *c = text + (negative ? 1 : 0); *c != '\0'; ++c) {
+        if (*c == '.') {
+            point = true;
+            continue;
+        }
+        if (*c < '0' || *c > '9')
+            return refuse("a numeric constant is NaN or infinite");
+        if (__builtin_mul_overflow(value, static_cast<int128>(10), &value) ||
+            __builtin_add_overflow(value, static_cast<int128>(*c - '0'), &value))
+            return refuse("a numeric constant has more than 38 digits");
+        if (value != 0)
+            ++digits;
+        if (point)
+            ++scale;
+    }
+    pfree(text);
+    out->literal_value = negative ? -value : value;
+    out->scale = scale;
+    out->precision = digits > scale ? digits : scale;
+    out->type = numeric_type(out->precision);
+    return true;
+}
+
+bool translate_const(Translation *t, const Const *constant, Value *out) {
+    SqlKind kind = sql_kind(constant->consttype);
+    if (kind == SqlKind::None)
+        return refuse("a constant has type %s, which no device knows", format_type_be(constant->consttype));
+    *out = Value{};
+    out->kind = kind;
+    out->expr = ir::none;
+    out->literal = true;
+    out->nullable = out->literal_null = constant->constisnull;
+    if (kind == SqlKind::Opaque && !constant->constisnull)
+        return refuse("a constant has type %s, which is only handed through", format_type_be(constant->consttype));
+    if (is_coded_kind(kind)) {
+        out->type = Type::Code;
+        if (!constant->constisnull)
+            out->text = reinterpret_cast<Expr *>(const_cast<Const *>(constant));
+        return true;
+    }
+    if (kind == SqlKind::Numeric) {
+        out->type = Type::I64;
+        return constant->constisnull || numeric_literal(constant->constvalue, out);
+    }
+    out->type = engine_type(kind);
+    if (is_integer_kind(kind))
+        out->precision = integer_digits(kind);
+    if (constant->constisnull)
+        return true;
+    switch (out->type) {
+    case Type::Bool:
+        out->literal_value = DatumGetBool(constant->constvalue) ? 1 : 0;
+        break;
+    case Type::I16:
+        out->literal_value = DatumGetInt16(constant->constvalue);
+        break;
+    case Type::I32:
+        out->literal_value = DatumGetInt32(constant->constvalue);
+        break;
+    case Type::I64:
+        out->literal_value = DatumGetInt64(constant->constvalue);
+        break;
+    case Type::I128:
+        out->literal_value =
+            kind == SqlKind::Interval ? interval_value(constant->constvalue) : uuid_value(constant->constvalue);
+        break;
+    default: { // floats: a node at once
+        uint64_t bits = 0;
+        if (out->type == Type::F32) {
+            float4 value = DatumGetFloat4(constant->constvalue);
+            memcpy(&bits, &value, sizeof value);
+        } else {
+            float8 value = DatumGetFloat8(constant->constvalue);
+            memcpy(&bits, &value, sizeof value);
+        }
+        out->literal = false;
+        out->expr = add_constant(t, out->type, static_cast<int128>(bits), false);
+    }
+    }
+    return true;
+}
+
+static ir::Index add_late_constant(Translation *t, FragmentConstant constant) {
+    ir::Index node = add_constant(t, constant.type, 0, true);
+    constant.index = static_cast<int>(t->exprs[static_cast<int>(node)].a);
+    append(&t->late_constants, constant);
+    return node;
+}
+
+bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Rounding rounding, ir::Index *node) {
+    *node = add_late_constant(t, FragmentConstant{0, expr, NUMERICOID, type, scale, rounding, 0, false});
+    return true;
+}
+
+// A value that is known when the plan starts: PostgreSQL evaluates it, the program gets it as a constant.
+bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
+    Oid typid = exprType(reinterpret_cast<Node *>(expr));
+    SqlKind kind = sql_kind(typid);
+    if (kind == SqlKind::None)
+        return refuse("a parameter has type %s, which no device knows", format_type_be(typid));
+    if (kind == SqlKind::Opaque)
+        return refuse("a parameter has type %s, which is only handed through", format_type_be(typid));
+    if (is_coded_kind(kind)) {
+        *out = Value{};
+        out->kind = kind;
+        out->type = Type::Code;
+        out->expr = ir::none;
+        out->literal = out->nullable = true;
+        out->text = expr;
+        return true;
+    }
+    if (kind == SqlKind::Numeric)
+        return refuse("a parameter of type numeric, whose scale is not known at plan time");
+    Type type = engine_type(kind);
+    ir::Index node = add_late_constant(t, FragmentConstant{0, expr, typid, type, 0, Rounding::None, 0, false});
+    node_value(out, kind, type, node, true);
+    return true;
+}
+
+static bool not_constant_walker(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    switch (nodeTag(node)) {
+    case T_Const:
+    case T_Param:
+    case T_RelabelType:
+    case T_SQLValueFunction:
+    case T_CoalesceExpr:
+    case T_CaseExpr:
+    case T_CaseWhen:
+    case T_CaseTestExpr:
+    case T_BoolExpr:
+    case T_NullTest:
+    case T_BooleanTest:
+    case T_ArrayExpr:
+    case T_List:
+        break;
+    case T_MinMaxExpr:
+        if (exprType(node) >= FirstNormalObjectId)
+            return true;
+        break;
+    case T_ScalarArrayOpExpr:
+        if (reinterpret_cast<ScalarArrayOpExpr *>(node)->opno >= FirstNormalObjectId)
+            return true;
+        break;
+    case T_CoerceViaIO: // by what a user's type prints and reads it might be anything
+        if (exprType(node) >= FirstNormalObjectId ||
+            exprType(reinterpret_cast<Node *>(reinterpret_cast<CoerceViaIO *>(node)->arg)) >= FirstNormalObjectId)
+            return true;
+        break;
+    case T_FuncExpr:
+        if (reinterpret_cast<FuncExpr *>(node)->funcid >= FirstNormalObjectId ||
+            reinterpret_cast<FuncExpr *>(node)->funcretset)
+            return true;
+        break;
+    case T_NullIfExpr: // one struct
+    case T_DistinctExpr:
+    case T_OpExpr:
+        if (reinterpret_cast<OpExpr *>(node)->opno >= FirstNormalObjectId)
+            return true;
+        break;
+    default:
+        return true;
+    }
+    return walk_expression(node, not_constant_walker, context);
+}
+
+bool is_late_constant(Expr *expr) {
+    Node *node = reinterpret_cast<Node *>(expr);
+    return !not_constant_walker(node, nullptr) && !contain_volatile_functions(node);
+}
+
+bool may_execute(const Translation *t, Oid funcid) {
+    const AclResult result = function_aclcheck(funcid, GetUserId());
+    if (result == ACLCHECK_OK)
+        return true;
+    if (t->binding)
+        aclcheck_error(result, OBJECT_FUNCTION, get_func_name(funcid));
+    return refuse("no privilege to execute %s", format_procedure(funcid));
+}
+
+} // namespace gpuscan

@@ -1,0 +1,120 @@
+// Between the files that translate(): which node kinds each of them takes, and what they make values with. Everybody else
+// includes translate.h only.
+#pragma once
+
+#include "pg/translate/translate.h"
+
+namespace gpuscan {
+
+// Does a literal fit a type?
+bool fits(int128 value, Type type);
+
+// *out = the node `expr` as a value of `kind`; without scale and precision where it is a numeric.
+void node_value(Value *out, SqlKind kind, Type type, ir::Index expr, bool nullable);
+void bool_value(Value *out, ir::Index expr, bool nullable);
+
+// A node that raises a row error whenever it is evaluated: PostgreSQL's own error is then raised by its plan.
+ir::Index raise_node(Translation *t, Type type);
+
+// What a built-in function is to the translator; what it does depends on the arguments' types.
+enum class Form : uint8_t {
+    Arithmetic, // a <op> b in the result's type
+    Compare,
+    CompareText,
+    Negate,
+    Identity, // unary plus
+    Convert,  // to the result's type
+    // translate_math.cpp
+    Absolute,
+    Sign,
+    Round, // with a second argument: to so many digits
+    Truncate,
+    Ceil,
+    Floor,
+    OfFloat, // a function of one float8
+    Bits,    // of two integers, or of one: not
+    // translate_datetime.cpp
+    DatePlusDays, // also minus
+    DateMinusDate,
+    DateToTimestamp,
+    TimestampToDate,
+    InstantToClock, // timestamptz -> timestamp, also AT TIME ZONE
+    InstantToDate,
+    ClockToInstant, // timestamp or date -> timestamptz, also AT TIME ZONE
+    PlusInterval,   // also minus; of a date, too
+    OfTwoTimes,     // timestamps or intervals; an interval
+    MinusInterval,  // of one
+    DateTimestamp,  // date <op> timestamp
+    TimestampDate,  // timestamp <op> date
+    Instants,       // timestamptz <op> date or timestamp, either way round
+    IsFinite,
+    Extract, // also date_part
+    DateTrunc,
+};
+
+struct Builtin {
+    Oid funcid;
+    Form form;
+    ir::Op op;
+    ir::Function function; // OfFloat, Bits, OfTwoTimes
+};
+
+// Functions of numbers (translate_math.cpp).
+bool translate_math(Translation *t, const Builtin &builtin, SqlKind kind, List *args, const Value &a, Value *out);
+// A numeric with `scale` digits after the point, rounded half away from zero or cut off.
+bool rounded_numeric(Translation *t, const Value &a, int32 scale, bool cut, Value *out);
+
+// a / b of numerics (translate_quotient.cpp).
+bool numeric_quotient(Translation *t, const Value &a, const Value &b, Value *out);
+
+// & | # ~ << >> of integers (translate_math.cpp).
+bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const Value &a, const Value *b, Value *out);
+
+// Dates and timestamps (translate_datetime.cpp).
+bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, Value *out);
+
+// Time zones (translate_zone.cpp): nullptr with a reason. The nodes are finite timestamps.
+const ZoneTables *zone_tables(Translation *t, pg_tz *zone);
+pg_tz *named_zone(Expr *name);
+ir::Index zone_offset(Translation *t, const ZoneTables *zone, ir::Index instant); // microseconds east
+ir::Index to_clock(Translation *t, const ZoneTables *zone, ir::Index instant);
+ir::Index from_clock(Translation *t, const ZoneTables *zone, ir::Index clock);
+
+// Leaves (translate_leaf.cpp). Late constants are built-in functions of constants and parameters, none of them volatile.
+bool translate_const(Translation *t, const Const *constant, Value *out);
+bool translate_late_constant(Translation *t, Expr *expr, Value *out);
+bool is_late_constant(Expr *expr);
+
+// A numeric that is encoded for one comparison: a late constant, or a column of a CPU plan.
+bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Rounding rounding, ir::Index *node);
+bool add_rounded_column(Translation *t, int source, const Var *var, Type type, int32 scale, Rounding rounding,
+                        ir::Index *node);
+
+// = between texts whose collation says what bytes say, and between everything else that has an =; false without a reason.
+bool equality_operator(Oid funcid, Oid collation, ir::Op *op);
+
+// The display scale of a numeric as a node.
+ir::Index display_scale(Translation *t, const Value &value);
+
+// Logic (translate_logic.cpp).
+// a AND b AND ..., a OR b OR ..., where none is evaluated that may raise an error if one before it decides.
+ir::Index connect_conditions(Translation *t, BoolExprType type, const ir::Index *conditions, int count);
+bool translate_bool(Translation *t, const BoolExpr *expr, Value *out);
+bool translate_null_test(Translation *t, const NullTest *test, Value *out);
+bool translate_boolean_test(Translation *t, const BooleanTest *test, Value *out);
+
+// Comparisons (translate_comparison.cpp).
+bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *out);
+bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, Value *out);
+
+// Comparisons of a numeric with one that has no scale of its own (translate_unscaled.cpp).
+bool is_unscaled(const Translation *t, Expr *expr);
+bool translate_unscaled_comparison(Translation *t, ir::Op op, List *args, Value *out);
+
+// Conditional expressions (translate_conditional.cpp).
+bool translate_case(Translation *t, const CaseExpr *expr, Value *out);
+bool translate_coalesce(Translation *t, const CoalesceExpr *expr, Value *out);
+bool translate_nullif(Translation *t, const NullIfExpr *expr, Value *out);
+bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out);
+
+} // namespace gpuscan

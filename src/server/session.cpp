@@ -1,0 +1,851 @@
+// One fragment of one backend; see session.hpp. In this file: every message but those about texts.
+#include "server/session.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "engine/result/first_rows.hpp"
+#include "host/group_sieve.hpp"
+#include "host/group_sort.hpp"
+#include "engine/result/regroup.hpp"
+#include "engine/result/row_sort.hpp"
+#include "server/column_message.hpp"
+#include "server/give_back.hpp"
+#include "server/group_page.hpp"
+#include "server/planted_death.hpp"
+#include "engine/result/unmet.hpp"
+
+namespace gpuscan {
+
+using namespace protocol;
+
+namespace {
+
+constexpr size_t build_part = 4; // room is made for a hash table up to this part of the device's memory
+constexpr size_t most_identity_bytes = size_t(1) << 20; // a build with larger lookups or masks is not recognised
+constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
+
+bool is_staging(Command command) {
+    return command == Command::StageMany || command == Command::Stage || command == Command::Decode ||
+           command == Command::Publish || command == Command::DecodeRows || command == Command::DeliverRows;
+}
+
+void copy_text(char *to, size_t size, const std::string &from) {
+    size_t n = std::min(size - 1, from.size());
+    memcpy(to, from.data(), n);
+    memset(to + n, 0, size - n);
+}
+
+} // namespace
+
+// ---- the frame ----------------------------------------------------------------------------------------------------
+
+SessionReply Session::handle(const SessionRequest &request) {
+    SessionReply reply;
+    MessageReader in(request.input, request.input_size);
+    MessageWriter out(request.output, slot_buffer_size);
+    try {
+        try {
+            dispatch(request, in, out);
+            reply.output_size = out.size();
+            return reply;
+        } catch (const InvalidMessage &error) {
+            reply.status = Status::Invalid;
+            reply.message = error.what();
+        } catch (const Cancelled &) {
+            reply.status = Status::Cancelled;
+            counters_.cancelled.fetch_add(1, std::memory_order_relaxed);
+        } catch (const RowError &error) {
+            reply.status = Status::RowError;
+            reply.message = error.what();
+            counters_.row_errors.fetch_add(1, std::memory_order_relaxed);
+        } catch (const DeviceLost &error) {
+            reply.status = Status::Fallback;
+            reply.message = error.what();
+            reply.device_lost = true;
+        } catch (const std::bad_alloc &) {
+            reply.status = Status::Fallback;
+            reply.message = "the device process is out of memory";
+        } catch (const std::exception &error) {
+            reply.status = Status::Fallback;
+            reply.message = error.what();
+        }
+    } catch (...) { // while copying a reason
+        reply.status = Status::Fallback;
+    }
+    reset();
+    return reply;
+}
+
+void Session::reset() {
+    groups_ = GroupTable();
+    rows_ = RowTable();
+    merger_.reset();
+    feeds_.clear();
+    other_feeds_.clear();
+    execution_.reset();
+    lookups_.clear();
+    demand_ = DemandState();
+    spaces_.clear();
+    table_ids_.clear();
+    first_pass_ = true;
+    foreseen_ = false;
+    program_ = Program();
+    cancel_ = nullptr;
+    pipeline_ = 0;
+    any_pass_ = false;
+    fetched_ = 0;
+    counted_ = rest_stats_ = ExecutionStats();
+    chunks_skipped_ = rows_skipped_ = groups_dropped_ = 0;
+    device_.reset();
+}
+
+void Session::dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out) {
+    switch (request.command) {
+    case Command::Open:
+        return open(in, out, request.cancel);
+    case Command::Join:
+        return join(in);
+    case Command::Close:
+        return reset();
+    case Command::Evict:
+        return evict(in, out);
+    case Command::ListCache:
+        return list_cache(in, out);
+    case Command::Test:
+        return test(in, request.cancel);
+    default:
+        break;
+    }
+    check(is_open(), "no program is open");
+    check(!program_.pipelines.empty() || is_staging(request.command), "the session has joined another one to stage");
+    if (request.cancel != nullptr && request.cancel->load(std::memory_order_relaxed) != 0)
+        throw Cancelled();
+    if (request.command != Command::DefineSource && !foreseen_)
+        foresee();
+    switch (request.command) {
+    case Command::DefineSource:
+        return define_sources(in);
+    case Command::StageMany:
+        return stage_many(in, out);
+    case Command::Stage:
+        return stage(in, out);
+    case Command::Decode:
+        return decode(in, out, request.cancel);
+    case Command::Publish:
+        return publish(in, out);
+    case Command::Share:
+        return share(in, out);
+    case Command::Collect:
+        return collect(in, out);
+    case Command::DecodeRows:
+        return decode_rows(in, out, request.cancel);
+    case Command::DeliverRows:
+        return deliver_rows(in, out);
+    case Command::Batch:
+        return batch(in, out);
+    case Command::UseSpace:
+        return use_space(in);
+    case Command::UseLookup:
+        return use_lookup(in, out);
+    case Command::ReadDictionary:
+        return read_dictionary(in, out);
+    case Command::PutLookup:
+        return put_lookup(in);
+    case Command::Demand:
+        return demand(in, out);
+    case Command::PutEntries:
+        return put_entries(in);
+    case Command::Run:
+        return run(in, out);
+    case Command::Fetch:
+        return fetch(out);
+    default:
+        throw InvalidMessage("unknown command");
+    }
+}
+
+// ---- program and sources ------------------------------------------------------------------------------------------
+
+void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
+    reset();
+    const OpenRequest request = in.head<OpenRequest>();
+    check(request.device <= static_cast<uint32_t>(DeviceKind::Cuda), "unknown device");
+    const std::string bytes = in.text(request.program_size);
+    Program program;
+    try {
+        program = parse_program(bytes.data(), bytes.size());
+    } catch (const std::runtime_error &error) {
+        throw InvalidMessage(error.what());
+    }
+    check(!program.pipelines.empty() && !program.sources.empty(), "empty program");
+    ServedDeviceRef device = devices_.find(static_cast<DeviceKind>(request.device));
+    if (!device)
+        throw DeviceError("the device is not available");
+    device_ = std::move(device);
+    began_ = device_->cache.tick();
+    program_ = std::move(program);
+    execution_ = device_->device->prepare(program_, cancel);
+    cancel_ = cancel;
+    if (!delivers_rows())
+        merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel);
+    feeds_.resize(program_.sources.size());
+    other_feeds_.resize(program_.sources.size());
+    lookups_.resize(program_.lookups.size());
+    table_ids_.resize(program_.pipelines.size());
+    OpenReply reply = {};
+    reply.device = static_cast<uint32_t>(device_->kind);
+    copy_text(reply.name, sizeof reply.name, device_->device->info().name);
+    out.put(reply);
+}
+
+void Session::define_sources(MessageReader &in) {
+    DefineSourceRequest request;
+    do {
+        request = in.head<DefineSourceRequest>();
+        define_source(request, in);
+    } while (request.more);
+}
+
+void Session::define_source(const DefineSourceRequest &request, MessageReader &in) {
+    check(request.source < program_.sources.size(), "unknown source");
+    const bool first = request.feed == 0;
+    check(first == (feeds_[request.source] == nullptr), "the source is defined already, or not yet");
+    const ir::Range range = program_.sources[request.source].columns;
+    std::vector<Type> types;
+    for (ir::Index i = 0; i < range.count; ++i)
+        types.push_back(program_.source_columns[range.first + i].type);
+    if (request.locator.relation == 0) {
+        check(first, "only relations share a source");
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), began_, types);
+        return;
+    }
+    check(request.ncolumns == types.size(), "columns do not match the program");
+    std::vector<ColumnDefinition> columns;
+    for (Type type : types) {
+        columns.push_back(read_column(in));
+        check(columns.back().layout.type == type, "a column's type does not match the program");
+    }
+    const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
+    const std::string path(request.path, strnlen(request.path, sizeof request.path));
+    if (first)
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), began_, file, path, columns);
+    else
+        define_another(request, std::make_unique<SourceFeed>(*device_, shown_counters(), began_, file, path, columns,
+                                                             feeds_[request.source]->load()));
+}
+
+// One more relation of a source: its texts must have the codes that they have in the others.
+void Session::define_another(const DefineSourceRequest &request, std::unique_ptr<SourceFeed> feed) {
+    const SourceFeed &first = *feeds_[request.source];
+    check(request.feed == feeds_.size(), "feeds are numbered in their order");
+    check(first.is_relation(), "only relations share a source");
+    check(feed->shares_dictionaries(first), "the relations of a source do not share their dictionaries");
+    other_feeds_[request.source].push_back(request.feed);
+    feeds_.push_back(std::move(feed));
+}
+
+std::vector<SourceFeed *> Session::feeds_of(uint32_t source) {
+    std::vector<SourceFeed *> feeds = {&feed(source)};
+    for (uint32_t other : other_feeds_[source])
+        feeds.push_back(feeds_[other].get());
+    return feeds;
+}
+
+// The first request after the sources are defined: lets the device prepare for all pipelines at once while the first of them
+// is fed.
+void Session::foresee() {
+    foreseen_ = true;
+    if (program_.pipelines.empty() || !execution_->wants_outlook())
+        return;
+    std::vector<ChunkRef> held;
+    std::vector<std::vector<ChunkView>> chunks(program_.pipelines.size());
+    for (uint32_t p = 0; p < program_.pipelines.size(); ++p) {
+        const uint32_t source = program_.pipelines[p].source;
+        if (source >= feeds_.size() || !feeds_[source])
+            continue;
+        for (const SourceFeed *feed : feeds_of(source))
+            feed->add_outlook(chunks[p], held);
+    }
+    execution_->foresee(chunks);
+}
+
+SourceFeed &Session::feed(uint32_t source) {
+    check(source < feeds_.size() && feeds_[source] != nullptr, "the source is not defined");
+    return *feeds_[source];
+}
+
+// ---- staging ------------------------------------------------------------------------------------------------------
+
+void Session::stage_many(MessageReader &in, MessageWriter &out) {
+    const StageManyRequest request = in.head<StageManyRequest>();
+    const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
+    std::vector<uint8_t> held;
+    std::vector<uint32_t> rows;
+    held.reserve(entries.size());
+    rows.reserve(entries.size());
+    // The tables that the next pipeline probes are there.
+    std::vector<SourceFeed *> next;
+    if (pipeline_ < program_.pipelines.size() && feeds_[program_.pipelines[pipeline_].source] != nullptr)
+        next = feeds_of(program_.pipelines[pipeline_].source);
+    std::unique_ptr<Skipper> skipper;
+    bool full = false;
+    for (const StageManyEntry &entry : entries) {
+        SourceFeed &source = feed(entry.source);
+        check(entry.npages <= pages_per_chunk, "too many pages");
+        PageBits visible;
+        if (!entry.all_visible)
+            visible.read(in.part(bitmap_bytes), entry.npages);
+        const PageBits *const pages = entry.all_visible ? nullptr : &visible;
+        StageManyState state = StageManyState::NotHeld;
+        if (source.stage_complete(entry.chunk, entry.map_lsn, entry.npages, pages))
+            state = StageManyState::Held;
+        else if (std::find(next.begin(), next.end(), &source) != next.end())
+            if (const uint32_t skipped =
+                    source.stage_hopeless(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
+                        if (!skipper)
+                            skipper = std::make_unique<Skipper>(make_skipper(pipeline_));
+                        return skipper->hopeless(chunk);
+                    })) {
+                state = StageManyState::Skipped;
+                ++chunks_skipped_;
+                rows_skipped_ += skipped;
+                rows.push_back(skipped);
+            }
+        if (rows.size() == held.size())
+            rows.push_back(static_cast<uint32_t>(source.take_new_rows()));
+        held.push_back(static_cast<uint8_t>(state));
+        full = source.pass_full();
+        if (full)
+            break;
+    }
+    StageManyReply reply = {};
+    reply.answered = static_cast<uint32_t>(held.size());
+    reply.pass_full = full;
+    out.put(reply);
+    if (held.empty())
+        return;
+    memcpy(out.part(held.size()), held.data(), held.size());
+    memcpy(out.part(rows.size() * sizeof(uint32_t)), rows.data(), rows.size() * sizeof(uint32_t));
+}
+
+void Session::stage(MessageReader &in, MessageWriter &out) {
+    const StageRequest request = in.head<StageRequest>();
+    SourceFeed &source = feed(request.source);
+    check(request.npages <= pages_per_chunk, "too many pages");
+    PageBits visible;
+    visible.read(in.part(bitmap_bytes), request.npages);
+    std::vector<uint64_t> lsns;
+    if (request.has_lsns)
+        lsns = in.array<uint64_t>(request.npages);
+    put_staged(out, source.stage(request, visible, request.has_lsns ? lsns.data() : nullptr), source);
+}
+
+void Session::publish(MessageReader &in, MessageWriter &out) {
+    const PublishRequest request = in.head<PublishRequest>();
+    SourceFeed &source = feed(request.source);
+    const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
+    put_staged(out, source.publish(bad, request.map_unchanged != 0), source);
+}
+
+void Session::share(MessageReader &in, MessageWriter &out) {
+    const ShareRequest request = in.head<ShareRequest>();
+    SourceFeed &source = feed(request.source);
+    const std::shared_ptr<SharedSource> shared = source.share();
+    check(shared != nullptr, "the source cannot be shared");
+    shared->uncounted = program_.sources[request.source].uncounted != 0;
+    ShareReply reply = {};
+    reply.ticket = devices_.shares.offer(device_, shared);
+    reply.builders = source.builders(request.rows_per_chunk);
+    out.put(reply);
+}
+
+// The session has no program: it can stage, and nothing else.
+void Session::join(MessageReader &in) {
+    reset();
+    const JoinRequest request = in.head<JoinRequest>();
+    Shares::Share share = devices_.shares.find(request.ticket);
+    if (!share)
+        throw DeviceError("the session to be joined has ended");
+    device_ = std::move(share.device);
+    feeds_.push_back(std::make_unique<SourceFeed>(*device_, share.source->uncounted ? unshown_ : counters_,
+                                                  std::move(share.source)));
+}
+
+void Session::collect(MessageReader &in, MessageWriter &out) {
+    const CollectRequest request = in.head<CollectRequest>();
+    SourceFeed &source = feed(request.source);
+    CollectReply reply = {};
+    reply.chunks = source.collect();
+    reply.rows = source.take_new_rows();
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+}
+
+void Session::put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &source) const {
+    StageReply reply = {};
+    reply.state = static_cast<uint32_t>(staged.state);
+    reply.pages = staged.pages.count();
+    reply.rows = static_cast<uint32_t>(source.take_new_rows());
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+    staged.pages.write(out.part(bitmap_bytes));
+}
+
+// The pages of a request, with addresses that lie where they must.
+std::vector<WindowPage> Session::window(const DecodeRequest &request, const std::vector<PageEntry> &entries,
+                                        MessageReader &in) const {
+    const uint8_t *copies = request.copied ? in.part(request.npages, page_size) : nullptr;
+    std::vector<WindowPage> pages;
+    pages.reserve(entries.size());
+    for (const PageEntry &entry : entries) {
+        check(entry.ntuples <= max_tuples_per_page, "too many tuples");
+        const size_t offset = size_t(entry.buffer) * page_size;
+        if (request.copied)
+            check(entry.buffer < request.npages, "no such page image");
+        else
+            check(pool_.size >= page_size && offset <= pool_.size - page_size, "no such buffer");
+        WindowPage page;
+        page.page = entry.page;
+        page.ntuples = entry.ntuples;
+        page.in_place = !request.copied;
+        page.lsn = entry.lsn;
+        page.data = (request.copied ? copies : pool_.pages) + offset;
+        pages.push_back(page);
+    }
+    return pages;
+}
+
+void Session::decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
+    const DecodeRequest request = in.head<DecodeRequest>();
+    SourceFeed &source = feed(request.source);
+    check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
+    check(!request.has_masks, "masks belong to DecodeRows");
+    const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
+    const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
+    put_statuses(out, source.decode(window(request, entries, in), bad, cancel), source);
+}
+
+void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
+    const DecodeRequest request = in.head<DecodeRequest>();
+    SourceFeed &source = feed(request.source);
+    check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
+    check(request.has_masks && request.nbad == 0, "DecodeRows needs masks and nothing else");
+    const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
+    const std::vector<TupleMask> masks = in.array<TupleMask>(request.npages);
+    for (size_t i = 0; i < masks.size(); ++i) {
+        int tuples = 0;
+        for (uint64_t word : masks[i].bits)
+            tuples += __builtin_popcountll(word);
+        check(tuples == entries[i].ntuples, "a mask does not have its tuples");
+    }
+    put_statuses(out, source.decode_rows(window(request, entries, in), masks, cancel), source);
+}
+
+void Session::deliver_rows(MessageReader &in, MessageWriter &out) {
+    const DeliverRowsRequest request = in.head<DeliverRowsRequest>();
+    SourceFeed &source = feed(request.source);
+    source.deliver_rows();
+    DeliverRowsReply reply = {};
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+}
+
+void Session::put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses,
+                           const SourceFeed &source) const {
+    DecodeReply reply = {};
+    reply.npages = static_cast<uint32_t>(statuses.size());
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+    uint8_t *to = out.part(statuses.size());
+    for (PageStatus status : statuses)
+        *to++ = static_cast<uint8_t>(status);
+}
+
+void Session::batch(MessageReader &in, MessageWriter &out) {
+    const BatchRequest request = in.head<BatchRequest>();
+    SourceFeed &source = feed(request.source);
+    source.batch(in, request.nrows);
+    BatchReply reply = {};
+    reply.pass_full = source.pass_full();
+    out.put(reply);
+}
+
+// ---- running ------------------------------------------------------------------------------------------------------
+
+void Session::run(MessageReader &in, MessageWriter &out) {
+    die_after_runs(counters_);
+    const RunRequest request = in.head<RunRequest>();
+    check(request.pipeline == pipeline_ && pipeline_ < program_.pipelines.size(), "pipelines run in their order");
+    const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline_].source);
+    settle_demanded();
+    check_lookups(pipeline_);
+    PassInput input;
+    for (SourceFeed *feed : feeds)
+        feed->add_to(input);
+    if (pipeline_ + 1 < program_.pipelines.size())
+        run_build(pipeline_, input, request);
+    else
+        run_main(input, request.last != 0);
+    for (SourceFeed *feed : feeds)
+        feed->release(request.last != 0);
+    pipeline_ += request.last != 0;
+    first_pass_ = request.last != 0;
+
+    ExecutionStats stats = execution_->stats();
+    stats += rest_stats_;
+    count(stats);
+    RunReply reply = {};
+    reply.rows_in = stats.rows_in;
+    reply.kernel_us = stats.kernel_us;
+    reply.compile_us = stats.compile_us;
+    reply.link_bytes = stats.link_bytes;
+    reply.chunks_skipped = chunks_skipped_;
+    reply.rows_skipped = rows_skipped_;
+    reply.groups_dropped = groups_dropped_;
+    reply.groups = delivers_rows() ? rows_.nrows : groups_.ngroups + execution_->groups_left();
+    copy_text(reply.grouping, sizeof reply.grouping, stats.grouping);
+    reply.njoins = static_cast<uint32_t>(std::min<size_t>(stats.joins.size(), ir::max_joins));
+    out.put(reply);
+    for (uint32_t i = 0; i < reply.njoins; ++i)
+        copy_text(reinterpret_cast<char *>(out.part(64)), 64, stats.joins[i]);
+}
+
+// What the table of this build depends on; false: on something that cannot be recognised the next time.
+bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
+    const ir::Pipeline &p = program_.pipelines[pipeline];
+    for (ir::Index k = 0; k < p.joins.count; ++k)
+        if (table_ids_[program_.joins[p.joins.first + k].build] == 0)
+            return false;
+    size_t lookup_bytes = 0;
+    for (size_t i = 0; i < lookups_.size(); ++i)
+        if ((program_.lookups[i].source == p.source || program_.lookups[i].source == ir::none) &&
+            lookups_[i].table->id == 0)
+            lookup_bytes += lookups_[i].table->bytes();
+    if (lookup_bytes > most_identity_bytes)
+        return false;
+    for (const SourceFeed *feed : feeds_of(p.source))
+        if (!feed->identify(most_identity_bytes, identity) || identity.bytes.size() > most_identity_bytes)
+            return false;
+    BuildParts parts;
+    parts.lookup = [this](ir::Index lookup) { return contents_of(lookup); };
+    parts.table_id = [this](ir::Index build) { return table_ids_[build]; };
+    identity.bytes += describe_build(program_, pipeline, parts);
+    return true;
+}
+
+Skipper Session::make_skipper(uint32_t pipeline) const {
+    return Skipper(
+        program_, pipeline, [this](ir::Index lookup) { return contents_of(lookup); },
+        [this](ir::Index build, ir::Index key) { return execution_->finished_build(build)->key_bounds(key); });
+}
+
+// Takes out what the pipeline cannot use; what depends on which rows were staged has been done before.
+void Session::skip(uint32_t pipeline, PassInput &input) {
+    if (input.chunks.empty())
+        return;
+    Skipper skipper = make_skipper(pipeline);
+    const Skipped skipped = skipper.skip(input.chunks);
+    chunks_skipped_ += skipped.chunks;
+    rows_skipped_ += skipped.rows;
+}
+
+void Session::run_build(uint32_t pipeline, PassInput &input, const RunRequest &request) {
+    const bool last = request.last != 0;
+    BuildIdentity identity;
+    const bool keep = last && first_pass_ && identify_build(pipeline, identity);
+    if (last && !keep)
+        device_->tables->forget(request.fingerprint);
+    if (keep) {
+        const KeptTables::Found found = device_->tables->find(identity, request.fingerprint);
+        if (found.table) {
+            execution_->use_build(pipeline, found.table);
+            table_ids_[pipeline] = found.id;
+            counters_.tables_reused.fetch_add(1, std::memory_order_relaxed);
+            return;
+        }
+    }
+    skip(pipeline, input);
+    // A build cannot be repeated when it fails half-way, so the room for its table is made before.
+    const ir::Pipeline &p = program_.pipelines[pipeline];
+    size_t width = 16;
+    for (const ir::Range &list : {p.keys, p.payload})
+        for (ir::Index i = 0; i < list.count; ++i)
+            width += type_width(program_.exprs[program_.lists[list.first + i]].type) + 1;
+    const size_t wanted = 2 * width * input.rows;
+    device_->cache.make_room(std::min(wanted, device_->device->info().memory_limit / build_part));
+    if (!input.chunks.empty())
+        execution_->run_build(pipeline, input.chunks);
+    if (last)
+        execution_->finish_build(pipeline);
+    if (keep)
+        table_ids_[pipeline] =
+            device_->tables->keep(std::move(identity), execution_->finished_build(pipeline), request.fingerprint);
+}
+
+// A pass of the main pipeline, tried again with more of the device's memory where that was too little.
+template <class Run> auto Session::with_room(Run run) -> decltype(run()) {
+    for (int attempt = 1;; ++attempt) {
+        try {
+            return run();
+        } catch (const OutOfWorkMemory &) {
+            throw;
+        } catch (const OutOfDeviceMemory &) {
+            if (attempt == run_attempts)
+                throw;
+            const DeviceInfo info = device_->device->info();
+            device_->cache.make_room(info.memory_limit / 4 * size_t(attempt));
+        }
+    }
+}
+
+// Says so if the rows take too much memory.
+template <class Work> void Session::with_results(Work work) {
+    try {
+        work();
+    } catch (const OutOfWorkMemory &) {
+        throw OutOfWorkMemory("the result does not fit into the working memory of " +
+                              std::to_string(device_->device->work_memory()->limit() >> 20) +
+                              " MB (it follows gpuscan.cache_size)");
+    }
+}
+
+// All rows are there.
+void Session::order_rows() {
+    const std::vector<SortColumn> order = sort_columns(program_);
+    if (order.empty())
+        return;
+    std::vector<Type> types;
+    for (ir::Index c = 0; c < row_columns(); ++c)
+        types.push_back(program_.exprs[program_.lists[program_.main().payload.first + c]].type);
+    rows_ = sort_rows(std::move(rows_), order, types, device_->device->work_memory(), cancel_);
+}
+
+// The rows of one pass, beside those of the passes before.
+void Session::collect_rows(const PassInput &input) {
+    const uint64_t limit = program_.main().limit;
+    if (input.chunks.empty() || (limit != 0 && rows_.nrows >= limit))
+        return;
+    RowTable pass = with_room([&] { return execution_->run_rows(input.chunks); });
+    add_rows(std::move(pass));
+}
+
+void Session::add_rows(RowTable &&pass) {
+    const uint64_t limit = program_.main().limit;
+    for (RowBlock &block : pass.blocks) {
+        if (limit != 0)
+            block.nrows = std::min<size_t>(block.nrows, limit - rows_.nrows);
+        rows_.add(std::move(block));
+    }
+    FirstRows first(program_);
+    if (!first.all())
+        first.keep(rows_, true, device_->device->work_memory(), cancel_);
+}
+
+// When the main pipeline has seen all of its rows: those of right and full joins' tables that were no row's partner.
+void Session::run_rest() {
+    auto prepare = [this](const Program &program) {
+        std::unique_ptr<Execution> execution = device_->device->prepare(program, cancel_);
+        for (ir::Index i = 0; i < lookups_.size(); ++i)
+            if (lookups_[i].table)
+                execution->set_lookup(i, lookups_[i].table);
+        return execution;
+    };
+    auto wants_more = [this] {
+        const uint64_t limit = program_.main().limit;
+        return !delivers_rows() || limit == 0 || rows_.nrows < limit;
+    };
+    if (!wants_more())
+        return;
+    run_unmet(program_, *execution_, prepare, [&](Execution &execution, const std::vector<ChunkView> &chunks) {
+        if (delivers_rows())
+            add_rows(with_room([&] { return execution.run_rows(chunks); }));
+        else
+            merger_->add(with_room([&] { return execution.run_aggregate(chunks); }));
+        rest_stats_ += execution.stats();
+        return wants_more();
+    });
+}
+
+void Session::run_main(PassInput &input, bool last) {
+    skip(pipeline_, input);
+    const bool rest = has_unmet(program_);
+    if (delivers_rows()) {
+        with_results([&] {
+            collect_rows(input);
+            if (last && rest)
+                run_rest();
+            if (last)
+                order_rows();
+        });
+        return;
+    }
+    // Without any row there is still the one group of a query without GROUP BY.
+    const bool only = last && !any_pass_ && program_.main().sets.count == 0 && !rest;
+    if (!input.chunks.empty() || (last && !any_pass_)) {
+        any_pass_ = true;
+        // Groups of an only pass are merged with nothing, nor grouped again: where they are many, the device may keep them
+        // until they are fetched.
+        merger_->add(with_room([&] {
+            return only ? execution_->start_aggregate(input.chunks) : execution_->run_aggregate(input.chunks);
+        }));
+    }
+    if (!last)
+        return;
+    if (rest)
+        run_rest();
+    groups_ = merger_->finish();
+    if (program_.main().sets.count > 0)
+        groups_ = regroup(program_, groups_, device_->device->work_memory(), cancel_);
+    if (program_.sifts_groups())
+        sift_groups();
+    if (program_.main().sorted)
+        with_results([this] { order_groups(); });
+    counters_.groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
+}
+
+// Those that the device has kept back, or has already looked at, are looked at, too: what is left of them is seldom much.
+void Session::sift_groups() {
+    host::GroupSieve sieve(program_, device_->device->work_memory(), cancel_);
+    sieve.add(std::move(groups_));
+    while (execution_->groups_left() > 0)
+        sieve.add(execution_->more_groups());
+    groups_ = sieve.finish();
+    groups_dropped_ = sieve.groups_seen() - groups_.ngroups + execution_->groups_dropped();
+}
+
+// All groups are there, but for those that the device has kept back.
+void Session::order_groups() {
+    while (execution_->groups_left() > 0)
+        groups_.append(execution_->more_groups());
+    std::vector<LookupRef> lookups;
+    for (const LookupState &lookup : lookups_)
+        lookups.push_back(lookup.table);
+    groups_ = host::sort_groups(program_, std::move(groups_), lookups, device_->device->work_memory(), cancel_);
+}
+
+protocol::Counters &Session::shown_counters() {
+    const auto uncounted = [](const ir::Source &source) { return source.uncounted != 0; };
+    return std::any_of(program_.sources.begin(), program_.sources.end(), uncounted) ? unshown_ : counters_;
+}
+
+void Session::count(const ExecutionStats &stats) {
+    Counters &counters = shown_counters();
+    counters.rows_in.fetch_add(stats.rows_in - counted_.rows_in, std::memory_order_relaxed);
+    counters.link_bytes.fetch_add(stats.link_bytes - counted_.link_bytes, std::memory_order_relaxed);
+    counters.device_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
+    device_->run_us.fetch_add(stats.kernel_us - counted_.kernel_us, std::memory_order_relaxed);
+    if (stats.compile_us > counted_.compile_us)
+        counters_.kernels_compiled.fetch_add(1, std::memory_order_relaxed);
+    counted_ = stats;
+}
+
+void Session::fetch(MessageWriter &out) {
+    check(pipeline_ == program_.pipelines.size(), "the main pipeline has not ended");
+    if (delivers_rows())
+        fetch_rows(out);
+    else
+        fetch_groups(out);
+}
+
+// As many rows as the reply has room for, from the first blocks; a block's memory goes back with its last row.
+void Session::fetch_rows(MessageWriter &out) {
+    const ir::Range outputs = {program_.main().payload.first, row_columns()};
+    std::vector<size_t> widths;
+    size_t row_bytes = 0;
+    for (ir::Index i = 0; i < outputs.count; ++i) {
+        widths.push_back(type_width(program_.exprs[program_.lists[outputs.first + i]].type));
+        row_bytes += widths.back() + 1;
+    }
+    const size_t around = sizeof(RowsReply) + 16 * (outputs.count + 1); // with the gaps before the parts
+    const size_t fit = row_bytes == 0 ? UINT32_MAX : (slot_buffer_size - around) / row_bytes;
+    struct Piece {
+        const RowBlock *block;
+        size_t first, count;
+    };
+    std::vector<Piece> pieces;
+    size_t n = 0;
+    for (size_t b = 0; b < rows_.blocks.size() && n < fit; ++b) {
+        const size_t first = b == 0 ? fetched_ : 0;
+        pieces.push_back({&rows_.blocks[b], first, std::min(rows_.blocks[b].nrows - first, fit - n)});
+        n += pieces.back().count;
+    }
+    RowsReply reply = {};
+    reply.nrows = static_cast<uint32_t>(n);
+    reply.ncolumns = outputs.count;
+    out.put(reply);
+    for (ir::Index c = 0; c < outputs.count && n > 0; ++c) {
+        uint8_t *values = out.part(n * widths[c]);
+        for (const Piece &piece : pieces) {
+            const size_t bytes = piece.count * widths[c];
+            memcpy(values, piece.block->columns[c].values + piece.first * widths[c], bytes);
+            values += bytes;
+        }
+        uint8_t *nulls = out.part(n);
+        for (const Piece &piece : pieces) {
+            if (const uint8_t *from = piece.block->columns[c].nulls)
+                memcpy(nulls, from + piece.first, piece.count);
+            else
+                memset(nulls, 0, piece.count);
+            nulls += piece.count;
+        }
+    }
+    if (pieces.empty())
+        return;
+    const Piece end = pieces.back();
+    const bool whole = end.first + end.count == end.block->nrows;
+    fetched_ = whole ? 0 : end.first + end.count;
+    rows_.blocks.erase(rows_.blocks.begin(),
+                       rows_.blocks.begin() + static_cast<ptrdiff_t>(pieces.size() - (whole ? 0 : 1)));
+}
+
+void Session::fetch_groups(MessageWriter &out) {
+    if (fetched_ == groups_.ngroups && execution_->groups_left() > 0) {
+        groups_ = GroupTable(); // gives its memory back before the next ones need it
+        groups_ = execution_->more_groups();
+        fetched_ = 0;
+    }
+    fetched_ += write_group_page(groups_, fetched_, program_.result_keys(), program_.result_aggregates(), out);
+}
+
+// ---- the cache from outside ---------------------------------------------------------------------------------------
+
+void Session::evict(MessageReader &in, MessageWriter &out) {
+    const EvictRequest request = in.head<EvictRequest>();
+    const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
+    EvictReply reply = {};
+    for (const ServedDeviceRef &device : devices_.all()) {
+        reply.bytes += request.all ? device->cache.evict_all() : device->cache.evict(file);
+        device->tables->drop_dead();
+        device->lookups->drop_dead();
+    }
+    give_back_free_memory();
+    out.put(reply);
+}
+
+void Session::list_cache(MessageReader &in, MessageWriter &out) {
+    const ListCacheRequest request = in.head<ListCacheRequest>();
+    std::vector<CacheEntry> entries;
+    for (const ServedDeviceRef &device : devices_.all())
+        for (const Cache::Entry &entry : device->cache.list()) {
+            CacheEntry e = {};
+            e.locator = {entry.file.tablespace, entry.file.database, entry.file.relation};
+            e.column = entry.attnum;
+            e.device = static_cast<uint32_t>(device->kind);
+            e.chunks = entry.chunks;
+            e.pages = entry.pages;
+            e.bytes = entry.bytes;
+            e.hits = entry.hits;
+            entries.push_back(e);
+        }
+    const size_t first = std::min<size_t>(request.first, entries.size());
+    const size_t fit = (slot_buffer_size - sizeof(ListCacheReply) - 8) / sizeof(CacheEntry);
+    ListCacheReply reply = {};
+    reply.count = static_cast<uint32_t>(std::min(entries.size() - first, fit));
+    reply.more = first + reply.count < entries.size();
+    out.put(reply);
+    for (size_t i = 0; i < reply.count; ++i)
+        out.put(entries[first + i]);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,177 @@
+// One fragment of one backend, from Open to Close, as a state machine over the protocol's messages.
+//
+// handle() answers one request and never throws: what the device cannot do is Fallback with the reason, what the sender
+// must not send is Invalid. Any answer but Ok ends the session, so that its memory is free before the backend has begun
+// with its CPU plan. Ending it, for whatever reason, gives the builder's token back and publishes nothing unfinished.
+//
+// The order that is enforced: Open; DefineSource for each source; per pipeline, in the program's order, staging of its
+// source, Demand until nothing is lacking, and Run (until one says last); Fetch when the main pipeline's last Run is done. A chunk is staged at most once
+// per scan, and a lookup must cover every code that was staged: wrong orders cannot become wrong results.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/ir/build_identity.hpp"
+#include "engine/store/demand.hpp"
+#include "engine/result/group_merge.hpp"
+#include "engine/ir/program.hpp"
+#include "server/source_feed.hpp"
+#include "engine/store/skip.hpp"
+#include "engine/store/text_function.hpp"
+
+namespace gpuscan {
+
+struct SessionRequest {
+    protocol::Command command = protocol::Command::None;
+    const uint8_t *input = nullptr;
+    size_t input_size = 0;
+    uint8_t *output = nullptr;                     // protocol::slot_buffer_size bytes
+    const std::atomic<uint32_t> *cancel = nullptr; // the same for all requests of a session
+};
+
+struct SessionReply {
+    protocol::Status status = protocol::Status::Ok;
+    size_t output_size = 0;
+    std::string message;
+    bool device_lost = false; // the process must be restarted once the reply is sent
+};
+
+class Session {
+  public:
+    Session(Devices &devices, protocol::Counters &counters, BufferPool pool)
+        : devices_(devices), counters_(counters), pool_(pool) {}
+
+    SessionReply handle(const SessionRequest &request);
+    void reset(); // as Close
+    bool is_open() const { return device_ != nullptr; }
+
+  private:
+    struct LookupState {
+        LookupRef table; // nullptr: not set
+        std::string key; // of the table that is being filled, "": it cannot be kept
+        uint32_t space = 0;
+        LookupRef base; // a kept table of fewer entries, with which it begins
+        std::shared_ptr<LookupTable> filling;
+        size_t filled = 0; // of entries + 1
+        // A demanded lookup: the table as it grows, which of its entries (and of NULL, the last) are there, and whether the
+        // execution has not seen it so.
+        std::shared_ptr<LookupTable> growing;
+        std::vector<uint8_t> known;
+        bool changed = false;
+    };
+
+    // What is asked of the backend before a pass runs (session_demand.cpp).
+    struct DemandState {
+        bool open = false;
+        std::vector<Demand> all;     // of the pipeline
+        size_t next = 0;             // of them: the one that is looked at when `codes` have been asked for
+        std::vector<uint32_t> codes; // of the one before
+        size_t asked = 0;            // of the codes
+    };
+
+    void dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out);
+    void open(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
+    void define_sources(MessageReader &in);
+    void define_source(const protocol::DefineSourceRequest &request, MessageReader &in);
+    void stage_many(MessageReader &in, MessageWriter &out);
+    void stage(MessageReader &in, MessageWriter &out);
+    void decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
+    void decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
+    void deliver_rows(MessageReader &in, MessageWriter &out);
+    void publish(MessageReader &in, MessageWriter &out);
+    void share(MessageReader &in, MessageWriter &out);
+    void join(MessageReader &in);
+    void collect(MessageReader &in, MessageWriter &out);
+    void batch(MessageReader &in, MessageWriter &out);
+    void use_space(MessageReader &in);
+    void use_lookup(MessageReader &in, MessageWriter &out);
+    void read_dictionary(MessageReader &in, MessageWriter &out);
+    void put_lookup(MessageReader &in);
+    void demand(MessageReader &in, MessageWriter &out);
+    void put_entries(MessageReader &in);
+    void run(MessageReader &in, MessageWriter &out);
+    void fetch(MessageWriter &out);
+    void fetch_groups(MessageWriter &out);
+    void fetch_rows(MessageWriter &out);
+    void evict(MessageReader &in, MessageWriter &out);
+    void list_cache(MessageReader &in, MessageWriter &out);
+    void test(MessageReader &in, const std::atomic<uint32_t> *cancel);
+    static void plant_death(const std::string &function);
+
+    void define_another(const protocol::DefineSourceRequest &request, std::unique_ptr<SourceFeed> feed);
+    void foresee();
+    SourceFeed &feed(uint32_t source);
+    // All of a source that is defined.
+    std::vector<SourceFeed *> feeds_of(uint32_t source);
+    std::vector<WindowPage> window(const protocol::DecodeRequest &request,
+                                   const std::vector<protocol::PageEntry> &entries, MessageReader &in) const;
+    void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &feed) const;
+    void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
+    void check_lookups(uint32_t pipeline);
+    void collect_demand(const Demand &demand);
+    std::vector<uint32_t> codes_that_reach(const Demand &demand);
+    void grow_demanded();
+    LookupState &growing(uint32_t lookup);
+    void settle_demanded();
+    Dictionary &dictionary_of(uint32_t lookup);
+    std::shared_ptr<Dictionary> space_of(uint32_t space) const;
+    void set_lookup(uint32_t lookup, const std::shared_ptr<LookupTable> &table);
+    std::shared_ptr<LookupTable> evaluate(uint32_t lookup, const TextFunction &function, size_t entries,
+                                          const LookupRef &base, Dictionary *texts);
+    LookupContents contents_of(uint32_t lookup) const;
+    Skipper make_skipper(uint32_t pipeline) const;
+    void skip(uint32_t pipeline, PassInput &input);
+    void run_build(uint32_t pipeline, PassInput &input, const protocol::RunRequest &request);
+    bool identify_build(uint32_t pipeline, BuildIdentity &identity);
+    void run_main(PassInput &input, bool last);
+    void sift_groups();
+    void order_groups();
+    void collect_rows(const PassInput &input);
+    void order_rows();
+    void add_rows(RowTable &&pass);
+    void run_rest();
+    template <class Run> auto with_room(Run run) -> decltype(run());
+    template <class Work> void with_results(Work work);
+    // Columns of the rows that are delivered; those behind them are there for the order.
+    ir::Index row_columns() const {
+        const ir::Pipeline &p = program_.main();
+        return p.order.count > 0 ? p.result_keys : p.payload.count;
+    }
+    bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
+    void count(const ExecutionStats &stats);
+    protocol::Counters &shown_counters(); // those of a program of which nothing shows are nobody's
+
+    Devices &devices_;
+    protocol::Counters &counters_;
+    protocol::Counters unshown_ = {};
+    const BufferPool pool_;
+
+    // Of the open fragment; the device is declared first because everything else is its.
+    ServedDeviceRef device_;
+    uint64_t began_ = 0;
+    Program program_;
+    std::unique_ptr<Execution> execution_;
+    const std::atomic<uint32_t> *cancel_ = nullptr;  // of the request that opened it, and so of all
+    std::vector<std::unique_ptr<SourceFeed>> feeds_; // by number: the first of each source, then the others
+    std::vector<std::vector<uint32_t>> other_feeds_; // by source: numbers of the feeds beside the first
+    std::vector<LookupState> lookups_;
+    DemandState demand_;
+    std::vector<std::shared_ptr<Dictionary>> spaces_; // by number, from 1
+    bool foreseen_ = false;                           // the device knows what will most likely be read
+    uint32_t pipeline_ = 0;                           // the one that runs next
+    std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the kept ones, 0: not kept
+    bool first_pass_ = true;          // of that pipeline
+    std::unique_ptr<GroupMerger> merger_;
+    bool any_pass_ = false; // of the main pipeline
+    GroupTable groups_;
+    RowTable rows_;
+    size_t fetched_ = 0;        // groups, or rows of the first block
+    ExecutionStats rest_stats_; // of the executions that ran over unmet rows
+    ExecutionStats counted_;    // what the counters already have
+    uint64_t chunks_skipped_ = 0, rows_skipped_ = 0;
+    uint64_t groups_dropped_ = 0;
+};
+
+} // namespace gpuscan

@@ -1,0 +1,299 @@
+// The texts of a session: dictionaries, the tables over their codes, and the spaces that tables of texts lead into.
+#include <algorithm>
+
+#include "server/session.hpp"
+#include "engine/util/text_hash.hpp"
+
+namespace gpuscan {
+
+using namespace protocol;
+
+namespace {
+
+constexpr size_t piece_entries = 16 * 1024; // evaluated by one thread at a time
+constexpr uint32_t read_ahead = 8;
+constexpr uint32_t most_spaces = 4096;
+
+bool yields(const TextFunction &function, Type type) {
+    switch (function.result()) {
+    case TextResult::Truth:
+        return type == Type::Bool;
+    case TextResult::Number:
+        return type == Type::I32;
+    case TextResult::Text:
+        return type == Type::Code;
+    }
+    return false;
+}
+
+void store(LookupTable &table, size_t entry, const TextFunction::Value &value) {
+    table.nulls[entry] = value.null;
+    if (table.type == Type::Bool) {
+        table.values[entry] = value.number != 0;
+        return;
+    }
+    const int32_t number = static_cast<int32_t>(value.number);
+    memcpy(table.values.data() + entry * sizeof number, &number, sizeof number);
+}
+
+uint32_t not_full(uint32_t code) {
+    if (code == Dictionary::full)
+        throw DeviceError("too many distinct values of an expression");
+    return code;
+}
+
+void copy_base(LookupTable &table, const LookupTable &base) {
+    memcpy(table.values.data(), base.values.data(), base.entries * type_width(base.type));
+    memcpy(table.nulls.data(), base.nulls.data(), base.entries);
+}
+
+} // namespace
+
+Dictionary &Session::dictionary_of(uint32_t lookup) {
+    check(lookup < lookups_.size(), "unknown lookup");
+    const ir::Lookup &described = program_.lookups[lookup];
+    Dictionary *const dictionary = feed(described.source).dictionary(described.column);
+    check(dictionary != nullptr, "the column has no dictionary");
+    return *dictionary;
+}
+
+std::shared_ptr<Dictionary> Session::space_of(uint32_t space) const {
+    check(space > 0 && space < spaces_.size() && spaces_[space], "unknown space");
+    return spaces_[space];
+}
+
+LookupContents Session::contents_of(uint32_t lookup) const {
+    const LookupRef &table = lookups_[lookup].table;
+    return table ? LookupContents{&table->values, &table->nulls, table->id} : LookupContents{nullptr, nullptr, 0};
+}
+
+// ---- spaces -------------------------------------------------------------------------------------------------------
+
+void Session::use_space(MessageReader &in) {
+    const UseSpaceRequest request = in.head<UseSpaceRequest>();
+    check(request.space > 0 && request.space < most_spaces, "number of a space");
+    std::vector<std::string> parts;
+    for (uint32_t i = 0; i < request.nlookups; ++i) {
+        const SpaceText text = in.head<SpaceText>();
+        parts.push_back(std::to_string(dictionary_of(text.index).id()) + ' ' + in.text(text.size));
+    }
+    std::sort(parts.begin(), parts.end());
+    std::string key;
+    for (const std::string &part : parts)
+        key += std::to_string(part.size()) + ' ' + part;
+    if (spaces_.size() <= request.space)
+        spaces_.resize(request.space + 1);
+    spaces_[request.space] = device_->lookups->space(key, [this] { return device_->cache.new_dictionary(); });
+    Dictionary &texts = *spaces_[request.space];
+    for (uint32_t i = 0; i < request.nconstants; ++i) {
+        const SpaceText text = in.head<SpaceText>();
+        check(text.index < program_.constants.size() && program_.constants[text.index].type == Type::Code,
+              "no text among the constants");
+        const uint32_t code = not_full(texts.intern(in.text(text.size)));
+        program_.constants[text.index].low = code;
+        execution_->set_constant(text.index, code);
+    }
+}
+
+// ---- lookups ------------------------------------------------------------------------------------------------------
+
+// The table is complete; it is kept if it can be.
+void Session::set_lookup(uint32_t lookup, const std::shared_ptr<LookupTable> &table) {
+    LookupState &state = lookups_[lookup];
+    table->finish();
+    if (!state.key.empty()) {
+        device_->lookups->keep(dictionary_of(lookup), state.key, table,
+                               state.space != 0 ? space_of(state.space) : nullptr);
+        device_->cache.make_room(table->bytes());
+    }
+    execution_->set_lookup(lookup, table);
+    state.table = table;
+    state.base = nullptr;
+    state.filling = nullptr;
+}
+
+void Session::use_lookup(MessageReader &in, MessageWriter &out) {
+    const UseLookupRequest request = in.head<UseLookupRequest>();
+    Dictionary &dictionary = dictionary_of(request.lookup);
+    std::shared_ptr<Dictionary> texts;
+    if (request.space != 0)
+        texts = space_of(request.space);
+    check((texts != nullptr) == (program_.lookups[request.lookup].type == Type::Code), "a lookup of texts has a space");
+    const std::string key = (texts ? std::to_string(texts->id()) + ' ' : std::string("- ")) + in.text(request.key_size);
+    const std::string function = in.text(request.function_size);
+    UseLookupReply reply = {};
+    reply.dictionary = dictionary.id();
+    reply.entries = dictionary.size();
+    reply.first = reply.entries + 1;
+    LookupState &state = lookups_[request.lookup];
+    LookupRef kept = device_->lookups->find(dictionary, key);
+    if (kept && kept->entries >= reply.entries) {
+        if (state.table != kept)
+            execution_->set_lookup(request.lookup, kept);
+        state = LookupState();
+        state.table = std::move(kept);
+        return out.put(reply);
+    }
+    state = LookupState();
+    state.key = key;
+    state.space = request.space;
+    if (function.empty()) {
+        reply.first = kept ? static_cast<uint32_t>(kept->entries) : 0;
+        state.base = std::move(kept);
+        return out.put(reply);
+    }
+    std::unique_ptr<TextFunction> parsed;
+    try {
+        parsed = std::make_unique<TextFunction>(function.data(), function.size());
+    } catch (const std::runtime_error &error) {
+        throw InvalidMessage(error.what());
+    }
+    plant_death(function);
+    set_lookup(request.lookup, evaluate(request.lookup, *parsed, reply.entries, kept, texts.get()));
+    out.put(reply);
+}
+
+// The table of so many entries, those of `base` as they are there, by all threads.
+std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFunction &function, size_t entries,
+                                               const LookupRef &base, Dictionary *texts) {
+    const Type type = program_.lookups[lookup].type;
+    check(yields(function, type), "a text function of another type");
+    const Dictionary &dictionary = dictionary_of(lookup);
+    auto table = std::make_shared<LookupTable>(type, entries, device_->device->work_memory());
+    const size_t first = base ? base->entries : 0;
+    if (base)
+        copy_base(*table, *base);
+    auto piece = [&](size_t begin, size_t end) {
+        CancelPoint cancel(cancel_);
+        std::vector<Dictionary::Text> made;
+        std::vector<size_t> of;
+        const size_t end_of_entries = std::min(end, entries); // NULL's place, the table's last, is no entry
+        for (size_t code = begin; code < end; ++code) {
+            if (code + read_ahead < end_of_entries)
+                dictionary.prefetch(static_cast<uint32_t>(code + read_ahead));
+            std::string_view entry;
+            if (code < entries)
+                entry = dictionary.entry(static_cast<uint32_t>(code));
+            const TextFunction::Value value = function.evaluate(code < entries ? &entry : nullptr, cancel);
+            store(*table, code, value);
+            if (texts == nullptr || value.null)
+                continue;
+            const uint32_t length = static_cast<uint32_t>(value.text.size());
+            made.push_back({value.text.data(), length, 0, text_hash(value.text.data(), length)});
+            of.push_back(code);
+        }
+        if (texts == nullptr)
+            return;
+        texts->intern_many(made.data(), made.size());
+        for (size_t i = 0; i < made.size(); ++i) {
+            TextFunction::Value value;
+            value.null = false;
+            value.number = not_full(made[i].code);
+            store(*table, of[i], value);
+        }
+    };
+    const size_t pieces = (entries + 1 - first + piece_entries - 1) / piece_entries; // NULL's entry is the last
+    device_->pool().run(pieces, [&](size_t index, unsigned) {
+        const size_t begin = first + index * piece_entries;
+        piece(begin, std::min(begin + piece_entries, entries + 1));
+    });
+    return table;
+}
+
+void Session::put_lookup(MessageReader &in) {
+    const PutLookupRequest request = in.head<PutLookupRequest>();
+    check(request.lookup < lookups_.size(), "unknown lookup");
+    LookupState &state = lookups_[request.lookup];
+    if (program_.lookups[request.lookup].source == ir::none)
+        check(request.entries > 0 && !request.as_texts, "a table without entries");
+    else
+        check(request.entries <= dictionary_of(request.lookup).size(), "the lookup is longer than its dictionary");
+    const size_t begin = state.base ? state.base->entries : 0;
+    if (request.first == begin) {
+        check(begin <= request.entries, "a lookup does not shrink");
+        state.filling = std::make_shared<LookupTable>(program_.lookups[request.lookup].type, request.entries,
+                                                      device_->device->work_memory());
+        if (state.base)
+            copy_base(*state.filling, *state.base);
+        state.filled = begin;
+    }
+    check(state.filling && request.entries == state.filling->entries && request.first == state.filled &&
+              request.count <= state.filling->entries + 1 - state.filled,
+          "pieces of a lookup are out of order");
+    LookupTable &table = *state.filling;
+    const size_t width = type_width(table.type);
+    uint8_t *const nulls = table.nulls.data() + state.filled;
+    uint8_t *const values = table.values.data() + state.filled * width;
+    if (request.as_texts) {
+        memcpy(nulls, in.part(request.count), request.count);
+        Dictionary &texts = *space_of(state.space);
+        const std::vector<uint32_t> offsets = in.array<uint32_t>(size_t(request.count) + 1);
+        const std::string bytes = in.text(offsets.back()); // (copied: they could change between two looks)
+        for (uint32_t i = 0; i < request.count; ++i) {
+            check(offsets[i] <= offsets[i + 1] && offsets[i + 1] <= offsets.back(), "text offsets are out of order");
+            if (nulls[i])
+                continue;
+            const std::string_view text(bytes.data() + offsets[i], offsets[i + 1] - offsets[i]);
+            const uint32_t code = not_full(texts.intern(text));
+            memcpy(values + i * sizeof code, &code, sizeof code);
+        }
+    } else {
+        memcpy(values, in.part(request.count, width), request.count * width);
+        memcpy(nulls, in.part(request.count), request.count);
+    }
+    state.filled += request.count;
+    if (state.filled == table.entries + 1)
+        set_lookup(request.lookup, state.filling);
+}
+
+// Every code that a pipeline may meet must be in the tables it is looked up in.
+void Session::check_lookups(uint32_t pipeline) {
+    const bool main = pipeline + 1 == program_.pipelines.size();
+    for (size_t i = 0; i < lookups_.size(); ++i) {
+        const ir::Lookup &lookup = program_.lookups[i];
+        if (!main && lookup.source != ir::none && lookup.source != program_.pipelines[pipeline].source)
+            continue;
+        check(lookups_[i].table != nullptr, "a lookup is missing");
+        if (lookup.source == ir::none)
+            continue;
+        for (const SourceFeed *feed : feeds_of(lookup.source))
+            check(int64_t(lookups_[i].table->entries) > feed->max_code(lookup.column),
+                  "a lookup does not cover its dictionary");
+    }
+}
+
+// ---- dictionaries -------------------------------------------------------------------------------------------------
+
+void Session::read_dictionary(MessageReader &in, MessageWriter &out) {
+    const ReadDictionaryRequest request = in.head<ReadDictionaryRequest>();
+    const Dictionary *const dictionary =
+        request.source == of_space ? space_of(request.column).get() : feed(request.source).dictionary(request.column);
+    check(dictionary != nullptr, "the column has no dictionary");
+    ReadDictionaryReply reply = {};
+    reply.id = dictionary->id();
+    reply.size = dictionary->size();
+    uint8_t *head = out.part(sizeof reply);
+    size_t left = out.left();
+    const bool chosen = request.ncodes > 0;
+    const auto codes = in.array<uint32_t>(request.ncodes);
+    const uint32_t end = chosen ? request.ncodes : reply.size;
+    for (uint32_t i = chosen ? 0 : request.first; i < end; ++i) {
+        const uint32_t code = chosen ? codes[i] : i;
+        check(code < reply.size, "a code is not in the dictionary");
+        const std::string_view entry = dictionary->entry(code);
+        const uint32_t length = static_cast<uint32_t>(entry.size());
+        const size_t bytes = sizeof length + ((entry.size() + 3) & ~size_t(3));
+        if (bytes > left)
+            break;
+        left -= bytes;
+        ++reply.count;
+        uint8_t *to = out.part_unaligned(bytes);
+        memcpy(to, &length, sizeof length);
+        memcpy(to + sizeof length, entry.data(), entry.size());
+    }
+    if (reply.count == 0 && (chosen || request.first < reply.size))
+        throw DeviceError("a text is too long for the device");
+    memcpy(head, &reply, sizeof reply);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,93 @@
+// What a source has staged, and how other sessions help to stage it.
+//
+// The backend's parallel workers each have a session of their own, which joins the source of the leader's session by a
+// ticket: it stages, decodes and publishes chunks as the leader does, and what the leader would hold it delivers here. The
+// leader collects what has been delivered before it runs its pipeline; chunks that arrive later wait for the next pass, so
+// that no code of a dictionary is run that the leader's lookups do not know. Held and delivered chunks count together: a
+// pass is full for everybody at once, and helpers stop taking chunks until the leader has run over them.
+//
+// A source whose session has ended is closed: what is delivered then is dropped (the cache may still have it).
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "engine/store/cache.hpp"
+
+namespace gpuscan {
+
+struct ServedDevice;
+
+// What is staged of one chunk.
+struct HeldChunk {
+    std::vector<ColumnValues> columns;
+    ChunkRows rows;
+    size_t bytes = 0;
+    bool is_private = false; // nobody else can have it
+};
+
+// What the feeds of one source have for the next pass.
+struct PassLoad {
+    std::atomic<size_t> bytes{0}, private_bytes{0}; // of chunks, held and delivered
+    std::atomic<size_t> transient{0};               // bytes of rows in no cache
+
+    // The chunks are enough for one pass.
+    bool full(size_t cache_budget) const;
+};
+
+class SharedSource {
+  public:
+    SharedSource(RelationRef relation, std::vector<ColumnRef> columns, uint64_t began, std::shared_ptr<PassLoad> load)
+        : relation(std::move(relation)), columns(std::move(columns)), began(began), load(std::move(load)) {}
+
+    const RelationRef relation;
+    const std::vector<ColumnRef> columns;
+    const uint64_t began; // the cache's clock at the leader's start
+    const std::shared_ptr<PassLoad> load;
+    std::atomic<bool> uncounted{false}; // ir::Source
+
+    // A chunk is staged once per scan, whoever does it.
+    bool is_staged(uint32_t chunk) const;
+    void note_staged(uint32_t chunk);
+    bool forget_staged(); // false: something that was delivered has not been collected
+
+    void count(const HeldChunk &chunk); // the leader holds it
+    void discount(size_t bytes, size_t private_bytes);
+    void deliver(HeldChunk chunk);
+    std::vector<HeldChunk> collect();
+    void close();
+    bool is_closed() const;
+
+  private:
+    void add(const HeldChunk &chunk);
+
+    mutable std::mutex lock_; // all below
+    bool closed_ = false;
+    std::set<uint32_t> staged_;
+    std::vector<HeldChunk> delivered_;
+};
+
+// The sources that can be joined. A ticket is a number that nobody guesses by mistake.
+class Shares {
+  public:
+    struct Share {
+        std::shared_ptr<ServedDevice> device;
+        std::shared_ptr<SharedSource> source;
+        explicit operator bool() const { return source != nullptr; }
+    };
+    uint64_t offer(const std::shared_ptr<ServedDevice> &device, const std::shared_ptr<SharedSource> &source);
+    Share find(uint64_t ticket);
+
+  private:
+    struct Offer {
+        std::weak_ptr<ServedDevice> device;
+        std::weak_ptr<SharedSource> source;
+    };
+    std::mutex lock_;
+    std::map<uint64_t, Offer> offers_;
+};
+
+} // namespace gpuscan

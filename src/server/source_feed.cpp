@@ -1,0 +1,489 @@
+// The rows that a session has staged of one source; see source_feed.hpp.
+#include "server/source_feed.hpp"
+
+#include <algorithm>
+
+namespace gpuscan {
+
+using namespace protocol;
+
+namespace {
+
+constexpr size_t builders_part = 4;                    // of the cache, for chunks that are being built
+constexpr size_t delivered_rows = transient_limit / 4; // bytes; each helper has so many
+
+} // namespace
+
+SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const std::vector<Type> &types)
+    : device_(device), cache_(device.cache), counters_(counters), began_(began), load_(std::make_shared<PassLoad>()),
+      max_code_(types.size(), -1) {
+    for (Type type : types) {
+        TransientColumn column;
+        column.type = type;
+        if (type == Type::Code) {
+            own_dictionaries_.push_back(cache_.new_dictionary());
+            column.dictionary = own_dictionaries_.back().get();
+        }
+        columns_.push_back(column);
+    }
+    batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
+}
+
+SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const RelationFile &file,
+                       const std::string &path, const std::vector<ColumnDefinition> &columns,
+                       std::shared_ptr<PassLoad> load)
+    : device_(device), cache_(device.cache), counters_(counters), began_(began), load_(std::move(load)),
+      relation_(cache_.relation(file, path)), max_code_(columns.size(), -1) {
+    for (const ColumnDefinition &wanted : columns) {
+        ColumnRef cached = cache_.column(relation_, wanted.key, wanted.layout, wanted.dictionary);
+        std::string refusal = cache_.refusal(relation_, *cached);
+        if (!refusal.empty())
+            throw DeviceError(refusal);
+        columns_.push_back({cached->layout.type, &cached->layout, cached->dictionary.get()});
+        ids_.push_back(cached->id);
+        cached_.push_back(std::move(cached));
+    }
+    shared_ = std::make_shared<SharedSource>(relation_, cached_, began_, load_);
+    decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
+    batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
+}
+
+SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, std::shared_ptr<SharedSource> source)
+    : device_(device), cache_(device.cache), counters_(counters), began_(source->began), joined_(true),
+      load_(source->load), relation_(source->relation), cached_(source->columns), shared_(std::move(source)),
+      max_code_(cached_.size(), -1) {
+    for (const ColumnRef &column : cached_) {
+        columns_.push_back({column->layout.type, &column->layout, column->dictionary.get()});
+        ids_.push_back(column->id);
+    }
+    decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
+}
+
+SourceFeed::~SourceFeed() {
+    if (shared_ && !joined_)
+        shared_->close();
+}
+
+ChunkBuilder::Allocate SourceFeed::cache_allocator(bool *squeezed) {
+    return [this, squeezed](size_t bytes) { return cache_.allocate(bytes, began_, squeezed); };
+}
+
+ChunkBuilder::Allocate SourceFeed::work_allocator() {
+    return [this](size_t bytes) { return cache_.allocate_work(bytes); };
+}
+
+// ---- staging ------------------------------------------------------------------------------------------------------
+
+SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits &visible, const uint64_t *lsns) {
+    check(relation_ != nullptr, "the source is not a relation");
+    check(!shared_->is_staged(request.chunk), "the chunk is staged already");
+    build_.reset();
+    const bool identity = request.map_lsn != 0;
+    ChunkQuestion question;
+    question.visible = visible;
+    question.map_lsn = request.map_lsn;
+    question.lsns = lsns;
+    question.npages = request.npages;
+    question.columns = ids_;
+    Cache::Token token;
+    for (;;) {
+        Cache::Snapshot now = identity ? cache_.chunk(relation_, request.chunk) : Cache::Snapshot();
+        ChunkAnswer answer = check_chunk(now.version.get(), now.map_lsn, question);
+        if (answer.need_lsns)
+            return {StageState::NeedLsns, visible};
+        if (!answer.missing.any() || request.accept_missing) {
+            if (answer.confirms_map)
+                cache_.confirm(relation_, request.chunk, now.version, answer.verified, request.map_lsn);
+            return ready(request.chunk, now.version, answer.covered);
+        }
+        if (token || !identity || !request.prefer_build)
+            return start_build(request, now.version, answer, std::move(token));
+        token = cache_.take_token(relation_, request.chunk);
+        if (!token)
+            return {StageState::Busy, answer.missing};
+        // Somebody may have published between our look and the token: look again.
+    }
+}
+
+bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible) {
+    check(relation_ != nullptr, "the source is not a relation");
+    check(!shared_->is_staged(chunk), "the chunk is staged already");
+    check(map_lsn != 0, "the map page has no LSN");
+    const Cache::Snapshot now = cache_.chunk(relation_, chunk);
+    if (!now.version || now.map_lsn != map_lsn)
+        return false;
+    std::vector<const ColumnData *> columns;
+    columns.reserve(ids_.size());
+    for (uint32_t id : ids_) {
+        const auto column = now.version->columns.find(id);
+        if (column == now.version->columns.end())
+            return false;
+        columns.push_back(&column->second);
+    }
+    const bool whole = visible == nullptr && npages != 0 && now.version->whole_pages == npages &&
+                       std::all_of(columns.begin(), columns.end(), [](const ColumnData *c) { return c->whole; });
+    if (whole) {
+        HeldChunk held;
+        held.rows.nrows = held.rows.participating = now.version->nrows;
+        hold(*now.version, std::move(held), false);
+        count_hits(npages);
+    } else {
+        const PageBits bits = visible != nullptr ? *visible : PageBits::first(npages);
+        if (!now.version->known_pages.contains(bits) ||
+            !std::all_of(columns.begin(), columns.end(), [&](const ColumnData *c) { return c->have.contains(bits); }))
+            return false;
+        hold(*now.version, bits, false);
+        count_hits(bits.count());
+    }
+    shared_->note_staged(chunk);
+    cache_.touch(relation_, chunk, cached_);
+    return true;
+}
+
+uint32_t SourceFeed::stage_hopeless(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
+                                    const std::function<bool(const ChunkView &)> &hopeless) {
+    static const uint8_t some_nulls = 0; // nobody looks at the flags
+    const Cache::Snapshot now = cache_.chunk(relation_, chunk);
+    const PageBits bits = visible != nullptr ? *visible : PageBits::first(npages);
+    if (!now.version || now.map_lsn != map_lsn || !now.version->known_pages.contains(bits))
+        return 0;
+    ChunkView view;
+    view.nrows = now.version->live_rows;
+    bool any = false;
+    for (size_t c = 0; c < ids_.size(); ++c) {
+        const auto column = now.version->columns.find(ids_[c]);
+        if (column != now.version->columns.end() && column->second.have.contains(bits)) {
+            const ColumnData &data = column->second;
+            view.columns.push_back(column_view(data.type, data.frame, data.values.get(), data.nulls.get(), data.stats));
+            any = true;
+        } else {
+            ColumnView unknown;
+            unknown.type = columns_[c].type;
+            unknown.nulls = &some_nulls;
+            view.columns.push_back(unknown);
+        }
+    }
+    if (!any || view.nrows == 0 || !hopeless(view))
+        return 0;
+    shared_->note_staged(chunk);
+    return view.nrows;
+}
+
+SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered) {
+    shared_->note_staged(chunk);
+    if (covered.any()) {
+        cache_.touch(relation_, chunk, cached_);
+        hold(*version, covered, false);
+        count_hits(covered.count());
+    }
+    return {StageState::Ready, covered};
+}
+
+SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
+                                           Cache::Token token) {
+    auto build = std::make_unique<Build>();
+    build->chunk = request.chunk;
+    build->is_private = !token;
+    build->map_lsn = request.map_lsn;
+    build->covered = answer.covered;
+    build->token = std::move(token);
+    std::vector<BuildColumn> columns;
+    for (const ColumnRef &column : cached_)
+        columns.push_back({column->id, &column->layout, column->dictionary.get()});
+    ChunkAnswer todo = answer;
+    if (build->is_private) {
+        build->base = base;
+        todo.covered = todo.verified = PageBits();
+    } else {
+        cache_.touch(relation_, request.chunk, cached_);
+    }
+    build->builder =
+        std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
+                                       build->is_private ? nullptr : base, todo, request.npages, std::move(columns));
+    build_ = std::move(build);
+    return {StageState::NeedPages, answer.missing};
+}
+
+std::vector<PageStatus> SourceFeed::decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
+                                           const std::atomic<uint32_t> *cancel) {
+    check(build_ != nullptr, "no chunk is being built");
+    PageBits twice;
+    for (const WindowPage &page : window) {
+        check(page.page < pages_per_chunk && build_->builder->wanted(page.page) && !twice.test(page.page),
+              "the page is not missing");
+        twice.set(page.page);
+    }
+    drop_bad_pages(bad);
+    try {
+        return build_->builder->decode(window, cancel);
+    } catch (const Undecodable &reason) {
+        build_.reset();
+        give_up(reason);
+    }
+}
+
+void SourceFeed::drop_bad_pages(const std::vector<uint16_t> &bad) {
+    for (uint16_t page : bad) {
+        check(page < pages_per_chunk && build_->builder->was_decoded(page), "the page was not decoded");
+        build_->builder->drop_page(page);
+    }
+}
+
+SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad, bool map_unchanged) {
+    check(build_ != nullptr, "no chunk is being built");
+    drop_bad_pages(bad);
+    std::unique_ptr<Build> build = std::move(build_);
+    const bool identity = map_unchanged && !build->is_private;
+    std::shared_ptr<ChunkVersion> version = build->builder->finish(identity);
+    PageBits usable = build->builder->covered();
+    hold(*version, usable, build->is_private);
+    if (build->is_private) {
+        if (build->covered.any())
+            hold(*build->base, build->covered, false);
+    } else {
+        cache_.publish(build->token, std::move(version), identity ? build->map_lsn : 0, build->squeezed);
+        counters_.chunks_built.fetch_add(1, std::memory_order_relaxed);
+    }
+    shared_->note_staged(build->chunk);
+    counters_.pages_decoded.fetch_add(build->builder->decoded_pages(), std::memory_order_relaxed);
+    count_hits(build->covered.count());
+    return {StageState::Ready, usable | build->covered};
+}
+
+void SourceFeed::count_hits(uint32_t pages) {
+    if (pages == 0)
+        return;
+    counters_.pages_cached.fetch_add(pages, std::memory_order_relaxed);
+    for (const ColumnRef &column : cached_)
+        column->hits.fetch_add(1, std::memory_order_relaxed);
+}
+
+void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered, bool is_private) {
+    HeldChunk held;
+    held.rows = covered_rows(version, covered);
+    hold(version, std::move(held), is_private);
+}
+
+void SourceFeed::hold(const ChunkVersion &version, HeldChunk held, bool is_private) {
+    if (held.rows.participating == 0)
+        return;
+    held.columns.reserve(ids_.size());
+    for (uint32_t id : ids_) {
+        held.columns.push_back(version.columns.at(id));
+        held.bytes += held.columns.back().bytes();
+    }
+    held.is_private = is_private;
+    if (joined_) {
+        shared_->deliver(std::move(held));
+        return;
+    }
+    shared_->count(held);
+    keep(std::move(held));
+}
+
+void SourceFeed::keep(HeldChunk chunk) {
+    new_rows_ += chunk.rows.participating;
+    for (size_t c = 0; c < ids_.size(); ++c)
+        note_codes(c, chunk.columns[c].stats.max);
+    held_.push_back(std::move(chunk));
+}
+
+uint32_t SourceFeed::collect() {
+    check(shared_ != nullptr && !joined_, "nobody delivers chunks of the source");
+    std::vector<HeldChunk> delivered = shared_->collect();
+    for (HeldChunk &chunk : delivered)
+        keep(std::move(chunk));
+    return static_cast<uint32_t>(delivered.size());
+}
+
+uint32_t SourceFeed::builders(uint64_t rows_per_chunk) const {
+    uint64_t width = 0;
+    for (const TransientColumn &column : columns_)
+        width += type_width(column.type) + 1;
+    const uint64_t bytes = std::max<uint64_t>(std::min<uint64_t>(rows_per_chunk, UINT32_MAX) * width, 1);
+    return static_cast<uint32_t>(std::min<uint64_t>(cache_.budget() / builders_part / bytes, UINT32_MAX));
+}
+
+// ---- transient rows -----------------------------------------------------------------------------------------------
+
+std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &window,
+                                                const std::vector<TupleMask> &masks,
+                                                const std::atomic<uint32_t> *cancel) {
+    check(decoded_ != nullptr, "the source takes no rows");
+    check(decoded_->bytes() <= 2 * transient_limit, "the pass is full");
+    try {
+        std::vector<PageStatus> statuses = decoded_->decode(window, masks, cancel);
+        if (joined_) {
+            if (decoded_->bytes() > delivered_rows)
+                deliver_rows();
+            return statuses;
+        }
+        for (size_t c = 0; c < columns_.size(); ++c)
+            note_codes(c, decoded_->max_code(c));
+        note_transient();
+        return statuses;
+    } catch (const Undecodable &reason) {
+        give_up(reason);
+    }
+}
+
+void SourceFeed::deliver_rows() {
+    check(joined_, "the session has its rows itself");
+    if (decoded_->empty())
+        return decoded_->clear();
+    HeldChunk chunk;
+    chunk.rows = decoded_->rows();
+    chunk.is_private = true;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        chunk.columns.push_back(decoded_->column(c));
+        chunk.bytes += chunk.columns.back().bytes();
+    }
+    decoded_->clear();
+    shared_->deliver(std::move(chunk));
+}
+
+void SourceFeed::batch(MessageReader &message, uint32_t nrows) {
+    check(nrows <= slot_buffer_size, "too many rows");
+    check(batched_ != nullptr, "the source takes no rows");
+    check(batched_->bytes() <= 2 * transient_limit, "the pass is full");
+    size_t full = 0;
+    if (!batched_->add(message, nrows, &full))
+        give_up(Undecodable("too many distinct values", {full}));
+    for (size_t c = 0; c < columns_.size(); ++c)
+        note_codes(c, batched_->max_code(c));
+    note_transient();
+}
+
+// The fragment ends here; what is known for sure to be wrong with a column saves the next query the way to here.
+void SourceFeed::give_up(const Undecodable &reason) {
+    std::string message = reason.what();
+    std::vector<size_t> guilty;
+    for (size_t c : reason.columns) {
+        const Dictionary *dictionary = columns_[c].dictionary;
+        if (dictionary == nullptr || reason.columns.size() == 1 || dictionary->is_full())
+            guilty.push_back(c);
+    }
+    if (guilty.empty())
+        guilty = reason.columns;
+    for (size_t i = 0; i < guilty.size() && relation_; ++i)
+        message += (i == 0 ? " in column " : " or ") + std::to_string(cached_[guilty[i]]->attnum);
+    if (guilty.size() == 1 && relation_)
+        cache_.refuse(relation_, *cached_[guilty[0]], message, columns_[guilty[0]].dictionary != nullptr);
+    throw DeviceError(message);
+}
+
+// ---- handing over -------------------------------------------------------------------------------------------------
+
+bool SourceFeed::pass_full() const {
+    return load_->transient.load(std::memory_order_relaxed) > transient_limit || load_->full(cache_.budget());
+}
+
+void SourceFeed::note_transient() {
+    const size_t bytes = (batched_ ? batched_->bytes() : 0) + (decoded_ ? decoded_->bytes() : 0);
+    load_->transient.fetch_add(bytes - transient_, std::memory_order_relaxed); // (modulo 2^64)
+    transient_ = bytes;
+}
+
+bool SourceFeed::shares_dictionaries(const SourceFeed &other) const {
+    return columns_.size() == other.columns_.size() &&
+           std::equal(columns_.begin(), columns_.end(), other.columns_.begin(),
+                      [](const TransientColumn &a, const TransientColumn &b) { return a.dictionary == b.dictionary; });
+}
+
+void SourceFeed::add_to(PassInput &input) {
+    build_.reset();
+    for (const HeldChunk &held : held_) {
+        ChunkView view;
+        view.nrows = held.rows.nrows;
+        view.row_mask = held.rows.row_mask.empty() ? nullptr : held.rows.row_mask.data();
+        for (const ColumnValues &column : held.columns) {
+            view.columns.push_back(
+                column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
+            if (column.zones_tell && column.zones->size() * zone_rows >= view.nrows)
+                view.columns.back().zones = column.zones->data();
+        }
+        input.chunks.push_back(std::move(view));
+        input.rows += held.rows.participating;
+    }
+    if (decoded_)
+        decoded_->add_to(input);
+    batched_->add_to(input);
+}
+
+void SourceFeed::add_outlook(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const {
+    for (const ChunkRef &version : relation_ ? cache_.versions(relation_) : std::vector<ChunkRef>()) {
+        ChunkView view;
+        view.nrows = version->nrows;
+        for (uint32_t id : ids_) {
+            const auto found = version->columns.find(id);
+            if (found == version->columns.end())
+                break;
+            const ColumnValues &column = found->second;
+            view.columns.push_back(
+                column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
+        }
+        if (view.columns.size() < ids_.size())
+            continue;
+        chunks.push_back(std::move(view));
+        held.push_back(version);
+    }
+}
+
+bool SourceFeed::identify(size_t most_bytes, BuildIdentity &identity) const {
+    if ((decoded_ && !decoded_->empty()) || !batched_->empty())
+        return false;
+    size_t mask_bytes = 0;
+    for (const HeldChunk &held : held_) {
+        mask_bytes += held.rows.row_mask.size() * sizeof(uint64_t);
+        if (held.is_private || mask_bytes > most_bytes)
+            return false;
+    }
+    auto put = [&identity](const void *from, size_t size) {
+        identity.bytes.append(static_cast<const char *>(from), size);
+    };
+    auto put_number = [&put](uint64_t number) { put(&number, sizeof number); };
+    put_number(held_.size());
+    put_number(columns_.size());
+    for (const HeldChunk &held : held_) {
+        put_number(held.rows.nrows);
+        put_number(held.rows.row_mask.size());
+        put(held.rows.row_mask.data(), held.rows.row_mask.size() * sizeof(uint64_t));
+        for (const ColumnValues &column : held.columns) {
+            put_number(column.frame.width);
+            put_number(static_cast<uint64_t>(column.frame.base));
+            for (const BufferRef &buffer : {column.values, column.nulls}) {
+                put_number(reinterpret_cast<uintptr_t>(buffer.get()));
+                if (buffer)
+                    identity.read.push_back(buffer);
+            }
+        }
+    }
+    return true;
+}
+
+void SourceFeed::release(bool last) {
+    build_.reset();
+    size_t bytes = 0, private_bytes = 0;
+    for (const HeldChunk &chunk : held_) {
+        bytes += chunk.bytes;
+        private_bytes += chunk.is_private ? chunk.bytes : 0;
+    }
+    held_.clear();
+    if (shared_)
+        shared_->discount(bytes, private_bytes);
+    if (decoded_)
+        decoded_->clear();
+    batched_->clear();
+    note_transient();
+    if (last && shared_)
+        check(shared_->forget_staged(), "delivered chunks have not been collected");
+}
+
+void SourceFeed::note_codes(size_t column, int64_t code) {
+    if (columns_[column].type == Type::Code)
+        max_code_[column] = std::max(max_code_[column], code);
+}
+
+int64_t SourceFeed::max_code(uint32_t column) const { return column < max_code_.size() ? max_code_[column] : -1; }
+
+} // namespace gpuscan

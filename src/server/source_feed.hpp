@@ -1,0 +1,140 @@
+// The rows that a session has staged of one source: chunks of the cache, chunks of its own, and transient rows.
+//
+// Per map page of a relation: stage() says what the cache has, decode() and publish() bring the rest, decode_rows() and
+// batch() bring what no cache may hold. add_to() hands everything to a pipeline; release() lets go of it.
+//
+// A source of several relations has a feed for each of them. Their text columns share dictionaries, and they fill one pass.
+//
+// The session of a parallel worker joins the source of another session (shared_source.hpp): it stages the same chunks, and
+// delivers them instead of holding them.
+//
+// A session holds column buffers, never a whole version, so that columns which it does not use can be evicted meanwhile.
+#pragma once
+
+#include <utility>
+
+#include "server/column_message.hpp"
+#include "server/devices.hpp"
+#include "server/transient.hpp"
+
+namespace gpuscan {
+
+// PostgreSQL's shared_buffers as this process sees it.
+struct BufferPool {
+    const uint8_t *pages = nullptr;
+    size_t size = 0; // bytes
+};
+
+class SourceFeed {
+  public:
+    // Rows of a CPU plan.
+    SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const std::vector<Type> &types);
+    // Columns of a relation; throws DeviceError when one of them is refused.
+    SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const RelationFile &file,
+               const std::string &path, const std::vector<ColumnDefinition> &columns,
+               std::shared_ptr<PassLoad> load = std::make_shared<PassLoad>());
+    // Joins the source of another session.
+    SourceFeed(ServedDevice &device, protocol::Counters &counters, std::shared_ptr<SharedSource> source);
+    ~SourceFeed();
+    SourceFeed(const SourceFeed &) = delete;
+    SourceFeed &operator=(const SourceFeed &) = delete;
+
+    struct Staged {
+        protocol::StageState state = protocol::StageState::Ready;
+        PageBits pages; // covered or missing
+    };
+    Staged stage(const protocol::StageRequest &request, const PageBits &visible, const uint64_t *lsns);
+    // Holds the chunk if the cache has all visible pages of it, right at this map LSN; `visible` nullptr: all npages are.
+    bool stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible);
+    // The same where columns are missing, but those that are there let `hopeless` say of their bounds that no row is wanted:
+    // then the chunk is staged, and nothing of it is held. Answers the rows that were passed over, none: it is not so.
+    uint32_t stage_hopeless(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
+                            const std::function<bool(const ChunkView &)> &hopeless);
+    std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
+                                   const std::atomic<uint32_t> *cancel);
+    Staged publish(const std::vector<uint16_t> &bad, bool map_unchanged);
+
+    std::vector<PageStatus> decode_rows(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
+                                        const std::atomic<uint32_t> *cancel);
+    // Of a source that has been joined: what was decoded is the other session's from here on.
+    void deliver_rows();
+    void batch(MessageReader &message, uint32_t nrows);
+
+    // For those who want to join; nullptr: rows of a CPU plan, or joined itself.
+    std::shared_ptr<SharedSource> share() const { return joined_ ? nullptr : shared_; }
+    // What this source's feeds hold together.
+    const std::shared_ptr<PassLoad> &load() const { return load_; }
+    // Would a code mean the same text in both?
+    bool shares_dictionaries(const SourceFeed &other) const;
+    // How many chunks of so many rows may be built at the same time without crowding the cache.
+    uint32_t builders(uint64_t rows_per_chunk) const;
+    // Takes what others have delivered; returns how many chunks.
+    uint32_t collect();
+
+    // Rows of cached and delivered chunks that have come since the last call; those of a joined source are the other session's.
+    uint64_t take_new_rows() { return std::exchange(new_rows_, 0); }
+
+    bool pass_full() const;
+    void add_to(PassInput &input);
+    // Adds which rows these are, if all are rows of cached chunks and their masks take at most `most_bytes`; false: they
+    // cannot be recognised later.
+    bool identify(size_t most_bytes, BuildIdentity &identity) const;
+    void release(bool last); // last: the pipeline has read all; chunks may be staged again
+    // Adds what the cache has of the source, as it may be handed over later; `held` keeps it alive.
+    void add_outlook(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const;
+    bool is_relation() const { return relation_ != nullptr; }
+
+    Dictionary *dictionary(uint32_t column) const {
+        return column < columns_.size() ? columns_[column].dictionary : nullptr;
+    }
+    int64_t max_code(uint32_t column) const; // largest code staged so far, -1: none
+
+  private:
+    struct Build {
+        uint32_t chunk = 0;
+        bool is_private = false;
+        uint64_t map_lsn = 0;
+        ChunkRef base;    // of a private build: what the cache had
+        PageBits covered; // of the base
+        bool squeezed = false;
+        Cache::Token token;
+        std::unique_ptr<ChunkBuilder> builder;
+    };
+
+    ChunkBuilder::Allocate cache_allocator(bool *squeezed);
+    ChunkBuilder::Allocate work_allocator();
+    Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);
+    Staged start_build(const protocol::StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
+                       Cache::Token token);
+    void drop_bad_pages(const std::vector<uint16_t> &bad);
+    void hold(const ChunkVersion &version, const PageBits &covered, bool is_private);
+    void hold(const ChunkVersion &version, HeldChunk held, bool is_private); // its rows are filled in
+    void keep(HeldChunk chunk);
+    void count_hits(uint32_t pages);
+    void note_codes(size_t column, int64_t code);
+    void note_transient();
+    [[noreturn]] void give_up(const Undecodable &reason);
+
+    ServedDevice &device_;
+    Cache &cache_;
+    protocol::Counters &counters_;
+    const uint64_t began_; // the cache's clock at the session's start
+    const bool joined_ = false;
+    const std::shared_ptr<PassLoad> load_;
+    size_t transient_ = 0; // bytes that the load has of this feed's transient rows
+    RelationRef relation_;
+    std::vector<ColumnRef> cached_;        // relation
+    std::shared_ptr<SharedSource> shared_; // relation
+    std::vector<uint32_t> ids_;            // relation
+    std::vector<std::shared_ptr<Dictionary>> own_dictionaries_;
+    std::vector<TransientColumn> columns_;
+    std::vector<int64_t> max_code_;
+
+    std::unique_ptr<Build> build_;
+    std::vector<HeldChunk> held_;
+    uint64_t new_rows_ = 0;
+    std::unique_ptr<DecodedRows> decoded_;
+    std::unique_ptr<BatchRows> batched_;
+};
+
+} // namespace gpuscan

@@ -1,0 +1,265 @@
+// Rows of one pass that are in no cache; see transient.hpp.
+#include "server/transient.hpp"
+
+#include <algorithm>
+
+#include "engine/store/dictionary.hpp"
+
+namespace gpuscan {
+namespace {
+
+constexpr uint32_t first_rows = 16384; // of a fresh buffer
+constexpr size_t buffer_slack = 64;    // bytes behind the last row, for vector loads
+
+void note(ColumnStats &stats, int64_t value) {
+    stats.any_value = true;
+    stats.min = std::min(stats.min, value);
+    stats.max = std::max(stats.max, value);
+}
+
+template <class T> void note_values(ColumnStats &stats, const uint8_t *values, const uint8_t *nulls, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) {
+        T value;
+        memcpy(&value, values + i * sizeof(T), sizeof(T));
+        if (!nulls[i])
+            note(stats, value);
+    }
+}
+
+} // namespace
+
+ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffer *nulls, const ColumnStats &stats) {
+    ColumnView view;
+    view.type = type;
+    view.frame = frame;
+    view.values = values != nullptr ? values->data : nullptr;
+    view.nulls = nulls != nullptr ? static_cast<const uint8_t *>(nulls->data) : nullptr;
+    const bool ranged = (is_integer(type) && !stats.any_wide) || type == Type::Code;
+    if (ranged && stats.any_value && stats.min <= stats.max) {
+        view.has_range = true;
+        view.min = stats.min;
+        view.max = stats.max;
+    }
+    return view;
+}
+
+// ---- rows decoded by the device -----------------------------------------------------------------------------------
+
+void DecodedRows::reserve(uint32_t rows) {
+    if (rows <= capacity_)
+        return;
+    uint32_t capacity = std::max({rows, first_rows, capacity_ * 2});
+    std::vector<Column> grown = data_;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        size_t width = type_width(columns_[c].type), old = nrows_ * width;
+        grown[c].values = allocate_(capacity * width + buffer_slack);
+        grown[c].nulls = allocate_(capacity + buffer_slack);
+        if (nrows_ != 0) {
+            device_.copy(*grown[c].values, 0, *data_[c].values, 0, old);
+            device_.copy(*grown[c].nulls, 0, *data_[c].nulls, 0, nrows_);
+        }
+        device_.fill(*grown[c].values, old, 0, grown[c].values->size - old);
+        device_.fill(*grown[c].nulls, nrows_, 0, grown[c].nulls->size - nrows_);
+    }
+    data_ = std::move(grown);
+    capacity_ = capacity;
+}
+
+std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
+                                            const std::atomic<uint32_t> *cancel) {
+    uint32_t rows = nrows_;
+    DecodeJob job;
+    for (size_t i = 0; i < window.size(); ++i) {
+        job.pages.push_back(
+            {window[i].data, rows, window[i].ntuples, static_cast<uint16_t>(window[i].in_place), &masks[i]});
+        rows += window[i].ntuples;
+    }
+    reserve(rows);
+    for (size_t c = 0; c < columns_.size(); ++c)
+        job.columns.push_back(
+            {columns_[c].layout, data_[c].values.get(), data_[c].nulls.get(), columns_[c].dictionary});
+    nrows_ = rows;
+    DecodeResult result;
+    device_.decode(job, result, cancel);
+    if (result.pages.size() != window.size() || result.columns.size() != columns_.size())
+        throw DeviceError("the device answered for other pages than it was asked for");
+    if (result.dictionary_full) {
+        std::vector<size_t> texts;
+        for (size_t c = 0; c < columns_.size(); ++c)
+            if (columns_[c].dictionary != nullptr)
+                texts.push_back(c);
+        throw Undecodable("too many distinct values", texts);
+    }
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        data_[c].stats.merge(result.columns[c]);
+    }
+    for (size_t i = 0; i < window.size(); ++i) {
+        if (result.pages[i] == PageStatus::Unrepresentable)
+            throw Undecodable("numeric value out of the device's range", {});
+        if (result.pages[i] != PageStatus::Ok)
+            continue;
+        uint32_t first = job.pages[i].row_start, end = first + job.pages[i].ntuples;
+        valid_ += end - first;
+        if (!valid_rows_.empty() && valid_rows_.back().second == first)
+            valid_rows_.back().second = end;
+        else
+            valid_rows_.emplace_back(first, end);
+    }
+    return result.pages;
+}
+
+size_t DecodedRows::bytes() const {
+    size_t bytes = 0;
+    for (const TransientColumn &column : columns_)
+        bytes += nrows_ * (type_width(column.type) + 1);
+    return bytes;
+}
+
+void DecodedRows::add_to(PassInput &input) {
+    if (valid_ == 0)
+        return;
+    ChunkView view;
+    view.nrows = nrows_;
+    if (valid_ != nrows_) {
+        input.masks.push_back(rows().row_mask);
+        view.row_mask = input.masks.back().data();
+    }
+    for (size_t c = 0; c < columns_.size(); ++c)
+        view.columns.push_back(column_view(columns_[c].type, Frame(), data_[c].values.get(),
+                                           data_[c].stats.any_null ? data_[c].nulls.get() : nullptr, data_[c].stats));
+    input.chunks.push_back(std::move(view));
+    input.rows += valid_;
+}
+
+ChunkRows DecodedRows::rows() const {
+    ChunkRows rows;
+    rows.nrows = nrows_;
+    rows.participating = valid_;
+    if (valid_ == nrows_)
+        return rows;
+    rows.row_mask.resize((size_t(nrows_) + 63) / 64);
+    for (const auto &range : valid_rows_)
+        for (uint32_t row = range.first; row < range.second; ++row)
+            rows.row_mask[row / 64] |= uint64_t(1) << (row % 64);
+    return rows;
+}
+
+ColumnValues DecodedRows::column(size_t column) const {
+    const Column &data = data_[column];
+    ColumnValues values;
+    values.type = columns_[column].type;
+    values.values = data.values;
+    values.nulls = data.stats.any_null ? data.nulls : BufferRef();
+    values.capacity = capacity_;
+    values.stats = data.stats;
+    return values;
+}
+
+void DecodedRows::clear() {
+    data_.assign(columns_.size(), Column());
+    valid_rows_.clear();
+    nrows_ = capacity_ = valid_ = 0;
+}
+
+// ---- rows decoded by the backend ----------------------------------------------------------------------------------
+
+bool BatchRows::add(MessageReader &message, uint32_t nrows, size_t *full) {
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        Column &data = data_[c];
+        std::vector<uint8_t> nulls = message.array<uint8_t>(nrows);
+        for (uint8_t &null : nulls) {
+            null = null != 0;
+            data.stats.any_null |= null != 0;
+        }
+        data.nulls.insert(data.nulls.end(), nulls.begin(), nulls.end());
+        if (columns_[c].type == Type::Code) {
+            if (!add_texts(message, nrows, nulls.data(), c)) {
+                *full = c;
+                return false;
+            }
+            continue;
+        }
+        size_t width = type_width(columns_[c].type), old = data.values.size();
+        const uint8_t *from = message.part(nrows, width);
+        data.values.insert(data.values.end(), from, from + nrows * width);
+        uint8_t *values = data.values.data() + old;
+        switch (columns_[c].type) {
+        case Type::Bool:
+            std::transform(values, values + nrows, values, [](uint8_t v) { return uint8_t(v != 0); });
+            note_values<uint8_t>(data.stats, values, nulls.data(), nrows);
+            break;
+        case Type::I16:
+            note_values<int16_t>(data.stats, values, nulls.data(), nrows);
+            break;
+        case Type::I32:
+            note_values<int32_t>(data.stats, values, nulls.data(), nrows);
+            break;
+        case Type::I64:
+            note_values<int64_t>(data.stats, values, nulls.data(), nrows);
+            break;
+        default:
+            break;
+        }
+    }
+    nrows_ += nrows;
+    return true;
+}
+
+bool BatchRows::add_texts(MessageReader &message, uint32_t nrows, const uint8_t *nulls, size_t column) {
+    std::vector<uint32_t> offsets = message.array<uint32_t>(size_t(nrows) + 1);
+    const char *texts = reinterpret_cast<const char *>(message.part(offsets[nrows]));
+    Column &data = data_[column];
+    for (uint32_t row = 0; row < nrows; ++row) {
+        if (offsets[row] > offsets[row + 1] || offsets[row + 1] > offsets[nrows])
+            throw InvalidMessage("text offsets are out of order");
+        uint32_t code = 0;
+        if (!nulls[row]) {
+            // (copied: the bytes could change between the dictionary's look and its copy)
+            std::string text(texts + offsets[row], offsets[row + 1] - offsets[row]);
+            code = columns_[column].dictionary->intern(text);
+            if (code == Dictionary::full)
+                return false;
+            note(data.stats, code);
+        }
+        const uint8_t *bytes = reinterpret_cast<const uint8_t *>(&code);
+        data.values.insert(data.values.end(), bytes, bytes + sizeof code);
+    }
+    return true;
+}
+
+size_t BatchRows::bytes() const {
+    size_t bytes = 0;
+    for (const Column &column : data_)
+        bytes += column.values.size() + column.nulls.size();
+    return bytes;
+}
+
+void BatchRows::add_to(PassInput &input) {
+    if (nrows_ == 0)
+        return;
+    ChunkView view;
+    view.nrows = nrows_;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        const Column &data = data_[c];
+        BufferRef values = allocate_(data.values.size() + buffer_slack), nulls;
+        device_.upload(*values, 0, data.values.data(), data.values.size());
+        device_.fill(*values, data.values.size(), 0, values->size - data.values.size());
+        if (data.stats.any_null) {
+            nulls = allocate_(data.nulls.size() + buffer_slack);
+            device_.upload(*nulls, 0, data.nulls.data(), data.nulls.size());
+        }
+        view.columns.push_back(column_view(columns_[c].type, Frame(), values.get(), nulls.get(), data.stats));
+        input.buffers.push_back(std::move(values));
+        if (nulls)
+            input.buffers.push_back(std::move(nulls));
+    }
+    input.chunks.push_back(std::move(view));
+    input.rows += nrows_;
+}
+
+void BatchRows::clear() {
+    data_.assign(columns_.size(), Column());
+    nrows_ = 0;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,93 @@
+// Rows of one pass that are in no cache: pages decoded under tuple masks, and rows that the backend decoded itself.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/store/chunk_build.hpp"
+#include "server/message.hpp"
+
+namespace gpuscan {
+
+// The rows of one pass take at most about so much; then the pipeline runs and more can come.
+constexpr size_t transient_limit = size_t(64) << 20;
+
+// A column as transient rows see it.
+struct TransientColumn {
+    Type type = Type::I32;
+    const ColumnLayout *layout = nullptr; // nullptr: rows of a CPU plan
+    Dictionary *dictionary = nullptr;     // Code
+};
+
+// What one pipeline reads, with everything that must live as long as the views.
+struct PassInput {
+    std::vector<ChunkView> chunks;
+    std::vector<std::vector<uint64_t>> masks;
+    std::vector<BufferRef> buffers;
+    uint64_t rows = 0;
+};
+
+// `values` may be nullptr where the frame stores nothing.
+ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffer *nulls, const ColumnStats &stats);
+
+// Rows that the device decoded from pages of which only some tuples are visible.
+class DecodedRows {
+  public:
+    DecodedRows(Device &device, ChunkBuilder::Allocate allocate, const std::vector<TransientColumn> &columns)
+        : device_(device), allocate_(std::move(allocate)), columns_(columns), data_(columns.size()) {}
+
+    std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
+                                   const std::atomic<uint32_t> *cancel);
+    size_t bytes() const;
+    bool empty() const { return valid_ == 0; }
+    int64_t max_code(size_t column) const { return data_[column].stats.max; }
+    void add_to(PassInput &input);
+    // The same as a chunk of its own.
+    ChunkRows rows() const;
+    ColumnValues column(size_t column) const;
+    void clear();
+
+  private:
+    struct Column {
+        BufferRef values, nulls;
+        ColumnStats stats;
+    };
+    void reserve(uint32_t rows);
+
+    Device &device_;
+    ChunkBuilder::Allocate allocate_;
+    std::vector<TransientColumn> columns_;
+    std::vector<Column> data_;
+    uint32_t nrows_ = 0, capacity_ = 0, valid_ = 0;
+    std::vector<std::pair<uint32_t, uint32_t>> valid_rows_; // [first, end), in order
+};
+
+// Rows that came as values; collected in host memory, uploaded once per pass.
+class BatchRows {
+  public:
+    BatchRows(Device &device, ChunkBuilder::Allocate allocate, const std::vector<TransientColumn> &columns)
+        : device_(device), allocate_(std::move(allocate)), columns_(columns), data_(columns.size()) {}
+
+    // Reads the columns of a Batch message. False: a dictionary is full (of column *full).
+    bool add(MessageReader &message, uint32_t nrows, size_t *full);
+    size_t bytes() const;
+    bool empty() const { return nrows_ == 0; }
+    int64_t max_code(size_t column) const { return data_[column].stats.max; }
+    void add_to(PassInput &input);
+    void clear();
+
+  private:
+    struct Column {
+        std::vector<uint8_t> values, nulls;
+        ColumnStats stats;
+    };
+    bool add_texts(MessageReader &message, uint32_t nrows, const uint8_t *nulls, size_t column);
+
+    Device &device_;
+    ChunkBuilder::Allocate allocate_;
+    std::vector<TransientColumn> columns_;
+    std::vector<Column> data_;
+    uint32_t nrows_ = 0;
+};
+
+} // namespace gpuscan
