@@ -60,6 +60,46 @@ foreign_includes() {
     done
 }
 
+# Each folder of src/ has a README.md whose last line says which folders its sources may include.
+folders() { ours 'src/*' | grep -E '\.(cpp|hpp|h|cuh)$' | xargs -r dirname | sort -u; }
+
+unread_folders() {
+    local folder
+    for folder in $(folders); do
+        grep -qs '^May include: ' "$folder/README.md" || echo "$folder/README.md"
+    done
+}
+
+forbidden_includes() {
+    local folder
+    for folder in $(folders); do
+        ours "$folder/*" | grep -xE "$folder/[^/]*\.(cpp|hpp|h|cuh)" | xargs grep -HE '^#[[:space:]]*include "' |
+            awk -v own="${folder#src}" -v allowed="$(grep -s '^May include: ' "$folder/README.md")" '
+                { split($0, part, "\""); target = part[2]; if (!sub("/[^/]*$", "", target)) target = "" }
+                target != substr(own, 2) && target != "" && !index(allowed, "`" target "`")'
+    done
+}
+
+crowded_folders() {
+    ours 'src/*.cpp' | xargs -r dirname | sort | uniq -c | awk '$1 > 25 { print $2 " has " $1 " sources" }'
+}
+
+# Two headers that define a type of the same name in the same namespace.
+types_of_one_name() {
+    ours 'src/*' | grep -E '\.(hpp|h|cuh)$' | xargs awk '
+        FNR == 1 { depth = 0; space = "" }
+        /^namespace .*\{$/ { name[++depth] = $2 == "{" ? FILENAME : $2 }
+        /^\} \/\/ namespace/ { --depth }
+        /^(struct|class|union|enum( class)?) [A-Za-z_]+.*\{/ {
+            type = $1 == "enum" && $2 == "class" ? $3 : $2
+            space = ""
+            for (i = 1; i <= depth; i++) space = space name[i] "::"
+            type = space type
+            if (type in where && where[type] != FILENAME) print type ": " where[type] ", " FILENAME
+            where[type] = FILENAME
+        }'
+}
+
 version_tests() {
     ours 'src/*' | grep -v '^src/pg/compat\.h$' | xargs -r grep -nE 'PG_VERSION_NUM|PG_MAJORVERSION'
 }
@@ -95,6 +135,10 @@ rule "run \"make format\"" formatted
 rule "shellcheck" scripts_are_sound
 rule "cppcheck (a false alarm: // cppcheck-suppress with the reason)" cppcheck_finds_nothing
 rule "only src/pg/pg.h, with compat.h, includes server headers; own headers are included by their path below src/" foreign_includes
+rule "a folder without a README.md that says what it may include" unread_folders
+rule "a folder includes what its README.md allows" forbidden_includes
+rule "a folder has at most 25 sources" crowded_folders
+rule "two types of one name in one namespace" types_of_one_name
 rule "only src/pg/compat.h tests PostgreSQL's version" version_tests
 rule "the engine and the CUDA device know neither PostgreSQL nor the CUDA runtime" server_below_the_engine
 rule "whoever starts a server asks script/honest.sh what its log has" blind_harnesses

@@ -2,8 +2,8 @@
 #include "cuda/rehearsal.hpp"
 
 #include "engine/codegen/codegen.hpp"
-#include "engine/store/frame.hpp"
 #include "engine/ir/program.hpp"
+#include "engine/store/frame.hpp"
 
 namespace gpuscan::cuda {
 

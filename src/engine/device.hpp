@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/ir/program.hpp"
 #include "engine/store/decode.hpp"
 #include "engine/store/frame.hpp"
 #include "engine/store/lookup_table.hpp"
-#include "engine/ir/program.hpp"
-#include "engine/util/work_memory.hpp"
 #include "engine/store/zones.hpp"
+#include "engine/util/work_memory.hpp"
 
 namespace gpuscan {
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "engine/device.hpp"
+#include "engine/ir/program.hpp"
 #include "host/batch.hpp"
 #include "host/join_table.hpp"
 #include "host/kernels.hpp"
-#include "engine/ir/program.hpp"
 
 namespace gpuscan::host {
 

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "device/semantics.cuh"
-#include "host/group_batches.hpp"
 #include "engine/util/in_parallel.hpp"
+#include "host/group_batches.hpp"
 
 namespace gpuscan::host {
 

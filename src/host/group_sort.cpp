@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "host/group_batches.hpp"
-#include "engine/util/in_parallel.hpp"
 #include "engine/result/row_sort.hpp"
+#include "engine/util/in_parallel.hpp"
+#include "host/group_batches.hpp"
 
 namespace gpuscan::host {
 

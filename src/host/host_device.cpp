@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "engine/util/huge_pages.hpp"
 #include "host/decode.hpp"
 #include "host/execution.hpp"
 #include "host/pack.hpp"
-#include "engine/util/huge_pages.hpp"
 
 namespace gpuscan {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <cstddef>
 
+#include "engine/ir/ir.hpp"
 #include "host/batch.hpp"
 #include "host/small_numeric.hpp"
-#include "engine/ir/ir.hpp"
 
 namespace gpuscan::host {
 

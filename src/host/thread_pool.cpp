@@ -1,7 +1,7 @@
 // Who does the work of the host device (see thread_pool.hpp).
 #include "host/thread_pool.hpp"
 
-#include "server/crash_handler.hpp"
+#include "engine/util/crash_handler.hpp"
 
 namespace gpuscan {
 

@@ -35,7 +35,7 @@ class ThreadPool {
     struct Job {
         const std::function<void(size_t, unsigned)> *task;
         size_t count;
-        uint32_t slot; // whose request it is a part of (server/crash_handler.hpp)
+        uint32_t slot; // whose request it is a part of (engine/util/crash_handler.hpp)
         std::atomic<size_t> next{0};
         std::atomic<bool> failed{false};
         unsigned joined = 1; // under the lock: worker numbers given away; the caller is 0

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/util/crash_handler.hpp"
+
 namespace gpuscan {
 
 namespace protocol {
@@ -22,17 +24,7 @@ struct Area;
 constexpr uint32_t kept_deaths = 16;
 constexpr uint32_t most_suspects = 64;
 constexpr uint32_t strikes_to_refuse = 2;
-constexpr uint32_t no_slot = UINT32_MAX;
 constexpr uint32_t query_bytes = 512; // of a slot and of a death: the query's beginning
-
-// What a thread that met a fatal signal leaves for the supervisor. Written by the device process, once.
-struct CrashNote {
-    std::atomic<uint32_t> written; // 1: the rest is there
-    int32_t signal;
-    uint32_t slot;         // whose request it worked on, or no_slot
-    uint32_t from_outside; // 1: another process has sent the signal
-    uint64_t address;
-};
 
 struct Death {
     int64_t at_us; // since 1970

@@ -24,7 +24,7 @@
 #include <new>
 #include <thread>
 
-#include "server/crash_handler.hpp"
+#include "engine/util/crash_handler.hpp"
 #include "server/device_setup.hpp"
 #include "server/futex.hpp"
 #include "server/give_back.hpp"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/store/cache.hpp"
-#include "host/thread_pool.hpp"
 #include "engine/store/kept_lookups.hpp"
 #include "engine/store/kept_tables.hpp"
+#include "host/thread_pool.hpp"
 #include "server/protocol.hpp"
 #include "server/shared_source.hpp"
 

@@ -43,13 +43,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/store/decode.hpp"
+#include "engine/cost/tier_profile.hpp"
 #include "engine/ir/ir.hpp"
+#include "engine/store/decode.hpp"
 #include "engine/store/kept_builds.hpp"
 #include "engine/store/residency.hpp"
 #include "engine/store/savings.hpp"
 #include "server/deaths.hpp"
-#include "engine/cost/tier_profile.hpp"
 
 namespace gpuscan::protocol {
 

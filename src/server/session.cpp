@@ -5,15 +5,15 @@
 #include <new>
 
 #include "engine/result/first_rows.hpp"
-#include "host/group_sieve.hpp"
-#include "host/group_sort.hpp"
 #include "engine/result/regroup.hpp"
 #include "engine/result/row_sort.hpp"
+#include "engine/result/unmet.hpp"
+#include "host/group_sieve.hpp"
+#include "host/group_sort.hpp"
 #include "server/column_message.hpp"
 #include "server/give_back.hpp"
 #include "server/group_page.hpp"
 #include "server/planted_death.hpp"
-#include "engine/result/unmet.hpp"
 
 namespace gpuscan {
 

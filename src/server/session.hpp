@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "engine/ir/build_identity.hpp"
-#include "engine/store/demand.hpp"
-#include "engine/result/group_merge.hpp"
 #include "engine/ir/program.hpp"
-#include "server/source_feed.hpp"
+#include "engine/result/group_merge.hpp"
+#include "engine/store/demand.hpp"
 #include "engine/store/skip.hpp"
 #include "engine/store/text_function.hpp"
+#include "server/source_feed.hpp"
 
 namespace gpuscan {
 

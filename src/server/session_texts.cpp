@@ -1,8 +1,8 @@
 // The texts of a session: dictionaries, the tables over their codes, and the spaces that tables of texts lead into.
 #include <algorithm>
 
-#include "server/session.hpp"
 #include "engine/util/text_hash.hpp"
+#include "server/session.hpp"
 
 namespace gpuscan {
 

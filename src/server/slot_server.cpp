@@ -11,10 +11,10 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "server/crash_handler.hpp"
+#include "engine/util/crash_handler.hpp"
+#include "engine/util/spin.hpp"
 #include "server/futex.hpp"
 #include "server/session.hpp"
-#include "engine/util/spin.hpp"
 
 namespace gpuscan {
 

@@ -7,8 +7,8 @@
 
 #include "engine/store/cache.hpp"
 #include "engine/store/chunk_build.hpp"
-#include "host/host_device.hpp"
 #include "engine/store/savings.hpp"
+#include "host/host_device.hpp"
 #include "page_builder.hpp"
 
 namespace gpuscan {

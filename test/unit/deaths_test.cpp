@@ -9,8 +9,8 @@
 #include <memory>
 #include <thread>
 
+#include "engine/util/crash_handler.hpp"
 #include "host/thread_pool.hpp"
-#include "server/crash_handler.hpp"
 #include "server/deaths.hpp"
 #include "server/protocol.hpp"
 

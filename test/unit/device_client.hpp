@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
+#include "page_builder.hpp"
+#include "program_builder.hpp"
 #include "server/futex.hpp"
 #include "server/group_page.hpp"
 #include "server/source_feed.hpp"
-#include "page_builder.hpp"
-#include "program_builder.hpp"
 
 namespace gpuscan::test {
 

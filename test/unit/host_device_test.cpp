@@ -1,8 +1,8 @@
 // The host device against the reference interpreter, and what the interpreter cannot say: errors, cancel, memory.
 #include <thread>
 
-#include "host/host_device.hpp"
 #include "grouping_cases.hpp"
+#include "host/host_device.hpp"
 #include "join_cases.hpp"
 #include "random_cases.hpp"
 #include "row_cases.hpp"

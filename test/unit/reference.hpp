@@ -22,8 +22,8 @@
 
 #include "device/semantics.cuh"
 #include "engine/device.hpp"
-#include "engine/result/group_merge.hpp"
 #include "engine/ir/program.hpp"
+#include "engine/result/group_merge.hpp"
 #include "engine/result/unmet.hpp"
 
 namespace gpuscan::reference {

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "case_builder.hpp"
-#include "engine/util/in_parallel.hpp"
 #include "engine/result/regroup.hpp"
+#include "engine/util/in_parallel.hpp"
 #include "reference.hpp"
 
 namespace gpuscan {

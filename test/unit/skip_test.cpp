@@ -1,6 +1,6 @@
 // Skipping by bounds: rows that are left out change no answer and hide no error; and what can be left out is.
-#include "host/host_device.hpp"
 #include "engine/store/skip.hpp"
+#include "host/host_device.hpp"
 #include "program_builder.hpp"
 #include "random_cases.hpp"
 #include "reference_check.hpp"

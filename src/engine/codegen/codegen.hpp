@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/store/frame.hpp"
 #include "engine/ir/program.hpp"
+#include "engine/store/frame.hpp"
 
 namespace gpuscan::codegen {
 
@@ -134,15 +134,15 @@ struct Kernel {
     uint32_t flush_rows = 0;                     // and from how many on it is emptied
     static constexpr unsigned words_of_rows = 3; // of Rows, between the sink's words and those of the columns:
     unsigned limit = 0;                          // first of two words: rows that are enough, flush_rows; 0: no limit
-    unsigned bound = 0;                          // what the number of a row may be (engine/result/first_rows.hpp); 0: no bound
-    std::vector<Components> components;          // Aggregate: per aggregate
-    unsigned entry_words = 1;                    // Aggregate: words of a group's entry
-    unsigned key_words = 0;  // Hash, Wide: words of a key, before the entry (Wide: the first is its state,
-                             // the last holds the NULL flags if any key can be NULL)
-    unsigned slot_words = 0; // Aggregate: from one entry of the table to the next
-    unsigned cell_bytes = 0; // Shared, or with cells: of a group's copy in shared memory
-    unsigned tag_bytes = 0;  // with cells: of a cell, beside its copies
-    bool loops = false;      // along a join table's chains: time per row is not bounded
+    unsigned bound = 0;                 // what the number of a row may be (engine/result/first_rows.hpp); 0: no bound
+    std::vector<Components> components; // Aggregate: per aggregate
+    unsigned entry_words = 1;           // Aggregate: words of a group's entry
+    unsigned key_words = 0;             // Hash, Wide: words of a key, before the entry (Wide: the first is its state,
+                                        // the last holds the NULL flags if any key can be NULL)
+    unsigned slot_words = 0;            // Aggregate: from one entry of the table to the next
+    unsigned cell_bytes = 0;            // Shared, or with cells: of a group's copy in shared memory
+    unsigned tag_bytes = 0;             // with cells: of a cell, beside its copies
+    bool loops = false;                 // along a join table's chains: time per row is not bounded
 };
 
 // A sketch of how many different groups there are: registers of Flajolet et al., "HyperLogLog: the analysis of a

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <vector>
 
-#include "engine/result/group_index.hpp"
 #include "engine/ir/program.hpp"
+#include "engine/result/group_index.hpp"
 
 namespace gpuscan {
 

@@ -18,8 +18,8 @@
 
 #include <functional>
 
-#include "engine/ir/build_identity.hpp"
 #include "engine/device.hpp"
+#include "engine/ir/build_identity.hpp"
 
 namespace gpuscan {
 

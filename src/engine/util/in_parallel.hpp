@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/crash_handler.hpp"
+#include "engine/util/crash_handler.hpp"
 
 namespace gpuscan {
 

@@ -2,8 +2,7 @@
 
 #include "pg/catalog/constant_argument.h"
 
-#include "pg/translate/sql_type.h"
-#include "pg/translate/translate.h"
+#include "pg/catalog/sql_type.h"
 
 namespace gpuscan {
 

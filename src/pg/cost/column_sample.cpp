@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "engine/cost/sample_share.hpp"
-#include "pg/exec/attempt.h"
+#include "pg/attempt.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {

@@ -19,8 +19,8 @@
 #include "engine/store/decode.hpp"
 #include "engine/store/dictionary.hpp"
 #include "pg/cost/feed_workers.h"
-#include "pg/page_costs/storage_tier.h"
 #include "pg/guc.h"
+#include "pg/page_costs/storage_tier.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "pg/cost/joint_keys.h"
-#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
+#include "pg/page_costs/planner_formulas.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
+#include "pg/page_costs/planner_formulas.h"
 
 namespace gpuscan {
 

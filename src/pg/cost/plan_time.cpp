@@ -21,9 +21,9 @@
 #include "pg/cost/group_bound.h"
 #include "pg/cost/joint_keys.h"
 #include "pg/cost/level_time.h"
-#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/fragment/path.h"
+#include "pg/page_costs/planner_formulas.h"
 
 namespace gpuscan {
 

@@ -16,8 +16,8 @@
 
 #include "pg/cost/joint_keys.h"
 #include "pg/cost/own_selectivity.h"
-#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
+#include "pg/page_costs/planner_formulas.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {

@@ -5,8 +5,8 @@
 // PostgreSQL's own plan runs, which raises it or does not.
 #include "pg/pg.h"
 
-#include "pg/exec/attempt.h"
-#include "pg/exec/encode.h"
+#include "pg/attempt.h"
+#include "pg/catalog/encode.h"
 #include "pg/exec/run.h"
 
 namespace gpuscan {

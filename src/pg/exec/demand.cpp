@@ -6,8 +6,8 @@
 //
 // Functions are called within a subtransaction (attempt.h), so that an error ends the attempt and nothing else: the CPU plan then
 // meets it on the row on which PostgreSQL would, or on none.
-#include "pg/exec/attempt.h"
-#include "pg/exec/encode.h"
+#include "pg/attempt.h"
+#include "pg/catalog/encode.h"
 #include "pg/exec/run.h"
 
 namespace gpuscan {

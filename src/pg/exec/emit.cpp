@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "device/semantics.cuh"
-#include "pg/exec/encode.h"
+#include "pg/catalog/encode.h"
 #include "pg/exec/moments.h"
 #include "pg/exec/variance.h"
 

@@ -9,9 +9,9 @@
 // own (emit.cpp) in an array that lies group by group, and a tuple is one copy of its piece of the array.
 #include "pg/exec/groups.h"
 
+#include "pg/catalog/encode.h"
 #include "pg/exec/code_set.h"
 #include "pg/exec/emit.h"
-#include "pg/exec/encode.h"
 #include "pg/exec/reply_store.h"
 
 namespace gpuscan {

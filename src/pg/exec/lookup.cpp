@@ -12,7 +12,7 @@
 // is decoded, and of what comes out only the rows are thrown away. The functions that are evaluated here cannot fail for any
 // text, but do for bytes that are none in the database's encoding. A dictionary with such bytes is dropped, and the CPU plan
 // answers.
-#include "pg/exec/encode.h"
+#include "pg/catalog/encode.h"
 #include "pg/exec/run.h"
 #include "pg/translate/lookup_key.h"
 

@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "device/semantics.cuh"
-#include "pg/exec/encode.h"
+#include "pg/catalog/encode.h"
 
 namespace gpuscan {
 namespace {

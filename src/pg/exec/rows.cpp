@@ -10,8 +10,8 @@
 // into a buffer of the slice.
 #include "pg/exec/rows.h"
 
+#include "pg/catalog/encode.h"
 #include "pg/exec/code_set.h"
-#include "pg/exec/encode.h"
 #include "pg/exec/reply_store.h"
 
 namespace gpuscan {

@@ -11,8 +11,8 @@
 
 #include "pg/exec/groups.h"
 #include "pg/exec/rows.h"
-#include "pg/guc.h"
 #include "pg/fragment/build_fingerprints.h"
+#include "pg/guc.h"
 
 namespace gpuscan {
 

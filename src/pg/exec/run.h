@@ -9,9 +9,9 @@
 #include "pg/pg.h"
 
 #include "engine/ir/program.hpp"
-#include "server/group_page.hpp"
 #include "pg/fragment/fragment.h"
 #include "pg/service/client.h"
+#include "server/group_page.hpp"
 
 namespace gpuscan {
 

@@ -6,7 +6,7 @@
 // decides whether anybody had to see the error. Plans that raise none (error_free_plan.h) run in the query's own state.
 #pragma once
 
-#include "pg/exec/attempt.h"
+#include "pg/attempt.h"
 
 namespace gpuscan {
 

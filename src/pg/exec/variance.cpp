@@ -6,7 +6,7 @@
 // PostgreSQL's own functions make the structure and the result of it.
 #include "pg/exec/variance.h"
 
-#include "pg/exec/encode.h"
+#include "pg/catalog/encode.h"
 
 namespace gpuscan {
 namespace {

@@ -1,5 +1,5 @@
 // Rows that this backend decodes itself, collected column by column and sent in one request.
-#include "pg/exec/encode.h"
+#include "pg/catalog/encode.h"
 #include "pg/exec/run.h"
 
 namespace gpuscan {

@@ -5,7 +5,7 @@
 // tuples that are older than the column). The bytes are compared, not hashed.
 //
 // The columns of a parent's leaves name the dictionaries that they share, too (relations.cpp).
-#include "pg/exec/encode.h"
+#include "pg/catalog/encode.h"
 #include "pg/exec/run.h"
 
 namespace gpuscan {

@@ -3,8 +3,8 @@
 // It runs a fragment that counts the rows of the table's all-visible pages and asks for the columns on the way. All
 // columns of fixed width and numeric(p,s) go together; a text column goes alone, because one with too many different
 // texts cannot be cached and shall not keep the others out.
-#include "pg/catalog/column_form.h"
 #include "pg/exec/run.h"
+#include "pg/fragment/column_form.h"
 
 namespace gpuscan {
 namespace {

@@ -13,7 +13,7 @@
 #include "engine/ir/program.hpp"
 #include "pg/catalog/never_null.h"
 #include "pg/fragment/blueprint.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

@@ -4,7 +4,7 @@
 
 #include "pg/cost/row_corrections.h"
 #include "pg/fragment/candidates.h"
-#include "pg/planner/hidden_rows.h"
+#include "pg/fragment/hidden_rows.h"
 
 namespace gpuscan {
 

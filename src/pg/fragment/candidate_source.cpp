@@ -8,8 +8,8 @@
 #include "pg/cost/resident.h"
 #include "pg/cost/row_corrections.h"
 #include "pg/fragment/qual_order.h"
-#include "pg/planner/readable.h"
-#include "pg/planner/refusal.h"
+#include "pg/fragment/readable.h"
+#include "pg/refusal.h"
 
 namespace gpuscan {
 

@@ -31,7 +31,7 @@
 #include "pg/cost/row_corrections.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/qual_order.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {

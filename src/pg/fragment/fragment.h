@@ -13,9 +13,9 @@
 
 #include "pg/pg.h"
 
-#include "engine/store/decode.hpp"
 #include "engine/ir/ir.hpp"
-#include "pg/translate/sql_type.h"
+#include "engine/store/decode.hpp"
+#include "pg/catalog/sql_type.h"
 
 namespace gpuscan {
 

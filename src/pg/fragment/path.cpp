@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pg/catalog/sql_type.h"
 #include "pg/catalog/type_operators.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
@@ -17,15 +18,14 @@
 #include "pg/cost/kept_tables.h"
 #include "pg/cost/own_selectivity.h"
 #include "pg/cost/plan_time.h"
-#include "pg/guc.h"
 #include "pg/fragment/candidate_cost.h"
-#include "pg/planner/init_plans.h"
+#include "pg/fragment/init_plans.h"
 #include "pg/fragment/payload.h"
-#include "pg/planner/refusal.h"
 #include "pg/fragment/sort_keys.h"
-#include "pg/translate/sql_type.h"
 #include "pg/fragment/text_work.h"
 #include "pg/fragment/wanted_groups.h"
+#include "pg/guc.h"
+#include "pg/refusal.h"
 
 namespace gpuscan {
 

@@ -16,19 +16,19 @@
 
 #include "pg/fragment/rows_path.h"
 
+#include "pg/catalog/sql_type.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/kept_tables.h"
-#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/row_corrections.h"
-#include "pg/guc.h"
 #include "pg/fragment/candidate_cost.h"
-#include "pg/planner/init_plans.h"
+#include "pg/fragment/init_plans.h"
 #include "pg/fragment/path.h"
-#include "pg/planner/refusal.h"
 #include "pg/fragment/sort_keys.h"
-#include "pg/translate/sql_type.h"
 #include "pg/fragment/text_work.h"
 #include "pg/fragment/wanted_groups.h"
+#include "pg/guc.h"
+#include "pg/page_costs/planner_formulas.h"
+#include "pg/refusal.h"
 
 namespace gpuscan {
 

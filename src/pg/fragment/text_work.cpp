@@ -12,12 +12,12 @@
 
 #include <algorithm>
 
+#include "pg/catalog/sql_type.h"
 #include "pg/cost/device_cost.h"
-#include "pg/page_costs/planner_formulas.h"
 #include "pg/cost/resident.h"
+#include "pg/page_costs/planner_formulas.h"
+#include "pg/refusal.h"
 #include "pg/translate/lookup_key.h"
-#include "pg/planner/refusal.h"
-#include "pg/translate/sql_type.h"
 
 namespace gpuscan {
 

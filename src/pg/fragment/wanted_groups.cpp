@@ -23,9 +23,9 @@
 #include <algorithm>
 
 #include "pg/catalog/type_operators.h"
-#include "pg/rewrite/harmless.h"
 #include "pg/fragment/path.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
+#include "pg/rewrite/harmless.h"
 
 namespace gpuscan {
 

@@ -30,14 +30,14 @@
 #include "pg/cost/group_bound.h"
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
-#include "pg/page_costs/storage_tier.h"
-#include "pg/guc.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/path.h"
-#include "pg/planner/planner_state.h"
-#include "pg/planner/refusal.h"
-#include "pg/planner/refusal_state.h"
 #include "pg/fragment/rows_path.h"
+#include "pg/guc.h"
+#include "pg/page_costs/storage_tier.h"
+#include "pg/planner/planner_state.h"
+#include "pg/refusal.h"
+#include "pg/refusal_state.h"
 
 namespace gpuscan {
 

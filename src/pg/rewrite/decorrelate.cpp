@@ -31,12 +31,12 @@
 #include "pg/rewrite/decorrelate.h"
 
 #include "pg/catalog/never_null.h"
+#include "pg/catalog/sql_type.h"
 #include "pg/compat.h"
+#include "pg/refusal.h"
 #include "pg/rewrite/decorrelate_parts.h"
 #include "pg/rewrite/harmless.h"
 #include "pg/rewrite/query_levels.h"
-#include "pg/planner/refusal.h"
-#include "pg/translate/sql_type.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {

@@ -19,10 +19,10 @@
 // else for the joins of a query that has one. So it is `OR x IS NULL`: where x is, another of the conjuncts says at least as much.
 #include "pg/pg.h"
 
+#include "pg/refusal.h"
 #include "pg/rewrite/decorrelate.h"
 #include "pg/rewrite/decorrelate_parts.h"
 #include "pg/rewrite/harmless.h"
-#include "pg/planner/refusal.h"
 
 namespace gpuscan {
 

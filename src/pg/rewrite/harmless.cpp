@@ -7,9 +7,9 @@
 
 #include "pg/rewrite/harmless.h"
 
+#include "pg/attempt.h"
 #include "pg/catalog/error_free.h"
-#include "pg/exec/attempt.h"
-#include "pg/translate/sql_type.h"
+#include "pg/catalog/sql_type.h"
 
 namespace gpuscan {
 

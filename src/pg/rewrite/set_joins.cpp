@@ -29,12 +29,12 @@
 
 #include "pg/rewrite/set_joins.h"
 
+#include "pg/catalog/sql_type.h"
+#include "pg/refusal.h"
 #include "pg/rewrite/decorrelate.h"
 #include "pg/rewrite/harmless.h"
 #include "pg/rewrite/query_levels.h"
-#include "pg/planner/refusal.h"
 #include "pg/rewrite/set_operations.h"
-#include "pg/translate/sql_type.h"
 
 namespace gpuscan {
 

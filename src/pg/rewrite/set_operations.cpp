@@ -26,11 +26,11 @@
 
 #include "pg/rewrite/set_operations.h"
 
+#include "pg/catalog/sql_type.h"
 #include "pg/catalog/type_operators.h"
 #include "pg/guc.h"
+#include "pg/refusal.h"
 #include "pg/rewrite/query_levels.h"
-#include "pg/planner/refusal.h"
-#include "pg/translate/sql_type.h"
 
 namespace gpuscan {
 

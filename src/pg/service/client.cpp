@@ -16,8 +16,8 @@
 // caller disconnects or the transaction ends, and device_disconnect() ignores pointers that are not in the list.
 #include "pg/service/client.h"
 
-#include "server/futex.hpp"
 #include "pg/service/area.h"
+#include "server/futex.hpp"
 
 namespace gpuscan {
 
@@ -374,6 +374,26 @@ void device_count(std::atomic<uint64_t> Counters::*counter, uint64 n) {
     Area *area = service_area();
     if (area)
         (area->counters.*counter).fetch_add(n, std::memory_order_relaxed);
+}
+
+DeviceConnection *device_connect_or_null() {
+    const char *reason;
+    DeviceConnection *connection = device_connect(&reason);
+    Area *area = service_area();
+    if (!connection && area && area->state == uint32(ServiceState::Ready))
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+                        errmsg("could not reach the gpuscan device process: %s", reason)));
+    return connection;
+}
+
+bool device_call_or_error(DeviceConnection *connection, Command command, uint32 size) {
+    Status status = device_call(connection, command, size);
+    if (status == Status::Lost)
+        return false;
+    if (status != Status::Ok)
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                        errmsg("the gpuscan device process refused a request: %s", device_message(connection))));
+    return true;
 }
 
 } // namespace gpuscan

@@ -17,6 +17,10 @@ struct DeviceConnection; // palloc'ed in TopMemoryContext-owned list; released o
 // Takes a slot; NULL with *reason set when there is no service, it is not ready, or no slot is free.
 DeviceConnection *device_connect(const char **reason);
 
+// The same for a request outside of a plan: NULL while there is no device process (and so nothing to ask for), an error if there is
+// one that cannot be reached.
+DeviceConnection *device_connect_or_null();
+
 // At least half of the slots are free.
 bool device_slots_to_spare();
 
@@ -47,6 +51,9 @@ const char *device_message(const DeviceConnection *connection); // reason of the
 
 // Post and wait.
 protocol::Status device_call(DeviceConnection *connection, protocol::Command command, uint32 size);
+
+// The same for a request outside of a plan. False: the device process is gone; an error: it refused.
+bool device_call_or_error(DeviceConnection *connection, protocol::Command command, uint32 size);
 
 // Gives the slot back (Close is sent first if the slot is idle and alive). Never throws, callable in abort.
 void device_disconnect(DeviceConnection *connection);

@@ -48,12 +48,12 @@
 #include <string>
 
 #include "engine/util/descriptors.hpp"
-#include "server/deaths.hpp"
-#include "server/device_process.hpp"
-#include "server/futex.hpp"
 #include "pg/guc.h"
 #include "pg/service/area.h"
 #include "pg/service/profile.h"
+#include "server/deaths.hpp"
+#include "server/device_process.hpp"
+#include "server/futex.hpp"
 
 extern "C" PGDLLEXPORT void gpuscan_supervisor_main(Datum argument);
 

@@ -1,13 +1,12 @@
-// What users see of the service: the functions behind the views gpuscan_device, gpuscan_death, gpuscan_stat and gpuscan_cache, and
-// gpuscan_evict(). The views themselves, their column names and privileges are in sql/gpuscan--1.0.sql.
+// What users see of the service: the functions behind the views gpuscan_device, gpuscan_death, gpuscan_stat and gpuscan_cache. The
+// views themselves, their column names and privileges are in sql/gpuscan--1.0.sql.
 //
-// The first three read the shared area, without a request, so that they answer whatever state the service is in. The
-// cache's contents are the device process's own: listing and evicting are requests.
+// The first three read the shared area, without a request, so that they answer whatever state the service is in. The cache's
+// contents are the device process's own: listing them is a request.
 #include "pg/pg.h"
 
 #include <algorithm>
 
-#include "pg/cost/investment.h"
 #include "pg/guc.h"
 #include "pg/service/area.h"
 #include "pg/service/client.h"
@@ -16,7 +15,6 @@ extern "C" {
 PG_FUNCTION_INFO_V1(gpuscan_cache_rows);
 PG_FUNCTION_INFO_V1(gpuscan_death_rows);
 PG_FUNCTION_INFO_V1(gpuscan_device_rows);
-PG_FUNCTION_INFO_V1(gpuscan_evict);
 PG_FUNCTION_INFO_V1(gpuscan_stat_reset);
 PG_FUNCTION_INFO_V1(gpuscan_stat_row);
 PG_FUNCTION_INFO_V1(gpuscan_test_device);
@@ -190,30 +188,6 @@ static void stat_reset() {
         area->counters.*counters[i] = 0;
 }
 
-// ---- requests ------------------------------------------------------------------------------------------------------
-
-// A connection for a request outside of a plan; NULL while there is no device process (and so nothing to ask for).
-static DeviceConnection *connect_or_null() {
-    const char *reason;
-    DeviceConnection *connection = device_connect(&reason);
-    Area *area = service_area();
-    if (!connection && area && area->state == uint32(ServiceState::Ready))
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-                        errmsg("could not reach the gpuscan device process: %s", reason)));
-    return connection;
-}
-
-// False: the device process is gone.
-static bool call_or_error(DeviceConnection *connection, Command command, uint32 size) {
-    Status status = device_call(connection, command, size);
-    if (status == Status::Lost)
-        return false;
-    if (status != Status::Ok)
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
-                        errmsg("the gpuscan device process refused a request: %s", device_message(connection))));
-    return true;
-}
-
 // ---- gpuscan_cache -------------------------------------------------------------------------------------------------
 
 static void put_cache_entry(ReturnSetInfo *result, const CacheEntry &entry) {
@@ -236,7 +210,7 @@ static void put_cache_entry(ReturnSetInfo *result, const CacheEntry &entry) {
 static uint32 put_cache_page(ReturnSetInfo *result, DeviceConnection *connection, uint32 first) {
     ListCacheRequest request = {first, 0};
     memcpy(device_input(connection), &request, sizeof request);
-    if (!call_or_error(connection, Command::ListCache, sizeof request))
+    if (!device_call_or_error(connection, Command::ListCache, sizeof request))
         return 0;
     uint32 size;
     const char *output = device_output(connection, &size);
@@ -256,85 +230,13 @@ static uint32 put_cache_page(ReturnSetInfo *result, DeviceConnection *connection
 static void cache_rows(FunctionCallInfo fcinfo) {
     InitMaterializedSRF(fcinfo, 0);
     ReturnSetInfo *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
-    DeviceConnection *connection = connect_or_null();
+    DeviceConnection *connection = device_connect_or_null();
     if (!connection)
         return;
     uint32 first = 0;
     while (uint32 count = put_cache_page(result, connection, first))
         first += count;
     device_disconnect(connection);
-}
-
-// ---- gpuscan_evict -------------------------------------------------------------------------------------------------
-
-// Bytes freed. A device process that is not there has nothing cached.
-static int64 evict(DeviceConnection *connection, bool all, Locator locator) {
-    EvictRequest request = {uint32(all), locator};
-    memcpy(device_input(connection), &request, sizeof request);
-    EvictReply reply = {0};
-    if (call_or_error(connection, Command::Evict, sizeof request)) {
-        uint32 size;
-        const char *output = device_output(connection, &size);
-        if (size >= sizeof reply)
-            memcpy(&reply, output, sizeof reply);
-    }
-    return int64(reply.bytes);
-}
-
-static int64 evict_relation(DeviceConnection *connection, Oid relid) {
-    int64 bytes = 0;
-    Relation relation = try_relation_open(relid, AccessShareLock);
-    if (!relation)
-        return 0;
-    if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind))
-        bytes = evict(connection, false,
-                      Locator{locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
-                              locator_relation(relation->rd_locator)});
-    relation_close(relation, AccessShareLock);
-    return bytes;
-}
-
-static void check_evictable(Oid relid) {
-    char relkind = get_rel_relkind(relid);
-    char *name = get_rel_name(relid);
-    if (!name)
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
-    if (relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW && relkind != RELKIND_PARTITIONED_TABLE)
-        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                        errmsg("\"%s\" is not a table, materialized view, or partitioned table", name)));
-    if (!may_maintain_relation(relid))
-        aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(relkind), name);
-}
-
-static int64 evict_tree(Oid relid) {
-    check_evictable(relid);
-    DeviceConnection *connection = connect_or_null();
-    if (!connection)
-        return 0;
-    List *relations = list_make1_oid(relid);
-    if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-        relations = find_all_inheritors(relid, AccessShareLock, nullptr);
-    int64 bytes = 0;
-    ListCell *cell;
-    foreach (cell, relations) {
-        bytes += evict_relation(connection, lfirst_oid(cell));
-        forget_savings(lfirst_oid(cell));
-    }
-    device_disconnect(connection);
-    return bytes;
-}
-
-static int64 evict_everything() {
-    if (!superuser())
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("must be superuser to evict every relation from gpuscan's cache")));
-    DeviceConnection *connection = connect_or_null();
-    if (!connection)
-        return 0;
-    int64 bytes = evict(connection, true, Locator{});
-    forget_savings(InvalidOid);
-    device_disconnect(connection);
-    return bytes;
 }
 
 // ---- test hook (declared by test/sql-support/gpuscan_test.sql only) --------------------------------------------------
@@ -396,10 +298,6 @@ Datum gpuscan_death_rows(PG_FUNCTION_ARGS) {
 Datum gpuscan_device_rows(PG_FUNCTION_ARGS) {
     gpuscan::device_rows(fcinfo);
     return Datum(0);
-}
-
-Datum gpuscan_evict(PG_FUNCTION_ARGS) {
-    PG_RETURN_INT64(PG_ARGISNULL(0) ? gpuscan::evict_everything() : gpuscan::evict_tree(PG_GETARG_OID(0)));
 }
 
 Datum gpuscan_stat_reset(PG_FUNCTION_ARGS) {

@@ -12,7 +12,7 @@
 
 #include "pg/catalog/error_free.h"
 #include "pg/catalog/function_index.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {

@@ -13,7 +13,7 @@
 // column, constants and parameters, and is not volatile.
 #include "pg/pg.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
@@ -198,7 +198,7 @@ bool reads_entries(Node *node) { return finds_entries(node, nullptr); }
 
 bool is_demand(const Translation *, Expr *expr) {
     DemandWalk walk;
-    if (RecoveryInProgress()) // evaluating many entries takes long (exec/attempt.h)
+    if (RecoveryInProgress()) // evaluating many entries takes long (attempt.h)
         return false;
     Node *node = reinterpret_cast<Node *>(expr);
     switch (sql_kind(exprType(node))) {

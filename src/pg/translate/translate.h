@@ -10,10 +10,10 @@
 #include "pg/pg.h"
 
 #include "engine/ir/ir.hpp"
+#include "pg/catalog/sql_type.h"
 #include "pg/fragment/array.h"
 #include "pg/fragment/blueprint.h"
 #include "pg/fragment/fragment.h"
-#include "pg/translate/sql_type.h"
 
 namespace gpuscan {
 
@@ -273,7 +273,5 @@ int table_of_source(const Translation *t, int pipeline, int source);
 
 // May the current user call it? At plan time a refusal, at execution PostgreSQL's error.
 bool may_execute(const Translation *t, Oid funcid);
-
-Expr *strip_relabels(Expr *expr);
 
 } // namespace gpuscan

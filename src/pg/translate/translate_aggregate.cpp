@@ -7,14 +7,14 @@
 
 #include "pg/catalog/type_operators.h"
 #include "pg/guc.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
 
 constexpr int digits_of_double = 15;     // of any number of so many digits there is a double of its own
 constexpr int32 most_scale_of_sums = 12; // in 128 bits, of values of different scales
-constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (exec/encode.h)
+constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (catalog/encode.h)
 
 // What a built-in aggregate is on the device. true is above false, so bool_and is a minimum and bool_or a maximum.
 struct KnownAggregate {

@@ -2,7 +2,7 @@
 // numerics meet at the larger scale. IS DISTINCT FROM, IN and ANY are comparisons and logic around them.
 #include "pg/pg.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

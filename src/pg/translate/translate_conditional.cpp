@@ -5,7 +5,7 @@
 #include "pg/pg.h"
 
 #include "pg/catalog/type_operators.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

@@ -6,7 +6,7 @@
 #include "pg/pg.h"
 
 #include "device/semantics.cuh"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

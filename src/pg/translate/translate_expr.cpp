@@ -13,7 +13,7 @@
 
 #include "engine/store/demand.hpp"
 #include "pg/guard.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {
@@ -183,12 +183,6 @@ ir::Index raise_node(Translation *t, Type type) {
         return add_expr(t, ir::Op::Cast, Type::I64, wide);
     }
     return add_expr(t, ir::Op::Cast, Type::I32, add_constant(t, Type::I64, static_cast<int128>(1) << 40, false));
-}
-
-Expr *strip_relabels(Expr *expr) {
-    while (expr != nullptr && IsA(expr, RelabelType))
-        expr = reinterpret_cast<RelabelType *>(expr)->arg;
-    return expr;
 }
 
 // ---- the walk ----

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "pg/catalog/function_index.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

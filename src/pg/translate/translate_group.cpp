@@ -13,7 +13,7 @@
 // which is only right where a condition that is true too often lets a group pass: in a conjunct and under AND and OR.
 #include "pg/pg.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

@@ -6,9 +6,9 @@
 // computes at each execution.
 #include "pg/pg.h"
 
-#include "pg/catalog/column_form.h"
-#include "pg/exec/encode.h"
-#include "pg/planner/refusal.h"
+#include "pg/catalog/encode.h"
+#include "pg/fragment/column_form.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

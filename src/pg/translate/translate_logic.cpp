@@ -4,7 +4,7 @@
 // one raises an error.
 #include "pg/pg.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

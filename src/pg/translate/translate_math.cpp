@@ -3,7 +3,7 @@
 // What libm may round differently from machine to machine (power, exp, ln, the trigonometric ones) stays with PostgreSQL.
 #include "pg/pg.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

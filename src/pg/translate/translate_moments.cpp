@@ -8,7 +8,7 @@
 #include "pg/pg.h"
 
 #include "pg/guc.h"
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {

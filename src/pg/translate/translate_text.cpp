@@ -9,7 +9,7 @@
 // Only bytes are compared, so every collation must be deterministic. For char(n) trailing blanks are left out.
 #include "pg/pg.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

@@ -12,7 +12,7 @@
 // nothing has to be given up.
 #include "pg/pg.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {

@@ -14,8 +14,8 @@
 #include "../../unit/page_builder.hpp"
 #include "engine/device.hpp"
 #include "engine/store/dictionary.hpp"
-#include "host/host_device.hpp"
 #include "fuzz_input.hpp"
+#include "host/host_device.hpp"
 
 using namespace gpuscan;
 

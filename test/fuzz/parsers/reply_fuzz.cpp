@@ -1,8 +1,8 @@
 // libFuzzer target for the replies to Fetch, as a backend reads them: any bytes, any number of keys and aggregates.
 #include <vector>
 
-#include "server/group_page.hpp"
 #include "fuzz_input.hpp"
+#include "server/group_page.hpp"
 
 using namespace gpuscan;
 using namespace gpuscan::protocol;

@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "fuzz_input.hpp"
 #include "host/host_device.hpp"
 #include "server/session.hpp"
-#include "fuzz_input.hpp"
 
 namespace gpuscan::fuzz {
 

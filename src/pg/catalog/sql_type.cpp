@@ -1,7 +1,7 @@
 // SQL types as the device sees them. Everything here is decided by the type's OID; domains count as their base types.
 #include "pg/pg.h"
 
-#include "pg/translate/sql_type.h"
+#include "pg/catalog/sql_type.h"
 
 namespace gpuscan {
 
@@ -147,6 +147,12 @@ bool numeric_typmod(int32 typmod, int *precision, int *scale) {
     *precision = (packed >> 16) & 0xffff;
     *scale = ((packed & 0x7ff) ^ 1024) - 1024;
     return true;
+}
+
+Expr *strip_relabels(Expr *expr) {
+    while (expr != nullptr && IsA(expr, RelabelType))
+        expr = reinterpret_cast<RelabelType *>(expr)->arg;
+    return expr;
 }
 
 } // namespace gpuscan

@@ -1,7 +1,7 @@
-#include "pg/planner/init_plans.h"
+#include "pg/fragment/init_plans.h"
 
-#include "pg/planner/readable.h"
-#include "pg/planner/refusal.h"
+#include "pg/fragment/readable.h"
+#include "pg/refusal.h"
 
 namespace gpuscan {
 namespace {

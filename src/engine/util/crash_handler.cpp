@@ -2,7 +2,7 @@
 //
 // The handler calls nothing that takes a lock or memory, with one exception: backtrace_symbols_fd looks at the loaded
 // libraries. Should it never come back, the alarm ends the process. (The heartbeat would not notice: the main thread lives.)
-#include "server/crash_handler.hpp"
+#include "engine/util/crash_handler.hpp"
 
 #include <execinfo.h>
 #include <unistd.h>
@@ -10,8 +10,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
-
-#include "server/deaths.hpp"
 
 namespace gpuscan {
 namespace {

@@ -5,13 +5,23 @@
 // handled on a stack of their own, so that the overflow of a thread's stack is seen, too.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <memory>
 
 namespace gpuscan {
 
-struct CrashNote;
+constexpr uint32_t no_slot = UINT32_MAX;
+
+// What a thread that met a fatal signal leaves for the supervisor. Written by the device process, once.
+struct CrashNote {
+    std::atomic<uint32_t> written; // 1: the rest is there
+    int32_t signal;
+    uint32_t slot;         // whose request it worked on, or no_slot
+    uint32_t from_outside; // 1: another process has sent the signal
+    uint64_t address;
+};
 
 // What a thread's own faults raise.
 constexpr int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};

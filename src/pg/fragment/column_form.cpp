@@ -1,8 +1,8 @@
 #include "pg/pg.h"
 
-#include "pg/catalog/column_form.h"
+#include "pg/fragment/column_form.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 
 namespace gpuscan {
 

@@ -3,9 +3,7 @@
 // A numeric's digits are private to numeric.c, but they are a disk format (the device decodes them from heap pages as
 // well), so they are read here as they are stored: a 16-bit header with sign, display scale and weight (short form) or
 // header and weight (long form), then base-10000 digits. They are written in the same form.
-#include "pg/exec/encode.h"
-
-#include "pg/exec/run.h"
+#include "pg/catalog/encode.h"
 
 extern "C" {}
 

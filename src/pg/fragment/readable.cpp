@@ -1,8 +1,8 @@
 #include "pg/pg.h"
 
-#include "pg/planner/readable.h"
+#include "pg/fragment/readable.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 
 namespace gpuscan {
 

@@ -6,11 +6,11 @@
 // nobody would see it. The lists belong to one call of the planner; nested calls have their own (see refusals_begin).
 #include "pg/pg.h"
 
-#include "pg/planner/refusal.h"
+#include "pg/refusal.h"
 
-#include "pg/exec/attempt.h"
+#include "pg/attempt.h"
 #include "pg/guc.h"
-#include "pg/planner/refusal_state.h"
+#include "pg/refusal_state.h"
 
 namespace gpuscan {
 

@@ -5,8 +5,8 @@
 
 #include "pg/pg.h"
 
+#include "pg/catalog/sql_type.h"
 #include "pg/fragment/fragment.h"
-#include "pg/translate/sql_type.h"
 
 namespace gpuscan {
 

@@ -2,7 +2,7 @@
 // all conditions beside its own may be asked of any row; only their figures are not for everybody.
 #include "pg/pg.h"
 
-#include "pg/planner/hidden_rows.h"
+#include "pg/fragment/hidden_rows.h"
 
 namespace gpuscan {
 

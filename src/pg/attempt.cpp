@@ -2,7 +2,7 @@
 //
 // It is rolled back in any case. What has been called has changed nothing, so there is nothing to keep, and a commit begins with
 // CommandCounterIncrement(), which raises an error in parallel mode if the statement writes (CREATE TABLE AS).
-#include "pg/exec/attempt.h"
+#include "pg/attempt.h"
 
 namespace gpuscan {
 
