@@ -8,7 +8,7 @@
 // All columns of a chunk share one layout (page -> rows), and the layout carries the LSN at which the page was decoded.
 // A column that is decoded later, from a page with that same LSN, fills the same rows.
 //
-// Which pages a query may use (DESIGN decision 3): the visibility map says by its LSN that nothing became visible since,
+// Which pages a query may use (doc/architecture.md, "The column cache"): the visibility map says by its LSN that nothing became visible since,
 // or page by page the heap page's LSN says that it is still the one decoded. LSN 0 is no identity, neither of a map page
 // nor of a heap page: files loaded without WAL have it, and so has whatever reuses their name. The map page is given an LSN
 // before its chunk is cached; the heap pages go by that one.

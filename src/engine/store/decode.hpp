@@ -2,7 +2,7 @@
 //
 // The page may change while it is read (line pointers and tuples that were not vouched for), and may hold arbitrary
 // bytes: a decoder never reads outside the 8192 bytes of the page, never writes outside the rows assigned to the
-// page, and always ends. Whether the result may be used is decided elsewhere (the barrier of DESIGN decision 3).
+// page, and always ends. Whether the result may be used is decided elsewhere (doc/architecture.md).
 //
 // Tuple format: src/include/access/htup_details.h, itemid.h, bufpage.h, varatt.h (postgres.h before 16) and numeric.c
 // of PostgreSQL 15 to 18; little-endian machines, BLCKSZ 8192.

@@ -1,6 +1,6 @@
 // A bound fragment: what the executor needs to know about a planned GpuScan node.
 //
-// The planner (plan/) decides which part of a query becomes one fragment and stores it in a CustomScan:
+// The planner (pg/planner) decides which part of a query becomes one fragment and stores it in a CustomScan:
 //   custom_scan_tlist  every Aggref and group key, or column of a row, that the node delivers, every Var that the fragment reads, and per
 //                      source one Var of tableoid as an anchor (setrefs.c renumbers varno there, not in custom_private)
 //   custom_exprs       everything the device evaluates: quals, join clauses, group keys, aggregate arguments
@@ -206,7 +206,7 @@ struct Fragment {
 // redefined between planning and execution) is an ereport(ERROR).
 Fragment *fragment_bind(const CustomScan *node, const List *range_table);
 
-// The methods with which plan/ makes the node; defined in exec/node.cpp.
+// The methods with which pg/fragment makes the node; defined in exec/node.cpp.
 extern const CustomScanMethods gpuscan_scan_methods;
 
 } // namespace gpuscan

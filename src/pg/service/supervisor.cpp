@@ -6,7 +6,7 @@
 //
 // A life of the device process:
 //   1. generation + 1, state Starting, fork. The child takes over: it makes PostgreSQL's memory read-only, opens its
-//      devices and sets the state to Ready (engine/server).
+//      devices and sets the state to Ready (server/).
 //   2. Its death arrives as SIGCHLD, which sets the latch. State Down, generation + 1: everyone who waits for a reply
 //      is woken, sees the new generation, and runs the CPU plan. Slots that were abandoned under the old generation
 //      are freed here, and only here.
