@@ -88,7 +88,7 @@ crowded_folders() {
 # Two headers that define a type of the same name in the same namespace.
 types_of_one_name() {
     ours 'src/*' | grep -E '\.(hpp|h|cuh)$' | xargs awk '
-        FNR == 1 { depth = 0; space = "" }
+        FNR == 1 { depth = 0 }
         /^namespace .*\{$/ { name[++depth] = $2 == "{" ? FILENAME : $2 }
         /^\} \/\/ namespace/ { --depth }
         /^(struct|class|union|enum( class)?) [A-Za-z_]+.*\{/ {

@@ -570,7 +570,7 @@ int128 sum(Type type, size_t n, const void *values, const uint8_t *nulls) {
     return sum64(n, static_cast<const int64_t *>(values), nulls);
 }
 
-// Eight running sums: the order of float additions is free: the one permitted difference.
+// Eight running sums. The order of float additions is free; it is the one permitted difference.
 double sum_double(size_t n, const double *x, const uint8_t *nulls) {
     double part[8] = {-0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0, -0.0}; // x + -0.0 is x, and -0.0 for x = -0.0
     size_t i = 0;

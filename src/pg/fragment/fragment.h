@@ -1,6 +1,6 @@
 // A bound fragment: what the executor needs to know about a planned GpuScan node.
 //
-// The planner (pg/planner) decides which part of a query becomes one fragment and stores it in a CustomScan:
+// The planner's side (candidates.h) decides which part of a query becomes one fragment and stores it in a CustomScan:
 //   custom_scan_tlist  every Aggref and group key, or column of a row, that the node delivers, every Var that the fragment reads, and per
 //                      source one Var of tableoid as an anchor (setrefs.c renumbers varno there, not in custom_private)
 //   custom_exprs       everything the device evaluates: quals, join clauses, group keys, aggregate arguments
