@@ -20,7 +20,6 @@ int guc_feed_workers = -1;
 int guc_host_threads = 0;
 bool guc_log_fallbacks = false;
 int guc_max_requests = 64;
-bool guc_more_workers = true;
 int guc_offload = OFFLOAD_AUTO;
 char *guc_profile = nullptr;
 
@@ -100,11 +99,6 @@ void guc_init() {
         "Each takes 2 MB of memory while it is used. Fragments beyond that run in PostgreSQL.", &guc_max_requests,
         guc_max_requests, 1, 1024, process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, 0,
         nullptr, nullptr, nullptr);
-    DefineCustomBoolVariable(
-        "gpuscan.more_workers", "Considers plans with more parallel workers than tables get by their sizes.",
-        "Where max_parallel_workers_per_gather is above 2, a plan that is expected to take 20 ms or more is compared "
-        "with one with as many workers as that allows, which is taken if it takes less than two thirds of the time.",
-        &guc_more_workers, guc_more_workers, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable("gpuscan.offload", "Decides when plans use the device.",
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,

@@ -19,7 +19,6 @@ extern int guc_feed_workers;        // gpuscan.feed_workers (USERSET): -1 = by t
 extern int guc_host_threads;        // gpuscan.host_threads (SIGHUP): threads of the host device, 0 = one per core
 extern bool guc_log_fallbacks;      // gpuscan.log_fallbacks (SUSET): tell the server's log of each
 extern int guc_max_requests;        // gpuscan.max_requests (POSTMASTER): fragments that can run at once
-extern bool guc_more_workers;       // gpuscan.more_workers (USERSET): as many as allowed, whatever the tables' sizes
 extern int guc_offload;             // gpuscan.offload (USERSET): off | auto | force
 extern char *guc_profile;           // gpuscan.profile (SIGHUP): file with this machine's costs, '' = built-in ones
 

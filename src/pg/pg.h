@@ -37,6 +37,7 @@ extern "C" {
 #include "commands/defrem.h"
 #include "commands/explain.h"
 #include "common/hashfn.h"
+#include "common/pg_prng.h"
 #include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"

@@ -61,16 +61,6 @@ INSERT INTO items SELECT i, i % 2000, (i / 2000 % 2 + i % 2000 * 7) % 100 FROM g
 VACUUM (FREEZE, ANALYZE) parts, items;
 SELECT count(*) FROM items JOIN parts USING (p, s);
 SELECT round(amount, -3) FROM (SELECT amount::numeric FROM steps('SELECT x, id FROM items JOIN parts USING (p, s)') WHERE step = 'row_joined') s;
--- The same in a subquery that looks up both columns for each of its rows: 10 items, where PostgreSQL takes it for one if there is no such key.
-CREATE INDEX items_key ON items (p, s);
-CREATE TABLE pairs WITH (autovacuum_enabled = off) AS SELECT * FROM parts;
-VACUUM (FREEZE, ANALYZE) pairs;
-SELECT ms('SELECT x FROM parts k WHERE x > (SELECT sum(id) FROM items i WHERE i.p = k.p AND i.s = k.s)')
-    > 1.3 * ms('SELECT x FROM pairs k WHERE x > (SELECT sum(id) FROM items i WHERE i.p = k.p AND i.s = k.s)') AS a_key_is_known,
-    ms('SELECT x FROM parts k WHERE x > (SELECT sum(id) FROM items i WHERE i.p = k.p)')
-    > 1.3 * ms('SELECT x FROM pairs k WHERE x > (SELECT sum(id) FROM items i WHERE i.p = k.p)') AS for_one_column_too;
-DROP TABLE pairs;
-DROP INDEX items_key;
 -- Where a foreign key is declared, PostgreSQL knows.
 ALTER TABLE items ADD FOREIGN KEY (p, s) REFERENCES parts;
 SELECT round(amount, -3) FROM (SELECT amount::numeric FROM steps('SELECT x, id FROM items JOIN parts USING (p, s)') WHERE step = 'row_joined') s;

@@ -82,17 +82,14 @@ storage::PageCosts device_page_costs() {
     return storage != nullptr ? storage->costs : storage::neutral_costs(seq_page_cost, random_page_cost);
 }
 
-static Cost session_tuple_cost = -1; // parallel_tuple_cost, while that is set to another one
-
 // The rates under the session's settings. Asked before each statement, and seldom other than before.
 static void price_steps(bool profile_is_new) {
-    const Cost tuple_cost = session_tuple_cost >= 0 ? session_tuple_cost : parallel_tuple_cost;
     // By executor::Setting: the price, as a multiple of its default.
     const double now[] = {1,
                           cpu_tuple_cost / DEFAULT_CPU_TUPLE_COST,
                           cpu_index_tuple_cost / DEFAULT_CPU_INDEX_TUPLE_COST,
                           cpu_operator_cost / DEFAULT_CPU_OPERATOR_COST,
-                          tuple_cost / DEFAULT_PARALLEL_TUPLE_COST,
+                          parallel_tuple_cost / DEFAULT_PARALLEL_TUPLE_COST,
                           parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST};
     static double before[lengthof(now)];
     if (!profile_is_new && memcmp(now, before, sizeof now) == 0)
@@ -159,12 +156,6 @@ bool device_is_gpu() { return machine.gpu; }
 
 double device_ns(Cost cost) { return cost * machine.ns_per_unit; }
 Cost device_units(double ns) { return ns / machine.ns_per_unit; }
-
-Cost device_gathered_row_cost() {
-    return device_units(executor_rates.ns[static_cast<int>(executor::Step::RowGathered)]);
-}
-
-Cost device_session_tuple_cost(Cost cost) { return std::exchange(session_tuple_cost, cost); }
 
 tier::Account *new_account() { return static_cast<tier::Account *>(palloc0(sizeof(tier::Account))); }
 

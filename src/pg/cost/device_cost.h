@@ -30,11 +30,6 @@ const executor::Rates *device_executor_rates();
 storage::PageCosts device_page_costs();
 double device_cores();
 
-// What a row from a worker takes by those rates.
-Cost device_gathered_row_cost();
-// The session's parallel_tuple_cost, by which they go while that is set to another one; negative: it is not. Returns what was before.
-Cost device_session_tuple_cost(Cost cost);
-
 // A cleared account in the current context.
 tier::Account *new_account();
 

@@ -1,6 +1,6 @@
 // Counts the steps of a path by going through it. PostgreSQL's estimates of rows are taken as they are, but for what is known better
-// (row_corrections.h) and lookups by several columns (joint_keys.h); what they cost is not looked at, but where a path is none of those that
-// are known here, whose own part of the cost counts.
+// (composite_keys.h, group_count.h); what they cost is not looked at, but where a path is none of those that are known here, whose own
+// part of the cost counts.
 //
 // Pages. What fits into shared buffers is taken to be there, as on the device's side of the comparison (device_cost.cpp), and the rest
 // costs what the page costs say. In memory a page out of order takes about as long as one in order, so an index is not four times as dear as its pages are
@@ -16,12 +16,11 @@
 #include <cfloat>
 #include <cmath>
 
+#include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/expression_work.h"
-#include "pg/cost/group_bound.h"
-#include "pg/cost/joint_keys.h"
+#include "pg/cost/group_count.h"
 #include "pg/cost/level_time.h"
-#include "pg/cost/row_corrections.h"
 #include "pg/fragment/path.h"
 #include "pg/page_costs/planner_formulas.h"
 
@@ -39,7 +38,7 @@ namespace {
 
 struct Walk {
     PlannerInfo *root;
-    const List *corrections; // of the query level's rows
+    const List *key_joins; // of the query level
     Work *work;
     double times; // of each step below
     // In parallel workers: the share of those times in which a process does it. 0: a session's process.
@@ -50,12 +49,12 @@ struct Walk {
 template <class T> const T *as(const Path *path) { return reinterpret_cast<const T *>(path); }
 
 Walk repeated(const Walk &walk, double times) {
-    return {walk.root, walk.corrections, walk.work, walk.times * times, walk.worker, walk.loads};
+    return {walk.root, walk.key_joins, walk.work, walk.times * times, walk.worker, walk.loads};
 }
 
 // By workers of whom there are so many for a core.
 Walk by_workers(const Walk &walk, double crowding) {
-    return {walk.root, walk.corrections, walk.work, walk.times * crowding, 1 / (walk.times * crowding), walk.loads};
+    return {walk.root, walk.key_joins, walk.work, walk.times * crowding, 1 / (walk.times * crowding), walk.loads};
 }
 
 void count(const Walk &walk, Step step, double amount) { add(walk.work, step, amount * walk.times); }
@@ -92,11 +91,11 @@ const Path *input_of(const Path *path) {
 }
 
 double correction_of(const Walk &walk, const Path *path) {
-    if (walk.corrections == NIL)
+    if (walk.key_joins == NIL)
         return 1;
     while (path->parent->reloptkind == RELOPT_UPPER_REL && input_of(path) != nullptr)
         path = input_of(path);
-    return row_correction(walk.corrections, path->parent);
+    return row_correction(walk.key_joins, path->parent);
 }
 
 double rows_of(const Walk &walk, const Path *path) { return std::max(path->rows * correction_of(walk, path), 1.0); }
@@ -223,11 +222,35 @@ List *remaining_conditions(const IndexPath *path) {
     return rest;
 }
 
+// How far an index is in the order of its table: 0 (not at all) to 1.
+double order_of_index(PlannerInfo *root, const IndexOptInfo *index) {
+    if (index->ncolumns == 0 || index->indexkeys[0] <= 0)
+        return 0;
+    Var column{};
+    column.xpr.type = T_Var;
+    column.varno = index->rel->relid;
+    column.varattno = static_cast<AttrNumber>(index->indexkeys[0]);
+    column.vartype = index->opcintype[0];
+    column.vartypmod = -1;
+    VariableStatData statistics;
+    double order = 0;
+    examine_variable(root, reinterpret_cast<Node *>(&column), 0, &statistics);
+    AttStatsSlot slot;
+    if (HeapTupleIsValid(statistics.statsTuple) &&
+        get_attstatsslot(&slot, statistics.statsTuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS)) {
+        if (slot.nnumbers > 0)
+            order = slot.numbers[0] * slot.numbers[0];
+        free_attstatsslot(&slot);
+    }
+    ReleaseVariableStats(statistics);
+    return order;
+}
+
 void index_scan(const Walk &walk, const IndexPath *path) {
     const RelOptInfo *rel = path->path.parent;
-    const double share = share_of_process(&path->path, path->path.rows), missed = missed_entries(walk.root, path);
+    const double share = share_of_process(&path->path, path->path.rows);
     const double rows = rows_of(walk, &path->path);
-    const double found = std::max(rel->tuples * path->indexselectivity * missed * share, rows);
+    const double found = std::max(rel->tuples * path->indexselectivity * share, rows);
     const bool only = path->path.pathtype == T_IndexOnlyScan;
     const double visited = only ? found * (1 - rel->allvisfrac) : found;
     start_index(walk, path->indexinfo, found);
@@ -239,7 +262,7 @@ void index_scan(const Walk &walk, const IndexPath *path) {
     fetch(walk, rel, pages * (1 - in_order / 2), pages);
     count(walk, Step::PageAgain, only ? found : visited - pages); // (or the look into the visibility map)
     count_units(walk, pages * (1 - resident_share(rel)) * device_page_costs().random_read);
-    scanned_rows(walk, &path->path, remaining_conditions(path), found, std::min(rows * missed, found));
+    scanned_rows(walk, &path->path, remaining_conditions(path), found, rows);
 }
 
 void bitmap_of(const Walk &walk, const Path *path) {
@@ -247,7 +270,7 @@ void bitmap_of(const Walk &walk, const Path *path) {
     switch (nodeTag(path)) {
     case T_IndexPath: {
         const IndexPath *index = reinterpret_cast<const IndexPath *>(path);
-        const double found = index->path.parent->tuples * index->indexselectivity * missed_entries(walk.root, index);
+        const double found = index->path.parent->tuples * index->indexselectivity;
         start_index(walk, index->indexinfo, found);
         count(walk, Step::BitmapTuple, found);
         break;
@@ -275,10 +298,8 @@ double bitmap_selectivity(const Path *path) {
 void bitmap_scan(const Walk &walk, const BitmapHeapPath *path) {
     const RelOptInfo *rel = path->path.parent;
     const double share = share_of_process(&path->path, path->path.rows);
-    const double missed =
-        IsA(path->bitmapqual, IndexPath) ? missed_entries(walk.root, as<IndexPath>(path->bitmapqual)) : 1;
     const double rows = rows_of(walk, &path->path);
-    const double found = std::max(rel->tuples * bitmap_selectivity(path->bitmapqual) * missed * share, rows);
+    const double found = std::max(rel->tuples * bitmap_selectivity(path->bitmapqual) * share, rows);
     const double all = std::max(static_cast<double>(rel->pages), 1.0);
     const double pages = std::min(2 * all * found / (2 * all + found), all); // Mackert and Lohman
     bitmap_of(walk, path->bitmapqual);
@@ -288,7 +309,7 @@ void bitmap_scan(const Walk &walk, const BitmapHeapPath *path) {
     List *filters = rel->baserestrictinfo;
     if (path->path.param_info != nullptr)
         filters = list_concat_copy(filters, path->path.param_info->ppi_clauses);
-    scanned_rows(walk, &path->path, filters, found, std::min(rows * missed, found));
+    scanned_rows(walk, &path->path, filters, found, rows);
 }
 
 // ---- joins ----
@@ -469,7 +490,7 @@ void hash_groups(const Walk &walk, double rows, double groups, int width) {
 
 void aggregate(const Walk &walk, const AggPath *path) {
     const double rows = rows_of(walk, path->subpath), most = most_groups(walk.root, path->groupClause),
-                 groups = std::clamp(path->path.rows, 1.0, std::max(most, 1.0));
+                 groups = std::min(path->path.rows, most);
     count_path_of(walk, path->subpath);
     transitions(walk, rows, path->aggsplit);
     if (path->aggstrategy != AGG_PLAIN)
@@ -562,7 +583,7 @@ double init_plans_in_cost_ns(const PlannerInfo *root, const Path *path) {
 
 void subquery_scan(const Walk &walk, const SubqueryScanPath *path) {
     PlannerInfo *root = path->path.parent->subroot;
-    const Walk below{root, row_corrections(root), walk.work, walk.times, walk.worker, walk.loads};
+    const Walk below{root, composite_key_joins(root), walk.work, walk.times, walk.worker, walk.loads};
     const double rows = rows_of(below, path->subpath);
     if (root->init_plans != NIL) {
         *walk.loads = list_concat(*walk.loads, init_plans_loads(root));
@@ -684,7 +705,7 @@ void count_path_of(const Walk &walk, const Path *path) {
 
 void count_path(PlannerInfo *root, const Path *path, Work *work, List **loads) {
     List *brought = NIL;
-    count_path_of(Walk{root, row_corrections(root), work, 1, 0, &brought}, path);
+    count_path_of(Walk{root, composite_key_joins(root), work, 1, 0, &brought}, path);
     if (loads != nullptr)
         *loads = brought;
     else

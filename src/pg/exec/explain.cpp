@@ -363,6 +363,8 @@ void show_report(const Explainer *explainer) {
                                 ? explainer->ran->fallback_reason
                                 : "the reason is shown to superusers, because rows are hidden",
                             es);
+    if (explainer->ran->cpu_first.executions > 0)
+        ExplainPropertyUInteger("CPU Executions", nullptr, explainer->ran->cpu_first.executions, es);
     if (explainer->ran->phase != Phase::Answered)
         return;
     if (explainer->ran->executions > 1)

@@ -4,7 +4,8 @@
 // the projection to the scan tuple (ExecScan). Where the projection only chooses columns, they are written into its
 // result at once. Until the first group or row is shown anything may go wrong on the device; then the
 // CPU plan that the node carries answers instead, with rows of the same form (Fragment::fallback_attnos). Once it has
-// been needed, it serves all later rescans too: what made the device refuse will most likely do so again.
+// been needed, it serves all later rescans too: what made the device refuse will most likely do so again. (In a correlated subquery
+// it may serve the first executions, too: cpu_first.h.)
 // What the device has answered is shown again where no parameter has changed that it was asked with; qual and projection may have others.
 //
 // The CPU plan is initialised only when needed (or to be shown by EXPLAIN VERBOSE): a node that has answered from the device has cost
@@ -199,8 +200,8 @@ void fall_back(GpuScanState *state, const char *reason) {
 }
 
 // The next row of the CPU plan as a scan tuple. Its values live until the plan is asked for another row.
-void next_of_fallback(GpuScanState *state, TupleTableSlot *to) {
-    TupleTableSlot *from = ExecProcNode(state->fallback);
+void next_of_cpu_plan(GpuScanState *state, TupleTableSlot *to) {
+    TupleTableSlot *from = state->phase == Phase::CpuFirst ? next_of_cpu_first(state) : ExecProcNode(state->fallback);
     if (TupIsNull(from))
         return;
     const Fragment *fragment = state->fragment;
@@ -293,11 +294,10 @@ TupleTableSlot *next_tuple(ScanState *node) {
     GpuScanState *state = state_of(&node->ps);
     TupleTableSlot *slot = node->ss_ScanTupleSlot;
     ExecClearTuple(slot);
-    if (state->phase == Phase::Fallback) {
-        next_of_fallback(state, slot);
-    } else {
+    if (state->phase == Phase::Answered)
         next_of_device(state, slot);
-    }
+    else
+        next_of_cpu_plan(state, slot);
     return slot;
 }
 
@@ -311,6 +311,8 @@ bool recheck(ScanState *node, TupleTableSlot *slot) {
 }
 
 TupleTableSlot *exec(GpuScanState *state) {
+    if (state->phase == Phase::Fresh && is_cpu_first(state))
+        state->phase = Phase::CpuFirst;
     if (state->phase == Phase::Fresh)
         run_on_device(state);
     if (state->result && state->phase == Phase::Answered) {

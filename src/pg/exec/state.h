@@ -1,6 +1,7 @@
 // The state of a GpuScan node.
 #pragma once
 
+#include "pg/exec/cpu_first.h"
 #include "pg/exec/rows.h"
 #include "pg/exec/run.h"
 
@@ -9,6 +10,7 @@ namespace gpuscan {
 enum class Phase {
     Fresh,    // nothing has been run (or parameters have changed since)
     Answered, // the device has answered: its groups or rows are in `run`
+    CpuFirst, // the CPU plan answers until the next rescan (cpu_first.h)
     Fallback, // the CPU plan answers, for the rest of the node's life
 };
 
@@ -30,6 +32,7 @@ struct GpuScanState {
     const GpuScanState *other_run; // of the same plan, which EXPLAIN is to show; or NULL (exec/trial.h)
     const char *fallback_reason;
     uint64 executions;
+    CpuFirst cpu_first;
 };
 
 bool is_gpuscan(const PlanState *state);

@@ -2,7 +2,7 @@
 // and a table's relations come before those of whoever probes it.
 #include "pg/pg.h"
 
-#include "pg/cost/row_corrections.h"
+#include "pg/cost/composite_keys.h"
 #include "pg/fragment/candidates.h"
 #include "pg/fragment/hidden_rows.h"
 

@@ -2,9 +2,9 @@
 
 #include "pg/fragment/candidate_cost.h"
 
+#include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/plan_time.h"
-#include "pg/cost/row_corrections.h"
 
 namespace gpuscan {
 

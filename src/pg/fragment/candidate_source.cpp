@@ -2,11 +2,11 @@
 
 #include "pg/fragment/candidate_source.h"
 
+#include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
 #include "pg/cost/resident.h"
-#include "pg/cost/row_corrections.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
 #include "pg/refusal.h"

@@ -27,8 +27,8 @@
 
 #include "pg/fragment/candidates.h"
 
+#include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
-#include "pg/cost/row_corrections.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/refusal.h"

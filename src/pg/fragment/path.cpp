@@ -14,8 +14,9 @@
 #include "pg/catalog/type_operators.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
-#include "pg/cost/group_bound.h"
+#include "pg/cost/group_count.h"
 #include "pg/cost/kept_tables.h"
+#include "pg/cost/outer_values.h"
 #include "pg/cost/own_selectivity.h"
 #include "pg/cost/plan_time.h"
 #include "pg/fragment/candidate_cost.h"
@@ -36,6 +37,7 @@ struct GpuScanPath {
     const tier::Account *account; // what its costs are made of
     double ns_per_unit;           // of its costs
     const List *loads;            // of Load *: that are in its costs
+    double cpu_first_ns;          // exec/cpu_first.h
 };
 
 // ---- what is grouped ----
@@ -360,10 +362,25 @@ Rival rival_of(PlannerInfo *root, const RelOptInfo *rel) {
                              : Rival{best->total_cost, best->total_cost * device_ns_per_unit()};
 }
 
-void price_path(CustomPath *custom, const Rival *rival, const List *loads) {
+static Cost cost_of(const List *loads) {
+    Cost cost = 0;
+    ListCell *cell;
+    foreach (cell, loads)
+        cost += static_cast<const Load *>(lfirst(cell))->price - static_cast<const Load *>(lfirst(cell))->saved;
+    return cost;
+}
+
+void price_path(PlannerInfo *root, const Candidate *candidate, const Rival *rival, CustomPath *custom) {
     GpuScanPath *path = reinterpret_cast<GpuScanPath *>(custom);
     const double usual = device_ns_per_unit();
-    path->loads = loads;
+    if (guc_offload != OFFLOAD_FORCE && asks_for_outer_values(root)) {
+        const Cost once = std::min(cost_of(candidate_loads(candidate)), custom->path.total_cost);
+        path->cpu_first_ns = device_ns(once);
+        custom->path.startup_cost = std::max(custom->path.startup_cost - once, 0.0);
+        custom->path.total_cost -= once;
+    } else {
+        path->loads = all_loads(candidate);
+    }
     path->ns_per_unit = std::clamp(rival->ns / rival->cost, usual / most_exchange, usual * most_exchange);
     custom->path.startup_cost *= usual / path->ns_per_unit;
     custom->path.total_cost *= usual / path->ns_per_unit;
@@ -449,7 +466,7 @@ static List *order_above(const PlannerInfo *root) {
 // Of so many that PostgreSQL expects, those that there can be.
 static double expected_groups(PlannerInfo *root, double rows) {
     const List *clauses = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
-    return root->parse->groupingSets != NIL ? rows : std::clamp(rows, 1.0, std::max(most_groups(root, clauses), 1.0));
+    return root->parse->groupingSets != NIL ? rows : std::min(rows, most_groups(root, clauses));
 }
 
 static double passing_share(PlannerInfo *root, List *having) {
@@ -526,7 +543,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
         groups_cost(root, candidate, blueprint, rehearsal, &texts, rival, numbers, unsorted->path.pathtarget, account) +
         device_sort_cost(&work, account);
     path->path.startup_cost = path->path.total_cost;
-    price_path(path, rival, all_loads(candidate));
+    price_path(root, candidate, rival, path);
     add_path(output, &path->path);
     return complete;
 }
@@ -567,9 +584,9 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     path->path.startup_cost = path->path.total_cost;
     if (force)
         output->pathlist = NIL; // whatever it costs
-    if (guc_offload != OFFLOAD_FORCE)
+    if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
         note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
-    price_path(path, &rival, all_loads(candidate));
+    price_path(root, candidate, &rival, path);
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered ||
         !add_sorted_path(root, candidate, path, blueprint, groups, rehearsal, fallback, &rival, children, output) ||
@@ -590,7 +607,8 @@ static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *t
     node->methods = &gpuscan_scan_methods;
     blueprint_to_node(ours->blueprint, custom_plans, node);
     if (ours->account != nullptr)
-        node->custom_private = lappend(node->custom_private, estimate_to_node(ours->account, ours->ns_per_unit));
+        node->custom_private =
+            lappend(node->custom_private, estimate_to_node(ours->account, ours->ns_per_unit, ours->cpu_first_ns));
     return &node->scan.plan;
 }
 

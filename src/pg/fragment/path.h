@@ -23,8 +23,9 @@ struct Rival {
 Rival rival_of(PlannerInfo *root, const RelOptInfo *rel);
 
 // The path's costs are so far what it takes, in units of device_ns_per_unit(). Makes them such that the path costs less than its rival
-// exactly if it takes less time. Whoever joins, sorts or limits either goes on from there. `loads`: what of the costs is for bringing columns.
-void price_path(CustomPath *path, const Rival *rival, const List *loads);
+// exactly if it takes less time. Whoever joins, sorts or limits either goes on from there. In a level that is evaluated anew for the rows of
+// a level above, bringing columns is no part of the costs: it is done once, and not before the CPU plan has taken as long (exec/cpu_first.h).
+void price_path(PlannerInfo *root, const Candidate *candidate, const Rival *rival, CustomPath *path);
 double gpuscan_path_ns(const Path *path);
 const List *gpuscan_path_loads(const Path *path);
 

@@ -17,9 +17,10 @@
 #include "pg/fragment/rows_path.h"
 
 #include "pg/catalog/sql_type.h"
+#include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/kept_tables.h"
-#include "pg/cost/row_corrections.h"
+#include "pg/cost/outer_values.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/path.h"
@@ -268,7 +269,7 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     path->path.pathkeys = pathkeys;
     set_costs(root, candidate, rehearsal, found, wanted, dictionary_entries(root, wanted, blueprint), &texts, rival,
               account, &path->path);
-    price_path(path, rival, all_loads(candidate));
+    price_path(root, candidate, rival, path);
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
     add_path(rel, &path->path);
@@ -342,9 +343,9 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
     }
-    if (guc_offload != OFFLOAD_FORCE)
+    if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
         note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
-    price_path(path, &rival, all_loads(candidate));
+    price_path(root, candidate, &rival, path);
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
         add_ordered_path(root, candidate, rel, blueprint, copy_of_path(fallback), &rival, children, force);

@@ -27,10 +27,8 @@
 
 #include "pg/catalog/unique_keys.h"
 #include "pg/cost/device_cost.h"
-#include "pg/cost/group_bound.h"
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
-#include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/path.h"
 #include "pg/fragment/rows_path.h"
 #include "pg/guc.h"
@@ -278,37 +276,6 @@ static const Candidate *candidate_of(PlannerInfo *root, CandidateTable *candidat
     return candidates_find(candidates, relids);
 }
 
-// ---- columns of several levels ----
-
-// By a level that could go to a device; what a statement writes to is not read.
-static bool is_read_above(const PlannerInfo *root, Oid relid) {
-    while ((root = root->parent_root) != nullptr) {
-        if (!is_query(root))
-            continue;
-        const List *entries = root->parse->rtable;
-        for (int i = 1; i <= list_length(entries); ++i) {
-            const RangeTblEntry *entry = list_nth_node(RangeTblEntry, entries, i - 1);
-            if (i != root->parse->resultRelation && entry->rtekind == RTE_RELATION && entry->relid == relid)
-                return true;
-        }
-    }
-    return false;
-}
-
-// A subquery that would have to bring columns is planned before the query around it, which reads the same table and may bring them
-// anyway: together on a device they may take less than each by itself would. So where that is supposed, the device gets the subquery.
-static bool brings_what_is_read_above(const PlannerInfo *root, const Candidate *candidate) {
-    ListCell *cell;
-    foreach (cell, candidate_loads(candidate))
-        if (is_read_above(root, static_cast<const Load *>(lfirst(cell))->relid))
-            return true;
-    return false;
-}
-
-static bool is_forced(const PlannerInfo *root, const Candidate *candidate) {
-    return guc_offload == OFFLOAD_FORCE || (planning->supposes && brings_what_is_read_above(root, candidate));
-}
-
 static bool device_is_cheapest(const RelOptInfo *rel) {
     Path *best = nullptr;
     ListCell *cell;
@@ -318,12 +285,6 @@ static bool device_is_cheapest(const RelOptInfo *rel) {
             best = path;
     }
     return best != nullptr && is_gpuscan_path(best);
-}
-
-// The device has offered a path for the relation: would it get it only by supposing?
-static void note_supposition(const PlannerInfo *root, const Candidate *candidate, const RelOptInfo *rel) {
-    if (!planning->may_suppose && guc_offload != OFFLOAD_FORCE && !device_is_cheapest(rel))
-        planning->may_suppose = brings_what_is_read_above(root, candidate);
 }
 
 // ---- rows ----
@@ -378,10 +339,8 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
             return;
         if (planning->cursor && is_updatable(root)) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
-        } else if (add_rows_path(root, candidate, rel, may_force && is_forced(root, candidate), !planning->cursor)) {
+        } else if (add_rows_path(root, candidate, rel, may_force && guc_offload == OFFLOAD_FORCE, !planning->cursor)) {
             level_of(root)->offered = true;
-            if (may_force)
-                note_supposition(root, candidate, rel);
             if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
                 disguise_partitions(root, rel);
             refusals_forget();
@@ -423,19 +382,6 @@ static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
     planning->ns = ns;
     if (planning->told != nullptr)
         *planning->told = PlannedTime{ns, work};
-}
-
-// PostgreSQL's estimates decide among its own plans of what the user has written. Subqueries of our own making are groups mostly, and
-// how their rows are joined depends on how many there are.
-static void bound_groups(PlannerInfo *root, const RelOptInfo *groups) {
-    if (!planning->rewritten || root->parent_root == nullptr || root->parse->groupingSets != NIL)
-        return;
-    const double most = std::max(most_groups(root, group_clause_of(root)), 1.0);
-    ListCell *cell;
-    foreach (cell, groups->pathlist) {
-        Path *path = static_cast<Path *>(lfirst(cell));
-        path->rows = std::min(path->rows, most);
-    }
 }
 
 // ---- the hooks, which PostgreSQL calls by pointer ----
@@ -494,8 +440,6 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         show_partitions(root);
     if (stage == UPPERREL_FINAL && (enabled() || (planning != nullptr && planning->told != nullptr)))
         finish_level(root, output);
-    if (stage == UPPERREL_GROUP_AGG && enabled())
-        bound_groups(root, output);
     const bool distinct = stage == UPPERREL_DISTINCT && removes_duplicates(root->parse);
     if ((stage != UPPERREL_GROUP_AGG && !distinct) || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
         root->parse->commandType != CMD_SELECT || (not_worth_a_look(output) && !level_of(root)->offered))
@@ -506,8 +450,7 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
     PathTarget *results = distinct ? input->cheapest_total_path->pathtarget : output->reltarget;
     Node *having = distinct ? nullptr : static_cast<const GroupPathExtraData *>(extra)->havingQual;
     if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having,
-                                                   is_forced(root, candidate), !planning->cursor)) {
-        note_supposition(root, candidate, output);
+                                                   guc_offload == OFFLOAD_FORCE, !planning->cursor)) {
         refusals_forget();
     } else {
         refusals_tell("a query level without a table that a device could read");

@@ -33,9 +33,6 @@ struct PlannerState {
     PlannedTime *told; // somebody wants to be told (NULL: nobody)
     double ns;         // that the statement's plan takes, once it is known
     int relations;     // of all levels, joins among them
-    bool rewritten;    // the statement is not the user's as it was written
-    bool supposes;     // that levels bring what those before them have to
-    bool may_suppose;  // there is such a level
     LevelState *last;  // that was looked for
     LevelState first;  // most statements have one only
 };

@@ -1,11 +1,9 @@
-// A statement is planned as it is written, and then in other ways, each on top of those that have paid:
+// A statement is planned as it is written, and once more for each rewriting that has something to do: subqueries as joins
+// (decorrelate.cpp), set operations as aggregations (set_operations.cpp) or joins (set_joins.cpp), each on top of those that
+// have paid.
 //
-//   rewritten    subqueries as joins, set operations as joins or aggregations (decorrelate.cpp, set_operations.cpp, set_joins.cpp)
-//   supposing    that columns which a subquery would have to bring are brought anyway by the levels around it (hooks.cpp)
-//   workers      as many of them as the limit allows, with and without what was supposed
-//
-// Which one wins is a matter of time, not of costs (cost/plan_time.cpp). A second planning costs as much as the first, so each way
-// has to be worth it before it is tried: the cheapest statements are planned once, with a look at their range table.
+// Which plan wins is a matter of time, not of costs (cost/plan_time.cpp). A second planning costs as much as the first, so a
+// rewriting has to be worth it before it is tried: the cheapest statements are planned once, with a look at their range table.
 //
 // State: one PlannerState per attempt, on a stack because planning can nest (a function that is folded to a constant may run
 // queries).
@@ -20,8 +18,8 @@
 #include "pg/catalog/stored_form.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/investment.h"
+#include "pg/cost/level_estimates.h"
 #include "pg/cost/level_time.h"
-#include "pg/cost/row_corrections.h"
 #include "pg/fragment/path.h"
 #include "pg/guc.h"
 #include "pg/planner/hooks.h"
@@ -62,16 +60,14 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
                                        {may_have_set_operations, join_set_operations}};
 
 struct PlanAttempt {
-    unsigned rewritten; // by which of the rewritings; and `with_workers`, `with_suppositions`
+    unsigned rewritten; // by which of the rewritings
     PlannedStmt *plan;
     double ns;     // that the plan takes, as far as it is known: else 0
     int relations; // that were planned, joins among them
-    bool may_suppose;
     int device_nodes;
     RefusalState refusals;
     PlannedTime told; // if somebody wants to know
 };
-constexpr unsigned with_workers = 1u << lengthof(rewritings), with_suppositions = with_workers << 1;
 
 // The shortest statements' plans take a few dozen microseconds, and each function that is asked is missed by the caches.
 static bool reads_one_table(const Query *query) {
@@ -105,34 +101,23 @@ static PlannedStmt *plan_as_usual(Query *parse, const PlannerCall *call) {
     return standard_planner(parse, call->query_string, call->options, call->params);
 }
 
-// How many workers a scan gets PostgreSQL takes from the table's size (one at 8 MB, two at 24, three at 72), and whether they pay from
-// parallel_tuple_cost, by which a row of theirs is ten scanned ones. From here on any table gets them, and a row costs what it takes.
-static void set_workers_that_pay() {
-    set_for_now("min_parallel_table_scan_size", "0");
-    set_for_now("min_parallel_index_scan_size", "0");
-    set_for_now("parallel_tuple_cost", std::min(parallel_tuple_cost, device_gathered_row_cost()));
-}
-
 // Plans the query, rewritten as `result` says, with planner state and refusals of its own. False: there is nothing to
 // rewrite.
 static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *state, PlanAttempt *result) {
     PlannerState *outer = planning;
     RefusalState *outer_refusals = refusals_begin(&result->refusals);
-    LevelCorrections *outer_corrections = row_corrections_begin();
+    LevelEstimates *outer_estimates = level_estimates_begin();
     const int nodes = planned_nodes;
     planning = state;
-    const bool hooked = hook_pairs(true), more = (result->rewritten & with_workers) != 0;
+    const bool hooked = hook_pairs(true);
     const OuterAttempt outer_attempt = begin_attempt(result->rewritten);
     PlannedTime *outer_told = tell_planned_time(nullptr);
-    const Cost tuple_cost = more ? device_session_tuple_cost(parallel_tuple_cost) : 0;
     const bool again = result->rewritten != 0;
     const int settings = again ? NewGUCNestLevel() : 0;
     PG_TRY();
     {
         if (again) // what the planner evaluates has sent its messages (NOTICE, WARNING) the first time
             send_errors_only_for_now();
-        if (more)
-            set_workers_that_pay();
         if (rewrite(parse, result->rewritten))
             result->plan = plan_as_usual(parse, call);
         else
@@ -141,12 +126,10 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     PG_FINALLY();
     {
         planning = outer;
-        if (more)
-            device_session_tuple_cost(tuple_cost);
         tell_planned_time(outer_told);
         end_attempt(outer_attempt, result->plan != nullptr);
         hook_pairs(hooked);
-        row_corrections_end(outer_corrections);
+        level_estimates_end(outer_estimates);
         refusals_end(outer_refusals);
     }
     PG_END_TRY();
@@ -195,14 +178,11 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
     state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
     state.start = least_worth();
     state.told = told_to;
-    state.rewritten = (result->rewritten & (with_workers - 1)) != 0;
-    state.supposes = (result->rewritten & with_suppositions) != 0;
     result->refusals.held = held;
     const bool planned = run_planner(parse, call, &state, result);
     if (planned)
         result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
     result->relations = state.relations;
-    result->may_suppose = state.may_suppose;
     if (told_to != nullptr)
         result->told = *told_to;
     return planned;
@@ -250,66 +230,6 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
     }
 }
 
-// Where planning is short beside the plan, it may be done once more.
-constexpr double least_again_ns = 20e6;
-constexpr double again_by_planning = 5;
-
-static bool is_worth_planning_again(const PlanAttempt *plan) {
-    return plan->ns >= std::max(least_again_ns, again_by_planning * planning_ns(plan));
-}
-
-// Could it have a level that is planned before another one?
-static bool has_levels(const Query *query) {
-    if (query->hasSubLinks || query->cteList != NIL)
-        return true;
-    ListCell *cell;
-    foreach (cell, query->rtable)
-        if (lfirst_node(RangeTblEntry, cell)->rtekind == RTE_SUBQUERY)
-            return true;
-    return false;
-}
-
-static bool may_suppose(const Query *query) { return guc_offload == OFFLOAD_AUTO && has_levels(query); }
-
-static void try_suppositions(const Query *query, const PlannerCall *call, PlanAttempt *best) {
-    if (!best->may_suppose || !is_worth_planning_again(best))
-        return;
-    PlanAttempt next{};
-    if (attempt_also(query, call, best, with_suppositions, &next) && is_better(&next, best))
-        *best = next;
-}
-
-// Where someone has raised the limit of workers, a plan that takes long is made once more with as many as that allows, whatever the sizes,
-// and with rows of theirs that cost what they take. More processes take more of the machine, so it must pay.
-constexpr int usual_workers = 2;
-constexpr double worth_workers = 2 / 3.0;
-
-static bool may_have_workers(const Query *query, const PlannerCall *call) {
-    return guc_more_workers && guc_offload == OFFLOAD_AUTO && !guc_exact_float && !is_cursor(call) &&
-           max_parallel_workers_per_gather > usual_workers && query->commandType == CMD_SELECT;
-}
-
-// On top of `base`; with fewer workers the statement takes as long as `fewer`.
-static void try_more_workers(const Query *query, const PlannerCall *call, const PlanAttempt *base, double fewer,
-                             PlanAttempt *best) {
-    PlanAttempt next{};
-    if (attempt_also(query, call, base, with_workers, &next) && next.ns < fewer * worth_workers && next.ns < best->ns)
-        *best = next;
-}
-
-// The levels that a supposition takes to a device are those that more workers might have paid for.
-static void try_again(const Query *query, const PlannerCall *call, bool suppositions, bool workers, PlanAttempt *best) {
-    const PlanAttempt first = *best;
-    if (suppositions)
-        try_suppositions(query, call, best);
-    if (!workers || !is_worth_planning_again(best))
-        return;
-    const PlanAttempt fewer = *best;
-    try_more_workers(query, call, &fewer, fewer.ns, best);
-    if (fewer.rewritten != first.rewritten)
-        try_more_workers(query, call, &first, fewer.ns, best);
-}
-
 // A CPU plan that is a device's source stands in the statement's plan twice, there and in the fallback, so PostgreSQL numbers the
 // children of its partitioned tables twice (set_plan_references): their numbers are no longer those of any relation. EXPLAIN alone
 // looks at them, as at an index into an array, and finds names without them.
@@ -341,23 +261,20 @@ static bool must_see_stored_form(Query *query) {
     return true;
 }
 
-// In all ways that are worth it; the best plan.
-static PlannedStmt *plan_in_ways(Query *parse, const PlannerCall *call, bool enabled) {
+// As written, and as the rewritings that are worth it write it; the best plan.
+static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, bool enabled) {
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
-    const bool suppositions = enabled && may_suppose(parse), workers = enabled && may_have_workers(parse, call);
     const int offers = begin_offers(planning == nullptr);
     if (planning == nullptr)
         forget_levels();
     // Planning scribbles on its query.
-    const Query *query =
-        wanted != 0 || suppositions || workers ? static_cast<const Query *>(copyObject(parse)) : nullptr;
+    const Query *query = wanted != 0 ? static_cast<const Query *>(copyObject(parse)) : nullptr;
     PlanAttempt best{};
     attempt(parse, call, enabled, query != nullptr, &best);
-    if (wanted != 0)
+    if (query != nullptr) {
         improve_plan(query, call, wanted, &best);
-    try_again(query, call, suppositions, workers, &best);
-    if (query != nullptr)
         refusals_release(&best.refusals);
+    }
     if (told_to != nullptr)
         *told_to = best.told;
     if (best.device_nodes > 0)
@@ -377,7 +294,7 @@ PlannedStmt *plan_statement(Query *parse, const char *query_string, int options,
     const bool outer =
         exchange_transience(false); // (of a statement whose planning calls a function that plans, and may catch errors)
     PG_TRY();
-    { plan = plan_in_ways(parse, &call, enabled); }
+    { plan = plan_alternatives(parse, &call, enabled); }
     PG_FINALLY();
     { is_transient = exchange_transience(outer); }
     PG_END_TRY();

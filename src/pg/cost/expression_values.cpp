@@ -1,0 +1,284 @@
+// See expression_values.h. Steps:
+//
+//   common values   each once: a result of theirs is certain
+//   the histogram   numbers and times are drawn at random between its bounds; of other types the bounds themselves are the sample
+//   the estimate    of what was drawn (engine/cost/distinct_count.hpp), and the common values' results that are not among it
+//
+// Random draws, since the bounds of a column without gaps lie at equal distances, and a step function of them may be all different, or
+// all the same. The sequence is the same each time, and so is the plan.
+//
+// What it may take: one evaluation for each hundred rows of the table, so never more than a hundredth of what the query itself
+// evaluates. The functions are PostgreSQL's own, and an error of theirs, for a value that the query would never have met, only means
+// that there is no answer. They are evaluated in a memory context of their own.
+#include "pg/pg.h"
+
+#include "pg/cost/expression_values.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/cost/distinct_count.hpp"
+#include "pg/attempt.h"
+#include "pg/translate/translate.h"
+
+namespace gpuscan {
+namespace {
+
+constexpr int most_common_values = 100, most_draws = 1000;
+constexpr double rows_per_evaluation = 100;
+
+// ---- which expressions ----
+
+bool is_untryable_function(Oid function, void *) {
+    return function >= FirstNormalObjectId || func_volatile(function) == PROVOLATILE_VOLATILE ||
+           get_func_retset(function);
+}
+
+bool is_another_column(const Var **column, const Var *found) {
+    if (found->varlevelsup != 0 || found->varattno <= 0)
+        return true;
+    if (*column == nullptr)
+        *column = found;
+    return found->varno != (*column)->varno || found->varattno != (*column)->varattno;
+}
+
+// `context`: const Var **, the column found so far.
+bool finds_untryable(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    switch (nodeTag(node)) {
+    case T_Var:
+        return is_another_column(static_cast<const Var **>(context), reinterpret_cast<const Var *>(node));
+    case T_Const:
+    case T_List:
+    case T_FuncExpr:
+    case T_OpExpr:
+    case T_DistinctExpr:
+    case T_NullIfExpr:
+    case T_ScalarArrayOpExpr:
+    case T_BoolExpr:
+    case T_RelabelType:
+    case T_CoerceViaIO:
+    case T_CaseExpr:
+    case T_CaseWhen:
+    case T_CaseTestExpr:
+    case T_CoalesceExpr:
+    case T_MinMaxExpr:
+    case T_NullTest:
+    case T_BooleanTest:
+    case T_SQLValueFunction:
+        break;
+    default:
+        return true;
+    }
+    return check_functions_in_node(node, is_untryable_function, nullptr) ||
+           walk_expression(node, finds_untryable, context);
+}
+
+// ---- values ----
+
+struct Sample {
+    const Var *column;
+    const List *expressions;
+    HeapTuple statistics;
+    double rows;                         // of the table
+    double distinct;                     // values of the column
+    uint32_t common[most_common_values]; // results, hashed
+    uint32_t drawn[most_draws];
+    int ncommon, ndrawn;
+    double null_share;
+};
+
+struct Evaluation {
+    List *states; // of ExprState *
+    List *expressions;
+    ExprContext *context;
+    TupleTableSlot *slot;
+};
+
+Evaluation prepare(const Sample *sample) {
+    int32 typmod = sample->column->vartypmod;
+    const Oid type = getBaseTypeAndTypmod(sample->column->vartype, &typmod);
+    TupleDesc descriptor = CreateTemplateTupleDesc(1);
+    TupleDescInitEntry(descriptor, 1, nullptr, type, typmod, 0);
+    Evaluation evaluation{};
+    evaluation.slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
+    evaluation.context = CreateStandaloneExprContext();
+    evaluation.context->ecxt_scantuple = evaluation.slot;
+    ListCell *cell;
+    foreach (cell, sample->expressions) {
+        Node *expression = over_one_value(static_cast<Expr *>(lfirst(cell)));
+        fix_opfuncids(expression);
+        evaluation.expressions = lappend(evaluation.expressions, expression);
+        evaluation.states = lappend(evaluation.states, ExecInitExpr(reinterpret_cast<Expr *>(expression), nullptr));
+    }
+    return evaluation;
+}
+
+uint32_t hash_of(ExprState *state, const Evaluation *evaluation, const Node *expression) {
+    bool is_null;
+    const Datum value = ExecEvalExprSwitchContext(state, evaluation->context, &is_null);
+    if (is_null)
+        return 1;
+    int16 length;
+    bool by_value;
+    get_typlenbyval(exprType(expression), &length, &by_value);
+    MemoryContext before = MemoryContextSwitchTo(evaluation->context->ecxt_per_tuple_memory);
+    const uint32_t hash = datum_image_hash(value, by_value, length);
+    MemoryContextSwitchTo(before);
+    return hash;
+}
+
+uint32_t results_of(const Evaluation *evaluation, Datum value) {
+    CHECK_FOR_INTERRUPTS();
+    ExecClearTuple(evaluation->slot);
+    evaluation->slot->tts_values[0] = value;
+    evaluation->slot->tts_isnull[0] = false;
+    ExecStoreVirtualTuple(evaluation->slot);
+    ResetExprContext(evaluation->context);
+    uint32_t all = 0;
+    ListCell *state, *expression;
+    forboth (state, evaluation->states, expression, evaluation->expressions)
+        all = hash_combine(all, hash_of(static_cast<ExprState *>(lfirst(state)), evaluation,
+                                        static_cast<const Node *>(lfirst(expression))));
+    return all;
+}
+
+// (An index may keep its values as another type.)
+bool has_column_type(const Sample *sample, const AttStatsSlot *slot) {
+    return getBaseType(slot->valuetype) == getBaseType(sample->column->vartype);
+}
+
+void try_common(Sample *sample, const Evaluation *evaluation) {
+    AttStatsSlot slot;
+    if (!get_attstatsslot(&slot, sample->statistics, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_VALUES))
+        return;
+    if (has_column_type(sample, &slot))
+        for (; sample->ncommon < std::min(slot.nvalues, most_common_values); ++sample->ncommon)
+            sample->common[sample->ncommon] = results_of(evaluation, slot.values[sample->ncommon]);
+    free_attstatsslot(&slot);
+}
+
+// A time is a whole number, too: of days, or of microseconds.
+bool whole_number(Oid type, Datum value, int64 *number) {
+    if (type != DATEOID && type != TIMESTAMPOID && type != TIMESTAMPTZOID)
+        return integer_of(type, value, number);
+    *number = type == DATEOID ? DatumGetDateADT(value) : DatumGetTimestamp(value);
+    return true;
+}
+
+// With as many digits after the point as the bounds have.
+Datum numeric_between(Datum from, Datum to, double part) {
+    const int32 digits = std::max(DatumGetInt32(DirectFunctionCall1(numeric_scale, from)),
+                                  DatumGetInt32(DirectFunctionCall1(numeric_scale, to)));
+    const Datum whole = DirectFunctionCall2(numeric_sub, to, from),
+                distance =
+                    DirectFunctionCall2(numeric_mul, whole, DirectFunctionCall1(float8_numeric, Float8GetDatum(part)));
+    return DirectFunctionCall2(numeric_round, DirectFunctionCall2(numeric_add, from, distance), Int32GetDatum(digits));
+}
+
+// Between two bounds, so far from the first one, 0 to 1. False: not of this type.
+bool value_between(Oid type, Datum from, Datum to, double part, Datum *value) {
+    int64 low = 0, high = 0;
+    if (type == FLOAT8OID) {
+        *value = Float8GetDatum(DatumGetFloat8(from) * (1 - part) + DatumGetFloat8(to) * part);
+        return true;
+    }
+    if (type == NUMERICOID) {
+        *value = numeric_between(from, to, part);
+        return true;
+    }
+    if (!whole_number(type, from, &low) || !whole_number(type, to, &high))
+        return false;
+    const __int128 wide = low + static_cast<__int128>(part * (static_cast<double>(high) - static_cast<double>(low)));
+    const int64 between = static_cast<int64>(std::min<__int128>(wide, high));
+    if (get_typlen(type) == sizeof(int64))
+        *value = Int64GetDatum(between);
+    else
+        *value = get_typlen(type) == sizeof(int32) ? Int32GetDatum(static_cast<int32>(between))
+                                                   : Int16GetDatum(static_cast<int16>(between));
+    return true;
+}
+
+void draw(Sample *sample, const Evaluation *evaluation, const AttStatsSlot *slot) {
+    pg_prng_state random;
+    pg_prng_seed(&random, 0);
+    const Oid type = getBaseType(slot->valuetype);
+    for (; sample->ndrawn < most_draws; ++sample->ndrawn) {
+        const double at = pg_prng_double(&random) * (slot->nvalues - 1);
+        const int step = static_cast<int>(at);
+        Datum value;
+        if (!value_between(type, slot->values[step], slot->values[step + 1], at - step, &value))
+            break;
+        sample->drawn[sample->ndrawn] = results_of(evaluation, value);
+    }
+    for (int i = sample->ndrawn; sample->ndrawn < most_draws && i < slot->nvalues; ++i)
+        sample->drawn[sample->ndrawn++] = results_of(evaluation, slot->values[i]);
+}
+
+void try_histogram(Sample *sample, const Evaluation *evaluation) {
+    AttStatsSlot slot;
+    if (!get_attstatsslot(&slot, sample->statistics, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
+        return;
+    if (has_column_type(sample, &slot) && slot.nvalues > 1)
+        draw(sample, evaluation, &slot);
+    free_attstatsslot(&slot);
+}
+
+void try_values(void *argument) {
+    Sample *sample = static_cast<Sample *>(argument);
+    const Evaluation evaluation = prepare(sample);
+    sample->null_share = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(sample->statistics))->stanullfrac;
+    try_common(sample, &evaluation);
+    try_histogram(sample, &evaluation);
+    FreeExprContext(evaluation.context, true);
+}
+
+// (What was drawn is a sample of the rows. There are no more results than values.)
+double estimate(Sample *sample) {
+    double values = std::min(distinct_count(sample->drawn, sample->ndrawn, sample->rows),
+                             std::max(sample->distinct - sample->ncommon, 1.0));
+    std::sort(sample->common, sample->common + sample->ncommon);
+    const uint32_t *end = std::unique(sample->common, sample->common + sample->ncommon);
+    for (const uint32_t *common = sample->common; common < end; ++common)
+        values += std::binary_search(sample->drawn, sample->drawn + sample->ndrawn, *common) ? 0 : 1;
+    if (values == 0 && sample->null_share < 1)
+        return HUGE_VAL;
+    return values + (sample->null_share > 0 ? 1 : 0);
+}
+
+} // namespace
+
+const Var *column_of_expression(Node *expression) {
+    const Var *column = nullptr;
+    return finds_untryable(expression, &column) ? nullptr : column;
+}
+
+double expression_values(PlannerInfo *root, const Var *column, const List *expressions) {
+    const double rows = root->simple_rel_array[column->varno]->tuples;
+    if (IsParallelWorker() || rows < most_draws * rows_per_evaluation)
+        return HUGE_VAL;
+    VariableStatData statistics;
+    examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);
+    Attempt outcome = Attempt::Impossible;
+    Sample *sample = static_cast<Sample *>(palloc0(sizeof(Sample)));
+    sample->column = column;
+    sample->expressions = expressions;
+    sample->statistics = statistics.statsTuple;
+    sample->rows = rows;
+    if (HeapTupleIsValid(statistics.statsTuple) && statistics.acl_ok) {
+        bool is_default;
+        sample->distinct = get_variable_numdistinct(&statistics, &is_default);
+        MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "gpuscan sample", ALLOCSET_SMALL_SIZES);
+        MemoryContext before = MemoryContextSwitchTo(own);
+        outcome = attempt(try_values, sample, nullptr);
+        MemoryContextSwitchTo(before);
+        MemoryContextDelete(own);
+    }
+    ReleaseVariableStats(statistics);
+    const double values = outcome == Attempt::Done ? estimate(sample) : HUGE_VAL;
+    pfree(sample);
+    return values;
+}
+
+} // namespace gpuscan

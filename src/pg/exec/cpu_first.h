@@ -1,0 +1,25 @@
+// A correlated subquery is executed once for each row that asks, and the columns that the device lacks are brought once. How many
+// executions there will be is not known when the subquery is planned. So its CPU plan answers the first ones, until they have taken as
+// long as bringing the columns takes: the ski rental problem, whose classical answer takes at most twice what one who knows the number would
+// (Karlin, Manasse, Rudolph and Sleator, "Competitive snoopy caching", Algorithmica 3, 1988).
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+struct GpuScanState;
+
+struct CpuFirst {
+    bool looked;    // at the plan and the cache: the rest is known
+    double left_ns; // that the CPU plan may take
+    uint64 executions;
+};
+
+// Shall the CPU plan answer the execution that begins?
+bool is_cpu_first(GpuScanState *state);
+
+// The CPU plan's next row; its time is counted.
+TupleTableSlot *next_of_cpu_first(GpuScanState *state);
+
+} // namespace gpuscan

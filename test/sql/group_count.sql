@@ -1,0 +1,75 @@
+-- How many groups are expected where a key is an expression of a column: in the steps of PostgreSQL's plan and the device's, beside what
+-- there is.
+CREATE SCHEMA group_count;
+SET search_path = group_count, public;
+SET client_min_messages = warning;
+SET max_parallel_workers_per_gather = 0;
+SET gpuscan.device = host;
+SET enable_sort = off;
+SET timezone = 'Europe/Berlin';
+CREATE TABLE t (id int NOT NULL, at timestamptz, day date, local timestamp, small smallint, big bigint, f float8, n numeric(10, 2), name text, code varchar(8), gone int, ends int, far timestamp)
+    WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT i, timestamptz '2020-01-01 UTC' + i * 937 % 120000 * interval '17 minutes', date '2020-01-01' + i * 37 % 1400, timestamp '2020-01-01' + i * 61 % 120000 * interval '17 minutes',
+    i % 30000, i * 7919::bigint, i * 7919 % 100003 / 7.0, i * 37 % 90000 / 100.0, 'name ' || i * 7919 % 60000, CASE WHEN i % 3 > 0 THEN chr(65 + i % 26) || i % 4000 END, NULL,
+    CASE i % 100 WHEN 0 THEN 2147483647 ELSE i END, CASE WHEN i % 100 = 0 THEN 'infinity' ELSE timestamp '2020-01-01' + i * interval '1 minute' END
+FROM generate_series(1, 120000) i;
+CREATE TABLE few AS SELECT id, day FROM t WHERE id <= 50000;
+CREATE TABLE unknown WITH (autovacuum_enabled = off) AS SELECT day FROM t;
+VACUUM (FREEZE, ANALYZE) t, few;
+VACUUM unknown;
+
+CREATE FUNCTION amount_of(query text, one text, step text) RETURNS float8 LANGUAGE sql AS $$
+    SELECT sum(amount) FROM gpuscan_explain_cost(query) WHERE alternative = one AND work = step
+$$;
+CREATE FUNCTION groups_of(relations text, keys text, OUT postgres float8, OUT host float8, OUT actual bigint) LANGUAGE plpgsql AS $$
+DECLARE query text := 'SELECT count(*) FROM ' || relations || ' GROUP BY ' || keys;
+BEGIN
+    postgres := amount_of(query, 'postgresql', 'group_made');
+    PERFORM set_config('gpuscan.offload', 'force', true);
+    host := amount_of(query, 'host', 'group_emitted');
+    EXECUTE 'SELECT count(*) FROM (' || query || ') q' INTO actual;
+    PERFORM set_config('gpuscan.offload', 'auto', true);
+END $$;
+
+-- Within a factor of 2. (NULL: no device can.)
+SELECT keys, postgres BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS postgres, host BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS host, actual FROM unnest(ARRAY[
+    $$date_trunc('week', at)$$, $$date_trunc('day', at)$$, $$date_trunc('hour', at)$$, $$at::date$$, $$extract(hour FROM at)$$, $$extract(year FROM at), extract(month FROM at)$$,
+    $$date_trunc('month', day)$$, $$extract(dow FROM day)$$, $$day - date '2020-01-01'$$, $$date_trunc('month', local)$$, $$local::date, extract(hour FROM local)$$, $$to_char(local, 'YYYY-MM')$$,
+    $$id / 1000$$, $$id % 100$$, $$small / 7$$, $$small % 2 = 0$$, $$big % 10$$, $$big > 500000000, big % 3$$, $$floor(f / 1000)$$, $$round(n)$$, $$n > 5$$,
+    $$left(name, 6)$$, $$length(name)$$, $$left(code, 1)$$, $$coalesce(code, 'none') = 'none'$$, $$CASE WHEN id < 1000 THEN 'new' WHEN id < 50000 THEN 'old' END$$,
+    $$date_trunc('month', at), id % 10$$, $$day, extract(year FROM day)$$, $$date_trunc('year', day), date_trunc('month', day)$$, $$gone + 1$$
+]) keys, groups_of('t', keys);
+-- of each partition the parent's
+CREATE TABLE parted (id int, day date) PARTITION BY HASH (id);
+CREATE TABLE parted0 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 0) WITH (autovacuum_enabled = off);
+CREATE TABLE parted1 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 1) WITH (autovacuum_enabled = off);
+INSERT INTO parted SELECT id, day FROM t;
+VACUUM (FREEZE, ANALYZE) parted;
+SELECT host BETWEEN actual / 2 AND actual * 2 AS host, actual FROM groups_of('parted', $$date_trunc('month', day)$$);
+
+-- A column alone, and what is not of one column, is as PostgreSQL expects it. So is what may not be evaluated: it is not PostgreSQL's own, differs from call to
+-- call, is a set or a subquery, or raises an error for a value that the query may never meet; and what is not worth it, or without statistics.
+CREATE FUNCTION half(int) RETURNS int IMMUTABLE STRICT LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'half(%)', $1; RETURN $1 / 2; END$$;
+CREATE FUNCTION expected(relations text, keys text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) SELECT count(*) FROM ' || relations || ' GROUP BY ' || keys INTO plan;
+    RETURN (plan->0->'Plan'->>'Plan Rows')::float8;
+END $$;
+SELECT keys, amount_of('SELECT count(*) FROM ' || relations || ' GROUP BY ' || keys, 'postgresql', 'group_made') = expected(relations, keys) AS as_expected FROM (VALUES
+    ('t', 'id'), ('t', 'small + id'), ('t', 'half(id)'), ('t', '(id * random())::int'), ('t', '(SELECT small)'), ('t', 'ends + 1'), ('t', $$date_trunc('week', far) - local$$),
+    ('few', $$extract(year FROM day)$$), ('unknown', $$extract(year FROM day)$$)
+) q(relations, keys);
+-- Values of statistics that the user may not see decide nothing.
+CREATE ROLE group_count_reader;
+GRANT USAGE ON SCHEMA group_count TO group_count_reader;
+GRANT SELECT (id, day) ON t TO group_count_reader;
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON t USING (id > 0);
+SET ROLE group_count_reader;
+SELECT amount_of('SELECT count(*) FROM t GROUP BY extract(year FROM day)', 'postgresql', 'group_made') = expected('t', 'extract(year FROM day)') AS as_expected;
+RESET ROLE;
+SELECT amount_of('SELECT count(*) FROM t GROUP BY extract(year FROM day)', 'postgresql', 'group_made') AS years;
+
+DROP SCHEMA group_count CASCADE;
+DROP ROLE group_count_reader;
