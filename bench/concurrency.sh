@@ -57,9 +57,9 @@ run "$sessions" 2 >/dev/null
 start_table sessions queries_per_s:14 ratio latency_ms fallbacks device_memory_mb:16
 one=''
 for ((n = 1; n <= sessions; n *= 2)); do
-    fallbacks=$(sql 'SELECT fallbacks FROM gpuscan_stat')
+    fallbacks=$(sql 'SELECT fallbacks FROM gpuscan.stat')
     read -r tps latency <<<"$(run "$n" "$seconds")"
     one=${one:-$tps}
-    row "$n" "$tps" "$(ratio "$tps" "$one")" "$latency" "$(($(sql 'SELECT fallbacks FROM gpuscan_stat') - fallbacks))" \
-        "$(sql "SELECT max(memory_used) / 1048576 FROM gpuscan_device WHERE state = 'ready' AND '${device:-auto}' IN (kind, 'auto')")"
+    row "$n" "$tps" "$(ratio "$tps" "$one")" "$latency" "$(($(sql 'SELECT fallbacks FROM gpuscan.stat') - fallbacks))" \
+        "$(sql "SELECT max(memory_used) / 1048576 FROM gpuscan.devices WHERE state = 'ready' AND '${device:-auto}' IN (kind, 'auto')")"
 done

@@ -137,7 +137,7 @@ done
 drop_tables
 echo "written: $csv"
 
-if ((with_engine)) && [[ -x $engine ]] && (($(sql "SELECT count(*) FROM gpuscan_device WHERE kind = 'cuda' AND state = 'ready'") > 0)); then
+if ((with_engine)) && [[ -x $engine ]] && (($(sql "SELECT count(*) FROM gpuscan.devices WHERE kind = 'cuda' AND state = 'ready'") > 0)); then
     "$engine" --seconds "$seconds" --thetas "$thetas" >"$engine_csv" || fail "$engine failed"
     echo "written: $engine_csv"
 elif ((with_engine)); then

@@ -244,14 +244,14 @@ need_server() {
         fail "the server has no extension gpuscan: $message"
     local which=${device:-$(sql 'SHOW gpuscan.device')}
     for _ in $(seq 60); do
-        state=$(psql -XAtqc "SELECT count(*) FROM gpuscan_device WHERE state = 'ready' AND '$which' IN (kind, 'auto')")
+        state=$(psql -XAtqc "SELECT count(*) FROM gpuscan.devices WHERE state = 'ready' AND '$which' IN (kind, 'auto')")
         if ((state > 0)); then
             count_hidden
             return
         fi
         sleep 0.5
     done
-    psql -Xc 'SELECT * FROM gpuscan_device' >&2
+    psql -Xc 'SELECT * FROM gpuscan.devices' >&2
     fail "no device is ready (wanted: $which)"
 }
 
@@ -264,7 +264,7 @@ count_hidden() {
 # On what this was measured; goes above the table.
 machine() {
     local device_name
-    device_name=$(sql "SELECT string_agg(name, ', ') FROM gpuscan_device
+    device_name=$(sql "SELECT string_agg(name, ', ') FROM gpuscan.devices
                        WHERE state = 'ready' AND '${device:-$(sql 'SHOW gpuscan.device')}' IN (kind, 'auto')")
     printf '# %s: %s, %s cores, %s; shared_buffers %s, gpuscan.cache_size %s; median of %s after %s warm-ups\n' \
         "$(date +%F)" "$device_name" "$(nproc)" "$(sql "SELECT split_part(version(), ' on ', 1)")" \

@@ -54,7 +54,7 @@ GNUPLOT
 if ((draw_only)); then draw_figure; exit; fi
 
 need_server
-device_kind=$(sql "SELECT kind FROM gpuscan_device WHERE state = 'ready' AND '${device:-$(sql 'SHOW gpuscan.device')}' IN (kind, 'auto')
+device_kind=$(sql "SELECT kind FROM gpuscan.devices WHERE state = 'ready' AND '${device:-$(sql 'SHOW gpuscan.device')}' IN (kind, 'auto')
                    ORDER BY kind LIMIT 1")
 if [[ -z $copy ]]; then
     make_program copy_bandwidth copy_bandwidth.cpp

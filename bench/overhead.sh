@@ -105,7 +105,7 @@ await_device() {
     local i
     ((!same)) || return 0
     for ((i = 0; i < 240; ++i)); do
-        [[ $(value "$with" "SELECT count(*) FROM gpuscan_device WHERE state = 'ready'") == 0 ]] || return 0
+        [[ $(value "$with" "SELECT count(*) FROM gpuscan.devices WHERE state = 'ready'") == 0 ]] || return 0
         sleep 0.25
     done
     fail "no device is ready"

@@ -67,7 +67,7 @@ restore() {
 with_small_cache() {
     trap restore EXIT
     psql -Xqc "ALTER SYSTEM SET gpuscan.cache_size = '${small}MB'" -c 'ALTER SYSTEM SET gpuscan.device_memory_share = 1' \
-        -c 'SELECT pg_reload_conf()' -c 'SELECT gpuscan_evict()' >/dev/null
+        -c 'SELECT pg_reload_conf()' -c 'SELECT gpuscan.evict()' >/dev/null
     sleep 1
     "${ssb[@]}" "${only[@]}" --reps 1 --warmups 1 --postgres-reps 0 --csv "$csv.small" >"$csv.log" ||
         note "with a small cache: $(tail -n 1 "$csv.log")"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Does the device process hold what its accounts say, however long it works? The crowds of test/stress (readers that compare each
-# answer, writers, VACUUM, DDL) and readers of other tables for so many minutes; twice a minute the accounts (gpuscan_device) and
+# answer, writers, VACUUM, DDL) and readers of other tables for so many minutes; twice a minute the accounts (gpuscan.devices) and
 # what the kernel says that the process holds for itself (RssAnon).
 #
 # Usage: bench/soak.sh [MINUTES]     against the server named by PGHOST, ...; 60 minutes by default; as the server's user or root
 # Prints a line for each sample and draws nothing; at the end the largest difference, the growth between the means of the third
-# and of the last quarter of the time, what is left after gpuscan_evict(), deaths and fallbacks. It is all right when the
+# and of the last quarter of the time, what is left after gpuscan.evict(), deaths and fallbacks. It is all right when the
 # difference is at most 10 % or 64 MB and the growth as well, and nothing died or fell back. The samples stay in bench/results/soak.csv.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,7 +34,7 @@ pgbench -n -f "$query" -c 2 -T $((60 * minutes)) >"$here/results/soak.readers" 2
 echo "seconds,accounts_mb,cache_mb,resident_mb" | tee "$csv"
 sample() {
     local pid used cache resident
-    IFS='|' read -r pid used cache < <(sql "SELECT pid, memory_used, cache_bytes FROM gpuscan_device WHERE kind = 'host' AND state = 'ready'")
+    IFS='|' read -r pid used cache < <(sql "SELECT pid, memory_used, cache_bytes FROM gpuscan.devices WHERE kind = 'host' AND state = 'ready'")
     resident=$(awk '/^RssAnon/ { print $2 * 1024 }' "/proc/$pid/status")
     awk -v at="$1" -v used="$used" -v cache="$cache" -v resident="$resident" \
         'BEGIN { printf "%d,%.1f,%.1f,%.1f\n", at, used / 1048576, cache / 1048576, resident / 1048576 }' | tee -a "$csv"
@@ -57,8 +57,8 @@ awk -F, 'NR > 1 { n++; over = $4 - $2; if (over > most) { most = over; share = o
         printf "outside of the accounts: at most %.1f MB (%.0f %% of the resident memory); growth %.1f MB\n", most, 100 * share, growth
         exit !((most <= 64 || share <= 0.1) && growth <= 64)
     }' "$csv" || status=1
-sql 'SELECT gpuscan_evict()' >/dev/null
+sql 'SELECT gpuscan.evict()' >/dev/null
 sleep 2
-echo "after gpuscan_evict(): $(sample $((SECONDS - started)))"
+echo "after gpuscan.evict(): $(sample $((SECONDS - started)))"
 "$here/../script/honest.sh" soak since "$since" || status=1
 exit $status

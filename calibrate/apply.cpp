@@ -146,7 +146,7 @@ void warn_of_overrides(Session &session, const Values &to) {
 // Does the server have a file, as far as we may see?
 bool has_profile(Session &session) {
     try {
-        return !session.value("SELECT pg_catalog.current_setting('gpuscan.profile', true)").empty();
+        return !session.value("SELECT pg_catalog.current_setting('gpuscan.cost_profile_file', true)").empty();
     } catch (const ServerError &) {
         return false;
     }
@@ -160,11 +160,12 @@ std::string name_of(Session &session, const std::string &name) {
 
 // Its file's text, or what is in force if there is no file.
 std::string present_profile(Session &session) {
-    const std::string text =
-        session.value("SELECT pg_catalog.pg_read_file(pg_catalog.current_setting('gpuscan.profile'), 0, 262144, true)");
+    const std::string text = session.value(
+        "SELECT pg_catalog.pg_read_file(pg_catalog.current_setting('gpuscan.cost_profile_file'), 0, 262144, true)");
     if (!text.empty())
         return text;
-    const pg::Result rows = session.query("SELECT device, name, value FROM " + name_of(session, "gpuscan_profile"));
+    const pg::Result rows =
+        session.query("SELECT device, name, value FROM " + name_of(session, "gpuscan.cost_profile"));
     std::vector<ProfileEntry> now;
     for (int i = 0; i < rows.rows(); ++i)
         now.push_back({rows.get(i, 0), rows.get(i, 1), std::stod(rows.get(i, 2))});
@@ -172,7 +173,7 @@ std::string present_profile(Session &session) {
 }
 
 std::string profile_statement(Session &session, const std::string &text) {
-    return "SELECT " + name_of(session, "gpuscan_set_profile") + "(" + session.quote(text) + ")";
+    return "SELECT " + name_of(session, "gpuscan.set_cost_profile") + "(" + session.quote(text) + ")";
 }
 
 // What is changed, and from what; no profile: nothing of it is.
@@ -195,7 +196,7 @@ void show_changes(const Change &wanted) {
         show_difference(wanted.scope, wanted.from, wanted.to);
     if (wanted.profile_to) {
         const std::string difference = profile_difference(*wanted.profile_from, *wanted.profile_to);
-        std::printf("gpuscan.profile:\n%s", difference.empty() ? "  (no change)\n" : difference.c_str());
+        std::printf("gpuscan.cost_profile_file:\n%s", difference.empty() ? "  (no change)\n" : difference.c_str());
         std::fflush(stdout);
     }
 }
@@ -209,7 +210,7 @@ void carry_out(Session &session, const Change &wanted) {
         } catch (const ServerError &e) {
             change(session, wanted.scope, wanted.to, wanted.from);
             throw ApplyError(std::string("nothing was changed: ") + e.what() +
-                             "; the profile is for superusers (GRANT EXECUTE ON FUNCTION gpuscan_set_profile lets "
+                             "; the profile is for superusers (GRANT EXECUTE ON FUNCTION gpuscan.set_cost_profile lets "
                              "others), --part settings leaves it alone");
         }
     }
@@ -267,7 +268,8 @@ void apply(Session &session, Checkpoint &checkpoint, const ApplyOptions &options
     for (const auto &[setting, value] : settings.items())
         wanted.to[setting] = number_text(value);
     if (profile.is_string() && !has_profile(session))
-        std::printf("The profile is left alone: gpuscan.profile names no file, or this role may not see it.\n");
+        std::printf(
+            "The profile is left alone: gpuscan.cost_profile_file names no file, or this role may not see it.\n");
     else if (profile.is_string())
         wanted.profile_to = profile.get<std::string>();
     if (wanted.to.empty() && !wanted.profile_to)

@@ -1,5 +1,5 @@
 // Puts a calibration's weights into the server's configuration, and takes them out again. The only part that changes settings, and
-// the server's profile of device costs (gpuscan.profile), which a measurement's file has, too.
+// the server's profile of device costs (gpuscan.cost_profile_file), which a measurement's file has, too.
 //
 // What was there is written into the calibration's file before the first statement runs, so that undo knows it whatever happens then.
 // A failure half way takes back what was done.

@@ -252,7 +252,7 @@ int main(int argc, char **argv) {
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
     measure_command.add_option("--profile", measuring.profile,
-                               "also write the profile of device costs (gpuscan.profile) into this file");
+                               "also write the profile of device costs (gpuscan.cost_profile_file) into this file");
     measure_command
         .add_option("--set", measuring.plan.settings, "NAME=VALUE: a setting of the session; may be repeated")
         ->take_all();

@@ -88,7 +88,7 @@ void MachineMeasurement::run() {
 }
 
 void MachineMeasurement::write_result() {
-    const std::string view = session_.of_extension("gpuscan_profile");
+    const std::string view = session_.of_extension("gpuscan.cost_profile");
     if (unit_) {
         std::optional<double> before;
         if (!view.empty())
@@ -122,7 +122,7 @@ void MachineMeasurement::write_result() {
         std::string names[2];
         for (const char *kind : {"host", "cuda"})
             names[std::string(kind) == "cuda"] =
-                session_.value("SELECT coalesce(name, '') FROM " + session_.of_extension("gpuscan_device") +
+                session_.value("SELECT coalesce(name, '') FROM " + session_.of_extension("gpuscan.devices") +
                                " WHERE kind = " + session_.quote(kind));
         text = profile_text(now, profile_, names[0], names[1]);
     }

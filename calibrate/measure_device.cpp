@@ -14,11 +14,12 @@ namespace calibrate {
 namespace {
 
 constexpr char forced[] = "SET LOCAL gpuscan.offload = force; SET LOCAL jit = off; SET LOCAL work_mem = '256MB'; ";
-constexpr char alone[] = "SET LOCAL gpuscan.feed_workers = 0; ", in_team[] = "SET LOCAL gpuscan.feed_workers = -1; ";
+constexpr char alone[] = "SET LOCAL gpuscan.max_feed_workers = 0; ",
+               in_team[] = "SET LOCAL gpuscan.max_feed_workers = -1; ";
 
 double counter(Session &session, const char *name) {
     return std::strtod(
-        session.value(std::string("SELECT ") + name + " FROM " + session.of_extension("gpuscan_stat")).c_str(),
+        session.value(std::string("SELECT ") + name + " FROM " + session.of_extension("gpuscan.stat")).c_str(),
         nullptr);
 }
 
@@ -29,14 +30,14 @@ void MachineMeasurement::measure_device() {
         note("no device is measured: the server has not loaded gpuscan (shared_preload_libraries)");
         return;
     }
-    const std::string profile = session_.of_extension("gpuscan_profile");
+    const std::string profile = session_.of_extension("gpuscan.cost_profile");
     if (profile.empty()) {
         note("no device is measured: this database has no extension gpuscan (CREATE EXTENSION gpuscan)");
         return;
     }
-    if (session_.value("SELECT count(*) FROM " + session_.of_extension("gpuscan_device") + " WHERE state = 'ready'") ==
+    if (session_.value("SELECT count(*) FROM " + session_.of_extension("gpuscan.devices") + " WHERE state = 'ready'") ==
         "0") {
-        note("no device is measured: none is ready (see gpuscan_device)");
+        note("no device is measured: none is ready (see gpuscan.devices)");
         return;
     }
     if (session_.value("SHOW gpuscan.device") == "none") {
@@ -84,7 +85,7 @@ void MachineMeasurement::measure_device() {
         const std::string settings = scratch_->path() + forced + (task.by_team ? in_team : alone);
         for (size_t run = 0; run <= plan_.repeats; ++run) {
             if (task.cold != nullptr)
-                session_.query("SELECT " + session_.of_extension("gpuscan_evict") + "('" + std::string(scratch_schema) +
+                session_.query("SELECT " + session_.of_extension("gpuscan.evict") + "('" + std::string(scratch_schema) +
                                "." + task.cold + "')");
             const double kernels = run == 0 && known.gpu ? counter(session_, "kernels_compiled") : 0;
             const std::optional<DeviceRun> one =
@@ -152,7 +153,7 @@ void MachineMeasurement::measure_device() {
 // Lines of the result, and the profile's values that are new.
 void MachineMeasurement::device_values(const std::string &device, const std::vector<FittedWeight> *fitted) {
     const pg::Result rows = session_.query("SELECT name, value, default_value, unit, meaning FROM " +
-                                           session_.of_extension("gpuscan_profile") +
+                                           session_.of_extension("gpuscan.cost_profile") +
                                            " WHERE device = " + session_.quote(device) + " AND price IS NOT NULL");
     for (int i = 0; i < rows.rows(); ++i) {
         const double value = std::stod(rows.get(i, 1));

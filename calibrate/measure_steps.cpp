@@ -1,7 +1,7 @@
 // How long the steps of PostgreSQL's executor take here (engine/cost/executor_cost.hpp), with which the server compares PostgreSQL's plans with
 // those of devices.
 //
-// gpuscan_explain_cost() tells how many of each step a plan takes, and what of its time is known as a time only. Queries that have one plan
+// gpuscan.explain_cost() tells how many of each step a plan takes, and what of its time is known as a time only. Queries that have one plan
 // each give an equation each, and least squares the steps' times. Steps come together (a row that is sorted was read first), so each is in
 // several queries, in different proportions: scans of few and of many columns, conditions and aggregates of each kind of value, joins and
 // groups whose tables are in the caches or not, indexes in the table's order and out of it. What is in force is known well
@@ -182,7 +182,7 @@ std::string MachineMeasurement::steps_equation(const Query &query, const std::ve
     const std::string shape = shape_of(planned.at(0).at("Plan"));
     const pg::Result counted =
         session_.query(settings + "SELECT component, work, amount, ms, cost FROM " +
-                       session_.of_extension("gpuscan_explain_cost") + "(" + session_.quote(query.sql) +
+                       session_.of_extension("gpuscan.explain_cost") + "(" + session_.quote(query.sql) +
                        ") WHERE alternative = 'postgresql' AND component IN ('steps', 'other', 'total')");
     *equation = {std::vector<double>(names.size()), 0, 0};
     double other_ms = 0, cost = 0, expected_ms = 0;
@@ -251,8 +251,8 @@ bool MachineMeasurement::is_crowded(const Equation &equation, const std::vector<
 // Lines of the result, and the profile's values that are new. A rate in force follows PostgreSQL's settings; a profile's is that at their
 // defaults.
 void MachineMeasurement::measure_steps() {
-    const std::string profile = session_.of_extension("gpuscan_profile"),
-                      function = session_.of_extension("gpuscan_explain_cost");
+    const std::string profile = session_.of_extension("gpuscan.cost_profile"),
+                      function = session_.of_extension("gpuscan.explain_cost");
     const auto kept = [&](const std::string &why) { note("steps of PostgreSQL's executor are not measured: " + why); };
     if (scratch_->kind() == Scratch::Kind::None || !session_.has_setting("gpuscan.offload") || profile.empty())
         return; // (which measure_processor or measure_device say)
@@ -261,7 +261,7 @@ void MachineMeasurement::measure_steps() {
     if (session_.value("SELECT pg_catalog.has_table_privilege(" + session_.quote(profile) +
                        ", 'SELECT') AND pg_catalog.has_function_privilege(" + session_.quote(function + "(text)") +
                        ", 'EXECUTE')") != "t")
-        return kept("this role may not use gpuscan_profile and gpuscan_explain_cost()");
+        return kept("this role may not use gpuscan.cost_profile and gpuscan.explain_cost()");
     const pg::Result rates = session_.query("SELECT name, value, default_value, price, unit FROM " + profile +
                                             " WHERE device = 'server' AND price IS NOT NULL");
     if (rates.rows() == 0)

@@ -25,7 +25,7 @@ trap 'stop_honestly fuzz' EXIT
 if [ -n "${DEVICE:-}" ]; then # whose queries would be PostgreSQL's until it has started
     psql -Xqc 'CREATE EXTENSION gpuscan'
     for ((i = 0; i < 300; ++i)); do
-        [ "$(psql -XAtqc "SELECT state FROM gpuscan_device WHERE kind = '$DEVICE'")" != ready ] || break
+        [ "$(psql -XAtqc "SELECT state FROM gpuscan.devices WHERE kind = '$DEVICE'")" != ready ] || break
         sleep 0.2
     done
 fi

@@ -15,7 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 name=${1:?usage: honest.sh NAME LOG [FIRST-BYTE]}
 
 counters() {
-    PGOPTIONS='-c client_min_messages=warning' psql -XAtq -F ' ' -c 'SELECT restarts, fallbacks, row_errors FROM gpuscan_stat'
+    PGOPTIONS='-c client_min_messages=warning' psql -XAtq -F ' ' -c 'SELECT restarts, fallbacks, row_errors FROM gpuscan.stat'
 }
 
 if [ "$name" = since ]; then

@@ -89,7 +89,7 @@ CONF
     else
         cat <<CONF
 shared_buffers = 256MB
-gpuscan.profile = ''  # plans are the same on every machine
+gpuscan.cost_profile_file = ''  # plans are the same on every machine
 max_connections = 120
 max_prepared_transactions = 10
 max_wal_size = 4GB

@@ -362,11 +362,11 @@ class Runner {
     // which also holds them in memory and comes back by itself.
     void forget_kernels() {
         try {
-            const std::string pid = connection_->value("SELECT max(pid) FROM gpuscan_device");
+            const std::string pid = connection_->value("SELECT max(pid) FROM gpuscan.devices");
             connection_->exec("COPY (SELECT) TO PROGRAM 'find gpuscan -maxdepth 1 -type f -delete; "
                               "rm -rf \"${CUDA_CACHE_PATH:-$HOME/.nv/ComputeCache}\"/*; kill -KILL " +
                               pid + "'");
-            const std::string ready = "SELECT count(*) FROM gpuscan_device WHERE state = 'ready' AND pid <> " + pid +
+            const std::string ready = "SELECT count(*) FROM gpuscan.devices WHERE state = 'ready' AND pid <> " + pid +
                                       " AND current_setting('gpuscan.device') IN (kind, 'auto')";
             for (int i = 0; connection_->value(ready) == "0"; ++i) {
                 if (i == 600)
@@ -374,7 +374,7 @@ class Runner {
                 std::this_thread::sleep_for(std::chrono::milliseconds(100));
             }
             for (const char *name : benchmark_.tables)
-                connection_->exec("SELECT gpuscan_prewarm($1::regclass)", {name});
+                connection_->exec("SELECT gpuscan.prewarm($1::regclass)", {name});
         } catch (const pg::Error &e) {
             throw pg::Error(std::string("--first cannot remove the compiled kernels (it takes a superuser): ") +
                             e.what());
@@ -422,7 +422,7 @@ class Runner {
             offload_on();
             if (options_.cold) {
                 for (const char *name : benchmark_.tables)
-                    connection_->exec("SELECT gpuscan_evict($1::regclass)", {name});
+                    connection_->exec("SELECT gpuscan.evict($1::regclass)", {name});
                 m.cold_ms = time_once(q, expected);
             }
             m.gpuscan_ms = hot_median(q, options_.warmups, options_.reps, expected);
@@ -446,7 +446,7 @@ class Runner {
     Hidden hidden() {
         if (!with_gpuscan())
             return {};
-        const pg::Result r = connection_->exec("SELECT restarts, fallbacks FROM gpuscan_stat");
+        const pg::Result r = connection_->exec("SELECT restarts, fallbacks FROM gpuscan.stat");
         return {std::stol(r.get(0, 0)), std::stol(r.get(0, 1))};
     }
 

@@ -64,7 +64,7 @@ void add_variants(const std::string &name, const Settings &where, bool forced, c
         add(way.name, way.settings, 1, !way.settings.empty());
     if (name == "off")
         return;
-    add("subqueries by row", {{"gpuscan.decorrelate", "off"}});
+    add("subqueries by row", {{"gpuscan.enable_decorrelation", "off"}});
     if (!forced)
         for (double scale : {0.01, 0.05, 0.2, 0.5, 2.0, 5.0, 20.0, 100.0})
             add("PostgreSQL's costs x " + number(scale), scaled(costs, scale), scale);

@@ -318,7 +318,7 @@ class Runner {
         if (options_.device.empty())
             options_.device = show("gpuscan.device");
         pg::Result devices =
-            connection_->exec("SELECT kind, name FROM gpuscan_device WHERE state = 'ready' ORDER BY kind");
+            connection_->exec("SELECT kind, name FROM gpuscan.devices WHERE state = 'ready' ORDER BY kind");
         std::string used;
         for (int i = 0; i < devices.rows(); ++i) {
             const std::string kind = devices.get(i, 0);
@@ -330,7 +330,7 @@ class Runner {
                 other_devices_.push_back(kind);
         }
         if (used.empty())
-            throw pg::Error("no device is ready (wanted: " + options_.device + "); see gpuscan_device");
+            throw pg::Error("no device is ready (wanted: " + options_.device + "); see gpuscan.devices");
         context_ = used;
         for (const char *name : {"server_version", "shared_buffers", "work_mem", "max_parallel_workers_per_gather",
                                  "effective_cache_size", "jit", "gpuscan.cache_size", "gpuscan.host_threads"})
@@ -380,11 +380,11 @@ class Runner {
 
     void evict(const Target &target) {
         for (const char *table : target.benchmark.tables)
-            connection_->exec("SELECT gpuscan_evict($1::regclass)", {table});
+            connection_->exec("SELECT gpuscan.evict($1::regclass)", {table});
     }
 
     long kernels_compiled() {
-        return std::atol(connection_->value("SELECT kernels_compiled FROM gpuscan_stat").c_str());
+        return std::atol(connection_->value("SELECT kernels_compiled FROM gpuscan.stat").c_str());
     }
 
     // ---- plans ----

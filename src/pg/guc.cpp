@@ -57,7 +57,7 @@ void guc_init() {
                             &guc_cache_size, guc_cache_size, 1024, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr,
                             nullptr, nullptr);
     DefineCustomBoolVariable(
-        "gpuscan.decorrelate", "Plans subqueries that would be evaluated row by row as joins, too.",
+        "gpuscan.enable_decorrelation", "Plans subqueries that would be evaluated row by row as joins, too.",
         "The plan with joins is taken where a device runs a part of it and it costs less, or where "
         "it costs PostgreSQL less than half.",
         &guc_decorrelate, guc_decorrelate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
@@ -81,7 +81,7 @@ void guc_init() {
     DefineCustomBoolVariable("gpuscan.explain_refusals", "Reports at plan time why a query does not run on the device.",
                              nullptr, &guc_explain_refusals, guc_explain_refusals, PGC_USERSET, 0, nullptr, nullptr,
                              nullptr);
-    DefineCustomIntVariable("gpuscan.feed_workers",
+    DefineCustomIntVariable("gpuscan.max_feed_workers",
                             "Sets the most parallel workers that bring a table's pages to the device.",
                             "They are started for the length of a scan that finds many pages missing in the cache, and "
                             "taken from max_parallel_workers. -1 means up to 7, by the number of processor cores.",
@@ -95,7 +95,7 @@ void guc_init() {
                              &guc_log_fallbacks, guc_log_fallbacks, PGC_SUSET, 0, nullptr, nullptr, nullptr);
     // A setting of the postmaster cannot be defined later than the library's preloading; then it has no effect.
     DefineCustomIntVariable(
-        "gpuscan.max_requests", "Sets how many query fragments can be on the devices at the same time.",
+        "gpuscan.max_concurrent_fragments", "Sets how many query fragments can be on the devices at the same time.",
         "Each takes 2 MB of memory while it is used. Fragments beyond that run in PostgreSQL.", &guc_max_requests,
         guc_max_requests, 1, 1024, process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, 0,
         nullptr, nullptr, nullptr);
@@ -103,11 +103,11 @@ void guc_init() {
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
-    DefineCustomStringVariable("gpuscan.profile", "Names the file with this machine's costs, below the data directory.",
-                               "If there is none, the devices are measured once and it is written. An empty name means "
-                               "built-in costs.",
-                               &guc_profile, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY, is_below_data_directory,
-                               nullptr, nullptr);
+    DefineCustomStringVariable(
+        "gpuscan.cost_profile_file", "Names the file with this machine's costs, below the data directory.",
+        "If there is none, the devices are measured once and it is written. An empty name means "
+        "built-in costs.",
+        &guc_profile, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY, is_below_data_directory, nullptr, nullptr);
     storage_tier_init();
     MarkGUCPrefixReserved("gpuscan");
 }

@@ -115,7 +115,7 @@ struct DeviceEntry {
 // Counters since the service's first start (they survive restarts of the device process).
 struct Counters {
     std::atomic<uint64_t> fragments, fallbacks, row_errors, cancelled;
-    std::atomic<uint64_t> pages_cached, pages_decoded, pages_by_row, rows_in, groups_out;
+    std::atomic<uint64_t> pages_cached, pages_decoded, pages_rowwise, rows_in, groups_out;
     std::atomic<uint64_t> tables_reused, chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us,
         restarts; // after deaths; an ordered stop is none
 };

@@ -44,7 +44,7 @@ shared_preload_libraries = 'gpuscan'
 gpuscan.offload = force
 gpuscan.device = host
 gpuscan.host_threads = 1
-gpuscan.profile = ''
+gpuscan.cost_profile_file = ''
 gpuscan.log_fallbacks = on
 max_worker_processes = 32
 CONF

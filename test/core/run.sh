@@ -91,7 +91,7 @@ run() (
     cp "$tests"/results/*.out "$work/$name.out/"
     sed -i "s#$SERVER#SERVER#g" "$work/$name.out"/*.out
     psql -Xqc 'CREATE EXTENSION IF NOT EXISTS gpuscan' || true
-    psql -XAtqc 'SELECT fragments FROM gpuscan_stat' >"$work/$name.nodes" || true
+    psql -XAtqc 'SELECT fragments FROM gpuscan.stat' >"$work/$name.nodes" || true
     cp "$SERVER_LOG" "$work/$name-server.log"
 )
 

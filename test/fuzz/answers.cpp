@@ -56,7 +56,7 @@ Answer answer(pg::Connection &c, const string &sql) {
 }
 
 long answered_by_device(pg::Connection &c) {
-    return atol(c.value("SELECT fragments - fallbacks FROM gpuscan_stat").c_str());
+    return atol(c.value("SELECT fragments - fallbacks FROM gpuscan.stat").c_str());
 }
 
 void end_with(pg::Connection &c, const string &sql) {

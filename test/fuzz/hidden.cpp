@@ -149,9 +149,9 @@ string told(World &w, const string &sql) {
 // What has been counted since, without what does not come from rows.
 vector<string> counters(World &w) {
     static const char *const names = "fragments, fallbacks, row_errors, cancelled, pages_cached, pages_decoded, "
-                                     "pages_by_row, rows_in, groups_out, tables_reused, "
+                                     "pages_rowwise, rows_in, groups_out, tables_reused, "
                                      "chunks_built, link_bytes";
-    const pg::Result r = w.session().exec(string("SELECT ") + names + " FROM gpuscan_stat");
+    const pg::Result r = w.session().exec(string("SELECT ") + names + " FROM gpuscan.stat");
     vector<string> out;
     for (int i = 0; i < r.columns(); ++i)
         out.push_back(r.get(0, i));

@@ -131,7 +131,7 @@ REVOKE SELECT ON papers FROM alice;
 SET ROLE alice;
 SELECT throws_ok('SELECT count(*) FROM papers', '42501');
 SELECT throws_ok('SELECT count(*) FROM papers p JOIN links ON p.n = links.id', '42501');
-SELECT throws_ok('SELECT * FROM gpuscan_cache', '42501');
+SELECT throws_ok('SELECT * FROM gpuscan.cached_columns', '42501');
 RESET ROLE;
 DROP VIEW guarded, by_name;
 DROP TABLE papers, links, denials;

@@ -7,7 +7,7 @@ LANGUAGE C STRICT VOLATILE AS '$libdir/gpuscan', 'gpuscan_test_device';
 CREATE FUNCTION gpuscan_test_wait_ready() RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     FOR i IN 1..3000 LOOP
-        IF EXISTS (SELECT FROM gpuscan_device WHERE state = 'ready') THEN
+        IF EXISTS (SELECT FROM gpuscan.devices WHERE state = 'ready') THEN
             RETURN true;
         END IF;
         PERFORM pg_sleep(0.01);

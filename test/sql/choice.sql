@@ -27,7 +27,7 @@ BEGIN
 END $$;
 
 -- Nothing is in the device's cache: the self-joins of few rows that heterodb/pg-strom#1054 and #1055 tell of stay on the index.
-SELECT gpuscan_evict('points') >= 0 AS evicted;
+SELECT gpuscan.evict('points') >= 0 AS evicted;
 SELECT chosen('SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.id < 1000 GROUP BY a.x');
 SELECT chosen('SELECT a.x, sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42 GROUP BY a.x');
 SELECT chosen('SELECT x, sum(y) FROM points WHERE id BETWEEN 5000 AND 6000 GROUP BY x');
@@ -38,13 +38,13 @@ SELECT chosen('SELECT x, sum(y) FROM points GROUP BY x');
 
 -- An expression's subquery takes as long in a subquery in FROM as in the query itself.
 CREATE FUNCTION planned_ms(query text) RETURNS float8 LANGUAGE sql AS
-    $$SELECT ms FROM gpuscan_explain_cost(query) WHERE alternative = 'chosen' AND component = 'total'$$;
+    $$SELECT ms FROM gpuscan.explain_cost(query) WHERE alternative = 'chosen' AND component = 'total'$$;
 SELECT planned_ms('SELECT x, sum(y) AS y FROM points WHERE id > 850000 AND y > (SELECT avg(y) FROM points WHERE id > 940000) GROUP BY x')
     / planned_ms('SELECT count(*) FROM (SELECT x, sum(y) AS y FROM points WHERE id > 850000 AND y > (SELECT avg(y) FROM points WHERE id > 940000) GROUP BY x OFFSET 0) AS f')
     BETWEEN 0.95 AND 1.05 AS alike;
 
 -- cached: one row is an index's still, the table the device's
-SELECT gpuscan_prewarm('points') > 0 AS cached;
+SELECT gpuscan.prewarm('points') > 0 AS cached;
 SELECT chosen('SELECT * FROM points WHERE id = 4711');
 SELECT chosen('SELECT sum(y) FROM points WHERE id = 4711');
 SELECT chosen('SELECT x, sum(y) FROM points GROUP BY x');
@@ -65,16 +65,16 @@ END $$;
 CREATE TABLE few AS SELECT i % 2000 AS x, i FROM generate_series(1, 400) i;
 VACUUM (ANALYZE) few;
 PREPARE asked AS SELECT sum(i) FROM few WHERE i > (SELECT min(y) FROM points WHERE points.x > few.x AND y > few.i - 500);
-SELECT gpuscan_evict('points') > 0 AS evicted;
+SELECT gpuscan.evict('points') > 0 AS evicted;
 SELECT * FROM executed('EXECUTE asked');
 SELECT * FROM executed('EXECUTE asked');
-SELECT gpuscan_evict('points') > 0 AS evicted;
+SELECT gpuscan.evict('points') > 0 AS evicted;
 EXECUTE asked;
 SET gpuscan.offload = off;
 EXECUTE asked;
 RESET gpuscan.offload;
 -- few executions: the device is not worth it
-SELECT gpuscan_evict('points') >= 0 AS evicted;
+SELECT gpuscan.evict('points') >= 0 AS evicted;
 SELECT device FROM executed('SELECT sum(i) FROM few WHERE few.i = 7 AND i > (SELECT min(y) FROM points WHERE points.x > few.x AND y > few.i - 500)');
 SET gpuscan.offload = force;
 SELECT * FROM executed('SELECT sum(i) FROM few WHERE few.i = 7 AND i > (SELECT min(y) FROM points WHERE points.x > few.x AND y > few.i - 500)');

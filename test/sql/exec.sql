@@ -58,7 +58,7 @@ BEGIN
     IF node ? 'Fallback' THEN
         RAISE NOTICE 'fallback: %', node->>'Fallback';
     END IF;
-    RETURN ARRAY[node->'Pages Cached', node->'Pages Decoded', node->'Pages by Row']::int[];
+    RETURN ARRAY[node->'Pages Cached', node->'Pages Decoded', node->'Pages Rowwise']::int[];
 END $$;
 SELECT relpages FROM pg_class WHERE oid = 'fact'::regclass;
 SELECT pages('SELECT sum(k) FROM fact');
@@ -118,19 +118,19 @@ UPDATE wide SET s = s || '';
 SELECT check_query('SELECT s, count(*), sum(k) FROM wide GROUP BY s');
 
 -- prewarming
-SELECT gpuscan_evict('fact') > 0 AS evicted;
-SELECT gpuscan_prewarm('fact') = (SELECT relpages FROM pg_class WHERE oid = 'fact'::regclass) AS all_pages;
+SELECT gpuscan.evict('fact') > 0 AS evicted;
+SELECT gpuscan.prewarm('fact') = (SELECT relpages FROM pg_class WHERE oid = 'fact'::regclass) AS all_pages;
 SELECT (pages('SELECT note, count(*), sum(amount), max(id), max(k) FROM fact GROUP BY note'))[2:3];
-SELECT gpuscan_prewarm('u');
+SELECT gpuscan.prewarm('u');
 CREATE VIEW v AS SELECT 1 AS one;
-SELECT gpuscan_prewarm('v');
+SELECT gpuscan.prewarm('v');
 SET gpuscan.device = none;
-SELECT gpuscan_prewarm('fact');
+SELECT gpuscan.prewarm('fact');
 SET gpuscan.device = host;
 CREATE ROLE exec_nobody;
 GRANT USAGE ON SCHEMA exec TO exec_nobody;
 SET ROLE exec_nobody;
-SELECT gpuscan_prewarm('fact');
+SELECT gpuscan.prewarm('fact');
 RESET ROLE;
 REVOKE USAGE ON SCHEMA exec FROM exec_nobody;
 DROP ROLE exec_nobody;

@@ -1,4 +1,4 @@
--- What a plan's cost is made of: gpuscan_explain_cost(), and what EXPLAIN shows of a node's estimate.
+-- What a plan's cost is made of: gpuscan.explain_cost(), and what EXPLAIN shows of a node's estimate.
 CREATE SCHEMA explain_cost;
 SET search_path = explain_cost, public;
 SET max_parallel_workers_per_gather = 0;
@@ -7,7 +7,7 @@ INSERT INTO f SELECT i, i % 100, i % 1000, 'text ' || i % 10 FROM generate_serie
 CREATE TABLE d (k int PRIMARY KEY, name text);
 INSERT INTO d SELECT i, 'name ' || i FROM generate_series(0, 99) i;
 VACUUM (FREEZE, ANALYZE) f, d;
-CREATE TEMP TABLE costs AS SELECT * FROM gpuscan_explain_cost('SELECT name, sum(v) FROM f JOIN d USING (k) WHERE t <> ''text 3'' GROUP BY name ORDER BY 2');
+CREATE TEMP TABLE costs AS SELECT * FROM gpuscan.explain_cost('SELECT name, sum(v) FROM f JOIN d USING (k) WHERE t <> ''text 3'' GROUP BY name ORDER BY 2');
 
 -- Every alternative's rows add up to its total.
 SELECT alternative, abs(sum(cost) FILTER (WHERE component <> 'total') / sum(cost) FILTER (WHERE component = 'total') - 1) < 1e-4 AS adds_up
@@ -22,40 +22,40 @@ FROM costs c WHERE alternative = 'postgresql' AND work = 'seq_page_cost';
 -- What a device does: pages are fed, texts numbered, columns read, a table built, rows probed and grouped.
 SELECT DISTINCT component, tier, pattern FROM costs WHERE alternative = 'host' AND component <> 'total' AND work <> 'side by side' ORDER BY 1, 2, 3;
 SELECT work, round(amount) AS amount, unit FROM costs WHERE alternative = 'host' AND work IN ('source_opened', 'row_built', 'condition') ORDER BY 1;
-SELECT count(*) > 10 OR max(component) = 'this device is not ready (see gpuscan_device)' AS gpu_or_why_not FROM costs WHERE alternative = 'cuda';
+SELECT count(*) > 10 OR max(component) = 'this device is not ready (see gpuscan.devices)' AS gpu_or_why_not FROM costs WHERE alternative = 'cuda';
 SELECT alternative, work FROM costs WHERE component = 'total' AND alternative <> 'cuda' ORDER BY 1;
 -- The one that takes least is chosen.
 SELECT min(ms) FILTER (WHERE alternative = 'chosen') <= 1.01 * min(ms) FILTER (WHERE alternative <> 'chosen') AS fastest FROM costs WHERE component = 'total';
 -- A point query is PostgreSQL's whatever the device would do.
-SELECT work FROM gpuscan_explain_cost('SELECT v FROM f WHERE id = 5') WHERE alternative = 'chosen';
+SELECT work FROM gpuscan.explain_cost('SELECT v FROM f WHERE id = 5') WHERE alternative = 'chosen';
 -- Sequential and random pages apart; temporary files written.
-SELECT DISTINCT pattern FROM gpuscan_explain_cost('SELECT * FROM f WHERE id BETWEEN 100 AND 900') WHERE alternative = 'postgresql' AND tier = 'storage' ORDER BY 1;
+SELECT DISTINCT pattern FROM gpuscan.explain_cost('SELECT * FROM f WHERE id BETWEEN 100 AND 900') WHERE alternative = 'postgresql' AND tier = 'storage' ORDER BY 1;
 SET work_mem = '64kB';
 SET gpuscan.seq_write_page_cost = 3;
-SELECT DISTINCT pattern FROM gpuscan_explain_cost('SELECT * FROM f ORDER BY t, v') WHERE alternative = 'postgresql' AND tier = 'storage' ORDER BY 1;
+SELECT DISTINCT pattern FROM gpuscan.explain_cost('SELECT * FROM f ORDER BY t, v') WHERE alternative = 'postgresql' AND tier = 'storage' ORDER BY 1;
 RESET gpuscan.seq_write_page_cost;
 RESET work_mem;
 -- Settings are what they were.
 SELECT current_setting('seq_page_cost'), current_setting('gpuscan.offload'), current_setting('gpuscan.device');
 
 -- What is refused.
-SELECT * FROM gpuscan_explain_cost('');
-SELECT * FROM gpuscan_explain_cost('SELECT 1; SELECT 2');
-SELECT * FROM gpuscan_explain_cost('DELETE FROM f');
-SELECT * FROM gpuscan_explain_cost('WITH x AS (DELETE FROM f RETURNING *) SELECT * FROM x');
-SELECT * FROM gpuscan_explain_cost('SELECT * INTO g FROM f');
-SELECT * FROM gpuscan_explain_cost('VACUUM f');
-SELECT * FROM gpuscan_explain_cost('EXPLAIN SELECT 1');
-SELECT * FROM gpuscan_explain_cost('SELECT nothing FROM f');
-SELECT * FROM gpuscan_explain_cost('SELECT $1::int');
-SELECT count(*) FROM gpuscan_explain_cost(NULL);
+SELECT * FROM gpuscan.explain_cost('');
+SELECT * FROM gpuscan.explain_cost('SELECT 1; SELECT 2');
+SELECT * FROM gpuscan.explain_cost('DELETE FROM f');
+SELECT * FROM gpuscan.explain_cost('WITH x AS (DELETE FROM f RETURNING *) SELECT * FROM x');
+SELECT * FROM gpuscan.explain_cost('SELECT * INTO g FROM f');
+SELECT * FROM gpuscan.explain_cost('VACUUM f');
+SELECT * FROM gpuscan.explain_cost('EXPLAIN SELECT 1');
+SELECT * FROM gpuscan.explain_cost('SELECT nothing FROM f');
+SELECT * FROM gpuscan.explain_cost('SELECT $1::int');
+SELECT count(*) FROM gpuscan.explain_cost(NULL);
 SELECT count(*) FROM f;
 -- Privileges are EXPLAIN's.
 CREATE ROLE explain_cost_nobody;
 GRANT USAGE ON SCHEMA explain_cost TO explain_cost_nobody;
 SET ROLE explain_cost_nobody;
-SELECT count(*) FROM gpuscan_explain_cost('SELECT count(*) FROM f');
-SELECT work FROM gpuscan_explain_cost('SELECT 1') WHERE alternative = 'chosen';
+SELECT count(*) FROM gpuscan.explain_cost('SELECT count(*) FROM f');
+SELECT work FROM gpuscan.explain_cost('SELECT 1') WHERE alternative = 'chosen';
 RESET ROLE;
 
 -- EXPLAIN: components with VERBOSE, and beside what was measured with ANALYZE.

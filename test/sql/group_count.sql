@@ -19,7 +19,7 @@ VACUUM (FREEZE, ANALYZE) t, few;
 VACUUM unknown;
 
 CREATE FUNCTION amount_of(query text, one text, step text) RETURNS float8 LANGUAGE sql AS $$
-    SELECT sum(amount) FROM gpuscan_explain_cost(query) WHERE alternative = one AND work = step
+    SELECT sum(amount) FROM gpuscan.explain_cost(query) WHERE alternative = one AND work = step
 $$;
 CREATE FUNCTION groups_of(relations text, keys text, OUT postgres float8, OUT host float8, OUT actual bigint) LANGUAGE plpgsql AS $$
 DECLARE query text := 'SELECT count(*) FROM ' || relations || ' GROUP BY ' || keys;

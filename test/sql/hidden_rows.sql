@@ -47,11 +47,11 @@ DECLARE
     before jsonb;
     after jsonb;
 BEGIN
-    SELECT to_jsonb(s) INTO before FROM gpuscan_stat s;
+    SELECT to_jsonb(s) INTO before FROM gpuscan.stat s;
     EXECUTE query;
-    SELECT to_jsonb(s) INTO after FROM gpuscan_stat s;
+    SELECT to_jsonb(s) INTO after FROM gpuscan.stat s;
     -- (how long something takes, and what is compiled for the first time, is not a matter of rows)
-    RETURN (SELECT jsonb_object_agg(key, value::int8 - (before ->> key)::int8 ORDER BY key) FROM jsonb_each_text(after)
+    RETURN (SELECT jsonb_object_agg(key, value::numeric - (before ->> key)::numeric ORDER BY key) FROM jsonb_each_text(after)
             WHERE key NOT IN ('kernels_compiled', 'restarts'));
 END $$;
 CREATE FUNCTION told(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -134,7 +134,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY['with', 'none'] LOOP
         plans := plans || (SELECT jsonb_agg(jsonb_build_array(line ->> 'component', line ->> 'amount') ORDER BY line::text)
-                           FROM (SELECT to_jsonb(c) AS line FROM gpuscan_explain_cost(replace(query, '_x', '_' || name)) c) x);
+                           FROM (SELECT to_jsonb(c) AS line FROM gpuscan.explain_cost(replace(query, '_x', '_' || name)) c) x);
     END LOOP;
     RETURN plans[1] = plans[2];
 END $$;
@@ -150,7 +150,7 @@ SET client_min_messages = debug1;
 SELECT substring(explained('SELECT CASE WHEN id % 2 = 0 THEN interval ''1 mon'' ELSE interval ''30 days'' END, count(*) FROM with_secret GROUP BY 1', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') FROM 'Fallback:[^\n]*');
 SET client_min_messages = warning;
 -- Nor does the size of a dictionary: whoever may insert could try whether a text is new.
-SELECT DISTINCT memory_used, cache_bytes, memory_limit > 0 AS limited FROM gpuscan_device WHERE kind = 'host';
+SELECT DISTINCT memory_used, cache_bytes, memory_limit > 0 AS limited FROM gpuscan.devices WHERE kind = 'host';
 RESET ROLE;
 DROP SCHEMA hidden_rows CASCADE;
 DROP ROLE hidden_reader;

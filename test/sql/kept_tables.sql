@@ -26,9 +26,9 @@ END $$;
 CREATE FUNCTION tables_reused(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE before bigint; ignored text;
 BEGIN
-    SELECT tables_reused INTO before FROM gpuscan_stat;
+    SELECT tables_reused INTO before FROM gpuscan.stat;
     EXECUTE format('SELECT string_agg(q::text, $q$ $q$) FROM (%s) q', query) INTO ignored;
-    RETURN (SELECT tables_reused FROM gpuscan_stat) - before;
+    RETURN (SELECT tables_reused FROM gpuscan.stat) - before;
 END $$;
 CREATE TABLE queries (number int PRIMARY KEY, about text, query text);
 INSERT INTO queries VALUES
@@ -82,10 +82,10 @@ SELECT sum(tables_reused(query)) >= 0 AS run FROM queries;
 CALL note(3);
 SELECT one.number FROM estimates one JOIN estimates three USING (number) WHERE one.at = 1 AND three.at = 3 AND (one.rows > 0) <> (three.rows > 0);
 -- Memory that is given back.
-SELECT gpuscan_evict('dim') > 0 AS evicted;
+SELECT gpuscan.evict('dim') > 0 AS evicted;
 CALL note(4);
 SELECT number, about, rows > 0 AS builds FROM queries JOIN estimates USING (number) WHERE at = 4 AND number IN (1, 12, 13) ORDER BY number;
-SELECT gpuscan_evict() > 0 AS evicted;
+SELECT gpuscan.evict() > 0 AS evicted;
 CALL note(5);
 SELECT number FROM estimates WHERE at = 5 AND rows = 0;
 

@@ -35,5 +35,5 @@ SELECT lookups_check('{u}');
 -- patterns that are only known when the query runs
 SELECT check_prepared('device', 'SELECT count(*), sum(id) FROM t WHERE name LIKE $1', '(text)', '(''%1%'')', '(''%2%'')', '(''%new%'')', '(''%1%'')', '(NULL)');
 -- the cache has forgotten the column, and the session has not
-SELECT gpuscan_evict('t') IS NOT NULL AS evicted;
+SELECT gpuscan.evict('t') IS NOT NULL AS evicted;
 SELECT lookups_check('{t}');

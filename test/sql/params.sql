@@ -105,7 +105,7 @@ BEGIN
         CASE WHEN plan::text ~ '"Group Filter"' THEN ', filtered' ELSE '' END || CASE WHEN plan::text ~ '"Groups Wanted"' THEN ', limited' ELSE '' END;
 END $$;
 SET gpuscan.offload = force;
-SET gpuscan.decorrelate = off;
+SET gpuscan.enable_decorrelation = off;
 SELECT device_executions('SELECT k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, min(g) AS b, max(v) AS m FROM t GROUP BY 1) q WHERE q.b = k) FROM dim') AS of_having,
     device_executions('SELECT k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, g AS b, max(v) AS m FROM t GROUP BY 1, 2) q WHERE q.b = k) FROM dim') AS of_key,
     device_executions('SELECT k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, max(v + k) AS m FROM t GROUP BY 1) q) FROM dim') AS of_argument;
@@ -113,7 +113,7 @@ SELECT device_executions('SELECT k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, 
 SELECT device_executions('SELECT k, (SELECT count(*) FROM (SELECT g FROM t WHERE v > k GROUP BY g HAVING max(v) > k + 91 ORDER BY count(*) DESC, g LIMIT 3) x) FROM dim') AS both,
     device_executions('SELECT k, (SELECT count(*) FROM (SELECT g FROM t GROUP BY g HAVING max(v) > 91 ORDER BY count(*) DESC, g LIMIT k) x) FROM dim') AS of_limit,
     device_executions('SELECT k, (SELECT count(*) FROM (SELECT t.g FROM t JOIN (SELECT b.k FROM dim b WHERE b.k <> dim.k OFFSET 0) b ON t.g = b.k GROUP BY t.g HAVING max(v) > dim.k) x) FROM dim') AS of_source;
-RESET gpuscan.decorrelate;
+RESET gpuscan.enable_decorrelation;
 RESET gpuscan.offload;
 SELECT check_matrix('SELECT %s', ARRAY['k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, min(g) AS b, max(v) AS m FROM t GROUP BY 1) q WHERE q.b = k) FROM dim',
     'k, (SELECT avg(q.m) FROM (SELECT id % 90 AS a, g AS b, max(v) AS m FROM t GROUP BY 1, 2) q WHERE q.b = k) FROM dim',

@@ -41,9 +41,9 @@ EXPLAIN (COSTS OFF, VERBOSE) SELECT min(k) FROM dim;
 -- every place where a query level can stand: the range table of the level does not begin at 1
 EXPLAIN (COSTS OFF) SELECT sum(a) FROM fact UNION ALL SELECT sum(grp) FROM dim;
 EXPLAIN (COSTS OFF) WITH w AS MATERIALIZED (SELECT k, sum(b) AS z FROM fact GROUP BY k) SELECT max(z) FROM w JOIN dim USING (k);
-SET gpuscan.decorrelate = off;
+SET gpuscan.enable_decorrelation = off;
 EXPLAIN (COSTS OFF) SELECT name, (SELECT sum(b) FROM fact WHERE fact.k = dim.k) FROM dim WHERE k < 3;
-RESET gpuscan.decorrelate;
+RESET gpuscan.enable_decorrelation;
 CREATE VIEW summary AS SELECT name, sum(n) AS total FROM fact JOIN dim USING (k) WHERE a < 3 GROUP BY name;
 EXPLAIN (COSTS OFF) SELECT * FROM summary WHERE name = 'name1';
 CREATE VIEW barrier WITH (security_barrier) AS SELECT b, s FROM fact WHERE a < 4;

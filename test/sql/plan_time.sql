@@ -1,4 +1,4 @@
--- What PostgreSQL's own plans take: the steps that are counted (gpuscan_explain_cost, component "steps"), and what is decided by them.
+-- What PostgreSQL's own plans take: the steps that are counted (gpuscan.explain_cost, component "steps"), and what is decided by them.
 CREATE SCHEMA plan_time;
 SET search_path = plan_time, public;
 SET max_parallel_workers_per_gather = 0;
@@ -10,10 +10,10 @@ INSERT INTO d SELECT i, 'name ' || i FROM generate_series(0, 99) i;
 VACUUM (FREEZE, ANALYZE) f, d;
 
 CREATE FUNCTION steps(query text) RETURNS TABLE (step text, amount float8) LANGUAGE sql AS $$
-    SELECT work, c.amount FROM gpuscan_explain_cost(query) c WHERE alternative = 'postgresql' AND component = 'steps'
+    SELECT work, c.amount FROM gpuscan.explain_cost(query) c WHERE alternative = 'postgresql' AND component = 'steps'
 $$;
 CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE sql AS $$
-    SELECT ms FROM gpuscan_explain_cost(query) c WHERE alternative = 'postgresql' AND component = 'total'
+    SELECT ms FROM gpuscan.explain_cost(query) c WHERE alternative = 'postgresql' AND component = 'total'
 $$;
 
 -- A scan's pages, rows and the group's, columns on the way to the last one that is needed, and a condition for each row.
@@ -50,7 +50,7 @@ SELECT ms('SELECT count(*) FROM f WHERE v <> -1') > 5 * :before_ms AS dearer;
 RESET cpu_operator_cost;
 -- Rows of the alternatives add up, in cost and in time.
 SELECT alternative, abs(sum(ms) FILTER (WHERE component <> 'total') / sum(ms) FILTER (WHERE component = 'total') - 1) < 1e-3 AS times_add_up
-FROM gpuscan_explain_cost('SELECT name, sum(n) FROM f JOIN d USING (k) GROUP BY name ORDER BY 2 LIMIT 3') WHERE alternative IN ('postgresql', 'host') GROUP BY 1 ORDER BY 1;
+FROM gpuscan.explain_cost('SELECT name, sum(n) FROM f JOIN d USING (k) GROUP BY name ORDER BY 2 LIMIT 3') WHERE alternative IN ('postgresql', 'host') GROUP BY 1 ORDER BY 1;
 
 -- A key of two columns has no more values than its table has rows, whatever the product of its columns' says. PostgreSQL takes 400 of these 40,000
 -- rows to have a partner.
@@ -93,10 +93,10 @@ INSERT INTO points SELECT i, i % 2000, i * 7919::bigint % 8000 / 8.0 FROM genera
 CREATE INDEX ON points (id);
 CREATE INDEX ON points (x);
 VACUUM (FREEZE, ANALYZE) points;
-SELECT gpuscan_evict('points') >= 0 AS evicted;
+SELECT gpuscan.evict('points') >= 0 AS evicted;
 SET random_page_cost = 6;
 SELECT c.cost * 0.004 > 5 * c.ms AS less_than_by_cost
-FROM gpuscan_explain_cost('SELECT sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42') c WHERE alternative = 'postgresql' AND component = 'total';
+FROM gpuscan.explain_cost('SELECT sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42') c WHERE alternative = 'postgresql' AND component = 'total';
 EXPLAIN (COSTS OFF) SELECT sum(a.y * b.y) FROM points a JOIN points b ON a.id = b.id WHERE a.x = 42;
 RESET random_page_cost;
 

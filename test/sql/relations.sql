@@ -60,8 +60,8 @@ CREATE TEMP TABLE wide AS SELECT i AS id, i % 5 AS k, CASE WHEN i % 9 = 0 THEN r
 CREATE UNLOGGED TABLE wide_unlogged AS SELECT * FROM wide;
 SELECT check_matrix('SELECT %s', '{"count(*), min(t), max(t) FROM wide", "t, count(*) FROM wide GROUP BY t", "t, count(*) FROM wide_unlogged GROUP BY t", "id, t FROM wide WHERE k = 2", "id, t FROM wide_unlogged WHERE k = 2"}'::text[]);
 -- nothing of them is kept, and prewarming has nothing to do
-SELECT gpuscan_prewarm('unlogged'), gpuscan_prewarm('temporary');
-SELECT count(*) FROM gpuscan_cache WHERE relation IN ('unlogged'::regclass, 'temporary'::regclass, 'wide'::regclass);
+SELECT gpuscan.prewarm('unlogged'), gpuscan.prewarm('temporary');
+SELECT count(*) FROM gpuscan.cached_columns WHERE relid IN ('unlogged'::regclass, 'temporary'::regclass, 'wide'::regclass);
 SET gpuscan.offload = force;
 EXPLAIN (COSTS OFF) SELECT t, count(*) FROM temporary WHERE k < 5 GROUP BY t;
 EXPLAIN (COSTS OFF) SELECT name, count(*) FROM unlogged JOIN temporary_dim USING (k) GROUP BY name;
@@ -75,11 +75,11 @@ CREATE TABLE warm_10 PARTITION OF warm_1 FOR VALUES FROM (0) TO (5000);
 CREATE UNLOGGED TABLE warm_11 PARTITION OF warm_1 DEFAULT;
 INSERT INTO warm SELECT i, 'text ' || i % 10 FROM generate_series(0, 9999) i;
 VACUUM (FREEZE) warm;
-SELECT gpuscan_prewarm('warm') = (SELECT sum(pg_relation_size(r) / 8192) FROM unnest('{warm_0,warm_10}'::regclass[]) r) AS all_pages;
-SELECT relation, count(*) FROM gpuscan_cache WHERE relation = ANY ('{warm_0,warm_10,warm_11}'::regclass[]) GROUP BY 1 ORDER BY 1;
-SELECT gpuscan_prewarm('warm_1') = pg_relation_size('warm_10') / 8192 AS all_pages;
-SELECT gpuscan_evict('warm') > 0 AS evicted;
-SELECT count(*) FROM gpuscan_cache WHERE relation = ANY ('{warm_0,warm_10,warm_11}'::regclass[]);
+SELECT gpuscan.prewarm('warm') = (SELECT sum(pg_relation_size(r) / 8192) FROM unnest('{warm_0,warm_10}'::regclass[]) r) AS all_pages;
+SELECT relid::regclass, count(*) FROM gpuscan.cached_columns WHERE relid = ANY ('{warm_0,warm_10,warm_11}'::regclass[]) GROUP BY 1 ORDER BY 1;
+SELECT gpuscan.prewarm('warm_1') = pg_relation_size('warm_10') / 8192 AS all_pages;
+SELECT gpuscan.evict('warm') > 0 AS evicted;
+SELECT count(*) FROM gpuscan.cached_columns WHERE relid = ANY ('{warm_0,warm_10,warm_11}'::regclass[]);
 
 -- another access method, catalogs: PostgreSQL's plan brings the rows of one side of a join
 CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler;
@@ -95,7 +95,7 @@ SELECT check_matrix('SELECT %s', '{"name, count(*), sum(n) FROM fact JOIN dim_el
 SELECT check_matrix('SELECT count(*), max(%s) FROM pg_class', '{relname,oid,relpages}', expect => 'cpu');
 
 -- statements around a query: each runs it on the device, with PostgreSQL's answer
-CREATE FUNCTION fragments() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT fragments - fallbacks FROM gpuscan_stat';
+CREATE FUNCTION fragments() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT fragments - fallbacks FROM gpuscan.stat';
 CREATE FUNCTION check_statement(statement text, result text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     before bigint;

@@ -34,14 +34,14 @@ SELECT sum(b) FROM parted_1;
 CALL note('t, parted_1.b');
 SELECT sum(a), sum(b) FROM parted;
 CALL note('everything');
-SELECT gpuscan_evict('parted') > 0;
+SELECT gpuscan.evict('parted') > 0;
 CALL note('t');
 CREATE INDEX ON t (a);
 CLUSTER t USING t_a_idx;
 SELECT wait_for_snapshots();
 VACUUM (FREEZE) t;
 CALL note('an old file of t');
-SELECT gpuscan_evict('t') >= 0;
+SELECT gpuscan.evict('t') >= 0;
 
 SELECT queries.number, query, string_agg(format('%s: %s', cached, CASE sign(costs.cost - nothing.cost) WHEN -1 THEN 'less' WHEN 0 THEN 'the same' ELSE 'MORE' END), ', ' ORDER BY array_position('{t.a,"t, parted_1.b",everything,t,"an old file of t"}', cached)) AS "than with nothing cached"
     FROM queries JOIN costs USING (number) JOIN (SELECT number, cost FROM costs WHERE cached = 'nothing') nothing USING (number) WHERE cached <> 'nothing' GROUP BY queries.number, query ORDER BY 1;
@@ -77,11 +77,11 @@ CREATE TABLE runs AS SELECT runs_until_device(query) AS first FROM question;
 SELECT first > 1 AS "not at once" FROM runs;
 SELECT sum(b) FROM wide WHERE a BETWEEN 1 AND 3000;
 SELECT runs_on(query) AS "from now on" FROM question;
-SELECT gpuscan_evict('wide') > 0 AS evicted;
+SELECT gpuscan.evict('wide') > 0 AS evicted;
 SELECT runs_on(query) AS "once it is gone" FROM question;
 SELECT abs(runs_until_device(query) - first) <= 2 AS "as often as before" FROM question, runs;
 -- Giving the memory back on purpose forgets what has been saved so far.
-SELECT gpuscan_evict('wide') >= 0 AS evicted;
+SELECT gpuscan.evict('wide') >= 0 AS evicted;
 DO $$
 DECLARE result bigint;
 BEGIN
@@ -89,15 +89,15 @@ BEGIN
         EXECUTE (SELECT query FROM question) INTO result;
     END LOOP;
 END $$;
-SELECT gpuscan_evict('wide') >= 0 AS evicted;
+SELECT gpuscan.evict('wide') >= 0 AS evicted;
 SELECT abs(runs_until_device(query) - first) <= 2 AS "as often again" FROM question, runs;
 
--- gpuscan_prewarm brings every column in the form in which queries ask for it: they decode no page.
+-- gpuscan.prewarm brings every column in the form in which queries ask for it: they decode no page.
 CREATE TABLE kinds AS SELECT i AS id, i / 7.0 AS n, (i / 7.0)::numeric(30,2) AS wide, i / 4.0::float8 AS f, jsonb_build_object('k', i % 9) AS j, ARRAY[i % 3] AS a, 'text ' || i % 5 AS t, md5((i % 9)::text)::uuid AS u, make_interval(days => i % 9) AS iv, i % 2 = 0 AS b, ('c' || i % 4)::char(5) AS c, date '2024-01-01' + i % 50 AS d FROM generate_series(1, 0) i;
 INSERT INTO kinds SELECT i AS id, i / 7.0 AS n, (i / 7.0)::numeric(30,2) AS wide, i / 4.0::float8 AS f, jsonb_build_object('k', i % 9) AS j, ARRAY[i % 3] AS a, 'text ' || i % 5 AS t, md5((i % 9)::text)::uuid AS u, make_interval(days => i % 9) AS iv, i % 2 = 0 AS b, ('c' || i % 4)::char(5) AS c, date '2024-01-01' + i % 50 AS d FROM generate_series(1, 3000) i;
 SELECT wait_for_snapshots();
 VACUUM (FREEZE, ANALYZE) kinds;
-SELECT gpuscan_prewarm('kinds') = pg_relation_size('kinds') / 8192 AS "all pages";
+SELECT gpuscan.prewarm('kinds') = pg_relation_size('kinds') / 8192 AS "all pages";
 CREATE FUNCTION pages_of(query text) RETURNS SETOF text LANGUAGE plpgsql SET gpuscan.offload = force AS $$
 DECLARE
     line text;

@@ -235,7 +235,7 @@ SELECT check_matrix('SELECT %s', '{"* FROM part WHERE id > 90", "part.id, t.n FR
 CREATE TABLE big AS SELECT i AS id, i % 1000 AS k, i * 2 AS v, 'filler ' || i % 100 AS s, repeat('x', 60) AS filler FROM generate_series(1, 200000) i;
 ALTER TABLE big ADD PRIMARY KEY (id);
 VACUUM (FREEZE, ANALYZE) big;
-SELECT gpuscan_prewarm('big') > 0 AS cached;
+SELECT gpuscan.prewarm('big') > 0 AS cached;
 SET max_parallel_workers_per_gather = 0;
 CREATE FUNCTION chosen(statement text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE plan jsonb;

@@ -34,7 +34,7 @@ BEGIN
     plan := jsonb_path_query_first(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuScan")');
     RETURN concat_ws(', ', CASE WHEN (plan ->> 'Pages Cached')::int > 0 THEN 'cached' END,
                      CASE WHEN (plan ->> 'Pages Decoded')::int > 0 THEN 'decoded' END,
-                     CASE WHEN (plan ->> 'Pages by Row')::int > 0 THEN 'by row' END);
+                     CASE WHEN (plan ->> 'Pages Rowwise')::int > 0 THEN 'by row' END);
 END $$;
 
 SELECT check_query(q) AS cold, check_query(q) AS hot, skipped(q), q FROM (VALUES

@@ -39,10 +39,10 @@ SELECT count(*), sum(q.x), sum(q.g) FROM (SELECT a, id % 7 AS b, sum(x) x, GROUP
     JOIN st o ON o.id = q.a;
 SELECT count(*), sum(q.x) FROM (SELECT a, sum(x) x FROM st GROUP BY ROLLUP(a) UNION ALL SELECT a, min(x) x FROM st GROUP BY a) q
     JOIN st o ON o.id = q.a;
-SET gpuscan.decorrelate = off;
+SET gpuscan.enable_decorrelation = off;
 SELECT count(*), sum(q.x) FROM (SELECT DISTINCT ON (a) a, x FROM st
     WHERE EXISTS (SELECT FROM st_parts p WHERE p.id = st.id * 2) OR a < 2 ORDER BY a, x DESC) q JOIN st o ON o.id = q.a;
-RESET gpuscan.decorrelate;
+RESET gpuscan.enable_decorrelation;
 -- (of a table that no device reads, so that the ends of an index are what is chosen)
 SELECT count(*), sum(o.x) FROM st o JOIN (SELECT max(oid)::int8 % 1 + 5 AS a, min(oid) AS n FROM pg_class OFFSET 0) q ON o.id = q.a AND q.n > 0;
 -- Nor is a subquery executed twice, or on trial, that locks rows.

@@ -47,7 +47,7 @@ INSERT INTO queries (query) VALUES
     ('SELECT v, count(*) FROM parted WHERE id < 500 GROUP BY v'),
     ('SELECT count(*) FROM light'),
     ('SELECT sum(id) FROM counted WHERE id > 100000');
-SET gpuscan.decorrelate = off; -- once per row of the outer query
+SET gpuscan.enable_decorrelation = off; -- once per row of the outer query
 INSERT INTO queries (query) VALUES ('SELECT (SELECT count(*) FROM counted c WHERE c.v = s.k) FROM small s WHERE k < 3');
 SET enable_nestloop = off;
 SET enable_mergejoin = off;

@@ -229,9 +229,9 @@ VACUUM (FREEZE, ANALYZE) parts;
 SELECT check_query('SELECT id FROM o WHERE v < (SELECT avg(v) / 10 FROM parts WHERE parts.k = o.k)', 'any');
 
 -- settings
-SET gpuscan.decorrelate = off;
+SET gpuscan.enable_decorrelation = off;
 SELECT check_shape('SELECT id FROM o WHERE v < (SELECT avg(v) FROM i WHERE i.k = o.k)');
-RESET gpuscan.decorrelate;
+RESET gpuscan.enable_decorrelation;
 SET gpuscan.exact_float = on;
 SELECT check_shape('SELECT id FROM o WHERE v < (SELECT avg(v) FROM i WHERE i.k = o.k)');
 RESET gpuscan.exact_float;

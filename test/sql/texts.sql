@@ -40,5 +40,5 @@ SELECT count(*) FROM t WHERE v LIKE '%1%\';
 \c -
 SET search_path = texts, public;
 SELECT texts_check();
-SELECT gpuscan_evict() IS NOT NULL AS evicted;
+SELECT gpuscan.evict() IS NOT NULL AS evicted;
 SELECT texts_check();

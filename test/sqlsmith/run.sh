@@ -55,7 +55,7 @@ psql -Xq -c 'CREATE EXTENSION IF NOT EXISTS gpuscan' -c 'ANALYZE' \
     -c 'CREATE ROLE smith LOGIN IN ROLE pg_read_all_data, pg_write_all_data' \
     -c 'ALTER ROLE smith SET gpuscan.offload = force' -c 'CHECKPOINT'
 before=$(($(stat -c %s "$SERVER_LOG") + 1))
-fragments=$(psql -XAtqc 'SELECT fragments FROM gpuscan_stat')
+fragments=$(psql -XAtqc 'SELECT fragments FROM gpuscan.stat')
 
 echo "$(date +%H:%M:%S) $queries statements by $jobs sessions, seeds from $seed on, $seconds s at most"
 share=$(((queries + jobs - 1) / jobs)) pids=()
@@ -82,6 +82,6 @@ if grep -aE 'PANIC|TRAP|server process.*was terminated by signal|server process.
 fi
 python3 test/sqlsmith/report.py "$work/server.log" "$PGHOST" "$PGPORT" || status=1
 script/honest.sh sqlsmith "$work/server.log" || status=1
-echo "sqlsmith PG $version: $asked statements, $(($(psql -XAtqc 'SELECT fragments FROM gpuscan_stat') - fragments)) fragments on the device"
+echo "sqlsmith PG $version: $asked statements, $(($(psql -XAtqc 'SELECT fragments FROM gpuscan.stat') - fragments)) fragments on the device"
 [ "$asked" -gt 0 ] || status=1
 exit "$status"

@@ -14,9 +14,9 @@ trap 'rm -rf "$out"' EXIT
 psql=(psql -X -q -v ON_ERROR_STOP=1)
 
 "${psql[@]}" -f "$here/setup.sql" >"$out/setup.log" 2>&1 || { cat "$out/setup.log"; exit 1; }
-"${psql[@]}" -c 'SELECT gpuscan_evict(NULL)' >/dev/null || exit 1
+"${psql[@]}" -c 'SELECT gpuscan.evict(NULL)' >/dev/null || exit 1
 since=$("$here/../../script/honest.sh" since) || exit 1
-before=$("${psql[@]}" -Atc "SELECT fragments || ' ' || fallbacks FROM gpuscan_stat") || exit 1
+before=$("${psql[@]}" -Atc "SELECT fragments || ' ' || fallbacks FROM gpuscan.stat") || exit 1
 
 # Name, script and number of clients of each crowd; deadlocks and serialization failures are tried again.
 pids=()
@@ -40,7 +40,7 @@ done
 echo "stress: $(grep -h 'number of transactions actually processed' "$out"/reader.log | tr -s ' ') by readers," \
     "$(grep -h 'number of transactions actually processed' "$out"/writer.log | tr -s ' ') by writers"
 
-after=$("${psql[@]}" -Atc "SELECT fragments || ' ' || fallbacks FROM gpuscan_stat") || exit 1
+after=$("${psql[@]}" -Atc "SELECT fragments || ' ' || fallbacks FROM gpuscan.stat") || exit 1
 read -r fragments fallbacks <<<"$before"
 read -r fragments_after fallbacks_after <<<"$after"
 used=$((fragments_after - fragments))
@@ -56,7 +56,7 @@ fi
 "${psql[@]}" -c 'DROP TABLE fact, dim' >/dev/null || failed=1
 "${psql[@]}" -c CHECKPOINT >/dev/null
 for _ in $(seq 40); do
-    left=$("${psql[@]}" -Atc "SELECT sum(cache_bytes) FROM gpuscan_device") || exit 1
+    left=$("${psql[@]}" -Atc "SELECT sum(cache_bytes) FROM gpuscan.devices") || exit 1
     [ "$left" = 0 ] && break
     sleep 0.25
 done

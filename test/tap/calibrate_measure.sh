@@ -6,7 +6,7 @@
 
 make -s PG_CONFIG="${PG_CONFIG:-pg_config}" calibrate || exit 1
 program=${BUILD:-build}/calibrate/gpuscan-calibrate
-start_server 'gpuscan.device = host' "gpuscan.profile = 'machine.profile'" 'shared_buffers = 32MB' 'max_parallel_workers_per_gather = 0' \
+start_server 'gpuscan.device = host' "gpuscan.cost_profile_file = 'machine.profile'" 'shared_buffers = 32MB' 'max_parallel_workers_per_gather = 0' \
     'autovacuum = off' 'wal_level = replica' 'max_wal_senders = 4' 'hot_standby = on'
 here=$tap_files
 wait_until 30 "SELECT (pg_stat_file('machine.profile', true)).size > 0" || exit 1
@@ -26,7 +26,7 @@ status() {
 said() { grep -qF -- "$2" "$here/$1.said"; }
 schemas() { sql "SELECT count(*) FROM pg_namespace WHERE nspname = 'gpuscan_calibrate_scratch'"; }
 settings() { sql "SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings WHERE name LIKE '%page_cost' OR name LIKE 'cpu_%_cost'"; }
-unit() { sql "SELECT round(value::numeric, 3) FROM gpuscan_profile WHERE name = 'ns_per_unit'"; }
+unit() { sql "SELECT round(value::numeric, 3) FROM gpuscan.cost_profile WHERE name = 'ns_per_unit'"; }
 before=$(settings)
 
 # --- the whole way ---
@@ -40,7 +40,7 @@ is 'storage: five settings' "$(values whole "v->>'tier' = 'storage' AND v->>'nam
 ok 'the device: most of its weights are there' test "$(values whole "v->>'tier' = 'host'")" -ge 35
 ok 'some are measured' test "$(values whole "v->>'tier' = 'host' AND v->>'source' = 'measured'")" -ge 5
 ok 'some are not, and say why' test "$(values whole "v->>'source' = 'kept' AND v->>'note' <> ''")" -ge 5
-is 'steps of the executor: all of them' "$(values whole "v->>'tier' = 'server'")" "$(sql "SELECT count(*) FROM gpuscan_profile WHERE device = 'server'")"
+is 'steps of the executor: all of them' "$(values whole "v->>'tier' = 'server'")" "$(sql "SELECT count(*) FROM gpuscan.cost_profile WHERE device = 'server'")"
 ok 'most are measured' test "$(values whole "v->>'tier' = 'server' AND v->>'source' = 'measured'")" -ge 15
 ok 'by most of the queries' test "$(grep -c '"type":"left out".*"part":"steps"\|"part":"steps".*"type":"left out"' "$here/whole")" -le 15
 samples() { grep '"type":"sample"' "$here/$1" | grep '"part":"device"' | grep -- "$2"; }
@@ -83,8 +83,8 @@ ok 'statements' apply apply "$here/whole" --part all --force --show
 ok 'of the profile, too' grep -q '^SELECT public.gpuscan_set_profile(' "$here/apply.out"
 ok 'applies' apply apply "$here/whole" --part all --force --yes
 wanted=$(sed -n 's/^ns_per_unit = \([0-9.e+]*\) .*/\1/p' "$here/profile")
-ok 'the profile is in force' wait_until 10 "SELECT value = $wanted FROM gpuscan_profile WHERE name = 'ns_per_unit'"
-ok 'its steps are' test "$(sql "SELECT value FROM gpuscan_profile WHERE device = 'server' AND name = 'tuple'")" = "$(sed -n 's/^tuple = \([0-9.e+]*\) .*/\1/p' "$here/profile")"
+ok 'the profile is in force' wait_until 10 "SELECT value = $wanted FROM gpuscan.cost_profile WHERE name = 'ns_per_unit'"
+ok 'its steps are' test "$(sql "SELECT value FROM gpuscan.cost_profile WHERE device = 'server' AND name = 'tuple'")" = "$(sed -n 's/^tuple = \([0-9.e+]*\) .*/\1/p' "$here/profile")"
 ok 'settings are' wait_until 10 "SELECT current_setting('gpuscan.seq_write_page_cost')::float8 > 0"
 ok 'the profile that was there is kept' cmp "$here/old.profile" "$SERVER_DATA/machine.profile.previous"
 is 'nothing else is left there' "$(cd "$SERVER_DATA" && echo machine.profile*)" 'machine.profile machine.profile.previous'
@@ -93,7 +93,7 @@ echo '# mine' >>"$SERVER_DATA/machine.profile"
 is 'undo sees what others did' "$(status apply undo "$here/whole" --yes)" 1
 ok 'and says so' said apply 'the profile has been changed since'
 ok 'undoes' apply undo "$here/whole" --yes --force
-ok 'the profile is back' wait_until 10 "SELECT round(value::numeric, 3) = $old FROM gpuscan_profile WHERE name = 'ns_per_unit'"
+ok 'the profile is back' wait_until 10 "SELECT round(value::numeric, 3) = $old FROM gpuscan.cost_profile WHERE name = 'ns_per_unit'"
 ok 'as it was' cmp "$here/old.profile" "$SERVER_DATA/machine.profile"
 ok 'settings are back' wait_until 10 "SELECT current_setting('gpuscan.seq_write_page_cost') = '-1'"
 is 'all of them' "$(settings)" "$before"
@@ -101,15 +101,15 @@ ok 'the profile alone' apply apply "$here/whole" --force --yes
 is 'sets nothing' "$(settings)" "$before"
 ok 'undone' apply undo "$here/whole" --yes
 
-# --- gpuscan_set_profile ---
+# --- gpuscan.set_cost_profile ---
 
 fails() { [[ $(psql -XAtq -c "$1" 2>&1) == *"$2"* ]]; }
-ok 'a broken profile is refused' fails "SELECT gpuscan_set_profile(E'[host]\ncondition = x')" 'profile, line 2: "x" is not a number'
-ok 'so is an unknown name' fails "SELECT gpuscan_set_profile(E'[host]\nno_such = 1')" 'profile, line 2: unknown name "no_such"'
-ok 'an empty one, too' fails "SELECT gpuscan_set_profile(E' \\n')" 'the profile is empty'
+ok 'a broken profile is refused' fails "SELECT gpuscan.set_cost_profile(E'[host]\ncondition = x')" 'profile, line 2: "x" is not a number'
+ok 'so is an unknown name' fails "SELECT gpuscan.set_cost_profile(E'[host]\nno_such = 1')" 'profile, line 2: unknown name "no_such"'
+ok 'an empty one, too' fails "SELECT gpuscan.set_cost_profile(E' \\n')" 'the profile is empty'
 ok 'and changes nothing' cmp "$here/old.profile" "$SERVER_DATA/machine.profile"
-ok 'not for everybody' fails "SET ROLE analyst; SELECT gpuscan_set_profile('')" 'permission denied for function gpuscan_set_profile'
-ok 'the view is' test "$(sql "SET ROLE analyst; SELECT count(*) > 50 FROM gpuscan_profile")" = t
+ok 'not for everybody' fails "SET ROLE analyst; SELECT gpuscan.set_cost_profile('')" 'permission denied for function gpuscan.set_cost_profile'
+ok 'the view is' test "$(sql "SET ROLE analyst; SELECT count(*) > 50 FROM gpuscan.cost_profile")" = t
 
 # --- deaths ---
 
@@ -150,11 +150,11 @@ ok 'a role that may create nothing' measure little -U analyst
 ok 'is told why' said little 'this role may not create a schema in this database'
 ok 'has the processor' test "$(values little "v->>'name' = 'cpu_tuple_cost' AND v->>'source' = 'measured'")" = 1
 ok 'and no measured device' test "$(values little "v->>'tier' = 'host' AND v->>'source' = 'measured'")" = 0
-sql 'REVOKE EXECUTE ON FUNCTION gpuscan_explain_cost(text) FROM PUBLIC'
+sql 'REVOKE EXECUTE ON FUNCTION gpuscan.explain_cost(text) FROM PUBLIC'
 ok 'a role that may not count steps' measure refused -U analyst
 ok 'is told so' said refused "steps of PostgreSQL's executor are not measured: this role may not use"
 is 'and keeps them' "$(values refused "v->>'tier' = 'server' AND v->>'name' <> 'ns_per_unit'")" 0
-sql 'GRANT EXECUTE ON FUNCTION gpuscan_explain_cost(text) TO PUBLIC'
+sql 'GRANT EXECUTE ON FUNCTION gpuscan.explain_cost(text) TO PUBLIC'
 psql -Xqc 'CREATE DATABASE elsewhere' && psql -Xq -d elsewhere -c 'CREATE SCHEMA "its own"' -c 'CREATE EXTENSION gpuscan SCHEMA "its own"'
 ok 'an extension in a schema of its own' measure elsewhere -d elsewhere --profile "$here/elsewhere.profile"
 ok 'is found' test "$(values elsewhere "v->>'tier' = 'server' AND v->>'source' = 'measured'")" -ge 15

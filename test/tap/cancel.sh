@@ -6,7 +6,7 @@
 . "$(dirname "$0")/common.bash"
 
 # Few slots: one that is lost is missed soon.
-start_server 'gpuscan.max_requests = 4' 'gpuscan.device = host'
+start_server 'gpuscan.max_concurrent_fragments = 4' 'gpuscan.device = host'
 sql "CREATE EXTENSION pg_buffercache;
      CREATE TABLE twins (k int, v int8, t text);
      INSERT INTO twins SELECT 1, i, md5(i::text) FROM generate_series(1, 300000) i;
@@ -22,7 +22,7 @@ cold='SELECT t, g, count(*), sum(k) FROM many GROUP BY t, g'
 
 is 'the endless query is planned for the device' \
     "$(sql "SET gpuscan.offload = force; EXPLAIN (COSTS OFF) $endless" | grep -c 'Custom Scan (GpuScan)')" 1
-cancelled=$(sql 'SELECT cancelled FROM gpuscan_stat')
+cancelled=$(sql 'SELECT cancelled FROM gpuscan.stat')
 
 # start QUERY NAME: in the background, followed by a query of the same session
 start() {
@@ -63,13 +63,13 @@ for query in "$endless" "$groups"; do
     ok 'statement_timeout ends it' test "$took" -lt 1000
     is 'with the usual words, and the session goes on' "$(tr '\n' '|' <<<"$answer")" 'ERROR:  canceling statement due to statement timeout|usable|'
 done
-ok 'the device process knows of the cancellations' wait_until 5 "SELECT cancelled >= $cancelled + 4 FROM gpuscan_stat"
+ok 'the device process knows of the cancellations' wait_until 5 "SELECT cancelled >= $cancelled + 4 FROM gpuscan.stat"
 
 # At any moment: decoding, building, probing, grouping, evaluating a dictionary. Those that are faster are just done.
 worst=0
 for delay in 0.02 0.05 0.1 0.2 0.4 0.7; do
     for query in "$endless" "$regex" "$groups" "$cold"; do
-        sql 'SELECT gpuscan_evict()' >/dev/null
+        sql 'SELECT gpuscan.evict()' >/dev/null
         start "$query" moment
         sleep "$delay"
         stop moment pg_cancel_backend
@@ -101,13 +101,13 @@ occupy() {
 for i in 1 2 3; do occupy "$i"; done
 is 'the last slot serves' "$(sql "SELECT plan_of('$small')")" device
 occupy 4
-is 'without a slot the CPU plan answers' "$(sql "SELECT plan_of('$small')")" 'fallback: all request slots are taken (gpuscan.max_requests)'
+is 'without a slot the CPU plan answers' "$(sql "SELECT plan_of('$small')")" 'fallback: all request slots are taken (gpuscan.max_concurrent_fragments)'
 is 'rightly' "$(sql "SELECT check_query('$small', 'fallback')")" 'ok (1000 rows)'
 sql "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'endless %'" >/dev/null
 wait "${endless_sessions[@]}"
 is 'then there is one again' "$(sql "SELECT plan_of('$small')")" device
 is 'right answers' "$(sql "SELECT check_query('SELECT g, count(*), sum(k), min(t) FROM many GROUP BY g')")" 'ok (1000 rows)'
-sql 'SELECT gpuscan_evict()' >/dev/null
-ok 'no memory is held for queries that ended' wait_until 10 "SELECT memory_used < 64 * 1024 * 1024 FROM gpuscan_device WHERE kind = 'host'"
-note "memory in use by the host device: $(sql "SELECT pg_size_pretty(memory_used) FROM gpuscan_device WHERE kind = 'host'")"
+sql 'SELECT gpuscan.evict()' >/dev/null
+ok 'no memory is held for queries that ended' wait_until 10 "SELECT memory_used < 64 * 1024 * 1024 FROM gpuscan.devices WHERE kind = 'host'"
+note "memory in use by the host device: $(sql "SELECT pg_size_pretty(memory_used) FROM gpuscan.devices WHERE kind = 'host'")"
 nothing_in_log 'leak|TRAP|PANIC|was terminated by signal|still pinned|not closed' 'the log knows of no leak'

@@ -31,14 +31,14 @@ check_all 'truncated to one chunk'
 sql 'INSERT INTO long SELECT i, i % 40, i / 4.0, $$again$$ || i % 3 FROM generate_series(450001, 600000) i; VACUUM long'
 check_all 'extended again'
 script/server.sh restart "$SERVER" 'gpuscan.cache_size = 2MB' || exit 1
-wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
 check_all 'a cache that cannot hold it'
 check_all 'the same again'
-ok 'chunks are evicted' test "$(sql 'SELECT chunks_evicted > 0 FROM gpuscan_stat')" = t
+ok 'chunks are evicted' test "$(sql 'SELECT chunks_evicted > 0 FROM gpuscan.stat')" = t
 
 # One row a page, so that tables end one page before, at, and one page after the end of a chunk.
 script/server.sh restart "$SERVER" 'gpuscan.cache_size = 1GB' || exit 1
-wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
 sql "DROP TABLE long;
      CREATE TABLE edge (id int, g int2, n numeric(9,2), t text, pad char(5000)) WITH (autovacuum_enabled = off);
      ALTER TABLE edge ALTER pad SET STORAGE PLAIN"

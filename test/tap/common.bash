@@ -63,7 +63,7 @@ start_server() {
     eval "$environment"
     tap_files=$(mktemp -d)
     psql -Xq -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION gpuscan' -f test/sql/support.sql || exit 1
-    wait_until 30 "SELECT bool_or(state = 'ready') FROM gpuscan_device" || { echo "Bail out! the device is not ready"; exit 1; }
+    wait_until 30 "SELECT bool_or(state = 'ready') FROM gpuscan.devices" || { echo "Bail out! the device is not ready"; exit 1; }
 }
 
 # nothing_in_log PATTERN NAME

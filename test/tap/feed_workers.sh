@@ -4,8 +4,8 @@
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
-start_server 'shared_buffers = 640MB' 'gpuscan.device = host' 'gpuscan.feed_workers = 2' 'max_parallel_workers_per_gather = 0' \
-    'gpuscan.max_requests = 8' 'gpuscan.cache_size = 1GB'
+start_server 'shared_buffers = 640MB' 'gpuscan.device = host' 'gpuscan.max_feed_workers = 2' 'max_parallel_workers_per_gather = 0' \
+    'gpuscan.max_concurrent_fragments = 8' 'gpuscan.cache_size = 1GB'
 sql "CREATE EXTENSION pg_buffercache;
      CREATE TABLE long (id int, g int2, n numeric(9,2), t text) WITH (fillfactor = 10, autovacuum_enabled = off);
      INSERT INTO long SELECT i, i % 40, i / 4.0, 't' || i % 1000 FROM generate_series(1, 1200000) i;
@@ -13,7 +13,7 @@ sql "CREATE EXTENSION pg_buffercache;
      ANALYZE long; VACUUM (FREEZE, ANALYZE) dim"
 pages=$(sql "SELECT pg_relation_size('long') / 8192")
 ok "the table has at least three chunks ($pages pages)" test "$pages" -gt 65344
-evict='SELECT gpuscan_evict();'
+evict='SELECT gpuscan.evict();'
 groups='SELECT t, count(*), sum(n) FROM long WHERE g < 20 GROUP BY t'
 
 # What pg_stat_all_tables gets of a query that reads the table: rows beside those that there are.
@@ -43,7 +43,7 @@ idle() {
     is "$1: no worker is left" "$(sql "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'")" 0
     is "$1: the slots are back" "$(
         for _ in 1 2 3 4 5 6 7 8; do
-            psql -XAtq -c 'SET gpuscan.feed_workers = 0' -c "SELECT plan_of('$groups')" &
+            psql -XAtq -c 'SET gpuscan.max_feed_workers = 0' -c "SELECT plan_of('$groups')" &
         done | sort | uniq -c | tr -s ' '
         wait
     )" ' 8 device'
@@ -62,8 +62,8 @@ SELECT count(*) FROM dim;
 SELECT check_query('$groups');
 SQL
 }
-is 'workers bring rows' "$(by_row '')" "by row=$pages Feed Workers: 2 "
-is 'alone the session does' "$(by_row 'SET gpuscan.feed_workers = 0;')" "by row=$pages "
+is 'workers bring rows' "$(by_row '')" "rowwise=$pages Feed Workers: 2 "
+is 'alone the session does' "$(by_row 'SET gpuscan.max_feed_workers = 0;')" "rowwise=$pages "
 check_all 'never vacuumed' ''
 is 'rows of the own transaction' "$(sql "BEGIN; UPDATE long SET n = n + 1 WHERE g = 7; DELETE FROM long WHERE id % 1000 = 5; SAVEPOINT s; INSERT INTO long SELECT i, 3, 1, 'new' FROM generate_series(1, 70000) i;
     DELETE FROM long WHERE id < 10; ROLLBACK TO s; DECLARE c CURSOR FOR SELECT count(*) FROM long; UPDATE long SET n = 0 WHERE id = 77; SELECT check_query('$groups'); ROLLBACK" | tail -n 1 | sed 's/([0-9]*/(N/')" 'ok (N rows)'
@@ -74,7 +74,7 @@ BEGIN;
 CREATE TABLE young (LIKE long) WITH (fillfactor = 10);
 \\copy young FROM '$tap_files/long' WITH (FREEZE)
 SELECT check_query('SELECT count(*), sum(id), sum(n), min(t), max(t) FROM young');
-SELECT count(*) FROM gpuscan_cache WHERE relation = 'young'::regclass;
+SELECT count(*) FROM gpuscan.cached_columns WHERE relid = 'young'::regclass;
 SET LOCAL gpuscan.offload = force;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(id) FROM young \\g | sed -n 's/.*\\(Feed Workers: \\)/\\1/p'
 ROLLBACK;
@@ -84,13 +84,13 @@ sql "UPDATE long SET t = repeat(md5(id::text), 200) WHERE id % 40000 = 1" # valu
 check_all 'values out of line' ''
 sql 'UPDATE long SET t = $$t1$$ WHERE length(t) > 1000'
 sql 'ALTER TABLE long SET UNLOGGED'
-is 'of an unlogged table' "$(by_row '' | sed 's/by row=[0-9]*/by row=N/')" 'by row=N Feed Workers: 2 '
+is 'of an unlogged table' "$(by_row '' | sed 's/rowwise=[0-9]*/rowwise=N/')" 'rowwise=N Feed Workers: 2 '
 check_all 'unlogged' ''
 sql 'ALTER TABLE long SET LOGGED; VACUUM (FREEZE, ANALYZE) long'
 pages=$(sql "SELECT pg_relation_size('long') / 8192")
 
 is 'two workers feed' "$(workers '')" 2
-is 'none when there shall be none' "$(workers 'SET gpuscan.feed_workers = 0;')" ''
+is 'none when there shall be none' "$(workers 'SET gpuscan.max_feed_workers = 0;')" ''
 is 'none when PostgreSQL has none' "$(workers 'SET max_parallel_workers = 0;')" ''
 is 'in a function, in a subtransaction, in a transaction that has written' "$(sql "
     SET gpuscan.offload = force; CREATE TEMP TABLE answer (rows bigint);
@@ -109,7 +109,7 @@ is 'the statement itself writes' "$(sql "SET gpuscan.offload = force; CREATE TEM
     INSERT INTO answer SELECT count(*) FROM long; SELECT rows FROM answer" | tail -n 1)" 1200000
 is 'a cursor' "$(sql "SET gpuscan.offload = force; SET cursor_tuple_fraction = 1; $evict BEGIN; DECLARE c CURSOR FOR SELECT g, count(*) FROM long WHERE g < 3 GROUP BY g ORDER BY g;
     FETCH 2 FROM c; FETCH 2 FROM c; COMMIT" | tail -n 3 | tr '\n' ' ')" '0|30000 1|30000 2|30000 '
-is 'prewarming' "$(sql "$evict SELECT gpuscan_prewarm('long')" | tail -n 1)" "$pages"
+is 'prewarming' "$(sql "$evict SELECT gpuscan.prewarm('long')" | tail -n 1)" "$pages"
 check_all 'cold' "$evict"
 check_all 'hot' ''
 
@@ -135,7 +135,7 @@ check_all 'vacuumed' ''
 
 # interrupt DELAY FUNCTION WHOM: some time after its start
 interrupt() {
-    psql -XAt -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan_evict()' -c "$groups" -c "SELECT 'usable'" >"$tap_files/session.out" 2>&1 &
+    psql -XAt -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan.evict()' -c "$groups" -c "SELECT 'usable'" >"$tap_files/session.out" 2>&1 &
     local session=$!
     sleep "$1"
     sql "SELECT $2(pid) FROM pg_stat_activity WHERE backend_type = '$3' AND query LIKE 'SELECT t, count%'" >/dev/null
@@ -155,14 +155,14 @@ ok 'some of them lost a worker' grep -q 'terminating background worker "parallel
 idle 'after interruptions'
 check_all 'after interruptions' "$evict"
 for _ in 1 2 3; do
-    psql -XAtq -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan_evict()' -c "$groups" >"$tap_files/killed.out" 2>&1 &
+    psql -XAtq -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan.evict()' -c "$groups" >"$tap_files/killed.out" 2>&1 &
     session=$!
     sleep 0.2
-    pid=$(sql "SELECT pid FROM gpuscan_device WHERE kind = 'host'")
+    pid=$(sql "SELECT pid FROM gpuscan.devices WHERE kind = 'host'")
     kill -KILL "$pid"
     wait "$session"
     ok 'the device process dies: PostgreSQL answers' test "$(wc -l <"$tap_files/killed.out")" -gt 400
-    wait_until 30 "SELECT state = 'ready' AND pid <> $pid FROM gpuscan_device WHERE kind = 'host'"
+    wait_until 30 "SELECT state = 'ready' AND pid <> $pid FROM gpuscan.devices WHERE kind = 'host'"
 done
 idle 'after the deaths of the device process'
 
@@ -174,8 +174,8 @@ is 'workers leave the slots to sessions' "$(
     done | sort | uniq -c | tr -s ' '
     wait
 )" ' 6 ok (N rows)'
-script/server.sh restart "$SERVER" 'gpuscan.cache_size = 8MB' 'shared_buffers = 16MB' 'max_connections = 100' 'gpuscan.max_requests = 64' || exit 1
-wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+script/server.sh restart "$SERVER" 'gpuscan.cache_size = 8MB' 'shared_buffers = 16MB' 'max_connections = 100' 'gpuscan.max_concurrent_fragments = 64' || exit 1
+wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
 check_all 'a cache and shared_buffers far too small' ''
 answer=$(sql "SET gpuscan.offload = off; SELECT count(*), sum(id) FROM long")
 is 'fifty sessions at once' "$(
@@ -185,8 +185,8 @@ is 'fifty sessions at once' "$(
     wait
 )" " 50 $answer"
 script/server.sh restart "$SERVER" 'gpuscan.cache_size = 64MB' 'shared_buffers = 320MB' || exit 1
-wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
 check_all 'a cache that streams' ''
 is 'workers feed it' "$(workers '' | grep -cE '^[12]$')" 1
-note "memory of the host device: $(sql "SELECT pg_size_pretty(memory_used) FROM gpuscan_device WHERE kind = 'host'")"
+note "memory of the host device: $(sql "SELECT pg_size_pretty(memory_used) FROM gpuscan.devices WHERE kind = 'host'")"
 nothing_in_log 'PANIC|TRAP|leak|was terminated by signal 11|still pinned|not closed' 'nothing bad in the log'

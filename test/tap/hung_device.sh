@@ -11,7 +11,7 @@ start_server 'gpuscan.device = host' 'gpuscan.device_timeout = 2s'
 sql "CREATE TABLE fact AS SELECT i AS id, i % 10 AS k FROM generate_series(1, 20000) i; VACUUM (FREEZE, ANALYZE) fact;"
 query='SELECT k, count(*), sum(id) FROM fact GROUP BY k ORDER BY k'
 expected=$(sql "SET gpuscan.offload = off; $query")
-device_pid() { sql "SELECT pid FROM gpuscan_device WHERE kind = 'host' AND state = 'ready'"; }
+device_pid() { sql "SELECT pid FROM gpuscan.devices WHERE kind = 'host' AND state = 'ready'"; }
 
 # A living process is left alone, whether it is asked for something or not.
 first=$(device_pid)
@@ -27,7 +27,7 @@ waited=$(($(milliseconds) - before))
 ok 'the query that waited was answered by the CPU plan' grep -q 'Fallback: the device process is gone' <<<"$analyze"
 note "after $waited ms"
 ok 'not before the timeout' test "$waited" -ge 1500
-ok 'another process takes over' wait_until 20 "SELECT state = 'ready' AND pid <> $first FROM gpuscan_device WHERE kind = 'host'"
+ok 'another process takes over' wait_until 20 "SELECT state = 'ready' AND pid <> $first FROM gpuscan.devices WHERE kind = 'host'"
 is 'which answers' "$(sql "SET gpuscan.offload = force; SELECT plan_of('$query')")" device
 is 'in full' "$(sql "SET gpuscan.offload = force; $query")" "$expected"
 ok 'the log says why' grep -q "gpuscan device process (PID $first) has given no sign of life for 2 seconds" "$SERVER_LOG"
@@ -47,18 +47,18 @@ done
 # A thread that goes on with what has been cancelled is ended with its process, and what it was doing is not sent again.
 sql "CREATE TABLE texts AS SELECT i AS id, 'word ' || i % 50 AS w FROM generate_series(1, 20000) i; VACUUM (FREEZE, ANALYZE) texts;"
 deaf="SELECT count(*) FROM texts WHERE w LIKE '%gpuscan_planted_deafness%'"
-wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan_device WHERE kind = 'host'"
+wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan.devices WHERE kind = 'host'"
 second=$(device_pid)
 cancelled=$(sql "SET gpuscan.offload = force; SET statement_timeout = '1s'; $deaf" 2>&1)
 ok 'the query itself is cancelled at once' grep -q 'statement timeout' <<<"$cancelled"
-ok 'its thread ends with the process' wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan_device WHERE kind = 'host'"
+ok 'its thread ends with the process' wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan.devices WHERE kind = 'host'"
 ok 'the log says why' grep -q "gpuscan device process (PID $second) has not ended a cancelled request for 2 seconds" "$SERVER_LOG"
 second=$(device_pid)
 is 'it is not sent again' "$(sql "SET gpuscan.offload = force; SET statement_timeout = '5s'; $deaf")" 0
 is 'so the process lives' "$(device_pid)" "$second"
 
 # 0: nobody looks at it.
-wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan_device WHERE kind = 'host'"
+wait_until 20 "SELECT state = 'ready' AND pid <> $second FROM gpuscan.devices WHERE kind = 'host'"
 sql "ALTER SYSTEM SET gpuscan.device_timeout = 0"
 sql "SELECT pg_reload_conf()" >/dev/null
 sleep 1

@@ -38,10 +38,10 @@ answers() {
          COMMIT;
          SELECT 'now'; $executions"
 }
-before=$(sql 'SELECT fragments FROM gpuscan_stat')
+before=$(sql 'SELECT fragments FROM gpuscan.stat')
 plain=$(answers off)
 is 'the snapshot is the older one' "$(grep -A 2 '^then$' <<<"$plain" | tail -n 1)" '3000|2000|3000'
 is 'with a device the answers are the same' "$(answers force)" "$plain"
-is 'and a device gave them' "$(sql "SELECT fragments >= $before + 15 FROM gpuscan_stat")" t
+is 'and a device gave them' "$(sql "SELECT fragments >= $before + 15 FROM gpuscan.stat")" t
 echo 'COMMIT;' >&"${exporter[1]}"
 nothing_in_log 'PANIC|TRAP|leak|was terminated by signal' 'nothing bad in the log'

@@ -34,7 +34,7 @@ sql "CREATE TABLE fact (id int, k int, v int8, n numeric(10,2), t text);
      END \$\$;"
 started=$(sql 'SELECT pg_postmaster_start_time()')
 supervisors=$(sql "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity WHERE backend_type LIKE 'gpuscan%'")
-restarts=$(sql 'SELECT restarts FROM gpuscan_stat')
+restarts=$(sql 'SELECT restarts FROM gpuscan.stat')
 
 echo 'SELECT verify();' >"$tap_files/verify.sql"
 PGOPTIONS='-c gpuscan.offload=force' pgbench -n -f "$tap_files/verify.sql" -c 4 -j 1 -T 45 >"$tap_files/pgbench.log" 2>&1 &
@@ -45,9 +45,9 @@ pid=0
 end=$((SECONDS + 42))
 while [ "$SECONDS" -lt "$end" ]; do
     for signal in KILL SEGV 'STOP KILL'; do
-        wait_until 20 "SELECT state = 'ready' AND pid <> $pid FROM gpuscan_device WHERE kind = 'host'" || break 2
+        wait_until 20 "SELECT state = 'ready' AND pid <> $pid FROM gpuscan.devices WHERE kind = 'host'" || break 2
         sleep "0.$((RANDOM % 10))"
-        pid=$(sql "SELECT pid FROM gpuscan_device WHERE kind = 'host'")
+        pid=$(sql "SELECT pid FROM gpuscan.devices WHERE kind = 'host'")
         for one in $signal; do
             kill "-$one" "$pid"
             [ "$one" != STOP ] || sleep 0.3
@@ -61,14 +61,14 @@ ok 'four sessions live through it with right answers' test $?
 result $? 'no query failed'
 note "$kills kills;$(grep 'actually processed' "$tap_files/pgbench.log" | tr -s ' ')"
 ok 'the device process was killed several times' test "$kills" -ge 4
-ok 'the device is ready again' wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+ok 'the device is ready again' wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
 ok 'and answers the next query' wait_until 10 "SELECT plan_of('SELECT count(*), sum(v), sum(n), min(t) FROM fact') = 'device'"
-ok 'restarts are counted' test "$(sql 'SELECT restarts FROM gpuscan_stat')" -ge $((restarts + kills))
+ok 'restarts are counted' test "$(sql 'SELECT restarts FROM gpuscan.stat')" -ge $((restarts + kills))
 is 'the server was never restarted' "$(sql 'SELECT pg_postmaster_start_time()')" "$started"
 is 'the supervisor is the same' "$(sql "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity WHERE backend_type LIKE 'gpuscan%'")" "$supervisors"
 nothing_in_log 'reinitializing|terminating any other|PANIC|TRAP|leak' 'PostgreSQL noticed nothing'
 # The queries in a plan that was made before, prepared and cursor alike, survive, too.
-pid=$(sql "SELECT pid FROM gpuscan_device WHERE kind = 'host'")
+pid=$(sql "SELECT pid FROM gpuscan.devices WHERE kind = 'host'")
 answer=$(psql -XAtq 2>&1 <<SQL
 SET gpuscan.offload = force;
 SET plan_cache_mode = force_generic_plan;

@@ -28,18 +28,18 @@ load load 7
 n=$(sql "SELECT pg_relation_size('load') / 8192")
 is 'heap pages have LSN 0' "$(sql "SELECT count(*) FROM generate_series(0, $n - 1) p WHERE (page_header(get_raw_page('load', p::int))).lsn <> '0/0'")" 0
 is 'so has the page of the visibility map' "$(sql "SELECT (page_header(get_raw_page('load', 'vm', 0))).lsn")" 0/0
-is 'decoded at first' "$(pages 'SELECT sum(a) FROM load')" "cached=0  decoded=$n  by row=0"
-is 'then cached' "$(pages 'SELECT sum(a) FROM load')" "cached=$n  decoded=0  by row=0"
-is 'another column is decoded' "$(pages 'SELECT sum(b) FROM load')" "cached=0  decoded=$n  by row=0"
-is 'the first one is still there' "$(pages 'SELECT sum(a) FROM load')" "cached=$n  decoded=0  by row=0"
-is 'both together' "$(pages 'SELECT sum(a), sum(b) FROM load')" "cached=$n  decoded=0  by row=0"
+is 'decoded at first' "$(pages 'SELECT sum(a) FROM load')" "cached=0 decoded=$n rowwise=0"
+is 'then cached' "$(pages 'SELECT sum(a) FROM load')" "cached=$n decoded=0 rowwise=0"
+is 'another column is decoded' "$(pages 'SELECT sum(b) FROM load')" "cached=0 decoded=$n rowwise=0"
+is 'the first one is still there' "$(pages 'SELECT sum(a) FROM load')" "cached=$n decoded=0 rowwise=0"
+is 'both together' "$(pages 'SELECT sum(a), sum(b) FROM load')" "cached=$n decoded=0 rowwise=0"
 check 'loaded'
 sql "UPDATE load SET b = b + 1, t = 'new' WHERE a IN (3, 30000, 59999); DELETE FROM load WHERE a BETWEEN 100 AND 120"
 check 'written to'
 sql 'VACUUM load'
 check 'vacuumed'
 sql "SELECT sum(a), sum(b), max(t) FROM load" >/dev/null
-is 'cached after the repair' "$(pages 'SELECT sum(a), sum(b) FROM load' | sed 's/cached=[1-9][0-9]*  decoded=0  by row=0/cached/')" cached
+is 'cached after the repair' "$(pages 'SELECT sum(a), sum(b) FROM load' | sed 's/cached=[1-9][0-9]* decoded=0 rowwise=0/cached/')" cached
 sql 'INSERT INTO load SELECT i, i, $$more$$ FROM generate_series(60001, 61000) i'
 check 'longer'
 sql 'VACUUM (FREEZE) load'
@@ -69,7 +69,7 @@ is 'before the crash' "$(sql 'SELECT sum(b), count(*) FROM crash')" '9000150000|
 sql 'UPDATE crash SET b = b + 1 WHERE a = 1'
 $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$SERVER_DATA" -m immediate -w stop >/dev/null
 script/server.sh restart "$SERVER" || exit 1
-wait_until 30 "SELECT state = 'ready' FROM gpuscan_device WHERE kind = 'host'"
+wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
 for _ in 1 2; do
     is 'after the crash' "$(sql 'SELECT sum(b), count(*) FROM crash')" '9000150001|60000'
 done

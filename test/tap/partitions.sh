@@ -5,7 +5,7 @@
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
-start_server 'shared_buffers = 640MB' 'gpuscan.device = host' 'gpuscan.feed_workers = 2' 'max_parallel_workers_per_gather = 0' \
+start_server 'shared_buffers = 640MB' 'gpuscan.device = host' 'gpuscan.max_feed_workers = 2' 'max_parallel_workers_per_gather = 0' \
     'gpuscan.cache_size = 1GB'
 sql "CREATE TABLE moved (id int, g int, n numeric(9,2), t text) PARTITION BY LIST (g);
      CREATE TABLE moved_0 PARTITION OF moved FOR VALUES IN (0) WITH (fillfactor = 10, autovacuum_enabled = off);
@@ -19,7 +19,7 @@ sql "CREATE TABLE moved (id int, g int, n numeric(9,2), t text) PARTITION BY LIS
      VACUUM (FREEZE, ANALYZE) moved; VACUUM (FREEZE, ANALYZE) dim"
 
 groups='SELECT t, count(*), sum(n) FROM moved WHERE id % 3 = 0 GROUP BY t'
-evict='SELECT gpuscan_evict();'
+evict='SELECT gpuscan.evict();'
 explain='EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)'
 is 'no partition has two chunks' "$(sql "SELECT max(pg_relation_size(relid)) / 8192 < 32672 FROM pg_partition_tree('moved') WHERE isleaf")" t
 is 'workers bring chunks of several partitions' "$(sql "$evict SET gpuscan.offload = force; $explain $groups" | sed -n 's/.*Feed Workers: //p')" 2

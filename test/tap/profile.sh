@@ -4,7 +4,7 @@
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
-start_server 'gpuscan.device = host' "gpuscan.profile = 'machine.profile'" 'max_parallel_workers_per_gather = 0'
+start_server 'gpuscan.device = host' "gpuscan.cost_profile_file = 'machine.profile'" 'max_parallel_workers_per_gather = 0'
 profile=$SERVER_DATA/machine.profile
 
 written() {
@@ -45,7 +45,7 @@ ok 'memory was measured' grep -Eq '^host_random_read_memory = [0-9.]+ .*measured
 # (In the unit of PostgreSQL's costs, and that is as long as PostgreSQL's plan takes by its steps: ns_per_unit is none of it.)
 reloaded '[server]'
 once=$(cost)
-started=$(sql "SELECT default_value FROM gpuscan_profile WHERE device = 'host' AND name = 'fragment_started'")
+started=$(sql "SELECT default_value FROM gpuscan.cost_profile WHERE device = 'host' AND name = 'fragment_started'")
 dear="fragment_started = $(awk -v d="$started" 'BEGIN { print d + 1e9 }')"
 reloaded '[host]' "$dear"
 more=$(cost)
@@ -66,10 +66,10 @@ rmdir "$profile"
 # A device process that dies while it measures does not measure again by itself.
 reload
 sql "SELECT pg_sleep(0.2)" >/dev/null
-kill -9 "$(sql 'SELECT min(pid) FROM gpuscan_device')"
-ok 'the next device process is there' wait_until 30 "SELECT bool_or(state = 'ready') FROM gpuscan_device"
+kill -9 "$(sql 'SELECT min(pid) FROM gpuscan.devices')"
+ok 'the next device process is there' wait_until 30 "SELECT bool_or(state = 'ready') FROM gpuscan.devices"
 ok 'default costs or those of the machine' test -n "$(cost)"
-sql "ALTER SYSTEM SET gpuscan.profile = ''"
+sql "ALTER SYSTEM SET gpuscan.cost_profile_file = ''"
 rm -f "$profile"
 reload
 is 'no file: built-in costs' "$(cost)" "$once"

@@ -6,7 +6,7 @@
 
 # The faults on demand are compiled in by this definition only; its objects lie apart.
 export BUILD=${BUILD:-build}/test-commands DEFINES=-DGPUSCAN_TEST_COMMANDS
-start_server 'gpuscan.max_requests = 1'
+start_server 'gpuscan.max_concurrent_fragments = 1'
 
 # ask ARGUMENT...: psql's answer, errors included
 ask() {
@@ -44,7 +44,7 @@ within() {
 }
 
 is_ready() {
-    [ "$(ask -c "SELECT count(*) > 0 FROM gpuscan_device WHERE state = 'ready'")" = t ]
+    [ "$(ask -c "SELECT count(*) > 0 FROM gpuscan.devices WHERE state = 'ready'")" = t ]
 }
 
 # is_ready_without PID: with another device process than this one
@@ -93,7 +93,7 @@ for signal in KILL SEGV TERM; do
     ok "SIG$signal: the device process comes back" within 20 is_ready
     ok "SIG$signal: ... as another process" test "$(device_processes)" != "$old"
 done
-is 'the restarts are counted' "$(ask -c 'SELECT restarts FROM gpuscan_stat')" 3
+is 'the restarts are counted' "$(ask -c 'SELECT restarts FROM gpuscan.stat')" 3
 
 # ---- cancel, and slots that come back ------------------------------------------------------------------------------
 
@@ -106,13 +106,13 @@ done
 for _ in 1 2 3; do
     ask -c 'SET statement_timeout = 50' -c "SELECT gpuscan_test_device('stall')" >/dev/null
 done
-is 'cancelled requests give their slots back' "$(ask -c 'SELECT gpuscan_evict() >= 0')" t
+is 'cancelled requests give their slots back' "$(ask -c 'SELECT gpuscan.evict() >= 0')" t
 is 'an aborted subtransaction gives its slot back' "$(ask -c 'SET statement_timeout = 50' -c "DO \$\$ BEGIN
     BEGIN PERFORM gpuscan_test_device('stall'); EXCEPTION WHEN query_canceled THEN NULL; END;
-    PERFORM gpuscan_evict(); END \$\$")" ''
+    PERFORM gpuscan.evict(); END \$\$")" ''
 stall
 ok 'no slot is free: an error that names the setting' \
-    grep -q max_requests <<<"$(ask -c 'SELECT gpuscan_evict()')"
+    grep -q max_requests <<<"$(ask -c 'SELECT gpuscan.evict()')"
 ask -c "SELECT pg_cancel_backend(pid) FROM $backend_that_stalls s(pid)" >/dev/null
 ok '... and then it is again' within 1 gone "$stalled"
 
@@ -120,11 +120,11 @@ ok '... and then it is again' within 1 gone "$stalled"
 
 ask -c "ALTER SYSTEM SET gpuscan.device = 'none'" -c 'SELECT pg_reload_conf()' >/dev/null
 ok 'gpuscan.device = none ends the device process' within 3 no_device_process
-is '... and says so' "$(ask -c "SELECT DISTINCT state || ': ' || note FROM gpuscan_device")" \
+is '... and says so' "$(ask -c "SELECT DISTINCT state || ': ' || note FROM gpuscan.devices")" \
     'off: gpuscan.device is none in the configuration'
 ask -c 'ALTER SYSTEM RESET gpuscan.device' -c 'SELECT pg_reload_conf()' >/dev/null
 ok '... and its reset starts it' within 20 is_ready
-is '... which is no restart after a death' "$(ask -c 'SELECT restarts FROM gpuscan_stat')" 3
+is '... which is no restart after a death' "$(ask -c 'SELECT restarts FROM gpuscan.stat')" 3
 
 supervisor=$(processes supervisor)
 kill -TERM "$supervisor"
@@ -167,13 +167,13 @@ ok '... and leaves no process' none_left
 # ---- not preloaded -------------------------------------------------------------------------------------------------
 
 script/server.sh restart "$SERVER" "shared_preload_libraries = ''"
-is 'not preloaded: the view says what to do' "$(ask -c 'SELECT DISTINCT state, note FROM gpuscan_device')" \
+is 'not preloaded: the view says what to do' "$(ask -c 'SELECT DISTINCT state, note FROM gpuscan.devices')" \
     'not preloaded|add gpuscan to shared_preload_libraries and restart'
 ask -c 'CREATE DATABASE fresh' >/dev/null
 database=fresh
 is 'not preloaded: CREATE EXTENSION works' "$(ask -c 'CREATE EXTENSION gpuscan')" ''
 is 'not preloaded: the other views work' \
-    "$(ask -c 'SELECT fragments FROM gpuscan_stat' -c 'SELECT count(*) FROM gpuscan_cache' -c 'SELECT gpuscan_evict()' | xargs)" '0 0 0'
+    "$(ask -c 'SELECT fragments FROM gpuscan.stat' -c 'SELECT count(*) FROM gpuscan.cached_columns' -c 'SELECT gpuscan.evict()' | xargs)" '0 0 0'
 ask -c 'CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) i' -c 'VACUUM t'
 plain=$(ask -c 'EXPLAIN SELECT sum(i) FROM t')
 is 'not preloaded: plans are plain, forced or not' \

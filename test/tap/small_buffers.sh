@@ -27,7 +27,7 @@ BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT stress_check(:which);
 COMMIT;
 SQL
-fragments=$(sql 'SELECT fragments FROM gpuscan_stat')
+fragments=$(sql 'SELECT fragments FROM gpuscan.stat')
 PGOPTIONS='-c gpuscan.offload=force' pgbench -n -f "$tap_files/reader.sql" -c 47 -j 1 -T 25 --max-tries=100 >"$tap_files/readers.log" 2>&1 &
 readers=$!
 pgbench -n -f test/stress/writer.sql -c 2 -j 1 -T 25 --max-tries=100 >"$tap_files/writers.log" 2>&1 &
@@ -42,7 +42,7 @@ wait "$vacuum"
 result $? 'vacuum'
 ! grep -hE 'ERROR|aborted|FATAL' "$tap_files"/*.log | sort | uniq -c | head -n 5 | grep .
 result $? 'no query failed'
-note "$(grep 'actually processed' "$tap_files/readers.log"); $(sql "SELECT fallbacks || ' of ' || fragments || ' fragments fell back' FROM gpuscan_stat")"
-ok 'the device was used' test "$(sql 'SELECT fragments FROM gpuscan_stat')" -gt $((fragments + 50))
+note "$(grep 'actually processed' "$tap_files/readers.log"); $(sql "SELECT fallbacks || ' of ' || fragments || ' fragments fell back' FROM gpuscan.stat")"
+ok 'the device was used' test "$(sql 'SELECT fragments FROM gpuscan.stat')" -gt $((fragments + 50))
 nothing_in_log 'no unpinned buffers|PANIC|TRAP|leak|was terminated' 'no lack of buffers in the log'
 is 'in the end the device answers' "$(sql "SELECT check_query('SELECT k, count(*), sum(v) FROM big GROUP BY k')")" 'ok (97 rows)'

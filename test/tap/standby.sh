@@ -17,14 +17,14 @@ $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$standby" -l "$SERVER/standby.log" -w -t 60 
 on_standby() {
     PGPORT=$standby_port "$@"
 }
-on_standby wait_until 30 "SELECT bool_or(state = 'ready') FROM gpuscan_device"
+on_standby wait_until 30 "SELECT bool_or(state = 'ready') FROM gpuscan.devices"
 result $? 'the standby has a device'
 is 'it is a standby' "$(on_standby sql 'SELECT pg_is_in_recovery()')" t
 fact='SELECT t, count(*), sum(v), sum(n), min(d) FROM fact GROUP BY t'
 is 'it answers from the device' "$(on_standby sql "SELECT check_query('$fact')")" 'ok (20 rows)'
 is 'and from the cache' "$(on_standby sql "SET gpuscan.offload = force; EXPLAIN (ANALYZE, COSTS OFF, FORMAT JSON) $fact" | grep -E 'Pages (Decoded|by Row)' | tr -d ' ,\n')" '"PagesDecoded":0"PagesbyRow":0'
 
-fragments=$(on_standby sql 'SELECT fragments FROM gpuscan_stat')
+fragments=$(on_standby sql 'SELECT fragments FROM gpuscan.stat')
 pgbench -n -f test/stress/writer.sql -c 2 -j 1 -T 30 --max-tries=100 >"$tap_files/writer.log" 2>&1 &
 crowd=($!)
 pgbench -n -f test/stress/vacuum.sql -c 1 -j 1 -T 30 >"$tap_files/vacuum.log" 2>&1 &
@@ -38,7 +38,7 @@ done
 ! grep -hE 'answers differ|aborted|FATAL|no unpinned' "$tap_files"/*.log | sort | uniq -c | head -n 5 | grep .
 result $? 'no answer on the standby differed'
 note "$(grep 'actually processed' "$tap_files/reader.log") by readers"
-ok 'the standby used its device' test "$(on_standby sql 'SELECT fragments FROM gpuscan_stat')" -gt $((fragments + 50))
+ok 'the standby used its device' test "$(on_standby sql 'SELECT fragments FROM gpuscan.stat')" -gt $((fragments + 50))
 lsn=$(sql 'SELECT pg_current_wal_lsn()')
 PGPORT=$standby_port wait_until 60 "SELECT pg_last_wal_replay_lsn() >= '$lsn'"
 result $? 'the standby has caught up'

@@ -69,7 +69,7 @@ sed 's/^/# /' "$tap_files/stress.log"
 hot "$seconds"
 result $? "a hot table shows no difference in $seconds s"
 note "hot table:$(grep 'actually processed' "$tap_files/hot.log" | sed 's/.*://' | tr '\n' ' ') transactions of readers, writers and VACUUM"
-note "pages from the cache, decoded, read by row: $(sql "SELECT concat_ws(' ', pages_cached, pages_decoded, pages_by_row) FROM gpuscan_stat")"
+note "pages from the cache, decoded, read by row: $(sql "SELECT concat_ws(' ', pages_cached, pages_decoded, pages_rowwise) FROM gpuscan.stat")"
 
 # proves_its_worth MACRO NAME: without the barrier the hot table shows a difference, sooner or later
 proves_its_worth() {

@@ -34,7 +34,7 @@ load() {
         fi
         ask
         queries=$((queries + 1))
-        decoded=$(pages_of 'Pages Decoded') row=$(pages_of 'Pages by Row')
+        decoded=$(pages_of 'Pages Decoded') row=$(pages_of 'Pages Rowwise')
         [ -z "$decoded" ] || answered=$((answered + 1))
         [ "${decoded:-0}" -le "$worst_decoded" ] || worst_decoded=$decoded
         [ "${row:-0}" -le "$worst_row" ] || worst_row=$row

@@ -16,7 +16,7 @@
 // 17 G rows/s. Bringing TPC-H's columns at SF 0.1 took a core with AVX2 1.3 us a page, 7 ns an integer, 10 ns a numeric, 17 ns a text of
 // few values, on a machine that does work in 0.76 of the time for which defaults are given. Texts: 1.5 million rows of 1, 20,000 and 1.5
 // million different ones took a core 20, 53 and 220 ns each beside their decoding; on an H200 12 million values of few texts 10 ms, and
-// 150 to 300 ns a text where all are different, of one thread of several. What a device measures at its first start replaces what it can measure (`gpuscan.profile`).
+// 150 to 300 ns a text where all are different, of one thread of several. What a device measures at its first start replaces what it can measure (`gpuscan.cost_profile_file`).
 #include "engine/cost/tier_cost.hpp"
 
 #include <algorithm>

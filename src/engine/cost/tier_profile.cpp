@@ -221,8 +221,8 @@ std::string format_profile(const Profile &profile, const Origins &origins, const
         "# gpuscan-calibrate.\n"
         "# name = value  # unit, meaning, where the value is from. Reload the configuration after a change; a missing "
         "name\n"
-        "# has its default. Weights of a host's work are those of one core. See doc/architecture.md, \"Costs of "
-        "devices\".\n"
+        "# has its default. Weights of a host's work are those of one core. See doc/cost-model.md, \"Device "
+        "cost\".\n"
         "\n[server]\n";
     add_line(text, unit_name, profile.ns_per_unit,
              std::string("ns; one unit of PostgreSQL's costs; ") + (origins.server[0] ? "measured" : "default"));

@@ -1,6 +1,6 @@
 // A machine's weights as a file that people read, and as shared memory that every backend reads. No PostgreSQL, no CUDA.
 //
-// The file (gpuscan.profile) has a section for the server and one for each device:
+// The file (gpuscan.cost_profile_file) has a section for the server and one for each device:
 //
 //   [server]
 //   ns_per_unit = 4000                  # ns; one unit of the planner's costs; default

@@ -1,4 +1,4 @@
-// What users see of the profile: the function behind the view gpuscan_profile, and gpuscan_set_profile(), which replaces the file.
+// What users see of the profile: the function behind the view gpuscan.cost_profile, and gpuscan.set_cost_profile(), which replaces the file.
 //
 // A new file is written beside the old one, brought to the disk and renamed, so there is a whole one at any time; the old one stays as
 // NAME.previous. Only a text that the server could read is written. The server takes it when the configuration is read again
@@ -137,12 +137,14 @@ static void keep_previous(const char *path, const char *previous) {
 static void set_profile(const char *text, Size size) {
     const char *path = guc_profile;
     if (path == nullptr || path[0] == '\0')
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("gpuscan.profile is empty"),
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("gpuscan.cost_profile_file is empty"),
                         errhint("It names the file that would be written.")));
     if (strspn(text, " \t\r\n") == size)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the profile is empty"),
-                        errhint("To measure this machine again, remove the file that gpuscan.profile names and reload "
-                                "the configuration.")));
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the profile is empty"),
+             errhint("To measure this machine again, remove the file that gpuscan.cost_profile_file names and reload "
+                     "the configuration.")));
     check_profile(text, size);
     const char *next = psprintf("%s.new", path);
     write_file(next, text, size);

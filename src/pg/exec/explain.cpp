@@ -302,7 +302,7 @@ void show_durations(const Explainer *explainer, const RunReport *report) {
         return;
     if (is_text(es)) {
         ExplainPropertyText("Device Work",
-                            psprintf("run=%.3f ms  compile=%.3f ms  link=" UINT64_FORMAT " bytes",
+                            psprintf("run=%.3f ms compile=%.3f ms link=" UINT64_FORMAT " bytes",
                                      report->kernel_us / 1000.0, report->compile_us / 1000.0, report->link_bytes),
                             es);
         return;
@@ -320,8 +320,7 @@ void show_skipped(const Explainer *explainer, const RunReport *report) {
     } else if (report->rows_skipped > 0) {
         ExplainPropertyText(
             "Skipped by Bounds",
-            psprintf("chunks=" UINT64_FORMAT "  rows=" UINT64_FORMAT, report->chunks_skipped, report->rows_skipped),
-            es);
+            psprintf("chunks=" UINT64_FORMAT " rows=" UINT64_FORMAT, report->chunks_skipped, report->rows_skipped), es);
     }
 }
 
@@ -335,15 +334,15 @@ void show_what_was_read(const Explainer *explainer, const RunReport *report) {
     ExplainState *es = explainer->es;
     if (is_text(es)) {
         ExplainPropertyText("Pages",
-                            psprintf("cached=" UINT64_FORMAT "  decoded=" UINT64_FORMAT "  by row=" UINT64_FORMAT,
-                                     report->pages_cached, report->pages_decoded, report->pages_by_row),
+                            psprintf("cached=" UINT64_FORMAT " decoded=" UINT64_FORMAT " rowwise=" UINT64_FORMAT,
+                                     report->pages_cached, report->pages_decoded, report->pages_rowwise),
                             es);
         if (report->rows_by_cpu > 0)
             ExplainPropertyUInteger("Rows from CPU", nullptr, report->rows_by_cpu, es);
     } else {
         ExplainPropertyUInteger("Pages Cached", nullptr, report->pages_cached, es);
         ExplainPropertyUInteger("Pages Decoded", nullptr, report->pages_decoded, es);
-        ExplainPropertyUInteger("Pages by Row", nullptr, report->pages_by_row, es);
+        ExplainPropertyUInteger("Pages Rowwise", nullptr, report->pages_rowwise, es);
         ExplainPropertyUInteger("Rows from CPU", nullptr, report->rows_by_cpu, es);
     }
     if (report->feed_workers > 0 || !is_text(es))

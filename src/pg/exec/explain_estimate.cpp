@@ -56,7 +56,7 @@ Figures actual(const GpuScanState *state) {
     for (int i = 0; i < run_phases; ++i)
         sum += figures.ms[i] = static_cast<double>(report->phase_us[i]) / 1000;
     figures.ms[emit_component] = emit_ms(&state->css.ss.ps, sum);
-    figures.pages = static_cast<double>(report->pages_decoded + report->pages_by_row);
+    figures.pages = static_cast<double>(report->pages_decoded + report->pages_rowwise);
     figures.link_bytes = static_cast<double>(report->link_bytes);
     return figures;
 }
@@ -76,10 +76,10 @@ void show(const char *label, const Figures &figures, bool link, ExplainState *es
     StringInfoData text;
     initStringInfo(&text);
     for (int i = 0; i < ncomponents; ++i)
-        appendStringInfo(&text, "%s=%.3f  ", components[i].name, figures.ms[i]);
-    appendStringInfo(&text, "ms  pages=%.0f", figures.pages);
+        appendStringInfo(&text, "%s=%.3f ", components[i].name, figures.ms[i]);
+    appendStringInfo(&text, "ms pages=%.0f", figures.pages);
     if (link)
-        appendStringInfo(&text, "  link=%.0f bytes", figures.link_bytes);
+        appendStringInfo(&text, " link=%.0f bytes", figures.link_bytes);
     ExplainPropertyText(label, text.data, es);
 }
 

@@ -277,7 +277,7 @@ void run_on_device(GpuScanState *state) {
     ++state->executions;
     device_count(&protocol::Counters::fragments, 1);
     bool answered = run_fragment(&state->run);
-    device_count(&protocol::Counters::pages_by_row, state->run.report.pages_by_row); // the others: the device
+    device_count(&protocol::Counters::pages_rowwise, state->run.report.pages_rowwise); // the others: the device
     if (answered) {
         state->phase = Phase::Answered;
         show_from_start(state);

@@ -52,7 +52,7 @@ constexpr int run_phases = 5;
 // What a run did, for EXPLAIN.
 struct RunReport {
     char device[96];
-    uint64 pages_cached, pages_decoded, pages_by_row, rows_by_cpu;
+    uint64 pages_cached, pages_decoded, pages_rowwise, rows_by_cpu;
     uint64 rows_in, kernel_us, compile_us, link_bytes, groups;
     uint64 chunks_skipped, rows_skipped; // by the bounds of their columns
     uint64 groups_dropped;               // in the device process

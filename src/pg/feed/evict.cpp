@@ -1,4 +1,4 @@
-// gpuscan_evict(regclass): drops a relation's columns from the device's cache; of a partitioned table those of its leaves; of
+// gpuscan.evict(regclass): drops a relation's columns from the device's cache; of a partitioned table those of its leaves; of
 // NULL everything. What the relation would have saved by being cached (cost/investment.h) is forgotten with it.
 #include "pg/pg.h"
 

@@ -143,7 +143,7 @@ void note_brought(RowFeed *feed, BlockNumber block) {
     if (!feed->brought)
         return;
     feed->brought[page / 8] |= 1 << (page % 8);
-    ++feed->run->report.pages_by_row;
+    ++feed->run->report.pages_rowwise;
 }
 
 bool send_window(RowFeed *feed) {
@@ -188,7 +188,7 @@ void add_page(RowFeed *feed, BlockNumber block) {
         memcpy(feed->images + Size(feed->npages) * BLCKSZ, BufferGetPage(buffer), BLCKSZ);
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
     if (!feed->brought) {
-        ++feed->run->report.pages_by_row;
+        ++feed->run->report.pages_rowwise;
         feed->from->rows += count;
     }
     if (count == 0 || feed->copy)

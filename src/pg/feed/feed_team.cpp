@@ -53,7 +53,7 @@ struct Team {
     pg_atomic_uint32 next;    // chunk to be taken
     pg_atomic_uint32 passes;  // that the leader has run
     pg_atomic_uint32 stopped; // take no more
-    pg_atomic_uint64 pages_cached, pages_decoded, pages_by_row;
+    pg_atomic_uint64 pages_cached, pages_decoded, pages_rowwise;
     ConditionVariable progress; // a worker has brought a chunk
     ConditionVariable room;     // the leader has run a pass, or stopped
     slock_t lock;
@@ -175,7 +175,7 @@ void work(Team *team, const TeamRelation *relations, Snapshot snapshot) {
     leave_relation(&worker);
     pg_atomic_fetch_add_u64(&team->pages_cached, worker.run.report.pages_cached);
     pg_atomic_fetch_add_u64(&team->pages_decoded, worker.run.report.pages_decoded);
-    pg_atomic_fetch_add_u64(&team->pages_by_row, worker.run.report.pages_by_row);
+    pg_atomic_fetch_add_u64(&team->pages_rowwise, worker.run.report.pages_rowwise);
     device_disconnect(worker.run.connection);
 }
 
@@ -339,7 +339,7 @@ Team *make_team(ParallelContext *parallel, const SourceScan *scan, const uint32 
     pg_atomic_init_u32(&team->stopped, 0);
     pg_atomic_init_u64(&team->pages_cached, 0);
     pg_atomic_init_u64(&team->pages_decoded, 0);
-    pg_atomic_init_u64(&team->pages_by_row, 0);
+    pg_atomic_init_u64(&team->pages_rowwise, 0);
     ConditionVariableInit(&team->progress);
     ConditionVariableInit(&team->room);
     SpinLockInit(&team->lock);
@@ -429,7 +429,7 @@ bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool
         report->feed_workers = parallel->nworkers_launched;
     report->pages_cached += pg_atomic_read_u64(&leader.team->pages_cached);
     report->pages_decoded += pg_atomic_read_u64(&leader.team->pages_decoded);
-    report->pages_by_row += pg_atomic_read_u64(&leader.team->pages_by_row);
+    report->pages_rowwise += pg_atomic_read_u64(&leader.team->pages_rowwise);
     DestroyParallelContext(parallel);
     ExitParallelMode();
     pfree(leader.feeds);

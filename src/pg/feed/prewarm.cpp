@@ -1,4 +1,4 @@
-// gpuscan_prewarm(regclass): brings a table's columns into the device's cache; of a partitioned table those of its leaves.
+// gpuscan.prewarm(regclass): brings a table's columns into the device's cache; of a partitioned table those of its leaves.
 //
 // It runs a fragment that counts the rows of the table's all-visible pages and asks for the columns on the way. All
 // columns of fixed width and numeric(p,s) go together; a text column goes alone, because one with too many different

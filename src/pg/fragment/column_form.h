@@ -1,6 +1,6 @@
 // In which form does a device hold the values of a column?
 //
-// The planner, which makes fragments, and gpuscan_prewarm, which brings columns before a query asks for them, must say the same.
+// The planner, which makes fragments, and gpuscan.prewarm, which brings columns before a query asks for them, must say the same.
 #pragma once
 
 #include "pg/pg.h"

@@ -1,4 +1,4 @@
-// gpuscan_explain_cost(query): what a query would cost PostgreSQL alone, on the host device and on the GPU, by tier and pattern.
+// gpuscan.explain_cost(query): what a query would cost PostgreSQL alone, on the host device and on the GPU, by tier and pattern.
 //
 // A device's part is in its nodes' estimates. PostgreSQL's part has to be found: a plan's cost is a sum of counts (pages, tuples,
 // operators) times the settings that price them, so a count is what the cost grows by when its setting grows a little (Stark,
@@ -64,7 +64,7 @@ static RawStmt *parse_one(const char *text) {
     List *statements = pg_parse_query(text);
     if (list_length(statements) != 1)
         ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
-                        errmsg("gpuscan_explain_cost takes one statement, not %d", list_length(statements))));
+                        errmsg("gpuscan.explain_cost takes one statement, not %d", list_length(statements))));
     return linitial_node(RawStmt, statements);
 }
 
@@ -75,7 +75,7 @@ static Query *analyzed(const Explained *explained) {
     Query *query = list_length(queries) == 1 ? linitial_node(Query, queries) : nullptr;
     if (query == nullptr || query->commandType != CMD_SELECT || query->utilityStmt != nullptr || query->hasModifyingCTE)
         ereport(ERROR,
-                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("gpuscan_explain_cost takes a query that only reads"),
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("gpuscan.explain_cost takes a query that only reads"),
                  errhint("SELECT, VALUES and TABLE do, with or without WITH.")));
     return query;
 }
@@ -356,7 +356,7 @@ static bool is_ready(int device) {
 
 static void put_device_alternative(const Explained *explained, const char *device, int index) {
     if (!is_ready(index)) {
-        put_note(explained, device, "this device is not ready (see gpuscan_device)");
+        put_note(explained, device, "this device is not ready (see gpuscan.devices)");
         return;
     }
     const int level = NewGUCNestLevel();
@@ -374,7 +374,7 @@ static void point_into_query(void *text) {
         internalerrposition(position);
         internalerrquery(static_cast<const char *>(text));
     }
-    errcontext("query given to gpuscan_explain_cost");
+    errcontext("query given to gpuscan.explain_cost");
 }
 
 static void explain_alternatives(const Explained *explained) {

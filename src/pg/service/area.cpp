@@ -90,7 +90,7 @@ static void area_create() {
     if (memory == MAP_FAILED)
         ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY),
                         errmsg("could not map %llu bytes of shared memory for gpuscan: %m", (unsigned long long)size),
-                        errhint("Reduce gpuscan.max_requests.")));
+                        errhint("Reduce gpuscan.max_concurrent_fragments.")));
     // Anonymous memory is zero, which is every field's first state.
     Area *area = static_cast<Area *>(memory);
     area->nslots = nslots;

@@ -233,7 +233,7 @@ DeviceConnection *device_connect(const char **reason) {
     connection->generation = generation;
     if (!take_slot_patiently(area, connection)) {
         pfree(connection);
-        *reason = "all request slots are taken (gpuscan.max_requests)";
+        *reason = "all request slots are taken (gpuscan.max_concurrent_fragments)";
         return nullptr;
     }
     connection->next = connections;

@@ -57,8 +57,9 @@ static void publish_text(protocol::Area *area, const char *path, const char *tex
 
 static void ask_for_measurement(protocol::Area *area, const char *path) {
     if (strlen(path) >= sizeof area->profile_path) {
-        ereport(WARNING, (errcode(ERRCODE_CONFIG_FILE_ERROR), errmsg("the name in gpuscan.profile is too long"),
-                          errdetail("Default costs are used.")));
+        ereport(WARNING,
+                (errcode(ERRCODE_CONFIG_FILE_ERROR), errmsg("the name in gpuscan.cost_profile_file is too long"),
+                 errdetail("Default costs are used.")));
         return;
     }
     strlcpy(area->profile_path, path, sizeof area->profile_path);

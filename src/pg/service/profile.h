@@ -1,4 +1,4 @@
-// The file with this machine's costs (gpuscan.profile).
+// The file with this machine's costs (gpuscan.cost_profile_file).
 #pragma once
 
 #include "pg/service/area.h"

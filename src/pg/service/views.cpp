@@ -1,4 +1,4 @@
-// What users see of the service: the functions behind the views gpuscan_device, gpuscan_death, gpuscan_stat and gpuscan_cache. The
+// What users see of the service: the functions behind the views gpuscan.devices, gpuscan.deaths, gpuscan.stat and gpuscan.cached_columns. The
 // views themselves, their column names and privileges are in sql/gpuscan--1.0.sql.
 //
 // The first three read the shared area, without a request, so that they answer whatever state the service is in. The cache's
@@ -24,7 +24,7 @@ namespace gpuscan {
 
 using namespace protocol;
 
-// ---- gpuscan_device ------------------------------------------------------------------------------------------------
+// ---- gpuscan.devices -----------------------------------------------------------------------------------------------
 
 // The device process may be writing while we read: copy with a bound, and keep what a terminal can show.
 static Datum text_of(const char *source, size_t size) {
@@ -118,7 +118,7 @@ static void device_rows(FunctionCallInfo fcinfo) {
         put_device(result, service_area(), device);
 }
 
-// ---- gpuscan_death -------------------------------------------------------------------------------------------------
+// ---- gpuscan.deaths ------------------------------------------------------------------------------------------------
 
 static const char *command_name(uint32 command) {
     static const char *const names[] = {
@@ -160,14 +160,14 @@ static void death_rows(FunctionCallInfo fcinfo) {
         put_death(result, area, area->deaths.at[i % kept_deaths]);
 }
 
-// ---- gpuscan_stat --------------------------------------------------------------------------------------------------
+// ---- gpuscan.stat --------------------------------------------------------------------------------------------------
 
 // In the order of the view's columns.
 static constexpr std::atomic<uint64_t> Counters::*counters[] = {
-    &Counters::fragments,        &Counters::fallbacks,     &Counters::row_errors,   &Counters::cancelled,
-    &Counters::pages_cached,     &Counters::pages_decoded, &Counters::pages_by_row, &Counters::rows_in,
-    &Counters::groups_out,       &Counters::tables_reused, &Counters::chunks_built, &Counters::chunks_evicted,
-    &Counters::kernels_compiled, &Counters::link_bytes,    &Counters::device_us,    &Counters::restarts,
+    &Counters::fragments,        &Counters::fallbacks,     &Counters::row_errors,    &Counters::cancelled,
+    &Counters::pages_cached,     &Counters::pages_decoded, &Counters::pages_rowwise, &Counters::rows_in,
+    &Counters::groups_out,       &Counters::tables_reused, &Counters::chunks_built,  &Counters::chunks_evicted,
+    &Counters::kernels_compiled, &Counters::link_bytes,    &Counters::device_us,     &Counters::restarts,
 };
 
 static Datum stat_row(FunctionCallInfo fcinfo) {
@@ -177,8 +177,11 @@ static Datum stat_row(FunctionCallInfo fcinfo) {
     if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "return type must be a row type");
     Area *area = service_area();
-    for (size_t i = 0; i < lengthof(counters); i++)
-        values[i] = Int64GetDatum(area ? int64((area->counters.*counters[i]).load()) : 0);
+    for (size_t i = 0; i < lengthof(counters); i++) {
+        const uint64 count = area ? (area->counters.*counters[i]).load() : 0;
+        values[i] = counters[i] == &Counters::device_us ? Float8GetDatum(static_cast<double>(count) / 1000)
+                                                        : Int64GetDatum(static_cast<int64>(count));
+    }
     return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
 }
 
@@ -188,7 +191,7 @@ static void stat_reset() {
         area->counters.*counters[i] = 0;
 }
 
-// ---- gpuscan_cache -------------------------------------------------------------------------------------------------
+// ---- gpuscan.cached_columns ----------------------------------------------------------------------------------------
 
 static void put_cache_entry(ReturnSetInfo *result, const CacheEntry &entry) {
     Datum values[9] = {
