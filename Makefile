@@ -21,6 +21,7 @@
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
+#   make coverage             after a change of what devices can do: writes the tables of doc/sql-support.md
 #   make help                 this text
 #   make format | lint        rewrite by clang-format | formatter check and linters
 #

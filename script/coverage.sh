@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The tables of README.md that say what runs where: made by asking the planner (script/coverage.sql), so that they cannot
+# The tables of doc/sql-support.md that say what runs where: made by asking the planner (script/coverage.sql), so that they cannot
 # claim what the code does not do.
 #
-# Usage: script/coverage.sh            writes them into README.md; starts a private server
+# Usage: script/coverage.sh            writes them into doc/sql-support.md; starts a private server
 #        script/coverage.sh --check    compares; exit status 1 and the differences where they are not those of the code
 # With the PG* variables of a server that has the extension, that server is asked (the tests do so).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+page=doc/sql-support.md
 begin='<!-- coverage: written by make coverage -->'
 end='<!-- end of coverage -->'
 tables=$(mktemp)
@@ -34,8 +35,8 @@ since=${since:-$(PGDATABASE=$database script/honest.sh since)}
 psql -Xq -v ON_ERROR_STOP=1 -f script/coverage.sql "$database" >"$tables"
 psql -Xqc "DROP DATABASE $database" postgres
 if [ "${1:-}" = --check ]; then
-    diff <(sed -n "/^$begin\$/,/^$end\$/p" README.md | sed '1d;$d') "$tables"
+    diff <(sed -n "/^$begin\$/,/^$end\$/p" "$page" | sed '1d;$d') "$tables"
     exit
 fi
 sed -i -e "/^$begin\$/,/^$end\$/{/^$begin\$/{p;r $tables
-};/^$end\$/p;d}" README.md
+};/^$end\$/p;d}" "$page"
