@@ -284,15 +284,10 @@ bool Session::has_setting(const std::string &setting) {
 }
 
 std::string Session::of_extension(const std::string &name) {
-    const std::string schema =
-        value("SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n "
-              "ON n.oid = "
-              "e.extnamespace WHERE e.extname = 'gpuscan' AND (EXISTS (SELECT FROM pg_catalog.pg_class WHERE "
-              "relnamespace = n.oid "
-              "AND relname = " +
-              quote(name) + ") OR EXISTS (SELECT FROM pg_catalog.pg_proc WHERE pronamespace = n.oid AND proname = " +
-              quote(name) + "))");
-    return schema.empty() ? "" : schema + "." + name;
+    return value("SELECT count(*) FROM pg_catalog.pg_extension WHERE extname = 'gpuscan' AND (pg_catalog.to_regclass(" +
+                 quote(name) + ") IS NOT NULL OR pg_catalog.to_regproc(" + quote(name) + ") IS NOT NULL)") == "1"
+               ? name
+               : "";
 }
 
 std::string Session::quote(const std::string &text) const {

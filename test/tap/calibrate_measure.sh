@@ -155,10 +155,6 @@ ok 'a role that may not count steps' measure refused -U analyst
 ok 'is told so' said refused "steps of PostgreSQL's executor are not measured: this role may not use"
 is 'and keeps them' "$(values refused "v->>'tier' = 'server' AND v->>'name' <> 'ns_per_unit'")" 0
 sql 'GRANT EXECUTE ON FUNCTION gpuscan.explain_cost(text) TO PUBLIC'
-psql -Xqc 'CREATE DATABASE elsewhere' && psql -Xq -d elsewhere -c 'CREATE SCHEMA "its own"' -c 'CREATE EXTENSION gpuscan SCHEMA "its own"'
-ok 'an extension in a schema of its own' measure elsewhere -d elsewhere --profile "$here/elsewhere.profile"
-ok 'is found' test "$(values elsewhere "v->>'tier' = 'server' AND v->>'source' = 'measured'")" -ge 15
-ok 'and its devices' test "$(values elsewhere "v->>'tier' = 'host' AND v->>'source' = 'measured'")" -ge 5
 psql -Xqc 'CREATE DATABASE plain'
 ok 'a database without the extension' measure plain -d plain
 ok 'is told so' said plain 'this database has no extension gpuscan'

@@ -49,7 +49,7 @@ sql "BEGIN; TRUNCATE load; COPY load FROM PROGRAM 'seq 1 900 | awk ''{ print \$1
 check 'rolled back'
 is 'the loading transaction itself is not served from the cache' "$(sql "BEGIN; TRUNCATE load;
     COPY load FROM PROGRAM 'seq 1 900 | awk ''{ print \$1 \"\\t\" \$1 * 3 \"\\tx\" }''' WITH (FREEZE);
-    EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(a) FROM load; COMMIT" | sed -n 's/.*Pages: *\(cached=[0-9]*  decoded=[0-9]*\).*/\1/p')" 'cached=0  decoded=0'
+    EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(a) FROM load; COMMIT" | sed -n 's/.*Pages: *\(cached=[0-9]* decoded=[0-9]*\).*/\1/p')" 'cached=0 decoded=0'
 check 'truncated and loaded again'
 
 # The same file number, below a database that comes with the same OID and other data.
