@@ -112,7 +112,7 @@ is 'an aborted subtransaction gives its slot back' "$(ask -c 'SET statement_time
     PERFORM gpuscan.evict(); END \$\$")" ''
 stall
 ok 'no slot is free: an error that names the setting' \
-    grep -q max_requests <<<"$(ask -c 'SELECT gpuscan.evict()')"
+    grep -q max_concurrent_fragments <<<"$(ask -c 'SELECT gpuscan.evict()')"
 ask -c "SELECT pg_cancel_backend(pid) FROM $backend_that_stalls s(pid)" >/dev/null
 ok '... and then it is again' within 1 gone "$stalled"
 

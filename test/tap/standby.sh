@@ -22,7 +22,7 @@ result $? 'the standby has a device'
 is 'it is a standby' "$(on_standby sql 'SELECT pg_is_in_recovery()')" t
 fact='SELECT t, count(*), sum(v), sum(n), min(d) FROM fact GROUP BY t'
 is 'it answers from the device' "$(on_standby sql "SELECT check_query('$fact')")" 'ok (20 rows)'
-is 'and from the cache' "$(on_standby sql "SET gpuscan.offload = force; EXPLAIN (ANALYZE, COSTS OFF, FORMAT JSON) $fact" | grep -E 'Pages (Decoded|by Row)' | tr -d ' ,\n')" '"PagesDecoded":0"PagesbyRow":0'
+is 'and from the cache' "$(on_standby sql "SET gpuscan.offload = force; EXPLAIN (ANALYZE, COSTS OFF, FORMAT JSON) $fact" | grep -E 'Pages (Decoded|Rowwise)' | tr -d ' ,\n')" '"PagesDecoded":0"PagesRowwise":0'
 
 fragments=$(on_standby sql 'SELECT fragments FROM gpuscan.stat')
 pgbench -n -f test/stress/writer.sql -c 2 -j 1 -T 30 --max-tries=100 >"$tap_files/writer.log" 2>&1 &
