@@ -80,7 +80,7 @@ class MachineMeasurement {
 
     void measure_steps();
     std::vector<Query> step_queries() const, parallel_step_queries() const;
-    bool is_crowded(const Equation &equation, const std::vector<std::string> &names) const;
+    bool is_contended(const Equation &equation, const std::vector<std::string> &names) const;
     std::string steps_equation(const Query &query, const std::vector<std::string> &names, Equation *equation);
 
     void measure_storage();

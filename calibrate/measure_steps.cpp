@@ -240,7 +240,7 @@ std::string MachineMeasurement::steps_equation(const Query &query, const std::ve
 }
 
 // Does a process of the first parallel query count more than its share of the rows?
-bool MachineMeasurement::is_crowded(const Equation &equation, const std::vector<std::string> &names) const {
+bool MachineMeasurement::is_contended(const Equation &equation, const std::vector<std::string> &names) const {
     const double share = static_cast<double>(dims_rows(scratch_->rows())) / planned_processes;
     for (size_t s = 0; s < names.size(); ++s)
         if (names[s] == "tuple")
@@ -288,7 +288,7 @@ void MachineMeasurement::measure_steps() {
             continue;
         }
         equations.push_back(std::move(equation));
-        if (q == parallel_from && is_crowded(equations.back(), names)) {
+        if (q == parallel_from && is_contended(equations.back(), names)) {
             note("parallel workers are measured by their start alone: this machine has fewer cores than processes");
             break;
         }

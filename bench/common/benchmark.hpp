@@ -24,7 +24,7 @@ struct Benchmark {
     size_t parallel_tables;           // of so many of them --workers sets the storage parameter, too
     std::vector<std::string> queries; // names; each has a file NAME.sql
     // Fills in the parameters of a query's text; empty: there are none, and no option --seed.
-    std::function<void(Query &, std::optional<uint64_t> seed, pg::Connection &)> substitute;
+    std::function<void(Query &, std::optional<uint64_t> seed, pg::Connection &)> surrogate;
     // A task of this benchmark alone, instead of measuring: its option (nullptr: none), a line of help, what to do.
     const char *own_option, *own_help;
     std::function<int(pg::Connection &, const std::vector<Query> &)> own_task;

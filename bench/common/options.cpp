@@ -39,7 +39,7 @@ Usage: %s [OPTION]...
   --no-extension    measure PostgreSQL alone
 )",
         b.program, b.title, b.program, b.queries.front().c_str(), b.queries.back().c_str());
-    if (b.substitute)
+    if (b.surrogate)
         std::printf("  --seed N          random parameters of the queries (default: those of the validation run)\n");
     if (b.own_option)
         std::printf("  --%-15s %s\n", b.own_option, b.own_help);
@@ -126,7 +126,7 @@ Options parse_options(const Benchmark &b, int argc, char **argv) {
         {"dbname", required_argument, nullptr, dbname},
         {"help", no_argument, nullptr, help_wanted},
     };
-    if (b.substitute)
+    if (b.surrogate)
         known.push_back({"seed", required_argument, nullptr, seed});
     if (b.own_option)
         known.push_back({b.own_option, no_argument, nullptr, own_task});

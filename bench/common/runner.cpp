@@ -74,9 +74,9 @@ class Runner {
         : benchmark_(benchmark), options_(std::move(options)),
           queries_(read_queries(benchmark, options_.queries, options_.only)) {
         open();
-        if (benchmark_.substitute)
+        if (benchmark_.surrogate)
             for (Query &q : queries_)
-                benchmark_.substitute(q, options_.seed, *connection_);
+                benchmark_.surrogate(q, options_.seed, *connection_);
     }
 
     ~Runner() {
@@ -493,7 +493,7 @@ class Runner {
     std::string described_data() {
         const std::string mark = data_set(*connection_, benchmark_.tables.front());
         std::string text = mark.empty() ? "tables of unknown origin" : mark;
-        if (benchmark_.substitute)
+        if (benchmark_.surrogate)
             text += options_.seed ? "; parameters of seed " + std::to_string(*options_.seed)
                                   : std::string("; parameters of the validation run");
         return text;

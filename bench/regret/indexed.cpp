@@ -7,7 +7,7 @@ static void replace_word(std::string &text, const std::string &word, const std::
         text.replace(at, word.size(), by);
 }
 
-static void substitute(Query &q, std::optional<uint64_t>, pg::Connection &c) {
+static void surrogate(Query &q, std::optional<uint64_t>, pg::Connection &c) {
     const long rows = static_cast<long>(rows_of(c, "points"));
     replace_word(q.sql, ":few", std::to_string(rows / 500));
     replace_word(q.sql, ":many", std::to_string(rows / 5));
@@ -20,7 +20,7 @@ Benchmark indexed_benchmark() {
             {"points"},
             1,
             {"range", "value", "wide", "all"},
-            substitute,
+            surrogate,
             nullptr,
             nullptr,
             nullptr};

@@ -358,8 +358,8 @@ class Runner {
         }
         target.queries = read_queries(wanted, folder, {});
         for (Query &query : target.queries)
-            if (target.benchmark.substitute)
-                target.benchmark.substitute(query, std::nullopt, *connection_);
+            if (target.benchmark.surrogate)
+                target.benchmark.surrogate(query, std::nullopt, *connection_);
         return target;
     }
 

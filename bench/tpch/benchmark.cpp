@@ -28,7 +28,7 @@ double scale_factor(pg::Connection &c) {
 }
 
 // Names are looked up as a whole: ":size1" is not ":size" and a 1.
-void substitute(Query &q, std::optional<uint64_t> seed, pg::Connection &c) {
+void surrogate(Query &q, std::optional<uint64_t> seed, pg::Connection &c) {
     const tpch::Parameters parameters = tpch::parameters(std::atoi(q.name.c_str() + 1), seed, scale_factor(c));
     std::string out;
     for (size_t at = 0; at < q.sql.size();) {
@@ -59,7 +59,7 @@ Benchmark tpch_benchmark() {
     return {"tpch-run", "the 22 queries of a benchmark like TPC-H",
             "tpch-gen", {"lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region"},
             3,          names(),
-            substitute, nullptr,
+            surrogate,  nullptr,
             nullptr,    nullptr};
 }
 

@@ -30,11 +30,11 @@ class Text {
     static constexpr size_t size = 8 << 20;
 
     static constexpr std::string_view nouns[] = {
-        "packages",  "requests",   "accounts", "deposits",  "invoices",  "shipments",  "cartons",    "pallets",
-        "ledgers",   "tickets",    "parcels",  "contracts", "receipts",  "barges",     "harbours",   "warehouses",
-        "customers", "couriers",   "orchards", "lanterns",  "engines",   "barrels",    "forecasts",  "audits",
-        "archives",  "weavers",    "carriers", "markets",   "estimates", "vouchers",   "freighters", "inventories",
-        "samples",   "blueprints", "clerks",   "bridges",   "caravans",  "reservoirs", "catalogues", "turbines",
+        "packages",  "requests", "accounts", "deposits",  "invoices",  "shipments",  "cartons",    "pallets",
+        "ledgers",   "tickets",  "parcels",  "contracts", "receipts",  "barges",     "harbours",   "warehouses",
+        "customers", "couriers", "orchards", "lanterns",  "engines",   "barrels",    "forecasts",  "audits",
+        "archives",  "weavers",  "carriers", "markets",   "estimates", "vouchers",   "freighters", "inventories",
+        "samples",   "specs",    "clerks",   "bridges",   "caravans",  "reservoirs", "catalogues", "turbines",
     };
     static constexpr std::string_view adjectives[] = {
         "special", "pending", "unusual", "express", "brisk",  "careful", "distant", "early",   "faithful", "gentle",

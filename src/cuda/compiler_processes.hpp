@@ -3,7 +3,7 @@
 // NVRTC lets one thread of a process compile at a time (13.0), and in a process that the driver watches (every change of
 // its mappings is told to the GPU's memory manager) it took four times as long as alone: 130 ms against 30 ms a kernel,
 // measured on an H200. So a few processes that have no driver are forked before the device process starts its threads;
-// each loads NVRTC when it is first asked, rehearses (rehearsal.hpp), and compiles one kernel after the other. They end with their sockets, or with
+// each loads NVRTC when it is first asked, warms up (compiler_warm_up.hpp), and compiles one kernel after the other. They end with their sockets, or with
 // their parent. One that dies (a crash of NVRTC) costs its kernel a second compilation elsewhere; when none is left, the
 // caller compiles in its own process.
 #pragma once

@@ -33,7 +33,7 @@ class CudaDeviceImpl : public CudaDevice {
         s.row_area_bytes = options.row_area_bytes;
         s.memory = std::make_shared<DeviceMemory>(s.driver, s.context, s.device, s.memory_total);
         s.pinned = std::make_shared<PinnedMemory>(s.driver, s.context);
-        s.lanes = std::make_shared<LanePool>(s.driver, s.context, s.memory, s.pinned);
+        s.stream_contexts = std::make_shared<StreamContextPool>(s.driver, s.context, s.memory, s.pinned);
         s.kernels = std::make_shared<KernelCache>(s.driver, s.context, compiler, options.compilers, s.architecture,
                                                   options.cache_dir);
         s.prepared = std::make_shared<PreparedKernels>(s.kernels);
@@ -73,27 +73,27 @@ class CudaDeviceImpl : public CudaDevice {
 
     void upload(Buffer &to, size_t offset, const void *from, size_t bytes) override {
         check_range(to, offset, bytes);
-        with_lane([&](Lane &lane) {
+        with_stream_context([&](StreamContext &streams) {
             for (size_t done = 0; done < bytes;) {
                 const size_t part = std::min(staging_bytes, bytes - done);
-                PinnedMemory::Piece &piece = lane.stage(part);
+                PinnedMemory::Piece &piece = streams.stage(part);
                 memcpy(piece.data, static_cast<const char *>(from) + done, part);
-                lane.copy_in(address_of(to) + offset + done, piece.data, part);
+                streams.copy_in(address_of(to) + offset + done, piece.data, part);
                 done += part;
                 if (done / staging_bytes % 4 == 0)
-                    lane.wait(nullptr);
+                    streams.wait(nullptr);
             }
         });
     }
 
     void download(void *to, const Buffer &from, size_t offset, size_t bytes) override {
         check_range(from, offset, bytes);
-        with_lane([&](Lane &lane) {
+        with_stream_context([&](StreamContext &streams) {
             std::unique_ptr<PinnedMemory::Piece> piece = state_->pinned->allocate(std::min(staging_bytes, bytes));
             for (size_t done = 0; done < bytes;) {
                 const size_t part = std::min(staging_bytes, bytes - done);
-                lane.copy_out(piece->data, address_of(from) + offset + done, part);
-                lane.wait(nullptr);
+                streams.copy_out(piece->data, address_of(from) + offset + done, part);
+                streams.wait(nullptr);
                 memcpy(static_cast<char *>(to) + done, piece->data, part);
                 done += part;
             }
@@ -103,13 +103,14 @@ class CudaDeviceImpl : public CudaDevice {
     void copy(Buffer &to, size_t to_offset, const Buffer &from, size_t from_offset, size_t bytes) override {
         check_range(to, to_offset, bytes);
         check_range(from, from_offset, bytes);
-        with_lane(
-            [&](Lane &lane) { lane.copy_inside(address_of(to) + to_offset, address_of(from) + from_offset, bytes); });
+        with_stream_context([&](StreamContext &streams) {
+            streams.copy_inside(address_of(to) + to_offset, address_of(from) + from_offset, bytes);
+        });
     }
 
     void fill(Buffer &to, size_t offset, uint8_t byte, size_t bytes) override {
         check_range(to, offset, bytes);
-        with_lane([&](Lane &lane) { lane.fill(address_of(to) + offset, byte, bytes); });
+        with_stream_context([&](StreamContext &streams) { streams.fill(address_of(to) + offset, byte, bytes); });
     }
 
     void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) override {
@@ -201,11 +202,11 @@ class CudaDeviceImpl : public CudaDevice {
             throw DeviceError("a copy reaches beyond its buffer");
     }
 
-    // Runs `work` with a lane of its own and waits for it.
-    template <class Work> void with_lane(const Work &work) {
-        std::shared_ptr<Lane> lane = state_->lanes->borrow();
-        work(*lane);
-        lane->wait(nullptr);
+    // Runs `work` with a stream context of its own and waits for it.
+    template <class Work> void with_stream_context(const Work &work) {
+        std::shared_ptr<StreamContext> streams = state_->stream_contexts->borrow();
+        work(*streams);
+        streams->wait(nullptr);
     }
 
     std::shared_ptr<SharedState> state_;

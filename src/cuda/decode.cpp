@@ -1,7 +1,7 @@
 // The host's half of decoding on the GPU: describing the job, mirroring dictionaries, adding texts that are new.
 //
-// Many jobs run at once (a window of every feeding process), each in a lane of its own, and share the link. So a job is few
-// calls of the driver: one copy takes its descriptions to memory that the lane keeps, one copy brings the results back.
+// Many jobs run at once (a window of every feeding process), each in a stream context of its own, and share the link. So a job is few
+// calls of the driver: one copy takes its descriptions to memory that the stream context keeps, one copy brings the results back.
 // (Pages that are not in the registered pool are copied first.) It runs in slices of pages.
 // Texts that a mirror does not have are listed by the kernel; the host asks the dictionaries for their codes, which number
 // them if they are new (by several threads where the list is long), and a second kernel puts the codes into the rows. So a column of unique texts costs little more than
@@ -47,11 +47,11 @@ class Mirror : public Dictionary::DeviceMirror {
     };
 
     // The mirror, brought up to the dictionary's present size if that is worth it, or `wanted`; the copies are queued in
-    // `lane`, and waited for.
-    View view(Lane &lane, const Dictionary &dictionary, bool wanted) {
+    // `stream_context`, and waited for.
+    View view(StreamContext &streams, const Dictionary &dictionary, bool wanted) {
         std::lock_guard<std::mutex> lock(mutex_);
         if (!view_.slots || (mirrored_ < dictionary.size() && (wanted || missed_ >= dictionary.size())))
-            update(lane, dictionary, view_.slots ? dictionary.size() : 0);
+            update(streams, dictionary, view_.slots ? dictionary.size() : 0);
         return view_;
     }
 
@@ -62,7 +62,7 @@ class Mirror : public Dictionary::DeviceMirror {
     }
 
   private:
-    void update(Lane &lane, const Dictionary &dictionary, uint32_t size) {
+    void update(StreamContext &streams, const Dictionary &dictionary, uint32_t size) {
         std::vector<uint64_t> places;
         std::vector<uint8_t> text;
         hashes_.resize(mirrored_); // (an exception may have left more)
@@ -77,16 +77,17 @@ class Mirror : public Dictionary::DeviceMirror {
         View next = view_;
         next.mask = slots_for(size) - 1;
         try {
-            next.slots = lane.memory().allocate((next.mask + 1) * sizeof(uint64_t));
-            append(lane, next.places, static_cast<size_t>(mirrored_) * 8, places.data(), places.size() * 8);
-            append(lane, next.bytes, bytes_, text.data(), text.size());
+            next.slots = streams.memory().allocate((next.mask + 1) * sizeof(uint64_t));
+            append(streams, next.places, static_cast<size_t>(mirrored_) * 8, places.data(), places.size() * 8);
+            append(streams, next.bytes, bytes_, text.data(), text.size());
             fill_slots(next.mask, mirrored_);
-            lane.copy_in(address_of(*next.slots),
-                         memcpy(lane.stage(host_slots_.size() * 8).data, host_slots_.data(), host_slots_.size() * 8),
-                         host_slots_.size() * 8);
-            lane.wait(nullptr);
+            streams.copy_in(
+                address_of(*next.slots),
+                memcpy(streams.stage(host_slots_.size() * 8).data, host_slots_.data(), host_slots_.size() * 8),
+                host_slots_.size() * 8);
+            streams.wait(nullptr);
         } catch (...) {
-            lane.drain(); // before the new buffers go
+            streams.drain(); // before the new buffers go
             throw;
         }
         view_ = next;
@@ -117,17 +118,17 @@ class Mirror : public Dictionary::DeviceMirror {
         slots_filled_ = static_cast<uint32_t>(hashes_.size());
     }
 
-    static void append(Lane &lane, BufferRef &buffer, size_t used, const void *data, size_t size) {
+    static void append(StreamContext &streams, BufferRef &buffer, size_t used, const void *data, size_t size) {
         if (!buffer || used + size > buffer->size) {
-            BufferRef larger = lane.memory().allocate(std::max<size_t>(65536, 2 * (used + size)));
+            BufferRef larger = streams.memory().allocate(std::max<size_t>(65536, 2 * (used + size)));
             if (buffer && used > 0) {
-                lane.copy_inside(address_of(*larger), address_of(*buffer), used);
-                lane.wait(nullptr);
+                streams.copy_inside(address_of(*larger), address_of(*buffer), used);
+                streams.wait(nullptr);
             }
             buffer = larger;
         }
         if (size > 0)
-            lane.copy_in(address_of(*buffer) + used, memcpy(lane.stage(size).data, data, size), size);
+            streams.copy_in(address_of(*buffer) + used, memcpy(streams.stage(size).data, data, size), size);
     }
 
     std::mutex mutex_;
@@ -162,7 +163,7 @@ void check_alignment(const ColumnTarget &target) {
 class Job {
   public:
     Job(SharedState &state, const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel)
-        : state_(state), job_(job), result_(result), cancel_(cancel), lane_(state.lanes->borrow()) {}
+        : state_(state), job_(job), result_(result), cancel_(cancel), streams_(state.stream_contexts->borrow()) {}
 
     void run() {
         uint64_t rows = 0;
@@ -180,7 +181,7 @@ class Job {
         try {
             work();
         } catch (...) {
-            lane_->drain();
+            streams_->drain();
             throw;
         }
     }
@@ -213,7 +214,7 @@ class Job {
         }
         if (!cleared_.empty()) {
             launch(cleared_);
-            lane_->wait_for_long(cancel_);
+            streams_->wait_for_long(cancel_);
         }
         for (size_t i = 0; i < status_.size(); ++i)
             result_.pages[i] = static_cast<PageStatus>(status_[i]);
@@ -321,12 +322,12 @@ class Job {
         constexpr size_t batch = 1024; // 8 MB
         for (size_t start = 0; start < copies.size(); start += batch) {
             const size_t count = std::min(batch, copies.size() - start);
-            PinnedMemory::Piece &piece = lane_->stage(count * page_size);
+            PinnedMemory::Piece &piece = streams_->stage(count * page_size);
             for (size_t i = 0; i < count; ++i)
                 memcpy(static_cast<uint8_t *>(piece.data) + i * page_size, copies[start + i], page_size);
-            lane_->copy_in(address_of(*copied_) + start * page_size, piece.data, count * page_size);
+            streams_->copy_in(address_of(*copied_) + start * page_size, piece.data, count * page_size);
             if (start / batch % 4 == 3)
-                lane_->wait(cancel_); // gives the pinned pieces back
+                streams_->wait(cancel_); // gives the pinned pieces back
         }
         size_t copy = 0;
         for (decoding::Page &page : pages_)
@@ -340,7 +341,7 @@ class Job {
             Dictionary *const dictionary = job_.columns[column.index].dictionary;
             if (!is_coded(static_cast<Codec>(column.codec)))
                 continue;
-            const Mirror::View view = mirror_of(*dictionary)->view(*lane_, *dictionary, up_to_date);
+            const Mirror::View view = mirror_of(*dictionary)->view(*streams_, *dictionary, up_to_date);
             column.mirror.slots = static_cast<const uint64_t *>(view.slots->data);
             column.mirror.places = static_cast<const uint64_t *>(view.places->data);
             column.mirror.bytes = static_cast<const uint8_t *>(view.bytes->data);
@@ -372,7 +373,7 @@ class Job {
         columns_at_ = place<decoding::Column>(end, columns_.size());
         attributes_at_ = place<decoding::Attribute>(end, attributes_.size());
         size_ = end;
-        memory_ = lane_->scratch(size_);
+        memory_ = streams_->scratch(size_);
         bool text = false;
         for (const decoding::Column &column : columns_)
             text = text || is_coded(static_cast<Codec>(column.codec));
@@ -386,8 +387,8 @@ class Job {
     void decode(const std::vector<decoding::Page> &pages) {
         launch(pages);
         PinnedMemory::Piece &results = result_piece(result_piece_, results_size_);
-        lane_->copy_out(results.data, memory_, results_size_);
-        lane_->wait_for_long(cancel_);
+        streams_->copy_out(results.data, memory_, results_size_);
+        streams_->wait_for_long(cancel_);
         const uint8_t *const bytes = static_cast<const uint8_t *>(results.data);
         memcpy(&nmisses_, bytes + count_at_.at, sizeof(nmisses_));
         for (const decoding::Page &page : pages) // of the others the device knows only what it found itself
@@ -410,10 +411,10 @@ class Job {
 
     // Statistics and statuses of earlier rounds stay as they are on the device.
     void upload(const std::vector<decoding::Page> &pages) {
-        uint8_t *const to = static_cast<uint8_t *>(lane_->stage(size_).data);
+        uint8_t *const to = static_cast<uint8_t *>(streams_->stage(size_).data);
         const size_t first = uploaded_ ? results_size_ : 0;
         if (uploaded_) {
-            lane_->fill(memory_ + count_at_.at, 0, count_at_.size);
+            streams_->fill(memory_ + count_at_.at, 0, count_at_.size);
         } else {
             memset(to + count_at_.at, 0, count_at_.size);
             put(to, stats_at_, std::vector<decoding::Stats>(job_.columns.size(), {0, 0, 0, 0, INT64_MAX, INT64_MIN}));
@@ -424,7 +425,7 @@ class Job {
         put(to, walks_at_, walks_);
         put(to, columns_at_, columns_);
         put(to, attributes_at_, attributes_);
-        lane_->copy_in(memory_ + first, to + first, size_ - first);
+        streams_->copy_in(memory_ + first, to + first, size_ - first);
         uploaded_ = true;
     }
 
@@ -441,7 +442,7 @@ class Job {
         a.status = at<uint8_t>(status_at_);
         a.misses = misses_ ? static_cast<decoding::Miss *>(misses_->data) : nullptr;
         a.nmisses = at<uint32_t>(count_at_);
-        a.cancel = reinterpret_cast<const uint32_t *>(lane_->cancel_word());
+        a.cancel = reinterpret_cast<const uint32_t *>(streams_->cancel_word());
         a.nwalks = static_cast<uint32_t>(walks_.size());
         a.ncolumns = static_cast<uint32_t>(job_.columns.size());
         a.miss_room = miss_room_;
@@ -453,8 +454,8 @@ class Job {
             const size_t count = std::min<size_t>(first_slice, pages.size() - start);
             a.pages = at<const decoding::Page>(pages_at_) + start;
             a.npages = static_cast<uint32_t>(count);
-            lane_->launch(function_, static_cast<unsigned>(std::min<size_t>(grid, count)), decoding::threads, shared,
-                          &a);
+            streams_->launch(function_, static_cast<unsigned>(std::min<size_t>(grid, count)), decoding::threads, shared,
+                             &a);
         }
     }
 
@@ -470,8 +471,8 @@ class Job {
         if (count == 0)
             return false;
         PinnedMemory::Piece &piece = result_piece(miss_piece_, miss_room_ * sizeof(decoding::Miss));
-        lane_->copy_out(piece.data, address_of(*misses_), count * sizeof(decoding::Miss));
-        lane_->wait(cancel_);
+        streams_->copy_out(piece.data, address_of(*misses_), count * sizeof(decoding::Miss));
+        streams_->wait(cancel_);
         const decoding::Miss *const misses = static_cast<const decoding::Miss *>(piece.data);
         std::vector<std::vector<uint32_t>> by_column(job_.columns.size());
         for (size_t i = 0; i < count; ++i) {
@@ -568,15 +569,15 @@ class Job {
         const size_t bytes = codes.size() * sizeof(decoding::Code);
         if (!codes_ || codes_->size < bytes)
             codes_ = state_.memory->allocate(std::max(bytes, miss_room_ * sizeof(decoding::Code) / 4));
-        lane_->copy_in(address_of(*codes_), memcpy(lane_->stage(bytes).data, codes.data(), bytes), bytes);
+        streams_->copy_in(address_of(*codes_), memcpy(streams_->stage(bytes).data, codes.data(), bytes), bytes);
         decoding::PutArgument a{};
         a.codes = static_cast<const decoding::Code *>(codes_->data);
         a.count = static_cast<uint32_t>(codes.size());
         const CUfunction function = module_->function("put_codes");
         const unsigned blocks = (a.count + decoding::threads - 1) / decoding::threads;
-        lane_->launch(function, std::min(blocks, state_.full_grid(module_->blocks(function, decoding::threads, 0))),
-                      decoding::threads, 0, &a);
-        lane_->wait(cancel_);
+        streams_->launch(function, std::min(blocks, state_.full_grid(module_->blocks(function, decoding::threads, 0))),
+                         decoding::threads, 0, &a);
+        streams_->wait(cancel_);
     }
 
     void give_up(decoding::Page page, uint8_t status) {
@@ -600,14 +601,14 @@ class Job {
     BufferRef copied_, misses_, codes_;
     Place count_at_, stats_at_, status_at_, pages_at_, masks_at_, walks_at_, columns_at_, attributes_at_;
     size_t results_size_ = 0, size_ = 0;
-    CUdeviceptr memory_ = 0; // the lane's
+    CUdeviceptr memory_ = 0; // the stream context's
     bool uploaded_ = false;
     std::unique_ptr<PinnedMemory::Piece> result_piece_, miss_piece_;
     uint32_t miss_room_ = 0;
     uint32_t nmisses_ = 0;
     ModuleRef module_;
     CUfunction function_ = nullptr;
-    std::shared_ptr<Lane> lane_; // last: drained before anything it uses goes
+    std::shared_ptr<StreamContext> streams_; // last: drained before anything it uses goes
 };
 
 } // namespace

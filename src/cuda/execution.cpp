@@ -89,8 +89,8 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
             mask_bytes += (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
     PinnedMemory::Piece *staged = nullptr;
     if (mask_bytes > 0) {
-        staged = &lane_->stage(mask_bytes);
-        input.masks = lane_->allocate(mask_bytes);
+        staged = &streams_->stage(mask_bytes);
+        input.masks = streams_->allocate(mask_bytes);
     }
     std::vector<uint64_t> words;
     words.reserve(chunks.size() * ChunkWords::count(columns));
@@ -123,8 +123,8 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
         }
     }
     if (staged)
-        lane_->copy_in(address_of(*input.masks), staged->data, mask_bytes);
-    input.words = lane_->send(words.data(), words.size() * sizeof(uint64_t));
+        streams_->copy_in(address_of(*input.masks), staged->data, mask_bytes);
+    input.words = streams_->send(words.data(), words.size() * sizeof(uint64_t));
     stats_.link_bytes += mask_bytes + words.size() * sizeof(uint64_t);
     stats_.rows_in += input.rows;
     return input;
@@ -198,8 +198,8 @@ std::vector<uint64_t> CudaExecution::argument(const Kernel &kernel, Index index,
     std::vector<uint64_t> words(kernel.words, 0);
     words[Kernel::chunks] = address_of(*input.words);
     words[Kernel::chunk_count] = input.chunks;
-    words[Kernel::status] = lane_->status_word();
-    words[Kernel::cancel] = lane_->cancel_word();
+    words[Kernel::status] = streams_->status_word();
+    words[Kernel::cancel] = streams_->cancel_word();
     words[Kernel::turn] = 1;
     for (size_t i = 0; i < kernel.constants.size(); ++i)
         if (kernel.constants[i] != 0) {
@@ -258,13 +258,13 @@ void CudaExecution::run_slices(const Kernel &kernel, ModuleRef module, std::vect
         words[Kernel::tile_end] = end;
         const uint64_t blocks = std::min<uint64_t>(grid, (end - tile + turn * teams - 1) / (turn * teams));
         running_module_ = module;
-        lane_->start_clock();
-        lane_->launch(resident.function, static_cast<unsigned>(blocks), threads, shared, words.data());
+        streams_->start_clock();
+        streams_->launch(resident.function, static_cast<unsigned>(blocks), threads, shared, words.data());
         const uint64_t done = end - tile;
         tile = end;
         if (tile >= input.tiles)
             break;
-        const uint64_t us = lane_->wait(cancel_);
+        const uint64_t us = streams_->wait(cancel_);
         stats_.kernel_us += us;
         const double wanted = slice_ms * 1000 / static_cast<double>(std::max<uint64_t>(us, 100));
         if (take_better(kernel, module)) {
@@ -277,7 +277,7 @@ void CudaExecution::run_slices(const Kernel &kernel, ModuleRef module, std::vect
 }
 
 void CudaExecution::check_status(bool may_be_full) {
-    const uint32_t status = lane_->fetched().status;
+    const uint32_t status = streams_->fetched().status;
     if (status & status_table_full && may_be_full)
         return; // what else it says is about rows that will be seen again
     if (status & status_row_error)
@@ -319,17 +319,17 @@ void CudaExecution::put_lookup(Index index, LookupRef table) {
     auto copy = std::make_shared<LookupCopy>();
     if (table->id != 0) {
         copy->buffer = state_->memory->allocate(size);
-        uint8_t *const from = static_cast<uint8_t *>(lane_->stage(size).data);
+        uint8_t *const from = static_cast<uint8_t *>(streams_->stage(size).data);
         memcpy(from, table->values.data(), bytes);
         memcpy(from + nulls_at, table->nulls.data(), table->nulls.size());
-        lane_->copy_in(address_of(*copy->buffer), from, size);
-        lane_->wait(cancel_);
+        streams_->copy_in(address_of(*copy->buffer), from, size);
+        streams_->wait(cancel_);
         table->copy = copy;
     } else {
         std::vector<uint8_t> all(size, 0);
         memcpy(all.data(), table->values.data(), bytes);
         memcpy(all.data() + nulls_at, table->nulls.data(), table->nulls.size());
-        copy->buffer = lane_->send(all.data(), all.size());
+        copy->buffer = streams_->send(all.data(), all.size());
     }
     copy->values = address_of(*copy->buffer);
     copy->nulls = copy->values + nulls_at;

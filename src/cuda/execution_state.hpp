@@ -106,7 +106,7 @@ inline uint64_t power_of_two(uint64_t at_least) {
 class CudaExecution : public Execution {
   public:
     CudaExecution(std::shared_ptr<SharedState> state, const Program &program, const std::atomic<uint32_t> *cancel)
-        : state_(std::move(state)), program_(program), cancel_(cancel), lane_(state_->lanes->borrow()),
+        : state_(std::move(state)), program_(program), cancel_(cancel), streams_(state_->stream_contexts->borrow()),
           tables_(program.pipelines.size()), lookups_(program.lookups.size()) {
         for (std::shared_ptr<Table> &table : tables_)
             table = std::make_shared<Table>();
@@ -114,13 +114,13 @@ class CudaExecution : public Execution {
         stats_.joins.resize(program.pipelines.size() - 1);
     }
 
-    ~CudaExecution() override { lane_->drain(); }
+    ~CudaExecution() override { streams_->drain(); }
 
     void set_lookup(Index lookup, LookupRef table) override {
         quietly([&] { put_lookup(lookup, std::move(table)); });
     }
     void set_constant(Index constant, uint32_t code) override { program_.constants.at(constant).low = code; }
-    bool wants_outlook() override { return state_->prepared->is_new(shape()); }
+    bool wants_speculation() override { return state_->prepared->is_new(shape()); }
     void foresee(const std::vector<std::vector<ChunkView>> &chunks) override;
     void run_build(Index pipeline, const std::vector<ChunkView> &chunks) override {
         quietly([&] { collect(pipeline, chunks); });
@@ -148,19 +148,19 @@ class CudaExecution : public Execution {
         quietly([&] { rows = deliver(chunks); });
         return rows;
     }
-    std::vector<uint64_t> unmet(Index join) override;
+    std::vector<uint64_t> unmatched(Index join) override;
     ChunkView table_rows(Index pipeline, std::shared_ptr<void> &memory) override;
     ExecutionStats stats() const override { return stats_; }
 
   private:
     // Whatever happens in `work`: afterwards no kernel uses the chunks any more.
     template <class Work> void quietly(const Work &work) {
-        lane_->use();
+        streams_->use();
         poll();
         try {
             work();
         } catch (...) {
-            lane_->drain();
+            streams_->drain();
             throw;
         }
     }
@@ -210,8 +210,8 @@ class CudaExecution : public Execution {
             throw Cancelled();
     }
     BufferRef zeroed(size_t bytes) {
-        BufferRef buffer = lane_->allocate(bytes);
-        lane_->fill(address_of(*buffer), 0, bytes);
+        BufferRef buffer = streams_->allocate(bytes);
+        streams_->fill(address_of(*buffer), 0, bytes);
         return buffer;
     }
     // The kernel's module; one that could be better is asked for in catch_up().
@@ -229,7 +229,7 @@ class CudaExecution : public Execution {
         return tables_module_->resident(name, tables_threads, 0).function;
     }
 
-    // kernels before their tables (outlook.cpp)
+    // kernels before their tables (speculative_compilation.cpp)
     void foresee_kernel(Index pipeline, const std::vector<ChunkView> &chunks);
     std::shared_ptr<Table> expected_table(Index pipeline, const Kernel &kernel, const Input &input);
     const Foreseen *in_the_making(Index pipeline, const std::string &source) const;
@@ -309,7 +309,7 @@ class CudaExecution : public Execution {
     Program program_;
     std::string shape_; // of the program, for prepared kernels
     const std::atomic<uint32_t> *cancel_;
-    std::shared_ptr<Lane> lane_;
+    std::shared_ptr<StreamContext> streams_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
     std::vector<std::shared_ptr<Table>> narrow_; // in whose place tables_ has wider copies
     std::vector<Lookup> lookups_;

@@ -31,8 +31,8 @@ tables::GatherArgument CudaExecution::gather_argument(const Kernel &kernel, cons
     tables::GatherArgument a{};
     a.table = static_cast<const uint64_t *>(table.data);
     a.entries = entries;
-    a.counter = reinterpret_cast<uint64_t *>(lane_->counter_word());
-    a.dropped = reinterpret_cast<uint64_t *>(lane_->dropped_word());
+    a.counter = reinterpret_cast<uint64_t *>(streams_->counter_word());
+    a.dropped = reinterpret_cast<uint64_t *>(streams_->dropped_word());
     a.stride = kernel.slot_words;
     a.key_words = kernel.key_words;
     a.words = kernel.entry_words + kernel.key_words;
@@ -45,7 +45,7 @@ tables::GatherArgument CudaExecution::gather_argument(const Kernel &kernel, cons
 void CudaExecution::launch_gathering(tables::GatherArgument argument) {
     const uint64_t blocks = std::min<uint64_t>((argument.entries + tables_threads - 1) / tables_threads,
                                                static_cast<uint64_t>(state_->multiprocessors) * 8);
-    lane_->launch(tables_function("gather_groups"), static_cast<unsigned>(blocks), tables_threads, 0, &argument);
+    streams_->launch(tables_function("gather_groups"), static_cast<unsigned>(blocks), tables_threads, 0, &argument);
 }
 
 // The groups of a table that the kernel just queued fills by number. If they are no more than few_bytes, they come with its
@@ -54,22 +54,22 @@ GroupTable CudaExecution::read_few_entries(const Kernel &kernel, const codegen::
                                            uint64_t entries, const std::vector<KeyPlan> &plan) {
     const size_t record = kernel.entry_words + 1;
     tables::GatherArgument a = gather_argument(kernel, group, table, entries);
-    a.out = reinterpret_cast<uint64_t *>(lane_->results(few_bytes, false));
+    a.out = reinterpret_cast<uint64_t *>(streams_->results(few_bytes, false));
     a.room = few_bytes / (record * sizeof(uint64_t));
     launch_gathering(a);
-    lane_->fetch_control(few_bytes);
-    stats_.kernel_us += lane_->wait(cancel_);
+    streams_->fetch_control(few_bytes);
+    stats_.kernel_us += streams_->wait(cancel_);
     check_status();
     GroupTable groups(state_->work_memory);
-    const uint64_t count = lane_->fetched().counter;
+    const uint64_t count = streams_->fetched().counter;
     if (count > a.room) {
         read_entries(kernel, group, table, entries, plan, groups);
         return groups;
     }
     stats_.link_bytes += few_bytes;
-    groups_dropped_ = lane_->fetched().dropped;
+    groups_dropped_ = streams_->fetched().dropped;
     make_room(groups, count, plan.size(), kernel);
-    const uint64_t *const records = static_cast<const uint64_t *>(lane_->fetched_results());
+    const uint64_t *const records = static_cast<const uint64_t *>(streams_->fetched_results());
     for (uint64_t i = 0; i < count; ++i)
         stats_.rows_out +=
             put_group(groups, i, kernel, group, records + i * record, records[i * record + kernel.entry_words], plan);
@@ -81,15 +81,15 @@ CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codege
                                               const Buffer &table, uint64_t entries, const std::vector<KeyPlan> &plan) {
     const bool hashed = kernel.key_words != 0;
     tables::GatherArgument a = gather_argument(kernel, group, table, entries);
-    uint64_t count = lane_->fetched().groups;
+    uint64_t count = streams_->fetched().groups;
     if (!hashed || a.nconditions > 0) {
-        lane_->reset_control();
-        lane_->start_clock();
+        streams_->reset_control();
+        streams_->start_clock();
         launch_gathering(a);
-        lane_->fetch_control();
-        stats_.kernel_us += lane_->wait(cancel_);
-        count = lane_->fetched().counter;
-        groups_dropped_ += lane_->fetched().dropped;
+        streams_->fetch_control();
+        stats_.kernel_us += streams_->wait(cancel_);
+        count = streams_->fetched().counter;
+        groups_dropped_ += streams_->fetched().dropped;
     }
     Gathered gathered;
     gathered.kernel = kernel;
@@ -104,12 +104,12 @@ CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codege
     const BufferRef out = state_->memory->allocate(count * record);
     a.out = static_cast<uint64_t *>(out->data);
     a.room = count;
-    lane_->reset_control();
-    lane_->start_clock();
+    streams_->reset_control();
+    streams_->start_clock();
     launch_gathering(a);
-    lane_->fetch_control();
-    stats_.kernel_us += lane_->wait(cancel_);
-    if (lane_->fetched().counter != count)
+    streams_->fetch_control();
+    stats_.kernel_us += streams_->wait(cancel_);
+    if (streams_->fetched().counter != count)
         throw DeviceError("the number of groups changed while they were read");
     stats_.link_bytes += count * record;
     gathered.records = out;
@@ -131,13 +131,13 @@ void CudaExecution::take_groups(Gathered &gathered, uint64_t most, GroupTable &g
         const uint64_t n = std::min(per_piece, end - first);
         if (!pieces[turn])
             pieces[turn] = state_->pinned->allocate(std::min(per_piece, end - begin) * record);
-        lane_->copy_out(pieces[turn]->data, address_of(*gathered.records) + first * record, n * record);
+        streams_->copy_out(pieces[turn]->data, address_of(*gathered.records) + first * record, n * record);
     };
     std::atomic<uint64_t> rows{0};
-    const Drain drain(*lane_);
+    const Drain drain(*streams_);
     fetch(begin, 0);
     for (uint64_t first = begin, turn = 0; first < end; first += per_piece, turn ^= 1) {
-        lane_->wait(cancel_);
+        streams_->wait(cancel_);
         if (first + per_piece < end)
             fetch(first + per_piece, static_cast<unsigned>(turn ^ 1));
         const uint64_t *const records = static_cast<const uint64_t *>(pieces[turn]->data);

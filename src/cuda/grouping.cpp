@@ -183,12 +183,12 @@ uint64_t CudaExecution::count_groups(const codegen::Request &grouping, const Inp
     std::vector<uint64_t> words = argument(kernel, request.pipeline, input);
     words[kernel.sink + AggregateWords::table] = address_of(*sketch);
     put_keys(kernel, request.group, keys, words);
-    lane_->reset_control();
+    streams_->reset_control();
     run_slices(kernel, module, words, input, codegen::block_threads, 0, 1e7);
     const std::unique_ptr<PinnedMemory::Piece> copy = state_->pinned->allocate(sketch->size);
-    lane_->copy_out(copy->data, address_of(*sketch), sketch->size);
-    lane_->fetch_control();
-    stats_.kernel_us += lane_->wait(cancel_);
+    streams_->copy_out(copy->data, address_of(*sketch), sketch->size);
+    streams_->fetch_control();
+    stats_.kernel_us += streams_->wait(cancel_);
     check_status();
     const uint32_t *const ranks = static_cast<const uint32_t *>(copy->data);
     double sum = 0;
@@ -295,19 +295,19 @@ GroupTable CudaExecution::aggregate_by_number(const GroupPlan &plan, const Modul
     const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
     // A small table stands beside the status and comes with it, of a larger one its groups, if they are few: one wait for a
     // hot query.
-    const bool direct = bytes <= Lane::most_results;
-    lane_->reset_control();
+    const bool direct = bytes <= StreamContext::most_results;
+    streams_->reset_control();
     const BufferRef table = direct ? nullptr : zeroed(bytes);
-    words[kernel.sink + AggregateWords::table] = direct ? lane_->results(bytes) : address_of(*table);
+    words[kernel.sink + AggregateWords::table] = direct ? streams_->results(bytes) : address_of(*table);
     run_slices(kernel, module, words, input, r.group.threads, shared, 1e7);
     if (!direct)
         return read_few_entries(kernel, r.group, *table, extent, keys);
-    lane_->fetch_control(bytes);
-    stats_.kernel_us += lane_->wait(cancel_);
+    streams_->fetch_control(bytes);
+    stats_.kernel_us += streams_->wait(cancel_);
     check_status();
     GroupTable groups(state_->work_memory);
     stats_.link_bytes += bytes;
-    const uint64_t *const all = static_cast<const uint64_t *>(lane_->fetched_results());
+    const uint64_t *const all = static_cast<const uint64_t *>(streams_->fetched_results());
     std::vector<uint64_t> numbers;
     for (uint64_t g = 0; g < extent; ++g)
         if (all[g * kernel.entry_words] != 0 || keys.empty())
@@ -345,22 +345,22 @@ GroupTable CudaExecution::aggregate_by_hash(const GroupPlan &plan, const ModuleR
             throw OutOfDeviceMemory("the groups do not fit into the GPU's memory");
         if (parts > 1)
             keep_groups_ = false; // each part's groups make room for the next
-        const BufferRef table = lane_->memory().allocate(slots * slot_bytes);
+        const BufferRef table = streams_->memory().allocate(slots * slot_bytes);
         words[kernel.sink + AggregateWords::table] = address_of(*table);
-        words[kernel.sink + AggregateWords::counter] = lane_->groups_word();
+        words[kernel.sink + AggregateWords::counter] = streams_->groups_word();
         words[kernel.sink + AggregateWords::slots] = slots;
         words[kernel.sink + AggregateWords::parts] = parts;
         GroupTable groups(state_->work_memory);
         bool full = false;
         for (uint64_t part = 0; part < parts && !full; ++part) {
             words[kernel.sink + AggregateWords::part] = part;
-            lane_->reset_control();
-            lane_->fill(address_of(*table), 0, slots * slot_bytes);
+            streams_->reset_control();
+            streams_->fill(address_of(*table), 0, slots * slot_bytes);
             run_slices(kernel, module, words, input, r.group.threads, plan.shared, 1e6);
-            lane_->fetch_control();
-            stats_.kernel_us += lane_->wait(cancel_);
+            streams_->fetch_control();
+            stats_.kernel_us += streams_->wait(cancel_);
             check_status(true);
-            full = lane_->fetched().status & status_table_full;
+            full = streams_->fetched().status & status_table_full;
             if (!full)
                 read_entries(kernel, r.group, *table, slots, keys, groups);
         }

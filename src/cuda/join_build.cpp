@@ -23,7 +23,7 @@ using codegen::TableWords;
 constexpr uint64_t dense_entries = 16u << 20;  // join tables up to here may be dense whatever their rows
 constexpr uint64_t collect_bytes = 256u << 20; // room for collected rows that is taken without counting first: this,
 constexpr uint64_t collect_part = 64;          // or such a part of the device's memory
-constexpr uint64_t unmet_piece = 4u << 20;     // rows of a table that are asked at once whether they were met
+constexpr uint64_t unmatched_piece = 4u << 20; // rows of a table that are asked at once whether they were met
 
 namespace {
 
@@ -64,13 +64,13 @@ void CudaExecution::reserve_rows(Table &table, uint64_t capacity) {
     if (capacity >= 0xfffffff0u)
         throw DeviceError("a join table has more than four billion rows");
     auto grow = [&](BufferRef &buffer, size_t width, bool zero) {
-        BufferRef larger = lane_->allocate(capacity * width);
+        BufferRef larger = streams_->allocate(capacity * width);
         if (zero)
-            lane_->fill(address_of(*larger), 0, capacity * width);
+            streams_->fill(address_of(*larger), 0, capacity * width);
         if (buffer && table.rows > 0)
-            lane_->copy_inside(address_of(*larger), address_of(*buffer), table.rows * width);
+            streams_->copy_inside(address_of(*larger), address_of(*buffer), table.rows * width);
         if (buffer)
-            lane_->wait(cancel_); // the copy reads what is given back now
+            streams_->wait(cancel_); // the copy reads what is given back now
         buffer = larger;
     };
     for (size_t i = 0; i < table.keys.size(); ++i)
@@ -110,11 +110,11 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
     const CUfunction ranges_function = tables_function("column_ranges");
     const size_t range_bytes = table.ranges.size() * sizeof(tables::ColumnRange);
     for (int attempt = 0;; ++attempt) {
-        lane_->reset_control();
+        streams_->reset_control();
         const uint64_t before = table.rows;
-        lane_->copy_in(lane_->counter_word(), memcpy(lane_->stage(8).data, &before, 8), 8);
+        streams_->copy_in(streams_->counter_word(), memcpy(streams_->stage(8).data, &before, 8), 8);
         std::vector<uint64_t> words = argument(kernel, index, input);
-        words[kernel.sink] = lane_->counter_word();
+        words[kernel.sink] = streams_->counter_word();
         words[kernel.sink + 1] = table.capacity;
         columns.clear();
         for (size_t i = 0; i < table.keys.size(); ++i) {
@@ -133,23 +133,23 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
 
         std::unique_ptr<PinnedMemory::Piece> result;
         if (range_bytes > 0) { // else the rows are only counted: no key, no payload
-            const BufferRef column_words = lane_->send(columns.data(), columns.size() * sizeof(tables::Column));
-            const BufferRef ranges = lane_->send(table.ranges.data(), range_bytes);
+            const BufferRef column_words = streams_->send(columns.data(), columns.size() * sizeof(tables::Column));
+            const BufferRef ranges = streams_->send(table.ranges.data(), range_bytes);
             tables::RangesArgument a{};
-            a.count = reinterpret_cast<const uint64_t *>(lane_->counter_word());
+            a.count = reinterpret_cast<const uint64_t *>(streams_->counter_word());
             a.first = before;
             a.capacity = table.capacity;
             a.columns = static_cast<const tables::Column *>(column_words->data);
             a.ranges = static_cast<tables::ColumnRange *>(ranges->data);
             a.ncolumns = static_cast<uint32_t>(columns.size());
-            lane_->launch(ranges_function, state_->multiprocessors * 2, tables_threads, 0, &a);
+            streams_->launch(ranges_function, state_->multiprocessors * 2, tables_threads, 0, &a);
             result = state_->pinned->allocate(range_bytes);
-            lane_->copy_out(result->data, address_of(*ranges), range_bytes);
+            streams_->copy_out(result->data, address_of(*ranges), range_bytes);
         }
-        lane_->fetch_control();
-        stats_.kernel_us += lane_->wait(cancel_);
+        streams_->fetch_control();
+        stats_.kernel_us += streams_->wait(cancel_);
         check_status();
-        const uint64_t count = lane_->fetched().counter;
+        const uint64_t count = streams_->fetched().counter;
         if (count <= table.capacity) {
             if (range_bytes > 0)
                 memcpy(table.ranges.data(), result->data, range_bytes);
@@ -238,26 +238,27 @@ bool CudaExecution::build(Table &table, tables::BuildArgument &a, TableKind kind
         table.entries = zeroed(table.entries_bytes);
     }
     if (keyed && kind != TableKind::Packed)
-        table.next = lane_->allocate(std::max<uint64_t>(table.rows, 1) * 4);
+        table.next = streams_->allocate(std::max<uint64_t>(table.rows, 1) * 4);
     if (kind == TableKind::Hash)
-        lane_->fill(address_of(*table.next), 0, std::max<uint64_t>(table.rows, 1) * 4);
+        streams_->fill(address_of(*table.next), 0, std::max<uint64_t>(table.rows, 1) * 4);
     a.rows = table.rows;
     a.kind = static_cast<uint32_t>(kind);
     a.entries = table.entries ? table.entries->data : nullptr;
     a.next = table.next ? static_cast<uint32_t *>(table.next->data) : nullptr;
-    a.status = reinterpret_cast<uint32_t *>(lane_->status_word());
+    a.status = reinterpret_cast<uint32_t *>(streams_->status_word());
     a.mask = slots - 1;
-    lane_->reset_control();
+    streams_->reset_control();
     const CUfunction function = tables_function("build_table");
-    lane_->start_clock();
+    streams_->start_clock();
     if (table.rows > 0 && keyed)
-        lane_->launch(function,
-                      static_cast<unsigned>(std::min<uint64_t>((table.rows + tables_threads - 1) / tables_threads,
-                                                               state_->multiprocessors * 8)),
-                      tables_threads, 0, &a);
-    lane_->fetch_control();
-    stats_.kernel_us += lane_->wait(cancel_);
-    const bool duplicates = !keys_only && (keyed ? (lane_->fetched().status & status_duplicates) != 0 : table.rows > 1);
+        streams_->launch(function,
+                         static_cast<unsigned>(std::min<uint64_t>((table.rows + tables_threads - 1) / tables_threads,
+                                                                  state_->multiprocessors * 8)),
+                         tables_threads, 0, &a);
+    streams_->fetch_control();
+    stats_.kernel_us += streams_->wait(cancel_);
+    const bool duplicates =
+        !keys_only && (keyed ? (streams_->fetched().status & status_duplicates) != 0 : table.rows > 1);
     if (duplicates && kind == TableKind::Packed)
         return false;
     TableShape &shape = table.shape;
@@ -351,18 +352,18 @@ void CudaExecution::use_build(Index index, BuiltTableRef table) {
 
 // ---- rows that were no row's partner -----------------------------------------------------------------------------
 
-std::vector<uint64_t> CudaExecution::unmet(Index join) {
+std::vector<uint64_t> CudaExecution::unmatched(Index join) {
     const uint64_t rows = tables_.at(program_.joins.at(join).build)->rows;
     std::vector<uint64_t> bits((rows + 63) / 64, 0);
     std::unique_ptr<PinnedMemory::Piece> piece;
     quietly([&] {
-        for (uint64_t first = 0; first < rows; first += unmet_piece) {
-            const uint64_t n = std::min<uint64_t>(unmet_piece, rows - first);
+        for (uint64_t first = 0; first < rows; first += unmatched_piece) {
+            const uint64_t n = std::min<uint64_t>(unmatched_piece, rows - first);
             if (met_[join]) {
                 if (!piece)
                     piece = state_->pinned->allocate(n);
-                lane_->copy_out(piece->data, address_of(*met_[join]) + first, n);
-                lane_->wait(cancel_);
+                streams_->copy_out(piece->data, address_of(*met_[join]) + first, n);
+                streams_->wait(cancel_);
                 stats_.link_bytes += n;
             }
             const uint8_t *met = piece ? static_cast<const uint8_t *>(piece->data) : nullptr;

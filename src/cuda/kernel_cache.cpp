@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cuda/compiler_processes.hpp"
+#include "cuda/compiler_warm_up.hpp"
 #include "cuda/embedded.hpp"
-#include "cuda/rehearsal.hpp"
 #include "engine/device.hpp"
 #include "engine/ir/types.hpp"
 
@@ -157,7 +157,7 @@ std::string Compiler::compile(const std::string &source, int architecture, bool 
 
 void Compiler::warm_up(int architecture) const {
     bool quick = true; // one so, one so
-    for (const std::string &source : rehearsal_sources()) {
+    for (const std::string &source : warm_up_sources()) {
         compile(source, architecture, quick, true);
         quick = !quick;
     }

@@ -44,7 +44,7 @@ class Compiler {
     std::string compile(const std::string &source, int architecture, bool quick = false, bool anew = false) const;
     bool can_be_quick() const;
     KernelKey key(const std::string &source, int architecture) const;
-    // Compiles something like what queries need (rehearsal.hpp), so that the first of them does not pay for NVRTC's own start.
+    // Compiles something like what queries need (compiler_warm_up.hpp), so that the first of them does not pay for NVRTC's own start.
     void warm_up(int architecture) const;
 
   private:

@@ -22,13 +22,13 @@ constexpr int runs = 3, launches = 20;
 
 class Measuring {
   public:
-    explicit Measuring(SharedState &state) : state_(state), lane_(state.lanes->borrow()) {
-        lane_->use();
+    explicit Measuring(SharedState &state) : state_(state), streams_(state.stream_contexts->borrow()) {
+        streams_->use();
         module_ = state.kernels->get(measure_source, nullptr, nullptr);
         function_ = module_->function("measure");
         grid_ = state.full_grid(module_->blocks(function_, measuring::threads, 0));
     }
-    ~Measuring() { lane_->drain(); }
+    ~Measuring() { streams_->drain(); }
     Measuring(const Measuring &) = delete;
     Measuring &operator=(const Measuring &) = delete;
 
@@ -65,7 +65,7 @@ class Measuring {
 
   private:
     SharedState &state_;
-    std::shared_ptr<Lane> lane_;
+    std::shared_ptr<StreamContext> streams_;
     ModuleRef module_;
     CUfunction function_ = nullptr;
     unsigned grid_ = 1;
@@ -81,9 +81,9 @@ class Measuring {
         a.seed = seed_++;
         a.sink = a.memory;
         if (pattern != measuring::Nothing)
-            lane_->start_clock();
-        lane_->launch(function_, blocks, measuring::threads, 0, &a);
-        return lane_->wait(nullptr);
+            streams_->start_clock();
+        streams_->launch(function_, blocks, measuring::threads, 0, &a);
+        return streams_->wait(nullptr);
     }
 
     double fastest(uint64_t us, void *memory, size_t bytes, Pattern pattern, uint64_t accesses, unsigned blocks) {

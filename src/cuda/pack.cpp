@@ -31,23 +31,23 @@ void pack_rows(SharedState &state, const PackJob &job) {
             pieces.push_back({run.from + done, run.to + done, std::min(piece_rows, run.count - done)});
     if (pieces.empty() || (job.to_nulls == nullptr && job.to_frame.bytes(job.type) == 0))
         return;
-    const std::shared_ptr<Lane> lane = state.lanes->borrow();
-    lane->use();
+    const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
+    streams->use();
     const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
     const CUfunction function = module->function("pack_rows");
     try {
         packing::Argument a{};
         a.runs = reinterpret_cast<const packing::Run *>(
-            address_of(*lane->send(pieces.data(), pieces.size() * sizeof(packing::Run))));
+            address_of(*streams->send(pieces.data(), pieces.size() * sizeof(packing::Run))));
         a.nruns = static_cast<uint32_t>(pieces.size());
         a.type = static_cast<uint32_t>(job.type);
         a.from = side(job.from_frame, job.from, job.from_nulls);
         a.to = side(job.to_frame, job.to, job.to_nulls);
         const unsigned grid = state.full_grid(module->blocks(function, packing::threads, 0));
-        lane->launch(function, std::min(grid, a.nruns), packing::threads, 0, &a);
-        lane->wait(nullptr);
+        streams->launch(function, std::min(grid, a.nruns), packing::threads, 0, &a);
+        streams->wait(nullptr);
     } catch (...) {
-        lane->drain();
+        streams->drain();
         throw;
     }
 }

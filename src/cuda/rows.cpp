@@ -122,7 +122,7 @@ void CudaExecution::make_area(RowArea &area, uint64_t capacity, uint64_t least, 
     }
     while (!area.device) {
         try {
-            area.device = lane_->allocate(area.bytes(area.capacity));
+            area.device = streams_->allocate(area.bytes(area.capacity));
         } catch (const OutOfDeviceMemory &) {
             if (area.capacity / 2 < least)
                 throw;
@@ -149,8 +149,8 @@ void CudaExecution::hand_over(RowArea &area, RowTable &rows) {
     }
     const uint64_t block_rows = area.rows_in(block_bytes);
     std::vector<RowBlock> blocks;
-    const Drain drain(*lane_);
-    lane_->start_clock();
+    const Drain drain(*streams_);
+    streams_->start_clock();
     for (uint64_t first = 0; first < filled; first += block_rows) {
         const uint64_t n = std::min(block_rows, filled - first);
         auto memory = std::make_shared<PinnedRows>(*state_->pinned, state_->work_memory, area.bytes(n));
@@ -159,11 +159,11 @@ void CudaExecution::hand_over(RowArea &area, RowTable &rows) {
         area.each(n, [&](size_t, bool, size_t offset, size_t) { to.push_back(offset); });
         size_t array = 0;
         area.each(area.capacity, [&](size_t, bool, size_t offset, size_t width) {
-            lane_->copy_out(static_cast<char *>(memory->piece->data) + to[array++],
-                            address_of(*area.device) + offset + first * width, n * width);
+            streams_->copy_out(static_cast<char *>(memory->piece->data) + to[array++],
+                               address_of(*area.device) + offset + first * width, n * width);
         });
     }
-    stats_.kernel_us += lane_->wait(cancel_);
+    stats_.kernel_us += streams_->wait(cancel_);
     stats_.link_bytes += filled * area.row_bytes();
     for (RowBlock &block : blocks)
         rows.add(std::move(block));
@@ -210,7 +210,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     if (!first.all())
         slice = std::min(slice, std::max<uint64_t>(grid, first.worth(0) / codegen::tile_rows));
     slice = std::max<uint64_t>(1, std::min(slice, capacity / codegen::tile_rows)); // fits, whatever passes
-    const Drain drain(*lane_);                                                     // before the area goes
+    const Drain drain(*streams_);                                                  // before the area goes
     for (uint64_t tile = 0; tile < input.tiles && rows.nrows + area.filled < limit;) {
         if (area.capacity == 0 || (area.host == nullptr && area.device == nullptr && !area.columns.empty()))
             make_area(area, capacity, std::min(capacity, area.rows_in(least_bytes)), host);
@@ -218,7 +218,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
         std::vector<uint64_t> words = argument(kernel, index, input);
         words[Kernel::tile_begin] = tile;
         words[Kernel::tile_end] = end;
-        words[kernel.sink] = lane_->counter_word();
+        words[kernel.sink] = streams_->counter_word();
         words[kernel.sink + 1] = area.capacity;
         if (kernel.limit != 0) {
             const uint64_t left = limit - rows.nrows;
@@ -232,16 +232,16 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
             words[first_word + 2 * i + (nulls ? 1 : 0)] =
                 (area.host ? reinterpret_cast<uint64_t>(area.host->piece->data) : address_of(*area.device)) + offset;
         });
-        lane_->reset_control();
-        lane_->copy_in(lane_->counter_word(), memcpy(lane_->stage(8).data, &area.filled, 8), 8);
-        lane_->start_clock();
-        lane_->launch(resident.function, static_cast<unsigned>(std::min<uint64_t>(grid, end - tile)),
-                      codegen::block_threads, 0, words.data());
-        lane_->fetch_control();
-        const uint64_t us = lane_->wait(cancel_);
+        streams_->reset_control();
+        streams_->copy_in(streams_->counter_word(), memcpy(streams_->stage(8).data, &area.filled, 8), 8);
+        streams_->start_clock();
+        streams_->launch(resident.function, static_cast<unsigned>(std::min<uint64_t>(grid, end - tile)),
+                         codegen::block_threads, 0, words.data());
+        streams_->fetch_control();
+        const uint64_t us = streams_->wait(cancel_);
         stats_.kernel_us += us;
         check_status();
-        const uint64_t count = lane_->fetched().counter;
+        const uint64_t count = streams_->fetched().counter;
         if (count > area.capacity && rows.nrows + area.capacity < limit) {
             if (area.filled > 0) {
                 hand_over(area, rows);

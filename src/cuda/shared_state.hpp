@@ -9,9 +9,9 @@
 #include "cuda/driver.hpp"
 #include "cuda/group_tuning.hpp"
 #include "cuda/kernel_cache.hpp"
-#include "cuda/lane.hpp"
 #include "cuda/memory.hpp"
 #include "cuda/prepared_kernels.hpp"
+#include "cuda/stream_context.hpp"
 
 namespace gpuscan::cuda {
 
@@ -52,7 +52,7 @@ struct SharedState {
     WorkMemoryRef work_memory;
     std::shared_ptr<DeviceMemory> memory;
     std::shared_ptr<PinnedMemory> pinned;
-    std::shared_ptr<LanePool> lanes;
+    std::shared_ptr<StreamContextPool> stream_contexts;
     std::shared_ptr<KernelCache> kernels;
     std::shared_ptr<PreparedKernels> prepared; // the same, by what kernels are generated from
     GroupTuning groups;

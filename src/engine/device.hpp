@@ -157,8 +157,8 @@ class Execution {
     virtual void set_constant(ir::Index constant, uint32_t code) = 0;
     // Before anything is run: by pipeline the chunks that it will most likely read (none: nothing is known), so that the
     // device may prepare for all of them at once. Their values are not looked at, and may change. Nothing depends on a call.
-    // wants_outlook(): it would be of use.
-    virtual bool wants_outlook() { return false; }
+    // wants_speculation(): it would be of use.
+    virtual bool wants_speculation() { return false; }
     virtual void foresee(const std::vector<std::vector<ChunkView>> &) {}
     // Runs a pipeline over chunks. A Build pipeline collects rows (several calls add up); finish_build ends it.
     // The Aggregate pipeline returns the groups of just these chunks; the session merges passes (group_merge.hpp).
@@ -182,7 +182,7 @@ class Execution {
     // Of a join that keeps its table's rows (ir::keeps_table), when its pipeline has run: those that were no row's partner, as
     // bits by row. And the payload of a finished build as a chunk, row by row, if some join keeps its rows; `memory` holds
     // what had to be made for that.
-    virtual std::vector<uint64_t> unmet(ir::Index join) = 0;
+    virtual std::vector<uint64_t> unmatched(ir::Index join) = 0;
     virtual ChunkView table_rows(ir::Index pipeline, std::shared_ptr<void> &memory) = 0;
     virtual ExecutionStats stats() const = 0;
 };

@@ -81,7 +81,7 @@ void HostExecution::note_partners_of(Index pipeline) {
     }
 }
 
-std::vector<uint64_t> HostExecution::unmet(Index join) {
+std::vector<uint64_t> HostExecution::unmatched(Index join) {
     const size_t rows = context_.tables[context_.program.joins.at(join).build]->rows();
     std::vector<uint64_t> bits((rows + 63) / 64, 0);
     const uint8_t *met = context_.met[join];

@@ -18,7 +18,7 @@ class HostExecution : public Execution {
     BuiltTableRef finished_build(ir::Index pipeline) override;
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
     RowTable run_rows(const std::vector<ChunkView> &chunks) override;
-    std::vector<uint64_t> unmet(ir::Index join) override;
+    std::vector<uint64_t> unmatched(ir::Index join) override;
     ChunkView table_rows(ir::Index pipeline, std::shared_ptr<void> &memory) override;
     ExecutionStats stats() const override { return stats_; }
 

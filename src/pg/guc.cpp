@@ -10,18 +10,18 @@
 namespace gpuscan {
 
 int guc_cache_size = 1024 * 1024;
-bool guc_decorrelate = true;
+bool guc_enable_decorrelation = true;
 int guc_device = DEVICE_AUTO;
 int guc_device_memory_share = 80;
 int guc_device_timeout = 30000;
 bool guc_exact_float = false;
 bool guc_explain_refusals = false;
-int guc_feed_workers = -1;
+int guc_max_feed_workers = -1;
 int guc_host_threads = 0;
 bool guc_log_fallbacks = false;
-int guc_max_requests = 64;
+int guc_max_concurrent_fragments = 64;
 int guc_offload = OFFLOAD_AUTO;
-char *guc_profile = nullptr;
+char *guc_cost_profile_file = nullptr;
 
 static const config_enum_entry device_options[] = {
     {"auto", DEVICE_AUTO, false}, {"cuda", DEVICE_CUDA, false}, {"host", DEVICE_HOST, false},
@@ -60,7 +60,7 @@ void guc_init() {
         "gpuscan.enable_decorrelation", "Plans subqueries that would be evaluated row by row as joins, too.",
         "The plan with joins is taken where a device runs a part of it and it costs less, or where "
         "it costs PostgreSQL less than half.",
-        &guc_decorrelate, guc_decorrelate, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+        &guc_enable_decorrelation, guc_enable_decorrelation, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable("gpuscan.device", "Selects the device that runs query fragments.",
                              "\"auto\" takes the GPU where there is one, else the CPU engine (\"host\"). \"none\" "
                              "in the configuration file means that no device process is started.",
@@ -81,11 +81,11 @@ void guc_init() {
     DefineCustomBoolVariable("gpuscan.explain_refusals", "Reports at plan time why a query does not run on the device.",
                              nullptr, &guc_explain_refusals, guc_explain_refusals, PGC_USERSET, 0, nullptr, nullptr,
                              nullptr);
-    DefineCustomIntVariable("gpuscan.max_feed_workers",
-                            "Sets the most parallel workers that bring a table's pages to the device.",
-                            "They are started for the length of a scan that finds many pages missing in the cache, and "
-                            "taken from max_parallel_workers. -1 means up to 7, by the number of processor cores.",
-                            &guc_feed_workers, guc_feed_workers, -1, 1024, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gpuscan.max_feed_workers", "Sets the most parallel workers that bring a table's pages to the device.",
+        "They are started for the length of a scan that finds many pages missing in the cache, and "
+        "taken from max_parallel_workers. -1 means up to 7, by the number of processor cores.",
+        &guc_max_feed_workers, guc_max_feed_workers, -1, 1024, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("gpuscan.host_threads", "Sets the number of threads of the CPU engine.",
                             "0 means one thread for every processor core.", &guc_host_threads, guc_host_threads, 0,
                             1024, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
@@ -96,18 +96,19 @@ void guc_init() {
     // A setting of the postmaster cannot be defined later than the library's preloading; then it has no effect.
     DefineCustomIntVariable(
         "gpuscan.max_concurrent_fragments", "Sets how many query fragments can be on the devices at the same time.",
-        "Each takes 2 MB of memory while it is used. Fragments beyond that run in PostgreSQL.", &guc_max_requests,
-        guc_max_requests, 1, 1024, process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, 0,
-        nullptr, nullptr, nullptr);
+        "Each takes 2 MB of memory while it is used. Fragments beyond that run in PostgreSQL.",
+        &guc_max_concurrent_fragments, guc_max_concurrent_fragments, 1, 1024,
+        process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable("gpuscan.offload", "Decides when plans use the device.",
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
-    DefineCustomStringVariable(
-        "gpuscan.cost_profile_file", "Names the file with this machine's costs, below the data directory.",
-        "If there is none, the devices are measured once and it is written. An empty name means "
-        "built-in costs.",
-        &guc_profile, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY, is_below_data_directory, nullptr, nullptr);
+    DefineCustomStringVariable("gpuscan.cost_profile_file",
+                               "Names the file with this machine's costs, below the data directory.",
+                               "If there is none, the devices are measured once and it is written. An empty name means "
+                               "built-in costs.",
+                               &guc_cost_profile_file, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY,
+                               is_below_data_directory, nullptr, nullptr);
     storage_tier_init();
     MarkGUCPrefixReserved("gpuscan");
 }

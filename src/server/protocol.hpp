@@ -413,7 +413,7 @@ struct RunReply { // joins: njoins times char[64]
     uint64_t chunks_skipped, rows_skipped; // by their bounds (skip.hpp)
     uint64_t
         groups; // after the main pipeline's last Run; of a Rows pipeline: rows so far, and with its limit no Run is needed
-    uint64_t groups_dropped; // of all groups that were made (group_sieve.hpp)
+    uint64_t groups_dropped; // of all groups that were made (group_filter.hpp)
     char grouping[32];
     uint32_t njoins;
     uint32_t unused;

@@ -5,10 +5,10 @@
 #include <new>
 
 #include "engine/result/first_rows.hpp"
-#include "engine/result/regroup.hpp"
 #include "engine/result/row_sort.hpp"
-#include "engine/result/unmet.hpp"
-#include "host/group_sieve.hpp"
+#include "engine/result/second_aggregation.hpp"
+#include "engine/result/unmatched.hpp"
+#include "host/group_filter.hpp"
 #include "host/group_sort.hpp"
 #include "server/column_message.hpp"
 #include "server/give_back.hpp"
@@ -256,7 +256,7 @@ std::vector<SourceFeed *> Session::feeds_of(uint32_t source) {
 // is fed.
 void Session::foresee() {
     foreseen_ = true;
-    if (program_.pipelines.empty() || !execution_->wants_outlook())
+    if (program_.pipelines.empty() || !execution_->wants_speculation())
         return;
     std::vector<ChunkRef> held;
     std::vector<std::vector<ChunkView>> chunks(program_.pipelines.size());
@@ -265,7 +265,7 @@ void Session::foresee() {
         if (source >= feeds_.size() || !feeds_[source])
             continue;
         for (const SourceFeed *feed : feeds_of(source))
-            feed->add_outlook(chunks[p], held);
+            feed->add_speculative_chunks(chunks[p], held);
     }
     execution_->foresee(chunks);
 }
@@ -657,7 +657,7 @@ void Session::run_rest() {
     };
     if (!wants_more())
         return;
-    run_unmet(program_, *execution_, prepare, [&](Execution &execution, const std::vector<ChunkView> &chunks) {
+    run_unmatched(program_, *execution_, prepare, [&](Execution &execution, const std::vector<ChunkView> &chunks) {
         if (delivers_rows())
             add_rows(with_room([&] { return execution.run_rows(chunks); }));
         else
@@ -669,7 +669,7 @@ void Session::run_rest() {
 
 void Session::run_main(PassInput &input, bool last) {
     skip(pipeline_, input);
-    const bool rest = has_unmet(program_);
+    const bool rest = has_unmatched(program_);
     if (delivers_rows()) {
         with_results([&] {
             collect_rows(input);
@@ -696,7 +696,7 @@ void Session::run_main(PassInput &input, bool last) {
         run_rest();
     groups_ = merger_->finish();
     if (program_.main().sets.count > 0)
-        groups_ = regroup(program_, groups_, device_->device->work_memory(), cancel_);
+        groups_ = aggregate_again(program_, groups_, device_->device->work_memory(), cancel_);
     if (program_.sifts_groups())
         sift_groups();
     if (program_.main().sorted)
@@ -706,7 +706,7 @@ void Session::run_main(PassInput &input, bool last) {
 
 // Those that the device has kept back, or has already looked at, are looked at, too: what is left of them is seldom much.
 void Session::sift_groups() {
-    host::GroupSieve sieve(program_, device_->device->work_memory(), cancel_);
+    host::GroupFilter sieve(program_, device_->device->work_memory(), cancel_);
     sieve.add(std::move(groups_));
     while (execution_->groups_left() > 0)
         sieve.add(execution_->more_groups());

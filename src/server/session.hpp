@@ -168,7 +168,7 @@ class Session {
     GroupTable groups_;
     RowTable rows_;
     size_t fetched_ = 0;        // groups, or rows of the first block
-    ExecutionStats rest_stats_; // of the executions that ran over unmet rows
+    ExecutionStats rest_stats_; // of the executions that ran over unmatched rows
     ExecutionStats counted_;    // what the counters already have
     uint64_t chunks_skipped_ = 0, rows_skipped_ = 0;
     uint64_t groups_dropped_ = 0;

@@ -410,7 +410,7 @@ void SourceFeed::add_to(PassInput &input) {
     batched_->add_to(input);
 }
 
-void SourceFeed::add_outlook(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const {
+void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const {
     for (const ChunkRef &version : relation_ ? cache_.versions(relation_) : std::vector<ChunkRef>()) {
         ChunkView view;
         view.nrows = version->nrows;

@@ -81,7 +81,7 @@ class SourceFeed {
     bool identify(size_t most_bytes, BuildIdentity &identity) const;
     void release(bool last); // last: the pipeline has read all; chunks may be staged again
     // Adds what the cache has of the source, as it may be handed over later; `held` keeps it alive.
-    void add_outlook(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const;
+    void add_speculative_chunks(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const;
     bool is_relation() const { return relation_ != nullptr; }
 
     Dictionary *dictionary(uint32_t column) const {

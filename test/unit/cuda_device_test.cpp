@@ -49,7 +49,7 @@ class CudaDeviceTest : public test::CudaTest {
                     SCOPED_TRACE("seed " + std::to_string(seed) + (wild ? " wild" : ""));
                     try {
                         Case c = rows ? random_rows(seed, wild) : random_case(seed, wild);
-                        c.outlook = static_cast<Outlook>(seed % 3);
+                        c.speculation = static_cast<Speculation>(seed % 3);
                         errors += check(device(), c, true);
                     } catch (const std::exception &error) {
                         ADD_FAILURE() << error.what();
@@ -256,12 +256,12 @@ TEST_F(CudaDeviceTest, ForeseesKernels) {
         return kernels();
     };
     size_t known = become(3); // of tables, decoding and packing
-    const auto run = [&](const Case &c, Outlook outlook, const char *grouping, size_t foreseen, size_t right) {
-        EXPECT_TRUE(device->prepare(c.program, nullptr)->wants_outlook());
-        EXPECT_FALSE(device->prepare(c.program, nullptr)->wants_outlook());
+    const auto run = [&](const Case &c, Speculation speculation, const char *grouping, size_t foreseen, size_t right) {
+        EXPECT_TRUE(device->prepare(c.program, nullptr)->wants_speculation());
+        EXPECT_FALSE(device->prepare(c.program, nullptr)->wants_speculation());
         {
             const auto execution = device->prepare(c.program, nullptr);
-            show_outlook(*device, c, c.program, *execution, outlook == Outlook::TooWide);
+            speculate(*device, c, c.program, *execution, speculation == Speculation::TooWide);
             EXPECT_EQ(become(known + foreseen), known + foreseen);
             const Loaded build = load(*device, c.program, 0, c.sources[0]);
             execution->run_build(0, build.views);
@@ -280,9 +280,9 @@ TEST_F(CudaDeviceTest, ForeseesKernels) {
     };
     const Chunk build = chunk_of({numbers(60, 1, 97), numbers(60, 3, 50)});
     const Chunk probe = chunk_of({numbers(5000, 7, 97), numbers(5000, 1, 1000)});
-    run(join_case({probe}, {build}, Type::I32), Outlook::Right, "dense", 2, 0);
+    run(join_case({probe}, {build}, Type::I32), Speculation::Right, "dense", 2, 0);
     // Fewer copies of 97 groups than of 697, and entries of two bytes instead of one: the table is widened once.
-    run(join_case({probe}, {build}, Type::I64), Outlook::TooWide, "dense", 2, 1);
+    run(join_case({probe}, {build}, Type::I64), Speculation::TooWide, "dense", 2, 1);
     std::filesystem::remove_all(directory);
 }
 TEST_F(CudaDeviceTest, JoinKinds) { test::check_join_kinds(device()); }

@@ -24,7 +24,7 @@
 #include "engine/device.hpp"
 #include "engine/ir/program.hpp"
 #include "engine/result/group_merge.hpp"
-#include "engine/result/unmet.hpp"
+#include "engine/result/unmatched.hpp"
 
 namespace gpuscan::reference {
 
@@ -73,14 +73,14 @@ struct LookupData {
 };
 
 // What a device is told before a case runs.
-enum class Outlook { None, Right, TooWide };
+enum class Speculation { None, Right, TooWide };
 
 struct Case {
     Program program;
     std::vector<std::vector<Chunk>> sources; // per source
     std::vector<LookupData> lookups;
     size_t passes = 1; // run the main pipeline over its chunks in that many calls
-    Outlook outlook = Outlook::None;
+    Speculation speculation = Speculation::None;
 };
 
 using Key = std::vector<std::pair<bool, std::pair<uint64_t, uint64_t>>>; // NULL flag, bits
@@ -255,7 +255,7 @@ class Interpreter {
             tables_.resize(p_.pipelines.size());
             for (Index i = 0; i < p_.pipelines.size(); ++i)
                 run_pipeline(i, out);
-            run_unmet(out);
+            run_unmatched(out);
         } catch (SqlError &) {
             out.error = true;
         }
@@ -292,7 +292,7 @@ class Interpreter {
     }
 
     // Rows of the main pipeline's tables that no row has met, where they are kept.
-    void run_unmet(Expected &out) {
+    void run_unmatched(Expected &out) {
         const Index main = static_cast<Index>(p_.pipelines.size() - 1);
         const Range joins = p_.main().joins;
         Datum null;

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/result/group_merge.hpp"
-#include "engine/result/unmet.hpp"
+#include "engine/result/unmatched.hpp"
 #include "reference.hpp"
 
 namespace gpuscan::reference {
@@ -110,7 +110,7 @@ inline Loaded load(Device &device, const Program &program, Index source, const s
 }
 
 // Tells an execution what its pipelines will read, with bounds that are right or, as those of a cache may be, too wide.
-inline void show_outlook(Device &device, const Case &c, const Program &program, Execution &execution, bool too_wide) {
+inline void speculate(Device &device, const Case &c, const Program &program, Execution &execution, bool too_wide) {
     std::vector<Loaded> data;
     std::vector<std::vector<ChunkView>> chunks;
     for (const Pipeline &pipeline : program.pipelines) {
@@ -129,10 +129,11 @@ inline void show_outlook(Device &device, const Case &c, const Program &program, 
 
 // An execution of a program of the case whose lookups are set.
 inline std::unique_ptr<Execution> prepare_on(Device &device, const Case &c, const Program &program,
-                                             const std::atomic<uint32_t> *cancel, Outlook outlook = Outlook::None) {
+                                             const std::atomic<uint32_t> *cancel,
+                                             Speculation speculation = Speculation::None) {
     auto execution = device.prepare(program, cancel);
-    if (outlook != Outlook::None)
-        show_outlook(device, c, program, *execution, outlook == Outlook::TooWide);
+    if (speculation != Speculation::None)
+        speculate(device, c, program, *execution, speculation == Speculation::TooWide);
     for (Index l = 0; l < c.lookups.size(); ++l) {
         Type type = program.lookups[l].type;
         const auto &entries = c.lookups[l].entries;
@@ -151,7 +152,7 @@ inline std::unique_ptr<Execution> prepare_on(Device &device, const Case &c, cons
 // The same with its join tables built.
 inline std::unique_ptr<Execution> start_on(Device &device, const Case &c, const std::atomic<uint32_t> *cancel) {
     Program program = parse_program(serialize_program(c.program).data(), serialize_program(c.program).size());
-    auto prepare = [&] { return prepare_on(device, c, program, cancel, c.outlook); };
+    auto prepare = [&] { return prepare_on(device, c, program, cancel, c.speculation); };
     auto execution = prepare();
     for (Index i = 0; i + 1 < program.pipelines.size(); ++i) {
         Index source = program.pipelines[i].source;
@@ -189,7 +190,7 @@ inline GroupTable run_on(Device &device, const Case &c, const std::atomic<uint32
         while (execution->groups_left() > 0)
             merger.add(execution->more_groups());
     });
-    gpuscan::run_unmet(
+    gpuscan::run_unmatched(
         c.program, *execution, [&](const Program &program) { return prepare_on(device, c, program, cancel); },
         [&](Execution &rest, const std::vector<ChunkView> &views) {
             merger.add(rest.run_aggregate(views));
@@ -213,7 +214,7 @@ inline RowTable rows_on(Device &device, const Case &c, const std::atomic<uint32_
     };
     each_pass(device, c, [&](const std::vector<ChunkView> &views) { take(execution->run_rows(views)); });
     if (take(RowTable()))
-        gpuscan::run_unmet(
+        gpuscan::run_unmatched(
             c.program, *execution, [&](const Program &program) { return prepare_on(device, c, program, cancel); },
             [&](Execution &rest, const std::vector<ChunkView> &views) { return take(rest.run_rows(views)); });
     if (stats != nullptr)

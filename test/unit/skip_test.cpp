@@ -113,7 +113,7 @@ Outcome run_skipping(Device &device, const Case &c) {
                 merger.add(execution->run_aggregate(data.views));
             }
         }
-        run_unmet(
+        run_unmatched(
             c.program, *execution,
             [&](const Program &program) { return reference::prepare_on(device, c, program, nullptr); },
             [&](Execution &rest, const std::vector<ChunkView> &views) {

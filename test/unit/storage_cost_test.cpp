@@ -60,8 +60,7 @@ TEST(StorageCost, HashAggregateHasAWriteCostOfItsOwn) {
 }
 
 TEST(StorageCost, NeutralCostsGivePostgresFormulas) {
-    for (const Substitute page_costs :
-         {Substitute{1, 4}, Substitute{0.25, 1.5}, Substitute{1.1, 1.3}, Substitute{3, 2}}) {
+    for (const Surrogate page_costs : {Surrogate{1, 4}, Surrogate{0.25, 1.5}, Surrogate{1.1, 1.3}, Surrogate{3, 2}}) {
         const PageCosts costs = neutral_costs(page_costs.seq, page_costs.random);
         for (double passes = 1; passes <= 4; ++passes)
             EXPECT_DOUBLE_EQ(sort(costs, 12345, passes), stock_sort(page_costs, 12345, passes));
@@ -75,20 +74,20 @@ TEST(StorageCost, NeutralCostsGivePostgresFormulas) {
 }
 
 // Not nearly the same: a cost that differs in its last bit may decide between two plans of equal cost.
-TEST(StorageCost, SubstitutesOfNeutralCostsAreThePageCostsThemselves) {
+TEST(StorageCost, SurrogatesOfNeutralCostsAreThePageCostsThemselves) {
     std::mt19937_64 engine(1);
     std::uniform_real_distribution<double> exponent(-3, 4);
     for (int i = 0; i < 10000; ++i) {
         const PageCosts costs = neutral_costs(std::exp(exponent(engine)), std::exp(exponent(engine)));
         const double page = sort_page(costs, 1 + i % 3);
-        for (const Substitute found : {for_joins(costs), for_groups(costs, page), for_material(costs, page)}) {
+        for (const Surrogate found : {for_joins(costs), for_groups(costs, page), for_material(costs, page)}) {
             EXPECT_EQ(found.seq, costs.seq_read);
             EXPECT_EQ(found.random, costs.random_read);
         }
     }
 }
 
-TEST(StorageCost, SubstitutesAreExactWhereTheySaySo) {
+TEST(StorageCost, SurrogatesAreExactWhereTheySaySo) {
     std::mt19937_64 engine(2);
     std::uniform_real_distribution<double> exponent(-3, 4);
     const auto cost = [&] { return std::exp(exponent(engine)); };
@@ -99,8 +98,8 @@ TEST(StorageCost, SubstitutesAreExactWhereTheySaySo) {
         for (double passes = 1; passes <= 3; ++passes) {
             const double page = sort_page(costs, passes), sorted = sort(costs, 100, passes);
             const double near = 1e-9 * 100 * passes * scale;
-            const Substitute groups = for_groups(costs, page), material_costs = for_material(costs, page);
-            for (const Substitute found : {groups, material_costs, for_sorts_alone(page)})
+            const Surrogate groups = for_groups(costs, page), material_costs = for_material(costs, page);
+            for (const Surrogate found : {groups, material_costs, for_sorts_alone(page)})
                 EXPECT_NEAR(stock_sort(found, 100, passes), sorted, near);
             EXPECT_NEAR(stock_hash_aggregate(groups, 100).total, hash_aggregate(costs, 100).total, near);
             EXPECT_NEAR(material_costs.seq * 100, material(costs, 100), near);
@@ -114,7 +113,7 @@ TEST(StorageCost, NoFileOfAJoinIsTooCheapWhileJoinsAreMade) {
     const auto cost = [&] { return std::exp(exponent(engine)); };
     for (int i = 0; i < 1000; ++i) {
         const PageCosts costs{cost(), cost(), cost(), cost(), cost()};
-        const Substitute found = for_joins(costs);
+        const Surrogate found = for_joins(costs);
         const auto at_least = [](double value) { return value * (1 - 1e-12); };
         for (double passes = 1; passes <= 3; ++passes)
             EXPECT_GE(stock_sort(found, 100, passes), at_least(sort(costs, 100, passes)));

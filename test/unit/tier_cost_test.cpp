@@ -306,9 +306,9 @@ TEST(TierCost, AccountsAddUp) {
         ledger.build(1e5);
         ledger.probe(1e6, 1e5);
         ledger.pairs(100, 1e4);
-        ledger.unmet(1e5);
+        ledger.unmatched(1e5);
         ledger.aggregate(1e6, 1e5, 1e4, 2, 3);
-        ledger.regroup(10);
+        ledger.aggregate_again(10);
         ledger.fetch_rows(1e5, 3, 20, 100, 1e6);
         ledger.emit_rows(1e5, 3);
         ledger.sort(1e5, 3);

@@ -14,7 +14,7 @@ double merge_passes(double bytes, double memory, double merge_order) {
     return runs > merge_order ? std::ceil(std::log(runs) / std::log(merge_order)) : 1;
 }
 
-double stock_sort(Substitute costs, double pages, double passes) {
+double stock_sort(Surrogate costs, double pages, double passes) {
     return 2 * pages * passes * (costs.seq * 0.75 + costs.random * 0.25);
 }
 
@@ -25,7 +25,7 @@ double sort(const PageCosts &costs, double pages, double passes) {
 
 double sort_page(const PageCosts &costs, double passes) { return sort(costs, 1, passes) / passes; }
 
-FileCost stock_hash_join(Substitute costs, double inner_pages, double outer_pages) {
+FileCost stock_hash_join(Surrogate costs, double inner_pages, double outer_pages) {
     const double startup = costs.seq * inner_pages;
     return {startup, startup + costs.seq * (inner_pages + 2 * outer_pages)};
 }
@@ -39,7 +39,7 @@ double material(const PageCosts &costs, double pages) { return costs.seq_write *
 
 double rescan(const PageCosts &costs, double pages) { return costs.seq_read * pages; }
 
-FileCost stock_hash_aggregate(Substitute costs, double pages) {
+FileCost stock_hash_aggregate(Surrogate costs, double pages) {
     return {costs.random * pages, (costs.random + costs.seq) * pages};
 }
 
@@ -52,14 +52,14 @@ static double settled(double value, double meant) {
     return std::fabs(value - meant) <= 1e-12 * std::fabs(meant) ? meant : value;
 }
 
-static Substitute settled(Substitute found, const PageCosts &costs) {
+static Surrogate settled(Surrogate found, const PageCosts &costs) {
     return {settled(found.seq, costs.seq_read), settled(found.random, costs.random_read)};
 }
 
-Substitute for_sorts_alone(double page) { return {page / 2, page / 2}; }
+Surrogate for_sorts_alone(double page) { return {page / 2, page / 2}; }
 
 // 2 (0.75 seq + 0.25 random) = page gives random = 2 page - 3 seq.
-static Substitute with_exact_sorts(double seq, double page, const PageCosts &costs) {
+static Surrogate with_exact_sorts(double seq, double page, const PageCosts &costs) {
     return settled({seq, 2 * page - 3 * seq}, costs);
 }
 
@@ -67,7 +67,7 @@ bool files_are_postgres_own(const PageCosts &costs) {
     return costs.seq_write == costs.seq_read && costs.random_write == costs.seq_read;
 }
 
-Substitute for_joins(const PageCosts &costs) {
+Surrogate for_joins(const PageCosts &costs) {
     if (files_are_postgres_own(costs))
         return {costs.seq_read, costs.random_read};
     const double dearest =
@@ -75,12 +75,12 @@ Substitute for_joins(const PageCosts &costs) {
     return {1000 * dearest, 1000 * dearest};
 }
 
-Substitute for_groups(const PageCosts &costs, double page) {
+Surrogate for_groups(const PageCosts &costs, double page) {
     // seq + random = hashagg_write + seq_read, and sorts.
     const double seq = page - (costs.hashagg_write + costs.seq_read) / 2;
     return settled({seq, costs.hashagg_write + costs.seq_read - seq}, costs);
 }
 
-Substitute for_material(const PageCosts &costs, double page) { return with_exact_sorts(costs.seq_write, page, costs); }
+Surrogate for_material(const PageCosts &costs, double page) { return with_exact_sorts(costs.seq_write, page, costs); }
 
 } // namespace gpuscan::storage

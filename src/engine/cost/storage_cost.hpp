@@ -9,7 +9,7 @@
 // All costs are in PostgreSQL's unit (one page that is read in sequence, if seq_page_cost is 1), all sizes in pages.
 //
 // Substitutes. An extension cannot change the server's formulas, but it can change the two page costs that they read.
-// `Substitute` holds a pair of them under which PostgreSQL's own formulas give what the model asks for, for the steps of a plan
+// `Surrogate` holds a pair of them under which PostgreSQL's own formulas give what the model asks for, for the steps of a plan
 // that are being weighed. Two numbers cannot stand for five everywhere; each function says what is exact. They may be negative.
 #pragma once
 
@@ -21,7 +21,7 @@ struct PageCosts {
     double hashagg_write;           // of the partitions of a hash aggregation
 };
 
-struct Substitute {
+struct Surrogate {
     double seq, random; // for seq_page_cost and random_page_cost
 };
 
@@ -38,14 +38,14 @@ struct FileCost {
 double merge_passes(double bytes, double memory, double merge_order);
 
 // (33): PostgreSQL's cost of an external sort; all of it is paid before the first row.
-double stock_sort(Substitute costs, double pages, double passes);
+double stock_sort(Surrogate costs, double pages, double passes);
 // (34): the first pass writes in sequence; merging writes and reads in turn, half of the pages at random.
 double sort(const PageCosts &costs, double pages, double passes);
 // The cost of one page in one pass of (34), on the average over all passes.
 double sort_page(const PageCosts &costs, double passes);
 
 // (35) and (36): the batches of a hash join. The inner side is written before the first row.
-FileCost stock_hash_join(Substitute costs, double inner_pages, double outer_pages);
+FileCost stock_hash_join(Surrogate costs, double inner_pages, double outer_pages);
 FileCost hash_join(const PageCosts &costs, double inner_pages, double outer_pages);
 
 // (31) and (32): writing rows down, reading them again.
@@ -53,20 +53,20 @@ double material(const PageCosts &costs, double pages);
 double rescan(const PageCosts &costs, double pages);
 
 // Hash aggregation writes and reads `pages` (as often as it partitions, and with PostgreSQL's factor 2 for bad patterns).
-FileCost stock_hash_aggregate(Substitute costs, double pages);
+FileCost stock_hash_aggregate(Surrogate costs, double pages);
 FileCost hash_aggregate(const PageCosts &costs, double pages);
 
 // Under it (33) gives what (34) says if a page of a pass costs `page`; both costs are the same.
-Substitute for_sorts_alone(double page);
+Surrogate for_sorts_alone(double page);
 // Are the files of joins PostgreSQL's, too? If writing costs what reading in sequence does.
 bool files_are_postgres_own(const PageCosts &costs);
 // For joins. If the files of joins are PostgreSQL's own: exact. Else no step that has files costs less than by the model, before
 // its first row and in all.
-Substitute for_joins(const PageCosts &costs);
+Surrogate for_joins(const PageCosts &costs);
 // For grouping and sorting above the joins. Exact: the total of hash aggregation, and sorts as above. Not exact: what of hash
 // aggregation comes before the first row.
-Substitute for_groups(const PageCosts &costs, double page);
+Surrogate for_groups(const PageCosts &costs, double page);
 // For writing a plan's result down (31), with exact sorts.
-Substitute for_material(const PageCosts &costs, double page);
+Surrogate for_material(const PageCosts &costs, double page);
 
 } // namespace gpuscan::storage

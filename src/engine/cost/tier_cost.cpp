@@ -128,7 +128,7 @@ constexpr double fragment_requests = 4; // open, stage, run, fetch
 constexpr double host_near_bytes = 1e6, host_far_bytes = 32e6;
 constexpr double gpu_near_bytes = 200e3, gpu_far_bytes = 50e6;
 // 8 sessions get 5.2 times one's throughput out of an H200 (each waits 8 / 5.2 times as long); cores are divided.
-constexpr double gpu_crowding = 0.08, host_crowding = 1;
+constexpr double gpu_contention = 0.08, host_contention = 1;
 
 Weights defaults(bool gpu) {
     Weights weights = {};
@@ -136,7 +136,7 @@ Weights defaults(bool gpu) {
         weights.ns[i] = gpu ? table[i].gpu : table[i].host;
     weights.near_bytes = gpu ? gpu_near_bytes : host_near_bytes;
     weights.far_bytes = gpu ? gpu_far_bytes : host_far_bytes;
-    weights.crowding = gpu ? gpu_crowding : host_crowding;
+    weights.contention = gpu ? gpu_contention : host_contention;
     return weights;
 }
 
@@ -191,13 +191,13 @@ const Weights &default_weights(bool gpu) {
 
 Prices prices(const Weights &weights, const Machine &machine) {
     Prices result = {};
-    const double crowd = 1 + weights.crowding * machine.busy;
+    const double crowd = 1 + weights.contention * machine.busy;
     // Cores that others use as well are so many fewer, but never less than one.
-    const double host_crowd = std::min(crowd, std::max(machine.threads, 1.0));
+    const double host_contention_at = std::min(crowd, std::max(machine.threads, 1.0));
     for (int i = 0; i < counts; ++i) {
         result.ns[i] = weights.ns[i] / sharers(table[i].info.sharing, machine);
         if (is_device_work(table[i], machine.gpu))
-            result.ns[i] *= machine.gpu ? crowd : table[i].info.sharing == Sharing::Threads ? host_crowd : 1;
+            result.ns[i] *= machine.gpu ? crowd : table[i].info.sharing == Sharing::Threads ? host_contention_at : 1;
     }
     for (int i = 0; i < 4; ++i)
         result.ns[i] = machine.page_costs[i] * machine.ns_per_unit;
@@ -356,7 +356,7 @@ void Ledger::probe(double rows, double entries) {
 
 void Ledger::pairs(double rows, double entries) { add(Stage::Probe, Count::PairCompared, rows * entries); }
 
-void Ledger::unmet(double entries) {
+void Ledger::unmatched(double entries) {
     add(Stage::Start, Count::FragmentStarted, 0.5);
     add(Stage::Probe, Count::MarkAsked, entries);
     add(Stage::Probe, Count::ValueRead, entries);
@@ -374,7 +374,7 @@ void Ledger::aggregate(double rows, double groups, double delivered, int keys, i
     add(Stage::Emit, Count::GroupEmitted, delivered);
 }
 
-void Ledger::regroup(double groups) { add(Stage::Group, Count::GroupRegrouped, groups); }
+void Ledger::aggregate_again(double groups) { add(Stage::Group, Count::GroupRegrouped, groups); }
 
 void Ledger::fetch_rows(double rows, double columns, double row_bytes, double entries, double kept_bytes) {
     const double bytes = rows * row_bytes;

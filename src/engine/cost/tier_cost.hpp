@@ -146,8 +146,8 @@ const char *name_of(Stage stage);
 struct Weights {
     double ns[counts];
     double near_bytes,
-        far_bytes;   // caches in front of the device's memory: of a core or a multiprocessor, and of all of them
-    double crowding; // how much longer it takes beside one other request that runs all the time: 1 = twice as long
+        far_bytes;     // caches in front of the device's memory: of a core or a multiprocessor, and of all of them
+    double contention; // how much longer it takes beside one other request that runs all the time: 1 = twice as long
 };
 const Weights &default_weights(bool gpu);
 constexpr double default_ns_per_unit = 4000;
@@ -247,9 +247,9 @@ class Ledger {
     void build(double rows);
     void probe(double rows, double entries);
     void pairs(double rows, double entries);
-    void unmet(double entries);
+    void unmatched(double entries);
     void aggregate(double rows, double groups, double delivered, int keys, int states); // (of the groups, so many)
-    void regroup(double groups);
+    void aggregate_again(double groups);
     // Rows that leave the device: before the first one is shown, and making tuples of them. Beyond `kept_bytes` they go through a file.
     void fetch_rows(double rows, double columns, double row_bytes, double entries, double kept_bytes);
     void emit_rows(double rows, double columns);

@@ -12,7 +12,7 @@ namespace gpuscan::tier {
 
 namespace {
 
-constexpr int near_index = counts, far_index = counts + 1, crowding_index = counts + 2;
+constexpr int near_index = counts, far_index = counts + 1, contention_index = counts + 2;
 constexpr char unit_name[] = "ns_per_unit";
 constexpr size_t most_line = 1000;
 constexpr int most_tries = 1000;
@@ -172,15 +172,15 @@ double &profile_value(Weights &weights, int index) {
         return weights.near_bytes;
     case far_index:
         return weights.far_bytes;
-    case crowding_index:
-        return weights.crowding;
+    case contention_index:
+        return weights.contention;
     default:
         return weights.ns[index];
     }
 }
 
 const char *profile_name(int index) {
-    static constexpr const char *others[] = {"near_bytes", "far_bytes", "crowding"};
+    static constexpr const char *others[] = {"near_bytes", "far_bytes", "contention"};
     return index < counts ? info(static_cast<Count>(index)).name : others[index - counts];
 }
 

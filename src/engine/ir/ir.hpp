@@ -211,7 +211,7 @@ enum class JoinKind : uint8_t {
     Semi,  // goes on, once, if it has a partner
     Anti,  // goes on if it has none
     Right, // goes on once per partner; and when all rows are through, a row of the table that was no row's partner goes on
-           // once, with NULL in every column that stands before it (unmet.hpp)
+           // once, with NULL in every column that stands before it (unmatched.hpp)
     Full, // Left and Right
 };
 
@@ -293,12 +293,12 @@ struct Pipeline {
     // order, all of them come in it (row_sort.hpp), and what stands behind the first `result_keys` is for the order only.
     Range payload;
     Range aggregates; // into aggregates
-    // Aggregate: where there are sets, the groups are grouped again (regroup.hpp). The result has the first `result_keys` of
+    // Aggregate: where there are sets, the groups are grouped again (second_aggregation.hpp). The result has the first `result_keys` of
     // the keys, then, if there are several sets, the number of the group's set; the aggregates, then the distincts.
     Range sets;            // into sets
     Range distincts;       // into distincts
     Index result_keys = 0; // the other keys are there for the distincts
-    // Which groups of the result are wanted (host/group_sieve.hpp): those of which all of `having` is true; of these the
+    // Which groups of the result are wanted (host/group_filter.hpp): those of which all of `having` is true; of these the
     // first ones in the order of `order` (as of rows, first_rows.hpp): as many as top and top_offset say (NULL: all). `ties`:
     // and those that are equal to the last of them. `sorted`: all that are wanted come in the order (host/group_sort.hpp).
     uint8_t ties = 0;

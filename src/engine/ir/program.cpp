@@ -277,7 +277,7 @@ class Checker {
         require(!is_bitwise(aggregate.kind) || (is_integer(type) && type != Type::I128), "type of a bitwise aggregate");
     }
 
-    void check_regrouping(const Pipeline &pipeline, bool aggregates) {
+    void check_second_aggregation(const Pipeline &pipeline, bool aggregates) {
         check_range(pipeline.sets, p.sets.size(), "grouping sets");
         check_range(pipeline.distincts, p.distincts.size(), "distinct aggregates");
         require(pipeline.sets.count <= max_grouping_sets, "too many grouping sets");
@@ -388,7 +388,7 @@ class Checker {
             check_use(pipeline, p.lists[pipeline.payload.first + k], steps);
         for (Index a = 0; a < pipeline.aggregates.count; ++a)
             check_aggregate(pipeline, p.aggregates[pipeline.aggregates.first + a], steps);
-        check_regrouping(pipeline, last && !rows);
+        check_second_aggregation(pipeline, last && !rows);
         check_sieve(pipeline, last && !rows);
         if (rows) {
             require(pipeline.keys.count == 0 && pipeline.aggregates.count == 0, "groups of a pipeline that has rows");

@@ -11,7 +11,7 @@
 // table, the others stay NULL there, and the pass runs as any other.
 //
 // Lookups that stand behind others come later: their programs read the tables of those. Not every place can be a demanded
-// lookup's: the filters of a join other than an inner one, and what follows a right or full join's second pass (unmet.hpp).
+// lookup's: the filters of a join other than an inner one, and what follows a right or full join's second pass (unmatched.hpp).
 #pragma once
 
 #include <vector>

@@ -217,9 +217,9 @@ Cost device_pairs_cost(double rows, double entries, tier::Account *account) {
     return units(l);
 }
 
-Cost device_unmet_cost(double entries, tier::Account *account) {
+Cost device_unmatched_cost(double entries, tier::Account *account) {
     tier::Ledger l = ledger(account);
-    l.unmet(entries);
+    l.unmatched(entries);
     return units(l);
 }
 
@@ -230,9 +230,9 @@ Cost device_aggregate_cost(double rows, double groups, double delivered, int key
     return units(l);
 }
 
-Cost device_regroup_cost(double groups, tier::Account *account) {
+Cost device_second_aggregation_cost(double groups, tier::Account *account) {
     tier::Ledger l = ledger(account);
-    l.regroup(groups);
+    l.aggregate_again(groups);
     return units(l);
 }
 

@@ -59,10 +59,11 @@ Cost device_probe_cost(double rows, double entries, tier::Account *account = nul
 Cost device_pairs_cost(double rows, double entries, tier::Account *account = nullptr);
 
 // The second pass of a right or full join, over the entries that were no row's partner.
-Cost device_unmet_cost(double entries, tier::Account *account = nullptr);
+Cost device_unmatched_cost(double entries, tier::Account *account = nullptr);
 Cost device_aggregate_cost(double rows, double groups, double delivered, int keys, int aggregates,
                            tier::Account *account = nullptr);
-Cost device_regroup_cost(double groups, tier::Account *account = nullptr); // groups that are grouped once more
+Cost device_second_aggregation_cost(double groups,
+                                    tier::Account *account = nullptr); // groups that are grouped once more
 
 // Rows that leave the device.
 struct RowsWork {

@@ -23,7 +23,7 @@ static int auto_workers() {
 }
 
 int feed_workers_worth(double pages, double by_row, double chunks) {
-    const int most = std::min(guc_feed_workers < 0 ? auto_workers() : guc_feed_workers, max_parallel_workers);
+    const int most = std::min(guc_max_feed_workers < 0 ? auto_workers() : guc_max_feed_workers, max_parallel_workers);
     const double useful = std::min((pages + by_row * row_page_work) / pages_per_worker, chunks - 1);
     return useful < 1 || most <= 0 ? 0 : static_cast<int>(std::min<double>(useful, most));
 }

@@ -31,22 +31,22 @@ uint64 files_of(const PlannerInfo *root, const FragmentSource *source) {
 
 } // namespace
 
-const bool *tables_kept(const PlannerInfo *root, const Fragment *rehearsal) {
+const bool *tables_kept(const PlannerInfo *root, const Fragment *trial) {
     const protocol::Area *area = service_area();
     const KeptBuilds *builds = area != nullptr ? &area->kept_builds[device_is_gpu() ? 1 : 0] : nullptr;
-    if (builds == nullptr || !builds->any() || rehearsal->njoins == 0)
+    if (builds == nullptr || !builds->any() || trial->njoins == 0)
         return nullptr;
-    const Size n = static_cast<Size>(rehearsal->nsources);
+    const Size n = static_cast<Size>(trial->nsources);
     uint64 *files = static_cast<uint64 *>(palloc0(sizeof(uint64) * n));
-    for (int i = 1; i < rehearsal->nsources; ++i)
-        files[i] = files_of(root, &rehearsal->sources[i]);
-    const uint64 *fingerprints = build_fingerprints(rehearsal, files);
+    for (int i = 1; i < trial->nsources; ++i)
+        files[i] = files_of(root, &trial->sources[i]);
+    const uint64 *fingerprints = build_fingerprints(trial, files);
     bool *kept = static_cast<bool *>(palloc0(sizeof(bool) * n));
     bool any = false;
-    for (int i = 1; i < rehearsal->nsources; ++i) {
+    for (int i = 1; i < trial->nsources; ++i) {
         kept[i] = builds->has(fingerprints[i - 1]);
         for (int k = 1; k < i; ++k)
-            kept[i] = kept[i] && (rehearsal->joins[k - 1].into != i || kept[k]);
+            kept[i] = kept[i] && (trial->joins[k - 1].into != i || kept[k]);
         any = any || kept[i];
     }
     return any ? kept : nullptr;

@@ -8,6 +8,6 @@
 namespace gpuscan {
 
 // By source, of what the device would run; NULL: none is kept. A table that probes others is found only where these are.
-const bool *tables_kept(const PlannerInfo *root, const Fragment *rehearsal);
+const bool *tables_kept(const PlannerInfo *root, const Fragment *trial);
 
 } // namespace gpuscan

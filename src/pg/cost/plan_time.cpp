@@ -53,8 +53,8 @@ Walk repeated(const Walk &walk, double times) {
 }
 
 // By workers of whom there are so many for a core.
-Walk by_workers(const Walk &walk, double crowding) {
-    return {walk.root, walk.key_joins, walk.work, walk.times * crowding, 1 / (walk.times * crowding), walk.loads};
+Walk by_workers(const Walk &walk, double contention) {
+    return {walk.root, walk.key_joins, walk.work, walk.times * contention, 1 / (walk.times * contention), walk.loads};
 }
 
 void count(const Walk &walk, Step step, double amount) { add(walk.work, step, amount * walk.times); }
@@ -532,7 +532,7 @@ void append(const Walk &walk, const List *paths) {
 }
 
 // More processes than cores: each takes so much longer.
-double crowding(const Path *partial, int workers) {
+double contention(const Path *partial, int workers) {
     const double processes = workers + (parallel_leader_participation ? 1.0 : 0.0);
     // PostgreSQL takes the leader for a part of a process (get_parallel_divisor).
     const double divisor = partial->parent->rows > 0 && partial->rows > 0
@@ -542,7 +542,7 @@ double crowding(const Path *partial, int workers) {
 }
 
 void gather(const Walk &walk, const Path *path, const Path *partial, int workers) {
-    count_path_of(by_workers(walk, crowding(partial, workers)), partial);
+    count_path_of(by_workers(walk, contention(partial, workers)), partial);
     count(walk, Step::RowGathered, rows_of(walk, path));
     count(walk, Step::TeamStarted, workers > 0 ? 1 : 0);
 }

@@ -135,7 +135,7 @@ static void keep_previous(const char *path, const char *previous) {
 }
 
 static void set_profile(const char *text, Size size) {
-    const char *path = guc_profile;
+    const char *path = guc_cost_profile_file;
     if (path == nullptr || path[0] == '\0')
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("gpuscan.cost_profile_file is empty"),
                         errhint("It names the file that would be written.")));

@@ -2,7 +2,7 @@
 
 #include "pg/exec/plan_tree.h"
 #include "pg/fragment/fragment.h"
-#include "pg/rewrite/harmless.h"
+#include "pg/rewrite/error_free_expression.h"
 
 namespace gpuscan {
 namespace {
@@ -22,7 +22,7 @@ bool finds_raising_init_plan(Node *node, void *context) {
 
 bool is_error_free_expression(const EState *estate, const void *expression) {
     Node *node = static_cast<Node *>(const_cast<void *>(expression));
-    return is_harmless_in_plan(node) && !finds_raising_init_plan(node, const_cast<EState *>(estate));
+    return is_error_free_in_plan(node) && !finds_raising_init_plan(node, const_cast<EState *>(estate));
 }
 
 // What types' authors have written may raise anything.

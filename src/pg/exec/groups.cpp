@@ -1,6 +1,6 @@
 // Where are the groups of a run until the executor has asked for all of them?
 //
-// The device's replies are kept as they come, page by page (reply_store.h), so that nothing is copied twice. All of them are
+// The device's replies are kept as they come, page by page (result_spool.h), so that nothing is copied twice. All of them are
 // fetched before the first group is shown: until then the CPU plan can still answer, afterwards no device is needed any
 // more. As many pages stay in memory as a hash aggregation may use (work_mem times hash_mem_multiplier).
 //
@@ -12,12 +12,12 @@
 #include "pg/catalog/encode.h"
 #include "pg/exec/code_set.h"
 #include "pg/exec/emit.h"
-#include "pg/exec/reply_store.h"
+#include "pg/exec/result_spool.h"
 
 namespace gpuscan {
 
 struct GroupStore {
-    ReplyStore replies;
+    ResultSpool replies;
     uint64 ngroups;
     protocol::GroupPart *parts;   // of the open page, one for each key and two for each aggregate
     uint64 page_groups, unpacked; // of the open page: groups, and how many have been in `slice`
@@ -118,7 +118,7 @@ void rewind_groups(GroupStore *store) {
 // ---- taking them ----
 
 // Do the frames of the page's columns tell that all of its groups can be shown?
-bool is_harmless_page(const FragmentRun *run) {
+bool is_error_free_page(const FragmentRun *run) {
     const Fragment *fragment = run->fragment;
     for (int i = 0; i < fragment->noutputs; ++i) {
         const FragmentOutput *output = &fragment->outputs[i];
@@ -139,7 +139,7 @@ bool add_page(FragmentRun *run, const char *page, Size size) {
     if (!open_page(run, page, size))
         return give_up(run, "the device's groups have another form");
     store->ngroups += store->page_groups;
-    if (!is_harmless_page(run))
+    if (!is_error_free_page(run))
         while (unpack_groups(run))
             if (!groups_can_be_shown(run, &store->slice))
                 return false;

@@ -2,7 +2,7 @@
 //
 // All rows are taken from the device before the first is shown. So whatever goes wrong on the device ends in the CPU plan,
 // no row is shown twice or from two plans, a rescan reads them again, and a cursor that somebody leaves open holds no slot
-// of the device. Replies are kept as they came (reply_store.h), columns of values, in up to work_mem of memory.
+// of the device. Replies are kept as they came (result_spool.h), columns of values, in up to work_mem of memory.
 //
 // Showing. A slice of rows (what fits into a core's first cache) is converted column by column, in loops whose body is known at
 // compile time, into an array of Datums that lies row by row; a tuple then is one copy of its piece of the array. Nothing is
@@ -12,7 +12,7 @@
 
 #include "pg/catalog/encode.h"
 #include "pg/exec/code_set.h"
-#include "pg/exec/reply_store.h"
+#include "pg/exec/result_spool.h"
 
 namespace gpuscan {
 
@@ -25,7 +25,7 @@ constexpr uint32 least_slice_rows = 32, most_slice_rows = 1024;
 
 struct RowStore {
     uint64 nrows;
-    ReplyStore replies;
+    ResultSpool replies;
 
     // What is being shown.
     const RowTargets *targets;

@@ -1,7 +1,7 @@
-// Blueprint -> program. Puts translated expressions into pipelines and writes the engine's wire format.
+// FragmentSpec -> program. Puts translated expressions into pipelines and writes the engine's wire format.
 //
 // Order of the program: the pipelines that build hash tables, source 1 first, then the main one. Source numbers in the
-// program are those of the Blueprint; the main source is 0. The table of source i is probed by the pipeline of the source
+// program are those of the FragmentSpec; the main source is 0. The table of source i is probed by the pipeline of the source
 // that it is joined into, the main one or that of a later source, in the step that its number among those gives it.
 //
 // All is translated before the build sides are written down, because that decides which columns they must carry as
@@ -12,14 +12,14 @@
 
 #include "engine/ir/program.hpp"
 #include "pg/catalog/never_null.h"
-#include "pg/fragment/blueprint.h"
+#include "pg/fragment/fragment_spec.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {
 
 struct Assembly {
-    const Blueprint *blueprint;
+    const FragmentSpec *spec;
     Translation t;
     Array<ir::Conjunct> *conjuncts; // per pipeline: 0 the main one, i the build of source i
     Array<ir::Index> *build_keys;   // per source
@@ -41,7 +41,7 @@ struct Assembly {
 // ---- the parts ----
 
 // A table that inherits may lack its parent's NOT NULL, a partition may not.
-static Bitmapset *not_null_attributes(const BlueprintSource *source) {
+static Bitmapset *not_null_attributes(const SpecSource *source) {
     Bitmapset *result = nullptr;
     Relation relation = RelationIdGetRelation(source->relid);
     if (!RelationIsValid(relation))
@@ -55,20 +55,20 @@ static Bitmapset *not_null_attributes(const BlueprintSource *source) {
     return result;
 }
 
-static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
+static void begin(Assembly *a, const FragmentSpec *spec, bool binding) {
     *a = Assembly{};
-    a->blueprint = blueprint;
+    a->spec = spec;
     a->t.binding = binding;
-    a->t.nsources = blueprint->nsources;
-    Size n = static_cast<Size>(blueprint->nsources);
+    a->t.nsources = spec->nsources;
+    Size n = static_cast<Size>(spec->nsources);
     a->t.sources = static_cast<TranslatedSource *>(palloc0(sizeof(TranslatedSource) * n));
     a->conjuncts = static_cast<Array<ir::Conjunct> *>(palloc0(sizeof(Array<ir::Conjunct>) * n));
     a->build_keys = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
     a->probe_keys = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
     a->filters = static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * n));
     a->nullable_keys = static_cast<bool *>(palloc0(sizeof(bool) * n));
-    for (int i = 0; i < blueprint->nsources; ++i) {
-        const BlueprintSource *from = &blueprint->sources[i];
+    for (int i = 0; i < spec->nsources; ++i) {
+        const SpecSource *from = &spec->sources[i];
         TranslatedSource *to = &a->t.sources[i];
         to->is_relation = from->is_relation;
         to->rti = from->rti;
@@ -76,10 +76,10 @@ static void begin(Assembly *a, const Blueprint *blueprint, bool binding) {
         to->child_attnos = from->child_attnos;
         to->not_null = from->is_relation ? not_null_attributes(from) : nullptr;
         to->hides_rows = from->hides_rows;
-        to->kind = i > 0 ? blueprint->joins[i - 1].kind : ir::JoinKind::Inner;
-        to->into = i > 0 ? blueprint->joins[i - 1].into : 0;
+        to->kind = i > 0 ? spec->joins[i - 1].kind : ir::JoinKind::Inner;
+        to->into = i > 0 ? spec->joins[i - 1].into : 0;
         for (int k = 1; k <= i; ++k)
-            to->step += blueprint->joins[k - 1].into == to->into;
+            to->step += spec->joins[k - 1].into == to->into;
     }
 }
 
@@ -232,7 +232,7 @@ static bool add_partner_filters(Assembly *a, int source, List *filters) {
 static bool add_rows(Assembly *a, int source);
 
 static bool add_join(Assembly *a, int source) {
-    const BlueprintJoin *join = &a->blueprint->joins[source - 1];
+    const SpecJoin *join = &a->spec->joins[source - 1];
     const int into = join->into, step = a->t.sources[source].step;
     const bool keeps_table = ir::keeps_table(join->kind);
     const int most_keys = ir::max_join_keys - (keeps_table ? 1 : 0);
@@ -262,10 +262,10 @@ static bool add_join(Assembly *a, int source) {
 
 // The rows of a source, with all that is joined to them.
 static bool add_rows(Assembly *a, int source) {
-    const BlueprintSource *from = &a->blueprint->sources[source];
+    const SpecSource *from = &a->spec->sources[source];
     if (!add_conjuncts(a, source, from->quals, 0, from->policy_quals))
         return false;
-    for (int i = 1; i < a->blueprint->nsources; ++i)
+    for (int i = 1; i < a->spec->nsources; ++i)
         if (a->t.sources[i].into == source && !add_join(a, i))
             return false;
     return true;
@@ -275,7 +275,7 @@ static bool add_rows(Assembly *a, int source) {
 static bool add_row_columns(Assembly *a) {
     a->t.pipeline = 0;
     ListCell *cell;
-    foreach (cell, a->blueprint->columns) {
+    foreach (cell, a->spec->columns) {
         Expr *expr = static_cast<Expr *>(lfirst(cell));
         if (!IsA(expr, Var))
             return refuse("a row needs an expression that is not a column");
@@ -326,7 +326,7 @@ static void add_row_order(Assembly *a) {
     a->t.pipeline = 0;
     a->delivered = a->row_columns.count;
     ListCell *cell, *flags;
-    forboth (cell, a->blueprint->order, flags, a->blueprint->order_flags) {
+    forboth (cell, a->spec->order, flags, a->spec->order_flags) {
         ir::OrderKey key{};
         if (!translate_sort_key(&a->t, static_cast<Expr *>(lfirst(cell)), &key.expr))
             return;
@@ -344,7 +344,7 @@ static void add_row_order(Assembly *a) {
 }
 
 static bool add_outputs(Assembly *a) {
-    const Blueprint *b = a->blueprint;
+    const FragmentSpec *b = a->spec;
     if (b->delivers_rows) {
         if (!add_row_columns(a))
             return false;
@@ -405,7 +405,7 @@ static bool add_number(Assembly *a, Expr *number, ir::Index *constant) {
 
 // The numbers of LIMIT and OFFSET; without one of them the first groups or rows are not known.
 static void add_limit(Assembly *a) {
-    const Blueprint *b = a->blueprint;
+    const FragmentSpec *b = a->spec;
     if (!add_number(a, b->top, &a->top) || !add_number(a, b->top_offset, &a->top_offset))
         a->top = ir::none;
 }
@@ -438,7 +438,7 @@ static bool can_sieve(const Translation *t, ir::Index node) {
 
 // Which groups are wanted. The planner asks for more than may be possible, and keeps what is; see wanted_groups.cpp.
 static void add_wanted_groups(Assembly *a) {
-    const Blueprint *b = a->blueprint;
+    const FragmentSpec *b = a->spec;
     a->top = a->top_offset = ir::none;
     a->having_exact = true;
     if (b->having == NIL && b->top == nullptr && !b->sorted)
@@ -472,18 +472,18 @@ static void add_wanted_groups(Assembly *a) {
 // How many of the rows that have an order are wanted; see wanted_groups.cpp.
 static void add_wanted_rows(Assembly *a) {
     a->top = a->top_offset = ir::none;
-    if (a->blueprint->top != nullptr && a->order.count != 0)
+    if (a->spec->top != nullptr && a->order.count != 0)
         add_limit(a);
 }
 
 // Conditions that hold for every row, behind all others.
 static bool add_checks(Assembly *a) {
-    const BlueprintJoin *joins = a->blueprint->joins;
-    const int steps = static_cast<int>(std::count_if(joins, joins + a->blueprint->nsources - 1,
-                                                     [](const BlueprintJoin &join) { return join.into == 0; }));
+    const SpecJoin *joins = a->spec->joins;
+    const int steps = static_cast<int>(
+        std::count_if(joins, joins + a->spec->nsources - 1, [](const SpecJoin &join) { return join.into == 0; }));
     List *conditions = NIL;
     ListCell *cell;
-    foreach (cell, a->blueprint->checks) {
+    foreach (cell, a->spec->checks) {
         NullTest *test = makeNode(NullTest);
         test->arg = static_cast<Expr *>(lfirst(cell));
         test->nulltesttype = IS_NULL;
@@ -507,7 +507,7 @@ static bool are_demands_possible(const Assembly *a) {
 }
 
 static bool translate_all(Assembly *a) {
-    const Blueprint *b = a->blueprint;
+    const FragmentSpec *b = a->spec;
     if (b->nsources > ir::max_joins + 1)
         return refuse("more than %d joins", ir::max_joins);
     if (!add_rows(a, 0) || !add_outputs(a) || !add_checks(a) || !are_demands_possible(a))
@@ -576,7 +576,7 @@ static ir::Range write_joins(Assembly *a, Writer *w, int source) {
         join.build = static_cast<ir::Index>(i - 1);
         join.keys = add_list(w, a->probe_keys[i]);
         join.kind = a->t.sources[i].kind;
-        join.guarded = is_guarded(a, source, reinterpret_cast<Node *>(a->blueprint->joins[i - 1].clauses)) ? 1 : 0;
+        join.guarded = is_guarded(a, source, reinterpret_cast<Node *>(a->spec->joins[i - 1].clauses)) ? 1 : 0;
         join.filters = add_list(w, a->filters[i]);
         append(&w->joins, join);
         ++range.count;
@@ -598,8 +598,8 @@ static void write_build(Assembly *a, Writer *w, int source, const Array<ir::Inde
 static void write_main(Assembly *a, Writer *w) {
     ir::Pipeline pipeline{};
     pipeline.source = 0;
-    pipeline.sink = a->blueprint->delivers_rows ? ir::SinkKind::Rows : ir::SinkKind::Aggregate;
-    pipeline.limit = static_cast<uint64_t>(a->blueprint->limit);
+    pipeline.sink = a->spec->delivers_rows ? ir::SinkKind::Rows : ir::SinkKind::Aggregate;
+    pipeline.limit = static_cast<uint64_t>(a->spec->limit);
     pipeline.conjuncts = add_pipeline_conjuncts(w, a->conjuncts[0]);
     pipeline.joins = write_joins(a, w, 0);
     pipeline.keys = add_list(w, a->states.keys);
@@ -607,9 +607,9 @@ static void write_main(Assembly *a, Writer *w) {
     pipeline.aggregates.first = 0;
     pipeline.aggregates.count = static_cast<ir::Index>(a->states.states.count);
     ListCell *cell;
-    foreach (cell, a->blueprint->sets)
+    foreach (cell, a->spec->sets)
         append(&w->sets, ir::GroupingSet{static_cast<uint32_t>(lfirst_int(cell))});
-    if (a->blueprint->sets == NIL && a->states.distincts.count > 0)
+    if (a->spec->sets == NIL && a->states.distincts.count > 0)
         append(&w->sets, ir::GroupingSet{(1u << a->group_keys) - 1});
     if (w->sets.count > 0) {
         pipeline.sets.count = static_cast<ir::Index>(w->sets.count);
@@ -617,15 +617,15 @@ static void write_main(Assembly *a, Writer *w) {
         pipeline.result_keys = static_cast<ir::Index>(a->group_keys);
     }
     pipeline.order.count = static_cast<ir::Index>(a->order.count);
-    if (a->blueprint->delivers_rows) {
+    if (a->spec->delivers_rows) {
         pipeline.result_keys = static_cast<ir::Index>(a->delivered);
     } else {
         pipeline.having = add_list(w, a->having);
-        pipeline.sorted = a->blueprint->sorted && a->order.count > 0 ? 1 : 0;
+        pipeline.sorted = a->spec->sorted && a->order.count > 0 ? 1 : 0;
     }
     pipeline.top = a->top;
     pipeline.top_offset = a->top_offset;
-    pipeline.ties = a->blueprint->ties ? 1 : 0;
+    pipeline.ties = a->spec->ties ? 1 : 0;
     append(&w->pipelines, pipeline);
 }
 
@@ -635,7 +635,7 @@ static void write_sources(Assembly *a, Writer *w) {
         ir::Source source{};
         source.columns.first = static_cast<ir::Index>(w->columns.count);
         source.columns.count = static_cast<ir::Index>(s.columns.count);
-        source.uncounted = a->blueprint->hides_counts ? 1 : 0;
+        source.uncounted = a->spec->hides_counts ? 1 : 0;
         for (int k = 0; k < s.columns.count; ++k) {
             ir::SourceColumn column{};
             column.type = s.columns[k].type;
@@ -716,11 +716,11 @@ static void write_program(Assembly *a, Fragment *out) {
 // ---- the description ----
 
 static void describe(Assembly *a, Fragment *out) {
-    const Blueprint *b = a->blueprint;
+    const FragmentSpec *b = a->spec;
     out->nsources = b->nsources;
     out->sources = static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource) * static_cast<Size>(b->nsources)));
     for (int i = 0; i < b->nsources; ++i) {
-        const BlueprintSource *from = &b->sources[i];
+        const SpecSource *from = &b->sources[i];
         FragmentSource *to = &out->sources[i];
         to->is_relation = from->is_relation;
         to->rti = from->rti;
@@ -780,14 +780,14 @@ static void describe(Assembly *a, Fragment *out) {
     out->hides_counts = b->hides_counts;
 }
 
-Fragment *assemble(const Blueprint *blueprint, bool binding) {
+Fragment *assemble(const FragmentSpec *spec, bool binding) {
     Assembly a;
-    begin(&a, blueprint, binding);
+    begin(&a, spec, binding);
     const bool possible = translate_all(&a) && within_budget(&a.t) && within_demand_budget(&a.t);
     // What the planner has found possible must be possible now.
     if (!possible ||
-        (binding && (a.having.count < list_length(blueprint->having) || a.order.count < list_length(blueprint->order) ||
-                     (blueprint->top != nullptr && a.top == ir::none)))) {
+        (binding && (a.having.count < list_length(spec->having) || a.order.count < list_length(spec->order) ||
+                     (spec->top != nullptr && a.top == ir::none)))) {
         if (binding)
             ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("a GpuScan node cannot be bound to the device"),
                             errdetail("A function or type that the plan uses has changed since it was made.")));

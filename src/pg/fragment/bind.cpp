@@ -7,7 +7,7 @@
 namespace gpuscan {
 
 Fragment *fragment_bind(const CustomScan *node, const List *range_table) {
-    return assemble(blueprint_of_node(node, range_table), true);
+    return assemble(spec_of_node(node, range_table), true);
 }
 
 } // namespace gpuscan

@@ -1,6 +1,6 @@
 // See build_fingerprints.h. What of a fragment its program does not say becomes hashes here.
 //
-// The rehearsal when a path is priced and the fragment of its plan come from the same translator, so they differ in nothing
+// The trial when a path is priced and the fragment of its plan come from the same translator, so they differ in nothing
 // that is hashed. Two plans of the same text need not be equal, though: what a table's rows carry depends on what is made of
 // them, and such tables are different ones to the device, too.
 #include "pg/pg.h"

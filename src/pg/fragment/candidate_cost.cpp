@@ -9,15 +9,15 @@
 namespace gpuscan {
 
 Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Account *account) {
-    const Cost unmet = ir::keeps_table(kind) ? device_unmet_cost(entries, account) : 0;
-    return unmet + (keyed ? device_probe_cost(rows, entries, account) : device_pairs_cost(rows, entries, account));
+    const Cost unmatched = ir::keeps_table(kind) ? device_unmatched_cost(entries, account) : 0;
+    return unmatched + (keyed ? device_probe_cost(rows, entries, account) : device_pairs_cost(rows, entries, account));
 }
 
 struct CandidateWork {
     List *brought;     // OIDs of relations that an earlier source reads
     List *below;       // Loads of the CPU plans that are sources
     double table_rows; // of tables that are not there
-    const bool *kept;  // tables, by source as in the blueprint
+    const bool *kept;  // tables, by source as in the spec
     int nsources;      // that have been met: the next one's number
     tier::Account *account;
 };

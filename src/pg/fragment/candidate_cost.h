@@ -8,7 +8,7 @@
 namespace gpuscan {
 
 // What its scans and joins cost on the device. `otherwise`: PostgreSQL's plan of the same, which answers where the join tables do
-// not fit into the device's memory. `kept`: which tables are there already, by source of the candidate's blueprint; NULL: none.
+// not fit into the device's memory. `kept`: which tables are there already, by source of the candidate's spec; NULL: none.
 Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account);
 
 // What so many rows cost that look for partners in a table; `keyed`: by its keys, else every pair is looked at.

@@ -15,7 +15,7 @@ struct CandidateSource {
     bool is_relation; // read by the device; else its cheapest path feeds the device
     Oid relid;
     List *quals;           // is_relation: expressions, cheap and selective ones first
-    int policy_quals;      // as in the blueprint
+    int policy_quals;      // as in the spec
     List *leaves;          // a parent: range table indexes of the relations that hold its rows
     double pages, visible; // is_relation: in all of its relations
     double tuples;

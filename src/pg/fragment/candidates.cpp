@@ -291,7 +291,7 @@ static const Candidate *better_candidate(CandidateTable *table, const JoinNote *
     return candidate;
 }
 
-// Is a join that the device could do the best way to its relations? The unmet rows of a table come when all rows have
+// Is a join that the device could do the best way to its relations? The unmatched rows of a table come when all rows have
 // been through, so a join that wants them is the main pipeline's.
 static void weigh(CandidateTable *table, const JoinNote *note, CandidateEntry *entry) {
     ir::JoinKind kind;

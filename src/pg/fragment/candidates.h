@@ -6,8 +6,8 @@
 
 #include "pg/pg.h"
 
-#include "pg/fragment/blueprint.h"
 #include "pg/fragment/candidate_source.h"
+#include "pg/fragment/fragment_spec.h"
 
 namespace gpuscan {
 
@@ -18,7 +18,7 @@ struct CandidateJoin {
     const Candidate *inner; // what the table is built from
     ir::JoinKind kind;
     List *clauses;
-    List *partner_filters; // as in BlueprintJoin
+    List *partner_filters; // as in SpecJoin
     List *filters;
     Relids needs; // what the clauses and filters read besides the inner side
     double ratio; // rows after the join / rows before
@@ -33,9 +33,9 @@ struct Candidate {
     const Candidate *outer, *inner;
     const JoinNote *note;
     Cost cost;
-    // The aggregation above it that has been rehearsed last (path.cpp), and what came of it.
-    const Blueprint *rehearsed;
-    const Fragment *rehearsal;
+    // The aggregation above it that has been tried last (path.cpp), and what came of it.
+    const FragmentSpec *tried;
+    const Fragment *trial;
 };
 
 struct CandidateTable; // of one PlannerInfo
@@ -53,8 +53,8 @@ const Candidate *candidates_find(CandidateTable *table, Relids relids);
 // Its joins in the order in which they should run: a list of CandidateJoin *.
 List *ordered_joins(const Candidate *candidate);
 
-// The candidate's relations and joins as a Blueprint without outputs, in that order. child_paths gets the paths of the sources that
+// The candidate's relations and joins as a FragmentSpec without outputs, in that order. child_paths gets the paths of the sources that
 // CPU plans feed.
-Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, List **child_paths);
+FragmentSpec *candidate_spec(PlannerInfo *root, const Candidate *candidate, List **child_paths);
 
 } // namespace gpuscan

@@ -180,18 +180,18 @@ struct Fragment {
     AttrNumber *fallback_attnos;
     List *group_exprs; // EXPLAIN
     bool has_group_by;
-    // Of what the blueprint asks the device to drop, what the device can decide: conditions from the first on (`having_exact`:
+    // Of what the spec asks the device to drop, what the device can decide: conditions from the first on (`having_exact`:
     // all that pass are groups that PostgreSQL would let pass, too), and sort keys from the first on.
     List *having;
     bool having_exact;
     List *order, *order_flags;
     Expr *top, *top_offset; // EXPLAIN
-    List *checks;           // as in the blueprint, for EXPLAIN
-    List *sets;             // as in the blueprint; of several, a group's number is its last key
+    List *checks;           // as in the spec, for EXPLAIN
+    List *sets;             // as in the spec; of several, a group's number is its last key
     int nkeys, naggregates; // of the groups that the device process delivers
     bool delivers_rows;     // no groups: output i is column i of the rows
     uint64 limit;           // of the rows that are wanted; 0: all
-    bool hides_counts;      // as in the blueprint
+    bool hides_counts;      // as in the spec
     // The engine's program in its wire format (engine/ir/program.hpp): header and arrays; FragmentConstants are filled in
     // by the executor directly in the copy it sends (program_constants points into `program`).
     char *program;

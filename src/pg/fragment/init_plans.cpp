@@ -42,7 +42,7 @@ bool finds_volatile_init_plan(Node *node, void *context) {
 
 } // namespace
 
-bool init_plans_may_be_tried(const PlannerInfo *root, const Blueprint *b) {
+bool init_plans_may_be_tried(const PlannerInfo *root, const FragmentSpec *b) {
     const auto finds = [root](const void *expressions) {
         return finds_volatile_init_plan(static_cast<Node *>(const_cast<void *>(expressions)),
                                         const_cast<PlannerInfo *>(root));

@@ -32,7 +32,7 @@ namespace gpuscan {
 
 struct GpuScanPath {
     CustomPath custom;
-    Blueprint *blueprint;
+    FragmentSpec *spec;
     List *having;
     const tier::Account *account; // what its costs are made of
     double ns_per_unit;           // of its costs
@@ -56,12 +56,12 @@ static List *grouping_clause(const PlannerInfo *root) {
 
 struct OutputWalk {
     const PlannerInfo *root;
-    Blueprint *blueprint;
+    FragmentSpec *spec;
     bool impossible;
 };
 
 // Of a group key that the query refers to.
-static int number_of_key(const PlannerInfo *root, const Blueprint *b, int reference) {
+static int number_of_key(const PlannerInfo *root, const FragmentSpec *b, int reference) {
     const Expr *key = get_sortgroupref_tle(static_cast<Index>(reference), root->processed_tlist)->expr;
     int number = 0;
     ListCell *cell;
@@ -73,7 +73,7 @@ static int number_of_key(const PlannerInfo *root, const Blueprint *b, int refere
     return number;
 }
 
-static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, Blueprint *b) {
+static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, FragmentSpec *b) {
     if (list_member(b->groupings, grouping))
         return;
     List *keys = NIL;
@@ -88,7 +88,7 @@ static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, Bluepr
 // has checked that), so grouping by them too changes nothing.
 static bool collect_outputs(Node *node, void *context) {
     OutputWalk *walk = static_cast<OutputWalk *>(context);
-    Blueprint *b = walk->blueprint;
+    FragmentSpec *b = walk->spec;
     if (node == nullptr || list_member(b->keys, node))
         return false;
     switch (nodeTag(node)) {
@@ -114,7 +114,7 @@ static bool collect_outputs(Node *node, void *context) {
 }
 
 // The query's grouping sets, which the planner has written out as lists of references to group keys, as bits of the keys.
-static bool add_sets(const PlannerInfo *root, Blueprint *b) {
+static bool add_sets(const PlannerInfo *root, FragmentSpec *b) {
     ListCell *set, *cell;
     if (list_length(root->parse->groupingSets) > ir::max_grouping_sets || list_length(b->keys) > ir::max_group_keys)
         return refuse("too many grouping sets");
@@ -143,7 +143,7 @@ static bool is_grouped_as_on_devices(const SortGroupClause *clause, const Expr *
 }
 
 // `results` is what is computed from the groups.
-static bool add_outputs(PlannerInfo *root, List *results, Node *having, Blueprint *b) {
+static bool add_outputs(PlannerInfo *root, List *results, Node *having, FragmentSpec *b) {
     ListCell *cell;
     foreach (cell, grouping_clause(root)) {
         const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
@@ -171,7 +171,7 @@ static bool add_outputs(PlannerInfo *root, List *results, Node *having, Blueprin
 
 // ---- the fallback ----
 
-static PathTarget *output_target(PlannerInfo *root, const Blueprint *b) {
+static PathTarget *output_target(PlannerInfo *root, const FragmentSpec *b) {
     PathTarget *target = create_empty_pathtarget();
     ListCell *cell;
     foreach (cell, b->keys) {
@@ -322,7 +322,7 @@ static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, 
 
 static const CustomPathMethods gpuscan_path_methods = {"GpuScan", plan_gpuscan, nullptr};
 
-CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children,
+CustomPath *make_gpuscan_path(RelOptInfo *rel, FragmentSpec *spec, List *having, Path *fallback, List *children,
                               const tier::Account *account) {
     GpuScanPath *path = static_cast<GpuScanPath *>(palloc0(sizeof(GpuScanPath)));
     CustomPath *custom = &path->custom;
@@ -335,7 +335,7 @@ CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *havin
     custom->flags = CUSTOMPATH_SUPPORT_PROJECTION;
     custom->custom_paths = lcons(fallback, list_copy(children));
     custom->methods = &gpuscan_path_methods;
-    path->blueprint = blueprint;
+    path->spec = spec;
     path->having = having;
     path->account = account;
     path->ns_per_unit = device_ns_per_unit();
@@ -346,7 +346,7 @@ bool is_gpuscan_path(const Path *path) {
     return IsA(path, CustomPath) && reinterpret_cast<const CustomPath *>(path)->methods == &gpuscan_path_methods;
 }
 
-Rival rival_of(PlannerInfo *root, const RelOptInfo *rel) {
+CpuBaseline cpu_baseline_of(PlannerInfo *root, const RelOptInfo *rel) {
     const Path *best = nullptr;
     ListCell *cell;
     foreach (cell, rel->pathlist) {
@@ -356,10 +356,10 @@ Rival rival_of(PlannerInfo *root, const RelOptInfo *rel) {
             best = path;
     }
     if (best == nullptr || best->total_cost <= 0)
-        return Rival{1, device_ns_per_unit()};
+        return CpuBaseline{1, device_ns_per_unit()};
     const double ns = path_ns(root, best);
-    return std::isfinite(ns) ? Rival{best->total_cost, ns}
-                             : Rival{best->total_cost, best->total_cost * device_ns_per_unit()};
+    return std::isfinite(ns) ? CpuBaseline{best->total_cost, ns}
+                             : CpuBaseline{best->total_cost, best->total_cost * device_ns_per_unit()};
 }
 
 static Cost cost_of(const List *loads) {
@@ -370,7 +370,7 @@ static Cost cost_of(const List *loads) {
     return cost;
 }
 
-void price_path(PlannerInfo *root, const Candidate *candidate, const Rival *rival, CustomPath *custom) {
+void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, CustomPath *custom) {
     GpuScanPath *path = reinterpret_cast<GpuScanPath *>(custom);
     const double usual = device_ns_per_unit();
     if (guc_offload != OFFLOAD_FORCE && asks_for_outer_values(root)) {
@@ -381,7 +381,7 @@ void price_path(PlannerInfo *root, const Candidate *candidate, const Rival *riva
     } else {
         path->loads = all_loads(candidate);
     }
-    path->ns_per_unit = std::clamp(rival->ns / rival->cost, usual / most_exchange, usual * most_exchange);
+    path->ns_per_unit = std::clamp(baseline->ns / baseline->cost, usual / most_exchange, usual * most_exchange);
     custom->path.startup_cost *= usual / path->ns_per_unit;
     custom->path.total_cost *= usual / path->ns_per_unit;
 }
@@ -393,7 +393,7 @@ double gpuscan_path_ns(const Path *path) {
 }
 
 // Groups that are grouped once more; 0 where the device's groups are the result's.
-static double groups_again(PlannerInfo *root, const Blueprint *b, double rows) {
+static double groups_again(PlannerInfo *root, const FragmentSpec *b, double rows) {
     List *keys = NIL;
     ListCell *cell;
     foreach (cell, b->aggrefs) {
@@ -410,16 +410,16 @@ static double groups_again(PlannerInfo *root, const Blueprint *b, double rows) {
 
 // The candidate's relations with what the query makes of them, as far as it can be told; NULL: no device can. `results` is what
 // is computed from the groups.
-static Blueprint *aggregate_blueprint(PlannerInfo *root, const Candidate *candidate, List *results, List *having,
-                                      List **children) {
-    Blueprint *blueprint = candidate_blueprint(root, candidate, children);
-    if (!add_outputs(root, results, reinterpret_cast<Node *>(having), blueprint))
+static FragmentSpec *aggregate_spec(PlannerInfo *root, const Candidate *candidate, List *results, List *having,
+                                    List **children) {
+    FragmentSpec *spec = candidate_spec(root, candidate, children);
+    if (!add_outputs(root, results, reinterpret_cast<Node *>(having), spec))
         return nullptr;
-    ask_for_groups(root, having, blueprint);
-    return init_plans_may_be_tried(root, blueprint) ? blueprint : nullptr;
+    ask_for_groups(root, having, spec);
+    return init_plans_may_be_tried(root, spec) ? spec : nullptr;
 }
 
-static bool ask_for_the_same(const Blueprint *a, const Blueprint *b) {
+static bool ask_for_the_same(const FragmentSpec *a, const FragmentSpec *b) {
     return equal(a->keys, b->keys) && equal(a->aggrefs, b->aggrefs) && equal(a->sets, b->sets) &&
            equal(a->groupings, b->groupings) && equal(a->asked, b->asked) && equal(a->having, b->having) &&
            equal(a->order, b->order) && equal(a->order_flags, b->order_flags) && equal(a->top, b->top) &&
@@ -428,22 +428,22 @@ static bool ask_for_the_same(const Blueprint *a, const Blueprint *b) {
 
 // What the device would run; NULL: it cannot, and why has been told. A level asks twice, most often for the same: whether it
 // needs rows, and for the path.
-static const Fragment *rehearse(const Candidate *candidate, const Blueprint *blueprint) {
-    if (candidate->rehearsal != nullptr && ask_for_the_same(candidate->rehearsed, blueprint))
-        return candidate->rehearsal;
+static const Fragment *try_translation(const Candidate *candidate, const FragmentSpec *spec) {
+    if (candidate->trial != nullptr && ask_for_the_same(candidate->tried, spec))
+        return candidate->trial;
     Candidate *notes = const_cast<Candidate *>(candidate);
-    Blueprint *copy = static_cast<Blueprint *>(palloc(sizeof(Blueprint))); // the other one will be settled
-    *copy = *blueprint;
-    notes->rehearsed = copy;
-    notes->rehearsal = assemble(blueprint, false);
-    return notes->rehearsal;
+    FragmentSpec *copy = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec))); // the other one will be settled
+    *copy = *spec;
+    notes->tried = copy;
+    notes->trial = assemble(spec, false);
+    return notes->trial;
 }
 
 bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
     List *children = NIL;
     List *having = in_postgres_order(root, reinterpret_cast<List *>(root->parse->havingQual));
-    const Blueprint *blueprint = aggregate_blueprint(root, candidate, root->processed_tlist, having, &children);
-    return blueprint != nullptr && reads_relation(blueprint) && rehearse(candidate, blueprint) != nullptr;
+    const FragmentSpec *spec = aggregate_spec(root, candidate, root->processed_tlist, having, &children);
+    return spec != nullptr && reads_relation(spec) && try_translation(candidate, spec) != nullptr;
 }
 
 // ---- groups in order ----
@@ -478,7 +478,7 @@ struct GroupNumbers {
 };
 
 // The path's rows are those that pass all of HAVING.
-static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *having, const Blueprint *b) {
+static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *having, const FragmentSpec *b) {
     double rows = fallback->rows;
     if (IsA(fallback, AggPath))
         rows = reinterpret_cast<const AggPath *>(fallback)->numGroups;
@@ -489,14 +489,14 @@ static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *hav
 }
 
 // What groups cost, evaluated as `results`, beside the order in which they come.
-static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Blueprint *blueprint,
-                        const Fragment *rehearsal, const TextWork *texts, const Rival *rival, GroupNumbers groups,
+static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const FragmentSpec *spec, const Fragment *trial,
+                        const TextWork *texts, const CpuBaseline *baseline, GroupNumbers groups,
                         const PathTarget *results, tier::Account *account) {
-    return device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) + device_text_cost(texts, account) +
-           candidate_cost(candidate, tables_kept(root, rehearsal), device_units(rival->ns), account) +
-           device_aggregate_cost(candidate->rows, groups.made, groups.delivered, rehearsal->nkeys,
-                                 rehearsal->naggregates, account) +
-           device_regroup_cost(groups_again(root, blueprint, candidate->rows), account) +
+    return device_setup_cost(trial->nsources, trial->nlookups, account) + device_text_cost(texts, account) +
+           candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account) +
+           device_aggregate_cost(candidate->rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates,
+                                 account) +
+           device_second_aggregation_cost(groups_again(root, spec, candidate->rows), account) +
            device_plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple), account);
 }
 
@@ -510,40 +510,40 @@ static bool can_be_sorted(const Fragment *fragment, double groups) {
 // nothing left to sort. (Of ORDER BY ... LIMIT the first groups are found anyway, if no other can be missed: an error that
 // PostgreSQL's Sort would have met, as it takes all groups.)
 static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const CustomPath *unsorted,
-                            const Blueprint *groups, GroupNumbers numbers, const Fragment *unsorted_rehearsal,
-                            Path *fallback, const Rival *rival, List *children, RelOptInfo *output) {
+                            const FragmentSpec *groups, GroupNumbers numbers, const Fragment *unsorted_trial,
+                            Path *fallback, const CpuBaseline *baseline, List *children, RelOptInfo *output) {
     if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
         (fallback->rows < least_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
-        !can_be_sorted(unsorted_rehearsal, fallback->rows))
+        !can_be_sorted(unsorted_trial, fallback->rows))
         return false;
     List *pathkeys = order_above(root);
-    Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
-    *blueprint = *groups;
-    ask_for_sort_keys(root, pathkeys, nullptr, blueprint);
-    blueprint->sorted = true;
-    const Fragment *rehearsal = blueprint->order != NIL ? assemble(blueprint, false) : nullptr;
+    FragmentSpec *spec = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec)));
+    *spec = *groups;
+    ask_for_sort_keys(root, pathkeys, nullptr, spec);
+    spec->sorted = true;
+    const Fragment *trial = spec->order != NIL ? assemble(spec, false) : nullptr;
     TextWork texts;
-    if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))
+    if (trial == nullptr || trial->order == NIL || !text_work(root, trial, &texts))
         return false;
-    const bool complete = list_length(rehearsal->order) == list_length(pathkeys);
-    blueprint->order = rehearsal->order;
-    blueprint->order_flags = rehearsal->order_flags;
-    pathkeys = list_copy_head(pathkeys, list_length(blueprint->order));
+    const bool complete = list_length(trial->order) == list_length(pathkeys);
+    spec->order = trial->order;
+    spec->order_flags = trial->order_flags;
+    pathkeys = list_copy_head(pathkeys, list_length(spec->order));
     Path *sort = reinterpret_cast<Path *>(create_sort_path(root, output, fallback, pathkeys, -1.0));
     List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
     tier::Account *account = new_account();
-    CustomPath *path = make_gpuscan_path(output, blueprint, having, sort, children, account);
+    CustomPath *path = make_gpuscan_path(output, spec, having, sort, children, account);
     RowsWork work{};
     work.rows = numbers.delivered;
-    work.columns = rehearsal->nkeys + rehearsal->naggregates;
+    work.columns = trial->nkeys + trial->naggregates;
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
     path->path.total_cost =
-        groups_cost(root, candidate, blueprint, rehearsal, &texts, rival, numbers, unsorted->path.pathtarget, account) +
+        groups_cost(root, candidate, spec, trial, &texts, baseline, numbers, unsorted->path.pathtarget, account) +
         device_sort_cost(&work, account);
     path->path.startup_cost = path->path.total_cost;
-    price_path(root, candidate, rival, path);
+    price_path(root, candidate, baseline, path);
     add_path(output, &path->path);
     return complete;
 }
@@ -556,41 +556,39 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
         return refuse("a set-returning function");
     List *children = NIL;
     List *ordered_having = in_postgres_order(root, reinterpret_cast<List *>(having));
-    Blueprint *blueprint = aggregate_blueprint(root, candidate, results->exprs, ordered_having, &children);
-    if (blueprint == nullptr)
+    FragmentSpec *spec = aggregate_spec(root, candidate, results->exprs, ordered_having, &children);
+    if (spec == nullptr)
         return false;
-    if (!reads_relation(blueprint))
+    if (!reads_relation(spec))
         return refuse("a query level without a table that a device could read");
-    const Fragment *rehearsal = rehearse(candidate, blueprint);
-    if (rehearsal == nullptr)
+    const Fragment *trial = try_translation(candidate, spec);
+    if (trial == nullptr)
         return false;
-    settle_wanted_groups(root, results->exprs, rehearsal, blueprint);
+    settle_wanted_groups(root, results->exprs, trial, spec);
     TextWork texts;
-    if (!text_work(root, rehearsal, &texts) && guc_offload != OFFLOAD_FORCE)
+    if (!text_work(root, trial, &texts) && guc_offload != OFFLOAD_FORCE)
         return false;
-    PathTarget *target = output_target(root, blueprint);
+    PathTarget *target = output_target(root, spec);
     Path *fallback = fallback_path(root, input, output, target);
     if (fallback == nullptr)
         return refuse("no aggregation plan of PostgreSQL's that could take over");
 
     tier::Account *account = new_account();
-    const Rival rival = rival_of(root, output);
-    CustomPath *path = make_gpuscan_path(output, blueprint, ordered_having, fallback, children, account);
+    const CpuBaseline baseline = cpu_baseline_of(root, output);
+    CustomPath *path = make_gpuscan_path(output, spec, ordered_having, fallback, children, account);
     path->path.pathtarget = results;
-    path->path.rows = wanted_groups(blueprint, fallback->rows);
-    const GroupNumbers groups = groups_of(root, fallback, ordered_having, blueprint);
-    path->path.total_cost =
-        groups_cost(root, candidate, blueprint, rehearsal, &texts, &rival, groups, results, account);
+    path->path.rows = wanted_groups(spec, fallback->rows);
+    const GroupNumbers groups = groups_of(root, fallback, ordered_having, spec);
+    path->path.total_cost = groups_cost(root, candidate, spec, trial, &texts, &baseline, groups, results, account);
     path->path.startup_cost = path->path.total_cost;
     if (force)
         output->pathlist = NIL; // whatever it costs
     if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
-        note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
-    price_path(root, candidate, &rival, path);
+        note_offer(device_units(baseline.ns), path->path.total_cost, force, candidate_loads(candidate));
+    price_path(root, candidate, &baseline, path);
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered ||
-        !add_sorted_path(root, candidate, path, blueprint, groups, rehearsal, fallback, &rival, children, output) ||
-        !force)
+        !add_sorted_path(root, candidate, path, spec, groups, trial, fallback, &baseline, children, output) || !force)
         add_path(output, &path->path);
     return true;
 }
@@ -605,7 +603,7 @@ static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *t
     node->flags = path->flags;
     node->custom_plans = custom_plans;
     node->methods = &gpuscan_scan_methods;
-    blueprint_to_node(ours->blueprint, custom_plans, node);
+    spec_to_node(ours->spec, custom_plans, node);
     if (ours->account != nullptr)
         node->custom_private =
             lappend(node->custom_private, estimate_to_node(ours->account, ours->ns_per_unit, ours->cpu_first_ns));

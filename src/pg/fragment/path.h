@@ -7,25 +7,25 @@
 
 namespace gpuscan {
 
-// A path of `rel` that runs the blueprint. `fallback` answers the same with PostgreSQL's means and delivers the
-// blueprint's outputs; `children` feed sources. The caller sets rows and costs, and has noted in `account` what these are made of
+// A path of `rel` that runs the spec. `fallback` answers the same with PostgreSQL's means and delivers the
+// spec's outputs; `children` feed sources. The caller sets rows and costs, and has noted in `account` what these are made of
 // (NULL: nobody will ask).
-CustomPath *make_gpuscan_path(RelOptInfo *rel, Blueprint *blueprint, List *having, Path *fallback, List *children,
+CustomPath *make_gpuscan_path(RelOptInfo *rel, FragmentSpec *spec, List *having, Path *fallback, List *children,
                               const tier::Account *account);
 
 bool is_gpuscan_path(const Path *path);
 
 // PostgreSQL's cheapest path of a relation: what a device's path is compared with.
-struct Rival {
+struct CpuBaseline {
     Cost cost;
     double ns;
 };
-Rival rival_of(PlannerInfo *root, const RelOptInfo *rel);
+CpuBaseline cpu_baseline_of(PlannerInfo *root, const RelOptInfo *rel);
 
-// The path's costs are so far what it takes, in units of device_ns_per_unit(). Makes them such that the path costs less than its rival
+// The path's costs are so far what it takes, in units of device_ns_per_unit(). Makes them such that the path costs less than its baseline
 // exactly if it takes less time. Whoever joins, sorts or limits either goes on from there. In a level that is evaluated anew for the rows of
 // a level above, bringing columns is no part of the costs: it is done once, and not before the CPU plan has taken as long (exec/cpu_first.h).
-void price_path(PlannerInfo *root, const Candidate *candidate, const Rival *rival, CustomPath *path);
+void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, CustomPath *path);
 double gpuscan_path_ns(const Path *path);
 const List *gpuscan_path_loads(const Path *path);
 

@@ -1,4 +1,4 @@
-// Blueprint <-> CustomScan.
+// FragmentSpec <-> CustomScan.
 //
 //   custom_scan_tlist  outputs (group keys, Aggrefs, GROUPING(); or a row's columns), every other Var that is read, then one Var of tableoid per
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
@@ -77,11 +77,11 @@ static Node *as_in_outputs(Node *node, void *outputs) {
 
 static int clamped(double rows) { return rows < 2e9 ? static_cast<int>(rows) : 2000000000; }
 
-void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
+void spec_to_node(const FragmentSpec *b, List *plans, CustomScan *node) {
     List *filters = NIL, *joins = NIL, *sources = NIL, *tlist = NIL;
     ListCell *cell;
     for (int i = 0; i < b->nsources; ++i) {
-        const BlueprintSource *s = &b->sources[i];
+        const SpecSource *s = &b->sources[i];
         filters = lappend(filters, s->quals);
         const int kind = i > 0 ? static_cast<int>(b->joins[i - 1].kind) : 0;
         const int into = i > 0 ? b->joins[i - 1].into : 0;
@@ -132,7 +132,7 @@ void blueprint_to_node(const Blueprint *b, List *plans, CustomScan *node) {
     header = lappend_int(header, b->limit);
     header = lappend_int(header, list_length(b->groupings));
     header = lappend_int(header, b->hides_counts ? 1 : 0);
-    // (A path may become a plan twice, as a fallback's part and as a source: the blueprint stays as it is.)
+    // (A path may become a plan twice, as a fallback's part and as a source: the spec stays as it is.)
     List *flags = list_concat(list_make1_int((b->ties ? 1 : 0) | (b->sorted ? 2 : 0)), b->order_flags);
     node->custom_private = list_make5(header, sources, b->sets, b->asked, flags);
 }
@@ -156,7 +156,7 @@ static Expr *column(const CustomScan *node, int position) {
     return static_cast<TargetEntry *>(list_nth(node->custom_scan_tlist, position))->expr;
 }
 
-Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
+FragmentSpec *spec_of_node(const CustomScan *node, const List *range_table) {
     List *header = static_cast<List *>(linitial(node->custom_private));
     List *sources = static_cast<List *>(lsecond(node->custom_private));
     if (linitial_int(header) != payload_version)
@@ -164,14 +164,14 @@ Blueprint *blueprint_of_node(const CustomScan *node, const List *range_table) {
     List *filters = restored(node, linitial(node->custom_exprs));
     List *joins = restored(node, lsecond(node->custom_exprs));
 
-    Blueprint *b = static_cast<Blueprint *>(palloc0(sizeof(Blueprint)));
+    FragmentSpec *b = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
     b->nsources = lsecond_int(header);
     Size n = static_cast<Size>(b->nsources);
-    b->sources = static_cast<BlueprintSource *>(palloc0(sizeof(BlueprintSource) * n));
-    b->joins = static_cast<BlueprintJoin *>(palloc0(sizeof(BlueprintJoin) * n));
+    b->sources = static_cast<SpecSource *>(palloc0(sizeof(SpecSource) * n));
+    b->joins = static_cast<SpecJoin *>(palloc0(sizeof(SpecJoin) * n));
     int first_anchor = list_length(node->custom_scan_tlist) - b->nsources;
     for (int i = 0; i < b->nsources; ++i) {
-        BlueprintSource *s = &b->sources[i];
+        SpecSource *s = &b->sources[i];
         List *description = static_cast<List *>(list_nth(sources, i));
         s->is_relation = linitial_int(description) != 0;
         s->child = lsecond_int(description);

@@ -174,10 +174,10 @@ static bool rows_are_fit(const PlannerInfo *root) {
 
 // Entries of dictionaries that the rows' texts are shown from: for a few rows those that they have (exec/rows.cpp), else
 // all.
-static double dictionary_entries(PlannerInfo *root, double rows, const Blueprint *blueprint) {
+static double dictionary_entries(PlannerInfo *root, double rows, const FragmentSpec *spec) {
     double entries = 0;
     ListCell *cell;
-    foreach (cell, blueprint->columns) {
+    foreach (cell, spec->columns) {
         Node *column = static_cast<Node *>(lfirst(cell));
         if (!is_coded_kind(sql_kind(exprType(column))))
             continue;
@@ -198,19 +198,19 @@ static double row_bytes(const Fragment *fragment) {
 
 // found: rows of which the path delivers those that are wanted. The others cost a look at their sort keys. (The path's own rows are by
 // PostgreSQL's estimate.)
-static void set_costs(const PlannerInfo *root, const Candidate *candidate, const Fragment *rehearsal, double found,
-                      double wanted, double entries, const TextWork *texts, const Rival *rival, tier::Account *account,
-                      Path *path) {
+static void set_costs(const PlannerInfo *root, const Candidate *candidate, const Fragment *trial, double found,
+                      double wanted, double entries, const TextWork *texts, const CpuBaseline *baseline,
+                      tier::Account *account, Path *path) {
     RowsWork work{};
     work.rows = wanted;
-    work.columns = rehearsal->noutputs;
-    work.bytes = row_bytes(rehearsal);
+    work.columns = trial->noutputs;
+    work.bytes = row_bytes(trial);
     work.dictionary_entries = entries;
-    path->startup_cost = device_setup_cost(rehearsal->nsources, rehearsal->nlookups, account) +
+    path->startup_cost = device_setup_cost(trial->nsources, trial->nlookups, account) +
                          device_text_cost(texts, account) +
-                         candidate_cost(candidate, tables_kept(root, rehearsal), device_units(rival->ns), account) +
+                         candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account) +
                          device_rows_cost(&work, account);
-    if (rehearsal->order != NIL)
+    if (trial->order != NIL)
         path->startup_cost += device_sort_cost(&work, account);
     RowsWork refused{};
     refused.rows = found - wanted;
@@ -244,32 +244,33 @@ static Path *with_checks(PlannerInfo *root, RelOptInfo *rel, Path *fallback, con
 }
 
 // The same path with its rows in order. The fallback sorts. With `force` it is the only one where the order is wanted.
-static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, const Blueprint *unordered,
-                             Path *fallback, const Rival *rival, List *children, bool force) {
-    Blueprint *blueprint = static_cast<Blueprint *>(palloc(sizeof(Blueprint)));
-    *blueprint = *unordered;
-    ask_for_sort_keys(root, root->query_pathkeys, rel->relids, blueprint);
-    ask_for_first_rows(root, blueprint);
-    ask_for_checks(root, blueprint);
-    if (blueprint->order == NIL || !init_plans_may_be_tried(root, blueprint))
+static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel,
+                             const FragmentSpec *unordered, Path *fallback, const CpuBaseline *baseline, List *children,
+                             bool force) {
+    FragmentSpec *spec = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec)));
+    *spec = *unordered;
+    ask_for_sort_keys(root, root->query_pathkeys, rel->relids, spec);
+    ask_for_first_rows(root, spec);
+    ask_for_checks(root, spec);
+    if (spec->order == NIL || !init_plans_may_be_tried(root, spec))
         return;
-    const Fragment *rehearsal = assemble(blueprint, false);
+    const Fragment *trial = assemble(spec, false);
     TextWork texts;
-    if (rehearsal == nullptr || rehearsal->order == NIL || !text_work(root, rehearsal, &texts))
+    if (trial == nullptr || trial->order == NIL || !text_work(root, trial, &texts))
         return;
     texts.shown = 0;
-    settle_first_rows(root, rehearsal, blueprint);
-    List *pathkeys = list_copy_head(root->query_pathkeys, list_length(blueprint->order));
+    settle_first_rows(root, trial, spec);
+    List *pathkeys = list_copy_head(root->query_pathkeys, list_length(spec->order));
     Path *sort = reinterpret_cast<Path *>(
-        create_sort_path(root, rel, with_checks(root, rel, fallback, blueprint->checks), pathkeys, -1.0));
+        create_sort_path(root, rel, with_checks(root, rel, fallback, spec->checks), pathkeys, -1.0));
     tier::Account *account = new_account();
-    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, sort, children, account);
-    const double found = expected_rows(root, rel), wanted = wanted_groups(blueprint, found);
-    path->path.rows = wanted_groups(blueprint, rel->rows);
+    CustomPath *path = make_gpuscan_path(rel, spec, NIL, sort, children, account);
+    const double found = expected_rows(root, rel), wanted = wanted_groups(spec, found);
+    path->path.rows = wanted_groups(spec, rel->rows);
     path->path.pathkeys = pathkeys;
-    set_costs(root, candidate, rehearsal, found, wanted, dictionary_entries(root, wanted, blueprint), &texts, rival,
-              account, &path->path);
-    price_path(root, candidate, rival, path);
+    set_costs(root, candidate, trial, found, wanted, dictionary_entries(root, wanted, spec), &texts, baseline, account,
+              &path->path);
+    price_path(root, candidate, baseline, path);
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
     add_path(rel, &path->path);
@@ -310,45 +311,45 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     if (!rows_are_fit(root))
         return false;
     List *children = NIL;
-    Blueprint *blueprint = candidate_blueprint(root, candidate, &children);
-    if (!reads_relation(blueprint))
+    FragmentSpec *spec = candidate_spec(root, candidate, &children);
+    if (!reads_relation(spec))
         return refuse("a query level without a table that a device could read");
-    blueprint->delivers_rows = true;
-    blueprint->columns = rel->reltarget->exprs;
+    spec->delivers_rows = true;
+    spec->columns = rel->reltarget->exprs;
     const bool expressions = has_expressions(rel);
-    if (expressions && !columns_below(rel, &blueprint->columns))
+    if (expressions && !columns_below(rel, &spec->columns))
         return false;
-    blueprint->limit = rows_wanted(root, rel);
-    if (!init_plans_may_be_tried(root, blueprint))
+    spec->limit = rows_wanted(root, rel);
+    if (!init_plans_may_be_tried(root, spec))
         return false;
-    const Fragment *rehearsal = assemble(blueprint, false);
-    if (rehearsal == nullptr)
+    const Fragment *trial = assemble(spec, false);
+    if (trial == nullptr)
         return false;
     TextWork texts;
-    if (!text_work(root, rehearsal, &texts) && guc_offload != OFFLOAD_FORCE)
+    if (!text_work(root, trial, &texts) && guc_offload != OFFLOAD_FORCE)
         return false;
     texts.shown = 0; // counted by the rows
-    Path *fallback = expressions ? fallback_of_columns(root, rel, blueprint->columns) : fallback_path(root, rel);
+    Path *fallback = expressions ? fallback_of_columns(root, rel, spec->columns) : fallback_path(root, rel);
     if (fallback == nullptr)
         return refuse("no plan of PostgreSQL's that could take over");
 
     tier::Account *account = new_account();
-    const Rival rival = rival_of(root, rel);
-    CustomPath *path = make_gpuscan_path(rel, blueprint, NIL, fallback, children, account);
+    const CpuBaseline baseline = cpu_baseline_of(root, rel);
+    CustomPath *path = make_gpuscan_path(rel, spec, NIL, fallback, children, account);
     const double found = expected_rows(root, rel);
     path->path.rows = rel->rows;
-    set_costs(root, candidate, rehearsal, found, found, dictionary_entries(root, found, blueprint), &texts, &rival,
-              account, &path->path);
+    set_costs(root, candidate, trial, found, found, dictionary_entries(root, found, spec), &texts, &baseline, account,
+              &path->path);
     if (force) { // whatever it costs
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
     }
     if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
-        note_offer(device_units(rival.ns), path->path.total_cost, force, candidate_loads(candidate));
-    price_path(root, candidate, &rival, path);
+        note_offer(device_units(baseline.ns), path->path.total_cost, force, candidate_loads(candidate));
+    price_path(root, candidate, &baseline, path);
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
-        add_ordered_path(root, candidate, rel, blueprint, copy_of_path(fallback), &rival, children, force);
+        add_ordered_path(root, candidate, rel, spec, copy_of_path(fallback), &baseline, children, force);
     return true;
 }
 

@@ -24,7 +24,7 @@ static Expr *sort_expression(const PlannerInfo *root, Relids relids, const PathK
     return nullptr;
 }
 
-void ask_for_sort_keys(const PlannerInfo *root, List *pathkeys, Relids relids, Blueprint *b) {
+void ask_for_sort_keys(const PlannerInfo *root, List *pathkeys, Relids relids, FragmentSpec *b) {
     ListCell *cell;
     foreach (cell, pathkeys) {
         const PathKey *key = static_cast<const PathKey *>(lfirst(cell));

@@ -25,7 +25,7 @@
 #include "pg/catalog/type_operators.h"
 #include "pg/fragment/path.h"
 #include "pg/refusal.h"
-#include "pg/rewrite/harmless.h"
+#include "pg/rewrite/error_free_expression.h"
 
 namespace gpuscan {
 
@@ -37,7 +37,7 @@ static bool limit_follows(const Query *query) {
            (query->distinctClause == NIL || removes_duplicates(query));
 }
 
-static void ask_for_order(PlannerInfo *root, Blueprint *b) {
+static void ask_for_order(PlannerInfo *root, FragmentSpec *b) {
     ListCell *cell;
     foreach (cell, root->parse->sortClause) {
         SortGroupClause *clause = static_cast<SortGroupClause *>(lfirst(cell));
@@ -73,7 +73,7 @@ static bool has_outer_value(PlannerInfo *root, const void *node) {
     return finds_outer_value(static_cast<Node *>(const_cast<void *>(node)), root);
 }
 
-static bool source_has_outer_value(PlannerInfo *root, const BlueprintSource *source) {
+static bool source_has_outer_value(PlannerInfo *root, const SpecSource *source) {
     if (source->is_relation)
         return has_outer_value(root, source->quals);
     const RelOptInfo *rel = root->simple_rel_array[source->rti];
@@ -87,7 +87,7 @@ static bool source_has_outer_value(PlannerInfo *root, const BlueprintSource *sou
 }
 
 // What is grouped, or how.
-static bool groups_have_outer_value(PlannerInfo *root, const Blueprint *b) {
+static bool groups_have_outer_value(PlannerInfo *root, const FragmentSpec *b) {
     for (int i = 0; i < b->nsources; ++i)
         if (source_has_outer_value(root, &b->sources[i]))
             return true;
@@ -121,7 +121,7 @@ static bool is_limit_lasting(PlannerInfo *root) {
     return !has_outer_value(root, query->limitCount) && !has_outer_value(root, query->limitOffset);
 }
 
-void ask_for_groups(PlannerInfo *root, List *having, Blueprint *b) {
+void ask_for_groups(PlannerInfo *root, List *having, FragmentSpec *b) {
     if (!b->has_group_by)
         return;
     const int lasting = lasting_conditions(root, having);
@@ -139,32 +139,32 @@ void ask_for_groups(PlannerInfo *root, List *having, Blueprint *b) {
 // ---- settling ----
 
 // Nothing that PostgreSQL would compute for every group can be an error, but what the device computes as well.
-static bool results_are_harmless(const PlannerInfo *root, const List *results, const Blueprint *b) {
+static bool results_are_error_free(const PlannerInfo *root, const List *results, const FragmentSpec *b) {
     ListCell *cell;
     foreach (cell, results) {
         Node *result = static_cast<Node *>(lfirst(cell));
         if (!list_member(b->keys, result) && !list_member(b->aggrefs, result) && !list_member(b->order, result) &&
-            !is_harmless(root->parse, result, true))
+            !is_error_free(root->parse, result, true))
             return false;
     }
     return true;
 }
 
-void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *rehearsal, Blueprint *b) {
+void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *trial, FragmentSpec *b) {
     const int keys = list_length(root->parse->sortClause);
-    b->having = rehearsal->having;
-    b->order = rehearsal->order;
-    b->order_flags = rehearsal->order_flags;
+    b->having = trial->having;
+    b->order = trial->order;
+    b->order_flags = trial->order_flags;
     b->ties = root->parse->limitOption == LIMIT_OPTION_WITH_TIES || list_length(b->order) < keys;
-    if (rehearsal->top != nullptr && rehearsal->having_exact && (keys == 0 || b->order != NIL) &&
-        results_are_harmless(root, results, b))
+    if (trial->top != nullptr && trial->having_exact && (keys == 0 || b->order != NIL) &&
+        results_are_error_free(root, results, b))
         return;
     b->order = b->order_flags = NIL;
     b->top = b->top_offset = nullptr;
     b->ties = false;
 }
 
-void ask_for_first_rows(const PlannerInfo *root, Blueprint *b) {
+void ask_for_first_rows(const PlannerInfo *root, FragmentSpec *b) {
     const Query *query = root->parse;
     if (!limit_follows(query) || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
         query->havingQual != nullptr || query->distinctClause != NIL || query->sortClause == NIL)
@@ -184,7 +184,7 @@ static bool is_computed_behind_limit(const PlannerInfo *root, const TargetEntry 
 }
 
 // Everything else it computes for every row before it sorts them, so an error is found in rows that nobody wants, too.
-void ask_for_checks(const PlannerInfo *root, Blueprint *b) {
+void ask_for_checks(const PlannerInfo *root, FragmentSpec *b) {
     const Query *query = root->parse;
     // (What the query shows of groups and windows is not computed of the rows.)
     if (query->hasWindowFuncs || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
@@ -199,15 +199,15 @@ void ask_for_checks(const PlannerInfo *root, Blueprint *b) {
             planner_rt_fetch(reinterpret_cast<const Var *>(expr)->varno, const_cast<PlannerInfo *>(root))->rtekind !=
                 RTE_RELATION;
         if (!column && !list_member(b->order, expr) && !is_computed_behind_limit(root, entry) &&
-            !is_harmless(root->parse, expr))
+            !is_error_free(root->parse, expr))
             b->checks = list_append_unique(b->checks, expr);
     }
 }
 
-void settle_first_rows(const PlannerInfo *root, const Fragment *rehearsal, Blueprint *b) {
-    b->order = rehearsal->order;
-    b->order_flags = rehearsal->order_flags;
-    if (rehearsal->top == nullptr)
+void settle_first_rows(const PlannerInfo *root, const Fragment *trial, FragmentSpec *b) {
+    b->order = trial->order;
+    b->order_flags = trial->order_flags;
+    if (trial->top == nullptr)
         b->top = b->top_offset = nullptr;
     b->ties = b->top != nullptr && (root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
                                     list_length(b->order) < list_length(root->query_pathkeys));
@@ -221,7 +221,7 @@ static double number_of(const Expr *number, double unknown) {
                                                         : unknown;
 }
 
-double wanted_groups(const Blueprint *b, double groups) {
+double wanted_groups(const FragmentSpec *b, double groups) {
     if (b->top == nullptr)
         return groups;
     return std::max(1.0, std::min(groups, number_of(b->top, groups) + number_of(b->top_offset, groups)));

@@ -3,25 +3,25 @@
 
 #include "pg/pg.h"
 
-#include "pg/fragment/blueprint.h"
+#include "pg/fragment/fragment_spec.h"
 
 namespace gpuscan {
 
 // Asks for whatever the query may let the device drop; `having` in the order in which PostgreSQL tests it.
-void ask_for_groups(PlannerInfo *root, List *having, Blueprint *blueprint);
+void ask_for_groups(PlannerInfo *root, List *having, FragmentSpec *spec);
 
 // Keeps of that what the device can decide, and what is right if it does. `results` is computed from the groups.
-void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *rehearsal, Blueprint *blueprint);
+void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *trial, FragmentSpec *spec);
 
 // Of so many groups or rows, how many will be delivered?
-double wanted_groups(const Blueprint *blueprint, double groups);
+double wanted_groups(const FragmentSpec *spec, double groups);
 
-// Rows that come in the order of `blueprint->order` may be read in part, by LIMIT, a cursor, a function, or a client that stops. PostgreSQL sorts
+// Rows that come in the order of `spec->order` may be read in part, by LIMIT, a cursor, a function, or a client that stops. PostgreSQL sorts
 // rows with all that it shows of them, so it meets every row's errors before it shows the first: asks the device to check for those.
-void ask_for_checks(const PlannerInfo *root, Blueprint *blueprint);
+void ask_for_checks(const PlannerInfo *root, FragmentSpec *spec);
 
-// The same of rows in the order of `blueprint->order`: the first ones, where Limit is what follows.
-void ask_for_first_rows(const PlannerInfo *root, Blueprint *blueprint);
-void settle_first_rows(const PlannerInfo *root, const Fragment *rehearsal, Blueprint *blueprint);
+// The same of rows in the order of `spec->order`: the first ones, where Limit is what follows.
+void ask_for_first_rows(const PlannerInfo *root, FragmentSpec *spec);
+void settle_first_rows(const PlannerInfo *root, const Fragment *trial, FragmentSpec *spec);
 
 } // namespace gpuscan

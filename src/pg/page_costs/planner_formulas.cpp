@@ -21,7 +21,7 @@ Cost incremental_sort_page(const storage::PageCosts &costs, PlannerInfo *root, L
     if (!is_spilled(input))
         return 0;
     Path without, with;
-    const storage::Substitute before = exchange_page_costs(free_pages);
+    const storage::Surrogate before = exchange_page_costs(free_pages);
     cost_incremental_sort_of(&without, root, pathkeys, presorted, input, limit);
     exchange_page_costs({1, 1});
     cost_incremental_sort_of(&with, root, pathkeys, presorted, input, limit);

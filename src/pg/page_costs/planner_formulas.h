@@ -61,7 +61,7 @@ inline double passes_of(double rows, int width) {
 inline Cost sort_files(const storage::PageCosts &costs, double rows, int width) {
     return is_spilled(rows, width) ? storage::sort(costs, pages_of(rows, width), passes_of(rows, width)) : 0;
 }
-inline Cost stock_sort_files(storage::Substitute costs, double rows, int width) {
+inline Cost stock_sort_files(storage::Surrogate costs, double rows, int width) {
     return is_spilled(rows, width) ? storage::stock_sort(costs, pages_of(rows, width), passes_of(rows, width)) : 0;
 }
 

@@ -12,13 +12,13 @@ namespace gpuscan {
 
 static const storage::PageCosts &costs() { return storage_tier()->costs; }
 
-static storage::Substitute page_reads() { return {costs().seq_read, costs().random_read}; }
+static storage::Surrogate page_reads() { return {costs().seq_read, costs().random_read}; }
 
 // ---- inputs that belong to the join ----
 
 void recost_material(MaterialPath *path) {
     const double rows = path->path.rows;
-    const storage::Substitute before = exchange_page_costs({costs().seq_write, costs().random_read});
+    const storage::Surrogate before = exchange_page_costs({costs().seq_write, costs().random_read});
     cost_material_of(&path->path, path->subpath);
     exchange_page_costs(before);
     path->path.rows = rows;
@@ -35,7 +35,7 @@ void recost_unique(PlannerInfo *root, UniquePath *path, const SpecialJoinInfo *j
     if (path->umethod == UNIQUE_PATH_NOOP || (!join->semi_can_btree && !join->semi_can_hash))
         return;
     Path sorted{}, hashed{};
-    const storage::Substitute before = exchange_page_costs(free_pages);
+    const storage::Surrogate before = exchange_page_costs(free_pages);
     if (join->semi_can_btree) {
         const Cost files = sort_files(costs(), rows, width);
         cost_sort_of(&sorted, root, NIL, path->subpath, rows, -1);
@@ -77,7 +77,7 @@ static void recost_input(PlannerInfo *root, Path *path, const JoinPathExtraData 
 JoinCostWorkspace begin_hash(PlannerInfo *root, const HashPath *path, JoinPathExtraData *extra) {
     const Path *outer = path->jpath.outerjoinpath, *inner = path->jpath.innerjoinpath;
     JoinCostWorkspace workspace{};
-    const storage::Substitute before = exchange_page_costs(free_pages);
+    const storage::Surrogate before = exchange_page_costs(free_pages);
     initial_cost_hashjoin(root, &workspace, path->jpath.jointype, path->path_hashclauses, path->jpath.outerjoinpath,
                           path->jpath.innerjoinpath, extra, path->jpath.path.parallel_aware);
     exchange_page_costs(before);
@@ -97,7 +97,7 @@ JoinCostWorkspace begin_hash(PlannerInfo *root, const HashPath *path, JoinPathEx
 JoinCostWorkspace begin_merge(PlannerInfo *root, const MergePath *path, JoinPathExtraData *extra) {
     const Path *outer = path->jpath.outerjoinpath, *inner = path->jpath.innerjoinpath;
     const bool incremental = path->outersortkeys != NIL && presorted_outer_keys(path) > 0 && enable_incremental_sort;
-    storage::Substitute outer_sort = free_pages;
+    storage::Surrogate outer_sort = free_pages;
     if (incremental)
         outer_sort = storage::for_sorts_alone(
             incremental_sort_page(costs(), root, path->outersortkeys, presorted_outer_keys(path), outer, -1));
@@ -108,7 +108,7 @@ JoinCostWorkspace begin_merge(PlannerInfo *root, const MergePath *path, JoinPath
         files += sort_files(costs(), inner->rows, inner->pathtarget->width) -
                  stock_sort_files(outer_sort, inner->rows, inner->pathtarget->width);
     JoinCostWorkspace workspace{};
-    const storage::Substitute before = exchange_page_costs(outer_sort);
+    const storage::Surrogate before = exchange_page_costs(outer_sort);
     initial_cost_of_merge(root, &workspace, path, extra);
     exchange_page_costs(before);
     workspace.startup_cost += files;
@@ -119,7 +119,7 @@ JoinCostWorkspace begin_merge(PlannerInfo *root, const MergePath *path, JoinPath
 // Reading the inner side again is all that pages are for (cost_rescan).
 JoinCostWorkspace begin_nested_loop(PlannerInfo *root, const NestPath *path, JoinPathExtraData *extra) {
     JoinCostWorkspace workspace{};
-    const storage::Substitute before = exchange_page_costs(page_reads());
+    const storage::Surrogate before = exchange_page_costs(page_reads());
     initial_cost_nestloop(root, &workspace, path->jpath.jointype, path->jpath.outerjoinpath, path->jpath.innerjoinpath,
                           extra);
     exchange_page_costs(before);

@@ -1,9 +1,9 @@
 // The exact costs of the steps above scans and joins.
 //
 // Between two hooks PostgreSQL makes paths on top of each other (Sort, then Gather Merge, then Agg), with page costs that are
-// substitutes. A path does not keep all that its cost was computed from, an aggregation least of all. So costs are not computed
+// surrogates. A path does not keep all that its cost was computed from, an aggregation least of all. So costs are not computed
 // again but corrected: bottom up, a path's cost is moved by what its inputs' costs moved, and by the difference between the
-// model and PostgreSQL's formula for the files of its own. For this the substitutes of the time must be known, and each path
+// model and PostgreSQL's formula for the files of its own. For this the surrogates of the time must be known, and each path
 // must be corrected once; if its cost has moved it is entered in a table. Inputs that belong to an earlier stage, scans and joins are
 // right already.
 //
@@ -37,9 +37,9 @@ struct Stage {
     PlannerInfo *root;
     SettledPaths *settled;
     const RelOptInfo *rel;
-    storage::Substitute costs_of_rel; // under which its paths were made
+    storage::Surrogate costs_of_rel; // under which its paths were made
     MadeUnder below;
-    storage::Substitute made_under; // of the path that is being settled
+    storage::Surrogate made_under; // of the path that is being settled
     bool changed;
 };
 
@@ -101,7 +101,7 @@ static bool is_near(Cost a, Cost b) { return std::fabs(a - b) <= 1e-9 * std::fma
 // `input`: with its cost of the time.
 static bool sorts_everything(const Stage *stage, PlannerInfo *root, const SortPath *sort, const Path *input) {
     Path whole;
-    const storage::Substitute before = exchange_page_costs(stage->made_under);
+    const storage::Surrogate before = exchange_page_costs(stage->made_under);
     cost_sort_of(&whole, root, sort->path.pathkeys, input, input->rows, -1);
     exchange_page_costs(before);
     return is_near(whole.startup_cost, sort->path.startup_cost);
@@ -128,7 +128,7 @@ static Moved files_of_incremental_sort(const Stage *stage, PlannerInfo *root, co
     input.total_cost -= moved.total;
     const double limits[] = {-1, root->limit_tuples};
     for (const double limit : limits) {
-        storage::Substitute before = exchange_page_costs(stage->made_under);
+        storage::Surrogate before = exchange_page_costs(stage->made_under);
         cost_incremental_sort_of(&stock, root, sort->path.pathkeys, path->nPresortedCols, &input, limit);
         exchange_page_costs(before);
         if (!is_near(stock.total_cost, sort->path.total_cost))
@@ -378,7 +378,7 @@ static Moved settle(Stage *stage, Path *path) {
     const SettledEntry *known = find_entry(stage->settled, path);
     if (known != nullptr && known->startup == path->startup_cost && known->total == path->total_cost)
         return known->walk == stage->settled->walk ? Moved{known->startup_moved, known->total_moved} : Moved{};
-    const storage::Substitute outer = stage->made_under;
+    const storage::Surrogate outer = stage->made_under;
     stage->made_under = path->parent == stage->below.rel ? stage->below.costs : stage->costs_of_rel;
     const Moved moved = moved_by(stage, path);
     stage->made_under = outer;
@@ -400,7 +400,7 @@ static void settle_list(Stage *stage, List *paths) {
     }
 }
 
-bool settle_paths(SettledPaths *settled, PlannerInfo *root, RelOptInfo *rel, storage::Substitute made_under,
+bool settle_paths(SettledPaths *settled, PlannerInfo *root, RelOptInfo *rel, storage::Surrogate made_under,
                   MadeUnder below) {
     Stage stage{root, settled, rel, made_under, below, made_under, false};
     ++settled->walk;

@@ -14,12 +14,12 @@ SettledPaths *settled_paths_create(); // in the current memory context
 // Of a relation's paths: which page costs they were made under.
 struct MadeUnder {
     const RelOptInfo *rel; // NULL: none
-    storage::Substitute costs;
+    storage::Surrogate costs;
 };
 
 // Settles the relation's own paths and, for grouping and set operations, those of the steps that have no hook of their own,
 // which were made under `made_under`; and what they are made of among the paths of `below`. Returns whether a cost has changed.
-bool settle_paths(SettledPaths *settled, PlannerInfo *root, RelOptInfo *rel, storage::Substitute made_under,
+bool settle_paths(SettledPaths *settled, PlannerInfo *root, RelOptInfo *rel, storage::Surrogate made_under,
                   MadeUnder below);
 
 } // namespace gpuscan

@@ -13,10 +13,10 @@
 
 namespace gpuscan {
 
-static void relabel_plan(Plan *plan, storage::Substitute made_under);
+static void relabel_plan(Plan *plan, storage::Surrogate made_under);
 
 // The Material above a sort begins and ends with it.
-static void relabel_sort(Plan *plan, storage::Substitute made_under) {
+static void relabel_sort(Plan *plan, storage::Surrogate made_under) {
     if (plan == nullptr)
         return;
     Plan *sort = IsA(plan, Material) ? plan->lefttree : plan;
@@ -28,7 +28,7 @@ static void relabel_sort(Plan *plan, storage::Substitute made_under) {
     Path from{}, stock, exact;
     from.pathtarget = &target;
     from.total_cost = input->total_cost;
-    storage::Substitute before = exchange_page_costs(made_under);
+    storage::Surrogate before = exchange_page_costs(made_under);
     cost_sort_of(&stock, nullptr, NIL, &from, input->plan_rows, -1);
     exchange_page_costs(free_pages);
     cost_sort_of(&exact, nullptr, NIL, &from, input->plan_rows, -1);
@@ -50,13 +50,13 @@ static void relabel_sort(Plan *plan, storage::Substitute made_under) {
     }
 }
 
-static void relabel_list(List *plans, storage::Substitute made_under) {
+static void relabel_list(List *plans, storage::Surrogate made_under) {
     ListCell *cell;
     foreach (cell, plans)
         relabel_plan(static_cast<Plan *>(lfirst(cell)), made_under);
 }
 
-static void relabel_plan(Plan *plan, storage::Substitute made_under) {
+static void relabel_plan(Plan *plan, storage::Surrogate made_under) {
     if (plan == nullptr)
         return;
     check_stack_depth();
@@ -89,7 +89,7 @@ static void relabel_plan(Plan *plan, storage::Substitute made_under) {
     }
 }
 
-void relabel_sorts(PlannedStmt *statement, storage::Substitute made_under) {
+void relabel_sorts(PlannedStmt *statement, storage::Surrogate made_under) {
     relabel_plan(statement->planTree, made_under);
     relabel_list(statement->subplans, made_under);
 }

@@ -40,7 +40,7 @@ struct Join {
     Findings *found;
 };
 
-static storage::Substitute page_reads() {
+static storage::Surrogate page_reads() {
     const storage::PageCosts &costs = storage_tier()->costs;
     return {costs.seq_read, costs.random_read};
 }
@@ -685,7 +685,7 @@ void make_spilled_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *oute
     Findings found{};
     const Join join{root,  joinrel,         outer,           inner,       asked, wants_unique ? JOIN_INNER : asked,
                     extra, outer_may_spill, inner_may_spill, hash_spills, &found};
-    const storage::Substitute before = exchange_page_costs(page_reads());
+    const storage::Surrogate before = exchange_page_costs(page_reads());
     List *taken = NIL, *partial = NIL;
     if (may_be_taken(joinrel->pathlist, inputs_changed || wants_unique))
         taken = take_spilled_joins(root, &joinrel->pathlist, outer, inner, asked, extra, inputs_changed);

@@ -21,7 +21,7 @@
 // storage_tier_flags once for each statement. They ask the hooks that they find, gpuscan's own among them, after their work.
 // Planning can nest (a function that is folded to a constant may run queries): the inner statement starts from the page
 // costs that the user has set, and whatever happens, the outer one's are restored.
-// (A function that is folded although it calls set_config for one of the two outside of a SET clause finds the substitute, and that is
+// (A function that is folded although it calls set_config for one of the two outside of a SET clause finds the surrogate, and that is
 // what the end of its setting brings back.)
 #include "pg/page_costs/storage_tier.h"
 
@@ -68,7 +68,7 @@ void storage_tier_init() {
                      "-1 means seq_page_cost, which is what PostgreSQL charges.", &guc_seq_write, remember<16>);
 }
 
-static storage::PageCosts costs_by_settings(storage::Substitute page_costs) {
+static storage::PageCosts costs_by_settings(storage::Surrogate page_costs) {
     const storage::PageCosts neutral = storage::neutral_costs(page_costs.seq, page_costs.random);
     const auto chosen = [](double setting, double otherwise) { return setting >= 0 ? setting : otherwise; };
     return {chosen(guc_seq_read, neutral.seq_read), chosen(guc_random_read, neutral.random_read),
@@ -86,8 +86,8 @@ struct Topmost {
 
 struct Planning {
     StorageTier tier;
-    storage::Substitute page_costs; // the user's
-    List *topmost;                  // of Topmost *
+    storage::Surrogate page_costs; // the user's
+    List *topmost;                 // of Topmost *
     SettledPaths *settled;
     MemoryContext context;
     bool hides_joins;                 // from PostgreSQL's test of hasPseudoConstantQuals
@@ -108,12 +108,12 @@ static const storage::PageCosts &costs() { return planning->tier.costs; }
 
 // ---- phases ----
 
-void enter_phase(storage::Substitute costs) {
+void enter_phase(storage::Surrogate costs) {
     planning->tier.current = costs;
     exchange_page_costs(costs);
 }
 
-static storage::Substitute page_reads() { return {costs().seq_read, costs().random_read}; }
+static storage::Surrogate page_reads() { return {costs().seq_read, costs().random_read}; }
 
 static void enter_scans() { enter_phase(page_reads()); }
 
@@ -127,7 +127,7 @@ static void enter_groups(double rows, int width) {
     enter_phase(storage::for_groups(costs(), storage::sort_page(costs(), passes_of(rows, width))));
 }
 
-static storage::Substitute for_results() { return storage::for_material(costs(), storage::sort_page(costs(), 1)); }
+static storage::Surrogate for_results() { return storage::for_material(costs(), storage::sort_page(costs(), 1)); }
 
 // ---- settling ----
 
@@ -331,8 +331,8 @@ static void unset_hooks() {
 
 // ---- a statement ----
 
-// A function's SET clause may have changed them within planning; else what they are is a substitute.
-static storage::Substitute users_page_costs() {
+// A function's SET clause may have changed them within planning; else what they are is a surrogate.
+static storage::Surrogate users_page_costs() {
     const Planning *outer = planning;
     if (outer != nullptr && seq_page_cost == outer->tier.current.seq && random_page_cost == outer->tier.current.random)
         return outer->page_costs;
@@ -342,7 +342,7 @@ static storage::Substitute users_page_costs() {
 PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char *query_string, int options,
                                     ParamListInfo params) {
     Planning *outer = planning;
-    const storage::Substitute before{seq_page_cost, random_page_cost};
+    const storage::Surrogate before{seq_page_cost, random_page_cost};
     const int flags_before = storage_tier_flags & planning_flag;
     const bool outermost = !hooks_are_set();
     Planning state{};
@@ -376,7 +376,7 @@ PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char
         planning = outer;
         current_storage_tier = outer_tier;
         storage_tier_flags = (storage_tier_flags & ~planning_flag) | flags_before;
-        // After an ERROR in a function with a SET clause, what PostgreSQL would set again is the substitute that it has found: it shall
+        // After an ERROR in a function with a SET clause, what PostgreSQL would set again is the surrogate that it has found: it shall
         // do so before, not at the transaction's end. (A level that notes the user's costs would take 15 us on 15 to close.)
         AtEOXact_GUC(result != nullptr, settings);
         exchange_page_costs(before);

@@ -38,10 +38,10 @@ struct SortedRows {
 
 struct StorageTier {
     static constexpr unsigned sorted_slots = 64;
-    storage::PageCosts costs;      // in force
-    bool files_are_postgres_own;   // those of joins
-    storage::Substitute for_joins; // while these are made
-    storage::Substitute current;   // the phase's, in seq_page_cost and random_page_cost
+    storage::PageCosts costs;     // in force
+    bool files_are_postgres_own;  // those of joins
+    storage::Surrogate for_joins; // while these are made
+    storage::Surrogate current;   // the phase's, in seq_page_cost and random_page_cost
     SortedRows sorted[sorted_slots];
     bool completes_relations; // join_search.cpp is at work, and settles relations when they are complete
 };
@@ -51,17 +51,17 @@ extern StorageTier *current_storage_tier;
 inline StorageTier *storage_tier() { return current_storage_tier; }
 
 // Sets seq_page_cost and random_page_cost, for a phase of planning.
-void enter_phase(storage::Substitute costs);
+void enter_phase(storage::Surrogate costs);
 
 // The same for a call of one of PostgreSQL's formulas; gives what they were, to be set again. (After an error
 // plan_with_storage_tier sets them to what they were before planning.)
-inline storage::Substitute exchange_page_costs(storage::Substitute costs) {
-    const storage::Substitute before{seq_page_cost, random_page_cost};
+inline storage::Surrogate exchange_page_costs(storage::Surrogate costs) {
+    const storage::Surrogate before{seq_page_cost, random_page_cost};
     seq_page_cost = costs.seq;
     random_page_cost = costs.random;
     return before;
 }
 
-constexpr storage::Substitute free_pages{0, 0};
+constexpr storage::Surrogate free_pages{0, 0};
 
 } // namespace gpuscan

@@ -255,7 +255,7 @@ static Told put_device(const Explained *explained, const char *alternative, cons
 
 // ---- PostgreSQL's part ----
 
-// What is not a device's work. (The unit of that is PostgreSQL's rival's, whose costs follow the settings.)
+// What is not a device's work. (Its unit is that of PostgreSQL's own plan, whose costs follow the settings.)
 static Cost cost_of_the_rest(const PlannedStmt *plan) {
     Cost rest = plan->planTree->total_cost;
     ListCell *cell;

@@ -52,7 +52,7 @@ struct Rewriting {
 
 // Another order of float additions is not wanted by everybody.
 static bool wants_joins(const Query *query) {
-    return guc_decorrelate && !guc_exact_float && may_have_subqueries(query);
+    return guc_enable_decorrelation && !guc_exact_float && may_have_subqueries(query);
 }
 
 static const Rewriting rewritings[] = {{wants_joins, decorrelate},

@@ -22,7 +22,7 @@
 // PostgreSQL's planner makes an inner join of an outer one where a NULL would not pass, and an anti join of NOT EXISTS.
 //
 // Nobody may notice. So: the correlation is by equality under the very operator family and collation by which the subquery
-// is grouped; nothing that is now evaluated for other rows than before can raise an error (harmless.h), neither the
+// is grouped; nothing that is now evaluated for other rows than before can raise an error (error_free_expression.h), neither the
 // subquery nor, since joins and conditions change places, what stands beside it; nothing of it is volatile, for harmless
 // expressions are not; a subquery reads plain tables, with their row security as it stands. Privileges belong to range table
 // entries, which move as they are. statement.cpp plans both queries and keeps the better plan.
@@ -35,7 +35,7 @@
 #include "pg/compat.h"
 #include "pg/refusal.h"
 #include "pg/rewrite/decorrelate_parts.h"
-#include "pg/rewrite/harmless.h"
+#include "pg/rewrite/error_free_expression.h"
 #include "pg/rewrite/query_levels.h"
 #include "pg/translate/translate.h"
 
@@ -65,21 +65,21 @@ int levels_of(void *node) {
 
 // ---- subqueries that are simple enough ----
 
-static bool joins_are_harmless(const Query *query, Node *from) {
+static bool joins_are_error_free(const Query *query, Node *from) {
     ListCell *cell;
     switch (nodeTag(from)) {
     case T_RangeTblRef:
         return true;
     case T_FromExpr:
         foreach (cell, reinterpret_cast<FromExpr *>(from)->fromlist)
-            if (!joins_are_harmless(query, static_cast<Node *>(lfirst(cell))))
+            if (!joins_are_error_free(query, static_cast<Node *>(lfirst(cell))))
                 return false;
         return true; // its quals: whoever asks
     case T_JoinExpr: {
         JoinExpr *join = reinterpret_cast<JoinExpr *>(from);
-        return join->jointype == JOIN_INNER && is_harmless(query, join->quals) &&
-               levels_of(join->quals) < outer_columns && joins_are_harmless(query, join->larg) &&
-               joins_are_harmless(query, join->rarg);
+        return join->jointype == JOIN_INNER && is_error_free(query, join->quals) &&
+               levels_of(join->quals) < outer_columns && joins_are_error_free(query, join->larg) &&
+               joins_are_error_free(query, join->rarg);
     }
     default:
         return false;
@@ -110,10 +110,10 @@ bool reads_plain_tables(const Query *query) {
             return false;
         ListCell *qual;
         foreach (qual, rte->securityQuals)
-            if (!is_harmless(query, static_cast<Node *>(lfirst(qual))))
+            if (!is_error_free(query, static_cast<Node *>(lfirst(qual))))
                 return false;
     }
-    return !is_never_true(query) && joins_are_harmless(query, reinterpret_cast<Node *>(query->jointree));
+    return !is_never_true(query) && joins_are_error_free(query, reinterpret_cast<Node *>(query->jointree));
 }
 
 List *conjuncts_of(const Query *query) {
@@ -124,11 +124,11 @@ Node *conjunction(List *conjuncts) {
     return conjuncts == NIL ? nullptr : reinterpret_cast<Node *>(make_ands_explicit(conjuncts));
 }
 
-bool are_harmless(const Query *query, const List *expressions) {
+bool are_error_free(const Query *query, const List *expressions) {
     ListCell *cell;
     foreach (cell, expressions) {
         Node *node = static_cast<Node *>(lfirst(cell));
-        if (levels_of(node) > own_columns || !is_harmless(query, node))
+        if (levels_of(node) > own_columns || !is_error_free(query, node))
             return false;
     }
     return true;
@@ -166,8 +166,8 @@ static bool read_correlation(const Level *level, const Query *sub, const OpExpr 
     pair->inside = pair->inside_first ? left : right;
     pair->outside = static_cast<Node *>(copyObject(pair->inside_first ? right : left));
     IncrementVarSublevelsUp(pair->outside, -1, 1);
-    return is_grouping_equality(clause->opno, clause->inputcollid, pair->inside) && is_harmless(sub, pair->inside) &&
-           is_harmless(level->query, pair->outside);
+    return is_grouping_equality(clause->opno, clause->inputcollid, pair->inside) && is_error_free(sub, pair->inside) &&
+           is_error_free(level->query, pair->outside);
 }
 
 static bool read_correlations(const Level *level, const Query *sub, Correlations *all) {
@@ -181,7 +181,7 @@ static bool read_correlations(const Level *level, const Query *sub, Correlations
         else if (all->count == most_pairs || !read_correlation(level, sub, conjunct, &all->pairs[all->count++]))
             return refuse("a subquery depends on its outer query by more than equalities of plain columns");
     }
-    return (all->count > 0 && are_harmless(sub, all->kept)) || refuse("a subquery's condition could raise an error");
+    return (all->count > 0 && are_error_free(sub, all->kept)) || refuse("a subquery's condition could raise an error");
 }
 
 // ---- what the outer query asks for ----
@@ -292,7 +292,7 @@ static Query *asked_values(const Level *level, const Var *column) {
     ListCell *cell;
     foreach (cell, level->conjuncts) {
         Node *conjunct = static_cast<Node *>(lfirst(cell));
-        if (is_over(conjunct, static_cast<int>(column->varno)) && is_harmless(level->query, conjunct))
+        if (is_over(conjunct, static_cast<int>(column->varno)) && is_error_free(level->query, conjunct))
             asked = lappend(asked, copyObject(conjunct));
     }
     if (asked == NIL)
@@ -323,8 +323,8 @@ static Query *asked_list(Node *conjunct, const Var *column, Oid equality) {
     if (test->opno != equality || !equal(linitial(test->args), column) || !IsA(lsecond(test->args), Param))
         return nullptr;
     if (!reads_plain_tables(values) || values->hasAggs || list_length(values->targetList) != 1 ||
-        !are_harmless(values, conjuncts_of(values)) ||
-        !are_harmless(values, list_make1(static_cast<const TargetEntry *>(linitial(values->targetList))->expr)))
+        !are_error_free(values, conjuncts_of(values)) ||
+        !are_error_free(values, list_make1(static_cast<const TargetEntry *>(linitial(values->targetList))->expr)))
         return nullptr;
     return static_cast<Query *>(copyObject(values));
 }
@@ -509,7 +509,7 @@ static Node *swap_aggregates(Node *node, void *context) {
     if (!IsA(node, Aggref))
         return mutate_expression(node, swap_aggregates, context);
     Aggref *aggref = reinterpret_cast<Aggref *>(node);
-    swap->impossible |= !is_harmless_aggregate(swap->sub, aggref);
+    swap->impossible |= !is_error_free_aggregate(swap->sub, aggref);
     Var *value = column_of(swap->grouped, 0,
                            add_value(swap->grouped, static_cast<Expr *>(copyObject(reinterpret_cast<Expr *>(aggref)))));
     swap->places = lappend(swap->places, value);
@@ -549,7 +549,7 @@ static Node *join_scalar(Level *level, SubLink *link) {
     if (levels_of(result) > own_columns || !read_correlations(level, sub, &all))
         return nullptr;
     Query *grouped = make_grouped(sub, &all);
-    if (is_null_over_nothing(result) && is_harmless(sub, result, true)) {
+    if (is_null_over_nothing(result) && is_error_free(sub, result, true)) {
         result = static_cast<Node *>(copyObject(result));
         int resno = add_value(grouped, level->shown ? reinterpret_cast<Expr *>(result) : with_typmod(result));
         leave_out_groups(level, &all, grouped);
@@ -595,7 +595,7 @@ static Node *join_membership(Level *level, const SubLink *link) {
     const Query *sub = reinterpret_cast<const Query *>(link->subselect);
     Correlations all{};
     all.kept = conjuncts_of(sub);
-    if (!read_members(level, link, &all) || all.count != 1 || !are_harmless(sub, all.kept))
+    if (!read_members(level, link, &all) || all.count != 1 || !are_error_free(sub, all.kept))
         return nullptr;
     Joined joined = join_grouped(level, &all, make_grouped(sub, &all));
     return is_there(&joined);
@@ -651,11 +651,11 @@ SubLink *make_exists(const Query *sub, Node *condition) {
 // ---- what stands around ----
 
 // A conjunct of a subquery, which may compare columns of its own with the outer query's.
-static bool inner_conjunct_is_harmless(const Query *sub, Node *conjunct) {
+static bool inner_conjunct_is_error_free(const Query *sub, Node *conjunct) {
     if (levels_of(conjunct) <= own_columns)
-        return is_harmless(sub, conjunct);
+        return is_error_free(sub, conjunct);
     const OpExpr *expr = reinterpret_cast<const OpExpr *>(conjunct);
-    return IsA(conjunct, OpExpr) && list_length(expr->args) == 2 && is_harmless_comparison(expr) &&
+    return IsA(conjunct, OpExpr) && list_length(expr->args) == 2 && is_error_free_comparison(expr) &&
            IsA(strip_relabels(static_cast<Expr *>(linitial(expr->args))), Var) &&
            IsA(strip_relabels(static_cast<Expr *>(lsecond(expr->args))), Var);
 }
@@ -665,19 +665,19 @@ static bool is_quantified(const SubLink *link) {
     return link->subLinkType == ANY_SUBLINK || link->subLinkType == ALL_SUBLINK;
 }
 
-static bool link_is_harmless(const SubLink *link) {
+static bool link_is_error_free(const SubLink *link) {
     const Query *sub = reinterpret_cast<const Query *>(link->subselect);
     ListCell *cell;
     if (!reads_plain_tables(sub))
         return false;
     foreach (cell, conjuncts_of(sub))
-        if (!inner_conjunct_is_harmless(sub, static_cast<Node *>(lfirst(cell))))
+        if (!inner_conjunct_is_error_free(sub, static_cast<Node *>(lfirst(cell))))
             return false;
     if (link->subLinkType == EXISTS_SUBLINK)
         return true;
     foreach (cell, sub->targetList) {
         Node *value = reinterpret_cast<Node *>(static_cast<const TargetEntry *>(lfirst(cell))->expr);
-        if (levels_of(value) > own_columns || !is_harmless(sub, value, true))
+        if (levels_of(value) > own_columns || !is_error_free(sub, value, true))
             return false;
     }
     return is_quantified(link) || (link->subLinkType == EXPR_SUBLINK && sub->hasAggs);
@@ -691,7 +691,7 @@ static Node *without_links(Node *node, void *context) {
     if (!IsA(node, SubLink))
         return mutate_expression(node, without_links, context);
     SubLink *link = reinterpret_cast<SubLink *>(node);
-    *harmless &= link_is_harmless(link);
+    *harmless &= link_is_error_free(link);
     Param *param = makeNode(Param);
     param->paramkind = PARAM_EXTERN;
     param->paramtype = exprType(node);
@@ -705,26 +705,26 @@ static Node *without_links(Node *node, void *context) {
     return reinterpret_cast<Node *>(param);
 }
 
-static bool is_harmless_with_links(const Query *query, Node *node) {
+static bool is_error_free_with_links(const Query *query, Node *node) {
     bool harmless = true;
     Node *without = without_links(static_cast<Node *>(copyObject(node)), &harmless);
-    return harmless && is_harmless(query, without);
+    return harmless && is_error_free(query, without);
 }
 
-static bool joins_are_harmless_with_links(const Query *query, Node *from) {
+static bool joins_are_error_free_with_links(const Query *query, Node *from) {
     ListCell *cell;
     if (IsA(from, RangeTblRef))
         return true;
     if (IsA(from, JoinExpr)) {
         JoinExpr *join = reinterpret_cast<JoinExpr *>(from);
-        return is_harmless_with_links(query, join->quals) && joins_are_harmless_with_links(query, join->larg) &&
-               joins_are_harmless_with_links(query, join->rarg);
+        return is_error_free_with_links(query, join->quals) && joins_are_error_free_with_links(query, join->larg) &&
+               joins_are_error_free_with_links(query, join->rarg);
     }
     FromExpr *list = reinterpret_cast<FromExpr *>(from);
     foreach (cell, list->fromlist)
-        if (!joins_are_harmless_with_links(query, static_cast<Node *>(lfirst(cell))))
+        if (!joins_are_error_free_with_links(query, static_cast<Node *>(lfirst(cell))))
             return false;
-    return is_harmless_with_links(query, list->quals);
+    return is_error_free_with_links(query, list->quals);
 }
 
 // ---- what does not matter ----
@@ -840,7 +840,7 @@ static void rewrite_target_list(Level *level) {
     foreach (cell, level->query->targetList) {
         TargetEntry *entry = static_cast<TargetEntry *>(lfirst(cell));
         Node *value = reinterpret_cast<Node *>(entry->expr);
-        if (is_harmless_with_links(level->query, value))
+        if (is_error_free_with_links(level->query, value))
             entry->expr = reinterpret_cast<Expr *>(replace_scalars(value, level));
     }
 }
@@ -852,7 +852,7 @@ static bool rewrite_level(Query *query) {
     forget_orders(query->jointree->quals, nullptr);
     Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)), false, false};
     // A row may meet a condition now that another one has kept from it.
-    if (joins_are_harmless_with_links(query, reinterpret_cast<Node *>(query->jointree)))
+    if (joins_are_error_free_with_links(query, reinterpret_cast<Node *>(query->jointree)))
         rewrite_where(&level);
     else if (has_subquery_by_row(level.conjuncts))
         refuse("a subquery per row, or a condition beside it, reads more than plain tables or could raise an error");

@@ -22,7 +22,7 @@
 #include "pg/refusal.h"
 #include "pg/rewrite/decorrelate.h"
 #include "pg/rewrite/decorrelate_parts.h"
-#include "pg/rewrite/harmless.h"
+#include "pg/rewrite/error_free_expression.h"
 
 namespace gpuscan {
 
@@ -42,8 +42,8 @@ static bool read_pair(const Level *level, const Query *sub, const OpExpr *test, 
     pair->outside = static_cast<Node *>(linitial(test->args));
     pair->inside_first = false;
     return levels_of(pair->inside) == own_columns && levels_of(pair->outside) == own_columns &&
-           is_grouping_equality(test->opno, test->inputcollid, pair->inside) && is_harmless(sub, pair->inside) &&
-           is_harmless(level->query, pair->outside);
+           is_grouping_equality(test->opno, test->inputcollid, pair->inside) && is_error_free(sub, pair->inside) &&
+           is_error_free(level->query, pair->outside);
 }
 
 // The tests of each column: x = Param, or for <> ALL its contrary.
@@ -85,7 +85,7 @@ static bool conditions_are_plain(const Query *sub) {
     foreach (cell, conjuncts_of(sub)) {
         Node *conjunct = static_cast<Node *>(lfirst(cell));
         const int levels = levels_of(conjunct);
-        if ((levels & others) != 0 || (levels <= own_columns && !is_harmless(sub, conjunct)))
+        if ((levels & others) != 0 || (levels <= own_columns && !is_error_free(sub, conjunct)))
             return false;
     }
     return true;

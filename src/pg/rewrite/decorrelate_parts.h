@@ -38,7 +38,7 @@ List *conjuncts_of(const Query *query);
 Node *conjunction(List *conjuncts);
 
 // Are they over the query's own columns, and none that may raise an error?
-bool are_harmless(const Query *query, const List *expressions);
+bool are_error_free(const Query *query, const List *expressions);
 
 // Is the operator an equality of the family by which values of this type are grouped?
 bool is_grouping_equality(Oid opno, Oid collation, Node *key);

@@ -20,7 +20,7 @@
 //
 // Nobody may notice. So: equal values are the same value, and the sides have just the types of the whole; the sides read
 // plain tables, and nothing of them can raise an error, since a join may look at rows, or evaluate a column for rows, that
-// an earlier condition would have dropped (harmless.h); rows are never more than a side has. Sides that are sets already
+// an earlier condition would have dropped (error_free_expression.h); rows are never more than a side has. Sides that are sets already
 // (set_operations.cpp has made them, or the user) need not be: how often a row is there makes no difference.
 //
 // statement.cpp plans both queries and keeps the cheaper plan: a table of all of B's rows may cost more than two sets and their
@@ -32,7 +32,7 @@
 #include "pg/catalog/sql_type.h"
 #include "pg/refusal.h"
 #include "pg/rewrite/decorrelate.h"
-#include "pg/rewrite/harmless.h"
+#include "pg/rewrite/error_free_expression.h"
 #include "pg/rewrite/query_levels.h"
 #include "pg/rewrite/set_operations.h"
 
@@ -80,7 +80,7 @@ static bool columns_fit(const Query *side, const SetOperationStmt *whole) {
     ListCell *cell, *typmod;
     forboth (cell, side->targetList, typmod, whole->colTypmods) {
         Node *column = reinterpret_cast<Node *>(static_cast<const TargetEntry *>(lfirst(cell))->expr);
-        if (!has_one_form(column, lfirst_int(typmod)) || !is_harmless(side, column))
+        if (!has_one_form(column, lfirst_int(typmod)) || !is_error_free(side, column))
             return false;
     }
     return true;
@@ -89,7 +89,7 @@ static bool columns_fit(const Query *side, const SetOperationStmt *whole) {
 static bool conditions_fit(const Query *side) {
     ListCell *cell;
     foreach (cell, make_ands_implicit(reinterpret_cast<Expr *>(side->jointree->quals)))
-        if (!is_harmless(side, static_cast<Node *>(lfirst(cell))))
+        if (!is_error_free(side, static_cast<Node *>(lfirst(cell))))
             return false;
     return true;
 }

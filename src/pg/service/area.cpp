@@ -82,7 +82,7 @@ static void area_release(int code, Datum argument) {
 }
 
 static void area_create() {
-    uint32 nslots = uint32(guc_max_requests);
+    uint32 nslots = uint32(guc_max_concurrent_fragments);
     uint64 slots_offset = TYPEALIGN64(4096, sizeof(Area));
     uint64 buffers_offset = TYPEALIGN64(4096, slots_offset + nslots * sizeof(Slot));
     uint64 size = buffers_offset + 2 * uint64(nslots) * slot_buffer_size;

@@ -67,7 +67,7 @@ static void ask_for_measurement(protocol::Area *area, const char *path) {
 }
 
 void load_profile(protocol::Area *area) {
-    const char *path = guc_profile;
+    const char *path = guc_cost_profile_file;
     area->profile_wanted = 0;
     if (path == nullptr || path[0] == '\0') {
         publish_defaults(area);

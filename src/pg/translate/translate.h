@@ -1,7 +1,7 @@
 // PostgreSQL expressions -> IR. The one place that decides what a device may evaluate.
 //
 // translate() walks an expression tree and appends nodes to the program under construction. It serves three callers:
-// a hook that asks whether a qual is shippable (`probing`: any base relation's column will do), assemble() as a rehearsal
+// a hook that asks whether a qual is shippable (`probing`: any base relation's column will do), assemble() as a trial
 // at plan time, and assemble() at executor start (`binding`: a failure there is an error, and privileges are enforced).
 //
 // Integers and numerics that are constants stay literals until their consumer says in which type and scale it wants them.
@@ -12,8 +12,8 @@
 #include "engine/ir/ir.hpp"
 #include "pg/catalog/sql_type.h"
 #include "pg/fragment/array.h"
-#include "pg/fragment/blueprint.h"
 #include "pg/fragment/fragment.h"
+#include "pg/fragment/fragment_spec.h"
 
 namespace gpuscan {
 
@@ -41,7 +41,7 @@ struct TranslatedSource {
 
 // In an expression over groups: what stands for a group key or an aggregate.
 struct GroupScope {
-    const Blueprint *blueprint;
+    const FragmentSpec *spec;
     const FragmentOutput *outputs; // of the keys, then of the aggregates
     const bool *narrow;            // per aggregate of the device's groups: ir::Aggregate::narrow
 };

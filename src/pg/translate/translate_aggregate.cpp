@@ -243,7 +243,7 @@ static bool ignores_repetition(ir::AggregateKind kind) {
 }
 
 // count, sum and avg of DISTINCT values: the device groups by the argument as well, and the second grouping counts and adds
-// up its values (engine/result/regroup.cpp).
+// up its values (engine/result/second_aggregation.cpp).
 static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out) {
     const bool counts = out->kind == OutputKind::Count;
     if (!counts && out->kind != OutputKind::SumInt8 && out->kind != OutputKind::SumNumeric &&

@@ -23,7 +23,7 @@ constexpr int digits_of_sum = 38;
 // ---- leaves ----
 
 static const FragmentOutput *output_of(const Translation *t, const Expr *expr) {
-    const Blueprint *b = t->groups->blueprint;
+    const FragmentSpec *b = t->groups->spec;
     int number = 0;
     for (const List *list : {b->keys, b->aggrefs}) {
         ListCell *cell;

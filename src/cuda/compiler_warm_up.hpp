@@ -13,6 +13,6 @@
 namespace gpuscan::cuda {
 
 // Their texts, as codegen::generate() writes them.
-std::vector<std::string> rehearsal_sources();
+std::vector<std::string> warm_up_sources();
 
 } // namespace gpuscan::cuda

@@ -21,11 +21,11 @@
 
 namespace gpuscan::host {
 
-class GroupSieve {
+class GroupFilter {
   public:
     // For a program of which sifts_groups() is true. Both of the others may be nullptr.
-    GroupSieve(const Program &program, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel);
-    ~GroupSieve();
+    GroupFilter(const Program &program, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel);
+    ~GroupFilter();
 
     // Takes some of the result's groups, all of which are different. Throws RowError, Cancelled, OutOfWorkMemory.
     void add(GroupTable &&groups);

@@ -13,7 +13,7 @@ struct StoredReply {
     uint32 size;
 };
 
-struct ReplyStore {
+struct ResultSpool {
     StoredReply *replies; // those in memory, which come first
     uint64 count, allocated;
     Size kept;  // bytes of them
@@ -28,12 +28,12 @@ struct ReplyStore {
 };
 
 // `what` is in it, for messages. False: see failure.
-bool replies_add(FragmentRun *run, ReplyStore *store, const char *bytes, uint32 size, Size memory, const char *what);
+bool replies_add(FragmentRun *run, ResultSpool *store, const char *bytes, uint32 size, Size memory, const char *what);
 
 // From the first one again; and the next one, which lives until the one after it is asked for. False: there is none.
-void replies_rewind(ReplyStore *store);
-bool replies_next(FragmentRun *run, ReplyStore *store, const char **bytes, uint32 *size);
+void replies_rewind(ResultSpool *store);
+bool replies_next(FragmentRun *run, ResultSpool *store, const char **bytes, uint32 *size);
 
-void replies_close(ReplyStore *store);
+void replies_close(ResultSpool *store);
 
 } // namespace gpuscan

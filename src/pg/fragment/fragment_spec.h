@@ -1,7 +1,7 @@
 // A fragment as the planner thinks of it: which relations, which expressions, in which order.
 //
-// The hooks make a Blueprint out of candidates (candidates.h); path.cpp stores it in a CustomScan; bind.cpp reads it back
-// at executor start. assemble() turns a Blueprint into the engine's program, for the planner as a rehearsal and for the
+// The hooks make a FragmentSpec out of candidates (candidates.h); path.cpp stores it in a CustomScan; bind.cpp reads it back
+// at executor start. assemble() turns a FragmentSpec into the engine's program, for the planner as a trial and for the
 // executor in earnest, so the two cannot disagree about what a device may run.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace gpuscan {
 
-struct BlueprintSource {
+struct SpecSource {
     bool is_relation;
     Index rti;
     Oid relid;     // InvalidOid for a CPU plan
@@ -29,7 +29,7 @@ struct BlueprintSource {
 };
 
 // Join i - 1 probes the table that is built from source i (from 1) and from what has been joined to that before.
-struct BlueprintJoin {
+struct SpecJoin {
     ir::JoinKind kind;
     int into;              // the source whose rows probe: 0 (the main one), or a later one, whose table is built then
     List *clauses;         // equalities between expressions of the table's sources and of others
@@ -37,11 +37,11 @@ struct BlueprintJoin {
     List *filters;         // what must hold of a row that comes out of the join
 };
 
-struct Blueprint {
+struct FragmentSpec {
     int nsources;
-    BlueprintSource *sources; // [0] is the main one
-    BlueprintJoin *joins;     // [nsources - 1]
-    List *keys;               // group key expressions
+    SpecSource *sources; // [0] is the main one
+    SpecJoin *joins;     // [nsources - 1]
+    List *keys;          // group key expressions
     List *aggrefs;
     List *
         sets; // GROUPING SETS and the like: integers, each with a bit per key that the set's groups differ in; NIL: one
@@ -67,11 +67,11 @@ struct Blueprint {
 
 // The scan tuple's first columns are the outputs: keys, aggregates, GROUPING(), or a row's columns; the fallback plan delivers
 // just these.
-inline int output_count(const Blueprint *b) {
+inline int output_count(const FragmentSpec *b) {
     return list_length(b->keys) + list_length(b->aggrefs) + list_length(b->groupings) + list_length(b->columns);
 }
 
-inline bool reads_relation(const Blueprint *b) {
+inline bool reads_relation(const FragmentSpec *b) {
     for (int i = 0; i < b->nsources; ++i)
         if (b->sources[i].is_relation)
             return true;
@@ -80,6 +80,6 @@ inline bool reads_relation(const Blueprint *b) {
 
 // Builds program and description. Planner (binding = false): NULL where a device may not run it, the reason has been
 // told. Binding: never NULL.
-Fragment *assemble(const Blueprint *blueprint, bool binding);
+Fragment *assemble(const FragmentSpec *spec, bool binding);
 
 } // namespace gpuscan

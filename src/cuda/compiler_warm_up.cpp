@@ -1,5 +1,5 @@
-// A program like those of queries over a fact table with dimensions; see rehearsal.hpp.
-#include "cuda/rehearsal.hpp"
+// A program like those of queries over a fact table with dimensions; see compiler_warm_up.hpp.
+#include "cuda/compiler_warm_up.hpp"
 
 #include "engine/codegen/codegen.hpp"
 #include "engine/ir/program.hpp"
@@ -15,9 +15,9 @@ using codegen::TableShape;
 
 // SELECT d1.text, d2.number, sum(f.a * f.b), sum(f.numeric), sum(f.float), min(f.a), count(*) FROM f, d1, d2, d3
 // WHERE f.a BETWEEN .. AND .. AND f.text LIKE .. AND d1.number <> .. GROUP BY d1.text, d2.number
-class Rehearsal {
+class WarmUpProgram {
   public:
-    Rehearsal() {
+    WarmUpProgram() {
         const Index dimension = source({Type::I32, Type::Code, Type::I32});
         const Index fact =
             source({Type::I32, Type::I32, Type::I64, Type::I32, Type::I32, Type::Code, Type::I128, Type::F64});
@@ -168,8 +168,8 @@ class Rehearsal {
 
 } // namespace
 
-std::vector<std::string> rehearsal_sources() {
-    const Rehearsal rehearsal;
+std::vector<std::string> warm_up_sources() {
+    const WarmUpProgram rehearsal;
     return {rehearsal.aggregate_source(), rehearsal.build_source()};
 }
 

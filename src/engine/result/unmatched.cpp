@@ -1,5 +1,5 @@
-// Writing the program of a join's unmet rows; see unmet.hpp.
-#include "engine/result/unmet.hpp"
+// Writing the program of a join's unmatched rows; see unmatched.hpp.
+#include "engine/result/unmatched.hpp"
 
 #include <algorithm>
 #include <map>
@@ -137,17 +137,17 @@ class Rewriter {
 
 } // namespace
 
-Program program_of_unmet(const Program &program, Index step) { return Rewriter(program, step).rewrite(); }
+Program program_of_unmatched(const Program &program, Index step) { return Rewriter(program, step).rewrite(); }
 
-bool has_unmet(const Program &program) {
+bool has_unmatched(const Program &program) {
     const Range joins = program.main().joins;
     return std::any_of(program.joins.begin() + joins.first, program.joins.begin() + joins.first + joins.count,
                        [](const Join &join) { return keeps_table(join.kind); });
 }
 
-void run_unmet(const Program &program, Execution &main,
-               const std::function<std::unique_ptr<Execution>(const Program &)> &prepare,
-               const std::function<bool(Execution &, const std::vector<ChunkView> &)> &run) {
+void run_unmatched(const Program &program, Execution &main,
+                   const std::function<std::unique_ptr<Execution>(const Program &)> &prepare,
+                   const std::function<bool(Execution &, const std::vector<ChunkView> &)> &run) {
     struct Earlier {
         std::unique_ptr<Execution> execution;
         Index next; // number of the join behind the one whose rows it ran over
@@ -159,15 +159,15 @@ void run_unmet(const Program &program, Execution &main,
         const Join &join = program.joins[joins.first + step];
         if (!keeps_table(join.kind))
             continue;
-        std::vector<uint64_t> unmet = main.unmet(joins.first + step);
+        std::vector<uint64_t> unmatched = main.unmatched(joins.first + step);
         for (const Earlier &other : earlier) {
-            const std::vector<uint64_t> there = other.execution->unmet(other.next + step - other.step - 1);
-            for (size_t i = 0; i < unmet.size(); ++i)
-                unmet[i] &= there[i];
+            const std::vector<uint64_t> there = other.execution->unmatched(other.next + step - other.step - 1);
+            for (size_t i = 0; i < unmatched.size(); ++i)
+                unmatched[i] &= there[i];
         }
-        if (std::all_of(unmet.begin(), unmet.end(), [](uint64_t bits) { return bits == 0; }))
+        if (std::all_of(unmatched.begin(), unmatched.end(), [](uint64_t bits) { return bits == 0; }))
             continue;
-        const Program left = program_of_unmet(program, step);
+        const Program left = program_of_unmatched(program, step);
         std::unique_ptr<Execution> execution = prepare(left);
         for (Index i = step + 1; i < joins.count; ++i) {
             const Index build = program.joins[joins.first + i].build;
@@ -176,7 +176,7 @@ void run_unmet(const Program &program, Execution &main,
         }
         std::shared_ptr<void> memory;
         ChunkView chunk = main.table_rows(join.build, memory);
-        chunk.row_mask = unmet.data();
+        chunk.row_mask = unmatched.data();
         if (!run(*execution, {chunk}))
             return;
         earlier.push_back({std::move(execution), left.main().joins.first, step});

@@ -1,5 +1,5 @@
-// Streams, uploads and waiting; see lane.hpp.
-#include "cuda/lane.hpp"
+// Streams, uploads and waiting; see stream_context.hpp.
+#include "cuda/stream_context.hpp"
 
 #include <time.h>
 
@@ -32,8 +32,8 @@ bool may_spin() {
 
 } // namespace
 
-Lane::Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-           std::shared_ptr<PinnedMemory> pinned)
+StreamContext::StreamContext(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
+                             std::shared_ptr<PinnedMemory> pinned)
     : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {
     use();
     // Memory first: it may be short, and gives itself back.
@@ -52,7 +52,7 @@ Lane::Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<De
     begin();
 }
 
-Lane::~Lane() {
+StreamContext::~StreamContext() {
     if (driver_->cuCtxSetCurrent(context_) != success)
         return;
     driver_->cuStreamSynchronize(stream_);
@@ -62,9 +62,9 @@ Lane::~Lane() {
     driver_->cuStreamDestroy(stream_);
 }
 
-void Lane::use() const { driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
+void StreamContext::use() const { driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
 
-void Lane::begin() {
+void StreamContext::begin() {
     inputs_at_ = control_at;
     dirty_first_ = dirty_end_ = 0;
     control_used_ = true;
@@ -73,7 +73,7 @@ void Lane::begin() {
 }
 
 // Kernels may still use the control block: then zeros are queued behind them.
-void Lane::reset_control() {
+void StreamContext::reset_control() {
     if (!control_used_)
         return;
     if (pending_)
@@ -83,9 +83,9 @@ void Lane::reset_control() {
     control_used_ = false;
 }
 
-CUdeviceptr Lane::results(size_t bytes, bool zeros) {
+CUdeviceptr StreamContext::results(size_t bytes, bool zeros) {
     if (bytes > most_results)
-        throw DeviceError("more results than a lane has room for");
+        throw DeviceError("more results than a streams has room for");
     const size_t at = control_at + control_room;
     if (zeros && !pending_ && bytes <= few_zeros)
         mark(at, at + bytes);
@@ -94,11 +94,11 @@ CUdeviceptr Lane::results(size_t bytes, bool zeros) {
     return address_of(*area_) + at;
 }
 
-void Lane::fetch_control(size_t result_bytes) {
+void StreamContext::fetch_control(size_t result_bytes) {
     copy_out(fetched_->data, control(), result_bytes > 0 ? control_room + result_bytes : sizeof(ControlBlock));
 }
 
-void Lane::mark(size_t first, size_t end) {
+void StreamContext::mark(size_t first, size_t end) {
     const bool none = dirty_first_ == dirty_end_;
     dirty_first_ = none ? first : std::min(dirty_first_, first);
     dirty_end_ = none ? end : std::max(dirty_end_, end);
@@ -107,7 +107,7 @@ void Lane::mark(size_t first, size_t end) {
 // Inputs lie side by side and end at the control block, so that what lies between two marks is inputs again, or zeros of the
 // results; those a running kernel may be writing are never in between, because nothing is marked while one runs but inputs
 // below those that are sent already.
-void Lane::queue() {
+void StreamContext::queue() {
     pending_ = true;
     if (dirty_first_ == dirty_end_)
         return;
@@ -118,34 +118,34 @@ void Lane::queue() {
                    "cuMemcpyHtoDAsync");
 }
 
-PinnedMemory::Piece &Lane::stage(size_t bytes) {
+PinnedMemory::Piece &StreamContext::stage(size_t bytes) {
     staged_.push_back(pinned_->allocate(bytes));
     return *staged_.back();
 }
 
-void Lane::copy_in(CUdeviceptr to, const void *from, size_t bytes) {
+void StreamContext::copy_in(CUdeviceptr to, const void *from, size_t bytes) {
     queue();
     driver_->check(driver_->cuMemcpyHtoDAsync(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
 }
 
-void Lane::copy_out(void *to, CUdeviceptr from, size_t bytes) {
+void StreamContext::copy_out(void *to, CUdeviceptr from, size_t bytes) {
     queue();
     driver_->check(driver_->cuMemcpyDtoHAsync(to, from, bytes, stream_), "cuMemcpyDtoHAsync");
 }
 
-void Lane::copy_inside(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+void StreamContext::copy_inside(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
     queue();
     if (bytes > 0)
         driver_->check(driver_->cuMemcpyDtoDAsync(to, from, bytes, stream_), "cuMemcpyDtoDAsync");
 }
 
-void Lane::fill(CUdeviceptr to, uint8_t byte, size_t bytes) {
+void StreamContext::fill(CUdeviceptr to, uint8_t byte, size_t bytes) {
     queue();
     if (bytes > 0)
         driver_->check(driver_->cuMemsetD8Async(to, byte, bytes, stream_), "cuMemsetD8Async");
 }
 
-void Lane::launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument) {
+void StreamContext::launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument) {
     queue();
     control_used_ = true;
     void *arguments[] = {argument};
@@ -154,12 +154,12 @@ void Lane::launch(CUfunction function, unsigned blocks, unsigned threads, size_t
                    "cuLaunchKernel");
 }
 
-std::shared_ptr<Buffer> Lane::allocate(size_t bytes) {
+std::shared_ptr<Buffer> StreamContext::allocate(size_t bytes) {
     kept_.push_back(memory_->allocate(bytes));
     return kept_.back();
 }
 
-std::shared_ptr<Buffer> Lane::send(const void *bytes, size_t size) {
+std::shared_ptr<Buffer> StreamContext::send(const void *bytes, size_t size) {
     if (size <= inputs_at_) {
         const size_t end = inputs_at_;
         inputs_at_ = (inputs_at_ - size) / input_alignment * input_alignment;
@@ -179,13 +179,13 @@ std::shared_ptr<Buffer> Lane::send(const void *bytes, size_t size) {
     return buffer;
 }
 
-void Lane::start_clock() {
+void StreamContext::start_clock() {
     queue();
     driver_->check(driver_->cuEventRecord(started_, stream_), "cuEventRecord");
     clock_runs_ = true;
 }
 
-CUdeviceptr Lane::scratch(size_t bytes) {
+CUdeviceptr StreamContext::scratch(size_t bytes) {
     if (!scratch_ || scratch_->size < bytes) {
         if (scratch_)
             kept_.push_back(std::move(scratch_)); // (may be in use until the next wait)
@@ -194,7 +194,7 @@ CUdeviceptr Lane::scratch(size_t bytes) {
     return address_of(*scratch_);
 }
 
-uint64_t Lane::wait(const std::atomic<uint32_t> *cancel) {
+uint64_t StreamContext::wait(const std::atomic<uint32_t> *cancel) {
     poll(cancel, spin_time);
     float milliseconds = 0;
     if (!clock_runs_)
@@ -205,9 +205,11 @@ uint64_t Lane::wait(const std::atomic<uint32_t> *cancel) {
     return static_cast<uint64_t>(milliseconds * 1000);
 }
 
-void Lane::wait_for_long(const std::atomic<uint32_t> *cancel) { poll(cancel, std::chrono::nanoseconds::zero()); }
+void StreamContext::wait_for_long(const std::atomic<uint32_t> *cancel) {
+    poll(cancel, std::chrono::nanoseconds::zero());
+}
 
-bool Lane::finished(std::chrono::steady_clock::time_point now) {
+bool StreamContext::finished(std::chrono::steady_clock::time_point now) {
     if (done_address_ != 0) {
         if (done_->load(std::memory_order_acquire) == waits_)
             return true;
@@ -223,12 +225,12 @@ bool Lane::finished(std::chrono::steady_clock::time_point now) {
 
 // Has to be said again until they have: zeros for the control block may still wait in the stream, before a kernel, and take the
 // word back. By a copy: filling memory is a kernel, which would wait for a place behind those of other sessions.
-void Lane::tell_to_end() noexcept {
+void StreamContext::tell_to_end() noexcept {
     driver_->cuMemcpyHtoDAsync(cancel_word(), one_, sizeof(*one_), control_stream_);
     control_used_ = true;
 }
 
-void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin) {
+void StreamContext::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin) {
     queue();
     driver_->check(driver_->cuEventRecord(finished_, stream_), "cuEventRecord");
     ++waits_;
@@ -261,7 +263,7 @@ void Lane::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds sp
     }
 }
 
-void Lane::drain() noexcept {
+void StreamContext::drain() noexcept {
     if (pending_ && driver_->cuCtxSetCurrent(context_) == success) {
         const bool recorded = driver_->cuEventRecord(finished_, stream_) == success;
         do {
@@ -277,26 +279,26 @@ void Lane::drain() noexcept {
     kept_.clear();
 }
 
-std::shared_ptr<Lane> LanePool::borrow() {
-    std::unique_ptr<Lane> lane;
+std::shared_ptr<StreamContext> StreamContextPool::borrow() {
+    std::unique_ptr<StreamContext> streams;
     {
         std::lock_guard<std::mutex> lock(free_->mutex);
-        if (!free_->lanes.empty()) {
-            lane = std::move(free_->lanes.back());
-            free_->lanes.pop_back();
+        if (!free_->stream_contexts.empty()) {
+            streams = std::move(free_->stream_contexts.back());
+            free_->stream_contexts.pop_back();
         }
     }
-    if (!lane)
-        lane = std::make_unique<Lane>(driver_, context_, memory_, pinned_);
-    lane->use();
-    lane->begin();
+    if (!streams)
+        streams = std::make_unique<StreamContext>(driver_, context_, memory_, pinned_);
+    streams->use();
+    streams->begin();
     std::weak_ptr<Free> home = free_;
-    return std::shared_ptr<Lane>(lane.release(), [home](Lane *used) {
-        std::unique_ptr<Lane> owned(used);
+    return std::shared_ptr<StreamContext>(streams.release(), [home](StreamContext *used) {
+        std::unique_ptr<StreamContext> owned(used);
         owned->drain(); // after an exception kernels may still run
         if (std::shared_ptr<Free> free = home.lock()) {
             std::lock_guard<std::mutex> lock(free->mutex);
-            free->lanes.push_back(std::move(owned));
+            free->stream_contexts.push_back(std::move(owned));
         }
     });
 }

@@ -11,7 +11,7 @@
 // Where the groups are many all the same, several threads do it: each groups a slice of them for itself, then each combines a
 // part of the keys out of what all have (Leis et al., "Morsel-Driven Parallelism", section 4.4). A value that may come several
 // times in a group is one thread's, by the hash of both, wherever it stands.
-#include "engine/result/regroup.hpp"
+#include "engine/result/second_aggregation.hpp"
 
 #include "device/semantics.cuh"
 #include "engine/util/in_parallel.hpp"
@@ -25,10 +25,10 @@ int128 wide(uint64_t low, int64_t high) {
     return static_cast<int128>((static_cast<uint128>(static_cast<uint64_t>(high)) << 64) | low);
 }
 
-class Regrouper {
+class SecondAggregation {
   public:
-    Regrouper(const Program &program, const GroupTable &from, const WorkMemoryRef &memory,
-              const std::atomic<uint32_t> *cancel)
+    SecondAggregation(const Program &program, const GroupTable &from, const WorkMemoryRef &memory,
+                      const std::atomic<uint32_t> *cancel)
         : program_(program), main_(program.main()), from_(from), memory_(memory), cancel_(cancel), combiner_(program) {}
 
     GroupTable run(Index set) {
@@ -58,8 +58,8 @@ class Regrouper {
   private:
     // A result's key.
     struct Keys {
-        Keys(const Regrouper &r, Index set)
-            : values(r.program_.result_keys()), nulls(r.program_.result_keys(), 1), regrouper(r) {
+        Keys(const SecondAggregation &r, Index set)
+            : values(r.program_.result_keys()), nulls(r.program_.result_keys(), 1), second(r) {
             if (r.main_.sets.count > 1) {
                 values.back().low = set;
                 nulls.back() = 0;
@@ -67,16 +67,16 @@ class Regrouper {
         }
         // Those of a group of the device that the set has.
         void take(uint32_t members, size_t group) {
-            const size_t at = group * regrouper.main_.keys.count;
-            for (Index k = 0; k < regrouper.main_.result_keys; ++k)
+            const size_t at = group * second.main_.keys.count;
+            for (Index k = 0; k < second.main_.result_keys; ++k)
                 if (members >> k & 1) {
-                    values[k] = regrouper.from_.keys[at + k];
-                    nulls[k] = regrouper.from_.key_nulls[at + k];
+                    values[k] = second.from_.keys[at + k];
+                    nulls[k] = second.from_.key_nulls[at + k];
                 }
         }
         std::vector<Value> values;
         std::vector<uint8_t> nulls;
-        const Regrouper &regrouper;
+        const SecondAggregation &second;
     };
 
     GroupIndex empty() const {
@@ -203,12 +203,12 @@ class Regrouper {
 
 } // namespace
 
-GroupTable regroup(const Program &program, const GroupTable &groups, const WorkMemoryRef &memory,
-                   const std::atomic<uint32_t> *cancel) {
-    Regrouper regrouper(program, groups, memory, cancel);
-    GroupTable all = regrouper.run(0);
+GroupTable aggregate_again(const Program &program, const GroupTable &groups, const WorkMemoryRef &memory,
+                           const std::atomic<uint32_t> *cancel) {
+    SecondAggregation second(program, groups, memory, cancel);
+    GroupTable all = second.run(0);
     for (Index set = 1; set < program.main().sets.count; ++set)
-        all.append(regrouper.run(set));
+        all.append(second.run(set));
     return all;
 }
 

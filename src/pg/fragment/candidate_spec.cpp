@@ -1,4 +1,4 @@
-// A candidate's relations and joins as a Blueprint. Sources are numbered in the order of their tables: the main relation is number 0,
+// A candidate's relations and joins as a FragmentSpec. Sources are numbered in the order of their tables: the main relation is number 0,
 // and a table's relations come before those of whoever probes it.
 #include "pg/pg.h"
 
@@ -53,7 +53,7 @@ static bool is_proven_empty(const PlannerInfo *root, RelOptInfo *rel) {
     return false;
 }
 
-static void describe_source(PlannerInfo *root, const CandidateSource *from, List **child_paths, BlueprintSource *to) {
+static void describe_source(PlannerInfo *root, const CandidateSource *from, List **child_paths, SpecSource *to) {
     const RangeTblEntry *rte = planner_rt_fetch(from->rel->relid, root);
     to->is_relation = from->is_relation;
     to->rti = from->rel->relid;
@@ -74,9 +74,9 @@ static void describe_source(PlannerInfo *root, const CandidateSource *from, List
 
 // The joins of one pipeline, whose source is number `into`, with the build sides' own before each of them: a table is
 // built before it is probed. Numbers of sources go up in that order.
-static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, Blueprint *b);
+static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, FragmentSpec *b);
 
-static void describe_build(PlannerInfo *root, const CandidateJoin *from, List **child_paths, Blueprint *b) {
+static void describe_build(PlannerInfo *root, const CandidateJoin *from, List **child_paths, FragmentSpec *b) {
     const int first = b->nsources;
     describe_joins(root, from->inner, child_paths, b);
     const int self = b->nsources++;
@@ -84,29 +84,29 @@ static void describe_build(PlannerInfo *root, const CandidateJoin *from, List **
         if (b->joins[i - 1].into == 0)
             b->joins[i - 1].into = self;
     describe_source(root, from->inner->main, child_paths, &b->sources[self]);
-    BlueprintJoin *join = &b->joins[self - 1];
+    SpecJoin *join = &b->joins[self - 1];
     join->kind = from->kind;
     join->clauses = from->clauses;
     join->partner_filters = from->partner_filters;
     join->filters = from->filters;
 }
 
-static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, Blueprint *b) {
+static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, FragmentSpec *b) {
     ListCell *cell;
     foreach (cell, ordered_joins(candidate))
         describe_build(root, static_cast<const CandidateJoin *>(lfirst(cell)), child_paths, b);
 }
 
-Blueprint *candidate_blueprint(PlannerInfo *root, const Candidate *candidate, List **child_paths) {
+FragmentSpec *candidate_spec(PlannerInfo *root, const Candidate *candidate, List **child_paths) {
     Size n = static_cast<Size>(bms_num_members(candidate->relids));
-    Blueprint *blueprint = static_cast<Blueprint *>(palloc0(sizeof(Blueprint)));
-    blueprint->sources = static_cast<BlueprintSource *>(palloc0(sizeof(BlueprintSource) * n));
-    blueprint->joins = static_cast<BlueprintJoin *>(palloc0(sizeof(BlueprintJoin) * n));
-    blueprint->hides_counts = hides_counts(root);
-    describe_source(root, candidate->main, child_paths, &blueprint->sources[0]);
-    blueprint->nsources = 1;
-    describe_joins(root, candidate, child_paths, blueprint);
-    return blueprint;
+    FragmentSpec *spec = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
+    spec->sources = static_cast<SpecSource *>(palloc0(sizeof(SpecSource) * n));
+    spec->joins = static_cast<SpecJoin *>(palloc0(sizeof(SpecJoin) * n));
+    spec->hides_counts = hides_counts(root);
+    describe_source(root, candidate->main, child_paths, &spec->sources[0]);
+    spec->nsources = 1;
+    describe_joins(root, candidate, child_paths, spec);
+    return spec;
 }
 
 } // namespace gpuscan

@@ -5,7 +5,7 @@
 // and an expression whose digits could add up to more than a hundredth of it counts as one that may raise.
 #include "pg/pg.h"
 
-#include "pg/rewrite/harmless.h"
+#include "pg/rewrite/error_free_expression.h"
 
 #include "pg/attempt.h"
 #include "pg/catalog/error_free.h"
@@ -172,9 +172,9 @@ static bool is_comparison(Oid opno, List *args, Oid collation) {
     return is_ordering_operator(opno);
 }
 
-bool is_harmless_comparison(const OpExpr *expr) { return is_comparison(expr->opno, expr->args, expr->inputcollid); }
+bool is_error_free_comparison(const OpExpr *expr) { return is_comparison(expr->opno, expr->args, expr->inputcollid); }
 
-bool is_harmless_comparison(const ScalarArrayOpExpr *expr) {
+bool is_error_free_comparison(const ScalarArrayOpExpr *expr) {
     return is_comparison(expr->opno, expr->args, expr->inputcollid);
 }
 
@@ -222,7 +222,7 @@ static bool is_known_aggregate(Oid aggregate) {
     }
 }
 
-struct HarmWalk {
+struct ErrorWalk {
     const Query *query; // NULL: the expression is a node's of a finished plan
     bool aggregates;
 };
@@ -232,10 +232,10 @@ static bool combines(const Aggref *aggref) {
     return DO_AGGSPLIT_COMBINE(aggref->aggsplit) && is_known_aggregate(aggref->aggfnoid);
 }
 
-static bool finds_harm(Node *node, void *context) {
+static bool may_raise(Node *node, void *context) {
     if (node == nullptr)
         return false;
-    const HarmWalk *walk = static_cast<const HarmWalk *>(context);
+    const ErrorWalk *walk = static_cast<const ErrorWalk *>(context);
     NumericBounds bounds;
     switch (nodeTag(node)) {
     case T_Var:
@@ -243,7 +243,7 @@ static bool finds_harm(Node *node, void *context) {
     case T_Aggref:
         if (walk->query == nullptr && combines(reinterpret_cast<const Aggref *>(node)))
             return false;
-        return !walk->aggregates || !is_harmless_aggregate(walk->query, reinterpret_cast<const Aggref *>(node));
+        return !walk->aggregates || !is_error_free_aggregate(walk->query, reinterpret_cast<const Aggref *>(node));
     case T_TargetEntry: // of a plan
         break;
     case T_DistinctExpr:
@@ -300,7 +300,7 @@ static bool finds_harm(Node *node, void *context) {
     default:
         return true;
     }
-    return walk_expression(node, finds_harm, context);
+    return walk_expression(node, may_raise, context);
 }
 
 static void fold(void *node) {
@@ -313,25 +313,25 @@ Node *folded(const Node *node) {
     return !IsParallelWorker() && attempt(fold, &result, nullptr) == Attempt::Done ? result : nullptr;
 }
 
-bool is_harmless(const Query *query, Node *node, bool aggregates) {
-    HarmWalk walk{query, aggregates};
-    if (node == nullptr || !finds_harm(node, &walk))
+bool is_error_free(const Query *query, Node *node, bool aggregates) {
+    ErrorWalk walk{query, aggregates};
+    if (node == nullptr || !may_raise(node, &walk))
         return true;
     // Folding is what the planner does first; what it cannot fold stays as it is.
     Node *rest = folded(node);
-    return rest != nullptr && !finds_harm(rest, &walk);
+    return rest != nullptr && !may_raise(rest, &walk);
 }
 
-bool is_harmless_in_plan(Node *node) {
-    HarmWalk walk{nullptr, true};
-    return node == nullptr || !finds_harm(node, &walk);
+bool is_error_free_in_plan(Node *node) {
+    ErrorWalk walk{nullptr, true};
+    return node == nullptr || !may_raise(node, &walk);
 }
 
 // ---- aggregates ----
 
 bool is_count(const Aggref *aggref) { return aggref->aggfnoid == F_COUNT_ || aggref->aggfnoid == F_COUNT_ANY; }
 
-bool is_harmless_aggregate(const Query *query, const Aggref *aggref) {
+bool is_error_free_aggregate(const Query *query, const Aggref *aggref) {
     NumericBounds bounds;
     if (aggref->agglevelsup != 0 || aggref->aggorder != NIL || aggref->aggdirectargs != NIL)
         return false;
@@ -339,15 +339,15 @@ bool is_harmless_aggregate(const Query *query, const Aggref *aggref) {
         ((aggref->aggfnoid == F_SUM_NUMERIC || aggref->aggfnoid == F_AVG_NUMERIC) &&
          !aggregate_bounds(aggref, &bounds)))
         return false;
-    HarmWalk inside{query, false};
+    ErrorWalk inside{query, false};
     ListCell *cell;
     foreach (cell, aggref->args) {
         Node *argument = reinterpret_cast<Node *>(static_cast<const TargetEntry *>(lfirst(cell))->expr);
-        if (finds_harm(argument, &inside) ||
+        if (may_raise(argument, &inside) ||
             (type_is_collatable(exprType(argument)) && !OidIsValid(aggref->inputcollid)))
             return false;
     }
-    return !finds_harm(reinterpret_cast<Node *>(aggref->aggfilter), &inside);
+    return !may_raise(reinterpret_cast<Node *>(aggref->aggfilter), &inside);
 }
 
 } // namespace gpuscan

@@ -195,18 +195,18 @@ bool CudaExecution::widen(Index index, const Foreseen &foreseen) {
             a.to_bytes = width;
             copy->shape.entry_bytes = width;
             copy->entries_bytes = (a.entries * width + 7) / 8 * 8;
-            copy->entries = lane_->allocate(copy->entries_bytes);
+            copy->entries = streams_->allocate(copy->entries_bytes);
             copy->words[TableWords::entries] = address_of(*copy->entries);
             a.from = table.entries->data;
             a.to = copy->entries->data;
             const CUfunction function = tables_function("widen_entries");
             const uint64_t blocks = (a.entries + tables_threads - 1) / tables_threads;
-            lane_->launch(function, static_cast<unsigned>(std::min<uint64_t>(blocks, state_->multiprocessors * 8)),
-                          tables_threads, 0, &a);
+            streams_->launch(function, static_cast<unsigned>(std::min<uint64_t>(blocks, state_->multiprocessors * 8)),
+                             tables_threads, 0, &a);
             copies[build] = std::move(copy);
         }
     } catch (const OutOfDeviceMemory &) {
-        lane_->drain(); // what has been launched writes to memory that is given back now
+        streams_->drain(); // what has been launched writes to memory that is given back now
         return false;
     }
     for (auto &[build, copy] : copies) {

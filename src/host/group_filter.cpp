@@ -1,5 +1,5 @@
-// Dropping the groups that nobody wants; see group_sieve.hpp.
-#include "host/group_sieve.hpp"
+// Dropping the groups that nobody wants; see group_filter.hpp.
+#include "host/group_filter.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -27,7 +27,7 @@ double real(uint64_t bits) {
 } // namespace
 
 // What all threads read.
-struct GroupSieve::Plan : GroupScope {            // with the conditions
+struct GroupFilter::Plan : GroupScope {           // with the conditions
     std::vector<size_t> narrow, narrower, floats; // aggregates whose sums are looked at: of 8 bytes, of 4, of floats
     std::vector<OrderKey> order;
     uint64_t top = UINT64_MAX;
@@ -36,7 +36,7 @@ struct GroupSieve::Plan : GroupScope {            // with the conditions
     Plan(const Program &program, const WorkMemoryRef &memory);
 };
 
-GroupSieve::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
+GroupFilter::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
     : GroupScope(program, program.main().having, memory) {
     const Pipeline &main = program.main();
     for (Index a = 0; a < main.aggregates.count; ++a) {
@@ -66,7 +66,7 @@ GroupSieve::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
 }
 
 // What one thread does with its slice.
-class GroupSieve::Sifter {
+class GroupFilter::Sifter {
   public:
     Sifter(const Plan &plan, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
         : plan_(plan), kept_(memory),
@@ -126,7 +126,7 @@ class GroupSieve::Sifter {
     size_t base_ = 0;
 };
 
-void GroupSieve::Sifter::check(const GroupTable &groups, size_t at, size_t n) const {
+void GroupFilter::Sifter::check(const GroupTable &groups, size_t at, size_t n) const {
     for (size_t a : plan_.narrow)
         for (size_t g = at; g < at + n; ++g) {
             const AggregateState &s = groups.states[g * plan_.naggregates + a];
@@ -148,7 +148,7 @@ void GroupSieve::Sifter::check(const GroupTable &groups, size_t at, size_t n) co
         }
 }
 
-void GroupSieve::Sifter::rank(const OrderKey &key, Type type, const Vec &vec, size_t n, Rank *to) const {
+void GroupFilter::Sifter::rank(const OrderKey &key, Type type, const Vec &vec, size_t n, Rank *to) const {
     const size_t width = type_width(type), stride = plan_.order.size();
     for (size_t i = 0; i < n; ++i) {
         Rank &r = to[i * stride];
@@ -196,7 +196,7 @@ void GroupSieve::Sifter::rank(const OrderKey &key, Type type, const Vec &vec, si
     }
 }
 
-void GroupSieve::Sifter::take(const Batch &batch, Evaluator &evaluator) {
+void GroupFilter::Sifter::take(const Batch &batch, Evaluator &evaluator) {
     const size_t keys = plan_.order.size();
     auto number = [&](size_t i) {
         return static_cast<uint32_t>(base_ + (batch.identity ? batch.base + i : batch.rows[i]));
@@ -227,7 +227,7 @@ void GroupSieve::Sifter::take(const Batch &batch, Evaluator &evaluator) {
         prune();
 }
 
-void GroupSieve::Sifter::prune() {
+void GroupFilter::Sifter::prune() {
     const size_t keys = plan_.order.size();
     if (keys == 0) {
         if (kept_.size() > plan_.top)
@@ -265,12 +265,12 @@ void GroupSieve::Sifter::prune() {
     prune_at_ = 2 * left; // many ties are not looked at again and again
 }
 
-GroupSieve::GroupSieve(const Program &program, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
+GroupFilter::GroupFilter(const Program &program, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
     : plan_(std::make_unique<Plan>(program, memory)), memory_(memory), cancel_(cancel), kept_(memory) {}
 
-GroupSieve::~GroupSieve() = default;
+GroupFilter::~GroupFilter() = default;
 
-GroupTable GroupSieve::sift(GroupTable &&groups) const {
+GroupTable GroupFilter::sift(GroupTable &&groups) const {
     const size_t n = groups.ngroups, nkeys = plan_->nkeys, naggregates = plan_->naggregates;
     std::vector<std::unique_ptr<Sifter>> sifters(threads_worth(n));
     in_slices(static_cast<unsigned>(sifters.size()), n, [&](unsigned thread, uint64_t first, uint64_t last) {
@@ -298,7 +298,7 @@ GroupTable GroupSieve::sift(GroupTable &&groups) const {
     return std::move(groups);
 }
 
-void GroupSieve::add(GroupTable &&groups) {
+void GroupFilter::add(GroupTable &&groups) {
     seen_ += groups.ngroups;
     GroupTable left = sift(std::move(groups));
     if (kept_.ngroups == 0) {
@@ -311,7 +311,7 @@ void GroupSieve::add(GroupTable &&groups) {
         kept_ = sift(std::move(kept_));
 }
 
-GroupTable GroupSieve::finish() {
+GroupTable GroupFilter::finish() {
     if (several_ && plan_->top != UINT64_MAX)
         kept_ = sift(std::move(kept_));
     return std::move(kept_);

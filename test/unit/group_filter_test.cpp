@@ -5,7 +5,7 @@
 #include <random>
 
 #include "case_builder.hpp"
-#include "host/group_sieve.hpp"
+#include "host/group_filter.hpp"
 #include "host/group_sort.hpp"
 #include "reference.hpp"
 
@@ -82,7 +82,7 @@ std::vector<Group> random_groups(size_t n, uint64_t seed) {
 
 std::multiset<int64_t> sift(Sifted &s, const std::vector<Group> &groups, size_t tables) {
     const Program program = s.program();
-    host::GroupSieve sieve(program, nullptr, nullptr);
+    host::GroupFilter sieve(program, nullptr, nullptr);
     for (size_t t = 0; t < tables; ++t) {
         GroupTable table;
         for (size_t i = groups.size() * t / tables; i < groups.size() * (t + 1) / tables; ++i)
@@ -106,7 +106,7 @@ std::multiset<int64_t> sift(Sifted &s, const std::vector<Group> &groups, size_t 
 
 int64_t name_of(const Group &g) { return g.null ? INT64_MIN : g.key; }
 
-TEST(GroupSieve, Conditions) {
+TEST(GroupFilter, Conditions) {
     for (size_t n : {0u, 1u, 31u, 2048u, 5000u, 200000u})
         for (size_t tables : {1u, 3u}) {
             const std::vector<Group> groups = random_groups(n, n);
@@ -123,7 +123,7 @@ TEST(GroupSieve, Conditions) {
 }
 
 // The groups in the order of (min(m) descending, NULLs as told; then floats; then the key), which is total without ties.
-TEST(GroupSieve, FirstOnes) {
+TEST(GroupFilter, FirstOnes) {
     for (size_t n : {1u, 40u, 5000u, 150000u})
         for (uint64_t top : {0u, 1u, 20u, 4999u, 100000u})
             for (int variant = 0; variant < 8; ++variant) {
@@ -170,7 +170,7 @@ TEST(GroupSieve, FirstOnes) {
             }
 }
 
-TEST(GroupSieve, NumbersOfGroupsThatAreWanted) {
+TEST(GroupFilter, NumbersOfGroupsThatAreWanted) {
     const std::vector<Group> groups = random_groups(100, 1);
     auto left = [&](int64_t top, bool top_null, int64_t offset, bool offset_null) {
         Sifted s;
@@ -189,7 +189,7 @@ TEST(GroupSieve, NumbersOfGroupsThatAreWanted) {
     EXPECT_EQ(0u, left(0, false, 0, false));
 }
 
-TEST(GroupSieve, Errors) {
+TEST(GroupFilter, Errors) {
     auto run = [](int64_t high, double real, uint8_t narrow, int64_t rows, uint64_t low = 5) {
         Sifted s;
         s.b.p.aggregates[1].narrow = narrow;
@@ -202,7 +202,7 @@ TEST(GroupSieve, Errors) {
         table.states[1].high = high;
         table.states[1].low = low;
         const Program program = s.program();
-        host::GroupSieve sieve(program, nullptr, nullptr);
+        host::GroupFilter sieve(program, nullptr, nullptr);
         sieve.add(std::move(table));
         return sieve.finish().ngroups;
     };

@@ -1,5 +1,5 @@
-// Where are groups and rows between the device and the executor? See reply_store.h.
-#include "pg/exec/reply_store.h"
+// Where are groups and rows between the device and the executor? See result_spool.h.
+#include "pg/exec/result_spool.h"
 
 #include "engine/util/huge_pages.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 
 // Room comes in blocks of growing size, on huge pages where the system has them: a page fault for every 4 kB would take as
 // long as copying them.
-char *take_room(FragmentRun *run, ReplyStore *store, Size size) {
+char *take_room(FragmentRun *run, ResultSpool *store, Size size) {
     constexpr Size largest = 64 * 1024 * 1024;
     if (store->room < size) {
         Size bytes = store->kept < size ? size : store->kept < largest ? store->kept : largest;
@@ -23,7 +23,7 @@ char *take_room(FragmentRun *run, ReplyStore *store, Size size) {
     return room;
 }
 
-bool spill(FragmentRun *run, ReplyStore *store, const char *bytes, uint32 size, const char *what) {
+bool spill(FragmentRun *run, ResultSpool *store, const char *bytes, uint32 size, const char *what) {
     if (temp_file_limit >= 0)
         return give_up(run, "the %s do not fit into work_mem, and temp_file_limit is set", what);
     MemoryContext old = MemoryContextSwitchTo(run->context);
@@ -36,7 +36,7 @@ bool spill(FragmentRun *run, ReplyStore *store, const char *bytes, uint32 size, 
     return true;
 }
 
-void read_exactly(ReplyStore *store, void *to, Size size) {
+void read_exactly(ResultSpool *store, void *to, Size size) {
     if (BufFileRead(store->file, to, size) != size)
         ereport(ERROR,
                 (errcode_for_file_access(), errmsg("could not read from a temporary file of a device's results")));
@@ -45,7 +45,7 @@ void read_exactly(ReplyStore *store, void *to, Size size) {
 
 } // namespace
 
-bool replies_add(FragmentRun *run, ReplyStore *store, const char *bytes, uint32 size, Size memory, const char *what) {
+bool replies_add(FragmentRun *run, ResultSpool *store, const char *bytes, uint32 size, Size memory, const char *what) {
     if (size > protocol::slot_buffer_size)
         return give_up(run, "the device's %s have another form", what);
     if (store->file || store->kept + size > memory)
@@ -64,13 +64,13 @@ bool replies_add(FragmentRun *run, ReplyStore *store, const char *bytes, uint32 
     return true;
 }
 
-void replies_rewind(ReplyStore *store) {
+void replies_rewind(ResultSpool *store) {
     store->next = store->read = 0;
     if (store->file && BufFileSeek(store->file, 0, 0, SEEK_SET) != 0)
         ereport(ERROR, (errcode_for_file_access(), errmsg("could not rewind a temporary file of a device's results")));
 }
 
-bool replies_next(FragmentRun *run, ReplyStore *store, const char **bytes, uint32 *size) {
+bool replies_next(FragmentRun *run, ResultSpool *store, const char **bytes, uint32 *size) {
     if (store->next < store->count) {
         *bytes = store->replies[store->next].bytes;
         *size = store->replies[store->next++].size;
@@ -88,7 +88,7 @@ bool replies_next(FragmentRun *run, ReplyStore *store, const char **bytes, uint3
     return true;
 }
 
-void replies_close(ReplyStore *store) {
+void replies_close(ResultSpool *store) {
     if (store->file)
         BufFileClose(store->file);
     store->file = nullptr;

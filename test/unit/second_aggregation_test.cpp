@@ -4,7 +4,7 @@
 #include <set>
 
 #include "case_builder.hpp"
-#include "engine/result/regroup.hpp"
+#include "engine/result/second_aggregation.hpp"
 #include "engine/util/in_parallel.hpp"
 #include "reference.hpp"
 
@@ -51,7 +51,7 @@ struct Grouped {
 
     GroupTable run() const {
         const std::string bytes = serialize_program(b.p);
-        return regroup(parse_program(bytes.data(), bytes.size()), groups, nullptr, nullptr);
+        return aggregate_again(parse_program(bytes.data(), bytes.size()), groups, nullptr, nullptr);
     }
 };
 
@@ -162,7 +162,7 @@ TEST(Regroup, Cancelled) {
     Grouped g(1, {{1}}, {});
     g.add({1, 1, 1, 1}, 1, 1);
     const std::atomic<uint32_t> cancel{1};
-    EXPECT_THROW(regroup(g.b.p, g.groups, nullptr, &cancel), Cancelled);
+    EXPECT_THROW(aggregate_again(g.b.p, g.groups, nullptr, &cancel), Cancelled);
 }
 
 TEST(Regroup, ProgramsAreChecked) {

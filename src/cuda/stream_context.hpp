@@ -1,17 +1,17 @@
 // What one session needs to talk to the GPU: a stream, events, a control block, and waiting that can be cancelled.
 //
-// Lanes are made rarely and used again (LanePool). Waiting never blocks in the driver, nor calls it: the last thing in the
+// Stream contexts are made rarely and used again (StreamContextPool). Waiting never blocks in the driver, nor calls it: the last thing in the
 // stream is a store of the wait's number into pinned memory, and that is polled, first spinning, then with short sleeps.
 // (All sessions share one lock in the driver: what is not asked of it costs the others nothing.) When nobody waits for the
 // session any more, the control block's cancel word is set through a stream of its own, so that kernels with unbounded loops
 // end; the wait goes on until the GPU has finished, because the memory that its kernels use is about to be given away, and
 // then throws Cancelled.
 //
-// Every lane has a piece of device memory and its mirror in pinned memory:
+// Every stream context has a piece of device memory and its mirror in pinned memory:
 //
 //     ... <- inputs of the program (send) | control block | results of one run (results)
 //
-// Inputs are written to the mirror, downwards from the control block, and stay until the lane goes back. Whatever the mirror
+// Inputs are written to the mirror, downwards from the control block, and stay until the stream context goes back. Whatever the mirror
 // has and the device not, zeros of control block and results included, goes over in one copy before the next thing is
 // queued; control block and results come back in one. So a hot query is a copy, a kernel and a copy, and allocates nothing.
 // A place in the mirror is written only once while copies may read it.
@@ -28,7 +28,7 @@
 
 namespace gpuscan::cuda {
 
-// Device memory of every lane, zeroed by Lane::reset_control().
+// Device memory of every stream context, zeroed by StreamContext::reset_control().
 struct ControlBlock {
     uint32_t status = 0;
     uint32_t cancel = 0;
@@ -37,16 +37,16 @@ struct ControlBlock {
     uint64_t dropped = 0;
 };
 
-class Lane {
+class StreamContext {
   public:
-    Lane(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-         std::shared_ptr<PinnedMemory> pinned);
-    ~Lane();
-    Lane(const Lane &) = delete;
-    Lane &operator=(const Lane &) = delete;
+    StreamContext(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
+                  std::shared_ptr<PinnedMemory> pinned);
+    ~StreamContext();
+    StreamContext(const StreamContext &) = delete;
+    StreamContext &operator=(const StreamContext &) = delete;
 
     void use() const; // makes the context current in this thread
-    void begin();     // of a new use: nothing is in the lane
+    void begin();     // of a new use: nothing is in the stream context
     CUdeviceptr control() const { return address_of(*area_) + control_at; }
     CUdeviceptr status_word() const { return control(); }
     CUdeviceptr cancel_word() const { return control() + offsetof(ControlBlock, cancel); }
@@ -72,18 +72,18 @@ class Lane {
     // Waits for all that was queued. Returns the microseconds since start_clock() on the GPU's clock; 0 if that was not called
     // since the last wait.
     uint64_t wait(const std::atomic<uint32_t> *cancel);
-    // The same for work that takes its time: sleeps between looks from the start, so that many lanes wait on few cores.
+    // The same for work that takes its time: sleeps between looks from the start, so that many stream_contexts wait on few cores.
     void wait_for_long(const std::atomic<uint32_t> *cancel);
     // Waits without looking at anything and without throwing; for cleaning up.
     void drain() noexcept;
 
-    // Pinned and device memory that the lane itself holds until the next wait(), so that an exception between a launch
+    // Pinned and device memory that the stream context itself holds until the next wait(), so that an exception between a launch
     // and the wait gives nothing away that a kernel still uses.
     PinnedMemory::Piece &stage(size_t bytes);
     std::shared_ptr<Buffer> allocate(size_t bytes);
-    // Device memory that stays with the lane; one user at a time, its contents last until the lane goes back.
+    // Device memory that stays with the stream context; one user at a time, its contents last until the stream context goes back.
     CUdeviceptr scratch(size_t bytes);
-    // Device memory with a copy of these bytes, which need not be pinned; the lane keeps it too.
+    // Device memory with a copy of these bytes, which need not be pinned; the stream context keeps it too.
     std::shared_ptr<Buffer> send(const void *bytes, size_t size);
 
     DeviceMemory &memory() { return *memory_; }
@@ -126,14 +126,14 @@ class Lane {
     void poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin);
 };
 
-class LanePool {
+class StreamContextPool {
   public:
-    LanePool(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-             std::shared_ptr<PinnedMemory> pinned)
+    StreamContextPool(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
+                      std::shared_ptr<PinnedMemory> pinned)
         : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {}
 
-    // A lane that goes back to the pool with its last user.
-    std::shared_ptr<Lane> borrow();
+    // A stream context that goes back to the pool with its last user.
+    std::shared_ptr<StreamContext> borrow();
 
   private:
     std::shared_ptr<Driver> driver_;
@@ -142,21 +142,21 @@ class LanePool {
     std::shared_ptr<PinnedMemory> pinned_;
     struct Free {
         std::mutex mutex;
-        std::vector<std::unique_ptr<Lane>> lanes;
+        std::vector<std::unique_ptr<StreamContext>> stream_contexts;
     };
     std::shared_ptr<Free> free_ = std::make_shared<Free>();
 };
 
-// Declared behind memory that the lane's work uses: whatever happens, that work ends before the memory is given away.
+// Declared behind memory that the stream context's work uses: whatever happens, that work ends before the memory is given away.
 class Drain {
   public:
-    explicit Drain(Lane &lane) : lane_(lane) {}
-    ~Drain() { lane_.drain(); }
+    explicit Drain(StreamContext &streams) : streams_(streams) {}
+    ~Drain() { streams_.drain(); }
     Drain(const Drain &) = delete;
     Drain &operator=(const Drain &) = delete;
 
   private:
-    Lane &lane_;
+    StreamContext &streams_;
 };
 
 } // namespace gpuscan::cuda
