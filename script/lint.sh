@@ -81,6 +81,10 @@ forbidden_includes() {
     done
 }
 
+# Words of our own for what the field has a term for, which have been replaced.
+private_words() {
+    ours 'src/*' | xargs grep -HnE '[Bb]lueprint|[Hh]armless|[Rr]ehears|[Rr]egroup|[Uu]nmet|[Oo]utlook|ReplyStore|GroupSieve|[Jj]oint_?[Kk]ey|[Ss]uppos(es|ition)' || true
+}
 crowded_folders() {
     ours 'src/*.cpp' | xargs -r dirname | sort | uniq -c | awk '$1 > 25 { print $2 " has " $1 " sources" }'
 }
@@ -139,6 +143,7 @@ rule "only src/pg/pg.h, with compat.h, includes server headers; own headers are 
 rule "a folder without a README.md that says what it may include" unread_folders
 rule "a folder includes what its README.md allows" forbidden_includes
 rule "a folder has at most 25 sources" crowded_folders
+rule "the field's terms, not words of our own" private_words
 rule "two types of one name in one namespace" types_of_one_name
 rule "only src/pg/compat.h tests PostgreSQL's version" version_tests
 rule "the engine and the CUDA device know neither PostgreSQL nor the CUDA runtime" server_below_the_engine

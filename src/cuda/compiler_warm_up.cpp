@@ -169,8 +169,8 @@ class WarmUpProgram {
 } // namespace
 
 std::vector<std::string> warm_up_sources() {
-    const WarmUpProgram rehearsal;
-    return {rehearsal.aggregate_source(), rehearsal.build_source()};
+    const WarmUpProgram program;
+    return {program.aggregate_source(), program.build_source()};
 }
 
 } // namespace gpuscan::cuda

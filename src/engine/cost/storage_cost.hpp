@@ -8,7 +8,7 @@
 //
 // All costs are in PostgreSQL's unit (one page that is read in sequence, if seq_page_cost is 1), all sizes in pages.
 //
-// Substitutes. An extension cannot change the server's formulas, but it can change the two page costs that they read.
+// Surrogates. An extension cannot change the server's formulas, but it can change the two page costs that they read.
 // `Surrogate` holds a pair of them under which PostgreSQL's own formulas give what the model asks for, for the steps of a plan
 // that are being weighed. Two numbers cannot stand for five everywhere; each function says what is exact. They may be negative.
 #pragma once

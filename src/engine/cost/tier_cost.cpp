@@ -3,7 +3,7 @@
 //   feed   = max(feeding processes: pages (storage + pin, and of a team more) + pages by row, link: bytes of pages, decoding: pages + values + texts)
 //   scan   = rows * (columns * (value + bytes) + conjuncts)
 //   build  = rows * (row + a random write of the table); probe = rows * (row + a random read of it), or every pair
-//   group  = rows * (a random write of the groups, if there are keys, + states) + groups merged and regrouped
+//   group  = rows * (a random write of the groups, if there are keys, + states) + groups merged, and aggregated again
 //   texts  = entries numbered (of what is brought), evaluated natively or by PostgreSQL, read back
 //   sort   = rows * (log2 rows * comparison + values gathered)
 //   fetch  = bytes, through a file beyond what is kept; emit = rows and values, or groups
@@ -102,7 +102,9 @@ constexpr Row table[counts] = {
     {{"page_by_row", T::Backend, P::None, S::One, "page", "the visibility of each row of a page"}, 5000, 5000},
     {{"page_in_team", T::Backend, P::None, S::One, "page", "what a page takes a feeding worker more"}, 700, 700},
     {{"plan_row", T::Backend, P::None, S::One, "row", "a tuple of a CPU plan is copied"}, 60, 60},
-    {{"group_regrouped", T::Backend, P::None, S::One, "group", "a group that is grouped once more"}, 100, 100},
+    {{"group_aggregated_again", T::Backend, P::None, S::One, "group", "a group that is aggregated once more"},
+     100,
+     100},
     {{"entry_evaluated", T::Backend, P::None, S::One, "entry", "PostgreSQL evaluates an expression for a text"},
      200,
      200},
@@ -374,7 +376,7 @@ void Ledger::aggregate(double rows, double groups, double delivered, int keys, i
     add(Stage::Emit, Count::GroupEmitted, delivered);
 }
 
-void Ledger::aggregate_again(double groups) { add(Stage::Group, Count::GroupRegrouped, groups); }
+void Ledger::aggregate_again(double groups) { add(Stage::Group, Count::GroupAggregatedAgain, groups); }
 
 void Ledger::fetch_rows(double rows, double columns, double row_bytes, double entries, double kept_bytes) {
     const double bytes = rows * row_bytes;

@@ -101,7 +101,7 @@ enum class Count : uint8_t {
     PageByRow,
     PageInTeam,
     PlanRow,
-    GroupRegrouped,
+    GroupAggregatedAgain,
     EntryEvaluated,
     EntryRead,
     ResultByte,

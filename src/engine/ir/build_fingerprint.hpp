@@ -1,10 +1,10 @@
 // A number for a build by which a planner can ask whether its table is kept (kept_builds.hpp), before there is a session.
 //
 // The device process knows a build by its constants, by the contents of its lookups and by the buffers that it read
-// (build_identity.hpp). A planner has none of these. But it has the program, which it rehearses to price it, and knows what
+// (build_identity.hpp). A planner has none of these. But it has the program, which it translates to price it, and knows what
 // each of these will be made of: the relations' files and columns, the lookups' expressions, the constants' values. So the
 // fingerprint is a hash of the same description with these in their place; tables that the build probes stand in it by
-// their own fingerprints. The backend makes it twice, by the same function: of the rehearsal when it plans, and of the program that it runs,
+// their own fingerprints. The backend makes it twice, by the same function: of the trial translation when it plans, and of the program that it runs,
 // to tell the device.
 //
 // It says nothing of the rows: a build over a relation that has changed has the same one. Whoever looks for its table finds

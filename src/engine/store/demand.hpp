@@ -1,6 +1,6 @@
 // Which entries of a dictionary does a lookup need? Those whose codes reach it, and no others.
 //
-// Most lookups are functions that are harmless for every entry of a dictionary. A *demanded* one (ir::Lookup::demanded) is
+// Most lookups are functions that may be evaluated for every entry of a dictionary. A *demanded* one (ir::Lookup::demanded) is
 // not: a user's function, a cast that may fail. It may see no value that the query would not have shown to it, so before a
 // pass of its pipeline runs, the codes are collected that will be looked up, by a program of its own:
 //

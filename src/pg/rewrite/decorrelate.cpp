@@ -23,7 +23,7 @@
 //
 // Nobody may notice. So: the correlation is by equality under the very operator family and collation by which the subquery
 // is grouped; nothing that is now evaluated for other rows than before can raise an error (error_free_expression.h), neither the
-// subquery nor, since joins and conditions change places, what stands beside it; nothing of it is volatile, for harmless
+// subquery nor, since joins and conditions change places, what stands beside it; nothing of it is volatile, for error-free
 // expressions are not; a subquery reads plain tables, with their row security as it stands. Privileges belong to range table
 // entries, which move as they are. statement.cpp plans both queries and keeps the better plan.
 #include "pg/pg.h"
@@ -687,11 +687,11 @@ static bool link_is_error_free(const SubLink *link) {
 static Node *without_links(Node *node, void *context) {
     if (node == nullptr)
         return nullptr;
-    bool *harmless = static_cast<bool *>(context);
+    bool *error_free = static_cast<bool *>(context);
     if (!IsA(node, SubLink))
         return mutate_expression(node, without_links, context);
     SubLink *link = reinterpret_cast<SubLink *>(node);
-    *harmless &= link_is_error_free(link);
+    *error_free &= link_is_error_free(link);
     Param *param = makeNode(Param);
     param->paramkind = PARAM_EXTERN;
     param->paramtype = exprType(node);
@@ -706,9 +706,9 @@ static Node *without_links(Node *node, void *context) {
 }
 
 static bool is_error_free_with_links(const Query *query, Node *node) {
-    bool harmless = true;
-    Node *without = without_links(static_cast<Node *>(copyObject(node)), &harmless);
-    return harmless && is_error_free(query, without);
+    bool error_free = true;
+    Node *without = without_links(static_cast<Node *>(copyObject(node)), &error_free);
+    return error_free && is_error_free(query, without);
 }
 
 static bool joins_are_error_free_with_links(const Query *query, Node *from) {

@@ -21,7 +21,7 @@ bool numeric_bounds(Node *node, NumericBounds *bounds);
 Node *folded(const Node *node);
 
 // Columns of the query's own plain tables, constants, parameters, comparisons, logic, arithmetic of bounded numerics.
-// Aggregates count if `aggregates` (but never inside one another). False for whatever is not known to be harmless.
+// Aggregates count if `aggregates` (but never inside one another). False for whatever is not known to be free of errors.
 bool is_error_free(const Query *query, Node *node, bool aggregates = false);
 
 // The same of an expression of a finished plan's node, or of a list of them: its Vars are what other nodes deliver, and whether an init
@@ -32,7 +32,7 @@ bool is_error_free_in_plan(Node *node);
 bool is_error_free_comparison(const OpExpr *expr);
 bool is_error_free_comparison(const ScalarArrayOpExpr *expr);
 
-// The aggregates that cannot fail over harmless arguments, and those of them that are 0, not NULL, over no rows.
+// The aggregates that cannot fail over error-free arguments, and those of them that are 0, not NULL, over no rows.
 bool is_error_free_aggregate(const Query *query, const Aggref *aggref);
 bool is_count(const Aggref *aggref);
 
