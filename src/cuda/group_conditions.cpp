@@ -1,10 +1,10 @@
 // Which conditions over groups can be tested where the groups stand?
 //
 // Of millions of groups HAVING often leaves a few. What they cost is not the GPU's work, but their way: through the link, into
-// memory that nobody has touched before, and through the host's own sieve (host/group_filter.hpp), some 14 ns a group.
+// memory that nobody has touched before, and through the own group filter of the host (host/group_filter.hpp), some 14 ns a group.
 // So the kernel that gathers the groups of a table drops, before it copies them, those that the plainest conditions keep
 // out: a count, an integer sum, minimum or maximum, compared with a constant. It needs no compilation, since such a condition
-// is data. The host's sieve still tests all conditions on whatever is left, so a group may always pass here:
+// is data. The host's filter still tests all conditions on whatever is left, so a group may always pass here:
 //
 //   * Only the first conditions are looked at, up to one that is not plain: it might raise an error for a group that a later
 //     one drops.

@@ -25,9 +25,9 @@ constexpr uint64_t offsets_per_row = 16, free_offsets = 65536;
 constexpr uint64_t places_per_row = 8, free_places = 1u << 20;
 // Where only bits are kept: 256 MB of them, and no more memory than a hash table of the same keys.
 constexpr uint64_t max_bits = uint64_t(1) << 31, bits_per_key = 256;
-// A sieve that lets more than a fourth of the values through is not worth asking; 8 MB of bits, as they are asked at random.
-constexpr uint64_t places_per_value = 4, most_sieved = 64u << 20;
-constexpr size_t sieve_room = 8; // of the memory that is left it takes one part in so many, at most
+// A semi-join filter that lets more than a fourth of the values through is not worth asking; 8 MB of bits, as they are asked at random.
+constexpr uint64_t places_per_value = 4, max_filter_bits = 64u << 20;
+constexpr size_t filter_room = 8; // of the memory that is left it takes one part in so many, at most
 constexpr uint32_t no_row = 0xffffffffu;
 constexpr uint64_t no_number = ~uint64_t(0); // numbers have 62 bits
 constexpr size_t max_rows = (size_t(1) << 31) - 2;
@@ -79,7 +79,7 @@ class JoinTable::Builder {
     void build_dense(uint64_t domain);
     void build_hash();
     void build_wide();
-    template <class Value> void build_sieve(Value value);
+    template <class Value> void build_semi_join_filter(Value value);
     void make_slots(Slot empty);
     template <class Count, class End> void give_ranges(size_t keys, Count count, End end);
     void order_slots();
@@ -113,7 +113,7 @@ JoinTable::Builder::Builder(JoinTable &table, const Work &work, std::vector<Buil
     t_.offsets_ = WorkArray<uint32_t>(work.memory);
     t_.slots_ = WorkArray<Slot>(work.memory);
     t_.entry_words_ = WorkArray<uint64_t>(work.memory);
-    t_.sieve_ = WorkArray<uint32_t>(work.memory);
+    t_.filter_ = WorkArray<uint32_t>(work.memory);
 }
 
 void JoinTable::Builder::build() {
@@ -130,12 +130,12 @@ void JoinTable::Builder::build() {
     else
         build_wide();
     if (t_.form_ == Form::Hash)
-        build_sieve([this](const Key &key, size_t row) {
+        build_semi_join_filter([this](const Key &key, size_t row) {
             const uint64_t values = static_cast<uint64_t>(key.max - key.min) + 1;
             return numbers_[row] / key.stride % values + static_cast<uint64_t>(key.min);
         });
     if (t_.form_ == Form::Wide)
-        build_sieve([this](const Key &key, size_t row) { return numbers_[key.word * n_ + row]; });
+        build_semi_join_filter([this](const Key &key, size_t row) { return numbers_[key.word * n_ + row]; });
     numbers_.release();
     store_payload();
 }
@@ -281,8 +281,8 @@ void JoinTable::Builder::build_dense(uint64_t domain) {
 }
 
 // Of several keys the one with the most values that could be, if its rows are few of these. value(key, row): that key of that row.
-template <class Value> void JoinTable::Builder::build_sieve(Value value) {
-    const uint64_t most = std::min(most_sieved, bits_per_key * n_ + free_places);
+template <class Value> void JoinTable::Builder::build_semi_join_filter(Value value) {
+    const uint64_t most = std::min(max_filter_bits, bits_per_key * n_ + free_places);
     if (t_.keys_.size() < 2 || most < places_per_value * n_)
         return;
     for (size_t i = 0; i < t_.keys_.size(); ++i) {
@@ -306,23 +306,23 @@ template <class Value> void JoinTable::Builder::build_sieve(Value value) {
             max = static_cast<int64_t>(found[0].max);
         }
         const uint64_t domain = static_cast<uint64_t>(max) - static_cast<uint64_t>(min) + 1;
-        if (domain == 0 || domain > most || domain < places_per_value * n_ || domain <= t_.sieve_domain_)
+        if (domain == 0 || domain > most || domain < places_per_value * n_ || domain <= t_.filter_domain_)
             continue;
-        t_.sieve_key_ = i;
-        t_.sieve_min_ = min;
-        t_.sieve_domain_ = domain;
+        t_.filter_key_ = i;
+        t_.filter_min_ = min;
+        t_.filter_domain_ = domain;
     }
-    if (t_.sieve_domain_ == 0)
+    if (t_.filter_domain_ == 0)
         return;
-    const size_t words = t_.sieve_domain_ / 32 + 1;
-    const size_t room = sizeof(uint32_t) * words * sieve_room; // (more is charged after it)
-    if (!work_.if_there_is_room(room, [&] { work_.fill(t_.sieve_, words, uint32_t(0)); }))
+    const size_t words = t_.filter_domain_ / 32 + 1;
+    const size_t room = sizeof(uint32_t) * words * filter_room; // (more is charged after it)
+    if (!work_.if_there_is_room(room, [&] { work_.fill(t_.filter_, words, uint32_t(0)); }))
         return;
-    const Key &key = t_.keys_[t_.sieve_key_];
+    const Key &key = t_.keys_[t_.filter_key_];
     each_piece([&](const Piece &piece, unsigned) {
         for (size_t row = piece.first; row < piece.first + piece.n; ++row) {
-            const uint64_t at = value(key, row) - static_cast<uint64_t>(t_.sieve_min_);
-            __atomic_fetch_or(&t_.sieve_[at >> 5], 1u << (at & 31), __ATOMIC_RELAXED);
+            const uint64_t at = value(key, row) - static_cast<uint64_t>(t_.filter_min_);
+            __atomic_fetch_or(&t_.filter_[at >> 5], 1u << (at & 31), __ATOMIC_RELAXED);
         }
     });
 }

@@ -10,8 +10,8 @@
 
 namespace gpuscan::host {
 
-// Rows are asked for one by one where the sieve leaves no more than so many of them; else putting the keys of all together is cheaper.
-constexpr uint32_t sieved_fraction = 8;
+// Rows are asked for one by one where the semi-join filter leaves no more than so many of them; else putting the keys of all together is cheaper.
+constexpr uint32_t filtered_fraction = 8;
 
 void key_words(Type type, size_t n, const void *values, uint64_t *low, uint64_t *high) {
     switch (type) {
@@ -118,9 +118,9 @@ const JoinTable::Slot *JoinTable::find_row(const Vec *keys, uint32_t row) const 
     return find_words(hash, [&](uint32_t entry) { return equal_words(words, 1, 0, entry); });
 }
 
-// `positions` are those that the sieve has left.
-uint32_t JoinTable::probe_sieved(const Vec *keys, uint32_t n, uint32_t *positions, uint32_t *entries,
-                                 uint32_t *counts) const {
+// `positions` are those that the semi-join filter has left.
+uint32_t JoinTable::probe_filtered(const Vec *keys, uint32_t n, uint32_t *positions, uint32_t *entries,
+                                   uint32_t *counts) const {
     uint32_t k = 0;
     for (uint32_t i = 0; i < n; ++i)
         if (const Slot *slot = find_row(keys, positions[i])) {
@@ -138,12 +138,12 @@ uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, ui
     if (form_ == Form::Bitmap && keys_.size() == 1)
         return kernels().probe_bitmap(keys_[0].type, n, keys[0].values, keys[0].nulls, keys_[0].min, domain_,
                                       bitmap_.data(), positions, entries);
-    if (!sieve_.empty()) {
+    if (!filter_.empty()) {
         const uint32_t left =
-            kernels().probe_bitmap(keys_[sieve_key_].type, n, keys[sieve_key_].values, keys[sieve_key_].nulls,
-                                   sieve_min_, sieve_domain_, sieve_.data(), positions, entries);
-        if (left <= n / sieved_fraction)
-            return probe_sieved(keys, left, positions, entries, counts);
+            kernels().probe_bitmap(keys_[filter_key_].type, n, keys[filter_key_].values, keys[filter_key_].nulls,
+                                   filter_min_, filter_domain_, filter_.data(), positions, entries);
+        if (left <= n / filtered_fraction)
+            return probe_filtered(keys, left, positions, entries, counts);
     }
     uint8_t *invalid = scratch.invalid.data();
     memset(invalid, 0, n);
@@ -212,7 +212,7 @@ uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, ui
 }
 
 size_t JoinTable::bytes() const {
-    size_t bytes = bitmap_.bytes() + offsets_.bytes() + slots_.bytes() + entry_words_.bytes() + sieve_.bytes();
+    size_t bytes = bitmap_.bytes() + offsets_.bytes() + slots_.bytes() + entry_words_.bytes() + filter_.bytes();
     for (const PayloadColumn &column : payload_)
         bytes += column.values.bytes() + column.nulls.bytes();
     return bytes;
@@ -229,7 +229,7 @@ ColumnStats JoinTable::key_bounds(ir::Index key) const {
 
 std::string JoinTable::describe() const {
     size_t bytes = bitmap_.size() * 4 + offsets_.size() * 4 + slots_.size() * sizeof(Slot) + entry_words_.size() * 8 +
-                   sieve_.size() * 4;
+                   filter_.size() * 4;
     for (const PayloadColumn &column : payload_)
         bytes += column.values.size() + column.nulls.size();
     const char *form = form_ == Form::Bitmap || form_ == Form::Dense ? "dense"
@@ -237,7 +237,7 @@ std::string JoinTable::describe() const {
                                                                      : "hash";
     char text[80];
     snprintf(text, sizeof(text), "%s %zu entries, %zu kB%s", form, rows_, (bytes + 1023) / 1024,
-             sieve_.empty() ? "" : ", sieve");
+             filter_.empty() ? "" : ", semi-join filter");
     return text;
 }
 

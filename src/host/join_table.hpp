@@ -10,7 +10,7 @@
 //           words compared with those of the first entry
 //
 // Of several keys in the last two forms, one whose values are few of those that could be is asked first, by a bit for each (the
-// sieve): most rows of a selective join end there, and only the others' keys are put together.
+// semi-join filter): most rows of a selective join end there, and only the others' keys are put together.
 //
 // Entries with one key lie side by side, so any number of matches is a range of entries. Payload is columnar, its
 // integers as offsets from their minimum in 1, 2, 4 or 8 bytes. Rows with a NULL key are never collected.
@@ -103,7 +103,8 @@ class JoinTable : public BuiltTable {
     template <class Equal> const Slot *find_words(uint64_t hash, Equal equal) const;
     const Slot *find_row(const Vec *keys, uint32_t row) const;
     bool equal_words(const uint64_t *words, size_t stride, uint32_t row, uint32_t entry) const;
-    uint32_t probe_sieved(const Vec *keys, uint32_t n, uint32_t *positions, uint32_t *entries, uint32_t *counts) const;
+    uint32_t probe_filtered(const Vec *keys, uint32_t n, uint32_t *positions, uint32_t *entries,
+                            uint32_t *counts) const;
 
     Form form_ = Form::Empty;
     bool unique_ = true;
@@ -116,10 +117,10 @@ class JoinTable : public BuiltTable {
     uint64_t slot_mask_ = 0;
     size_t words_ = 0;                // Wide: words of a key
     WorkArray<uint64_t> entry_words_; // Wide: words_ per entry
-    WorkArray<uint32_t> sieve_;       // a bit for each value of key sieve_key_ from sieve_min_ on; empty: none
-    size_t sieve_key_ = 0;
-    int64_t sieve_min_ = 0;
-    uint64_t sieve_domain_ = 0;
+    WorkArray<uint32_t> filter_;      // a bit for each value of key filter_key_ from filter_min_ on; empty: none
+    size_t filter_key_ = 0;
+    int64_t filter_min_ = 0;
+    uint64_t filter_domain_ = 0;
     std::vector<PayloadColumn> payload_;
 };
 

@@ -10,18 +10,18 @@
 namespace gpuscan {
 
 int guc_cache_size = 1024 * 1024;
-bool guc_enable_decorrelation = true;
+char *guc_cost_profile_file = nullptr;
 int guc_device = DEVICE_AUTO;
 int guc_device_memory_share = 80;
 int guc_device_timeout = 30000;
+bool guc_enable_decorrelation = true;
 bool guc_exact_float = false;
 bool guc_explain_refusals = false;
-int guc_max_feed_workers = -1;
 int guc_host_threads = 0;
 bool guc_log_fallbacks = false;
 int guc_max_concurrent_fragments = 64;
+int guc_max_feed_workers = -1;
 int guc_offload = OFFLOAD_AUTO;
-char *guc_cost_profile_file = nullptr;
 
 static const config_enum_entry device_options[] = {
     {"auto", DEVICE_AUTO, false}, {"cuda", DEVICE_CUDA, false}, {"host", DEVICE_HOST, false},
@@ -56,11 +56,12 @@ void guc_init() {
                             "least recently used ones go first.",
                             &guc_cache_size, guc_cache_size, 1024, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr,
                             nullptr, nullptr);
-    DefineCustomBoolVariable(
-        "gpuscan.enable_decorrelation", "Plans subqueries that would be evaluated row by row as joins, too.",
-        "The plan with joins is taken where a device runs a part of it and it costs less, or where "
-        "it costs PostgreSQL less than half.",
-        &guc_enable_decorrelation, guc_enable_decorrelation, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+    DefineCustomStringVariable("gpuscan.cost_profile_file",
+                               "Names the file with this machine's costs, below the data directory.",
+                               "If there is none, the devices are measured once and it is written. An empty name means "
+                               "built-in costs.",
+                               &guc_cost_profile_file, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY,
+                               is_below_data_directory, nullptr, nullptr);
     DefineCustomEnumVariable("gpuscan.device", "Selects the device that runs query fragments.",
                              "\"auto\" takes the GPU where there is one, else the CPU engine (\"host\"). \"none\" "
                              "in the configuration file means that no device process is started.",
@@ -74,6 +75,11 @@ void guc_init() {
                             "Queries that wait for it are then answered by PostgreSQL. 0 means for ever.",
                             &guc_device_timeout, guc_device_timeout, 0, 3600000, PGC_SIGHUP, GUC_UNIT_MS,
                             check_device_timeout, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gpuscan.enable_decorrelation", "Plans subqueries that would be evaluated row by row as joins, too.",
+        "The plan with joins is taken where a device runs a part of it and it costs less, or where "
+        "it costs PostgreSQL less than half.",
+        &guc_enable_decorrelation, guc_enable_decorrelation, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable("gpuscan.exact_float", "Refuses plans that change the order of float additions.",
                              "Sums of float4 and float8 depend in their last digits on the order of the "
                              "additions, in parallel plans of PostgreSQL too.",
@@ -81,11 +87,6 @@ void guc_init() {
     DefineCustomBoolVariable("gpuscan.explain_refusals", "Reports at plan time why a query does not run on the device.",
                              nullptr, &guc_explain_refusals, guc_explain_refusals, PGC_USERSET, 0, nullptr, nullptr,
                              nullptr);
-    DefineCustomIntVariable(
-        "gpuscan.max_feed_workers", "Sets the most parallel workers that bring a table's pages to the device.",
-        "They are started for the length of a scan that finds many pages missing in the cache, and "
-        "taken from max_parallel_workers. -1 means up to 7, by the number of processor cores.",
-        &guc_max_feed_workers, guc_max_feed_workers, -1, 1024, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("gpuscan.host_threads", "Sets the number of threads of the CPU engine.",
                             "0 means one thread for every processor core.", &guc_host_threads, guc_host_threads, 0,
                             1024, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
@@ -99,16 +100,15 @@ void guc_init() {
         "Each takes 2 MB of memory while it is used. Fragments beyond that run in PostgreSQL.",
         &guc_max_concurrent_fragments, guc_max_concurrent_fragments, 1, 1024,
         process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gpuscan.max_feed_workers", "Sets the most parallel workers that bring a table's pages to the device.",
+        "They are started for the length of a scan that finds many pages missing in the cache, and "
+        "taken from max_parallel_workers. -1 means up to 7, by the number of processor cores.",
+        &guc_max_feed_workers, guc_max_feed_workers, -1, 1024, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable("gpuscan.offload", "Decides when plans use the device.",
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
-    DefineCustomStringVariable("gpuscan.cost_profile_file",
-                               "Names the file with this machine's costs, below the data directory.",
-                               "If there is none, the devices are measured once and it is written. An empty name means "
-                               "built-in costs.",
-                               &guc_cost_profile_file, "gpuscan.profile", PGC_SIGHUP, GUC_SUPERUSER_ONLY,
-                               is_below_data_directory, nullptr, nullptr);
     storage_tier_init();
     MarkGUCPrefixReserved("gpuscan");
 }

@@ -28,8 +28,8 @@
 #include "server/device_setup.hpp"
 #include "server/futex.hpp"
 #include "server/give_back.hpp"
-#include "server/memory_guard.hpp"
 #include "server/planted_death.hpp"
+#include "server/protect_shared_memory.hpp"
 #include "server/self_measurement.hpp"
 #include "server/slot_server.hpp"
 

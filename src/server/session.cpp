@@ -706,12 +706,12 @@ void Session::run_main(PassInput &input, bool last) {
 
 // Those that the device has kept back, or has already looked at, are looked at, too: what is left of them is seldom much.
 void Session::sift_groups() {
-    host::GroupFilter sieve(program_, device_->device->work_memory(), cancel_);
-    sieve.add(std::move(groups_));
+    host::GroupFilter filter(program_, device_->device->work_memory(), cancel_);
+    filter.add(std::move(groups_));
     while (execution_->groups_left() > 0)
-        sieve.add(execution_->more_groups());
-    groups_ = sieve.finish();
-    groups_dropped_ = sieve.groups_seen() - groups_.ngroups + execution_->groups_dropped();
+        filter.add(execution_->more_groups());
+    groups_ = filter.finish();
+    groups_dropped_ = filter.groups_seen() - groups_.ngroups + execution_->groups_dropped();
 }
 
 // All groups are there, but for those that the device has kept back.

@@ -15,7 +15,7 @@
 
 #include "server/column_message.hpp"
 #include "server/devices.hpp"
-#include "server/transient.hpp"
+#include "server/uncached_rows.hpp"
 
 namespace gpuscan {
 

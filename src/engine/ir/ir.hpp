@@ -10,10 +10,11 @@
 // go on, and see what the joins before them have made of a row.
 //
 // Everything is plain old data in flat arrays that refer to each other by index, so that a backend can fill them in
-// palloc'ed memory and send them through shared memory as they are; ir_codec.hpp checks every index before use.
+// palloc'ed memory and send them through shared memory as they are; program.cpp checks every index before use.
 //
 // Constants stand outside the expressions: the same program with other constants is the same generated kernel.
-// SQL semantics (three-valued logic, PostgreSQL's order of NaN, overflow) are those of device/semantics.cuh.
+// SQL semantics (AND, OR and NOT of NULL, the order of NaN, overflow) are those of device/semantics.cuh; all else that is strict is NULL where an
+// argument is, by host/evaluator.cpp and codegen/codegen_expression.cpp.
 #pragma once
 
 #include "engine/ir/functions.hpp"

@@ -318,7 +318,7 @@ class Checker {
         return false;
     }
 
-    void check_sieve(const Pipeline &pipeline, bool aggregates) {
+    void check_group_filter(const Pipeline &pipeline, bool aggregates) {
         check_range(pipeline.having, p.lists.size(), "conditions of groups");
         check_range(pipeline.order, p.orders.size(), "order of groups or rows");
         require(aggregates || (pipeline.having.count == 0 && (pipeline.top == none || pipeline.order.count > 0)),
@@ -389,7 +389,7 @@ class Checker {
         for (Index a = 0; a < pipeline.aggregates.count; ++a)
             check_aggregate(pipeline, p.aggregates[pipeline.aggregates.first + a], steps);
         check_second_aggregation(pipeline, last && !rows);
-        check_sieve(pipeline, last && !rows);
+        check_group_filter(pipeline, last && !rows);
         if (rows) {
             require(pipeline.keys.count == 0 && pipeline.aggregates.count == 0, "groups of a pipeline that has rows");
             require(pipeline.payload.count <= max_row_outputs, "too many columns of a row");

@@ -7,7 +7,7 @@
 
 namespace gpuscan {
 
-constexpr int estimate_position = 5; // in custom_private, behind what payload.cpp writes
+constexpr int estimate_position = 5; // in custom_private, behind what plan_data.cpp writes
 
 static bool is_empty(const tier::Account *account, int stage, int count) { return account->amount[stage][count] == 0; }
 

@@ -344,18 +344,18 @@ static void add_row_order(Assembly *a) {
 }
 
 static bool add_outputs(Assembly *a) {
-    const FragmentSpec *b = a->spec;
-    if (b->delivers_rows) {
+    const FragmentSpec *spec = a->spec;
+    if (spec->delivers_rows) {
         if (!add_row_columns(a))
             return false;
         add_row_order(a);
         return true;
     }
-    if (list_length(b->keys) > ir::max_group_keys)
+    if (list_length(spec->keys) > ir::max_group_keys)
         return refuse("more than %d group keys", ir::max_group_keys);
     a->t.pipeline = 0;
     ListCell *cell;
-    foreach (cell, b->keys) {
+    foreach (cell, spec->keys) {
         FragmentOutput output;
         ir::Index node;
         if (!translate_group_key(&a->t, static_cast<Expr *>(lfirst(cell)), &a->states, &node, &output))
@@ -365,14 +365,14 @@ static bool add_outputs(Assembly *a) {
         append(&a->outputs, output);
     }
     a->group_keys = a->states.keys.count;
-    foreach (cell, b->aggrefs) {
+    foreach (cell, spec->aggrefs) {
         FragmentOutput output;
         if (!translate_aggregate(&a->t, static_cast<Aggref *>(lfirst(cell)), &a->states, &output))
             return false;
         output.attno = static_cast<AttrNumber>(a->outputs.count + 1);
         append(&a->outputs, output);
     }
-    foreach (cell, b->asked) {
+    foreach (cell, spec->asked) {
         FragmentOutput output{};
         output.kind = OutputKind::Grouping;
         output.attno = static_cast<AttrNumber>(a->outputs.count + 1);
@@ -405,8 +405,8 @@ static bool add_number(Assembly *a, Expr *number, ir::Index *constant) {
 
 // The numbers of LIMIT and OFFSET; without one of them the first groups or rows are not known.
 static void add_limit(Assembly *a) {
-    const FragmentSpec *b = a->spec;
-    if (!add_number(a, b->top, &a->top) || !add_number(a, b->top_offset, &a->top_offset))
+    const FragmentSpec *spec = a->spec;
+    if (!add_number(a, spec->top, &a->top) || !add_number(a, spec->top_offset, &a->top_offset))
         a->top = ir::none;
 }
 
@@ -431,35 +431,35 @@ static void narrow_sums(Assembly *a, bool *narrow) {
     }
 }
 
-// A sieve of groups has no tables of results (of zones, long lists); those that sort groups have.
-static bool can_sieve(const Translation *t, ir::Index node) {
+// A filter of groups has no tables of results (of zones, long lists); those that sort groups have.
+static bool can_filter_groups(const Translation *t, ir::Index node) {
     return !looks_up(t, node) || refuse("a condition or an order of groups that looks into a table");
 }
 
 // Which groups are wanted. The planner asks for more than may be possible, and keeps what is; see wanted_groups.cpp.
 static void add_wanted_groups(Assembly *a) {
-    const FragmentSpec *b = a->spec;
+    const FragmentSpec *spec = a->spec;
     a->top = a->top_offset = ir::none;
     a->having_exact = true;
-    if (b->having == NIL && b->top == nullptr && !b->sorted)
+    if (spec->having == NIL && spec->top == nullptr && !spec->sorted)
         return;
     const int naggregates = a->states.states.count + a->states.distincts.count;
     bool *narrow = static_cast<bool *>(palloc0(sizeof(bool) * static_cast<Size>(naggregates + 1)));
     narrow_sums(a, narrow);
-    const GroupScope scope{b, a->outputs.at, narrow};
+    const GroupScope scope{spec, a->outputs.at, narrow};
     a->t.groups = &scope;
     ListCell *cell, *flags;
-    foreach (cell, b->having) {
+    foreach (cell, spec->having) {
         ir::Index condition;
         if (!translate_group_condition(&a->t, static_cast<Expr *>(lfirst(cell)), &condition, &a->having_exact) ||
-            !can_sieve(&a->t, condition))
+            !can_filter_groups(&a->t, condition))
             break;
         append(&a->having, condition);
     }
-    forboth (cell, b->order, flags, b->order_flags) {
+    forboth (cell, spec->order, flags, spec->order_flags) {
         ir::OrderKey key{};
-        if (!translate_group_order(&a->t, static_cast<Expr *>(lfirst(cell)), b->sorted, &key.expr) ||
-            (!b->sorted && !can_sieve(&a->t, key.expr)))
+        if (!translate_group_order(&a->t, static_cast<Expr *>(lfirst(cell)), spec->sorted, &key.expr) ||
+            (!spec->sorted && !can_filter_groups(&a->t, key.expr)))
             break;
         key.descending = (lfirst_int(flags) & ORDER_DESCENDING) != 0;
         key.nulls_first = (lfirst_int(flags) & ORDER_NULLS_FIRST) != 0;
@@ -507,12 +507,12 @@ static bool are_demands_possible(const Assembly *a) {
 }
 
 static bool translate_all(Assembly *a) {
-    const FragmentSpec *b = a->spec;
-    if (b->nsources > ir::max_joins + 1)
+    const FragmentSpec *spec = a->spec;
+    if (spec->nsources > ir::max_joins + 1)
         return refuse("more than %d joins", ir::max_joins);
     if (!add_rows(a, 0) || !add_outputs(a) || !add_checks(a) || !are_demands_possible(a))
         return false;
-    if (b->delivers_rows)
+    if (spec->delivers_rows)
         add_wanted_rows(a);
     else
         add_wanted_groups(a);
@@ -716,11 +716,11 @@ static void write_program(Assembly *a, Fragment *out) {
 // ---- the description ----
 
 static void describe(Assembly *a, Fragment *out) {
-    const FragmentSpec *b = a->spec;
-    out->nsources = b->nsources;
-    out->sources = static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource) * static_cast<Size>(b->nsources)));
-    for (int i = 0; i < b->nsources; ++i) {
-        const SpecSource *from = &b->sources[i];
+    const FragmentSpec *spec = a->spec;
+    out->nsources = spec->nsources;
+    out->sources = static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource) * static_cast<Size>(spec->nsources)));
+    for (int i = 0; i < spec->nsources; ++i) {
+        const SpecSource *from = &spec->sources[i];
         FragmentSource *to = &out->sources[i];
         to->is_relation = from->is_relation;
         to->rti = from->rti;
@@ -735,15 +735,15 @@ static void describe(Assembly *a, Fragment *out) {
         to->rows = from->rows;
     }
     out->main_source = 0;
-    out->njoins = b->nsources - 1;
-    out->joins = static_cast<FragmentJoin *>(palloc0(sizeof(FragmentJoin) * static_cast<Size>(b->nsources)));
+    out->njoins = spec->nsources - 1;
+    out->joins = static_cast<FragmentJoin *>(palloc0(sizeof(FragmentJoin) * static_cast<Size>(spec->nsources)));
     for (int i = 0; i < out->njoins; ++i) {
         out->joins[i].source = i + 1;
-        out->joins[i].kind = b->joins[i].kind;
-        out->joins[i].into = b->joins[i].into;
-        out->joins[i].clauses = b->joins[i].clauses;
-        out->joins[i].partner_filters = b->joins[i].partner_filters;
-        out->joins[i].filters = b->joins[i].filters;
+        out->joins[i].kind = spec->joins[i].kind;
+        out->joins[i].into = spec->joins[i].into;
+        out->joins[i].clauses = spec->joins[i].clauses;
+        out->joins[i].partner_filters = spec->joins[i].partner_filters;
+        out->joins[i].filters = spec->joins[i].filters;
     }
     out->nconstants = a->t.late_constants.count;
     out->constants = a->t.late_constants.at;
@@ -763,21 +763,21 @@ static void describe(Assembly *a, Fragment *out) {
         static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * static_cast<Size>(out->nfallback + 1)));
     for (int i = 0; i < out->nfallback; ++i)
         out->fallback_attnos[i] = static_cast<AttrNumber>(i + 1);
-    out->group_exprs = b->keys;
-    out->has_group_by = b->has_group_by;
-    out->having = list_copy_head(b->having, a->having.count);
-    out->having_exact = a->having_exact && a->having.count == list_length(b->having);
-    out->order = list_copy_head(b->order, a->order.count);
-    out->order_flags = list_copy_head(b->order_flags, a->order.count);
-    out->top = a->top != ir::none ? b->top : nullptr;
-    out->top_offset = b->top_offset;
-    out->checks = b->checks;
-    out->sets = b->sets;
-    out->nkeys = a->group_keys + (list_length(b->sets) > 1 ? 1 : 0);
+    out->group_exprs = spec->keys;
+    out->has_group_by = spec->has_group_by;
+    out->having = list_copy_head(spec->having, a->having.count);
+    out->having_exact = a->having_exact && a->having.count == list_length(spec->having);
+    out->order = list_copy_head(spec->order, a->order.count);
+    out->order_flags = list_copy_head(spec->order_flags, a->order.count);
+    out->top = a->top != ir::none ? spec->top : nullptr;
+    out->top_offset = spec->top_offset;
+    out->checks = spec->checks;
+    out->sets = spec->sets;
+    out->nkeys = a->group_keys + (list_length(spec->sets) > 1 ? 1 : 0);
     out->naggregates = a->states.states.count + a->states.distincts.count;
-    out->delivers_rows = b->delivers_rows;
-    out->limit = static_cast<uint64>(b->limit);
-    out->hides_counts = b->hides_counts;
+    out->delivers_rows = spec->delivers_rows;
+    out->limit = static_cast<uint64>(spec->limit);
+    out->hides_counts = spec->hides_counts;
 }
 
 Fragment *assemble(const FragmentSpec *spec, bool binding) {

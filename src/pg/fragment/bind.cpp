@@ -2,7 +2,7 @@
 #include "pg/pg.h"
 
 #include "pg/fragment/fragment.h"
-#include "pg/fragment/payload.h"
+#include "pg/fragment/plan_data.h"
 
 namespace gpuscan {
 

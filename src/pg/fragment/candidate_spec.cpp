@@ -74,27 +74,27 @@ static void describe_source(PlannerInfo *root, const CandidateSource *from, List
 
 // The joins of one pipeline, whose source is number `into`, with the build sides' own before each of them: a table is
 // built before it is probed. Numbers of sources go up in that order.
-static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, FragmentSpec *b);
+static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, FragmentSpec *spec);
 
-static void describe_build(PlannerInfo *root, const CandidateJoin *from, List **child_paths, FragmentSpec *b) {
-    const int first = b->nsources;
-    describe_joins(root, from->inner, child_paths, b);
-    const int self = b->nsources++;
+static void describe_build(PlannerInfo *root, const CandidateJoin *from, List **child_paths, FragmentSpec *spec) {
+    const int first = spec->nsources;
+    describe_joins(root, from->inner, child_paths, spec);
+    const int self = spec->nsources++;
     for (int i = first; i < self; ++i)
-        if (b->joins[i - 1].into == 0)
-            b->joins[i - 1].into = self;
-    describe_source(root, from->inner->main, child_paths, &b->sources[self]);
-    SpecJoin *join = &b->joins[self - 1];
+        if (spec->joins[i - 1].into == 0)
+            spec->joins[i - 1].into = self;
+    describe_source(root, from->inner->main, child_paths, &spec->sources[self]);
+    SpecJoin *join = &spec->joins[self - 1];
     join->kind = from->kind;
     join->clauses = from->clauses;
     join->partner_filters = from->partner_filters;
     join->filters = from->filters;
 }
 
-static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, FragmentSpec *b) {
+static void describe_joins(PlannerInfo *root, const Candidate *candidate, List **child_paths, FragmentSpec *spec) {
     ListCell *cell;
     foreach (cell, ordered_joins(candidate))
-        describe_build(root, static_cast<const CandidateJoin *>(lfirst(cell)), child_paths, b);
+        describe_build(root, static_cast<const CandidateJoin *>(lfirst(cell)), child_paths, spec);
 }
 
 FragmentSpec *candidate_spec(PlannerInfo *root, const Candidate *candidate, List **child_paths) {

@@ -67,13 +67,14 @@ struct FragmentSpec {
 
 // The scan tuple's first columns are the outputs: keys, aggregates, GROUPING(), or a row's columns; the fallback plan delivers
 // just these.
-inline int output_count(const FragmentSpec *b) {
-    return list_length(b->keys) + list_length(b->aggrefs) + list_length(b->groupings) + list_length(b->columns);
+inline int output_count(const FragmentSpec *spec) {
+    return list_length(spec->keys) + list_length(spec->aggrefs) + list_length(spec->groupings) +
+           list_length(spec->columns);
 }
 
-inline bool reads_relation(const FragmentSpec *b) {
-    for (int i = 0; i < b->nsources; ++i)
-        if (b->sources[i].is_relation)
+inline bool reads_relation(const FragmentSpec *spec) {
+    for (int i = 0; i < spec->nsources; ++i)
+        if (spec->sources[i].is_relation)
             return true;
     return false;
 }

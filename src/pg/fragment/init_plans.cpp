@@ -42,17 +42,18 @@ bool finds_volatile_init_plan(Node *node, void *context) {
 
 } // namespace
 
-bool init_plans_may_be_tried(const PlannerInfo *root, const FragmentSpec *b) {
+bool init_plans_may_be_tried(const PlannerInfo *root, const FragmentSpec *spec) {
     const auto finds = [root](const void *expressions) {
         return finds_volatile_init_plan(static_cast<Node *>(const_cast<void *>(expressions)),
                                         const_cast<PlannerInfo *>(root));
     };
-    bool found = finds(b->keys) || finds(b->aggrefs) || finds(b->columns) || finds(b->checks) || finds(b->having) ||
-                 finds(b->order) || finds(b->top) || finds(b->top_offset);
-    for (int i = 0; i < b->nsources; ++i)
-        found = found || finds(b->sources[i].quals);
-    for (int i = 0; i < b->nsources - 1; ++i)
-        found = found || finds(b->joins[i].clauses) || finds(b->joins[i].partner_filters) || finds(b->joins[i].filters);
+    bool found = finds(spec->keys) || finds(spec->aggrefs) || finds(spec->columns) || finds(spec->checks) ||
+                 finds(spec->having) || finds(spec->order) || finds(spec->top) || finds(spec->top_offset);
+    for (int i = 0; i < spec->nsources; ++i)
+        found = found || finds(spec->sources[i].quals);
+    for (int i = 0; i < spec->nsources - 1; ++i)
+        found = found || finds(spec->joins[i].clauses) || finds(spec->joins[i].partner_filters) ||
+                finds(spec->joins[i].filters);
     return !found || refuse("a subquery that calls a volatile function, or locks rows");
 }
 

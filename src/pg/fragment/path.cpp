@@ -21,7 +21,7 @@
 #include "pg/cost/plan_time.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/init_plans.h"
-#include "pg/fragment/payload.h"
+#include "pg/fragment/plan_data.h"
 #include "pg/fragment/sort_keys.h"
 #include "pg/fragment/text_work.h"
 #include "pg/fragment/wanted_groups.h"
@@ -61,11 +61,11 @@ struct OutputWalk {
 };
 
 // Of a group key that the query refers to.
-static int number_of_key(const PlannerInfo *root, const FragmentSpec *b, int reference) {
+static int number_of_key(const PlannerInfo *root, const FragmentSpec *spec, int reference) {
     const Expr *key = get_sortgroupref_tle(static_cast<Index>(reference), root->processed_tlist)->expr;
     int number = 0;
     ListCell *cell;
-    foreach (cell, b->keys) {
+    foreach (cell, spec->keys) {
         if (equal(lfirst(cell), key))
             break;
         ++number;
@@ -73,34 +73,34 @@ static int number_of_key(const PlannerInfo *root, const FragmentSpec *b, int ref
     return number;
 }
 
-static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, FragmentSpec *b) {
-    if (list_member(b->groupings, grouping))
+static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, FragmentSpec *spec) {
+    if (list_member(spec->groupings, grouping))
         return;
     List *keys = NIL;
     ListCell *cell;
     foreach (cell, grouping->refs)
-        keys = lappend_int(keys, number_of_key(root, b, lfirst_int(cell)));
-    b->groupings = lappend(b->groupings, grouping);
-    b->asked = lappend(b->asked, keys);
+        keys = lappend_int(keys, number_of_key(root, spec, lfirst_int(cell)));
+    spec->groupings = lappend(spec->groupings, grouping);
+    spec->asked = lappend(spec->asked, keys);
 }
 
 // Collects Aggrefs, and Vars outside of them that are no group keys: those depend functionally on the keys (PostgreSQL
 // has checked that), so grouping by them too changes nothing.
 static bool collect_outputs(Node *node, void *context) {
     OutputWalk *walk = static_cast<OutputWalk *>(context);
-    FragmentSpec *b = walk->spec;
-    if (node == nullptr || list_member(b->keys, node))
+    FragmentSpec *spec = walk->spec;
+    if (node == nullptr || list_member(spec->keys, node))
         return false;
     switch (nodeTag(node)) {
     case T_Aggref:
-        b->aggrefs = list_append_unique(b->aggrefs, node);
+        spec->aggrefs = list_append_unique(spec->aggrefs, node);
         return false;
     case T_Var:
-        b->keys = lappend(b->keys, node);
+        spec->keys = lappend(spec->keys, node);
         return false;
     case T_GroupingFunc:
-        if (b->sets != NIL && reinterpret_cast<GroupingFunc *>(node)->agglevelsup == 0) {
-            add_grouping(walk->root, reinterpret_cast<GroupingFunc *>(node), b);
+        if (spec->sets != NIL && reinterpret_cast<GroupingFunc *>(node)->agglevelsup == 0) {
+            add_grouping(walk->root, reinterpret_cast<GroupingFunc *>(node), spec);
             return false;
         }
         refuse("GROUPING() without grouping sets, or of an outer query");
@@ -114,12 +114,12 @@ static bool collect_outputs(Node *node, void *context) {
 }
 
 // The query's grouping sets, which the planner has written out as lists of references to group keys, as bits of the keys.
-static bool add_sets(const PlannerInfo *root, FragmentSpec *b) {
+static bool add_sets(const PlannerInfo *root, FragmentSpec *spec) {
     ListCell *set, *cell;
-    if (list_length(root->parse->groupingSets) > ir::max_grouping_sets || list_length(b->keys) > ir::max_group_keys)
+    if (list_length(root->parse->groupingSets) > ir::max_grouping_sets || list_length(spec->keys) > ir::max_group_keys)
         return refuse("too many grouping sets");
     if (root->parse->groupingSets != NIL)
-        foreach (cell, b->keys)
+        foreach (cell, spec->keys)
             if (!contain_var_clause(
                     static_cast<Node *>(lfirst(cell)))) // setrefs.c would show it where it is to be NULL
                 return refuse("a constant among the keys of grouping sets");
@@ -128,8 +128,8 @@ static bool add_sets(const PlannerInfo *root, FragmentSpec *b) {
         if (lfirst(set) != nullptr && !IsA(lfirst(set), IntList))
             return refuse("GROUPING SETS, ROLLUP or CUBE");
         foreach (cell, static_cast<const List *>(lfirst(set)))
-            members |= 1 << number_of_key(root, b, lfirst_int(cell));
-        b->sets = lappend_int(b->sets, members);
+            members |= 1 << number_of_key(root, spec, lfirst_int(cell));
+        spec->sets = lappend_int(spec->sets, members);
     }
     return true;
 }
@@ -143,7 +143,7 @@ static bool is_grouped_as_on_devices(const SortGroupClause *clause, const Expr *
 }
 
 // `results` is what is computed from the groups.
-static bool add_outputs(PlannerInfo *root, List *results, Node *having, FragmentSpec *b) {
+static bool add_outputs(PlannerInfo *root, List *results, Node *having, FragmentSpec *spec) {
     ListCell *cell;
     foreach (cell, grouping_clause(root)) {
         const SortGroupClause *clause = static_cast<const SortGroupClause *>(lfirst(cell));
@@ -151,30 +151,30 @@ static bool add_outputs(PlannerInfo *root, List *results, Node *having, Fragment
         if (!is_grouped_as_on_devices(clause, key))
             return false;
         if (root->parse->groupingSets != NIL &&
-            list_member(b->keys, key)) // setrefs.c would show one where the other is to be NULL
+            list_member(spec->keys, key)) // setrefs.c would show one where the other is to be NULL
             return refuse("keys of grouping sets that come to the same expression");
-        b->keys = list_append_unique(b->keys, key);
+        spec->keys = list_append_unique(spec->keys, key);
     }
-    b->has_group_by = grouping_clause(root) != NIL;
-    if (!add_sets(root, b))
+    spec->has_group_by = grouping_clause(root) != NIL;
+    if (!add_sets(root, spec))
         return false;
-    const int in_sets = list_length(b->keys);
-    OutputWalk walk{root, b, false};
+    const int in_sets = list_length(spec->keys);
+    OutputWalk walk{root, spec, false};
     collect_outputs(reinterpret_cast<Node *>(results), &walk);
     collect_outputs(having, &walk);
     if (walk.impossible)
         return false;
-    if (b->sets != NIL && list_length(b->keys) > in_sets)
+    if (spec->sets != NIL && list_length(spec->keys) > in_sets)
         return refuse("a column that depends on the keys of grouping sets");
-    return output_count(b) > 0 || refuse("neither a group key nor an aggregate");
+    return output_count(spec) > 0 || refuse("neither a group key nor an aggregate");
 }
 
 // ---- the fallback ----
 
-static PathTarget *output_target(PlannerInfo *root, const FragmentSpec *b) {
+static PathTarget *output_target(PlannerInfo *root, const FragmentSpec *spec) {
     PathTarget *target = create_empty_pathtarget();
     ListCell *cell;
-    foreach (cell, b->keys) {
+    foreach (cell, spec->keys) {
         Index sortgroupref = 0;
         ListCell *entry;
         foreach (entry, root->processed_tlist) {
@@ -185,9 +185,9 @@ static PathTarget *output_target(PlannerInfo *root, const FragmentSpec *b) {
         }
         add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), sortgroupref);
     }
-    foreach (cell, b->aggrefs)
+    foreach (cell, spec->aggrefs)
         add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
-    foreach (cell, b->groupings)
+    foreach (cell, spec->groupings)
         add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
     set_pathtarget_cost_width(root, target);
     return target;
@@ -393,19 +393,19 @@ double gpuscan_path_ns(const Path *path) {
 }
 
 // Groups that are grouped once more; 0 where the device's groups are the result's.
-static double groups_again(PlannerInfo *root, const FragmentSpec *b, double rows) {
+static double groups_again(PlannerInfo *root, const FragmentSpec *spec, double rows) {
     List *keys = NIL;
     ListCell *cell;
-    foreach (cell, b->aggrefs) {
+    foreach (cell, spec->aggrefs) {
         const Aggref *aggref = static_cast<const Aggref *>(lfirst(cell));
         if (aggref->aggdistinct != NIL && aggref->args != NIL)
             keys = list_append_unique(keys, static_cast<TargetEntry *>(linitial(aggref->args))->expr);
     }
-    if (keys == NIL && b->sets == NIL)
+    if (keys == NIL && spec->sets == NIL)
         return 0;
-    keys = list_concat_unique(keys, b->keys);
+    keys = list_concat_unique(keys, spec->keys);
     double groups = keys != NIL ? estimate_num_groups(root, keys, rows, nullptr, nullptr) : 1;
-    return groups * std::max(list_length(b->sets), 1);
+    return groups * std::max(list_length(spec->sets), 1);
 }
 
 // The candidate's relations with what the query makes of them, as far as it can be told; NULL: no device can. `results` is what
@@ -478,14 +478,14 @@ struct GroupNumbers {
 };
 
 // The path's rows are those that pass all of HAVING.
-static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *having, const FragmentSpec *b) {
+static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *having, const FragmentSpec *spec) {
     double rows = fallback->rows;
     if (IsA(fallback, AggPath))
         rows = reinterpret_cast<const AggPath *>(fallback)->numGroups;
     else if (const double share = passing_share(root, having); share > 0)
         rows /= share;
     const double made = expected_groups(root, rows);
-    return {made, wanted_groups(b, std::max(made * passing_share(root, b->having), 1.0))};
+    return {made, wanted_groups(spec, std::max(made * passing_share(root, spec->having), 1.0))};
 }
 
 // What groups cost, evaluated as `results`, beside the order in which they come.

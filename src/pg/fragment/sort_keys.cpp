@@ -24,7 +24,7 @@ static Expr *sort_expression(const PlannerInfo *root, Relids relids, const PathK
     return nullptr;
 }
 
-void ask_for_sort_keys(const PlannerInfo *root, List *pathkeys, Relids relids, FragmentSpec *b) {
+void ask_for_sort_keys(const PlannerInfo *root, List *pathkeys, Relids relids, FragmentSpec *spec) {
     ListCell *cell;
     foreach (cell, pathkeys) {
         const PathKey *key = static_cast<const PathKey *>(lfirst(cell));
@@ -34,9 +34,9 @@ void ask_for_sort_keys(const PlannerInfo *root, List *pathkeys, Relids relids, F
         Node *node = reinterpret_cast<Node *>(expr);
         if (!is_device_family(key->pk_opfamily, exprType(node)) || exprCollation(node) != key->pk_eclass->ec_collation)
             return;
-        b->order = lappend(b->order, expr);
-        b->order_flags = lappend_int(b->order_flags, (is_descending(key) ? ORDER_DESCENDING : 0) |
-                                                         (key->pk_nulls_first ? ORDER_NULLS_FIRST : 0));
+        spec->order = lappend(spec->order, expr);
+        spec->order_flags = lappend_int(spec->order_flags, (is_descending(key) ? ORDER_DESCENDING : 0) |
+                                                               (key->pk_nulls_first ? ORDER_NULLS_FIRST : 0));
     }
 }
 

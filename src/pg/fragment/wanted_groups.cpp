@@ -37,7 +37,7 @@ static bool limit_follows(const Query *query) {
            (query->distinctClause == NIL || removes_duplicates(query));
 }
 
-static void ask_for_order(PlannerInfo *root, FragmentSpec *b) {
+static void ask_for_order(PlannerInfo *root, FragmentSpec *spec) {
     ListCell *cell;
     foreach (cell, root->parse->sortClause) {
         SortGroupClause *clause = static_cast<SortGroupClause *>(lfirst(cell));
@@ -46,8 +46,8 @@ static void ask_for_order(PlannerInfo *root, FragmentSpec *b) {
         if (!is_device_order(clause->sortop, exprType(reinterpret_cast<Node *>(key)), &descending))
             return;
         const int flags = (clause->nulls_first ? ORDER_NULLS_FIRST : 0) | (descending ? ORDER_DESCENDING : 0);
-        b->order = lappend(b->order, key);
-        b->order_flags = lappend_int(b->order_flags, flags);
+        spec->order = lappend(spec->order, key);
+        spec->order_flags = lappend_int(spec->order_flags, flags);
     }
 }
 
@@ -87,15 +87,15 @@ static bool source_has_outer_value(PlannerInfo *root, const SpecSource *source) 
 }
 
 // What is grouped, or how.
-static bool groups_have_outer_value(PlannerInfo *root, const FragmentSpec *b) {
-    for (int i = 0; i < b->nsources; ++i)
-        if (source_has_outer_value(root, &b->sources[i]))
+static bool groups_have_outer_value(PlannerInfo *root, const FragmentSpec *spec) {
+    for (int i = 0; i < spec->nsources; ++i)
+        if (source_has_outer_value(root, &spec->sources[i]))
             return true;
-    for (int i = 0; i < b->nsources - 1; ++i)
-        if (has_outer_value(root, b->joins[i].clauses) || has_outer_value(root, b->joins[i].partner_filters) ||
-            has_outer_value(root, b->joins[i].filters))
+    for (int i = 0; i < spec->nsources - 1; ++i)
+        if (has_outer_value(root, spec->joins[i].clauses) || has_outer_value(root, spec->joins[i].partner_filters) ||
+            has_outer_value(root, spec->joins[i].filters))
             return true;
-    return has_outer_value(root, b->keys) || has_outer_value(root, b->aggrefs);
+    return has_outer_value(root, spec->keys) || has_outer_value(root, spec->aggrefs);
 }
 
 // How many conditions from the first on say the same of a group for all rows of an outer query.
@@ -121,56 +121,56 @@ static bool is_limit_lasting(PlannerInfo *root) {
     return !has_outer_value(root, query->limitCount) && !has_outer_value(root, query->limitOffset);
 }
 
-void ask_for_groups(PlannerInfo *root, List *having, FragmentSpec *b) {
-    if (!b->has_group_by)
+void ask_for_groups(PlannerInfo *root, List *having, FragmentSpec *spec) {
+    if (!spec->has_group_by)
         return;
     const int lasting = lasting_conditions(root, having);
     const bool limit = limit_follows(root->parse);
     const bool all = (lasting == list_length(having) && (!limit || is_limit_lasting(root))) ||
-                     groups_have_outer_value(root, b); // and will be made for each row anyway
-    b->having = all ? having : list_copy_head(having, lasting);
+                     groups_have_outer_value(root, spec); // and will be made for each row anyway
+    spec->having = all ? having : list_copy_head(having, lasting);
     if (!limit || !all)
         return;
-    ask_for_order(root, b);
-    b->top = reinterpret_cast<Expr *>(root->parse->limitCount);
-    b->top_offset = reinterpret_cast<Expr *>(root->parse->limitOffset);
+    ask_for_order(root, spec);
+    spec->top = reinterpret_cast<Expr *>(root->parse->limitCount);
+    spec->top_offset = reinterpret_cast<Expr *>(root->parse->limitOffset);
 }
 
 // ---- settling ----
 
 // Nothing that PostgreSQL would compute for every group can be an error, but what the device computes as well.
-static bool results_are_error_free(const PlannerInfo *root, const List *results, const FragmentSpec *b) {
+static bool results_are_error_free(const PlannerInfo *root, const List *results, const FragmentSpec *spec) {
     ListCell *cell;
     foreach (cell, results) {
         Node *result = static_cast<Node *>(lfirst(cell));
-        if (!list_member(b->keys, result) && !list_member(b->aggrefs, result) && !list_member(b->order, result) &&
-            !is_error_free(root->parse, result, true))
+        if (!list_member(spec->keys, result) && !list_member(spec->aggrefs, result) &&
+            !list_member(spec->order, result) && !is_error_free(root->parse, result, true))
             return false;
     }
     return true;
 }
 
-void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *trial, FragmentSpec *b) {
+void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *trial, FragmentSpec *spec) {
     const int keys = list_length(root->parse->sortClause);
-    b->having = trial->having;
-    b->order = trial->order;
-    b->order_flags = trial->order_flags;
-    b->ties = root->parse->limitOption == LIMIT_OPTION_WITH_TIES || list_length(b->order) < keys;
-    if (trial->top != nullptr && trial->having_exact && (keys == 0 || b->order != NIL) &&
-        results_are_error_free(root, results, b))
+    spec->having = trial->having;
+    spec->order = trial->order;
+    spec->order_flags = trial->order_flags;
+    spec->ties = root->parse->limitOption == LIMIT_OPTION_WITH_TIES || list_length(spec->order) < keys;
+    if (trial->top != nullptr && trial->having_exact && (keys == 0 || spec->order != NIL) &&
+        results_are_error_free(root, results, spec))
         return;
-    b->order = b->order_flags = NIL;
-    b->top = b->top_offset = nullptr;
-    b->ties = false;
+    spec->order = spec->order_flags = NIL;
+    spec->top = spec->top_offset = nullptr;
+    spec->ties = false;
 }
 
-void ask_for_first_rows(const PlannerInfo *root, FragmentSpec *b) {
+void ask_for_first_rows(const PlannerInfo *root, FragmentSpec *spec) {
     const Query *query = root->parse;
     if (!limit_follows(query) || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
         query->havingQual != nullptr || query->distinctClause != NIL || query->sortClause == NIL)
         return;
-    b->top = reinterpret_cast<Expr *>(query->limitCount);
-    b->top_offset = reinterpret_cast<Expr *>(query->limitOffset);
+    spec->top = reinterpret_cast<Expr *>(query->limitCount);
+    spec->top_offset = reinterpret_cast<Expr *>(query->limitOffset);
 }
 
 // PostgreSQL leaves what is volatile or expensive to the rows that LIMIT lets pass (make_sort_input_target).
@@ -184,7 +184,7 @@ static bool is_computed_behind_limit(const PlannerInfo *root, const TargetEntry 
 }
 
 // Everything else it computes for every row before it sorts them, so an error is found in rows that nobody wants, too.
-void ask_for_checks(const PlannerInfo *root, FragmentSpec *b) {
+void ask_for_checks(const PlannerInfo *root, FragmentSpec *spec) {
     const Query *query = root->parse;
     // (What the query shows of groups and windows is not computed of the rows.)
     if (query->hasWindowFuncs || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
@@ -198,19 +198,19 @@ void ask_for_checks(const PlannerInfo *root, FragmentSpec *b) {
             IsA(expr, Var) &&
             planner_rt_fetch(reinterpret_cast<const Var *>(expr)->varno, const_cast<PlannerInfo *>(root))->rtekind !=
                 RTE_RELATION;
-        if (!column && !list_member(b->order, expr) && !is_computed_behind_limit(root, entry) &&
+        if (!column && !list_member(spec->order, expr) && !is_computed_behind_limit(root, entry) &&
             !is_error_free(root->parse, expr))
-            b->checks = list_append_unique(b->checks, expr);
+            spec->checks = list_append_unique(spec->checks, expr);
     }
 }
 
-void settle_first_rows(const PlannerInfo *root, const Fragment *trial, FragmentSpec *b) {
-    b->order = trial->order;
-    b->order_flags = trial->order_flags;
+void settle_first_rows(const PlannerInfo *root, const Fragment *trial, FragmentSpec *spec) {
+    spec->order = trial->order;
+    spec->order_flags = trial->order_flags;
     if (trial->top == nullptr)
-        b->top = b->top_offset = nullptr;
-    b->ties = b->top != nullptr && (root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
-                                    list_length(b->order) < list_length(root->query_pathkeys));
+        spec->top = spec->top_offset = nullptr;
+    spec->ties = spec->top != nullptr && (root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
+                                          list_length(spec->order) < list_length(root->query_pathkeys));
 }
 
 static double number_of(const Expr *number, double unknown) {
@@ -221,10 +221,10 @@ static double number_of(const Expr *number, double unknown) {
                                                         : unknown;
 }
 
-double wanted_groups(const FragmentSpec *b, double groups) {
-    if (b->top == nullptr)
+double wanted_groups(const FragmentSpec *spec, double groups) {
+    if (spec->top == nullptr)
         return groups;
-    return std::max(1.0, std::min(groups, number_of(b->top, groups) + number_of(b->top_offset, groups)));
+    return std::max(1.0, std::min(groups, number_of(spec->top, groups) + number_of(spec->top_offset, groups)));
 }
 
 } // namespace gpuscan

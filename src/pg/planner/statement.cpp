@@ -59,7 +59,7 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
                                        {may_have_set_operations, spread_set_operations},
                                        {may_have_set_operations, join_set_operations}};
 
-struct PlanAttempt {
+struct PlanAlternative {
     unsigned rewritten; // by which of the rewritings
     PlannedStmt *plan;
     double ns;     // that the plan takes, as far as it is known: else 0
@@ -103,7 +103,7 @@ static PlannedStmt *plan_as_usual(Query *parse, const PlannerCall *call) {
 
 // Plans the query, rewritten as `result` says, with planner state and refusals of its own. False: there is nothing to
 // rewrite.
-static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *state, PlanAttempt *result) {
+static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *state, PlanAlternative *result) {
     PlannerState *outer = planning;
     RefusalState *outer_refusals = refusals_begin(&result->refusals);
     LevelEstimates *outer_estimates = level_estimates_begin();
@@ -169,7 +169,7 @@ constexpr double least_worth_ns = 550e3;
 
 static Cost least_worth() { return std::max(device_setup_cost(1, 0), device_units(least_worth_ns)); }
 
-static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAttempt *result) {
+static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAlternative *result) {
     PlannerState state{};
     device_costs_begin();
     state.context = CurrentMemoryContext;
@@ -189,17 +189,17 @@ static bool attempt(Query *parse, const PlannerCall *call, bool enabled, bool he
 }
 
 // Once more, in one more way than `best`. False: there is nothing to rewrite.
-static bool attempt_also(const Query *query, const PlannerCall *call, const PlanAttempt *best, unsigned way,
-                         PlanAttempt *next) {
+static bool plan_also(const Query *query, const PlannerCall *call, const PlanAlternative *best, unsigned way,
+                      PlanAlternative *next) {
     next->rewritten = best->rewritten | way;
-    return attempt(static_cast<Query *>(copyObject(const_cast<Query *>(query))), call, true, true, next);
+    return plan_one(static_cast<Query *>(copyObject(const_cast<Query *>(query))), call, true, true, next);
 }
 
 // Without a device the rewritten query is PostgreSQL's to plan like any other, so its costs decide as well; but how many groups there
 // will be is guessed more roughly than how many rows, and nobody has asked for another plan of PostgreSQL's, so it must pay clearly.
 constexpr double clear_gain = 0.5;
 
-static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
+static bool is_better(const PlanAlternative *rewritten, const PlanAlternative *best) {
     if (rewritten->device_nodes == 0)
         return guc_offload == OFFLOAD_AUTO && rewritten->ns < best->ns * clear_gain;
     return guc_offload == OFFLOAD_FORCE || rewritten->ns < best->ns;
@@ -209,11 +209,11 @@ static bool is_better(const PlanAttempt *rewritten, const PlanAttempt *best) {
 // measured, the most for tables with indexes and statistics, the least for joins.)
 constexpr double relation_planned_ns = 50e3;
 
-static double planning_ns(const PlanAttempt *plan) { return plan->relations * relation_planned_ns; }
+static double planning_ns(const PlanAlternative *plan) { return plan->relations * relation_planned_ns; }
 
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
 // have paid. A plan that costs less than a device needs to begin stays, and one that takes no longer than its planning.
-static void improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAttempt *best) {
+static void improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAlternative *best) {
     const Cost start = least_worth();
     for (unsigned i = 0; i < lengthof(rewritings); ++i) {
         const Plan *plan = best->plan->planTree;
@@ -222,8 +222,8 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
              (plan->total_cost < start || best->ns < std::max(device_ns(start), planning_ns(best)))) ||
             (is_cursor(call) && ends_in_scan(plan)))
             continue;
-        PlanAttempt next{};
-        if (!attempt_also(query, call, best, 1u << i, &next))
+        PlanAlternative next{};
+        if (!plan_also(query, call, best, 1u << i, &next))
             refusals_release(&next.refusals);
         else if (is_better(&next, best))
             *best = next;
@@ -269,8 +269,8 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
         forget_levels();
     // Planning scribbles on its query.
     const Query *query = wanted != 0 ? static_cast<const Query *>(copyObject(parse)) : nullptr;
-    PlanAttempt best{};
-    attempt(parse, call, enabled, query != nullptr, &best);
+    PlanAlternative best{};
+    plan_one(parse, call, enabled, query != nullptr, &best);
     if (query != nullptr) {
         improve_plan(query, call, wanted, &best);
         refusals_release(&best.refusals);

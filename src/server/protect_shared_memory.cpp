@@ -1,9 +1,9 @@
-// Takes the right to write PostgreSQL's shared memory from this process; see memory_guard.hpp.
+// Takes the right to write PostgreSQL's shared memory from this process; see protect_shared_memory.hpp.
 //
 // The kernel's own list says where mappings begin and end (PostgreSQL's variables say only where its structures are), and
 // is read again afterwards: what counts is what it says then. One mapping may be listed in several pieces; pieces of one
 // file (shared anonymous memory has an inode of its own too) belong together.
-#include "server/memory_guard.hpp"
+#include "server/protect_shared_memory.hpp"
 
 #include <sys/mman.h>
 #include <sys/shm.h>

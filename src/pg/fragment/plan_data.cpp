@@ -14,7 +14,7 @@
 // reading back replaces them by what they point to, so the translator sees plain Vars with final range table indexes.
 #include "pg/pg.h"
 
-#include "pg/fragment/payload.h"
+#include "pg/fragment/plan_data.h"
 
 namespace gpuscan {
 
@@ -77,14 +77,14 @@ static Node *as_in_outputs(Node *node, void *outputs) {
 
 static int clamped(double rows) { return rows < 2e9 ? static_cast<int>(rows) : 2000000000; }
 
-void spec_to_node(const FragmentSpec *b, List *plans, CustomScan *node) {
+void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
     List *filters = NIL, *joins = NIL, *sources = NIL, *tlist = NIL;
     ListCell *cell;
-    for (int i = 0; i < b->nsources; ++i) {
-        const SpecSource *s = &b->sources[i];
+    for (int i = 0; i < spec->nsources; ++i) {
+        const SpecSource *s = &spec->sources[i];
         filters = lappend(filters, s->quals);
-        const int kind = i > 0 ? static_cast<int>(b->joins[i - 1].kind) : 0;
-        const int into = i > 0 ? b->joins[i - 1].into : 0;
+        const int kind = i > 0 ? static_cast<int>(spec->joins[i - 1].kind) : 0;
+        const int into = i > 0 ? spec->joins[i - 1].into : 0;
         List *description = list_make5_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows), kind, into);
         description = lappend_int(description, s->hides_rows ? s->policy_quals : -1);
         description = lappend_int(description, s->is_empty ? 1 : 0);
@@ -94,47 +94,47 @@ void spec_to_node(const FragmentSpec *b, List *plans, CustomScan *node) {
             description = list_concat(description, attnos_of(static_cast<Plan *>(list_nth(plans, s->child)), s->rti));
         sources = lappend(sources, description);
         if (i > 0)
-            joins = lappend(
-                joins, list_make3(b->joins[i - 1].clauses, b->joins[i - 1].partner_filters, b->joins[i - 1].filters));
+            joins = lappend(joins, list_make3(spec->joins[i - 1].clauses, spec->joins[i - 1].partner_filters,
+                                              spec->joins[i - 1].filters));
     }
-    node->custom_exprs = list_make3(filters, joins, aggregate_inputs(b->aggrefs));
-    foreach (cell, b->keys)
+    node->custom_exprs = list_make3(filters, joins, aggregate_inputs(spec->aggrefs));
+    foreach (cell, spec->keys)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    foreach (cell, b->aggrefs)
+    foreach (cell, spec->aggrefs)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    foreach (cell, b->groupings)
+    foreach (cell, spec->groupings)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    foreach (cell, b->columns)
+    foreach (cell, spec->columns)
         add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     node->custom_exprs = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(node->custom_exprs), tlist));
-    Node *read =
-        as_in_outputs(reinterpret_cast<Node *>(list_make4(node->custom_exprs, b->keys, b->columns, b->checks)), tlist);
+    Node *read = as_in_outputs(
+        reinterpret_cast<Node *>(list_make4(node->custom_exprs, spec->keys, spec->columns, spec->checks)), tlist);
     foreach (cell, pull_var_clause(read, PVC_RECURSE_PLACEHOLDERS))
         if (tlist_member(static_cast<Expr *>(lfirst(cell)), tlist) == nullptr)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    for (int i = 0; i < b->nsources; ++i)
-        add_column(&tlist, reinterpret_cast<Expr *>(makeVar(static_cast<int>(b->sources[i].rti),
+    for (int i = 0; i < spec->nsources; ++i)
+        add_column(&tlist, reinterpret_cast<Expr *>(makeVar(static_cast<int>(spec->sources[i].rti),
                                                             TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
     node->custom_scan_tlist = tlist;
     // Group keys and aggregates of these, or the columns of rows, are in the target list just as they are.
-    List *top = b->top != nullptr ? list_make1(b->top) : NIL;
-    if (b->top_offset != nullptr)
-        top = lappend(top, b->top_offset);
-    List *order = b->order;
-    if (b->delivers_rows)
+    List *top = spec->top != nullptr ? list_make1(spec->top) : NIL;
+    if (spec->top_offset != nullptr)
+        top = lappend(top, spec->top_offset);
+    List *order = spec->order;
+    if (spec->delivers_rows)
         order = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(order), tlist));
-    Node *checks = as_in_outputs(reinterpret_cast<Node *>(b->checks), tlist);
-    node->custom_exprs = lappend(node->custom_exprs, list_make4(b->having, order, top, checks));
-    List *header = list_make4_int(payload_version, b->nsources, list_length(b->keys), list_length(b->aggrefs));
-    header = lappend_int(header, b->has_group_by ? 1 : 0);
-    header = lappend_int(header, b->delivers_rows ? 1 : 0);
-    header = lappend_int(header, list_length(b->columns));
-    header = lappend_int(header, b->limit);
-    header = lappend_int(header, list_length(b->groupings));
-    header = lappend_int(header, b->hides_counts ? 1 : 0);
+    Node *checks = as_in_outputs(reinterpret_cast<Node *>(spec->checks), tlist);
+    node->custom_exprs = lappend(node->custom_exprs, list_make4(spec->having, order, top, checks));
+    List *header = list_make4_int(payload_version, spec->nsources, list_length(spec->keys), list_length(spec->aggrefs));
+    header = lappend_int(header, spec->has_group_by ? 1 : 0);
+    header = lappend_int(header, spec->delivers_rows ? 1 : 0);
+    header = lappend_int(header, list_length(spec->columns));
+    header = lappend_int(header, spec->limit);
+    header = lappend_int(header, list_length(spec->groupings));
+    header = lappend_int(header, spec->hides_counts ? 1 : 0);
     // (A path may become a plan twice, as a fallback's part and as a source: the spec stays as it is.)
-    List *flags = list_concat(list_make1_int((b->ties ? 1 : 0) | (b->sorted ? 2 : 0)), b->order_flags);
-    node->custom_private = list_make5(header, sources, b->sets, b->asked, flags);
+    List *flags = list_concat(list_make1_int((spec->ties ? 1 : 0) | (spec->sorted ? 2 : 0)), spec->order_flags);
+    node->custom_private = list_make5(header, sources, spec->sets, spec->asked, flags);
 }
 
 static Node *look_through(Node *node, void *context) {
@@ -164,14 +164,14 @@ FragmentSpec *spec_of_node(const CustomScan *node, const List *range_table) {
     List *filters = restored(node, linitial(node->custom_exprs));
     List *joins = restored(node, lsecond(node->custom_exprs));
 
-    FragmentSpec *b = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
-    b->nsources = lsecond_int(header);
-    Size n = static_cast<Size>(b->nsources);
-    b->sources = static_cast<SpecSource *>(palloc0(sizeof(SpecSource) * n));
-    b->joins = static_cast<SpecJoin *>(palloc0(sizeof(SpecJoin) * n));
-    int first_anchor = list_length(node->custom_scan_tlist) - b->nsources;
-    for (int i = 0; i < b->nsources; ++i) {
-        SpecSource *s = &b->sources[i];
+    FragmentSpec *spec = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
+    spec->nsources = lsecond_int(header);
+    Size n = static_cast<Size>(spec->nsources);
+    spec->sources = static_cast<SpecSource *>(palloc0(sizeof(SpecSource) * n));
+    spec->joins = static_cast<SpecJoin *>(palloc0(sizeof(SpecJoin) * n));
+    int first_anchor = list_length(node->custom_scan_tlist) - spec->nsources;
+    for (int i = 0; i < spec->nsources; ++i) {
+        SpecSource *s = &spec->sources[i];
         List *description = static_cast<List *>(list_nth(sources, i));
         s->is_relation = linitial_int(description) != 0;
         s->child = lsecond_int(description);
@@ -190,39 +190,39 @@ FragmentSpec *spec_of_node(const CustomScan *node, const List *range_table) {
         s->quals = static_cast<List *>(list_nth(filters, i));
         if (i > 0) {
             List *join = static_cast<List *>(list_nth(joins, i - 1));
-            b->joins[i - 1].kind = static_cast<ir::JoinKind>(lfourth_int(description));
-            b->joins[i - 1].into = list_nth_int(description, 4);
-            b->joins[i - 1].clauses = static_cast<List *>(linitial(join));
-            b->joins[i - 1].partner_filters = static_cast<List *>(lsecond(join));
-            b->joins[i - 1].filters = static_cast<List *>(lthird(join));
+            spec->joins[i - 1].kind = static_cast<ir::JoinKind>(lfourth_int(description));
+            spec->joins[i - 1].into = list_nth_int(description, 4);
+            spec->joins[i - 1].clauses = static_cast<List *>(linitial(join));
+            spec->joins[i - 1].partner_filters = static_cast<List *>(lsecond(join));
+            spec->joins[i - 1].filters = static_cast<List *>(lthird(join));
         }
     }
     int keys = lthird_int(header), aggrefs = lfourth_int(header);
     for (int i = 0; i < keys; ++i)
-        b->keys = lappend(b->keys, column(node, i));
+        spec->keys = lappend(spec->keys, column(node, i));
     for (int i = 0; i < aggrefs; ++i)
-        b->aggrefs = lappend(b->aggrefs, column(node, keys + i));
-    b->has_group_by = list_nth_int(header, 4) != 0;
-    b->delivers_rows = list_nth_int(header, 5) != 0;
+        spec->aggrefs = lappend(spec->aggrefs, column(node, keys + i));
+    spec->has_group_by = list_nth_int(header, 4) != 0;
+    spec->delivers_rows = list_nth_int(header, 5) != 0;
     for (int i = 0; i < list_nth_int(header, 6); ++i)
-        b->columns = lappend(b->columns, column(node, i));
-    b->limit = list_nth_int(header, 7);
-    b->hides_counts = list_nth_int(header, 9) != 0;
+        spec->columns = lappend(spec->columns, column(node, i));
+    spec->limit = list_nth_int(header, 7);
+    spec->hides_counts = list_nth_int(header, 9) != 0;
     for (int i = 0; i < list_nth_int(header, 8); ++i)
-        b->groupings = lappend(b->groupings, column(node, keys + aggrefs + i));
-    b->sets = static_cast<List *>(lthird(node->custom_private));
-    b->asked = static_cast<List *>(lfourth(node->custom_private));
+        spec->groupings = lappend(spec->groupings, column(node, keys + aggrefs + i));
+    spec->sets = static_cast<List *>(lthird(node->custom_private));
+    spec->asked = static_cast<List *>(lfourth(node->custom_private));
     List *wanted = restored(node, lfourth(node->custom_exprs));
     List *top = static_cast<List *>(lthird(wanted)), *flags = static_cast<List *>(list_nth(node->custom_private, 4));
-    b->having = static_cast<List *>(linitial(wanted));
-    b->order = static_cast<List *>(lsecond(wanted));
-    b->checks = static_cast<List *>(lfourth(wanted));
-    b->top = top != NIL ? static_cast<Expr *>(linitial(top)) : nullptr;
-    b->top_offset = list_length(top) > 1 ? static_cast<Expr *>(lsecond(top)) : nullptr;
-    b->ties = (linitial_int(flags) & 1) != 0;
-    b->sorted = (linitial_int(flags) & 2) != 0;
-    b->order_flags = list_copy_tail(flags, 1);
-    return b;
+    spec->having = static_cast<List *>(linitial(wanted));
+    spec->order = static_cast<List *>(lsecond(wanted));
+    spec->checks = static_cast<List *>(lfourth(wanted));
+    spec->top = top != NIL ? static_cast<Expr *>(linitial(top)) : nullptr;
+    spec->top_offset = list_length(top) > 1 ? static_cast<Expr *>(lsecond(top)) : nullptr;
+    spec->ties = (linitial_int(flags) & 1) != 0;
+    spec->sorted = (linitial_int(flags) & 2) != 0;
+    spec->order_flags = list_copy_tail(flags, 1);
+    return spec;
 }
 
 } // namespace gpuscan

@@ -1,5 +1,5 @@
-// Rows of one pass that are in no cache; see transient.hpp.
-#include "server/transient.hpp"
+// Rows of one pass that are in no cache; see uncached_rows.hpp.
+#include "server/uncached_rows.hpp"
 
 #include <algorithm>
 
