@@ -82,15 +82,15 @@ std::vector<Group> random_groups(size_t n, uint64_t seed) {
 
 std::multiset<int64_t> sift(Sifted &s, const std::vector<Group> &groups, size_t tables) {
     const Program program = s.program();
-    host::GroupFilter sieve(program, nullptr, nullptr);
+    host::GroupFilter filter(program, nullptr, nullptr);
     for (size_t t = 0; t < tables; ++t) {
         GroupTable table;
         for (size_t i = groups.size() * t / tables; i < groups.size() * (t + 1) / tables; ++i)
             add(table, groups[i]);
-        sieve.add(std::move(table));
+        filter.add(std::move(table));
     }
-    const GroupTable left = sieve.finish();
-    EXPECT_EQ(groups.size(), sieve.groups_seen());
+    const GroupTable left = filter.finish();
+    EXPECT_EQ(groups.size(), filter.groups_seen());
     EXPECT_EQ(left.ngroups, left.keys.size());
     EXPECT_EQ(left.ngroups * 4, left.states.size());
     std::multiset<int64_t> keys;
@@ -202,9 +202,9 @@ TEST(GroupFilter, Errors) {
         table.states[1].high = high;
         table.states[1].low = low;
         const Program program = s.program();
-        host::GroupFilter sieve(program, nullptr, nullptr);
-        sieve.add(std::move(table));
-        return sieve.finish().ngroups;
+        host::GroupFilter filter(program, nullptr, nullptr);
+        filter.add(std::move(table));
+        return filter.finish().ngroups;
     };
     EXPECT_EQ(0u, run(0, 1, 8, 2));
     EXPECT_EQ(0u, run(1, 1, 0, 2));

@@ -1,5 +1,5 @@
-// Joins by two keys of which one is asked first by the host device's sieve (host/join_table.hpp): both forms of table, types of
-// either key, duplicates, NULLs, values beside the sieve's, and a sieve that lets too much through.
+// Joins by two keys of which one is asked first by the host device's semi-join filter (host/join_table.hpp): both forms of table, types of
+// either key, duplicates, NULLs, values beside the filter's, and a filter that lets too much through.
 #include "case_builder.hpp"
 #include "host/host_device.hpp"
 #include "reference_check.hpp"
@@ -74,7 +74,7 @@ Case two_keys(const Shape &shape) {
     return c;
 }
 
-TEST(JoinSieve, RowsFindTheirPartners) {
+TEST(SemiJoinFilter, RowsFindTheirPartners) {
     auto device = make_host_device(2);
     constexpr int128 far = int128(1) << 50, wide = int128(1) << 90;
     for (const Type first : {Type::I16, Type::I32, Type::I64, Type::I128})
@@ -90,14 +90,14 @@ TEST(JoinSieve, RowsFindTheirPartners) {
                     }
 }
 
-// A sieve is made where it can be of use.
-TEST(JoinSieve, IsTold) {
+// A filter is made where it can be of use.
+TEST(SemiJoinFilter, IsTold) {
     auto device = make_host_device(2);
     for (const int every : {1, 7}) {
         const Case c = two_keys({Type::I32, Type::I64, 60, every, int128(1) << 50, false});
         ExecutionStats stats;
         expect_same(c.program, interpret(c), run_on(*device, c, nullptr, &stats));
-        EXPECT_EQ(every > 1, stats.joins.at(0).find(", sieve") != std::string::npos) << stats.joins.at(0);
+        EXPECT_EQ(every > 1, stats.joins.at(0).find(", semi-join filter") != std::string::npos) << stats.joins.at(0);
     }
 }
 
