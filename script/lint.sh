@@ -81,6 +81,15 @@ forbidden_includes() {
     done
 }
 
+unused_permissions() {
+    local folder target
+    for folder in $(folders); do
+        for target in $(grep -s '^May include: ' "$folder/README.md" | grep -o '`[^`]*`' | tr -d '`'); do
+            ours "$folder/*" | grep -xE "$folder/[^/]*\.(cpp|hpp|h|cuh)" | xargs grep -qE "^#[[:space:]]*include \"$target/[^/\"]*\"" ||
+                echo "$folder/README.md: no source includes $target"
+        done
+    done
+}
 # Words of our own for what the field has a term for, which have been replaced.
 private_words() {
     ours 'src/*' | xargs grep -HnE '[Bb]lueprint|[Hh]armless|[Rr]ehears|[Rr]egroup|[Uu]nmet|[Oo]utlook|ReplyStore|GroupSieve|[Jj]oint_?[Kk]ey|[Ss]uppos(es|ition)' || true
@@ -143,6 +152,7 @@ rule "only src/pg/pg.h, with compat.h, includes server headers; own headers are 
 rule "a folder without a README.md that says what it may include" unread_folders
 rule "a folder includes what its README.md allows" forbidden_includes
 rule "a folder has at most 25 sources" crowded_folders
+rule "a folder's README allows no include that nothing uses" unused_permissions
 rule "the field's terms, not words of our own" private_words
 rule "two types of one name in one namespace" types_of_one_name
 rule "only src/pg/compat.h tests PostgreSQL's version" version_tests
