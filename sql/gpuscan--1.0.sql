@@ -1,5 +1,14 @@
 \echo Use "CREATE EXTENSION gpuscan" to load this file. \quit
 
+-- Whoever owns the schema can add functions that others would call by the extension's names.
+DO $$ BEGIN
+    IF NOT (SELECT r.rolsuper FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) n.nspowner
+            WHERE n.nspname OPERATOR(pg_catalog.=) 'gpuscan') THEN
+        RAISE EXCEPTION 'schema "gpuscan" is not owned by a superuser'
+            USING ERRCODE = 'insufficient_privilege', HINT = 'Give it to a superuser, or drop it, before CREATE EXTENSION.';
+    END IF;
+END $$;
+
 GRANT USAGE ON SCHEMA @extschema@ TO PUBLIC;
 
 -- The devices and the process that drives them. Works in any state of the server, to say what is missing.

@@ -64,7 +64,7 @@ BEGIN
 END $$;
 CREATE TABLE few AS SELECT i % 2000 AS x, i FROM generate_series(1, 400) i;
 VACUUM (ANALYZE) few;
-PREPARE asked AS SELECT sum(i) FROM few WHERE i > (SELECT min(y) FROM points WHERE points.x > few.x AND y > few.i - 500);
+PREPARE asked AS SELECT sum(i) FROM few WHERE i > (SELECT min(y) FROM points WHERE points.x BETWEEN few.x AND few.x + 20 AND y > few.i - 500);
 SELECT gpuscan.evict('points') > 0 AS evicted;
 SELECT * FROM executed('EXECUTE asked');
 SELECT * FROM executed('EXECUTE asked');
@@ -75,10 +75,34 @@ EXECUTE asked;
 RESET gpuscan.offload;
 -- few executions: the device is not worth it
 SELECT gpuscan.evict('points') >= 0 AS evicted;
-SELECT device FROM executed('SELECT sum(i) FROM few WHERE few.i = 7 AND i > (SELECT min(y) FROM points WHERE points.x > few.x AND y > few.i - 500)');
+SELECT device FROM executed('SELECT sum(i) FROM few WHERE few.i = 7 AND i > (SELECT min(y) FROM points WHERE points.x BETWEEN few.x AND few.x + 20 AND y > few.i - 500)');
 SET gpuscan.offload = force;
-SELECT * FROM executed('SELECT sum(i) FROM few WHERE few.i = 7 AND i > (SELECT min(y) FROM points WHERE points.x > few.x AND y > few.i - 500)');
+SELECT * FROM executed('SELECT sum(i) FROM few WHERE few.i = 7 AND i > (SELECT min(y) FROM points WHERE points.x BETWEEN few.x AND few.x + 20 AND y > few.i - 500)');
 RESET gpuscan.offload;
+-- ... until they have taken as long in all, in one statement after the other
+DO $$ DECLARE
+    cpu bool := true;
+BEGIN
+    PERFORM gpuscan.evict('points');
+    FOR i IN 1..1000 LOOP
+        SELECT e.cpu INTO cpu FROM executed('SELECT sum(i) FROM few WHERE few.i = 7 AND i > (SELECT min(y) FROM points WHERE points.x BETWEEN few.x AND few.x + 20 AND y > few.i - 500)') e;
+        EXIT WHEN cpu IS NULL;
+    END LOOP;
+    RAISE WARNING 'on the device: %', cpu IS NULL;
+END $$;
+-- An execution that is expected to take longer than bringing the columns is none to wait for.
+SELECT gpuscan.evict('points') > 0 AS evicted;
+SELECT * FROM executed('SELECT (SELECT count(*) FROM (SELECT p.x, q.x, count(*) FROM points p JOIN points q USING (y) WHERE p.x < few.i AND p.id < 50000 GROUP BY 1, 2) g) FROM few WHERE few.i = 7');
+-- A CPU plan with workers of which not all rows are fetched
+SELECT gpuscan.evict('points') > 0 AS evicted;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*) FROM few WHERE i = ANY (SELECT id FROM points WHERE id > few.i - 3);
+RESET ALL;
+SET search_path = choice, public;
+SET gpuscan.device = host;
 
 SET client_min_messages = warning;
 DROP SCHEMA choice CASCADE;

@@ -7,9 +7,10 @@
 // Random draws, since the bounds of a column without gaps lie at equal distances, and a step function of them may be all different, or
 // all the same. The sequence is the same each time, and so is the plan.
 //
-// What it may take: one evaluation for each hundred rows of the table, so never more than a hundredth of what the query itself
-// evaluates. The functions are PostgreSQL's own, and an error of theirs, for a value that the query would never have met, only means
-// that there is no answer. They are evaluated in a memory context of their own.
+// What it may take: one evaluation for each hundred rows that the query is expected to evaluate them for, and 10 ms, 10 times what usual
+// functions take (a value that the query would never have met can be a text of a gigabyte): what has been drawn by then is the sample.
+// The functions are PostgreSQL's own, read nothing and change nothing (what is parallel safe and not volatile), and meet no type of
+// users, whose input, output and checks would be called. An error only means that there is no answer.
 #include "pg/pg.h"
 
 #include "pg/cost/expression_values.h"
@@ -24,14 +25,14 @@
 namespace gpuscan {
 namespace {
 
-constexpr int most_common_values = 100, most_draws = 1000;
-constexpr double rows_per_evaluation = 100;
+constexpr int most_common_values = 100, most_draws = 1000, fewest_draws = 100;
+constexpr double rows_per_evaluation = 100, longest_ms = 10;
 
 // ---- which expressions ----
 
 bool is_untryable_function(Oid function, void *) {
     return function >= FirstNormalObjectId || func_volatile(function) == PROVOLATILE_VOLATILE ||
-           get_func_retset(function);
+           func_parallel(function) != PROPARALLEL_SAFE || get_func_retset(function);
 }
 
 bool is_another_column(const Var **column, const Var *found) {
@@ -42,13 +43,22 @@ bool is_another_column(const Var **column, const Var *found) {
     return found->varno != (*column)->varno || found->varattno != (*column)->varattno;
 }
 
+// (A domain of a built-in type is read as that; what checks it has been asked when the row was written.)
+bool is_of_users_type(const Node *node) {
+    if (IsA(node, List) || IsA(node, CaseWhen))
+        return false;
+    const Oid type = exprType(node);
+    return (IsA(node, Var) ? getBaseType(type) : type) >= FirstNormalObjectId;
+}
+
 // `context`: const Var **, the column found so far.
 bool finds_untryable(Node *node, void *context) {
     if (node == nullptr)
         return false;
     switch (nodeTag(node)) {
     case T_Var:
-        return is_another_column(static_cast<const Var **>(context), reinterpret_cast<const Var *>(node));
+        return is_of_users_type(node) ||
+               is_another_column(static_cast<const Var **>(context), reinterpret_cast<const Var *>(node));
     case T_Const:
     case T_List:
     case T_FuncExpr:
@@ -71,7 +81,7 @@ bool finds_untryable(Node *node, void *context) {
     default:
         return true;
     }
-    return check_functions_in_node(node, is_untryable_function, nullptr) ||
+    return is_of_users_type(node) || check_functions_in_node(node, is_untryable_function, nullptr) ||
            walk_expression(node, finds_untryable, context);
 }
 
@@ -81,12 +91,15 @@ struct Sample {
     const Var *column;
     const List *expressions;
     HeapTuple statistics;
-    double rows;                         // of the table
-    double distinct;                     // values of the column
+    double rows;     // of the table
+    double distinct; // values of the column
+    int draws;       // at most
+    instr_time begin;
     uint32_t common[most_common_values]; // results, hashed
     uint32_t drawn[most_draws];
     int ncommon, ndrawn;
     double null_share;
+    bool is_whole; // neither part was left for want of time
 };
 
 struct Evaluation {
@@ -129,6 +142,13 @@ uint32_t hash_of(ExprState *state, const Evaluation *evaluation, const Node *exp
     return hash;
 }
 
+bool is_out_of_time(const Sample *sample) {
+    instr_time now;
+    INSTR_TIME_SET_CURRENT(now);
+    INSTR_TIME_SUBTRACT(now, sample->begin);
+    return INSTR_TIME_GET_MILLISEC(now) > longest_ms;
+}
+
 uint32_t results_of(const Evaluation *evaluation, Datum value) {
     CHECK_FOR_INTERRUPTS();
     ExecClearTuple(evaluation->slot);
@@ -149,14 +169,18 @@ bool has_column_type(const Sample *sample, const AttStatsSlot *slot) {
     return getBaseType(slot->valuetype) == getBaseType(sample->column->vartype);
 }
 
-void try_common(Sample *sample, const Evaluation *evaluation) {
+// False: not all of them, for want of time.
+bool try_common(Sample *sample, const Evaluation *evaluation) {
     AttStatsSlot slot;
     if (!get_attstatsslot(&slot, sample->statistics, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_VALUES))
-        return;
-    if (has_column_type(sample, &slot))
-        for (; sample->ncommon < std::min(slot.nvalues, most_common_values); ++sample->ncommon)
-            sample->common[sample->ncommon] = results_of(evaluation, slot.values[sample->ncommon]);
+        return true;
+    const int wanted = has_column_type(sample, &slot) ? std::min(slot.nvalues, most_common_values) : 0;
+    while (sample->ncommon < wanted && !is_out_of_time(sample)) {
+        sample->common[sample->ncommon] = results_of(evaluation, slot.values[sample->ncommon]);
+        ++sample->ncommon;
+    }
     free_attstatsslot(&slot);
+    return sample->ncommon == wanted;
 }
 
 // A time is a whole number, too: of days, or of microseconds.
@@ -200,37 +224,48 @@ bool value_between(Oid type, Datum from, Datum to, double part, Datum *value) {
     return true;
 }
 
-void draw(Sample *sample, const Evaluation *evaluation, const AttStatsSlot *slot) {
+// False: there is none between two bounds, or too few for want of time.
+bool draw(Sample *sample, const Evaluation *evaluation, const AttStatsSlot *slot) {
     pg_prng_state random;
     pg_prng_seed(&random, 0);
     const Oid type = getBaseType(slot->valuetype);
-    for (; sample->ndrawn < most_draws; ++sample->ndrawn) {
+    while (sample->ndrawn < sample->draws && !is_out_of_time(sample)) {
         const double at = pg_prng_double(&random) * (slot->nvalues - 1);
         const int step = static_cast<int>(at);
         Datum value;
         if (!value_between(type, slot->values[step], slot->values[step + 1], at - step, &value))
-            break;
-        sample->drawn[sample->ndrawn] = results_of(evaluation, value);
+            return false;
+        sample->drawn[sample->ndrawn++] = results_of(evaluation, value);
     }
-    for (int i = sample->ndrawn; sample->ndrawn < most_draws && i < slot->nvalues; ++i)
-        sample->drawn[sample->ndrawn++] = results_of(evaluation, slot->values[i]);
+    return sample->ndrawn >= fewest_draws;
 }
 
-void try_histogram(Sample *sample, const Evaluation *evaluation) {
+// (Not a part of them: they are in order.)
+bool draw_bounds(Sample *sample, const Evaluation *evaluation, const AttStatsSlot *slot) {
+    const int wanted = std::min(slot->nvalues, sample->draws);
+    while (sample->ndrawn < wanted && !is_out_of_time(sample)) {
+        const int64 bound = static_cast<int64>(sample->ndrawn) * (slot->nvalues - 1) / std::max(wanted - 1, 1);
+        sample->drawn[sample->ndrawn++] = results_of(evaluation, slot->values[bound]);
+    }
+    return sample->ndrawn == wanted;
+}
+
+bool try_histogram(Sample *sample, const Evaluation *evaluation) {
     AttStatsSlot slot;
     if (!get_attstatsslot(&slot, sample->statistics, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
-        return;
+        return true;
+    bool tried = true;
     if (has_column_type(sample, &slot) && slot.nvalues > 1)
-        draw(sample, evaluation, &slot);
+        tried = draw(sample, evaluation, &slot) || (sample->ndrawn == 0 && draw_bounds(sample, evaluation, &slot));
     free_attstatsslot(&slot);
+    return tried;
 }
 
 void try_values(void *argument) {
     Sample *sample = static_cast<Sample *>(argument);
     const Evaluation evaluation = prepare(sample);
     sample->null_share = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(sample->statistics))->stanullfrac;
-    try_common(sample, &evaluation);
-    try_histogram(sample, &evaluation);
+    sample->is_whole = try_common(sample, &evaluation) && try_histogram(sample, &evaluation);
     FreeExprContext(evaluation.context, true);
 }
 
@@ -242,7 +277,7 @@ double estimate(Sample *sample) {
     const uint32_t *end = std::unique(sample->common, sample->common + sample->ncommon);
     for (const uint32_t *common = sample->common; common < end; ++common)
         values += std::binary_search(sample->drawn, sample->drawn + sample->ndrawn, *common) ? 0 : 1;
-    if (values == 0 && sample->null_share < 1)
+    if (!sample->is_whole || (values == 0 && sample->null_share < 1))
         return HUGE_VAL;
     return values + (sample->null_share > 0 ? 1 : 0);
 }
@@ -255,8 +290,10 @@ const Var *column_of_expression(Node *expression) {
 }
 
 double expression_values(PlannerInfo *root, const Var *column, const List *expressions) {
-    const double rows = root->simple_rel_array[column->varno]->tuples;
-    if (IsParallelWorker() || rows < most_draws * rows_per_evaluation)
+    const RelOptInfo *rel = root->simple_rel_array[column->varno];
+    const double draws = std::min(rel->rows / rows_per_evaluation, static_cast<double>(most_draws));
+    // (A conflict with a standby's recovery would end the session: pg/attempt.h.)
+    if (draws < fewest_draws || IsParallelWorker() || RecoveryInProgress())
         return HUGE_VAL;
     VariableStatData statistics;
     examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);
@@ -265,7 +302,9 @@ double expression_values(PlannerInfo *root, const Var *column, const List *expre
     sample->column = column;
     sample->expressions = expressions;
     sample->statistics = statistics.statsTuple;
-    sample->rows = rows;
+    sample->rows = std::max(rel->tuples, rel->rows);
+    sample->draws = static_cast<int>(draws);
+    INSTR_TIME_SET_CURRENT(sample->begin);
     if (HeapTupleIsValid(statistics.statsTuple) && statistics.acl_ok) {
         bool is_default;
         sample->distinct = get_variable_numdistinct(&statistics, &is_default);

@@ -38,11 +38,38 @@ bool has_all_columns(const GpuScanState *state, bool gpu) {
     return true;
 }
 
-double time_to_spend(const GpuScanState *state) {
-    const Estimate *estimate = estimate_of_scan(reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan));
+const Estimate *estimate_of(const GpuScanState *state) {
+    return estimate_of_scan(reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan));
+}
+
+double allowed_ns(const GpuScanState *state) {
+    const Estimate *estimate = estimate_of(state);
     if (estimate == nullptr || estimate->cpu_first_ns <= 0 || has_all_columns(state, estimate->gpu))
         return 0;
     return estimate->cpu_first_ns;
+}
+
+// `paid`: the columns are brought now.
+void note_savings(const GpuScanState *state, bool paid) {
+    protocol::Area *area = service_area();
+    if (area == nullptr)
+        return;
+    Savings *savings = &area->savings[estimate_of(state)->gpu];
+    const uint64 ns = static_cast<uint64>(state->cpu_first.spent_ns);
+    for (int i = 0; i < state->fragment->nsources; ++i) {
+        const FragmentSource *source = &state->fragment->sources[i];
+        if (source->is_relation && paid)
+            savings->spend(MyDatabaseId, source->relid, savings->of(MyDatabaseId, source->relid));
+        else if (source->is_relation)
+            savings->add(MyDatabaseId, source->relid, ns);
+    }
+}
+
+// It may have workers, sorted rows and tables, and will not be asked again unless the device fails.
+void stop_cpu_plan(PlanState *plan) {
+    ExecShutdownNode(plan);
+    if (plan->chgParam != nullptr)
+        ExecReScan(plan);
 }
 
 } // namespace
@@ -50,13 +77,19 @@ double time_to_spend(const GpuScanState *state) {
 bool is_cpu_first(GpuScanState *state) {
     CpuFirst *first = &state->cpu_first;
     if (!first->looked)
-        first->left_ns = time_to_spend(state);
+        first->allowed_ns = allowed_ns(state);
     first->looked = true;
-    if (first->left_ns <= 0)
+    if (first->allowed_ns <= 0)
         return false;
-    show_fallback(state);
-    ++first->executions;
-    return true;
+    if (first->spent_ns < first->allowed_ns) {
+        show_fallback(state);
+        ++first->executions;
+        return true;
+    }
+    first->allowed_ns = 0;
+    stop_cpu_plan(state->fallback);
+    note_savings(state, true);
+    return false;
 }
 
 TupleTableSlot *next_of_cpu_first(GpuScanState *state) {
@@ -65,8 +98,13 @@ TupleTableSlot *next_of_cpu_first(GpuScanState *state) {
     TupleTableSlot *slot = ExecProcNode(state->fallback);
     INSTR_TIME_SET_CURRENT(end);
     INSTR_TIME_SUBTRACT(end, begin);
-    state->cpu_first.left_ns -= INSTR_TIME_GET_DOUBLE(end) * 1e9;
+    state->cpu_first.spent_ns += INSTR_TIME_GET_DOUBLE(end) * 1e9;
     return slot;
+}
+
+void end_cpu_first(const GpuScanState *state) {
+    if (state->cpu_first.executions > 0 && state->cpu_first.allowed_ns > 0)
+        note_savings(state, false);
 }
 
 } // namespace gpuscan

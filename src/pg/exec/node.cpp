@@ -349,6 +349,7 @@ void rescan(GpuScanState *state) {
 }
 
 void end(GpuScanState *state) {
+    end_cpu_first(state);
     for (int i = 0; i < state->fragment->nsources; ++i)
         if (state->run.children[i])
             ExecEndNode(state->run.children[i]);

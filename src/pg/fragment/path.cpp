@@ -375,7 +375,8 @@ void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline
     const double usual = device_ns_per_unit();
     if (guc_offload != OFFLOAD_FORCE && asks_for_outer_values(root)) {
         const Cost once = std::min(cost_of(candidate_loads(candidate)), custom->path.total_cost);
-        path->cpu_first_ns = device_ns(once);
+        // (An execution that takes longer than that is none to wait for.)
+        path->cpu_first_ns = baseline->ns < device_ns(once) ? device_ns(once) : 0;
         custom->path.startup_cost = std::max(custom->path.startup_cost - once, 0.0);
         custom->path.total_cost -= once;
     } else {
