@@ -8,6 +8,7 @@
 
 #include "pg/cost/level_estimates.h"
 #include "pg/page_costs/planner_formulas.h"
+#include "pg/translate/translate.h"
 
 namespace gpuscan {
 
@@ -20,13 +21,12 @@ static bool is_plain_key(const IndexOptInfo *index) {
     return true;
 }
 
+// `attnum` 0: any.
 static const Var *column_in(const EquivalenceClass *values, int relid, int attnum) {
     ListCell *cell;
     foreach (cell, values->ec_members) {
         const EquivalenceMember *member = static_cast<const EquivalenceMember *>(lfirst(cell));
-        const Expr *expr = member->em_expr;
-        while (expr != nullptr && IsA(expr, RelabelType))
-            expr = reinterpret_cast<const RelabelType *>(expr)->arg;
+        const Expr *expr = strip_relabels(member->em_expr);
         if (expr == nullptr || !IsA(expr, Var) || member->em_is_child)
             continue;
         const Var *var = reinterpret_cast<const Var *>(expr);
@@ -51,7 +51,7 @@ static const Var *equal_column(const PlannerInfo *root, int relid, int attnum, i
     return nullptr;
 }
 
-static Var column_of(const IndexOptInfo *index, int i) {
+Var index_column(const IndexOptInfo *index, int i) {
     Var column{};
     column.xpr.type = T_Var;
     column.varno = index->rel->relid;
@@ -74,7 +74,7 @@ static double missed_by(PlannerInfo *root, const IndexOptInfo *index, const RelO
                                           static_cast<int>(other->relid));
         if (partner == nullptr)
             return 1;
-        const Var key = column_of(index, i);
+        const Var key = index_column(index, i);
         combinations *= std::max(distinct_of(root, &key), distinct_of(root, partner));
     }
     return std::max(combinations / std::max(index->rel->tuples, 1.0), 1.0);

@@ -22,6 +22,9 @@ struct CompositeKeyJoin {
 // Those of a query level, of CompositeKeyJoin *. Computed once; to be asked when the level's base relations have their rows.
 const List *composite_key_joins(PlannerInfo *root);
 
+// A plain column of an index, to ask the planner's statistics for.
+Var index_column(const IndexOptInfo *index, int i);
+
 // How many times the rows of a relation are that PostgreSQL expects.
 double row_correction(const List *joins, const RelOptInfo *rel);
 

@@ -102,9 +102,14 @@ struct Sample {
     bool is_whole; // neither part was left for want of time
 };
 
+struct EvaluatedExpression {
+    ExprState *state;
+    int16 length; // of its type
+    bool by_value;
+};
+
 struct Evaluation {
-    List *states; // of ExprState *
-    List *expressions;
+    List *expressions; // of EvaluatedExpression *
     ExprContext *context;
     TupleTableSlot *slot;
 };
@@ -122,22 +127,21 @@ Evaluation prepare(const Sample *sample) {
     foreach (cell, sample->expressions) {
         Node *expression = over_one_value(static_cast<Expr *>(lfirst(cell)));
         fix_opfuncids(expression);
-        evaluation.expressions = lappend(evaluation.expressions, expression);
-        evaluation.states = lappend(evaluation.states, ExecInitExpr(reinterpret_cast<Expr *>(expression), nullptr));
+        EvaluatedExpression *evaluated = static_cast<EvaluatedExpression *>(palloc(sizeof(EvaluatedExpression)));
+        evaluated->state = ExecInitExpr(reinterpret_cast<Expr *>(expression), nullptr);
+        get_typlenbyval(exprType(expression), &evaluated->length, &evaluated->by_value);
+        evaluation.expressions = lappend(evaluation.expressions, evaluated);
     }
     return evaluation;
 }
 
-uint32_t hash_of(ExprState *state, const Evaluation *evaluation, const Node *expression) {
+uint32_t hash_of(const EvaluatedExpression *expression, ExprContext *context) {
     bool is_null;
-    const Datum value = ExecEvalExprSwitchContext(state, evaluation->context, &is_null);
+    const Datum value = ExecEvalExprSwitchContext(expression->state, context, &is_null);
     if (is_null)
         return 1;
-    int16 length;
-    bool by_value;
-    get_typlenbyval(exprType(expression), &length, &by_value);
-    MemoryContext before = MemoryContextSwitchTo(evaluation->context->ecxt_per_tuple_memory);
-    const uint32_t hash = datum_image_hash(value, by_value, length);
+    MemoryContext before = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+    const uint32_t hash = datum_image_hash(value, expression->by_value, expression->length);
     MemoryContextSwitchTo(before);
     return hash;
 }
@@ -157,10 +161,9 @@ uint32_t results_of(const Evaluation *evaluation, Datum value) {
     ExecStoreVirtualTuple(evaluation->slot);
     ResetExprContext(evaluation->context);
     uint32_t all = 0;
-    ListCell *state, *expression;
-    forboth (state, evaluation->states, expression, evaluation->expressions)
-        all = hash_combine(all, hash_of(static_cast<ExprState *>(lfirst(state)), evaluation,
-                                        static_cast<const Node *>(lfirst(expression))));
+    ListCell *cell;
+    foreach (cell, evaluation->expressions)
+        all = hash_combine(all, hash_of(static_cast<const EvaluatedExpression *>(lfirst(cell)), evaluation->context));
     return all;
 }
 

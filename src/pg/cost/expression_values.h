@@ -15,7 +15,7 @@ namespace gpuscan {
 const Var *column_of_expression(Node *expression);
 
 // Different combinations of the expressions' values, each over this column and nothing else. HUGE_VAL: not known, because there are no
-// statistics, the user may not see them, the table is small, or an expression has raised an error.
+// statistics, the user may not see them, few rows pass, an expression has raised an error or takes long, or this is a standby.
 double expression_values(PlannerInfo *root, const Var *column, const List *expressions);
 
 } // namespace gpuscan

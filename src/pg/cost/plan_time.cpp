@@ -226,12 +226,7 @@ List *remaining_conditions(const IndexPath *path) {
 double order_of_index(PlannerInfo *root, const IndexOptInfo *index) {
     if (index->ncolumns == 0 || index->indexkeys[0] <= 0)
         return 0;
-    Var column{};
-    column.xpr.type = T_Var;
-    column.varno = index->rel->relid;
-    column.varattno = static_cast<AttrNumber>(index->indexkeys[0]);
-    column.vartype = index->opcintype[0];
-    column.vartypmod = -1;
+    Var column = index_column(index, 0);
     VariableStatData statistics;
     double order = 0;
     examine_variable(root, reinterpret_cast<Node *>(&column), 0, &statistics);

@@ -10,6 +10,11 @@
 
 namespace gpuscan {
 
+ResidentColumn resident_column(Relation relation, int attnum) {
+    const protocol::Locator file = locator_of(relation);
+    return {file.tablespace, file.database, file.relation, static_cast<uint32>(attnum)};
+}
+
 Bitmapset *columns_read(const RelOptInfo *rel) {
     Bitmapset *columns = nullptr;
     ListCell *cell;
@@ -29,8 +34,7 @@ double resident_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitm
         return 0;
     }
     Relation relation = table_open(rte->relid, NoLock); // the query has locked it
-    ResidentColumn column = {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
-                             locator_relation(relation->rd_locator), 0};
+    ResidentColumn column = resident_column(relation, 0);
     table_close(relation, NoLock);
     uint64 pages = area->residency[device].pages(column);
     for (int i = -1; (pages > 0 || absent != nullptr) && (i = bms_next_member(columns, i)) >= 0;) {

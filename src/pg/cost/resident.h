@@ -3,7 +3,12 @@
 
 #include "pg/pg.h"
 
+#include "engine/store/residency.hpp"
+
 namespace gpuscan {
+
+// A relation's column, to ask for in a Residency.
+ResidentColumn resident_column(Relation relation, int attnum);
 
 // Attribute numbers of what a query reads of a relation, as in pull_varattnos().
 Bitmapset *columns_read(const RelOptInfo *rel);

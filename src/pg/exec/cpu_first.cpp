@@ -4,7 +4,10 @@
 
 #include "pg/exec/cpu_first.h"
 
+#include <algorithm>
+
 #include "pg/cost/estimate.h"
+#include "pg/cost/resident.h"
 #include "pg/exec/state.h"
 #include "pg/service/area.h"
 
@@ -14,17 +17,11 @@ namespace {
 constexpr double nearly_all = 0.9;
 
 bool has_columns(const Residency *residency, const SourceRelation *source, int ncolumns) {
-    Relation relation = source->relation;
-    ResidentColumn column = {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
-                             locator_relation(relation->rd_locator), 0};
-    for (int i = 0; i < ncolumns; ++i) {
-        if (source->attnums[i] <= 0)
-            continue;
-        column.attnum = static_cast<uint32>(source->attnums[i]);
-        if (static_cast<double>(residency->pages(column)) < nearly_all * relation->rd_rel->relallvisible)
-            return false;
-    }
-    return true;
+    const double enough = nearly_all * source->relation->rd_rel->relallvisible;
+    return std::all_of(source->attnums, source->attnums + ncolumns, [=](AttrNumber attnum) {
+        return attnum <= 0 ||
+               static_cast<double>(residency->pages(resident_column(source->relation, attnum))) >= enough;
+    });
 }
 
 bool has_all_columns(const GpuScanState *state, bool gpu) {

@@ -14,6 +14,7 @@
 // answers.
 #include "pg/catalog/encode.h"
 #include "pg/exec/run.h"
+#include "pg/service/area.h"
 #include "pg/translate/lookup_key.h"
 
 namespace gpuscan {

@@ -134,11 +134,6 @@ struct FragmentRun {
     RowStore *rows;     // of one that delivers rows
 };
 
-inline protocol::Locator locator_of(Relation relation) {
-    return {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
-            locator_relation(relation->rd_locator)};
-}
-
 // An entry of a dictionary or a space as its type's Datum.
 inline Datum entry_datum(struct varlena *entry, bool fixed_length) {
     return fixed_length ? PointerGetDatum(VARDATA(entry)) : PointerGetDatum(entry);

@@ -3,6 +3,7 @@
 #include "pg/pg.h"
 
 #include "pg/cost/investment.h"
+#include "pg/service/area.h"
 #include "pg/service/client.h"
 
 extern "C" {
@@ -33,9 +34,7 @@ static int64 evict_relation(DeviceConnection *connection, Oid relid) {
     if (!relation)
         return 0;
     if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind))
-        bytes = evict(connection, false,
-                      Locator{locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
-                              locator_relation(relation->rd_locator)});
+        bytes = evict(connection, false, locator_of(relation));
     relation_close(relation, AccessShareLock);
     return bytes;
 }

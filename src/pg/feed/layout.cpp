@@ -7,6 +7,7 @@
 // The columns of a parent's leaves name the dictionaries that they share, too (relations.cpp).
 #include "pg/catalog/encode.h"
 #include "pg/exec/run.h"
+#include "pg/service/area.h"
 
 namespace gpuscan {
 namespace {

@@ -387,6 +387,13 @@ void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline
     custom->path.total_cost *= usual / path->ns_per_unit;
 }
 
+void offer_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
+                CustomPath *custom) {
+    if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
+        note_offer(device_units(baseline->ns), custom->path.total_cost, force, candidate_loads(candidate));
+    price_path(root, candidate, baseline, custom);
+}
+
 const List *gpuscan_path_loads(const Path *path) { return reinterpret_cast<const GpuScanPath *>(path)->loads; }
 
 double gpuscan_path_ns(const Path *path) {
@@ -584,9 +591,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     path->path.startup_cost = path->path.total_cost;
     if (force)
         output->pathlist = NIL; // whatever it costs
-    if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
-        note_offer(device_units(baseline.ns), path->path.total_cost, force, candidate_loads(candidate));
-    price_path(root, candidate, &baseline, path);
+    offer_path(root, candidate, &baseline, force, path);
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered ||
         !add_sorted_path(root, candidate, path, spec, groups, trial, fallback, &baseline, children, output) || !force)

@@ -26,6 +26,10 @@ CpuBaseline cpu_baseline_of(PlannerInfo *root, const RelOptInfo *rel);
 // exactly if it takes less time. Whoever joins, sorts or limits either goes on from there. In a level that is evaluated anew for the rows of
 // a level above, bringing columns is no part of the costs: it is done once, and not before the CPU plan has taken as long (exec/cpu_first.h).
 void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, CustomPath *path);
+// The same of a path that is offered for the first time, and notes the offer (cost/investment.h); what the CPU plan takes in such a level is
+// noted when it is executed.
+void offer_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
+                CustomPath *path);
 double gpuscan_path_ns(const Path *path);
 const List *gpuscan_path_loads(const Path *path);
 

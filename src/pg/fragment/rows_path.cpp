@@ -20,7 +20,6 @@
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/kept_tables.h"
-#include "pg/cost/outer_values.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/path.h"
@@ -344,9 +343,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
     }
-    if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
-        note_offer(device_units(baseline.ns), path->path.total_cost, force, candidate_loads(candidate));
-    price_path(root, candidate, &baseline, path);
+    offer_path(root, candidate, &baseline, force, path);
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
         add_ordered_path(root, candidate, rel, spec, copy_of_path(fallback), &baseline, children, force);

@@ -15,7 +15,7 @@
 //
 // *Re-costing* then makes the costs of what has survived exact: joins at once (recost_join.cpp), what is made
 // of a relation's paths between two hooks at the next one (recost_stage.cpp), sorts that only the plan has at the end
-// (relabel.cpp). Paths of devices are added after that, and compete with exact costs.
+// (recost_sorts.cpp). Paths of devices are added after that, and compete with exact costs.
 //
 // The other hooks are set for the time of planning only, so that a server whose settings are all -1 does nothing but test
 // storage_tier_flags once for each statement. They ask the hooks that they find, gpuscan's own among them, after their work.
@@ -26,8 +26,8 @@
 #include "pg/page_costs/storage_tier.h"
 
 #include "pg/page_costs/planner_formulas.h"
+#include "pg/page_costs/recost_sorts.h"
 #include "pg/page_costs/recost_stage.h"
-#include "pg/page_costs/relabel.h"
 #include "pg/page_costs/spilled_joins.h"
 #include "pg/page_costs/storage_phases.h"
 
@@ -367,7 +367,7 @@ PlannedStmt *plan_with_storage_tier(PlanStatement plan, Query *parse, const char
     {
         result = plan(parse, query_string, options, params);
         if (active && result != nullptr)
-            relabel_sorts(result, for_results());
+            recost_sorts(result, for_results());
     }
     PG_FINALLY();
     {

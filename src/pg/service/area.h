@@ -12,6 +12,12 @@ void area_init(); // called by _PG_init while libraries are preloaded
 // The area, or NULL in a server that has not preloaded the library.
 protocol::Area *service_area();
 
+// The file that holds a relation.
+inline protocol::Locator locator_of(Relation relation) {
+    return {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),
+            locator_relation(relation->rd_locator)};
+}
+
 // Copies the settings that the device process obeys; called by the postmaster and by the supervisor.
 void area_publish_settings(protocol::Area *area);
 

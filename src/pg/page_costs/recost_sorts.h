@@ -8,6 +8,6 @@
 namespace gpuscan {
 
 // `made_under`: the page costs when plans were made of paths.
-void relabel_sorts(PlannedStmt *statement, storage::Surrogate made_under);
+void recost_sorts(PlannedStmt *statement, storage::Surrogate made_under);
 
 } // namespace gpuscan

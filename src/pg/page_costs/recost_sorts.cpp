@@ -6,17 +6,17 @@
 //
 // A sort that was a path has its exact cost already, and is told from the others by that. (The node of a subquery that did nothing
 // but cost something for each row may be gone from below the sort, whose cost it was part of.)
-#include "pg/page_costs/relabel.h"
+#include "pg/page_costs/recost_sorts.h"
 
 #include "pg/page_costs/planner_formulas.h"
 #include "pg/page_costs/storage_tier.h"
 
 namespace gpuscan {
 
-static void relabel_plan(Plan *plan, storage::Surrogate made_under);
+static void recost_plan(Plan *plan, storage::Surrogate made_under);
 
 // The Material above a sort begins and ends with it.
-static void relabel_sort(Plan *plan, storage::Surrogate made_under) {
+static void recost_sort(Plan *plan, storage::Surrogate made_under) {
     if (plan == nullptr)
         return;
     Plan *sort = IsA(plan, Material) ? plan->lefttree : plan;
@@ -50,48 +50,48 @@ static void relabel_sort(Plan *plan, storage::Surrogate made_under) {
     }
 }
 
-static void relabel_list(List *plans, storage::Surrogate made_under) {
+static void recost_list(List *plans, storage::Surrogate made_under) {
     ListCell *cell;
     foreach (cell, plans)
-        relabel_plan(static_cast<Plan *>(lfirst(cell)), made_under);
+        recost_plan(static_cast<Plan *>(lfirst(cell)), made_under);
 }
 
-static void relabel_plan(Plan *plan, storage::Surrogate made_under) {
+static void recost_plan(Plan *plan, storage::Surrogate made_under) {
     if (plan == nullptr)
         return;
     check_stack_depth();
-    relabel_plan(plan->lefttree, made_under);
-    relabel_plan(plan->righttree, made_under);
+    recost_plan(plan->lefttree, made_under);
+    recost_plan(plan->righttree, made_under);
     switch (nodeTag(plan)) {
     case T_MergeJoin:
-        relabel_sort(plan->lefttree, made_under);
-        relabel_sort(plan->righttree, made_under);
+        recost_sort(plan->lefttree, made_under);
+        recost_sort(plan->righttree, made_under);
         break;
     case T_MergeAppend: {
         List *inputs = reinterpret_cast<MergeAppend *>(plan)->mergeplans;
-        relabel_list(inputs, made_under);
+        recost_list(inputs, made_under);
         ListCell *cell;
         foreach (cell, inputs)
-            relabel_sort(static_cast<Plan *>(lfirst(cell)), made_under);
+            recost_sort(static_cast<Plan *>(lfirst(cell)), made_under);
         break;
     }
     case T_Append:
-        relabel_list(reinterpret_cast<Append *>(plan)->appendplans, made_under);
+        recost_list(reinterpret_cast<Append *>(plan)->appendplans, made_under);
         break;
     case T_SubqueryScan:
-        relabel_plan(reinterpret_cast<SubqueryScan *>(plan)->subplan, made_under);
+        recost_plan(reinterpret_cast<SubqueryScan *>(plan)->subplan, made_under);
         break;
     case T_CustomScan:
-        relabel_list(reinterpret_cast<CustomScan *>(plan)->custom_plans, made_under);
+        recost_list(reinterpret_cast<CustomScan *>(plan)->custom_plans, made_under);
         break;
     default:
         break;
     }
 }
 
-void relabel_sorts(PlannedStmt *statement, storage::Surrogate made_under) {
-    relabel_plan(statement->planTree, made_under);
-    relabel_list(statement->subplans, made_under);
+void recost_sorts(PlannedStmt *statement, storage::Surrogate made_under) {
+    recost_plan(statement->planTree, made_under);
+    recost_list(statement->subplans, made_under);
 }
 
 } // namespace gpuscan
