@@ -19,6 +19,9 @@
 #                             TESTS: its isolation tests instead, its recovery tests ("recovery [TEST...]"), or names of tests (test/core/*.sh)
 #   make sqlsmith [QUERIES=20000] [SECONDS=1200] [PG=17] [SEED=1]   sqlsmith's statements over PostgreSQL's regression database, on the device
 #   make pg-17 | pg-18        PostgreSQL from source with assertions, into a cache, for make check PG=...
+#   make dist                 the sources of this commit as build/gpuscan-RELEASE.tar.gz and .zip (the latter for PGXN)
+#   make deb                  Debian packages in build/deb, for each PostgreSQL whose development files are installed
+#   make deb-check            ... looked at by lintian, installed into a bare Debian 12 and used there; needs root
 #   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
 #   make coverage             after a change of what devices can do: writes the tables of doc/sql-support.md
@@ -36,7 +39,7 @@ export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo calibrate-demo check stress fuzz fuzz-parsers emulated sanitized coverage oracle neutral core sqlsmith help setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo calibrate-demo dist deb deb-check check stress fuzz fuzz-parsers emulated sanitized coverage oracle neutral core sqlsmith help setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
 all:
@@ -50,6 +53,15 @@ demo:
 
 calibrate-demo:
 	+@BUILD='$(BUILD)' script/calibrate-demo.sh
+
+dist:
+	script/dist.sh
+
+deb:
+	@BUILD='$(BUILD)' script/deb.sh
+
+deb-check:
+	@BUILD='$(BUILD)' script/deb-check.sh
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile

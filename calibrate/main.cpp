@@ -227,6 +227,7 @@ int main(int argc, char **argv) {
     CLI::App app(about, "gpuscan-calibrate");
     app.set_help_flag("--help,-?", "this text");
     app.set_help_all_flag("--help-all", "the text of all commands");
+    app.set_version_flag("--version", "gpuscan-calibrate " GPUSCAN_RELEASE);
     app.require_subcommand(1);
     app.footer("Exit status: 0; 1 if something went wrong; 2 for a wrong command line or a workload that cannot be "
                "used; 130 if it was stopped.\n"

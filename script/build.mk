@@ -9,6 +9,8 @@ $(error PostgreSQL's development files not found by "$(PG_CONFIG)": run script/s
 endif
 
 EXTENSION = gpuscan
+# Of the extension, its packages and gpuscan-calibrate: PGXN's META.json has it, and make lint compares the other places with it.
+RELEASE := $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' META.json)
 DATA = $(wildcard sql/gpuscan--*.sql)
 EXTRA_CLEAN = $(BUILD)
 
@@ -79,6 +81,8 @@ PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(CO
 # A client of its own: libpq, CLI11 and nlohmann-json, and what the benchmarks have for connections and plans. libpq's headers are not
 # in the record: any version's do, and the unit tests' objects are the same for all.
 CALIBRATE_FLAGS := $(COMMON_FLAGS) -O2 -I.
+
+comma := ,
 
 # $(call recorded,FILE,TEXT): FILE, rewritten only when it does not hold TEXT. Objects depend on the record of their
 # command line and of the server's version, the library on the record of its objects (a deleted source must leave it).
@@ -179,8 +183,10 @@ calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
 
 # (The arithmetic of device costs and their profile are the engine's.)
 $(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_SHARED) $(CALIBRATE_BUILD)/plan_tree.o $(ENGINE_BUILD)/engine/cost/tier_cost.o $(ENGINE_BUILD)/engine/cost/executor_cost.o $(ENGINE_BUILD)/engine/cost/tier_profile.o
-	$(CXX) -o $@ $^ -L$(libdir) -Wl,-rpath,$(libdir) -lpq -pthread
+	$(CXX) -o $@ $^ -L$(libdir) $(if $(filter-out /usr/lib%,$(libdir)),-Wl$(comma)-rpath$(comma)$(libdir)) -lpq -pthread
 
+$(CALIBRATE_BUILD)/main.o: CALIBRATE_FLAGS += -DGPUSCAN_RELEASE='"$(RELEASE)"'
+$(CALIBRATE_BUILD)/main.o: META.json
 $(CALIBRATE_BUILD)/%.o: calibrate/%.cpp $(CALIBRATE_RECORD)
 	@mkdir -p $(@D)
 	$(COMPILER) $(CALIBRATE_FLAGS) -isystem $(includedir) -c -o $@ $<

@@ -145,6 +145,15 @@ orphaned_results() {
     done
 }
 
+# META.json has it; packages and the list of changes say the same.
+releases_differ() {
+    local release
+    release=$(sed -n 's/^  "version": "\(.*\)",/\1/p' META.json)
+    grep -q "^gpuscan ($release)" debian/changelog || echo "debian/changelog is not about $release"
+    grep -q "^Version: *$release$" packaging/gpuscan.spec || echo "packaging/gpuscan.spec is not about $release"
+    grep -qE "^## ($release |Unreleased)" CHANGELOG.md || echo "CHANGELOG.md has neither $release nor Unreleased"
+}
+
 rule "run \"make format\"" formatted
 rule "shellcheck" scripts_are_sound
 rule "cppcheck (a false alarm: // cppcheck-suppress with the reason)" cppcheck_finds_nothing
@@ -158,6 +167,7 @@ rule "two types of one name in one namespace" types_of_one_name
 rule "only src/pg/compat.h tests PostgreSQL's version" version_tests
 rule "the engine and the CUDA device know neither PostgreSQL nor the CUDA runtime" server_below_the_engine
 rule "whoever starts a server asks script/honest.sh what its log has" blind_harnesses
+rule "one number of the release" releases_differ
 rule "expected results without a test" orphaned_results
 
 [ "$failures" = 0 ] || exit 1

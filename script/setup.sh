@@ -3,6 +3,7 @@
 # Usage: script/setup.sh [build] [ci] [bench] [core] [fuzz] [sqlsmith] [postgres-build] [postgres-keyring]       (default: build)
 #   build           compiler, PostgreSQL with its development files, pgTAP, libpq, CLI11, nlohmann-json, GoogleTest
 #   ci              formatter and linters
+#   deb             debhelper with PostgreSQL's parts, lintian, rpmlint, help2man, and mmdebstrap for a bare system to try the packages in
 #   bench           gnuplot, for the figures of the benchmarks
 #   core            python3, which compares what PostgreSQL's own tests print, and the Perl module that its recovery tests need
 #   fuzz            clang with libFuzzer and the sanitizers' runtimes
@@ -33,6 +34,7 @@ for group in "${@:-build}"; do
         build) packages+=(make g++ ccache "postgresql-$major" "postgresql-server-dev-$major" "postgresql-$major-pgtap" libpq-dev libcli11-dev nlohmann-json3-dev libgtest-dev util-linux) ;;
         ci) packages+=(clang-format-14 cppcheck shellcheck git) ;;
         core) packages+=(python3-minimal libipc-run-perl) ;;
+        deb) packages+=(debhelper dpkg-dev fakeroot help2man lintian mmdebstrap rpmlint postgresql-server-dev-all libpq-dev libcli11-dev nlohmann-json3-dev) ;;
         bench) packages+=(gnuplot-nox) ;;
         fuzz) packages+=(clang libclang-rt-dev ccache make libgtest-dev nlohmann-json3-dev) ;;
         sqlsmith) packages+=(sqlsmith) ;;
