@@ -89,6 +89,7 @@ CONF
     else
         cat <<CONF
 shared_buffers = 256MB
+gpuscan.cache_size = 1GB
 gpuscan.cost_profile_file = ''  # plans are the same on every machine
 max_connections = 120
 max_prepared_transactions = 10

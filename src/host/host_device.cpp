@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "engine/util/huge_pages.hpp"
+#include "engine/util/machine_memory.hpp"
 #include "host/decode.hpp"
 #include "host/execution.hpp"
 #include "host/pack.hpp"
@@ -96,11 +97,6 @@ uint8_t *place(const Buffer &buffer, size_t offset, size_t bytes) {
     return static_cast<uint8_t *>(buffer.data) + offset;
 }
 
-size_t memory_of_machine() {
-    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-    return pages > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page_bytes) : 0;
-}
-
 class HostDevice : public Device {
   public:
     explicit HostDevice(unsigned threads) : pool_(std::max(1u, threads)) {}
@@ -156,7 +152,7 @@ class HostDevice : public Device {
     }
 
   private:
-    const size_t memory_total_ = memory_of_machine();
+    const size_t memory_total_ = machine_memory();
     std::shared_ptr<Account> account_ = std::make_shared<Account>();
     ThreadPool pool_;
 };

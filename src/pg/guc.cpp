@@ -4,12 +4,15 @@
 // the configuration is read again (service/supervisor.cpp). The others are looked at in the session.
 #include "pg/guc.h"
 
+#include <algorithm>
+
+#include "engine/util/machine_memory.hpp"
 #include "pg/page_costs/storage_tier.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
 
-int guc_cache_size = 1024 * 1024;
+int guc_cache_size; // by default default_cache_size()
 char *guc_cost_profile_file = nullptr;
 int guc_device = DEVICE_AUTO;
 int guc_device_memory_share = 80;
@@ -19,7 +22,7 @@ bool guc_exact_float = false;
 bool guc_explain_refusals = false;
 int guc_host_threads = 0;
 bool guc_log_fallbacks = false;
-int guc_max_concurrent_fragments = 64;
+int guc_max_concurrent_fragments = -1;
 int guc_max_feed_workers = -1;
 int guc_offload = OFFLOAD_AUTO;
 
@@ -43,6 +46,24 @@ static bool is_below_data_directory(char **path, void **, GucSource) {
     return false;
 }
 
+constexpr int least_cache_size = 256 * 1024; // kB
+
+// A quarter of the memory, as PostgreSQL's manual says of shared_buffers; a multiple of 64 MB, which reads well.
+static int default_cache_size() {
+    const uint64 unit = UINT64CONST(64) << 20;
+    const uint64 size = machine_memory() / 4 / unit * unit / 1024;
+    return static_cast<int>(std::clamp<uint64>(size, least_cache_size, MAX_KILOBYTES));
+}
+
+static bool check_cache_size(int *kilobytes, void **, GucSource) {
+    const uint64 memory = machine_memory() / 1024;
+    if (static_cast<uint64>(*kilobytes) <= std::max<uint64>(memory, least_cache_size))
+        return true;
+    GUC_check_errdetail("This machine, or the control group of the server, has %lu MB of memory.",
+                        static_cast<unsigned long>(memory / 1024));
+    return false;
+}
+
 static bool check_device_timeout(int *milliseconds, void **, GucSource) {
     if (*milliseconds == 0 || *milliseconds >= 1000)
         return true;
@@ -53,9 +74,9 @@ static bool check_device_timeout(int *milliseconds, void **, GucSource) {
 void guc_init() {
     DefineCustomIntVariable("gpuscan.cache_size", "Sets the host memory used for cached columns.",
                             "The device process keeps decoded columns of all-visible pages up to this size. The "
-                            "least recently used ones go first.",
-                            &guc_cache_size, guc_cache_size, 1024, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr,
-                            nullptr, nullptr);
+                            "least recently used ones go first. The default is a quarter of the machine's memory.",
+                            &guc_cache_size, default_cache_size(), 1024, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB,
+                            check_cache_size, nullptr, nullptr);
     DefineCustomStringVariable("gpuscan.cost_profile_file",
                                "Names the file with this machine's costs, below the data directory.",
                                "If there is none, the devices are measured once and it is written. An empty name means "
@@ -97,8 +118,10 @@ void guc_init() {
     // A setting of the postmaster cannot be defined later than the library's preloading; then it has no effect.
     DefineCustomIntVariable(
         "gpuscan.max_concurrent_fragments", "Sets how many query fragments can be on the devices at the same time.",
-        "Each takes 2 MB of memory while it is used. Fragments beyond that run in PostgreSQL.",
-        &guc_max_concurrent_fragments, guc_max_concurrent_fragments, 1, 1024,
+        "Each takes 2 MB of memory once it is used. Fragments beyond that wait, or run in PostgreSQL if that takes "
+        "less time. -1 means "
+        "twice the number of processor cores, at least 32.",
+        &guc_max_concurrent_fragments, guc_max_concurrent_fragments, -1, 1024,
         process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "gpuscan.max_feed_workers", "Sets the most parallel workers that bring a table's pages to the device.",

@@ -18,9 +18,10 @@ extern bool guc_exact_float;          // gpuscan.exact_float (USERSET): refuse p
 extern bool guc_explain_refusals;     // gpuscan.explain_refusals (USERSET): NOTICE with the reason at plan time
 extern int guc_host_threads;          // gpuscan.host_threads (SIGHUP): threads of the host device, 0 = one per core
 extern bool guc_log_fallbacks;        // gpuscan.log_fallbacks (SUSET): tell the server's log of each
-extern int guc_max_concurrent_fragments; // gpuscan... (POSTMASTER): that can run at once
-extern int guc_max_feed_workers;         // gpuscan.max_feed_workers (USERSET): -1 = by the number of cores
-extern int guc_offload;                  // gpuscan.offload (USERSET): off | auto | force
+extern int
+    guc_max_concurrent_fragments; // gpuscan... (POSTMASTER): that can run at once; -1 or 0: twice as many as cores, at least 32
+extern int guc_max_feed_workers; // gpuscan.max_feed_workers (USERSET): -1 = by the number of cores
+extern int guc_offload;          // gpuscan.offload (USERSET): off | auto | force
 
 void guc_init(); // called by _PG_init
 

@@ -25,6 +25,7 @@
 #include <thread>
 
 #include "engine/util/crash_handler.hpp"
+#include "engine/util/monotonic_clock.hpp"
 #include "server/device_setup.hpp"
 #include "server/futex.hpp"
 #include "server/give_back.hpp"
@@ -136,7 +137,9 @@ void set_state(Area &area, ServiceState state) {
     if (usable)
         server->start();
     let_signals_in(area);
+    area.start_took_ns.store(monotonic_ns() - area.start_began_ns.load());
     set_state(area, usable ? ServiceState::Ready : ServiceState::Failed);
+    area.queue.wake_first();
     keep_house(area, *setup, *devices, *server, parent);
 }
 

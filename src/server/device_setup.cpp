@@ -11,7 +11,6 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -20,6 +19,7 @@
 
 #include "cuda/compiler_processes.hpp"
 #include "cuda/cuda_device.hpp"
+#include "engine/util/machine_memory.hpp"
 #include "host/host_device.hpp"
 
 namespace gpuscan {
@@ -156,7 +156,7 @@ void DeviceSetup::configure() {
 }
 
 void DeviceSetup::apply_limits(ServedDevice &served) {
-    const size_t machine = size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
+    const size_t machine = machine_memory();
     const size_t work = std::max<size_t>(options_.area->cache_size.load(), least_host_work);
     served.device->work_memory()->set_limit(std::min(work, machine / work_part));
     if (served.kind == DeviceKind::Host) {

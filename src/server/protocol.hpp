@@ -50,6 +50,7 @@
 #include "engine/store/residency.hpp"
 #include "engine/store/savings.hpp"
 #include "server/deaths.hpp"
+#include "server/wait_queue.hpp"
 
 namespace gpuscan::protocol {
 
@@ -126,6 +127,7 @@ struct Slot {
     std::atomic<uint32_t> request;    // futex; number of requests made, and request_abandoned
     std::atomic<uint32_t> reply;      // futex; == request: idle
     std::atomic<uint32_t> cancel;     // non-zero: stop what runs
+    std::atomic<uint64_t> taken_ns;   // when it was taken, by the monotonic clock
     int32_t backend_pid;
     uint32_t command;      // Command
     uint32_t status;       // Status
@@ -164,7 +166,11 @@ struct Area {
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
     Deaths deaths;
     Suspects suspects;
-    CrashNote crash; // of the device process that is running
+    WaitQueue queue;                      // of backends that wait for a slot (pg/service/admission.h)
+    std::atomic<uint64_t> slot_ns;        // that a slot is held, on the average of the last ones; 0: none has been
+    std::atomic<uint64_t> start_began_ns; // of the device process, or when the last one ended; by the monotonic clock
+    std::atomic<uint64_t> start_took_ns;  // the last start that came to an end
+    CrashNote crash;                      // of the device process that is running
     // What things cost (tier_profile.hpp), and the file that it is to be written to when the device process has measured it, which it
     // does when it finds profile_wanted set, and only once: a measurement that kills the process is not repeated.
     tier::SharedProfile profile;

@@ -71,6 +71,7 @@ class SlotThread {
         slot_.cancel.store(0);
         slot_.reply.store(number);
         slot_.state.store(static_cast<uint32_t>(SlotState::Free));
+        server_.area->queue.wake_first();
     }
 
     void answer(uint32_t number) {

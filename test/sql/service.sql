@@ -2,7 +2,7 @@
 \set SHOW_CONTEXT never
 
 -- Settings
-SELECT name, boot_val, unit, context, vartype
+SELECT name, CASE name WHEN 'gpuscan.cache_size' THEN 'the machine''s' ELSE boot_val END AS boot_val, unit, context, vartype
 FROM pg_settings
 WHERE name IN ('gpuscan.cache_size', 'gpuscan.device', 'gpuscan.device_memory_share', 'gpuscan.exact_float',
     'gpuscan.explain_refusals', 'gpuscan.host_threads', 'gpuscan.max_concurrent_fragments', 'gpuscan.offload')
@@ -11,6 +11,9 @@ SELECT name FROM pg_settings WHERE name LIKE 'gpuscan.%' AND short_desc = '';
 SET gpuscan.offload = sometimes;
 SET gpuscan.device = tpu;
 SET gpuscan.cache_size = '1GB';
+\set VERBOSITY terse
+ALTER SYSTEM SET gpuscan.cache_size = '2047GB'; -- more than the machine has
+\set VERBOSITY default
 SET gpuscan.no_such_setting = 1;
 ALTER SYSTEM SET gpuscan.cost_profile_file = '../elsewhere';
 ALTER SYSTEM SET gpuscan.cost_profile_file = '/etc/passwd';

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A device process that hangs (stopped by a signal) is ended after gpuscan.device_timeout: the query that waits for it gets its
-# answer from PostgreSQL, a new process takes over. With the timeout at 0 nobody ends it, and the query can be cancelled.
+# A device process that hangs (stopped by a signal) is ended after gpuscan.device_timeout: the query that waits for it is
+# answered by the process that takes over, or by PostgreSQL. With the timeout at 0 nobody ends it, and the query can be cancelled.
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
@@ -24,7 +24,7 @@ kill -STOP "$first"
 before=$(milliseconds)
 analyze=$(sql "SET gpuscan.offload = force; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query")
 waited=$(($(milliseconds) - before))
-ok 'the query that waited was answered by the CPU plan' grep -q 'Fallback: the device process is gone' <<<"$analyze"
+ok 'the query that waited was answered, by the next process or by the CPU plan' grep -q 'actual rows=10' <<<"$analyze"
 note "after $waited ms"
 ok 'not before the timeout' test "$waited" -ge 1500
 ok 'another process takes over' wait_until 20 "SELECT state = 'ready' AND pid <> $first FROM gpuscan.devices WHERE kind = 'host'"

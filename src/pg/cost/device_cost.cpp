@@ -18,6 +18,7 @@
 
 #include "engine/store/decode.hpp"
 #include "engine/store/dictionary.hpp"
+#include "engine/util/machine_memory.hpp"
 #include "pg/cost/feed_workers.h"
 #include "pg/guc.h"
 #include "pg/page_costs/storage_tier.h"
@@ -67,7 +68,7 @@ double device_cores() {
 
 // Of what executions may take (server/device_setup.cpp).
 static double work_bytes(bool gpu) {
-    static const double quarter = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4;
+    const double quarter = static_cast<double>(machine_memory()) / 4;
     return gpu ? cache_bytes(true) : std::min(std::max(guc_cache_size * 1024.0, least_work_bytes), quarter);
 }
 

@@ -32,13 +32,14 @@ static void fill(const tier::Account *account, const tier::Prices *prices, Estim
     }
 }
 
-Node *estimate_to_node(const tier::Account *account, double ns_per_unit, double cpu_first_ns) {
+Node *estimate_to_node(const tier::Account *account, double ns_per_unit, double cpu_plan_ns, double cpu_first_ns) {
     const int parts = count_parts(account);
     const Size size = offsetof(Estimate, parts) + sizeof(EstimatePart) * static_cast<Size>(parts);
     // (A varlena's data begins at 4 bytes: the reader aligns it.)
     struct varlena *bytes = static_cast<struct varlena *>(palloc0(VARHDRSZ + size));
     Estimate *estimate = static_cast<Estimate *>(palloc0(size));
     estimate->ns_per_unit = ns_per_unit;
+    estimate->cpu_plan_ns = cpu_plan_ns;
     estimate->cpu_first_ns = cpu_first_ns;
     estimate->gpu = device_is_gpu();
     estimate->nparts = parts;

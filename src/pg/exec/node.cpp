@@ -16,6 +16,9 @@
 // starts.
 #include "pg/exec/node.h"
 
+#include <algorithm>
+
+#include "pg/cost/estimate.h"
 #include "pg/exec/groups.h"
 #include "pg/exec/plan_tree.h"
 #include "pg/exec/state.h"
@@ -250,6 +253,7 @@ void reset_run(GpuScanState *state) {
     MemoryContextReset(run->context);
     run->snapshot = state->css.ss.ps.state->es_snapshot;
     run->connection = nullptr;
+    run->lost = false;
     run->batch = nullptr;
     run->failure = nullptr;
     run->report = RunReport();
@@ -264,6 +268,40 @@ void show_from_start(GpuScanState *state) {
     memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool)); // columns that are inputs only
 }
 
+void rescan_child(PlanState *child, Bitmapset *changed) {
+    if (changed)
+        UpdateChangedParamSet(child, changed);
+    if (!child->chgParam) // else its next fetch does it
+        ExecReScan(child);
+}
+
+void rescan_children(GpuScanState *state, Bitmapset *changed) {
+    for (int i = 0; i < state->fragment->nsources; ++i)
+        if (state->run.children[i])
+            rescan_child(state->run.children[i], changed);
+}
+
+double processes_of(const Plan *plan) {
+    check_stack_depth();
+    double most = 1;
+    if (IsA(plan, Gather))
+        most += reinterpret_cast<const Gather *>(plan)->num_workers;
+    else if (IsA(plan, GatherMerge))
+        most += reinterpret_cast<const GatherMerge *>(plan)->num_workers;
+    ListCell *cell;
+    foreach (cell, plans_below(plan))
+        most = std::max(most, processes_of(static_cast<const Plan *>(lfirst(cell))));
+    return most;
+}
+
+void look_at_alternative(GpuScanState *state) {
+    if (state->run.cpu_plan.processes > 0)
+        return;
+    const Estimate *estimate = estimate_of_scan(plan_of(state));
+    state->run.cpu_plan.ns = estimate != nullptr ? estimate->cpu_plan_ns : 0;
+    state->run.cpu_plan.processes = processes_of(static_cast<const Plan *>(linitial(plan_of(state)->custom_plans)));
+}
+
 void run_on_device(GpuScanState *state) {
     const char *reason = reason_for_cpu(state);
     if (reason) {
@@ -276,7 +314,14 @@ void run_on_device(GpuScanState *state) {
     reset_run(state);
     ++state->executions;
     device_count(&protocol::Counters::fragments, 1);
+    look_at_alternative(state);
     bool answered = run_fragment(&state->run);
+    // Once: the next process has not seen what ended this one, and a program that did it is refused.
+    if (!answered && state->run.lost) {
+        rescan_children(state, nullptr);
+        reset_run(state);
+        answered = run_fragment(&state->run);
+    }
     device_count(&protocol::Counters::pages_rowwise, state->run.report.pages_rowwise); // the others: the device
     if (answered) {
         state->phase = Phase::Answered;
@@ -324,13 +369,6 @@ TupleTableSlot *exec(GpuScanState *state) {
 
 // ---- rescan and end ----
 
-void rescan_child(PlanState *child, Bitmapset *changed) {
-    if (changed)
-        UpdateChangedParamSet(child, changed);
-    if (!child->chgParam) // else its next fetch does it
-        ExecReScan(child);
-}
-
 void rescan(GpuScanState *state) {
     Bitmapset *changed = state->css.ss.ps.chgParam;
     ExecScanReScan(&state->css.ss);
@@ -342,9 +380,7 @@ void rescan(GpuScanState *state) {
         show_from_start(state);
         return;
     }
-    for (int i = 0; i < state->fragment->nsources; ++i)
-        if (state->run.children[i])
-            rescan_child(state->run.children[i], changed);
+    rescan_children(state, changed);
     state->phase = Phase::Fresh;
 }
 

@@ -36,6 +36,7 @@ bool accept(FragmentRun *run, protocol::Status status) {
     case protocol::Status::RowError:
         return give_up(run, "a row met an error: %s", message);
     case protocol::Status::Lost:
+        run->lost = true;
         return give_up(run, "the device process is gone");
     case protocol::Status::Cancelled:
         return give_up(run, "the device cancelled the request");
@@ -260,7 +261,7 @@ bool run_fragment(FragmentRun *run) {
 
     const char *reason = nullptr;
     bool finished = false;
-    run->connection = device_connect(&reason);
+    run->connection = device_connect(run->cpu_plan, &reason);
     if (!run->connection) {
         give_up(run, "%s", reason ? reason : "the device cannot be reached");
     } else {

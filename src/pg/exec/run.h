@@ -118,7 +118,10 @@ struct FragmentRun {
     PlanState **children;       // per source; NULL for relations
     bool visible_only;          // leave out the pages that would be read row by row (prewarming)
 
+    Alternative cpu_plan;
+
     DeviceConnection *connection;
+    bool lost;               // the device process ended under it
     int pipeline;            // the one that is being fed
     uint32 passes;           // runs of a pipeline, counted by whom it concerns
     DictionaryCopy **copies; // per source, per column

@@ -167,7 +167,7 @@ void work(Team *team, const TeamRelation *relations, Snapshot snapshot) {
     worker.run.snapshot = snapshot;
     if (!device_slots_to_spare()) // they are for sessions first
         return;
-    worker.run.connection = device_connect(&reason);
+    worker.run.connection = device_connect(Alternative(), &reason);
     if (!worker.run.connection)
         return;
     device_tell_program(worker.run.connection, team->form);

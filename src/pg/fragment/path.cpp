@@ -37,6 +37,7 @@ struct GpuScanPath {
     const tier::Account *account; // what its costs are made of
     double ns_per_unit;           // of its costs
     const List *loads;            // of Load *: that are in its costs
+    double cpu_plan_ns;           // what PostgreSQL's own paths take
     double cpu_first_ns;          // exec/cpu_first.h
 };
 
@@ -373,6 +374,7 @@ static Cost cost_of(const List *loads) {
 void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, CustomPath *custom) {
     GpuScanPath *path = reinterpret_cast<GpuScanPath *>(custom);
     const double usual = device_ns_per_unit();
+    path->cpu_plan_ns = baseline->ns;
     if (guc_offload != OFFLOAD_FORCE && asks_for_outer_values(root)) {
         const Cost once = std::min(cost_of(candidate_loads(candidate)), custom->path.total_cost);
         // (An execution that takes longer than that is none to wait for.)
@@ -611,8 +613,8 @@ static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *t
     node->methods = &gpuscan_scan_methods;
     spec_to_node(ours->spec, custom_plans, node);
     if (ours->account != nullptr)
-        node->custom_private =
-            lappend(node->custom_private, estimate_to_node(ours->account, ours->ns_per_unit, ours->cpu_first_ns));
+        node->custom_private = lappend(node->custom_private, estimate_to_node(ours->account, ours->ns_per_unit,
+                                                                              ours->cpu_plan_ns, ours->cpu_first_ns));
     return &node->scan.plan;
 }
 

@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "pg/guc.h"
 
 namespace gpuscan {
@@ -23,6 +25,7 @@ namespace gpuscan {
 using namespace protocol;
 
 constexpr int device_exit_milliseconds = 5000;
+constexpr long least_slots = 32, most_slots = 1024; // by default
 
 static shmem_startup_hook_type previous_shmem_startup_hook;
 static Area *shared_area;
@@ -81,8 +84,15 @@ static void area_release(int code, Datum argument) {
     shared_area = nullptr;
 }
 
+static uint32 slot_count() {
+    if (guc_max_concurrent_fragments > 0)
+        return uint32(guc_max_concurrent_fragments);
+    // More at once finish no more in a second, and each of them later (doc/performance.md): the others are better off in the queue.
+    return uint32(std::clamp(2 * sysconf(_SC_NPROCESSORS_ONLN), least_slots, most_slots));
+}
+
 static void area_create() {
-    uint32 nslots = uint32(guc_max_concurrent_fragments);
+    uint32 nslots = slot_count();
     uint64 slots_offset = TYPEALIGN64(4096, sizeof(Area));
     uint64 buffers_offset = TYPEALIGN64(4096, slots_offset + nslots * sizeof(Slot));
     uint64 size = buffers_offset + 2 * uint64(nslots) * slot_buffer_size;

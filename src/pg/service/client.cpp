@@ -16,6 +16,7 @@
 // caller disconnects or the transaction ends, and device_disconnect() ignores pointers that are not in the list.
 #include "pg/service/client.h"
 
+#include "pg/service/admission.h"
 #include "pg/service/area.h"
 #include "server/futex.hpp"
 
@@ -26,7 +27,6 @@ using namespace protocol;
 constexpr int slice_milliseconds = 10; // the longest sleep between two tests for interrupts
 constexpr int spin_microseconds = 50;  // a futex round trip costs 5 to 10 us; short requests are common
 constexpr long fewest_cpus_to_spin = 3;
-constexpr int abandoned_milliseconds = 20; // how long a new connection waits for slots that are about to become free
 
 struct DeviceConnection {
     DeviceConnection *next;
@@ -74,6 +74,7 @@ static void release_slot(DeviceConnection *connection) {
         slot->state = uint32_t(SlotState::Free);
     else
         abandon_slot(connection);
+    note_release(service_area(), slot);
 }
 
 static void forget(DeviceConnection **link) {
@@ -93,6 +94,7 @@ void device_disconnect(DeviceConnection *connection) {
 }
 
 static void release_everything() {
+    stop_waiting();
     while (connections)
         forget(&connections);
 }
@@ -129,6 +131,7 @@ static void at_subtransaction_event(SubXactEvent event, SubTransactionId subid, 
     (void)argument;
     if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
         return;
+    stop_waiting();
     for (DeviceConnection *connection = connections; connection; connection = connection->next)
         if (!connection->lost && owner_is_below(connection->owner, CurTransactionResourceOwner))
             release_slot(connection);
@@ -151,50 +154,6 @@ static void register_callbacks() {
 
 // ---- connecting ------------------------------------------------------------------------------------------------------
 
-static const char *why_not_ready(Area *area) {
-    switch (ServiceState(area->state.load())) {
-    case ServiceState::Ready:
-        return nullptr;
-    case ServiceState::Starting:
-        return "the device process is starting";
-    case ServiceState::Failed:
-        return "the device process has no working device";
-    case ServiceState::Down:
-        break;
-    }
-    return "the device process is not running";
-}
-
-// Backends begin their search at different slots, so that they seldom meet.
-static bool take_slot(Area *area, DeviceConnection *connection) {
-    for (uint32 i = 0; i < area->nslots; i++) {
-        uint32 number = (uint32(MyProcPid) + i) % area->nslots;
-        Slot *slot = area->slot(number);
-        uint32_t expected = uint32_t(SlotState::Free);
-        if (!slot->state.compare_exchange_strong(expected, uint32_t(SlotState::Taken)))
-            continue;
-        // A request that died with an earlier device process is over.
-        slot->reply = slot->request.load();
-        slot->cancel = 0;
-        slot->message[0] = '\0';
-        slot->backend_pid = MyProcPid;
-        slot->program = 0;
-        slot->query[0] = '\0';
-        slot->generation = connection->generation;
-        connection->slot = number;
-        connection->request = slot->request;
-        return true;
-    }
-    return false;
-}
-
-static bool some_slot_is_abandoned(Area *area) {
-    for (uint32 i = 0; i < area->nslots; i++)
-        if (area->slot(i)->state == uint32_t(SlotState::Abandoned))
-            return true;
-    return false;
-}
-
 bool device_slots_to_spare() {
     Area *area = service_area();
     uint32 free = 0;
@@ -203,39 +162,29 @@ bool device_slots_to_spare() {
     return area && 2 * free >= area->nslots;
 }
 
-// A session that ends one query and begins the next must find the slot that it has just let go.
-static bool take_slot_patiently(Area *area, DeviceConnection *connection) {
-    for (int i = 0; i < abandoned_milliseconds; i++) {
-        if (take_slot(area, connection))
-            return true;
-        if (!some_slot_is_abandoned(area))
-            break;
-        pg_usleep(1000);
-    }
-    return take_slot(area, connection);
-}
-
-DeviceConnection *device_connect(const char **reason) {
+DeviceConnection *device_connect(const Alternative &alternative, const char **reason) {
     Area *area = service_area();
     if (!area) {
         *reason = "gpuscan is not in shared_preload_libraries";
         return nullptr;
     }
-    uint32 generation = area->generation; // before the state: of the process whose state that is, or older
-    *reason = why_not_ready(area);
-    if (*reason)
-        return nullptr;
     register_callbacks();
-    (void)wait_event_device();
-    DeviceConnection *connection =
-        static_cast<DeviceConnection *>(MemoryContextAllocZero(TopMemoryContext, sizeof(DeviceConnection)));
-    connection->owner = CurrentResourceOwner;
-    connection->generation = generation;
-    if (!take_slot_patiently(area, connection)) {
-        pfree(connection);
-        *reason = "all request slots are taken (gpuscan.max_concurrent_fragments)";
+    Admission admission = {};
+    if (!admit(area, connections == nullptr ? alternative : Alternative(), &admission)) {
+        *reason = admission.reason;
         return nullptr;
     }
+    DeviceConnection *connection = static_cast<DeviceConnection *>(
+        MemoryContextAllocExtended(TopMemoryContext, sizeof(DeviceConnection), MCXT_ALLOC_ZERO | MCXT_ALLOC_NO_OOM));
+    if (connection == nullptr) {
+        *reason = "out of memory";
+        area->slot(admission.slot)->state = uint32_t(SlotState::Free);
+        return nullptr;
+    }
+    connection->owner = CurrentResourceOwner;
+    connection->generation = admission.generation;
+    connection->slot = admission.slot;
+    connection->request = area->slot(admission.slot)->request;
     connection->next = connections;
     connections = connection;
     return connection;
@@ -378,7 +327,7 @@ void device_count(std::atomic<uint64_t> Counters::*counter, uint64 n) {
 
 DeviceConnection *device_connect_or_null() {
     const char *reason;
-    DeviceConnection *connection = device_connect(&reason);
+    DeviceConnection *connection = device_connect(Alternative(), &reason);
     Area *area = service_area();
     if (!connection && area && area->state == uint32(ServiceState::Ready))
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),

@@ -8,14 +8,16 @@
 
 #include "pg/pg.h"
 
+#include "pg/service/admission.h"
 #include "server/protocol.hpp"
 
 namespace gpuscan {
 
 struct DeviceConnection; // palloc'ed in TopMemoryContext-owned list; released on abort automatically
 
-// Takes a slot; NULL with *reason set when there is no service, it is not ready, or no slot is free.
-DeviceConnection *device_connect(const char **reason);
+// Takes a slot, and waits for one if that is better than the alternative. NULL with *reason set when there is no service, it is not ready,
+// or no slot is free in time.
+DeviceConnection *device_connect(const Alternative &alternative, const char **reason);
 
 // The same for a request outside of a plan: NULL while there is no device process (and so nothing to ask for), an error if there is
 // one that cannot be reached.

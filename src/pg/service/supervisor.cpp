@@ -48,6 +48,7 @@
 #include <string>
 
 #include "engine/util/descriptors.hpp"
+#include "engine/util/monotonic_clock.hpp"
 #include "pg/guc.h"
 #include "pg/service/area.h"
 #include "pg/service/profile.h"
@@ -179,6 +180,7 @@ static void free_abandoned_slots(Area *area) {
             slot->state = uint32_t(SlotState::Free);
         }
     }
+    area->queue.wake_first();
 }
 
 static void wake_everybody(Area *area) {
@@ -192,6 +194,7 @@ static void wake_everybody(Area *area) {
 static void child_is_gone(Area *area) {
     device_pid = 0;
     area->device_pid = 0;
+    area->start_began_ns = monotonic_ns();
     set_state(area, ServiceState::Down);
     area->generation++;
     area->crash.written = 0;

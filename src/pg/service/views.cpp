@@ -273,7 +273,7 @@ static const char *test_device(const char *what) {
     if (request.what == 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown test \"%s\"", what)));
     const char *reason;
-    DeviceConnection *connection = device_connect(&reason);
+    DeviceConnection *connection = device_connect(Alternative(), &reason);
     if (!connection)
         return reason;
     memcpy(device_input(connection), &request, sizeof request);

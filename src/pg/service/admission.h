@@ -1,0 +1,43 @@
+// Admission control: which fragment gets a request slot, who waits for one, and for how long.
+//
+// A fragment that finds no free slot, or a device process that is only starting, may wait for it, in the order of arrival. It waits while it
+// expects to be served sooner than its CPU plan would answer, and never longer than that plan is expected to take: so it loses at most
+// as much again (ski rental, as in engine/store/savings.hpp). If many wait, the processes of their CPU plans would share the machine's
+// cores: that makes these plans take longer, and waiting better.
+//
+// What is expected. Of slots: each is held as long as those before were on the average, or, if it has been held for longer, as long again.
+// With n slots and k fragments before this one, k + 1 of them must be given back: (k + 1) / n of that time. Of a device process that
+// starts: what the start before took; beyond that, and of the first one, as long again as it has taken so far.
+//
+// A backend that holds a slot already does not wait for a second one, because others might do the same.
+#pragma once
+
+#include "pg/pg.h"
+
+#include "server/protocol.hpp"
+
+namespace gpuscan {
+
+// What answers instead.
+struct Alternative {
+    double ns;        // that it takes, alone on the machine; 0: nobody knows, or there is none
+    double processes; // that it runs in
+};
+
+struct Admission {
+    uint32 slot;        // Taken, by this process
+    uint32 generation;  // of the device process that serves it
+    const char *reason; // why there is none
+};
+
+// With an alternative of 0 ns it does not wait, but for slots that are just being freed. Serves interrupts, so it may ereport. False: only
+// `reason` is set.
+bool admit(protocol::Area *area, const Alternative &alternative, Admission *admission);
+
+// Ends a wait that an interrupt has broken off. Callable in abort, never throws.
+void stop_waiting();
+
+// A slot is given back (its state says so already, or will soon).
+void note_release(protocol::Area *area, const protocol::Slot *slot);
+
+} // namespace gpuscan
