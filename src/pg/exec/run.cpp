@@ -92,7 +92,7 @@ protocol::DeviceKind wanted_device() {
 
 const uint64 *fingerprints_of(const FragmentRun *run) {
     const Fragment *fragment = run->fragment;
-    if (fragment->njoins == 0)
+    if (fragment->nsources == 1)
         return nullptr;
     uint64 *files = static_cast<uint64 *>(palloc0(sizeof(uint64) * static_cast<Size>(fragment->nsources)));
     for (int i = 1; i < fragment->nsources; ++i)
@@ -245,7 +245,7 @@ bool run_fragment(FragmentRun *run) {
     run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
         run->copies[i] =
-            static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
+            static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].columns.count + 1)));
     run->spaces = static_cast<TextSpace *>(palloc0(sizeof(TextSpace) * (fragment->nspaces + 1)));
     run->space_constants = static_cast<SpaceConstant *>(palloc0(sizeof(SpaceConstant) * (fragment->nconstants + 1)));
     place_spaces(run);

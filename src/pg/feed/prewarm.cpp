@@ -32,8 +32,7 @@ Fragment *counting_fragment(Relation relation, FragmentColumn *columns, int ncol
     source->relid = RelationGetRelid(relation);
     source->child = -1;
     source->alias = RelationGetRelationName(relation);
-    source->ncolumns = ncolumns;
-    source->columns = columns;
+    source->columns = {columns, ncolumns, ncolumns};
     fragment->nsources = 1;
     fragment->sources = source;
     fragment->naggregates = 1;

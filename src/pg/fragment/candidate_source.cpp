@@ -7,6 +7,7 @@
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
 #include "pg/cost/resident.h"
+#include "pg/fragment/hidden_rows.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
 #include "pg/refusal.h"
@@ -51,7 +52,7 @@ static SourceWork work_of(const CandidateSource *source) {
     work.read.all = list_length(rel->reltarget->exprs);
     if (rel->cheapest_total_path != nullptr) {
         work.child_cost = device_units(path_ns(const_cast<PlannerInfo *>(source->root), rel->cheapest_total_path));
-        work.child_rows = expected_rows(const_cast<PlannerInfo *>(source->root), rel);
+        work.child_rows = source->rows;
     }
     return work;
 }
@@ -138,11 +139,18 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
     source->root = root;
     source->rel = rel;
+    source->rti = rel->relid;
+    source->alias = rte->eref->aliasname;
+    source->child = -1;
+    source->rows = expected_rows(root, rel);
     source->is_relation = readable;
-    source->relid = readable ? rte->relid : InvalidOid;
-    source->quals = readable ? quals : NIL;
-    source->policy_quals = readable ? policy_quals : 0;
-    source->leaves = readable ? leaves : NIL;
+    if (readable) {
+        source->relid = rte->relid;
+        source->quals = quals;
+        source->policy_quals = policy_quals;
+        source->hides_rows = hides_rows(root, rel->relid);
+        source->leaves = leaves;
+    }
     ListCell *cell;
     foreach (cell, source->leaves)
         add_size(root, root->simple_rel_array[lfirst_int(cell)], source);

@@ -5,18 +5,15 @@
 
 #include "engine/cost/tier_cost.hpp"
 #include "pg/cost/investment.h"
+#include "pg/fragment/fragment_spec.h"
 #include "pg/fragment/text_work.h"
 
 namespace gpuscan {
 
-struct CandidateSource {
+// Described but for what is known when it is part of a fragment: its join, its number among the CPU plans, and whether it is empty.
+struct CandidateSource : FragmentSource {
     const PlannerInfo *root;
-    RelOptInfo *rel;  // a base relation: lives as long as its PlannerInfo
-    bool is_relation; // read by the device; else its cheapest path feeds the device
-    Oid relid;
-    List *quals;           // is_relation: expressions, cheap and selective ones first
-    int policy_quals;      // as in the spec
-    List *leaves;          // a parent: range table indexes of the relations that hold its rows
+    RelOptInfo *rel;       // a base relation: lives as long as its PlannerInfo
     double pages, visible; // is_relation: in all of its relations
     double tuples;
     Cost cost;           // is_relation: of reading it, once somebody has asked

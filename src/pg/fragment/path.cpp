@@ -558,7 +558,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
 
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         PathTarget *results, Node *having, bool force, bool ordered) {
-    if (candidate->joins == NIL && !candidate->main->is_relation)
+    if (candidate->outer == nullptr && !candidate->main->is_relation)
         return false;
     if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
         return refuse("a set-returning function");

@@ -305,7 +305,7 @@ static bool columns_below(const RelOptInfo *rel, List **columns) {
 }
 
 bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, bool force, bool ordered) {
-    if (candidate->joins == NIL && !candidate->main->is_relation)
+    if (candidate->outer == nullptr && !candidate->main->is_relation)
         return false;
     if (!rows_are_fit(root))
         return false;

@@ -110,7 +110,7 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     *work = {};
     for (int s = 0; s < fragment->nsources; ++s) {
         const FragmentSource *source = &fragment->sources[s];
-        for (int c = 0; c < source->ncolumns; ++c) {
+        for (int c = 0; c < source->columns.count; ++c) {
             if (is_coded(source->columns[c].codec))
                 fits = fits && dictionary_is_taken(root, source, &source->columns[c]);
         }
