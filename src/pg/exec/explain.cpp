@@ -131,20 +131,8 @@ void show_scan(const Explainer *explainer) {
 }
 
 const char *join_name(ir::JoinKind kind) {
-    switch (kind) {
-    case ir::JoinKind::Left:
-        return "Left";
-    case ir::JoinKind::Semi:
-        return "Semi";
-    case ir::JoinKind::Anti:
-        return "Anti";
-    case ir::JoinKind::Right:
-        return "Right";
-    case ir::JoinKind::Full:
-        return "Full";
-    default:
-        return "Inner";
-    }
+    static const char *const names[] = {"Inner", "Left", "Semi", "Anti", "Right", "Full"}; // as JoinKind has them
+    return names[static_cast<int>(kind)];
 }
 
 // The join with the table of a source.

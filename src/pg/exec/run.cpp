@@ -56,29 +56,6 @@ bool request(FragmentRun *run, protocol::Command command, Size size, Size reply_
 
 namespace {
 
-ProgramArrays find_arrays(const Fragment *fragment) {
-    ProgramArrays arrays;
-    const ProgramHeader *header = reinterpret_cast<const ProgramHeader *>(fragment->program);
-    const char *at = fragment->program + aligned(sizeof(ProgramHeader));
-    auto skip = [&at](Size count, Size width) {
-        const char *start = at;
-        at += aligned(count * width);
-        return start;
-    };
-    arrays.header = header;
-    skip(header->exprs, sizeof(ir::Expr));
-    skip(header->constants, sizeof(ir::Constant));
-    arrays.lookups = reinterpret_cast<const ir::Lookup *>(skip(header->lookups, sizeof(ir::Lookup)));
-    skip(header->sources, sizeof(ir::Source));
-    skip(header->source_columns, sizeof(ir::SourceColumn));
-    skip(header->conjuncts, sizeof(ir::Conjunct));
-    skip(header->joins, sizeof(ir::Join));
-    skip(header->lists, sizeof(ir::Index));
-    skip(header->aggregates, sizeof(ir::Aggregate));
-    arrays.pipelines = reinterpret_cast<const ir::Pipeline *>(skip(header->pipelines, sizeof(ir::Pipeline)));
-    return arrays;
-}
-
 protocol::DeviceKind wanted_device() {
     switch (guc_device) {
     case DEVICE_CUDA:
@@ -124,7 +101,7 @@ bool open_fragment(FragmentRun *run) {
 // What is the same in all executions of one kind of query over the same relations.
 uint64 form_of(const FragmentRun *run) {
     const Fragment *fragment = run->fragment;
-    const ProgramHeader *header = run->program.header;
+    const ProgramHeader *header = reinterpret_cast<const ProgramHeader *>(fragment->program);
     const char *constants = reinterpret_cast<const char *>(fragment->program_constants);
     const Size before = static_cast<Size>(constants - fragment->program);
     const Size after = before + aligned(header->constants * sizeof(ir::Constant));
@@ -164,9 +141,9 @@ bool run_to_the_end(FragmentRun *run) {
     if (!use_spaces(run))
         return false;
     end_phase(run, RunPhase::Start);
-    for (uint32 pipeline = 0; pipeline < run->program.header->pipelines; ++pipeline) {
+    for (int pipeline = 0; pipeline < run->fragment->nsources; ++pipeline) {
         run->pipeline = pipeline;
-        if (!feed(run, run->program.pipelines[pipeline].source) || !run_pipeline(run, true))
+        if (!feed(run, source_of_pipeline(run->fragment, pipeline)) || !run_pipeline(run, true))
             return false;
     }
     const bool fetched = run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run);
@@ -190,13 +167,13 @@ void count_scans(FragmentRun *run, bool finished) {
 
 bool run_pipeline(FragmentRun *run, bool last) {
     end_phase(run, RunPhase::Feed);
-    if (!send_lookups(run, run->program.pipelines[run->pipeline].source) || !meet_demands(run))
+    if (!send_lookups(run, source_of_pipeline(run->fragment, run->pipeline)) || !meet_demands(run))
         return false;
     end_phase(run, RunPhase::Texts);
     protocol::RunRequest head = {};
     head.pipeline = run->pipeline;
     head.last = last;
-    if (run->pipeline + 1 < static_cast<int>(run->program.header->pipelines))
+    if (run->pipeline + 1 < run->fragment->nsources)
         head.fingerprint = run->fingerprints[run->pipeline];
     memcpy(device_input(run->connection), &head, sizeof head);
     if (!request(run, protocol::Command::Run, sizeof head, sizeof(protocol::RunReply)))
@@ -235,7 +212,6 @@ bool run_fragment(FragmentRun *run) {
         return give_up(run, "gpuscan.device is none");
     MemoryContext old = MemoryContextSwitchTo(run->context);
     const Fragment *fragment = run->fragment;
-    run->program = find_arrays(fragment);
     run->fingerprints = fingerprints_of(run);
     run->form = form_of(run);
     if (device_refuses_program(run->form)) {

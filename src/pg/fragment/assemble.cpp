@@ -37,6 +37,8 @@ static void begin(Assembly *a, const FragmentSpec *spec, bool binding) {
     a->spec = spec;
     a->t.binding = binding;
     a->t.nsources = spec->nsources;
+    a->top = a->top_offset = ir::none;
+    a->having_exact = true;
     a->t.sources = static_cast<TranslatedSource *>(palloc0(sizeof(TranslatedSource) * n));
     a->parts = static_cast<PipelineParts *>(palloc0(sizeof(PipelineParts) * n));
     for (int i = 0; i < spec->nsources; ++i) {
@@ -247,20 +249,12 @@ static bool add_row_columns(Assembly *a) {
         ir::Index node;
         if (!translate(&a->t, expr, &value) || !as_own_node(&a->t, value, &node))
             return false;
-        FragmentOutput output{};
-        output.kind = OutputKind::Row;
-        output.key = append(&a->row_columns, node);
-        output.typmod = exprTypmod(reinterpret_cast<Node *>(expr));
-        output.typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(expr)), &output.typmod);
         if (value.mixed_scale)
             return refuse("a row needs a numeric of which nobody knows the scale");
-        output.type = value.type;
-        output.value_kind = value.kind;
-        output.fixed_length = value.type == Type::Code && get_typlen(output.typid) > 0;
-        output.scale = value.scale;
-        output.source = value.source;
-        output.column = value.column;
-        output.rank_lookup = -1;
+        int32 typmod = exprTypmod(reinterpret_cast<Node *>(expr));
+        const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(expr)), &typmod);
+        FragmentOutput output = output_of_value(OutputKind::Row, value, value.type, typid, typmod);
+        output.key = append(&a->row_columns, node);
         append(&a->outputs, output);
     }
     return true;
@@ -342,7 +336,6 @@ static bool add_outputs(Assembly *a) {
         FragmentOutput output{};
         output.kind = OutputKind::Grouping;
         output.arguments = static_cast<List *>(lfirst(cell));
-        output.rank_lookup = -1;
         append(&a->outputs, output);
     }
     for (int i = 0; i < a->outputs.count; ++i)
@@ -404,8 +397,6 @@ static bool can_filter_groups(const Translation *t, ir::Index node) {
 // Which groups are wanted. The planner asks for more than may be possible, and keeps what is; see wanted_groups.cpp.
 static void add_wanted_groups(Assembly *a) {
     const FragmentSpec *spec = a->spec;
-    a->top = a->top_offset = ir::none;
-    a->having_exact = true;
     if (spec->having == NIL && spec->top == nullptr && !spec->sorted)
         return;
     const int naggregates = a->states.states.count + a->states.distincts.count;
@@ -434,7 +425,6 @@ static void add_wanted_groups(Assembly *a) {
 
 // How many of the rows that have an order are wanted; see wanted_groups.cpp.
 static void add_wanted_rows(Assembly *a) {
-    a->top = a->top_offset = ir::none;
     if (a->spec->top != nullptr && a->order.count != 0)
         add_limit(a);
 }
@@ -512,6 +502,13 @@ static void describe(Assembly *a, Fragment *out) {
     out->naggregates = a->states.states.count + a->states.distincts.count;
 }
 
+static Fragment *make_fragment(Assembly *a) {
+    Fragment *fragment = static_cast<Fragment *>(palloc0(sizeof(Fragment)));
+    write_program(a, fragment);
+    describe(a, fragment);
+    return fragment;
+}
+
 Fragment *assemble(const FragmentSpec *spec, bool binding) {
     Assembly a;
     begin(&a, spec, binding);
@@ -525,10 +522,19 @@ Fragment *assemble(const FragmentSpec *spec, bool binding) {
                             errdetail("A function or type that the plan uses has changed since it was made.")));
         return nullptr;
     }
-    Fragment *fragment = static_cast<Fragment *>(palloc0(sizeof(Fragment)));
-    write_program(&a, fragment);
-    describe(&a, fragment);
-    return fragment;
+    return make_fragment(&a);
+}
+
+Fragment *assemble_count(FragmentSource *source) {
+    FragmentSpec spec{};
+    spec.nsources = 1;
+    spec.sources = source;
+    Assembly a;
+    begin(&a, &spec, true);
+    ir::Aggregate count{};
+    count.kind = ir::AggregateKind::CountRows;
+    append(&a.states.states, count);
+    return make_fragment(&a);
 }
 
 } // namespace gpuscan

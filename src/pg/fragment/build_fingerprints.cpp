@@ -127,7 +127,7 @@ bool mix_node(Node *node, void *context) {
 // ---- lookups and constants ----
 
 // (No build reads a lookup of the main source, but texts of both may have their codes in one space.)
-uint64 lookup_part(const Fragment *fragment, const FragmentLookup *lookup) {
+uint64 lookup_part(const FragmentLookup *lookup) {
     if (lookup->source == 0 && lookup->space == 0)
         return unknown_part;
     if (lookup->kind == LookupKind::Table)
@@ -192,7 +192,7 @@ uint64 *build_fingerprints(const Fragment *fragment, const uint64 *files) {
     for (int i = 0; i < fragment->nsources; ++i)
         sources[i] = source_part(&fragment->sources[i], files[i]);
     for (int i = 0; i < fragment->nlookups; ++i)
-        lookups[i] = lookup_part(fragment, &fragment->lookups[i]);
+        lookups[i] = lookup_part(&fragment->lookups[i]);
     uint64 *spaces = space_parts(fragment, lookups);
     for (int i = 0; i < fragment->nlookups; ++i)
         if (fragment->lookups[i].space != 0)

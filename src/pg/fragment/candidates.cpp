@@ -142,28 +142,13 @@ static bool is_unscaled_column(Node *side) {
 // As the engine does it, the inner side being the table. PostgreSQL's other ways to do one of these joins (with the
 // sides exchanged, or with the inner side made unique first) come beside the one that we take.
 static bool engine_kind(JoinType type, ir::JoinKind *kind) {
-    switch (type) {
-    case JOIN_INNER:
-        *kind = ir::JoinKind::Inner;
-        return true;
-    case JOIN_LEFT:
-        *kind = ir::JoinKind::Left;
-        return true;
-    case JOIN_SEMI:
-        *kind = ir::JoinKind::Semi;
-        return true;
-    case JOIN_ANTI:
-        *kind = ir::JoinKind::Anti;
-        return true;
-    case JOIN_RIGHT:
-        *kind = ir::JoinKind::Right;
-        return true;
-    case JOIN_FULL:
-        *kind = ir::JoinKind::Full;
-        return true;
-    default:
+    static constexpr ir::JoinKind kinds[] = {ir::JoinKind::Inner, ir::JoinKind::Left, ir::JoinKind::Full,
+                                             ir::JoinKind::Right, ir::JoinKind::Semi, ir::JoinKind::Anti};
+    static_assert(JOIN_LEFT == 1 && JOIN_FULL == 2 && JOIN_RIGHT == 3 && JOIN_SEMI == 4 && JOIN_ANTI == 5);
+    if (type > JOIN_ANTI)
         return false;
-    }
+    *kind = kinds[type];
+    return true;
 }
 
 // Does the clause say which rows are partners? In an outer join, what stands in WHERE looks at the joined rows.

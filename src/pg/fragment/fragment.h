@@ -84,8 +84,9 @@ struct FragmentOutput {
     List *arguments;  // Grouping: numbers of keys
     int squares;      // state that holds the sum of squares
     int days, months; // SumInterval, AvgInterval: states that hold the sums of days and of months
-    int largest; // GroupKey of intervals, whose key is their length: the state with the largest of those of one length,
-                 // as they are written, where `agg` has the smallest. EndInterval: that of the other rank. Others: -1
+    int largest =
+        -1; // GroupKey of intervals, whose key is their length: the state with the largest of those of one length,
+            // as they are written, where `agg` has the smallest. EndInterval: that of the other rank. Others: -1
     MomentStates moments;
     uint8 sums;       // Moments: which of them
     PGFunction final; // Moments: PostgreSQL's final function
@@ -95,11 +96,12 @@ struct FragmentOutput {
     SqlKind value_kind;
     bool fixed_length; // Code: no varlena but so many bytes
     int32 scale;
-    int scale_agg; // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
-    int low_agg; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
-    int source, column; // Code: whose dictionary
-    int space;          // Code: not of a dictionary but of this space (from 1); else 0
-    int rank_lookup;    // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
+    int scale_agg = -1; // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
+    int low_agg =
+        -1; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
+    int source, column;   // Code: whose dictionary
+    int space;            // Code: not of a dictionary but of this space (from 1); else 0
+    int rank_lookup = -1; // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
 // Of what the device was asked to drop, the base has what it can decide: conditions and sort keys from the first on.
@@ -123,6 +125,12 @@ struct Fragment : FragmentSpec {
 
 // Planner (binding = false): NULL where a device may not run it, the reason has been told. Binding: never NULL.
 Fragment *assemble(const FragmentSpec *spec, bool binding);
+
+// count(*) of one relation of which these columns are asked for, whether they are needed or not.
+Fragment *assemble_count(FragmentSource *source);
+
+// Pipelines run in the order of the sources whose rows they read, the main one last.
+inline int source_of_pipeline(const Fragment *fragment, int pipeline) { return (pipeline + 1) % fragment->nsources; }
 
 // The methods with which pg/fragment makes the node; defined in exec/node.cpp.
 extern const CustomScanMethods gpuscan_scan_methods;

@@ -210,47 +210,32 @@ static Path *simple_aggregate_path(PlannerInfo *root, const RelOptInfo *input, R
                                                     AGGSPLIT_SIMPLE, clause, NIL, &costs, groups));
 }
 
-template <class T> static T *copy_path(const Path *path) {
-    T *copy = static_cast<T *>(palloc(sizeof(T)));
-    memcpy(copy, path, sizeof(T));
-    return copy;
-}
-
 Path *copy_of_path(const Path *path) {
-    switch (nodeTag(path)) {
-    case T_Path:
-        return copy_path<Path>(path);
-    case T_IndexPath:
-        return &copy_path<IndexPath>(path)->path;
-    case T_BitmapHeapPath:
-        return &copy_path<BitmapHeapPath>(path)->path;
-    case T_TidPath:
-        return &copy_path<TidPath>(path)->path;
-    case T_TidRangePath:
-        return &copy_path<TidRangePath>(path)->path;
-    case T_NestPath:
-        return &copy_path<NestPath>(path)->jpath.path;
-    case T_MergePath:
-        return &copy_path<MergePath>(path)->jpath.path;
-    case T_HashPath:
-        return &copy_path<HashPath>(path)->jpath.path;
-    case T_AppendPath:
-        return &copy_path<AppendPath>(path)->path;
-    case T_MergeAppendPath:
-        return &copy_path<MergeAppendPath>(path)->path;
-    case T_GroupResultPath:
-        return &copy_path<GroupResultPath>(path)->path;
-    case T_MaterialPath:
-        return &copy_path<MaterialPath>(path)->path;
-    case T_ProjectionPath:
-        return &copy_path<ProjectionPath>(path)->path;
-    case T_GatherPath:
-        return &copy_path<GatherPath>(path)->path;
-    case T_GatherMergePath:
-        return &copy_path<GatherMergePath>(path)->path;
-    default: // one of an extension, which may be longer than its type
-        return nullptr;
-    }
+    static const struct {
+        NodeTag tag;
+        Size size;
+    } known[] = {{T_Path, sizeof(Path)},
+                 {T_IndexPath, sizeof(IndexPath)},
+                 {T_BitmapHeapPath, sizeof(BitmapHeapPath)},
+                 {T_TidPath, sizeof(TidPath)},
+                 {T_TidRangePath, sizeof(TidRangePath)},
+                 {T_NestPath, sizeof(NestPath)},
+                 {T_MergePath, sizeof(MergePath)},
+                 {T_HashPath, sizeof(HashPath)},
+                 {T_AppendPath, sizeof(AppendPath)},
+                 {T_MergeAppendPath, sizeof(MergeAppendPath)},
+                 {T_GroupResultPath, sizeof(GroupResultPath)},
+                 {T_MaterialPath, sizeof(MaterialPath)},
+                 {T_ProjectionPath, sizeof(ProjectionPath)},
+                 {T_GatherPath, sizeof(GatherPath)},
+                 {T_GatherMergePath, sizeof(GatherMergePath)},
+                 {T_AggPath, sizeof(AggPath)},
+                 {T_GroupPath, sizeof(GroupPath)},
+                 {T_GroupingSetsPath, sizeof(GroupingSetsPath)}};
+    for (const auto &kind : known)
+        if (nodeTag(path) == kind.tag)
+            return static_cast<Path *>(memcpy(palloc(kind.size), path, kind.size));
+    return nullptr; // one of an extension, which may be longer than its type
 }
 
 // add_path frees the nodes that it displaces, so the fallback's top node must be ours.
@@ -265,22 +250,12 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
     }
     if (best == nullptr) // min and max by an index, partition-wise aggregation, or sorted rows without duplicates
         return simple_aggregate_path(root, input, output, target);
-    if (IsA(best, AggPath)) {
-        AggPath *copy = copy_path<AggPath>(best);
-        copy->path.pathtarget = target;
-        copy->qual = NIL;
-        return &copy->path;
-    }
-    if (IsA(best, GroupingSetsPath)) {
-        GroupingSetsPath *copy = copy_path<GroupingSetsPath>(best);
-        copy->path.pathtarget = target;
-        copy->qual = NIL;
-        return &copy->path;
-    }
-    GroupPath *copy = copy_path<GroupPath>(best);
-    copy->path.pathtarget = target;
-    copy->qual = NIL;
-    return &copy->path;
+    Path *copy = copy_of_path(best);
+    copy->pathtarget = target;
+    (IsA(copy, AggPath)            ? reinterpret_cast<AggPath *>(copy)->qual
+     : IsA(copy, GroupingSetsPath) ? reinterpret_cast<GroupingSetsPath *>(copy)->qual
+                                   : reinterpret_cast<GroupPath *>(copy)->qual) = NIL;
+    return copy;
 }
 
 // The cheap conjuncts first, as PostgreSQL has them in its aggregation nodes (create_agg_plan and create_group_plan, not

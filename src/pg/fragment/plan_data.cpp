@@ -60,12 +60,6 @@ static void add_column(List **tlist, Expr *expr) {
     *tlist = lappend(*tlist, makeTargetEntry(static_cast<Expr *>(copyObject(expr)), resno, nullptr, false));
 }
 
-static void add_columns(List **tlist, const List *exprs) {
-    ListCell *cell;
-    foreach (cell, exprs)
-        add_column(tlist, static_cast<Expr *>(lfirst(cell)));
-}
-
 static List *aggregate_inputs(List *aggrefs) {
     List *result = NIL;
     ListCell *cell;
@@ -130,11 +124,14 @@ static List *source_to_node(const FragmentSource *source, const List *plans) {
 }
 
 void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
-    List *tlist = NIL, *sources = NIL, *exprs = NIL;
-    add_columns(&tlist, spec->keys);
-    add_columns(&tlist, spec->aggrefs);
-    add_columns(&tlist, spec->groupings);
-    add_columns(&tlist, spec->columns);
+    List *tlist = NIL, *numbers = NIL, *sources = NIL, *exprs = NIL;
+    ListCell *cell;
+    for (const List *outputs : {spec->keys, spec->aggrefs, spec->groupings, spec->columns}) {
+        numbers = lappend_int(numbers, list_length(outputs));
+        foreach (cell, outputs)
+            add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
+    }
+    for_each_number(spec, [&numbers](auto number) { numbers = with_number(numbers, number); });
     const auto as_in_tlist = [outputs = tlist](const void *expressions) {
         return as_in_outputs(static_cast<Node *>(const_cast<void *>(expressions)), outputs);
     };
@@ -145,7 +142,6 @@ void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
         if (of_rows)
             read = lappend(read, llast(exprs));
     });
-    ListCell *cell;
     foreach (cell, pull_var_clause(reinterpret_cast<Node *>(read), PVC_RECURSE_PLACEHOLDERS))
         if (tlist_member(static_cast<Expr *>(lfirst(cell)), tlist) == nullptr)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
@@ -154,9 +150,6 @@ void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
                                                             TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
         sources = lappend(sources, source_to_node(&spec->sources[i], plans));
     }
-    List *numbers = list_make4_int(list_length(spec->keys), list_length(spec->aggrefs), list_length(spec->groupings),
-                                   list_length(spec->columns));
-    for_each_number(spec, [&numbers](auto number) { numbers = with_number(numbers, number); });
     node->custom_scan_tlist = tlist;
     node->custom_exprs = list_make2(exprs, inputs);
     // (A path may become a plan twice, as a fallback's part and as a source: the spec stays as it is.)
@@ -178,14 +171,6 @@ static Node *look_through(Node *node, void *context) {
 
 static Expr *column(const CustomScan *node, int position) {
     return static_cast<TargetEntry *>(list_nth(node->custom_scan_tlist, position))->expr;
-}
-
-// The next so many outputs.
-static List *columns(const CustomScan *node, int *position, int count) {
-    List *result = NIL;
-    for (int i = 0; i < count; ++i)
-        result = lappend(result, column(node, (*position)++));
-    return result;
 }
 
 // Takes numbers from a list, from `at` on.
@@ -212,12 +197,11 @@ static FragmentSpec *spec_of_node(const CustomScan *node, const List *range_tabl
     const List *numbers = static_cast<const List *>(linitial(node->custom_private));
     const List *sources = static_cast<const List *>(lsecond(node->custom_private));
     FragmentSpec *spec = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
-    for_each_number(spec, NumberReader{numbers, 4});
-    int position = 0;
-    spec->keys = columns(node, &position, linitial_int(numbers));
-    spec->aggrefs = columns(node, &position, lsecond_int(numbers));
-    spec->groupings = columns(node, &position, lthird_int(numbers));
-    spec->columns = columns(node, &position, lfourth_int(numbers));
+    int kind = 0, at = 0;
+    for (List **outputs : {&spec->keys, &spec->aggrefs, &spec->groupings, &spec->columns})
+        for (int left = list_nth_int(numbers, kind++); left > 0; --left)
+            *outputs = lappend(*outputs, column(node, at++));
+    for_each_number(spec, NumberReader{numbers, kind});
     spec->sources = static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource) * static_cast<Size>(spec->nsources)));
     const int first_anchor = list_length(node->custom_scan_tlist) - spec->nsources;
     for (int i = 0; i < spec->nsources; ++i)
@@ -225,7 +209,7 @@ static FragmentSpec *spec_of_node(const CustomScan *node, const List *range_tabl
                        reinterpret_cast<const Var *>(column(node, first_anchor + i)), range_table, &spec->sources[i]);
     const List *exprs = reinterpret_cast<const List *>(
         look_through(static_cast<Node *>(linitial(node->custom_exprs)), node->custom_scan_tlist));
-    int at = 0;
+    at = 0;
     for_each_expression(spec, [exprs, &at](auto &field, bool) {
         field = static_cast<std::remove_reference_t<decltype(field)>>(list_nth(exprs, at++));
     });

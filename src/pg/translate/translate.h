@@ -241,6 +241,8 @@ const FloatMoments *find_moments(Oid aggfnoid); // nullptr: none of them
 bool translate_moments(Translation *t, Aggref *aggref, const FloatMoments *known, AggregateStates *states,
                        FragmentOutput *out);
 
+// The output that shows a value as it is; of `type`, in which the device has it.
+FragmentOutput output_of_value(OutputKind kind, const Value &value, Type type, Oid typid, int32 typmod);
 bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir::Index *node, FragmentOutput *out);
 
 // Expressions over groups (translate_group.cpp), with t->groups set.
