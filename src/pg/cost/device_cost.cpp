@@ -163,23 +163,9 @@ static tier::Ledger ledger(tier::Account *account) { return tier::Ledger(machine
 
 static Cost units(const tier::Ledger &ledger) { return device_units(ledger.ns()); }
 
-Cost device_source_cost(const SourceWork *work, tier::Account *account) {
+Cost device_relation_cost(const tier::RelationWork *work, tier::Account *account) {
     tier::Ledger l = ledger(account);
-    if (!work->is_relation) {
-        l.plan_rows(work->child_cost, work->child_rows, work->read.all);
-        return units(l);
-    }
-    tier::RelationWork relation{};
-    relation.pages = work->pages;
-    relation.visible_share = work->visible_share;
-    relation.rows = work->rows;
-    relation.conjuncts = work->conjuncts;
-    relation.read = work->read;
-    relation.absent = work->absent;
-    relation.text_entries = work->text_entries;
-    relation.cached_share = work->cached_share;
-    relation.brought_before = work->brought_before;
-    relation.unread = work->unread;
+    tier::RelationWork relation = *work;
     relation.resident_share = work->pages > NBuffers ? NBuffers / work->pages : 1;
     const double missing = work->pages * work->visible_share * tier::missing_share(relation, machine.cache_bytes);
     const double by_row = work->pages * (1 - work->visible_share);
@@ -191,12 +177,18 @@ Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     return units(l);
 }
 
-Cost device_load_cost(const SourceWork *work) {
-    if (!work->is_relation || work->brought_before || work->cached_share >= 1)
+Cost device_load_cost(const tier::RelationWork *work) {
+    if (work->brought_before || work->cached_share >= 1)
         return 0;
-    SourceWork cached = *work;
+    tier::RelationWork cached = *work;
     cached.cached_share = 1;
-    return device_source_cost(work) - device_source_cost(&cached);
+    return device_relation_cost(work) - device_relation_cost(&cached);
+}
+
+Cost device_child_cost(Cost cost, double rows, double columns, tier::Account *account) {
+    tier::Ledger l = ledger(account);
+    l.plan_rows(cost, rows, columns);
+    return units(l);
 }
 
 Cost device_build_cost(double rows, tier::Account *account) {

@@ -33,24 +33,11 @@ double device_cores();
 // A cleared account in the current context.
 tier::Account *new_account();
 
-// Reading one source: a relation's pages into columns, or a CPU plan's rows.
-struct SourceWork {
-    bool is_relation;
-    double pages;         // relation
-    double visible_share; // of the pages that are all-visible
-    double rows;          // before the filters
-    double conjuncts;
-    tier::Columns read, absent; // see tier::RelationWork
-    double text_entries;        // the same
-    double cached_share;        // the same
-    bool brought_before;        // by another source of the fragment
-    bool unread;                // the table that is made of it is there already
-    double child_cost;          // CPU plan: what PostgreSQL says it costs
-    double child_rows;
-};
-
-Cost device_source_cost(const SourceWork *work, tier::Account *account = nullptr);
-Cost device_load_cost(const SourceWork *work); // the part of it that goes if everything that can be cached is
+// Reading a relation's pages into columns, but for what depends on the machine: the processes that feed it and what stands in shared buffers.
+Cost device_relation_cost(const tier::RelationWork *work, tier::Account *account = nullptr);
+Cost device_load_cost(const tier::RelationWork *work); // the part of it that goes if everything that can be cached is
+// Rows of a CPU plan, with so many columns; `cost`: what PostgreSQL says it costs.
+Cost device_child_cost(Cost cost, double rows, double columns, tier::Account *account = nullptr);
 Cost device_build_cost(double rows, tier::Account *account = nullptr); // rows put into a hash table
 // Rows looked up in a table of so many entries.
 Cost device_probe_cost(double rows, double entries, tier::Account *account = nullptr);

@@ -74,9 +74,7 @@ struct FragmentSpec {
     FragmentSource *sources; // [0] is the main one; a table's sources come before the one that probes it
     List *keys;              // group key expressions
     List *aggrefs;
-    List *
-        sets; // GROUPING SETS and the like: integers, each with a bit per key that the set's groups differ in; NIL: one
-              // set of all keys
+    List *sets; // GROUPING SETS and the like: a bit per key that the set's groups differ in; NIL: one set of all keys
     List *groupings; // GROUPING(), of the sets
     List *asked;     // and for each of them the numbers of the keys that it asks for
     bool has_group_by;
@@ -90,9 +88,8 @@ struct FragmentSpec {
     bool sorted;        // of groups, top being NULL: all of them come in the order of `order`
     bool delivers_rows; // no aggregation: keys and aggrefs are empty
     List *columns;      // delivers_rows: the expressions of a row
-    List *
-        checks; // delivers_rows: expressions whose errors are the query's, in whichever row; nobody asks for their values
-    int limit;         // delivers_rows: rows that are wanted at most, whichever they are; 0: all
+    List *checks; // delivers_rows: expressions whose errors are the query's, in whichever row; their values are not
+    int limit;    // delivers_rows: rows that are wanted at most, whichever they are; 0: all
     bool hides_counts; // how much it has read is shown to nobody who may not see all of its rows (hidden_rows.h)
 };
 

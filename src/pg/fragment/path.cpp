@@ -185,10 +185,9 @@ static PathTarget *output_target(PlannerInfo *root, const FragmentSpec *spec) {
         }
         add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), sortgroupref);
     }
-    foreach (cell, spec->aggrefs)
-        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
-    foreach (cell, spec->groupings)
-        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
+    for (const List *outputs : {spec->aggrefs, spec->groupings})
+        foreach (cell, outputs)
+            add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
     set_pathtarget_cost_width(root, target);
     return target;
 }
@@ -263,24 +262,18 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
 static List *in_postgres_order(PlannerInfo *root, List *having) {
     if (root->parse->groupingSets != NIL)
         return static_cast<List *>(copyObject(having));
-    const int count = list_length(having);
-    Node **quals = static_cast<Node **>(palloc(sizeof(Node *) * static_cast<Size>(count + 1)));
-    Cost *costs = static_cast<Cost *>(palloc(sizeof(Cost) * static_cast<Size>(count + 1)));
-    for (int i = 0; i < count; ++i) {
-        Node *qual = static_cast<Node *>(list_nth(having, i));
-        QualCost cost;
-        cost_qual_eval_node(&cost, qual, root);
-        int at = i;
-        for (; at > 0 && costs[at - 1] > cost.per_tuple; --at) {
-            quals[at] = quals[at - 1];
-            costs[at] = costs[at - 1];
-        }
-        quals[at] = qual;
-        costs[at] = cost.per_tuple;
-    }
+    Cost *costs = static_cast<Cost *>(palloc(sizeof(Cost) * static_cast<Size>(list_length(having) + 1)));
     List *result = NIL;
-    for (int i = 0; i < count; ++i)
-        result = lappend(result, copyObject(quals[i]));
+    ListCell *cell;
+    foreach (cell, having) {
+        QualCost cost;
+        cost_qual_eval_node(&cost, static_cast<Node *>(lfirst(cell)), root);
+        int at = list_length(result);
+        for (; at > 0 && costs[at - 1] > cost.per_tuple; --at)
+            costs[at] = costs[at - 1];
+        costs[at] = cost.per_tuple;
+        result = list_insert_nth(result, at, copyObjectImpl(lfirst(cell)));
+    }
     return result;
 }
 
