@@ -8,8 +8,20 @@
 namespace gpuscan {
 
 Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Account *account) {
-    const Cost unmatched = ir::keeps_table(kind) ? device_unmatched_cost(entries, account) : 0;
-    return unmatched + (keyed ? device_probe_cost(rows, entries, account) : device_pairs_cost(rows, entries, account));
+    tier::Ledger ledger = device_ledger(account);
+    if (ir::keeps_table(kind))
+        ledger.unmatched(entries);
+    if (keyed)
+        ledger.probe(rows, entries);
+    else
+        ledger.pairs(rows, entries);
+    return device_cost(ledger);
+}
+
+Cost build_cost(double rows, tier::Account *account) {
+    tier::Ledger ledger = device_ledger(account);
+    ledger.build(rows);
+    return device_cost(ledger);
 }
 
 struct CandidateWork {
@@ -52,7 +64,7 @@ static Cost weigh_candidate(const Candidate *candidate, bool is_there, Candidate
         cost += weigh_candidate(joined->inner, found, work);
         ++work->nsources;
         if (!found) {
-            cost += device_build_cost(entries, work->account);
+            cost += build_cost(entries, work->account);
             work->table_rows += entries;
         }
         if (!is_there)
@@ -80,7 +92,10 @@ Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise
     CandidateWork work{NIL, NIL, 0, kept, 1, account};
     collect_below(candidate, &work.below);
     const Cost cost = weigh_candidate(candidate, false, &work);
-    return tables_fit(work.table_rows) ? cost : cost + device_plan_cost(tier::Stage::Build, otherwise, account);
+    tier::Ledger ledger = device_ledger(account);
+    if (!tables_fit(work.table_rows))
+        ledger.plan_cost(tier::Stage::Build, otherwise);
+    return cost + device_cost(ledger);
 }
 
 // In the order of weigh_candidate.

@@ -71,8 +71,11 @@ const Load *source_load(const CandidateSource *source) {
 
 static Cost weigh_plan(const CandidateSource *source, tier::Account *account) {
     const Path *path = source->rel->cheapest_total_path;
-    return device_child_cost(path != nullptr ? device_units(path_ns(const_cast<PlannerInfo *>(source->root), path)) : 0,
-                             path != nullptr ? source->rows : 0, list_length(source->rel->reltarget->exprs), account);
+    tier::Ledger ledger = device_ledger(account);
+    if (path != nullptr)
+        ledger.plan_rows(device_units(path_ns(const_cast<PlannerInfo *>(source->root), path)), source->rows,
+                         list_length(source->rel->reltarget->exprs));
+    return device_cost(ledger);
 }
 
 Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Account *account) {

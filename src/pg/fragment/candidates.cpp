@@ -253,7 +253,7 @@ static const Candidate *better_candidate(CandidateTable *table, const JoinPair *
                                          const Candidate *best) {
     if (outer == nullptr)
         return nullptr;
-    const Cost before = rows_cost(outer) + rows_cost(inner) + device_build_cost(inner->rows);
+    const Cost before = rows_cost(outer) + rows_cost(inner) + build_cost(inner->rows);
     if (best != nullptr && best->cost <= before)
         return nullptr;
     Cost cost = before + probe_cost(outer->rows, inner->rows, true, kind);

@@ -464,16 +464,21 @@ static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *hav
     return {made, wanted_groups(spec, std::max(made * passing_share(root, spec->having), 1.0))};
 }
 
-// What groups cost, evaluated as `results`, beside the order in which they come.
+// What groups cost, evaluated as `results`.
 static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const FragmentSpec *spec, const Fragment *trial,
                         const TextWork *texts, const CpuBaseline *baseline, GroupNumbers groups,
                         const PathTarget *results, tier::Account *account) {
-    return device_setup_cost(trial->nsources, trial->nlookups, account) + device_text_cost(texts, account) +
-           candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account) +
-           device_aggregate_cost(candidate->rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates,
-                                 account) +
-           device_second_aggregation_cost(groups_again(root, spec, candidate->rows), account) +
-           device_plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple), account);
+    tier::Ledger ledger = device_ledger(account);
+    ledger.start(trial->nsources, trial->nlookups);
+    ledger.texts(*texts);
+    ledger.plan_cost(tier::Stage::Texts, texts->calls);
+    ledger.aggregate(candidate->rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates);
+    ledger.aggregate_again(groups_again(root, spec, candidate->rows));
+    ledger.plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple));
+    if (spec->sorted)
+        ledger.sort(groups.delivered, trial->nkeys + trial->naggregates);
+    return candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account) +
+           device_cost(ledger);
 }
 
 // While they are sorted, they are there twice; with more the device gives up.
@@ -509,15 +514,11 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(output, spec, having, sort, children, account);
-    RowsWork work{};
-    work.rows = numbers.delivered;
-    work.columns = trial->nkeys + trial->naggregates;
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
     path->path.total_cost =
-        groups_cost(root, candidate, spec, trial, &texts, baseline, numbers, unsorted->path.pathtarget, account) +
-        device_sort_cost(&work, account);
+        groups_cost(root, candidate, spec, trial, &texts, baseline, numbers, unsorted->path.pathtarget, account);
     path->path.startup_cost = path->path.total_cost;
     price_path(root, candidate, baseline, path);
     add_path(output, &path->path);
