@@ -160,27 +160,13 @@ Cost device_units(double ns) { return ns / machine.ns_per_unit; }
 
 tier::Account *new_account() { return static_cast<tier::Account *>(palloc0(sizeof(tier::Account))); }
 
-static tier::Ledger ledger(tier::Account *account) { return tier::Ledger(machine, prices, account); }
+tier::Ledger device_ledger(tier::Account *account) { return tier::Ledger(machine, prices, account); }
 
-static Cost units(const tier::Ledger &ledger) { return device_units(ledger.ns()); }
+Cost device_cost(const tier::Ledger &ledger) { return device_units(ledger.ns()); }
 
-Cost device_source_cost(const SourceWork *work, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    if (!work->is_relation) {
-        l.plan_rows(work->child_cost, work->child_rows, work->read.all);
-        return units(l);
-    }
-    tier::RelationWork relation{};
-    relation.pages = work->pages;
-    relation.visible_share = work->visible_share;
-    relation.rows = work->rows;
-    relation.conjuncts = work->conjuncts;
-    relation.read = work->read;
-    relation.absent = work->absent;
-    relation.text_entries = work->text_entries;
-    relation.cached_share = work->cached_share;
-    relation.brought_before = work->brought_before;
-    relation.unread = work->unread;
+Cost device_relation_cost(const tier::RelationWork *work, tier::Account *account) {
+    tier::Ledger l = device_ledger(account);
+    tier::RelationWork relation = *work;
     relation.resident_share = work->pages > NBuffers ? NBuffers / work->pages : 1;
     const double missing = work->pages * work->visible_share * tier::missing_share(relation, machine.cache_bytes);
     const double by_row = work->pages * (1 - work->visible_share);
@@ -189,92 +175,15 @@ Cost device_source_cost(const SourceWork *work, tier::Account *account) {
     relation.row_workers = feed_workers_worth(0, by_row, chunks);
     relation.chunk_pages = pages_per_chunk;
     l.relation(relation);
-    return units(l);
+    return device_cost(l);
 }
 
-Cost device_load_cost(const SourceWork *work) {
-    if (!work->is_relation || work->brought_before || work->cached_share >= 1)
+Cost device_load_cost(const tier::RelationWork *work) {
+    if (work->brought_before || work->cached_share >= 1)
         return 0;
-    SourceWork cached = *work;
+    tier::RelationWork cached = *work;
     cached.cached_share = 1;
-    return device_source_cost(work) - device_source_cost(&cached);
-}
-
-Cost device_build_cost(double rows, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.build(rows);
-    return units(l);
-}
-
-Cost device_probe_cost(double rows, double entries, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.probe(rows, entries);
-    return units(l);
-}
-
-Cost device_pairs_cost(double rows, double entries, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.pairs(rows, entries);
-    return units(l);
-}
-
-Cost device_unmatched_cost(double entries, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.unmatched(entries);
-    return units(l);
-}
-
-Cost device_aggregate_cost(double rows, double groups, double delivered, int keys, int aggregates,
-                           tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.aggregate(rows, groups, delivered, keys, aggregates);
-    return units(l);
-}
-
-Cost device_second_aggregation_cost(double groups, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.aggregate_again(groups);
-    return units(l);
-}
-
-Cost device_rows_cost(const RowsWork *work, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.fetch_rows(work->rows, work->columns, work->bytes, work->dictionary_entries, work_mem * 1024.0);
-    return units(l);
-}
-
-Cost device_sort_cost(const RowsWork *work, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.sort(work->rows, work->columns);
-    return units(l);
-}
-
-Cost emit_rows_cost(const RowsWork *work, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.emit_rows(work->rows, work->columns);
-    return units(l);
-}
-
-Cost device_text_cost(const TextWork *work, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.texts({work->native, work->evaluated, work->shown, static_cast<double>(work->demands)});
-    l.plan_cost(tier::Stage::Texts, work->calls);
-    return units(l);
-}
-
-Cost device_setup_cost(int nsources, int nlookups, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    if (nsources > 0)
-        l.start(nsources, nlookups);
-    else
-        l.lookups(nlookups);
-    return units(l);
-}
-
-Cost device_plan_cost(tier::Stage stage, Cost cost, tier::Account *account) {
-    tier::Ledger l = ledger(account);
-    l.plan_cost(stage, cost);
-    return cost;
+    return device_relation_cost(work) - device_relation_cost(&cached);
 }
 
 double dictionary_bytes(double entries, double width) { return entries * (width + Dictionary::entry_bytes); }

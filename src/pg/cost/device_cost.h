@@ -1,7 +1,7 @@
 // What a fragment costs on a device, in the planner's units: the planner's estimates become work of the tiers (engine/cost/tier_cost.hpp),
 // whose weights are those of the device that the executor would get, and its nanoseconds become units.
 //
-// Each function also notes its work in an account, if one is given: what EXPLAIN shows of a path's cost by component.
+// Work is noted in a ledger, and in an account, if one is given: what EXPLAIN shows of a path's cost by component.
 #pragma once
 
 #include "pg/pg.h"
@@ -33,70 +33,25 @@ double device_cores();
 // A cleared account in the current context.
 tier::Account *new_account();
 
-// Reading one source: a relation's pages into columns, or a CPU plan's rows.
-struct SourceWork {
-    bool is_relation;
-    double pages;         // relation
-    double visible_share; // of the pages that are all-visible
-    double rows;          // before the filters
-    double conjuncts;
-    tier::Columns read, absent; // see tier::RelationWork
-    double text_entries;        // the same
-    double cached_share;        // the same
-    bool brought_before;        // by another source of the fragment
-    bool unread;                // the table that is made of it is there already
-    double child_cost;          // CPU plan: what PostgreSQL says it costs
-    double child_rows;
+// For work of that device, and what has been noted comes to.
+tier::Ledger device_ledger(tier::Account *account = nullptr);
+Cost device_cost(const tier::Ledger &ledger);
+
+// Reading a relation's pages into columns, but for what depends on the machine: the processes that feed it and what stands in shared buffers.
+Cost device_relation_cost(const tier::RelationWork *work, tier::Account *account = nullptr);
+Cost device_load_cost(const tier::RelationWork *work); // the part of it that goes if everything that can be cached is
+
+// Entries of dictionaries, each column's counted (fragment/text_work.cpp). `native`: for which the device evaluates an expression itself;
+// it keeps what comes out, as long as it has the texts. `evaluated`: for which PostgreSQL evaluates one. `shown`: that the backend needs to
+// show groups. `demands`: expressions of which the device first collects what they need (engine/store/demand.hpp).
+struct TextWork : tier::Ledger::Texts {
+    Cost calls; // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE
 };
 
-Cost device_source_cost(const SourceWork *work, tier::Account *account = nullptr);
-Cost device_load_cost(const SourceWork *work); // the part of it that goes if everything that can be cached is
-Cost device_build_cost(double rows, tier::Account *account = nullptr); // rows put into a hash table
-// Rows looked up in a table of so many entries.
-Cost device_probe_cost(double rows, double entries, tier::Account *account = nullptr);
-
-// Every row is looked at with every entry.
-Cost device_pairs_cost(double rows, double entries, tier::Account *account = nullptr);
-
-// The second pass of a right or full join, over the entries that were no row's partner.
-Cost device_unmatched_cost(double entries, tier::Account *account = nullptr);
-Cost device_aggregate_cost(double rows, double groups, double delivered, int keys, int aggregates,
-                           tier::Account *account = nullptr);
-Cost device_second_aggregation_cost(double groups,
-                                    tier::Account *account = nullptr); // groups that are grouped once more
-
-// Rows that leave the device.
-struct RowsWork {
-    double rows;
-    double columns;
-    double bytes;              // of a row
-    double dictionary_entries; // that the backend needs to show texts
-};
-
-Cost device_rows_cost(const RowsWork *work, tier::Account *account = nullptr); // before the first row is shown
-Cost emit_rows_cost(const RowsWork *work, tier::Account *account = nullptr);   // making tuples of them
-Cost device_sort_cost(const RowsWork *work, tier::Account *account = nullptr); // putting them in order
-
-Cost device_setup_cost(int nsources, int nlookups, tier::Account *account = nullptr);
-
-// Entries of dictionaries, each column's counted: see fragment/text_work.cpp.
-struct TextWork {
-    double
-        native; // for which the device evaluates an expression itself; it keeps what comes out, as long as it has the texts
-    double evaluated; // for which PostgreSQL evaluates one
-    double shown;     // that the backend needs to show groups
-    Cost calls;       // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE
-    int demands;      // expressions of which the device first collects what they need (engine/store/demand.hpp)
-};
-
-Cost device_text_cost(const TextWork *work, tier::Account *account = nullptr);
 // May a column have so many different texts of so many bytes? With more the device gives up. What they take may be half of gpuscan.cache_size.
 double dictionary_bytes(double entries, double width);
 bool dictionary_fits(double entries, double width);
 // May a fragment have join tables of so many rows in all? With more the device gives up, and PostgreSQL's plan answers.
 bool tables_fit(double rows);
-
-// A part of the path's cost that PostgreSQL knows, in its units.
-Cost device_plan_cost(tier::Stage stage, Cost cost, tier::Account *account = nullptr);
 
 } // namespace gpuscan

@@ -34,7 +34,7 @@ uint64 files_of(const PlannerInfo *root, const FragmentSource *source) {
 const bool *tables_kept(const PlannerInfo *root, const Fragment *trial) {
     const protocol::Area *area = service_area();
     const KeptBuilds *builds = area != nullptr ? &area->kept_builds[device_is_gpu() ? 1 : 0] : nullptr;
-    if (builds == nullptr || !builds->any() || trial->njoins == 0)
+    if (builds == nullptr || !builds->any() || trial->nsources == 1)
         return nullptr;
     const Size n = static_cast<Size>(trial->nsources);
     uint64 *files = static_cast<uint64 *>(palloc0(sizeof(uint64) * n));
@@ -46,7 +46,7 @@ const bool *tables_kept(const PlannerInfo *root, const Fragment *trial) {
     for (int i = 1; i < trial->nsources; ++i) {
         kept[i] = builds->has(fingerprints[i - 1]);
         for (int k = 1; k < i; ++k)
-            kept[i] = kept[i] && (trial->joins[k - 1].into != i || kept[k]);
+            kept[i] = kept[i] && (trial->sources[k].join.into != i || kept[k]);
         any = any || kept[i];
     }
     return any ? kept : nullptr;

@@ -29,7 +29,7 @@ bool has_all_columns(const GpuScanState *state, bool gpu) {
     for (int i = 0; area != nullptr && i < state->fragment->nsources; ++i) {
         const SourceRelations *relations = &state->run.relations[i];
         for (int k = 0; k < relations->count; ++k)
-            if (!has_columns(&area->residency[gpu], &relations->at[k], state->fragment->sources[i].ncolumns))
+            if (!has_columns(&area->residency[gpu], &relations->at[k], state->fragment->sources[i].columns.count))
                 return false;
     }
     return true;

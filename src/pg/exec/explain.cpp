@@ -61,7 +61,7 @@ const char *column_name(const FragmentSource *source, PlanState *child, AttrNumb
 List *column_names(const Explainer *explainer, int index) {
     const FragmentSource *source = &explainer->state->fragment->sources[index];
     List *names = NIL;
-    for (int i = 0; i < source->ncolumns; ++i) {
+    for (int i = 0; i < source->columns.count; ++i) {
         const char *name = column_name(source, explainer->state->run.children[index], source->columns[i].attnum);
         names =
             lappend(names, name ? pstrdup(quote_identifier(name)) : psprintf("column %d", source->columns[i].attnum));
@@ -118,54 +118,43 @@ void open_step(const Explainer *explainer, const char *step, int source) {
 
 void show_scan(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
-    const FragmentSource *source = &fragment->sources[fragment->main_source];
+    const FragmentSource *source = &fragment->sources[0];
     char *filter = deparse_conditions(explainer, source->quals);
     if (is_text(explainer->es)) {
-        ExplainPropertyText("Scan", text_of_source(explainer, fragment->main_source), explainer->es);
+        ExplainPropertyText("Scan", text_of_source(explainer, 0), explainer->es);
         show_optional(explainer, "Scan Filter", filter);
         return;
     }
-    open_step(explainer, "Scan", fragment->main_source);
+    open_step(explainer, "Scan", 0);
     show_optional(explainer, "Filter", filter);
     ExplainCloseGroup("Step", nullptr, true, explainer->es);
 }
 
 const char *join_name(ir::JoinKind kind) {
-    switch (kind) {
-    case ir::JoinKind::Left:
-        return "Left";
-    case ir::JoinKind::Semi:
-        return "Semi";
-    case ir::JoinKind::Anti:
-        return "Anti";
-    case ir::JoinKind::Right:
-        return "Right";
-    case ir::JoinKind::Full:
-        return "Full";
-    default:
-        return "Inner";
-    }
+    static const char *const names[] = {"Inner", "Left", "Semi", "Anti", "Right", "Full"}; // as JoinKind has them
+    return names[static_cast<int>(kind)];
 }
 
-void show_join(const Explainer *explainer, int index) {
-    const FragmentJoin *join = &explainer->state->fragment->joins[index];
-    const FragmentSource *source = &explainer->state->fragment->sources[join->source];
+// The join with the table of a source.
+void show_join(const Explainer *explainer, int number) {
+    const FragmentSource *source = &explainer->state->fragment->sources[number];
+    const FragmentJoin *join = &source->join;
     const RunReport *report = &explainer->ran->run.report;
     char *condition = deparse_conditions(explainer, join->clauses);
     char *build_filter = deparse_conditions(explainer, source->quals);
     char *partner_filter = deparse_conditions(explainer, join->partner_filters);
     char *filter = deparse_conditions(explainer, join->filters);
     const char *table =
-        may_see_counts(explainer->state) && explainer->es->analyze && static_cast<uint32>(index) < report->njoins
-            ? report->joins[index]
+        may_see_counts(explainer->state) && explainer->es->analyze && static_cast<uint32>(number) <= report->njoins
+            ? report->joins[number - 1]
             : nullptr;
     if (is_text(explainer->es)) {
-        char *label = psprintf("Join %d", index + 1);
+        char *label = psprintf("Join %d", number);
         if (join->kind != ir::JoinKind::Inner)
             label = psprintf("%s %s", join_name(join->kind), label);
         if (join->into > 0)
             label = psprintf("%s for Join %d", label, join->into);
-        ExplainPropertyText(label, text_of_source(explainer, join->source), explainer->es);
+        ExplainPropertyText(label, text_of_source(explainer, number), explainer->es);
         show_optional(explainer, psprintf("%s Cond", label), condition);
         show_optional(explainer, psprintf("%s Build Filter", label), build_filter);
         show_optional(explainer, psprintf("%s Partner Filter", label), partner_filter);
@@ -174,7 +163,7 @@ void show_join(const Explainer *explainer, int index) {
             ExplainPropertyText(psprintf("%s Table", label), table, explainer->es);
         return;
     }
-    open_step(explainer, "Join", join->source);
+    open_step(explainer, "Join", number);
     ExplainPropertyText("Join Type", join_name(join->kind), explainer->es);
     if (join->into > 0)
         ExplainPropertyInteger("For Join", nullptr, join->into, explainer->es);
@@ -257,13 +246,13 @@ void show_steps(const Explainer *explainer) {
     ExplainState *es = explainer->es;
     ExplainOpenGroup("Steps", "Steps", false, es);
     show_scan(explainer);
-    for (int i = 0; i < fragment->njoins; ++i)
+    for (int i = 1; i < fragment->nsources; ++i)
         show_join(explainer, i);
     ExplainCloseGroup("Steps", "Steps", false, es);
 
     List *keys = NIL;
     ListCell *cell;
-    foreach (cell, fragment->group_exprs)
+    foreach (cell, fragment->keys)
         keys = lappend(keys, deparse(explainer, static_cast<Node *>(lfirst(cell))));
     if (keys != NIL)
         ExplainPropertyList("Group Key", keys, es);

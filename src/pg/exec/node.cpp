@@ -3,7 +3,7 @@
 // A node runs its fragment to the end on the first fetch, and then hands out groups or rows: PostgreSQL applies HAVING and
 // the projection to the scan tuple (ExecScan). Where the projection only chooses columns, they are written into its
 // result at once. Until the first group or row is shown anything may go wrong on the device; then the
-// CPU plan that the node carries answers instead, with rows of the same form (Fragment::fallback_attnos). Once it has
+// CPU plan that the node carries answers instead, with rows of the same form. Once it has
 // been needed, it serves all later rescans too: what made the device refuse will most likely do so again. (In a correlated subquery
 // it may serve the first executions, too: cpu_first.h.)
 // What the device has answered is shown again where no parameter has changed that it was asked with; qual and projection may have others.
@@ -22,6 +22,7 @@
 #include "pg/exec/groups.h"
 #include "pg/exec/plan_tree.h"
 #include "pg/exec/state.h"
+#include "pg/fragment/plan_data.h"
 #include "pg/guc.h"
 
 namespace gpuscan {
@@ -208,12 +209,11 @@ void next_of_cpu_plan(GpuScanState *state, TupleTableSlot *to) {
     if (TupIsNull(from))
         return;
     const Fragment *fragment = state->fragment;
-    slot_getsomeattrs(from, fragment->nfallback);
+    slot_getsomeattrs(from, fragment->noutputs);
     memset(to->tts_isnull, true, to->tts_tupleDescriptor->natts * sizeof(bool));
-    for (int i = 0; i < fragment->nfallback; ++i) {
-        int at = fragment->fallback_attnos[i] - 1;
-        to->tts_values[at] = from->tts_values[i];
-        to->tts_isnull[at] = from->tts_isnull[i];
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        to->tts_values[i] = from->tts_values[i];
+        to->tts_isnull[i] = from->tts_isnull[i];
     }
     ExecStoreVirtualTuple(to);
 }
@@ -449,9 +449,9 @@ PlanState *start_fallback(GpuScanState *state) {
         state->fallback =
             ExecInitNode(plan, state->css.ss.ps.state, state->eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
     });
-    if (ExecGetResultType(state->fallback)->natts < state->fragment->nfallback)
+    if (ExecGetResultType(state->fallback)->natts < state->fragment->noutputs)
         elog(ERROR, "gpuscan: the CPU plan has %d columns, not %d", ExecGetResultType(state->fallback)->natts,
-             state->fragment->nfallback);
+             state->fragment->noutputs);
     return state->fallback;
 }
 

@@ -57,29 +57,6 @@ bool request(FragmentRun *run, protocol::Command command, Size size, Size reply_
 
 namespace {
 
-ProgramArrays find_arrays(const Fragment *fragment) {
-    ProgramArrays arrays;
-    const ProgramHeader *header = reinterpret_cast<const ProgramHeader *>(fragment->program);
-    const char *at = fragment->program + aligned(sizeof(ProgramHeader));
-    auto skip = [&at](Size count, Size width) {
-        const char *start = at;
-        at += aligned(count * width);
-        return start;
-    };
-    arrays.header = header;
-    skip(header->exprs, sizeof(ir::Expr));
-    skip(header->constants, sizeof(ir::Constant));
-    arrays.lookups = reinterpret_cast<const ir::Lookup *>(skip(header->lookups, sizeof(ir::Lookup)));
-    skip(header->sources, sizeof(ir::Source));
-    skip(header->source_columns, sizeof(ir::SourceColumn));
-    skip(header->conjuncts, sizeof(ir::Conjunct));
-    skip(header->joins, sizeof(ir::Join));
-    skip(header->lists, sizeof(ir::Index));
-    skip(header->aggregates, sizeof(ir::Aggregate));
-    arrays.pipelines = reinterpret_cast<const ir::Pipeline *>(skip(header->pipelines, sizeof(ir::Pipeline)));
-    return arrays;
-}
-
 protocol::DeviceKind wanted_device() {
     switch (guc_device) {
     case DEVICE_CUDA:
@@ -93,7 +70,7 @@ protocol::DeviceKind wanted_device() {
 
 const uint64 *fingerprints_of(const FragmentRun *run) {
     const Fragment *fragment = run->fragment;
-    if (fragment->njoins == 0)
+    if (fragment->nsources == 1)
         return nullptr;
     uint64 *files = static_cast<uint64 *>(palloc0(sizeof(uint64) * static_cast<Size>(fragment->nsources)));
     for (int i = 1; i < fragment->nsources; ++i)
@@ -125,7 +102,7 @@ bool open_fragment(FragmentRun *run) {
 // What is the same in all executions of one kind of query over the same relations.
 uint64 form_of(const FragmentRun *run) {
     const Fragment *fragment = run->fragment;
-    const ProgramHeader *header = run->program.header;
+    const ProgramHeader *header = reinterpret_cast<const ProgramHeader *>(fragment->program);
     const char *constants = reinterpret_cast<const char *>(fragment->program_constants);
     const Size before = static_cast<Size>(constants - fragment->program);
     const Size after = before + aligned(header->constants * sizeof(ir::Constant));
@@ -165,9 +142,9 @@ bool run_to_the_end(FragmentRun *run) {
     if (!use_spaces(run))
         return false;
     end_phase(run, RunPhase::Start);
-    for (uint32 pipeline = 0; pipeline < run->program.header->pipelines; ++pipeline) {
+    for (int pipeline = 0; pipeline < run->fragment->nsources; ++pipeline) {
         run->pipeline = pipeline;
-        if (!feed(run, run->program.pipelines[pipeline].source) || !run_pipeline(run, true))
+        if (!feed(run, source_of_pipeline(run->fragment, pipeline)) || !run_pipeline(run, true))
             return false;
     }
     const bool fetched = run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run);
@@ -191,13 +168,13 @@ void count_scans(FragmentRun *run, bool finished) {
 
 bool run_pipeline(FragmentRun *run, bool last) {
     end_phase(run, RunPhase::Feed);
-    if (!send_lookups(run, run->program.pipelines[run->pipeline].source) || !meet_demands(run))
+    if (!send_lookups(run, source_of_pipeline(run->fragment, run->pipeline)) || !meet_demands(run))
         return false;
     end_phase(run, RunPhase::Texts);
     protocol::RunRequest head = {};
     head.pipeline = run->pipeline;
     head.last = last;
-    if (run->pipeline + 1 < static_cast<int>(run->program.header->pipelines))
+    if (run->pipeline + 1 < run->fragment->nsources)
         head.fingerprint = run->fingerprints[run->pipeline];
     memcpy(device_input(run->connection), &head, sizeof head);
     if (!request(run, protocol::Command::Run, sizeof head, sizeof(protocol::RunReply)))
@@ -236,7 +213,6 @@ bool run_fragment(FragmentRun *run) {
         return give_up(run, "gpuscan.device is none");
     MemoryContext old = MemoryContextSwitchTo(run->context);
     const Fragment *fragment = run->fragment;
-    run->program = find_arrays(fragment);
     run->fingerprints = fingerprints_of(run);
     run->form = form_of(run);
     if (device_refuses_program(run->form)) {
@@ -246,7 +222,7 @@ bool run_fragment(FragmentRun *run) {
     run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
         run->copies[i] =
-            static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].ncolumns + 1)));
+            static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].columns.count + 1)));
     run->spaces = static_cast<TextSpace *>(palloc0(sizeof(TextSpace) * (fragment->nspaces + 1)));
     run->space_constants = static_cast<SpaceConstant *>(palloc0(sizeof(SpaceConstant) * (fragment->nconstants + 1)));
     place_spaces(run);

@@ -17,13 +17,6 @@ namespace gpuscan {
 
 using PageBuffer = ::Buffer; // PostgreSQL's; the engine has a Buffer of its own
 
-// Arrays of a program in its wire format.
-struct ProgramArrays {
-    const ProgramHeader *header;
-    const ir::Lookup *lookups;
-    const ir::Pipeline *pipelines;
-};
-
 // The entries of one dictionary as text datums, kept while the fragment runs.
 struct DictionaryCopy {
     bool known; // id and size are those of the device
@@ -107,7 +100,6 @@ struct RowStore;
 
 struct FragmentRun {
     const Fragment *fragment;
-    ProgramArrays program;
     const uint64 *fingerprints; // of the builds, by join (fragment/build_fingerprints.h)
     uint64 form;                // fingerprint of the program without its constants, and of its relations
     Snapshot snapshot;

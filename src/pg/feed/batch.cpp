@@ -31,9 +31,9 @@ void batch_begin(FragmentRun *run, int source) {
     MemoryContext old = MemoryContextSwitchTo(run->context);
     BatchBuilder *batch = static_cast<BatchBuilder *>(palloc0(sizeof(BatchBuilder)));
     batch->source = source;
-    batch->ncolumns = from->ncolumns;
-    batch->columns = static_cast<BatchColumn *>(palloc0(sizeof(BatchColumn) * (from->ncolumns + 1)));
-    for (int i = 0; i < from->ncolumns; ++i) {
+    batch->ncolumns = from->columns.count;
+    batch->columns = static_cast<BatchColumn *>(palloc0(sizeof(BatchColumn) * (from->columns.count + 1)));
+    for (int i = 0; i < from->columns.count; ++i) {
         batch->columns[i].column = &from->columns[i];
         batch->fixed_row += 1 + type_width(from->columns[i].type);
     }

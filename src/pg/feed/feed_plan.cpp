@@ -16,8 +16,8 @@ void feed_rows_of(PlanState *plan, void *argument) {
     PlanFeed *feed = static_cast<PlanFeed *>(argument);
     FragmentRun *run = feed->run;
     const FragmentSource *from = &run->fragment->sources[feed->source];
-    Datum *row = static_cast<Datum *>(palloc((from->ncolumns + 1) * sizeof(Datum)));
-    bool *nulls = static_cast<bool *>(palloc((from->ncolumns + 1) * sizeof(bool)));
+    Datum *row = static_cast<Datum *>(palloc((from->columns.count + 1) * sizeof(Datum)));
+    bool *nulls = static_cast<bool *>(palloc((from->columns.count + 1) * sizeof(bool)));
     MemoryContext context = AllocSetContextCreate(run->context, "GpuScan row", ALLOCSET_DEFAULT_SIZES);
 
     batch_begin(run, feed->source);
@@ -29,7 +29,7 @@ void feed_rows_of(PlanState *plan, void *argument) {
         MemoryContextSwitchTo(old);
         if (TupIsNull(slot))
             break;
-        for (int i = 0; i < from->ncolumns; ++i)
+        for (int i = 0; i < from->columns.count; ++i)
             row[i] = slot_getattr(slot, from->columns[i].attnum, &nulls[i]);
         MemoryContextSwitchTo(context);
         const bool added = batch_add(run, row, nulls);

@@ -67,7 +67,7 @@ uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, Tuple
 }
 
 void prepare_rows(RowFeed *feed) {
-    const int ncolumns = feed->run->fragment->sources[feed->source].ncolumns;
+    const int ncolumns = feed->run->fragment->sources[feed->source].columns.count;
     feed->slot =
         MakeSingleTupleTableSlot(CreateTupleDescCopyConstr(RelationGetDescr(feed->relation)), &TTSOpsHeapTuple);
     feed->last_attribute = 0;
@@ -96,7 +96,7 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
         // No further than PostgreSQL would go: what stands behind may be damaged.
         ExecStoreHeapTuple(&tuple, feed->slot, false);
         slot_getsomeattrs(feed->slot, feed->last_attribute);
-        for (int i = 0; i < source->ncolumns; ++i) {
+        for (int i = 0; i < source->columns.count; ++i) {
             feed->row[i] = feed->slot->tts_values[feed->from->attnums[i] - 1];
             feed->row_nulls[i] = feed->slot->tts_isnull[feed->from->attnums[i] - 1];
         }

@@ -129,7 +129,7 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNum
 
 bool append_columns(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {
     const FragmentSource *described = &run->fragment->sources[source];
-    for (int i = 0; i < described->ncolumns; ++i) {
+    for (int i = 0; i < described->columns.count; ++i) {
         char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
         if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i], &described->columns[i],
                            dictionary))
@@ -145,7 +145,7 @@ bool append_definition(FragmentRun *run, StringInfo message, int source, const S
     head.source = source;
     if (from) {
         head.feed = from == run->relations[source].at ? 0 : from->feed;
-        head.ncolumns = run->fragment->sources[source].ncolumns;
+        head.ncolumns = run->fragment->sources[source].columns.count;
         head.locator = locator_of(from->relation);
         relation_path(head.path, sizeof head.path, from->relation->rd_locator);
     }

@@ -20,61 +20,17 @@ bool describe_attribute(TupleDesc descriptor, int number, FragmentColumn *column
     return true;
 }
 
-// count(*) of one source that has these columns.
-Fragment *counting_fragment(Relation relation, FragmentColumn *columns, int ncolumns) {
-    struct Head {
-        ProgramHeader header;
-        ir::Source source;
-    };
-    Fragment *fragment = static_cast<Fragment *>(palloc0(sizeof(Fragment)));
-    FragmentSource *source = static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource)));
-    source->is_relation = true;
-    source->relid = RelationGetRelid(relation);
-    source->child = -1;
-    source->alias = RelationGetRelationName(relation);
-    source->ncolumns = ncolumns;
-    source->columns = columns;
-    fragment->nsources = 1;
-    fragment->sources = source;
-    fragment->naggregates = 1;
-
-    Head head;
-    head.header.sources = 1;
-    head.header.source_columns = ncolumns;
-    head.header.aggregates = 1;
-    head.header.pipelines = 1;
-    head.source.columns.count = ncolumns;
-    Size columns_at = aligned(sizeof(ProgramHeader)) + aligned(sizeof(ir::Source));
-    Size aggregate_at = columns_at + aligned(ncolumns * sizeof(ir::SourceColumn));
-    Size pipeline_at = aggregate_at + aligned(sizeof(ir::Aggregate));
-    fragment->program_size = pipeline_at + aligned(sizeof(ir::Pipeline));
-    fragment->program = static_cast<char *>(palloc0(fragment->program_size));
-    fragment->program_constants = reinterpret_cast<ir::Constant *>(fragment->program + aligned(sizeof(ProgramHeader)));
-    memcpy(fragment->program, &head.header, sizeof head.header);
-    memcpy(fragment->program + aligned(sizeof head.header), &head.source, sizeof head.source);
-    for (int i = 0; i < ncolumns; ++i) {
-        ir::SourceColumn column;
-        column.type = columns[i].type;
-        column.nullable = columns[i].nullable;
-        memcpy(fragment->program + columns_at + i * sizeof column, &column, sizeof column);
-    }
-    ir::Aggregate count = {};
-    count.kind = ir::AggregateKind::CountRows;
-    count.arg = ir::none;
-    memcpy(fragment->program + aggregate_at, &count, sizeof count);
-    ir::Pipeline pipeline;
-    pipeline.source = 0;
-    pipeline.sink = ir::SinkKind::Aggregate;
-    pipeline.aggregates.count = 1;
-    memcpy(fragment->program + pipeline_at, &pipeline, sizeof pipeline);
-    return fragment;
-}
-
 // Pages that are cached now; -1 with the reason when it did not work.
 int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, const char **reason) {
     FragmentRun run = {};
     SourceRelations relations = {};
-    run.fragment = counting_fragment(relation, columns, ncolumns);
+    FragmentSource source = {};
+    source.is_relation = true;
+    source.relid = RelationGetRelid(relation);
+    source.child = -1;
+    source.alias = RelationGetRelationName(relation);
+    source.columns = {columns, ncolumns, ncolumns};
+    run.fragment = assemble_count(&source);
     run.context = CurrentMemoryContext;
     run.snapshot = GetActiveSnapshot();
     use_relation(run.fragment, relation, &relations);

@@ -51,8 +51,8 @@ void add_relation(const FragmentSource *source, TupleDesc parent, Relation relat
     to->relation = relation;
     to->feed = feed;
     to->scans = to->rows = 0;
-    to->attnums = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * (source->ncolumns + 1)));
-    for (int i = 0; i < source->ncolumns; ++i) {
+    to->attnums = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * (source->columns.count + 1)));
+    for (int i = 0; i < source->columns.count; ++i) {
         const FragmentColumn *column = &source->columns[i];
         AttrNumber attnum = desc == parent ? column->attnum : attnum_in(desc, parent, column->attnum);
         if (!column->nullable && !attribute_is_not_null(desc, attnum - 1))

@@ -27,7 +27,7 @@ uint64 source_part(const FragmentSource *source, uint64 files) {
     if (!source->is_relation || files == 0)
         return unknown_part;
     uint64 hash = sem::hash_combine(files, source->leaves != NIL);
-    for (int i = 0; i < source->ncolumns; ++i) {
+    for (int i = 0; i < source->columns.count; ++i) {
         const FragmentColumn *column = &source->columns[i];
         hash = mix(hash, column->typid, static_cast<uint32>(column->typmod));
         hash = mix(hash, column->collation, static_cast<uint32>(column->attnum));
@@ -127,8 +127,8 @@ bool mix_node(Node *node, void *context) {
 // ---- lookups and constants ----
 
 // (No build reads a lookup of the main source, but texts of both may have their codes in one space.)
-uint64 lookup_part(const Fragment *fragment, const FragmentLookup *lookup) {
-    if (lookup->source == fragment->main_source && lookup->space == 0)
+uint64 lookup_part(const FragmentLookup *lookup) {
+    if (lookup->source == 0 && lookup->space == 0)
         return unknown_part;
     if (lookup->kind == LookupKind::Table)
         return part(text_hash(reinterpret_cast<const char *>(lookup->values), sizeof(int64) * lookup->nvalues));
@@ -182,16 +182,17 @@ uint64 add_file(uint64 files, Relation relation) {
 }
 
 uint64 *build_fingerprints(const Fragment *fragment, const uint64 *files) {
-    if (fragment->njoins == 0)
+    const int njoins = fragment->nsources - 1;
+    if (njoins == 0)
         return nullptr;
-    uint64 *fingerprints = new_parts(fragment->njoins);
+    uint64 *fingerprints = new_parts(njoins);
     uint64 *sources = new_parts(fragment->nsources), *lookups = new_parts(fragment->nlookups);
     const ProgramHeader *header = reinterpret_cast<const ProgramHeader *>(fragment->program);
     uint64 *constants = new_parts(static_cast<int>(header->constants));
     for (int i = 0; i < fragment->nsources; ++i)
         sources[i] = source_part(&fragment->sources[i], files[i]);
     for (int i = 0; i < fragment->nlookups; ++i)
-        lookups[i] = lookup_part(fragment, &fragment->lookups[i]);
+        lookups[i] = lookup_part(&fragment->lookups[i]);
     uint64 *spaces = space_parts(fragment, lookups);
     for (int i = 0; i < fragment->nlookups; ++i)
         if (fragment->lookups[i].space != 0)
@@ -203,7 +204,7 @@ uint64 *build_fingerprints(const Fragment *fragment, const uint64 *files) {
             constants[constant->index] = in_space(constants[constant->index], spaces[constant->space]);
     }
     if (!fingerprint_builds(fragment->program, fragment->program_size, {sources, lookups, constants}, fingerprints))
-        memset(fingerprints, 0, sizeof(uint64) * static_cast<Size>(fragment->njoins));
+        memset(fingerprints, 0, sizeof(uint64) * static_cast<Size>(njoins));
     pfree(sources);
     pfree(lookups);
     pfree(spaces);

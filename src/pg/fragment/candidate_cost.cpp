@@ -2,15 +2,26 @@
 
 #include "pg/fragment/candidate_cost.h"
 
-#include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/plan_time.h"
 
 namespace gpuscan {
 
 Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Account *account) {
-    const Cost unmatched = ir::keeps_table(kind) ? device_unmatched_cost(entries, account) : 0;
-    return unmatched + (keyed ? device_probe_cost(rows, entries, account) : device_pairs_cost(rows, entries, account));
+    tier::Ledger ledger = device_ledger(account);
+    if (ir::keeps_table(kind))
+        ledger.unmatched(entries);
+    if (keyed)
+        ledger.probe(rows, entries);
+    else
+        ledger.pairs(rows, entries);
+    return device_cost(ledger);
+}
+
+Cost build_cost(double rows, tier::Account *account) {
+    tier::Ledger ledger = device_ledger(account);
+    ledger.build(rows);
+    return device_cost(ledger);
 }
 
 struct CandidateWork {
@@ -24,11 +35,7 @@ struct CandidateWork {
 
 // (Not the members of its relids: since PostgreSQL 16 outer joins are among them.)
 static int sources_of(const Candidate *candidate) {
-    int n = 1;
-    ListCell *cell;
-    foreach (cell, candidate->joins)
-        n += sources_of(static_cast<const CandidateJoin *>(lfirst(cell))->inner);
-    return n;
+    return candidate->outer == nullptr ? 1 : sources_of(candidate->outer) + sources_of(candidate->inner);
 }
 
 // Is the table there that the next sources are for, the candidate's main one the last of them? (As describe_build() numbers them.)
@@ -46,22 +53,23 @@ static bool is_brought(const CandidateSource *source, const CandidateWork *work)
 // is there, the sources are staged, which tells the device that it is the right one, and nothing else is done.
 static Cost weigh_candidate(const Candidate *candidate, bool is_there, CandidateWork *work) {
     const CandidateSource *main = candidate->main;
-    double rows = expected_rows(const_cast<PlannerInfo *>(main->root), main->rel);
+    double rows = main->rows;
     Cost cost = 0;
     ListCell *cell;
     foreach (cell, ordered_joins(candidate)) {
-        const CandidateJoin *join = static_cast<const CandidateJoin *>(lfirst(cell));
-        const double entries = join->inner->rows;
-        const bool found = is_kept(join->inner, work);
-        cost += weigh_candidate(join->inner, found, work);
+        const Candidate *joined = static_cast<const Candidate *>(lfirst(cell));
+        const FragmentJoin *join = joined->join;
+        const double entries = joined->inner->rows;
+        const bool found = is_kept(joined->inner, work);
+        cost += weigh_candidate(joined->inner, found, work);
         ++work->nsources;
         if (!found) {
-            cost += device_build_cost(entries, work->account);
+            cost += build_cost(entries, work->account);
             work->table_rows += entries;
         }
         if (!is_there)
             cost += probe_cost(rows, entries, join->clauses != NIL, join->kind, work->account);
-        rows *= join->ratio;
+        rows *= join_ratio(joined);
     }
     cost += weigh_source(main, is_brought(main, work), is_there, work->account);
     if (main->is_relation)
@@ -71,19 +79,23 @@ static Cost weigh_candidate(const Candidate *candidate, bool is_there, Candidate
 
 // What is brought for the CPU plans among the sources.
 static void collect_below(const Candidate *candidate, List **loads) {
-    ListCell *cell;
-    if (!candidate->main->is_relation && candidate->main->rel->cheapest_total_path != nullptr)
-        *loads = list_concat(*loads, path_loads(const_cast<PlannerInfo *>(candidate->main->root),
-                                                candidate->main->rel->cheapest_total_path));
-    foreach (cell, candidate->joins)
-        collect_below(static_cast<const CandidateJoin *>(lfirst(cell))->inner, loads);
+    const CandidateSource *main = candidate->main;
+    if (candidate->outer != nullptr) {
+        collect_below(candidate->outer, loads);
+        collect_below(candidate->inner, loads);
+    } else if (!main->is_relation && main->rel->cheapest_total_path != nullptr) {
+        *loads = list_concat(*loads, path_loads(const_cast<PlannerInfo *>(main->root), main->rel->cheapest_total_path));
+    }
 }
 
 Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account) {
     CandidateWork work{NIL, NIL, 0, kept, 1, account};
     collect_below(candidate, &work.below);
     const Cost cost = weigh_candidate(candidate, false, &work);
-    return tables_fit(work.table_rows) ? cost : cost + device_plan_cost(tier::Stage::Build, otherwise, account);
+    tier::Ledger ledger = device_ledger(account);
+    if (!tables_fit(work.table_rows))
+        ledger.plan_cost(tier::Stage::Build, otherwise);
+    return cost + device_cost(ledger);
 }
 
 // In the order of weigh_candidate.
@@ -91,7 +103,7 @@ static void collect_loads(const Candidate *candidate, CandidateWork *work, List 
     const CandidateSource *main = candidate->main;
     ListCell *cell;
     foreach (cell, ordered_joins(candidate))
-        collect_loads(static_cast<const CandidateJoin *>(lfirst(cell))->inner, work, loads);
+        collect_loads(static_cast<const Candidate *>(lfirst(cell))->inner, work, loads);
     if (!main->is_relation || is_brought(main, work))
         return;
     work->brought = lappend_oid(work->brought, main->relid);

@@ -11,6 +11,8 @@ namespace gpuscan {
 // not fit into the device's memory. `kept`: which tables are there already, by source of the candidate's spec; NULL: none.
 Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account);
 
+// What a table of so many rows costs.
+Cost build_cost(double rows, tier::Account *account = nullptr);
 // What so many rows cost that look for partners in a table; `keyed`: by its keys, else every pair is looked at.
 Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Account *account = nullptr);
 

@@ -7,6 +7,7 @@
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
 #include "pg/cost/resident.h"
+#include "pg/fragment/hidden_rows.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
 #include "pg/refusal.h"
@@ -32,30 +33,6 @@ static double cached_share(const CandidateSource *source, const Bitmapset *colum
     return std::min(pages / source->visible, 1.0);
 }
 
-static tier::Columns columns_of(const ColumnKinds *kinds) { return {kinds->columns, kinds->varlena, kinds->texts}; }
-
-static SourceWork work_of(const CandidateSource *source) {
-    const RelOptInfo *rel = source->rel;
-    SourceWork work{};
-    work.is_relation = source->is_relation;
-    work.pages = source->pages;
-    work.visible_share = source->pages > 0 ? source->visible / source->pages : 1;
-    work.rows = source->tuples;
-    work.read = columns_of(&source->read);
-    work.absent = columns_of(&source->absent);
-    work.text_entries = source->absent.different_texts;
-    work.conjuncts = list_length(source->quals);
-    work.cached_share = source->cached_share;
-    if (source->is_relation)
-        return work;
-    work.read.all = list_length(rel->reltarget->exprs);
-    if (rel->cheapest_total_path != nullptr) {
-        work.child_cost = device_units(path_ns(const_cast<PlannerInfo *>(source->root), rel->cheapest_total_path));
-        work.child_rows = expected_rows(const_cast<PlannerInfo *>(source->root), rel);
-    }
-    return work;
-}
-
 // Columns of it that are there when the level's plan begins, because subqueries that are computed before have needed them.
 static Bitmapset *brought_by_init_plans(const CandidateSource *source) {
     Bitmapset *columns = nullptr;
@@ -73,17 +50,16 @@ static void look_into_cache(CandidateSource *source) {
     const Bitmapset *columns = columns_read(source->rel);
     const Bitmapset *others = bms_difference(columns, brought_by_init_plans(source));
     Bitmapset *absent = nullptr;
+    tier::RelationWork *work = &source->work;
     source->looked = true;
-    source->cached_share = bms_is_empty(others) && !bms_is_empty(columns) ? 1 : cached_share(source, others, &absent);
-    source->read = source->absent = {};
-    source->read.columns = bms_num_members(columns);
-    source->absent.columns = bms_num_members(absent);
-    if (source->visible < source->pages)
-        kinds_of_columns(root, source->rel, columns, &source->read);
+    work->cached_share = bms_is_empty(others) && !bms_is_empty(columns) ? 1 : cached_share(source, others, &absent);
+    work->read.all = bms_num_members(columns);
+    work->absent.all = bms_num_members(absent);
+    if (source->visible < work->pages)
+        kinds_of_columns(root, source->rel, columns, &work->read);
     if (absent != nullptr)
-        kinds_of_columns(root, source->rel, absent, &source->absent);
-    const SourceWork work = work_of(source);
-    const Cost price = device_load_cost(&work);
+        work->text_entries = kinds_of_columns(root, source->rel, absent, &work->absent);
+    const Cost price = device_load_cost(work);
     source->load = Load{source->relid, absent, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
 }
 
@@ -93,16 +69,26 @@ const Load *source_load(const CandidateSource *source) {
     return &source->load;
 }
 
+static Cost weigh_plan(const CandidateSource *source, tier::Account *account) {
+    const Path *path = source->rel->cheapest_total_path;
+    tier::Ledger ledger = device_ledger(account);
+    if (path != nullptr)
+        ledger.plan_rows(device_units(path_ns(const_cast<PlannerInfo *>(source->root), path)), source->rows,
+                         list_length(source->rel->reltarget->exprs));
+    return device_cost(ledger);
+}
+
 Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Account *account) {
-    if (source->is_relation)
-        source_load(source); // looks into the cache
-    SourceWork work = work_of(source);
+    if (!source->is_relation)
+        return weigh_plan(source, account);
+    const Load *load = source_load(source); // looks into the cache
+    const Cost saved = brought ? 0 : load->saved;
+    tier::RelationWork work = source->work;
     work.brought_before = brought;
     work.unread = unread;
-    const Cost saved = brought ? 0 : source->load.saved;
     if (account != nullptr)
         account->hidden_ns[static_cast<int>(tier::Stage::Feed)] += device_ns(saved);
-    return device_source_cost(&work, account) - saved;
+    return device_relation_cost(&work, account) - saved;
 }
 
 Cost source_cost(const CandidateSource *source) {
@@ -116,10 +102,10 @@ Cost source_cost(const CandidateSource *source) {
 // (Of what is not cached, each page is looked at row by row in every query.)
 static void add_size(PlannerInfo *root, const RelOptInfo *rel, CandidateSource *source) {
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
-    source->pages += rel->pages;
+    source->work.pages += rel->pages;
     if (rte->rtekind == RTE_RELATION && get_rel_persistence(rte->relid) == RELPERSISTENCE_PERMANENT)
         source->visible += rel->pages * rel->allvisfrac;
-    source->tuples += rel->tuples;
+    source->work.rows += rel->tuples;
 }
 
 CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
@@ -138,16 +124,25 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
     CandidateSource *source = static_cast<CandidateSource *>(palloc0(sizeof(CandidateSource)));
     source->root = root;
     source->rel = rel;
+    source->rti = rel->relid;
+    source->alias = rte->eref->aliasname;
+    source->child = -1;
+    source->rows = expected_rows(root, rel);
     source->is_relation = readable;
-    source->relid = readable ? rte->relid : InvalidOid;
-    source->quals = readable ? quals : NIL;
-    source->policy_quals = readable ? policy_quals : 0;
-    source->leaves = readable ? leaves : NIL;
+    if (readable) {
+        source->relid = rte->relid;
+        source->quals = quals;
+        source->policy_quals = policy_quals;
+        source->hides_rows = hides_rows(root, rel->relid);
+        source->leaves = leaves;
+    }
     ListCell *cell;
     foreach (cell, source->leaves)
         add_size(root, root->simple_rel_array[lfirst_int(cell)], source);
     if (source->leaves == NIL)
         add_size(root, rel, source);
+    source->work.visible_share = source->work.pages > 0 ? source->visible / source->work.pages : 1;
+    source->work.conjuncts = list_length(source->quals);
     return source;
 }
 

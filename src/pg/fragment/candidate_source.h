@@ -5,26 +5,22 @@
 
 #include "engine/cost/tier_cost.hpp"
 #include "pg/cost/investment.h"
+#include "pg/fragment/fragment_spec.h"
 #include "pg/fragment/text_work.h"
 
 namespace gpuscan {
 
-struct CandidateSource {
+// Described but for what is known when it is part of a fragment: its join, its number among the CPU plans, and whether it is empty.
+struct CandidateSource : FragmentSource {
     const PlannerInfo *root;
-    RelOptInfo *rel;  // a base relation: lives as long as its PlannerInfo
-    bool is_relation; // read by the device; else its cheapest path feeds the device
-    Oid relid;
-    List *quals;           // is_relation: expressions, cheap and selective ones first
-    int policy_quals;      // as in the spec
-    List *leaves;          // a parent: range table indexes of the relations that hold its rows
-    double pages, visible; // is_relation: in all of its relations
-    double tuples;
-    Cost cost;           // is_relation: of reading it, once somebody has asked
-    bool looked;         // into the cache, for:
-    double cached_share; // of what could be cached of the absent columns: is
-    ColumnKinds read;    // the columns that are looked at; but for their number, where pages are read row by row
-    ColumnKinds absent;  // those of them that the cache does not have of all pages
-    Load load;           // of what it does not have
+    RelOptInfo *rel; // a base relation: lives as long as its PlannerInfo
+    Cost cost;       // is_relation: of reading it, once somebody has asked
+    // is_relation: in all of its relations. Columns are known when somebody has looked into the cache (of those that are read, more
+    // than their number only where pages are read row by row).
+    tier::RelationWork work;
+    double visible; // of the pages
+    bool looked;
+    Load load; // of what the cache does not have
 };
 
 // Lives in the current memory context. NULL: neither of them; why is told as a refusal.

@@ -6,7 +6,7 @@
 // or a left, right, full, semi or anti join whose inner side becomes the table. So each step is a pair that PostgreSQL
 // itself joins, with the clauses that it gives to this pair; which orders of outer joins are legal is its decision alone.
 //
-// Planning is PostgreSQL's time, and most queries are not ours, so the hooks only take notes: which base relations there
+// Planning is PostgreSQL's time, and most queries are not ours, so the hooks only note pairs: which base relations there
 // are, and for each join that PostgreSQL tries the clauses that belong to it (a join of ten tables is thousands of those).
 // Nothing is translated or costed before somebody asks for the candidate of a set of relations, and who asks knows already
 // what PostgreSQL's own plan costs (hooks.cpp). Then every way to make that set of two smaller ones is costed, as
@@ -14,7 +14,7 @@
 // the others around it, whatever order PostgreSQL tries; where tables hang on another's table, they are joined when that
 // one is built.
 //
-// GEQO throws its join relations away after every tour, so notes would point nowhere: there every join becomes a
+// GEQO throws its join relations away after every tour, so pairs would point nowhere: there every join becomes a
 // candidate at once, and the cheapest one of each set of relations is kept.
 //
 // A table with partitions or children is one relation here: its filters and joins are written down for the parent, and the
@@ -36,37 +36,37 @@
 
 namespace gpuscan {
 
-// A join that PostgreSQL tried: everything but GEQO's lives as long as the PlannerInfo.
-struct JoinNote {
+// Two sets of relations that PostgreSQL tried to join: everything but GEQO's lives as long as the PlannerInfo.
+struct JoinPair {
     RelOptInfo *joined, *outer, *inner;
     List *clauses; // of RestrictInfo *
     JoinType type;
-    JoinNote *next; // of the same joined relations
+    JoinPair *next; // of the same joined relations
 };
 
-// Notes lie in pieces and buckets that are small enough for the context's own blocks. A larger piece would be a block by
+// Pairs and buckets take pieces of memory that are small enough for the context's own blocks. A larger one would be a block by
 // itself, and the C library gives memory back to the kernel (and takes it again, page fault by page fault, for the next
 // plan) as soon as a few kilobytes more are free than a context's blocks, each twice as large as the one before, come to.
-constexpr int notes_in_piece = 100;
+constexpr int pairs_in_block = 100;
 constexpr int entry_buckets = 512; // by the relations
 constexpr int known_clauses = 64;
 // Inner joins of more relations than these are thought of as chains only. A chain is always there (with more relations on
 // the left there are more clauses, never fewer), and ten relations that share one key could be joined in 29,000 ways.
 constexpr int most_relations_in_any_shape = 7;
 
-struct NotesPiece {
-    JoinNote notes[notes_in_piece];
-    NotesPiece *next;
+struct PairBlock {
+    JoinPair pairs[pairs_in_block];
+    PairBlock *next;
 };
 
-// A set of relations that somebody has asked for, or that joins have been noted of.
+// A set of relations that somebody has asked for, or that a noted pair makes.
 struct CandidateEntry {
     Relids relids;
     CandidateEntry *next; // of the same bucket
     const Candidate *candidate;
     const Candidate *build_side; // the best one that a table can be built from
-    JoinNote *first;             // the latest note of a join that makes this set
-    int notes;                   // of all sets, that there were when the candidate was looked for
+    JoinPair *first;             // the latest that makes this set
+    int pairs;                   // of all sets, that there were when the candidate was looked for
     bool is_base;                // a single relation, which has been looked at
 };
 
@@ -82,9 +82,9 @@ struct CandidateTable {
     CandidateEntry **buckets; // NULL until somebody asks
     KnownClause *clauses;     // the latest ones, by their address
     List *base;               // of RelOptInfo *
-    NotesPiece *first, *last;
-    int notes;
-    int sorted; // the first so many notes have found their entries
+    PairBlock *first, *last;
+    int pairs;
+    int sorted; // the first so many pairs have found their entries
 };
 
 CandidateTable *candidates_create(PlannerInfo *root) {
@@ -121,7 +121,7 @@ static CandidateEntry *entry_of(CandidateTable *table, Relids relids) {
     CandidateEntry *entry =
         static_cast<CandidateEntry *>(MemoryContextAllocZero(table->context, sizeof(CandidateEntry)));
     entry->relids = bms_copy(relids);
-    entry->notes = -1;
+    entry->pairs = -1;
     entry->next = *bucket;
     *bucket = entry;
     return entry;
@@ -141,34 +141,19 @@ static bool is_unscaled_column(Node *side) {
 
 // As the engine does it, the inner side being the table. PostgreSQL's other ways to do one of these joins (with the
 // sides exchanged, or with the inner side made unique first) come beside the one that we take.
-static bool engine_kind(const JoinNote *note, ir::JoinKind *kind) {
-    switch (note->type) {
-    case JOIN_INNER:
-        *kind = ir::JoinKind::Inner;
-        return true;
-    case JOIN_LEFT:
-        *kind = ir::JoinKind::Left;
-        return true;
-    case JOIN_SEMI:
-        *kind = ir::JoinKind::Semi;
-        return true;
-    case JOIN_ANTI:
-        *kind = ir::JoinKind::Anti;
-        return true;
-    case JOIN_RIGHT:
-        *kind = ir::JoinKind::Right;
-        return true;
-    case JOIN_FULL:
-        *kind = ir::JoinKind::Full;
-        return true;
-    default:
+static bool engine_kind(JoinType type, ir::JoinKind *kind) {
+    static constexpr ir::JoinKind kinds[] = {ir::JoinKind::Inner, ir::JoinKind::Left, ir::JoinKind::Full,
+                                             ir::JoinKind::Right, ir::JoinKind::Semi, ir::JoinKind::Anti};
+    static_assert(JOIN_LEFT == 1 && JOIN_FULL == 2 && JOIN_RIGHT == 3 && JOIN_SEMI == 4 && JOIN_ANTI == 5);
+    if (type > JOIN_ANTI)
         return false;
-    }
+    *kind = kinds[type];
+    return true;
 }
 
 // Does the clause say which rows are partners? In an outer join, what stands in WHERE looks at the joined rows.
-static bool decides_partners(const JoinNote *note, const RestrictInfo *info) {
-    return !IS_OUTER_JOIN(note->type) || !RINFO_IS_PUSHED_DOWN(info, note->joined->relids);
+static bool decides_partners(const JoinPair *pair, const RestrictInfo *info) {
+    return !IS_OUTER_JOIN(pair->type) || !RINFO_IS_PUSHED_DOWN(info, pair->joined->relids);
 }
 
 static bool is_hashable_clause(const RestrictInfo *info) {
@@ -216,67 +201,65 @@ static Expr *outer_side_first(const RestrictInfo *info, Relids inner) {
     return reinterpret_cast<Expr *>(clause);
 }
 
-static bool is_key(CandidateTable *table, const JoinNote *note, const RestrictInfo *info) {
-    return decides_partners(note, info) && is_equi_join(table, info, note->outer->relids, note->inner->relids);
+static bool is_key(CandidateTable *table, const JoinPair *pair, const RestrictInfo *info) {
+    return decides_partners(pair, info) && is_equi_join(table, info, pair->outer->relids, pair->inner->relids);
 }
 
 // Without one, every pair of rows is looked at.
-static bool has_key(CandidateTable *table, const JoinNote *note) {
+static bool has_key(CandidateTable *table, const JoinPair *pair) {
     ListCell *cell;
-    foreach (cell, note->clauses)
-        if (is_key(table, note, static_cast<const RestrictInfo *>(lfirst(cell))))
+    foreach (cell, pair->clauses)
+        if (is_key(table, pair, static_cast<const RestrictInfo *>(lfirst(cell))))
             return true;
     return false;
 }
 
-static CandidateJoin *make_join(CandidateTable *table, const JoinNote *note, const Candidate *outer,
-                                const Candidate *inner) {
-    CandidateJoin *join = static_cast<CandidateJoin *>(palloc0(sizeof(CandidateJoin)));
-    join->inner = inner;
-    join->ratio = expected_rows(table->root, note->joined) / (outer->rows > 1 ? outer->rows : 1);
-    engine_kind(note, &join->kind);
+static void write_join(CandidateTable *table, Candidate *candidate) {
+    const JoinPair *pair = candidate->pair;
+    FragmentJoin *join = static_cast<FragmentJoin *>(palloc0(sizeof(FragmentJoin)));
+    engine_kind(pair->type, &join->kind);
     List *filters = NIL, *partner_filters = NIL;
     ListCell *cell;
-    foreach (cell, note->clauses) {
+    foreach (cell, pair->clauses) {
         RestrictInfo *info = static_cast<RestrictInfo *>(lfirst(cell));
-        if (is_key(table, note, info))
-            join->clauses = lappend(join->clauses, outer_side_first(info, note->inner->relids));
-        else if (join->kind != ir::JoinKind::Inner && decides_partners(note, info))
+        if (is_key(table, pair, info))
+            join->clauses = lappend(join->clauses, outer_side_first(info, pair->inner->relids));
+        else if (join->kind != ir::JoinKind::Inner && decides_partners(pair, info))
             partner_filters = lappend(partner_filters, info);
         else
             filters = lappend(filters, info);
-        join->needs = bms_add_members(join->needs, info->clause_relids);
+        candidate->needs = bms_add_members(candidate->needs, info->clause_relids);
     }
-    join->needs = bms_difference(join->needs, note->inner->relids);
+    candidate->needs = bms_difference(candidate->needs, pair->inner->relids);
     order_quals(table->root, partner_filters, true, &join->partner_filters);
     order_quals(table->root, filters, true, &join->filters);
-    return join;
+    candidate->join = join;
 }
 
 // Of the rows that the candidate yields, by whatever pipeline; a CPU plan that is a source is chosen by now.
 static Cost rows_cost(const Candidate *candidate) {
-    return candidate->note == nullptr ? source_cost(candidate->main) : candidate->cost;
+    return candidate->outer == nullptr ? source_cost(candidate->main) : candidate->cost;
 }
 
 static bool could_be_build_side(const Candidate *inner) {
-    return inner->note != nullptr || inner->main->is_relation ||
+    return inner->outer != nullptr || inner->main->is_relation ||
            inner->main->rel->cheapest_total_path->param_info == nullptr;
 }
 
-// The candidate that the note's join makes of these, if it costs less than `best`; NULL: it does not. Whether there is a key is
+// The candidate that the pair makes of these, if it costs less than `best`; NULL: it does not. Whether there is a key is
 // asked where the join would be the better one with a key: without one it costs no less.
-static const Candidate *better_candidate(CandidateTable *table, const JoinNote *note, ir::JoinKind kind,
+static const Candidate *better_candidate(CandidateTable *table, const JoinPair *pair, ir::JoinKind kind,
                                          const CandidateEntry *entry, const Candidate *outer, const Candidate *inner,
                                          const Candidate *best) {
     if (outer == nullptr)
         return nullptr;
-    const Cost before = rows_cost(outer) + rows_cost(inner) + device_build_cost(inner->rows);
+    const Cost before = rows_cost(outer) + rows_cost(inner) + build_cost(inner->rows);
     if (best != nullptr && best->cost <= before)
         return nullptr;
     Cost cost = before + probe_cost(outer->rows, inner->rows, true, kind);
     if (best != nullptr && best->cost <= cost)
         return nullptr;
-    if (!has_key(table, note))
+    if (!has_key(table, pair))
         cost = before + probe_cost(outer->rows, inner->rows, false, kind);
     if (best != nullptr && best->cost <= cost)
         return nullptr;
@@ -285,58 +268,55 @@ static const Candidate *better_candidate(CandidateTable *table, const JoinNote *
     candidate->main = outer->main;
     candidate->outer = outer;
     candidate->inner = inner;
-    candidate->note = note;
-    candidate->rows = expected_rows(table->root, note->joined);
+    candidate->pair = pair;
+    candidate->rows = expected_rows(table->root, pair->joined);
     candidate->cost = cost;
     return candidate;
 }
 
 // Is a join that the device could do the best way to its relations? The unmatched rows of a table come when all rows have
 // been through, so a join that wants them is the main pipeline's.
-static void weigh(CandidateTable *table, const JoinNote *note, CandidateEntry *entry) {
+static void weigh(CandidateTable *table, const JoinPair *pair, CandidateEntry *entry) {
     ir::JoinKind kind;
-    if (!engine_kind(note, &kind))
+    if (!engine_kind(pair->type, &kind))
         return;
-    const CandidateEntry *outer = find_entry(table, note->outer->relids);
-    const CandidateEntry *other = outer->candidate != nullptr ? find_entry(table, note->inner->relids) : nullptr;
+    const CandidateEntry *outer = find_entry(table, pair->outer->relids);
+    const CandidateEntry *other = outer->candidate != nullptr ? find_entry(table, pair->inner->relids) : nullptr;
     const Candidate *inner = other != nullptr ? other->build_side : nullptr;
     if (other != nullptr && other->candidate != nullptr && inner == nullptr)
         refuse("a full join within the other side of a join");
     if (inner == nullptr || !could_be_build_side(inner))
         return;
     const bool alike = outer->build_side == outer->candidate && entry->build_side == entry->candidate;
-    const Candidate *better = better_candidate(table, note, kind, entry, outer->candidate, inner, entry->candidate);
+    const Candidate *better = better_candidate(table, pair, kind, entry, outer->candidate, inner, entry->candidate);
     if (better != nullptr)
         entry->candidate = better;
     if (ir::keeps_table(kind))
         return;
     if (alike || (outer->build_side == outer->candidate && better != nullptr))
         entry->build_side = entry->candidate;
-    else if ((better = better_candidate(table, note, kind, entry, outer->build_side, inner, entry->build_side)) !=
+    else if ((better = better_candidate(table, pair, kind, entry, outer->build_side, inner, entry->build_side)) !=
              nullptr)
         entry->build_side = better;
 }
 
 // The joins of a candidate are written down when somebody asks for just this one.
-static const Candidate *with_joins(CandidateTable *table, const Candidate *candidate) {
-    if (candidate->note == nullptr || candidate->joins != NIL)
-        return candidate;
-    const Candidate *outer = with_joins(table, candidate->outer), *inner = with_joins(table, candidate->inner);
-    List *joins = lappend(list_copy(outer->joins), make_join(table, candidate->note, outer, inner));
-    const_cast<Candidate *>(candidate)->joins = joins;
-    return candidate;
+static void write_joins(CandidateTable *table, const Candidate *candidate) {
+    if (candidate == nullptr || candidate->outer == nullptr || candidate->join != nullptr)
+        return;
+    write_joins(table, candidate->outer);
+    write_joins(table, candidate->inner);
+    write_join(table, const_cast<Candidate *>(candidate));
 }
 
-// ---- notes ----
+// ---- pairs ----
 
-static void keep_at_once(CandidateTable *table, const JoinNote *note) {
+static void keep_at_once(CandidateTable *table, const JoinPair *pair) {
     MemoryContext before = MemoryContextSwitchTo(table->context);
-    CandidateEntry *entry = entry_of(table, note->joined->relids);
-    weigh(table, note, entry);
-    if (entry->candidate != nullptr)
-        with_joins(table, entry->candidate);
-    if (entry->build_side != nullptr)
-        with_joins(table, entry->build_side);
+    CandidateEntry *entry = entry_of(table, pair->joined->relids);
+    weigh(table, pair, entry);
+    write_joins(table, entry->candidate);
+    write_joins(table, entry->build_side);
     MemoryContextSwitchTo(before);
 }
 
@@ -347,37 +327,37 @@ void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, Rel
         (inner->reloptkind != RELOPT_JOINREL ||
          (type == JOIN_INNER && list_length(table->base) > most_relations_in_any_shape)))
         return;
-    const JoinNote note{joined, outer, inner, extra->restrictlist, type, nullptr};
+    const JoinPair pair{joined, outer, inner, extra->restrictlist, type, nullptr};
     if (table->root->join_search_private != nullptr) { // GEQO's
-        keep_at_once(table, &note);
+        keep_at_once(table, &pair);
         return;
     }
-    const int place = table->notes % notes_in_piece;
+    const int place = table->pairs % pairs_in_block;
     if (place == 0) {
-        NotesPiece *piece = static_cast<NotesPiece *>(MemoryContextAlloc(table->context, sizeof(NotesPiece)));
-        piece->next = nullptr;
-        (table->last != nullptr ? table->last->next : table->first) = piece;
-        table->last = piece;
+        PairBlock *block = static_cast<PairBlock *>(MemoryContextAlloc(table->context, sizeof(PairBlock)));
+        block->next = nullptr;
+        (table->last != nullptr ? table->last->next : table->first) = block;
+        table->last = block;
     }
-    table->last->notes[place] = note;
-    ++table->notes;
+    table->last->pairs[place] = pair;
+    ++table->pairs;
 }
 
-static void sort_notes(CandidateTable *table) {
-    if (table->sorted == table->notes)
+static void sort_pairs(CandidateTable *table) {
+    if (table->sorted == table->pairs)
         return;
-    NotesPiece *piece = table->first;
-    for (int i = 0; i < table->notes; ++i) {
-        JoinNote *note = &piece->notes[i % notes_in_piece];
+    PairBlock *block = table->first;
+    for (int i = 0; i < table->pairs; ++i) {
+        JoinPair *pair = &block->pairs[i % pairs_in_block];
         if (i >= table->sorted) {
-            CandidateEntry *entry = entry_of(table, note->joined->relids);
-            note->next = entry->first;
-            entry->first = note;
+            CandidateEntry *entry = entry_of(table, pair->joined->relids);
+            pair->next = entry->first;
+            entry->first = pair;
         }
-        if (i % notes_in_piece == notes_in_piece - 1)
-            piece = piece->next;
+        if (i % pairs_in_block == pairs_in_block - 1)
+            block = block->next;
     }
-    table->sorted = table->notes;
+    table->sorted = table->pairs;
 }
 
 // ---- candidates of a set of relations ----
@@ -390,7 +370,7 @@ static Candidate *base_candidate(PlannerInfo *root, RelOptInfo *rel) {
     Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));
     candidate->relids = bms_copy(rel->relids);
     candidate->main = source;
-    candidate->rows = expected_rows(root, rel);
+    candidate->rows = source->rows;
     return candidate;
 }
 
@@ -405,15 +385,15 @@ static void look_at_base(CandidateTable *table, int relid, CandidateEntry *entry
 static CandidateEntry *find_entry(CandidateTable *table, Relids relids) {
     CandidateEntry *entry = entry_of(table, relids);
     int relid;
-    if (entry->is_base || entry->notes == table->notes)
+    if (entry->is_base || entry->pairs == table->pairs)
         return entry;
     if (bms_get_singleton_member(relids, &relid)) {
         look_at_base(table, relid, entry);
     } else {
-        entry->notes = table->notes;
-        sort_notes(table);
-        for (const JoinNote *note = entry->first; note != nullptr; note = note->next)
-            weigh(table, note, entry);
+        entry->pairs = table->pairs;
+        sort_pairs(table);
+        for (const JoinPair *pair = entry->first; pair != nullptr; pair = pair->next)
+            weigh(table, pair, entry);
     }
     return entry;
 }
@@ -421,8 +401,7 @@ static CandidateEntry *find_entry(CandidateTable *table, Relids relids) {
 const Candidate *candidates_find(CandidateTable *table, Relids relids) {
     MemoryContext before = MemoryContextSwitchTo(table->context);
     const Candidate *candidate = find_entry(table, relids)->candidate;
-    if (candidate != nullptr)
-        with_joins(table, candidate);
+    write_joins(table, candidate);
     MemoryContextSwitchTo(before);
     return candidate;
 }

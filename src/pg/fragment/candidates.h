@@ -11,28 +11,19 @@
 
 namespace gpuscan {
 
-struct Candidate;
-struct JoinNote;
+struct JoinPair;
 
-struct CandidateJoin {
-    const Candidate *inner; // what the table is built from
-    ir::JoinKind kind;
-    List *clauses;
-    List *partner_filters; // as in SpecJoin
-    List *filters;
-    Relids needs; // what the clauses and filters read besides the inner side
-    double ratio; // rows after the join / rows before
-};
-
+// A base relation, or a candidate whose rows probe a table.
 struct Candidate {
     Relids relids;
-    const CandidateSource *main;
-    List *joins; // of CandidateJoin *; NIL: a base relation
+    const CandidateSource *main; // the relation whose rows probe all tables
     double rows;
-    // Of a join: how it came about, and what is compared among candidates of the same relids.
-    const Candidate *outer, *inner;
-    const JoinNote *note;
-    Cost cost;
+    // Of a join:
+    const Candidate *outer, *inner; // whose rows probe (NULL: a base relation), and what the table is built from
+    const JoinPair *pair;           // of PostgreSQL's
+    Cost cost;                      // what is compared among candidates of the same relids
+    const FragmentJoin *join; // of the tables, once somebody has asked for just this candidate; `into` is not known yet
+    Relids needs;             // what its clauses and filters read besides the inner side
     // The aggregation above it that has been tried last (path.cpp), and what came of it.
     const FragmentSpec *tried;
     const Fragment *trial;
@@ -50,7 +41,12 @@ void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, Rel
 // The candidate of a set of relations whose joins have been noted; NULL: a device cannot join them.
 const Candidate *candidates_find(CandidateTable *table, Relids relids);
 
-// Its joins in the order in which they should run: a list of CandidateJoin *.
+// Rows after its last join / rows before.
+inline double join_ratio(const Candidate *joined) {
+    return joined->rows / (joined->outer->rows > 1 ? joined->outer->rows : 1);
+}
+
+// Its joins in the order in which they should run: of the const Candidate * whose last joins they are.
 List *ordered_joins(const Candidate *candidate);
 
 // The candidate's relations and joins as a FragmentSpec without outputs, in that order. child_paths gets the paths of the sources that

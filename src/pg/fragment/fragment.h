@@ -1,68 +1,13 @@
-// A bound fragment: what the executor needs to know about a planned GpuScan node.
-//
-// The planner's side (candidates.h) decides which part of a query becomes one fragment and stores it in a CustomScan:
-//   custom_scan_tlist  every Aggref and group key, or column of a row, that the node delivers, every Var that the fragment reads, and per
-//                      source one Var of tableoid as an anchor (setrefs.c renumbers varno there, not in custom_private)
-//   custom_exprs       everything the device evaluates: quals, join clauses, group keys, aggregate arguments
-//   custom_private     plain integers that say how the lists hang together
-//   custom_plans       [0] the CPU plan of the same rows (the fallback); [1..] CPU plans that feed sources
-// fragment_bind() turns that back into this structure and into the engine's program, at executor start: the one
-// translator serves the planner's question "may a device run this" and this one. All memory is palloc'ed in the
-// current context; nothing here needs a destructor, so ereport may jump out at any point.
+// A fragment that has been translated: its description (fragment_spec.h), the engine's program, and what the executor needs to know
+// beside that. The planner makes one on trial, the executor binds one to the planned node; the one translator serves both. All
+// memory is palloc'ed in the current context; nothing here needs a destructor, so ereport may jump out at any point.
 #pragma once
 
 #include "pg/pg.h"
 
-#include "engine/ir/ir.hpp"
-#include "engine/store/decode.hpp"
-#include "pg/catalog/sql_type.h"
+#include "pg/fragment/fragment_spec.h"
 
 namespace gpuscan {
-
-// What becomes of a numeric that the device's type and scale cannot hold.
-enum class Rounding : uint8 {
-    None,        // the CPU plan
-    Up,          // for one comparison: the next number above; beyond all numbers the end of the type
-    Down,        //
-    OrElsewhere, // for an equality: a number that the other side never is
-};
-
-// One column that a source delivers to the device.
-struct FragmentColumn {
-    AttrNumber attnum; // of the relation (a parent: of the parent); of a CPU plan: its target list position (from 1)
-    Oid typid;
-    int32 typmod;
-    Oid collation;
-    Type type;
-    Codec codec;
-    int32 scale; // numeric: digits after the point; else 0
-    Rounding rounding;
-    bool nullable; // false: NOT NULL is declared (and no outer join nulls it)
-};
-
-struct FragmentSource {
-    bool is_relation;
-    Index rti;     // range table index (relation)
-    Oid relid;     // relation
-    List *leaves;  // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
-    bool is_empty; // no row of it is asked for: it is not opened
-    int child;     // CPU plan: index into custom_plans / custom_ps; else -1
-    const char *alias; // for EXPLAIN
-    int ncolumns;
-    FragmentColumn *columns;
-    List *quals; // EXPLAIN: filters of this source, in order
-    double rows; // planner's estimate after the filters
-};
-
-// A join, for EXPLAIN; the engine's program says the same in IR.
-struct FragmentJoin {
-    int source; // the build side
-    int into;   // the source whose rows probe: 0, or a build side itself
-    ir::JoinKind kind;
-    List *clauses;         // EXPLAIN: the equi-join clauses
-    List *partner_filters; // EXPLAIN: what else makes a row of the build side a partner (not Inner)
-    List *filters;         // EXPLAIN: quals that run after this join
-};
 
 // A constant that is known only at execution: Params and stable expressions.
 struct FragmentConstant {
@@ -130,18 +75,18 @@ struct MomentStates {
     int xx, lost_of_xx, yy, lost_of_yy, xy, lost_of_xy;
 };
 
-// One column of the scan tuple that the node fills (others stay NULL: they are inputs only).
+// One of the first columns of the scan tuple, which the node fills (the others stay NULL: they are inputs only).
 struct FragmentOutput {
     OutputKind kind;
-    AttrNumber attno; // in the scan tuple (custom_scan_tlist), from 1
     int key;          // GroupKey: which
     int agg;          // state that holds sum, min, max, bits or count; those of DISTINCT aggregates follow all others
     bool distinct;    // of a DISTINCT aggregate
     List *arguments;  // Grouping: numbers of keys
     int squares;      // state that holds the sum of squares
     int days, months; // SumInterval, AvgInterval: states that hold the sums of days and of months
-    int largest; // GroupKey of intervals, whose key is their length: the state with the largest of those of one length,
-                 // as they are written, where `agg` has the smallest. EndInterval: that of the other rank. Others: -1
+    int largest =
+        -1; // GroupKey of intervals, whose key is their length: the state with the largest of those of one length,
+            // as they are written, where `agg` has the smallest. EndInterval: that of the other rank. Others: -1
     MomentStates moments;
     uint8 sums;       // Moments: which of them
     PGFunction final; // Moments: PostgreSQL's final function
@@ -151,47 +96,26 @@ struct FragmentOutput {
     SqlKind value_kind;
     bool fixed_length; // Code: no varlena but so many bytes
     int32 scale;
-    int scale_agg; // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
-    int low_agg; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
-    int source, column; // Code: whose dictionary
-    int space;          // Code: not of a dictionary but of this space (from 1); else 0
-    int rank_lookup;    // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
+    int scale_agg = -1; // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
+    int low_agg =
+        -1; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
+    int source, column;   // Code: whose dictionary
+    int space;            // Code: not of a dictionary but of this space (from 1); else 0
+    int rank_lookup = -1; // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
-// How a sort key orders.
-enum OrderFlag { ORDER_DESCENDING = 1, ORDER_NULLS_FIRST = 2 };
-
-struct Fragment {
-    int nsources;
-    FragmentSource *sources; // in the program's order
-    int main_source;
-    int njoins;
-    FragmentJoin *joins; // in the program's order: a table is built before it is probed
+// Of what the device was asked to drop, the base has what it can decide: conditions and sort keys from the first on.
+struct Fragment : FragmentSpec {
+    bool having_exact; // all groups that pass the conditions are groups that PostgreSQL would let pass, too
     int nconstants;
     FragmentConstant *constants;
     int nlookups;
     FragmentLookup *lookups; // in the program's order
     int nspaces;             // numberings of texts that exist for one execution (exec/text_space.cpp)
     int noutputs;
-    FragmentOutput *outputs;
-    // The fallback plan delivers scan tuples too, not the node's own target list: its column i (from 1) belongs into
-    // column fallback_attnos[i - 1] of the scan tuple. So the node's qual (HAVING) and projection serve both ways.
-    int nfallback;
-    AttrNumber *fallback_attnos;
-    List *group_exprs; // EXPLAIN
-    bool has_group_by;
-    // Of what the spec asks the device to drop, what the device can decide: conditions from the first on (`having_exact`:
-    // all that pass are groups that PostgreSQL would let pass, too), and sort keys from the first on.
-    List *having;
-    bool having_exact;
-    List *order, *order_flags;
-    Expr *top, *top_offset; // EXPLAIN
-    List *checks;           // as in the spec, for EXPLAIN
-    List *sets;             // as in the spec; of several, a group's number is its last key
-    int nkeys, naggregates; // of the groups that the device process delivers
-    bool delivers_rows;     // no groups: output i is column i of the rows
-    uint64 limit;           // of the rows that are wanted; 0: all
-    bool hides_counts;      // as in the spec
+    FragmentOutput *outputs; // in the order of output_count()
+    int nkeys,
+        naggregates; // of the groups that the device process delivers; of several sets, a group's number is its last key
     // The engine's program in its wire format (engine/ir/program.hpp): header and arrays; FragmentConstants are filled in
     // by the executor directly in the copy it sends (program_constants points into `program`).
     char *program;
@@ -199,12 +123,14 @@ struct Fragment {
     ir::Constant *program_constants;
 };
 
-// What every outer plan may rely on: with no GROUP BY the node delivers exactly one row, with it one per group; state
-// counts are those of ir::AggregateState, and a Count output may share the state of a Sum, Min or Max.
-//
-// Rebuilds the fragment of a planned node. Never returns NULL; a node that cannot be bound (a bug, or a function
-// redefined between planning and execution) is an ereport(ERROR).
-Fragment *fragment_bind(const CustomScan *node, const List *range_table);
+// Planner (binding = false): NULL where a device may not run it, the reason has been told. Binding: never NULL.
+Fragment *assemble(const FragmentSpec *spec, bool binding);
+
+// count(*) of one relation of which these columns are asked for, whether they are needed or not.
+Fragment *assemble_count(FragmentSource *source);
+
+// Pipelines run in the order of the sources whose rows they read, the main one last.
+inline int source_of_pipeline(const Fragment *fragment, int pipeline) { return (pipeline + 1) % fragment->nsources; }
 
 // The methods with which pg/fragment makes the node; defined in exec/node.cpp.
 extern const CustomScanMethods gpuscan_scan_methods;

@@ -1,17 +1,52 @@
-// A fragment as the planner thinks of it: which relations, which expressions, in which order.
+// What is a fragment? Which relations, which expressions, in which order: all that PostgreSQL's side says of it, from the planner to
+// EXPLAIN. The engine's program (engine/ir/ir.hpp) says the same without knowing PostgreSQL.
 //
-// The hooks make a FragmentSpec out of candidates (candidates.h); path.cpp stores it in a CustomScan; bind.cpp reads it back
-// at executor start. assemble() turns a FragmentSpec into the engine's program, for the planner as a trial and for the
-// executor in earnest, so the two cannot disagree about what a device may run.
+// A fragment is described once. Whoever goes on with a description adds what is known then: the planner of a source what reading
+// it costs (candidate_source.h), the translator which columns it needs (translate.h), assemble() the program (fragment.h). In
+// between it travels in a CustomScan (plan_data.h).
 #pragma once
 
 #include "pg/pg.h"
 
-#include "pg/fragment/fragment.h"
+#include "engine/ir/ir.hpp"
+#include "engine/store/decode.hpp"
+#include "pg/catalog/sql_type.h"
+#include "pg/fragment/array.h"
 
 namespace gpuscan {
 
-struct SpecSource {
+// What becomes of a numeric that the device's type and scale cannot hold.
+enum class Rounding : uint8 {
+    None,        // the CPU plan
+    Up,          // for one comparison: the next number above; beyond all numbers the end of the type
+    Down,        //
+    OrElsewhere, // for an equality: a number that the other side never is
+};
+
+// One column that a source delivers to the device.
+struct FragmentColumn {
+    AttrNumber attnum; // of the relation (a parent: of the parent); of a CPU plan: its target list position (from 1)
+    Oid typid;
+    int32 typmod;
+    Oid collation;
+    Type type;
+    Codec codec;
+    int32 scale; // numeric: digits after the point; else 0
+    Rounding rounding;
+    bool nullable; // false: NOT NULL is declared (and no outer join nulls it)
+};
+
+// How rows meet the table that a source's rows, and what has been joined to them before, make.
+struct FragmentJoin {
+    ir::JoinKind kind;
+    int into;              // the source whose rows probe: 0 (the main one), or a later one, whose table is built then
+    List *clauses;         // equalities between expressions of the table's sources and of others
+    List *partner_filters; // not Inner: what else must hold of a row of the table for it to be a partner
+    List *filters;         // what must hold of a row that comes out of the join
+};
+
+// A base relation that the device reads, or the rows of a CPU plan of one.
+struct FragmentSource {
     bool is_relation;
     Index rti;
     Oid relid;     // InvalidOid for a CPU plan
@@ -26,26 +61,20 @@ struct SpecSource {
     // all others that are not leakproof are asked of the policies' rows alone (hidden_rows.h).
     bool hides_rows;
     int policy_quals;
+    FragmentJoin join; // of all but the main source
+    Array<FragmentColumn>
+        columns; // that it delivers to the device, in the order in which expressions have asked for them
 };
 
-// Join i - 1 probes the table that is built from source i (from 1) and from what has been joined to that before.
-struct SpecJoin {
-    ir::JoinKind kind;
-    int into;              // the source whose rows probe: 0 (the main one), or a later one, whose table is built then
-    List *clauses;         // equalities between expressions of the table's sources and of others
-    List *partner_filters; // not Inner: what else must hold of a row of the table for it to be a partner
-    List *filters;         // what must hold of a row that comes out of the join
-};
+// How a sort key orders.
+enum OrderFlag { ORDER_DESCENDING = 1, ORDER_NULLS_FIRST = 2 };
 
 struct FragmentSpec {
     int nsources;
-    SpecSource *sources; // [0] is the main one
-    SpecJoin *joins;     // [nsources - 1]
-    List *keys;          // group key expressions
+    FragmentSource *sources; // [0] is the main one; a table's sources come before the one that probes it
+    List *keys;              // group key expressions
     List *aggrefs;
-    List *
-        sets; // GROUPING SETS and the like: integers, each with a bit per key that the set's groups differ in; NIL: one
-              // set of all keys
+    List *sets; // GROUPING SETS and the like: a bit per key that the set's groups differ in; NIL: one set of all keys
     List *groupings; // GROUPING(), of the sets
     List *asked;     // and for each of them the numbers of the keys that it asks for
     bool has_group_by;
@@ -59,9 +88,8 @@ struct FragmentSpec {
     bool sorted;        // of groups, top being NULL: all of them come in the order of `order`
     bool delivers_rows; // no aggregation: keys and aggrefs are empty
     List *columns;      // delivers_rows: the expressions of a row
-    List *
-        checks; // delivers_rows: expressions whose errors are the query's, in whichever row; nobody asks for their values
-    int limit;         // delivers_rows: rows that are wanted at most, whichever they are; 0: all
+    List *checks; // delivers_rows: expressions whose errors are the query's, in whichever row; their values are not
+    int limit;    // delivers_rows: rows that are wanted at most, whichever they are; 0: all
     bool hides_counts; // how much it has read is shown to nobody who may not see all of its rows (hidden_rows.h)
 };
 
@@ -79,8 +107,15 @@ inline bool reads_relation(const FragmentSpec *spec) {
     return false;
 }
 
-// Builds program and description. Planner (binding = false): NULL where a device may not run it, the reason has been
-// told. Binding: never NULL.
-Fragment *assemble(const FragmentSpec *spec, bool binding);
+// Visits the lists of expressions by which sources are read and joined.
+template <class Spec, class Visit> void for_each_condition(Spec *spec, Visit visit) {
+    for (int i = 0; i < spec->nsources; ++i) {
+        auto *source = &spec->sources[i];
+        visit(source->quals);
+        visit(source->join.clauses);
+        visit(source->join.partner_filters);
+        visit(source->join.filters);
+    }
+}
 
 } // namespace gpuscan

@@ -49,11 +49,7 @@ bool init_plans_may_be_tried(const PlannerInfo *root, const FragmentSpec *spec) 
     };
     bool found = finds(spec->keys) || finds(spec->aggrefs) || finds(spec->columns) || finds(spec->checks) ||
                  finds(spec->having) || finds(spec->order) || finds(spec->top) || finds(spec->top_offset);
-    for (int i = 0; i < spec->nsources; ++i)
-        found = found || finds(spec->sources[i].quals);
-    for (int i = 0; i < spec->nsources - 1; ++i)
-        found = found || finds(spec->joins[i].clauses) || finds(spec->joins[i].partner_filters) ||
-                finds(spec->joins[i].filters);
+    for_each_condition(spec, [&](const List *conditions) { found = found || finds(conditions); });
     return !found || refuse("a subquery that calls a volatile function, or locks rows");
 }
 

@@ -186,10 +186,9 @@ static PathTarget *output_target(PlannerInfo *root, const FragmentSpec *spec) {
         }
         add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), sortgroupref);
     }
-    foreach (cell, spec->aggrefs)
-        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
-    foreach (cell, spec->groupings)
-        add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
+    for (const List *outputs : {spec->aggrefs, spec->groupings})
+        foreach (cell, outputs)
+            add_column_to_pathtarget(target, static_cast<Expr *>(lfirst(cell)), 0);
     set_pathtarget_cost_width(root, target);
     return target;
 }
@@ -211,47 +210,32 @@ static Path *simple_aggregate_path(PlannerInfo *root, const RelOptInfo *input, R
                                                     AGGSPLIT_SIMPLE, clause, NIL, &costs, groups));
 }
 
-template <class T> static T *copy_path(const Path *path) {
-    T *copy = static_cast<T *>(palloc(sizeof(T)));
-    memcpy(copy, path, sizeof(T));
-    return copy;
-}
-
 Path *copy_of_path(const Path *path) {
-    switch (nodeTag(path)) {
-    case T_Path:
-        return copy_path<Path>(path);
-    case T_IndexPath:
-        return &copy_path<IndexPath>(path)->path;
-    case T_BitmapHeapPath:
-        return &copy_path<BitmapHeapPath>(path)->path;
-    case T_TidPath:
-        return &copy_path<TidPath>(path)->path;
-    case T_TidRangePath:
-        return &copy_path<TidRangePath>(path)->path;
-    case T_NestPath:
-        return &copy_path<NestPath>(path)->jpath.path;
-    case T_MergePath:
-        return &copy_path<MergePath>(path)->jpath.path;
-    case T_HashPath:
-        return &copy_path<HashPath>(path)->jpath.path;
-    case T_AppendPath:
-        return &copy_path<AppendPath>(path)->path;
-    case T_MergeAppendPath:
-        return &copy_path<MergeAppendPath>(path)->path;
-    case T_GroupResultPath:
-        return &copy_path<GroupResultPath>(path)->path;
-    case T_MaterialPath:
-        return &copy_path<MaterialPath>(path)->path;
-    case T_ProjectionPath:
-        return &copy_path<ProjectionPath>(path)->path;
-    case T_GatherPath:
-        return &copy_path<GatherPath>(path)->path;
-    case T_GatherMergePath:
-        return &copy_path<GatherMergePath>(path)->path;
-    default: // one of an extension, which may be longer than its type
-        return nullptr;
-    }
+    static const struct {
+        NodeTag tag;
+        Size size;
+    } known[] = {{T_Path, sizeof(Path)},
+                 {T_IndexPath, sizeof(IndexPath)},
+                 {T_BitmapHeapPath, sizeof(BitmapHeapPath)},
+                 {T_TidPath, sizeof(TidPath)},
+                 {T_TidRangePath, sizeof(TidRangePath)},
+                 {T_NestPath, sizeof(NestPath)},
+                 {T_MergePath, sizeof(MergePath)},
+                 {T_HashPath, sizeof(HashPath)},
+                 {T_AppendPath, sizeof(AppendPath)},
+                 {T_MergeAppendPath, sizeof(MergeAppendPath)},
+                 {T_GroupResultPath, sizeof(GroupResultPath)},
+                 {T_MaterialPath, sizeof(MaterialPath)},
+                 {T_ProjectionPath, sizeof(ProjectionPath)},
+                 {T_GatherPath, sizeof(GatherPath)},
+                 {T_GatherMergePath, sizeof(GatherMergePath)},
+                 {T_AggPath, sizeof(AggPath)},
+                 {T_GroupPath, sizeof(GroupPath)},
+                 {T_GroupingSetsPath, sizeof(GroupingSetsPath)}};
+    for (const auto &kind : known)
+        if (nodeTag(path) == kind.tag)
+            return static_cast<Path *>(memcpy(palloc(kind.size), path, kind.size));
+    return nullptr; // one of an extension, which may be longer than its type
 }
 
 // add_path frees the nodes that it displaces, so the fallback's top node must be ours.
@@ -266,22 +250,12 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
     }
     if (best == nullptr) // min and max by an index, partition-wise aggregation, or sorted rows without duplicates
         return simple_aggregate_path(root, input, output, target);
-    if (IsA(best, AggPath)) {
-        AggPath *copy = copy_path<AggPath>(best);
-        copy->path.pathtarget = target;
-        copy->qual = NIL;
-        return &copy->path;
-    }
-    if (IsA(best, GroupingSetsPath)) {
-        GroupingSetsPath *copy = copy_path<GroupingSetsPath>(best);
-        copy->path.pathtarget = target;
-        copy->qual = NIL;
-        return &copy->path;
-    }
-    GroupPath *copy = copy_path<GroupPath>(best);
-    copy->path.pathtarget = target;
-    copy->qual = NIL;
-    return &copy->path;
+    Path *copy = copy_of_path(best);
+    copy->pathtarget = target;
+    (IsA(copy, AggPath)            ? reinterpret_cast<AggPath *>(copy)->qual
+     : IsA(copy, GroupingSetsPath) ? reinterpret_cast<GroupingSetsPath *>(copy)->qual
+                                   : reinterpret_cast<GroupPath *>(copy)->qual) = NIL;
+    return copy;
 }
 
 // The cheap conjuncts first, as PostgreSQL has them in its aggregation nodes (create_agg_plan and create_group_plan, not
@@ -289,24 +263,18 @@ static Path *fallback_path(PlannerInfo *root, const RelOptInfo *input, RelOptInf
 static List *in_postgres_order(PlannerInfo *root, List *having) {
     if (root->parse->groupingSets != NIL)
         return static_cast<List *>(copyObject(having));
-    const int count = list_length(having);
-    Node **quals = static_cast<Node **>(palloc(sizeof(Node *) * static_cast<Size>(count + 1)));
-    Cost *costs = static_cast<Cost *>(palloc(sizeof(Cost) * static_cast<Size>(count + 1)));
-    for (int i = 0; i < count; ++i) {
-        Node *qual = static_cast<Node *>(list_nth(having, i));
-        QualCost cost;
-        cost_qual_eval_node(&cost, qual, root);
-        int at = i;
-        for (; at > 0 && costs[at - 1] > cost.per_tuple; --at) {
-            quals[at] = quals[at - 1];
-            costs[at] = costs[at - 1];
-        }
-        quals[at] = qual;
-        costs[at] = cost.per_tuple;
-    }
+    Cost *costs = static_cast<Cost *>(palloc(sizeof(Cost) * static_cast<Size>(list_length(having) + 1)));
     List *result = NIL;
-    for (int i = 0; i < count; ++i)
-        result = lappend(result, copyObject(quals[i]));
+    ListCell *cell;
+    foreach (cell, having) {
+        QualCost cost;
+        cost_qual_eval_node(&cost, static_cast<Node *>(lfirst(cell)), root);
+        int at = list_length(result);
+        for (; at > 0 && costs[at - 1] > cost.per_tuple; --at)
+            costs[at] = costs[at - 1];
+        costs[at] = cost.per_tuple;
+        result = list_insert_nth(result, at, copyObjectImpl(lfirst(cell)));
+    }
     return result;
 }
 
@@ -498,16 +466,21 @@ static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *hav
     return {made, wanted_groups(spec, std::max(made * passing_share(root, spec->having), 1.0))};
 }
 
-// What groups cost, evaluated as `results`, beside the order in which they come.
+// What groups cost, evaluated as `results`.
 static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const FragmentSpec *spec, const Fragment *trial,
                         const TextWork *texts, const CpuBaseline *baseline, GroupNumbers groups,
                         const PathTarget *results, tier::Account *account) {
-    return device_setup_cost(trial->nsources, trial->nlookups, account) + device_text_cost(texts, account) +
-           candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account) +
-           device_aggregate_cost(candidate->rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates,
-                                 account) +
-           device_second_aggregation_cost(groups_again(root, spec, candidate->rows), account) +
-           device_plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple), account);
+    tier::Ledger ledger = device_ledger(account);
+    ledger.start(trial->nsources, trial->nlookups);
+    ledger.texts(*texts);
+    ledger.plan_cost(tier::Stage::Texts, texts->calls);
+    ledger.aggregate(candidate->rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates);
+    ledger.aggregate_again(groups_again(root, spec, candidate->rows));
+    ledger.plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple));
+    if (spec->sorted)
+        ledger.sort(groups.delivered, trial->nkeys + trial->naggregates);
+    return candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account) +
+           device_cost(ledger);
 }
 
 // While they are sorted, they are there twice; with more the device gives up.
@@ -543,15 +516,11 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
     tier::Account *account = new_account();
     CustomPath *path = make_gpuscan_path(output, spec, having, sort, children, account);
-    RowsWork work{};
-    work.rows = numbers.delivered;
-    work.columns = trial->nkeys + trial->naggregates;
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
     path->path.total_cost =
-        groups_cost(root, candidate, spec, trial, &texts, baseline, numbers, unsorted->path.pathtarget, account) +
-        device_sort_cost(&work, account);
+        groups_cost(root, candidate, spec, trial, &texts, baseline, numbers, unsorted->path.pathtarget, account);
     path->path.startup_cost = path->path.total_cost;
     price_path(root, candidate, baseline, path);
     add_path(output, &path->path);
@@ -560,7 +529,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
 
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         PathTarget *results, Node *having, bool force, bool ordered) {
-    if (candidate->joins == NIL && !candidate->main->is_relation)
+    if (candidate->outer == nullptr && !candidate->main->is_relation)
         return false;
     if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
         return refuse("a set-returning function");

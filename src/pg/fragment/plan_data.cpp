@@ -2,13 +2,12 @@
 //
 //   custom_scan_tlist  outputs (group keys, Aggrefs, GROUPING(); or a row's columns), every other Var that is read, then one Var of tableoid per
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
-//   custom_exprs       (filters per source) (per join: (clauses partner filters, filters)) (aggregates' arguments and filters)
-//                      (of groups: (conditions) (sort keys) (how many are wanted, and how many more))
-//   custom_private     (version, sources, keys, aggregates, has_group_by, delivers_rows, columns, limit, groupings,
-//                      hides_counts) (per source:
-//                      is_relation, child, rows, kind of its join, source that it is joined to, policy_quals or -1, is_empty, then of a CPU plan attnos, of a parent its leaves' distances from it in
-//                      the range table, which setrefs.c moves as a whole) (grouping sets) (per GROUPING(): keys) (flags of sort keys,
-//                      and whether ties are wanted, and sorted groups)
+//   custom_exprs       (what for_each_expression() visits) (aggregates' arguments and filters: not read back, but
+//                      PostgreSQL finds their parameters here)
+//   custom_private     (numbers of outputs by kind, then what for_each_number() visits) (per source: (the same) (of a CPU plan attnos, of a
+//                      parent its leaves' distances from it in the range table, which setrefs.c moves as a whole))
+//                      (grouping sets) (per GROUPING(): keys) (flags of sort keys), and behind these the path's estimate
+//   custom_plans       [0] the CPU plan of the same rows (the fallback); [1..] CPU plans that feed sources
 //
 // setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
 // reading back replaces them by what they point to, so the translator sees plain Vars with final range table indexes.
@@ -16,9 +15,45 @@
 
 #include "pg/fragment/plan_data.h"
 
+#include <algorithm>
+#include <type_traits>
+
 namespace gpuscan {
 
-constexpr int payload_version = 8;
+// ---- what is stored, in both directions ----
+
+template <class Source, class Visit> static void for_each_number_of_source(Source *source, Visit visit) {
+    visit(source->is_relation);
+    visit(source->is_empty);
+    visit(source->child);
+    visit(source->rows);
+    visit(source->hides_rows);
+    visit(source->policy_quals);
+    visit(source->join.kind);
+    visit(source->join.into);
+}
+
+template <class Spec, class Visit> static void for_each_number(Spec *spec, Visit visit) {
+    visit(spec->nsources);
+    visit(spec->has_group_by);
+    visit(spec->ties);
+    visit(spec->sorted);
+    visit(spec->delivers_rows);
+    visit(spec->limit);
+    visit(spec->hides_counts);
+}
+
+// Lists and single expressions. `of_rows`: read columns, where others read what the target list has just as it is.
+template <class Spec, class Visit> static void for_each_expression(Spec *spec, Visit visit) {
+    for_each_condition(spec, [&visit](auto &conditions) { visit(conditions, true); });
+    visit(spec->checks, true);
+    visit(spec->order, spec->delivers_rows);
+    visit(spec->having, false);
+    visit(spec->top, false);
+    visit(spec->top_offset, false);
+}
+
+// ---- writing ----
 
 static void add_column(List **tlist, Expr *expr) {
     AttrNumber resno = static_cast<AttrNumber>(list_length(*tlist) + 1);
@@ -75,67 +110,53 @@ static Node *as_in_outputs(Node *node, void *outputs) {
     return reinterpret_cast<Node *>(var);
 }
 
-static int clamped(double rows) { return rows < 2e9 ? static_cast<int>(rows) : 2000000000; }
+template <class Number> static List *with_number(List *numbers, Number number) {
+    return lappend_int(numbers, static_cast<int>(std::min(static_cast<double>(number), 2e9))); // rows may be more
+}
+
+static List *source_to_node(const FragmentSource *source, const List *plans) {
+    List *numbers = NIL;
+    for_each_number_of_source(source, [&numbers](auto number) { numbers = with_number(numbers, number); });
+    List *others = source->is_relation
+                       ? moved(source->leaves, -static_cast<int>(source->rti))
+                       : attnos_of(static_cast<const Plan *>(list_nth(plans, source->child)), source->rti);
+    return list_make2(numbers, others);
+}
 
 void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
-    List *filters = NIL, *joins = NIL, *sources = NIL, *tlist = NIL;
+    List *tlist = NIL, *numbers = NIL, *sources = NIL, *exprs = NIL;
     ListCell *cell;
-    for (int i = 0; i < spec->nsources; ++i) {
-        const SpecSource *s = &spec->sources[i];
-        filters = lappend(filters, s->quals);
-        const int kind = i > 0 ? static_cast<int>(spec->joins[i - 1].kind) : 0;
-        const int into = i > 0 ? spec->joins[i - 1].into : 0;
-        List *description = list_make5_int(s->is_relation ? 1 : 0, s->child, clamped(s->rows), kind, into);
-        description = lappend_int(description, s->hides_rows ? s->policy_quals : -1);
-        description = lappend_int(description, s->is_empty ? 1 : 0);
-        if (s->is_relation)
-            description = list_concat(description, moved(s->leaves, -static_cast<int>(s->rti)));
-        else
-            description = list_concat(description, attnos_of(static_cast<Plan *>(list_nth(plans, s->child)), s->rti));
-        sources = lappend(sources, description);
-        if (i > 0)
-            joins = lappend(joins, list_make3(spec->joins[i - 1].clauses, spec->joins[i - 1].partner_filters,
-                                              spec->joins[i - 1].filters));
+    for (const List *outputs : {spec->keys, spec->aggrefs, spec->groupings, spec->columns}) {
+        numbers = lappend_int(numbers, list_length(outputs));
+        foreach (cell, outputs)
+            add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
     }
-    node->custom_exprs = list_make3(filters, joins, aggregate_inputs(spec->aggrefs));
-    foreach (cell, spec->keys)
-        add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    foreach (cell, spec->aggrefs)
-        add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    foreach (cell, spec->groupings)
-        add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    foreach (cell, spec->columns)
-        add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    node->custom_exprs = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(node->custom_exprs), tlist));
-    Node *read = as_in_outputs(
-        reinterpret_cast<Node *>(list_make4(node->custom_exprs, spec->keys, spec->columns, spec->checks)), tlist);
-    foreach (cell, pull_var_clause(read, PVC_RECURSE_PLACEHOLDERS))
+    for_each_number(spec, [&numbers](auto number) { numbers = with_number(numbers, number); });
+    const auto as_in_tlist = [outputs = tlist](const void *expressions) {
+        return as_in_outputs(static_cast<Node *>(const_cast<void *>(expressions)), outputs);
+    };
+    Node *inputs = as_in_tlist(aggregate_inputs(spec->aggrefs));
+    List *read = list_make3(inputs, as_in_tlist(spec->keys), as_in_tlist(spec->columns));
+    for_each_expression(spec, [&](const auto &field, bool of_rows) {
+        exprs = lappend(exprs, of_rows ? static_cast<void *>(as_in_tlist(field)) : field);
+        if (of_rows)
+            read = lappend(read, llast(exprs));
+    });
+    foreach (cell, pull_var_clause(reinterpret_cast<Node *>(read), PVC_RECURSE_PLACEHOLDERS))
         if (tlist_member(static_cast<Expr *>(lfirst(cell)), tlist) == nullptr)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
-    for (int i = 0; i < spec->nsources; ++i)
+    for (int i = 0; i < spec->nsources; ++i) {
         add_column(&tlist, reinterpret_cast<Expr *>(makeVar(static_cast<int>(spec->sources[i].rti),
                                                             TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
+        sources = lappend(sources, source_to_node(&spec->sources[i], plans));
+    }
     node->custom_scan_tlist = tlist;
-    // Group keys and aggregates of these, or the columns of rows, are in the target list just as they are.
-    List *top = spec->top != nullptr ? list_make1(spec->top) : NIL;
-    if (spec->top_offset != nullptr)
-        top = lappend(top, spec->top_offset);
-    List *order = spec->order;
-    if (spec->delivers_rows)
-        order = reinterpret_cast<List *>(as_in_outputs(reinterpret_cast<Node *>(order), tlist));
-    Node *checks = as_in_outputs(reinterpret_cast<Node *>(spec->checks), tlist);
-    node->custom_exprs = lappend(node->custom_exprs, list_make4(spec->having, order, top, checks));
-    List *header = list_make4_int(payload_version, spec->nsources, list_length(spec->keys), list_length(spec->aggrefs));
-    header = lappend_int(header, spec->has_group_by ? 1 : 0);
-    header = lappend_int(header, spec->delivers_rows ? 1 : 0);
-    header = lappend_int(header, list_length(spec->columns));
-    header = lappend_int(header, spec->limit);
-    header = lappend_int(header, list_length(spec->groupings));
-    header = lappend_int(header, spec->hides_counts ? 1 : 0);
+    node->custom_exprs = list_make2(exprs, inputs);
     // (A path may become a plan twice, as a fallback's part and as a source: the spec stays as it is.)
-    List *flags = list_concat(list_make1_int((spec->ties ? 1 : 0) | (spec->sorted ? 2 : 0)), spec->order_flags);
-    node->custom_private = list_make5(header, sources, spec->sets, spec->asked, flags);
+    node->custom_private = list_make5(numbers, sources, spec->sets, spec->asked, list_copy(spec->order_flags));
 }
+
+// ---- reading ----
 
 static Node *look_through(Node *node, void *context) {
     if (node == nullptr)
@@ -148,81 +169,58 @@ static Node *look_through(Node *node, void *context) {
     return mutate_expression(node, look_through, context);
 }
 
-static List *restored(const CustomScan *node, void *list) {
-    return reinterpret_cast<List *>(look_through(static_cast<Node *>(list), node->custom_scan_tlist));
-}
-
 static Expr *column(const CustomScan *node, int position) {
     return static_cast<TargetEntry *>(list_nth(node->custom_scan_tlist, position))->expr;
 }
 
-FragmentSpec *spec_of_node(const CustomScan *node, const List *range_table) {
-    List *header = static_cast<List *>(linitial(node->custom_private));
-    List *sources = static_cast<List *>(lsecond(node->custom_private));
-    if (linitial_int(header) != payload_version)
-        elog(ERROR, "gpuscan: plan of another version");
-    List *filters = restored(node, linitial(node->custom_exprs));
-    List *joins = restored(node, lsecond(node->custom_exprs));
-
-    FragmentSpec *spec = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
-    spec->nsources = lsecond_int(header);
-    Size n = static_cast<Size>(spec->nsources);
-    spec->sources = static_cast<SpecSource *>(palloc0(sizeof(SpecSource) * n));
-    spec->joins = static_cast<SpecJoin *>(palloc0(sizeof(SpecJoin) * n));
-    int first_anchor = list_length(node->custom_scan_tlist) - spec->nsources;
-    for (int i = 0; i < spec->nsources; ++i) {
-        SpecSource *s = &spec->sources[i];
-        List *description = static_cast<List *>(list_nth(sources, i));
-        s->is_relation = linitial_int(description) != 0;
-        s->child = lsecond_int(description);
-        s->rows = lthird_int(description);
-        s->hides_rows = list_nth_int(description, 5) >= 0;
-        s->policy_quals = s->hides_rows ? list_nth_int(description, 5) : 0;
-        s->rti = static_cast<Index>(reinterpret_cast<Var *>(column(node, first_anchor + i))->varno);
-        s->is_empty = list_nth_int(description, 6) != 0;
-        List *tail = list_copy_tail(description, 7);
-        s->child_attnos = s->is_relation ? NIL : tail;
-        s->leaves = s->is_relation ? moved(tail, static_cast<int>(s->rti)) : NIL;
-        const RangeTblEntry *rte =
-            static_cast<const RangeTblEntry *>(list_nth(range_table, static_cast<int>(s->rti) - 1));
-        s->relid = s->is_relation ? rte->relid : InvalidOid;
-        s->alias = rte->eref->aliasname;
-        s->quals = static_cast<List *>(list_nth(filters, i));
-        if (i > 0) {
-            List *join = static_cast<List *>(list_nth(joins, i - 1));
-            spec->joins[i - 1].kind = static_cast<ir::JoinKind>(lfourth_int(description));
-            spec->joins[i - 1].into = list_nth_int(description, 4);
-            spec->joins[i - 1].clauses = static_cast<List *>(linitial(join));
-            spec->joins[i - 1].partner_filters = static_cast<List *>(lsecond(join));
-            spec->joins[i - 1].filters = static_cast<List *>(lthird(join));
-        }
+// Takes numbers from a list, from `at` on.
+struct NumberReader {
+    const List *numbers;
+    int at;
+    template <class Number> void operator()(Number &number) {
+        number = static_cast<Number>(list_nth_int(numbers, at++));
     }
-    int keys = lthird_int(header), aggrefs = lfourth_int(header);
-    for (int i = 0; i < keys; ++i)
-        spec->keys = lappend(spec->keys, column(node, i));
-    for (int i = 0; i < aggrefs; ++i)
-        spec->aggrefs = lappend(spec->aggrefs, column(node, keys + i));
-    spec->has_group_by = list_nth_int(header, 4) != 0;
-    spec->delivers_rows = list_nth_int(header, 5) != 0;
-    for (int i = 0; i < list_nth_int(header, 6); ++i)
-        spec->columns = lappend(spec->columns, column(node, i));
-    spec->limit = list_nth_int(header, 7);
-    spec->hides_counts = list_nth_int(header, 9) != 0;
-    for (int i = 0; i < list_nth_int(header, 8); ++i)
-        spec->groupings = lappend(spec->groupings, column(node, keys + aggrefs + i));
+};
+
+static void source_of_node(List *stored, const Var *anchor, const List *range_table, FragmentSource *source) {
+    for_each_number_of_source(source, NumberReader{static_cast<const List *>(linitial(stored)), 0});
+    List *others = static_cast<List *>(lsecond(stored));
+    source->rti = static_cast<Index>(anchor->varno);
+    const RangeTblEntry *rte = rt_fetch(source->rti, range_table);
+    source->relid = source->is_relation ? rte->relid : InvalidOid;
+    source->alias = rte->eref->aliasname;
+    source->child_attnos = source->is_relation ? NIL : others;
+    source->leaves = source->is_relation ? moved(others, static_cast<int>(source->rti)) : NIL;
+}
+
+static FragmentSpec *spec_of_node(const CustomScan *node, const List *range_table) {
+    const List *numbers = static_cast<const List *>(linitial(node->custom_private));
+    const List *sources = static_cast<const List *>(lsecond(node->custom_private));
+    FragmentSpec *spec = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
+    int kind = 0, at = 0;
+    for (List **outputs : {&spec->keys, &spec->aggrefs, &spec->groupings, &spec->columns})
+        for (int left = list_nth_int(numbers, kind++); left > 0; --left)
+            *outputs = lappend(*outputs, column(node, at++));
+    for_each_number(spec, NumberReader{numbers, kind});
+    spec->sources = static_cast<FragmentSource *>(palloc0(sizeof(FragmentSource) * static_cast<Size>(spec->nsources)));
+    const int first_anchor = list_length(node->custom_scan_tlist) - spec->nsources;
+    for (int i = 0; i < spec->nsources; ++i)
+        source_of_node(static_cast<List *>(list_nth(sources, i)),
+                       reinterpret_cast<const Var *>(column(node, first_anchor + i)), range_table, &spec->sources[i]);
+    const List *exprs = reinterpret_cast<const List *>(
+        look_through(static_cast<Node *>(linitial(node->custom_exprs)), node->custom_scan_tlist));
+    at = 0;
+    for_each_expression(spec, [exprs, &at](auto &field, bool) {
+        field = static_cast<std::remove_reference_t<decltype(field)>>(list_nth(exprs, at++));
+    });
     spec->sets = static_cast<List *>(lthird(node->custom_private));
     spec->asked = static_cast<List *>(lfourth(node->custom_private));
-    List *wanted = restored(node, lfourth(node->custom_exprs));
-    List *top = static_cast<List *>(lthird(wanted)), *flags = static_cast<List *>(list_nth(node->custom_private, 4));
-    spec->having = static_cast<List *>(linitial(wanted));
-    spec->order = static_cast<List *>(lsecond(wanted));
-    spec->checks = static_cast<List *>(lfourth(wanted));
-    spec->top = top != NIL ? static_cast<Expr *>(linitial(top)) : nullptr;
-    spec->top_offset = list_length(top) > 1 ? static_cast<Expr *>(lsecond(top)) : nullptr;
-    spec->ties = (linitial_int(flags) & 1) != 0;
-    spec->sorted = (linitial_int(flags) & 2) != 0;
-    spec->order_flags = list_copy_tail(flags, 1);
+    spec->order_flags = static_cast<List *>(list_nth(node->custom_private, 4));
     return spec;
+}
+
+Fragment *fragment_bind(const CustomScan *node, const List *range_table) {
+    return assemble(spec_of_node(node, range_table), true);
 }
 
 } // namespace gpuscan

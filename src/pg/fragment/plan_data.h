@@ -3,13 +3,15 @@
 
 #include "pg/pg.h"
 
-#include "pg/fragment/fragment_spec.h"
+#include "pg/fragment/fragment.h"
 
 namespace gpuscan {
 
 // Fills custom_scan_tlist, custom_exprs and custom_private. `plans` are the planned custom_paths.
 void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node);
 
-FragmentSpec *spec_of_node(const CustomScan *node, const List *range_table);
+// Rebuilds the fragment of a planned node. Never returns NULL; a node that cannot be bound (a bug, or a function
+// redefined between planning and execution) is an ereport(ERROR).
+Fragment *fragment_bind(const CustomScan *node, const List *range_table);
 
 } // namespace gpuscan

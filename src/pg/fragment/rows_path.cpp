@@ -200,25 +200,20 @@ static double row_bytes(const Fragment *fragment) {
 static void set_costs(const PlannerInfo *root, const Candidate *candidate, const Fragment *trial, double found,
                       double wanted, double entries, const TextWork *texts, const CpuBaseline *baseline,
                       tier::Account *account, Path *path) {
-    RowsWork work{};
-    work.rows = wanted;
-    work.columns = trial->noutputs;
-    work.bytes = row_bytes(trial);
-    work.dictionary_entries = entries;
-    path->startup_cost = device_setup_cost(trial->nsources, trial->nlookups, account) +
-                         device_text_cost(texts, account) +
-                         candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account) +
-                         device_rows_cost(&work, account);
+    const Cost scans = candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account);
+    tier::Ledger ledger = device_ledger(account);
+    ledger.start(trial->nsources, trial->nlookups);
+    ledger.texts(*texts);
+    ledger.plan_cost(tier::Stage::Texts, texts->calls);
+    ledger.fetch_rows(wanted, trial->noutputs, row_bytes(trial), entries, work_mem * 1024.0);
     if (trial->order != NIL)
-        path->startup_cost += device_sort_cost(&work, account);
-    RowsWork refused{};
-    refused.rows = found - wanted;
-    refused.columns = 1;
-    if (refused.rows > 0)
-        path->startup_cost += device_rows_cost(&refused, account);
-    const Cost projection = path->pathtarget->cost.startup + wanted * path->pathtarget->cost.per_tuple;
-    path->total_cost =
-        path->startup_cost + emit_rows_cost(&work, account) + device_plan_cost(tier::Stage::Emit, projection, account);
+        ledger.sort(wanted, trial->noutputs);
+    if (found > wanted)
+        ledger.fetch_rows(found - wanted, 1, 0, 0, work_mem * 1024.0);
+    path->startup_cost = scans + device_cost(ledger);
+    ledger.emit_rows(wanted, trial->noutputs);
+    ledger.plan_cost(tier::Stage::Emit, path->pathtarget->cost.startup + wanted * path->pathtarget->cost.per_tuple);
+    path->total_cost = scans + device_cost(ledger);
 }
 
 // ---- rows in order ----
@@ -305,7 +300,7 @@ static bool columns_below(const RelOptInfo *rel, List **columns) {
 }
 
 bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, bool force, bool ordered) {
-    if (candidate->joins == NIL && !candidate->main->is_relation)
+    if (candidate->outer == nullptr && !candidate->main->is_relation)
         return false;
     if (!rows_are_fit(root))
         return false;

@@ -77,7 +77,8 @@ static double new_share(const PlannerInfo *root, const FragmentSource *source, c
     return whole > 0 ? std::clamp(1 - there / whole, tier::expected_missing, 1.0) : tier::expected_missing;
 }
 
-void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, ColumnKinds *kinds) {
+double kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, tier::Columns *kinds) {
+    double different_texts = 0;
     const Oid relid = planner_rt_fetch(rel->relid, root)->relid;
     for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
         const AttrNumber attnum = static_cast<AttrNumber>(i + FirstLowInvalidHeapAttributeNumber);
@@ -90,8 +91,9 @@ void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset 
         if (!is_coded_kind(sql_kind(type)))
             continue;
         kinds->texts += 1;
-        kinds->different_texts += known_distinct(root, makeVar(rel->relid, attnum, type, typmod, collation, 0));
+        different_texts += known_distinct(root, makeVar(rel->relid, attnum, type, typmod, collation, 0));
     }
+    return different_texts;
 }
 
 // Will the device take a dictionary of the column's texts? It reads the column anyway where it is forced to.
@@ -110,7 +112,7 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     *work = {};
     for (int s = 0; s < fragment->nsources; ++s) {
         const FragmentSource *source = &fragment->sources[s];
-        for (int c = 0; c < source->ncolumns; ++c) {
+        for (int c = 0; c < source->columns.count; ++c) {
             if (is_coded(source->columns[c].codec))
                 fits = fits && dictionary_is_taken(root, source, &source->columns[c]);
         }

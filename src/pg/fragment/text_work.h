@@ -8,16 +8,9 @@
 
 namespace gpuscan {
 
-// Columns that the query reads of a relation.
-struct ColumnKinds {
-    double columns;         // all of them
-    double varlena;         // of them: without a fixed length
-    double texts;           // among them
-    double different_texts; // in all of these, by their statistics
-};
-
-// The kinds, not the number, of these columns (`read`: attribute numbers as in pull_varattnos()); added to what there is.
-void kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, ColumnKinds *kinds);
+// The kinds, not the number, of these columns of a relation (`read`: attribute numbers as in pull_varattnos()); added to what there
+// is. Returns how many different texts there are in them, by their statistics.
+double kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, tier::Columns *kinds);
 
 // By the statistics of the columns. False: one has more distinct texts than a device's dictionary takes.
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work);

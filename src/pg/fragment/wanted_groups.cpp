@@ -73,9 +73,7 @@ static bool has_outer_value(PlannerInfo *root, const void *node) {
     return finds_outer_value(static_cast<Node *>(const_cast<void *>(node)), root);
 }
 
-static bool source_has_outer_value(PlannerInfo *root, const SpecSource *source) {
-    if (source->is_relation)
-        return has_outer_value(root, source->quals);
+static bool plan_has_outer_value(PlannerInfo *root, const FragmentSource *source) {
     const RelOptInfo *rel = root->simple_rel_array[source->rti];
     const RangeTblEntry *rte = planner_rt_fetch(source->rti, root);
     ListCell *cell;
@@ -89,13 +87,11 @@ static bool source_has_outer_value(PlannerInfo *root, const SpecSource *source) 
 // What is grouped, or how.
 static bool groups_have_outer_value(PlannerInfo *root, const FragmentSpec *spec) {
     for (int i = 0; i < spec->nsources; ++i)
-        if (source_has_outer_value(root, &spec->sources[i]))
+        if (!spec->sources[i].is_relation && plan_has_outer_value(root, &spec->sources[i]))
             return true;
-    for (int i = 0; i < spec->nsources - 1; ++i)
-        if (has_outer_value(root, spec->joins[i].clauses) || has_outer_value(root, spec->joins[i].partner_filters) ||
-            has_outer_value(root, spec->joins[i].filters))
-            return true;
-    return has_outer_value(root, spec->keys) || has_outer_value(root, spec->aggrefs);
+    bool found = has_outer_value(root, spec->keys) || has_outer_value(root, spec->aggrefs);
+    for_each_condition(spec, [&](const List *conditions) { found = found || has_outer_value(root, conditions); });
+    return found;
 }
 
 // How many conditions from the first on say the same of a group for all rows of an outer query.

@@ -3,7 +3,7 @@
 
 #include "pg/pg.h"
 
-#include "pg/fragment/fragment_spec.h"
+#include "pg/fragment/fragment.h"
 
 namespace gpuscan {
 

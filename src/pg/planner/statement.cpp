@@ -167,7 +167,11 @@ static bool ends_in_scan(const Plan *plan) {
 // less to begin.
 constexpr double least_worth_ns = 550e3;
 
-static Cost least_worth() { return std::max(device_setup_cost(1, 0), device_units(least_worth_ns)); }
+static Cost least_worth() {
+    tier::Ledger ledger = device_ledger();
+    ledger.start(1, 0);
+    return std::max(device_cost(ledger), device_units(least_worth_ns));
+}
 
 static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAlternative *result) {
     PlannerState state{};

@@ -13,7 +13,6 @@
 #include "pg/catalog/sql_type.h"
 #include "pg/fragment/array.h"
 #include "pg/fragment/fragment.h"
-#include "pg/fragment/fragment_spec.h"
 
 namespace gpuscan {
 
@@ -22,19 +21,11 @@ struct PayloadColumn {
     int source, column;
 };
 
-// A source as the translator fills it: columns in the order in which they are first needed.
-struct TranslatedSource {
-    bool is_relation;
-    Index rti;
-    Oid relid;
-    List *child_attnos;
-    Bitmapset *not_null; // attributes declared NOT NULL
-    ir::JoinKind kind;   // of the join whose build side it is
-    int into;            // the source whose rows probe that table
-    int step;            // ... in which of their joins, from 1
-    bool joined;         // that join and its filters have been translated
-    bool hides_rows;     // from the query's user
-    Array<FragmentColumn> columns;
+// A source as the translator fills it.
+struct TranslatedSource : FragmentSource {
+    Bitmapset *not_null;          // attributes declared NOT NULL
+    int step;                     // in which of their joins the rows that it is joined into probe its table, from 1
+    bool joined;                  // its join and the filters of that have been translated
     Array<AttrNumber> varattnos;  // per column: the attribute number in Vars
     Array<PayloadColumn> payload; // build sides: what later steps read
 };
@@ -250,6 +241,8 @@ const FloatMoments *find_moments(Oid aggfnoid); // nullptr: none of them
 bool translate_moments(Translation *t, Aggref *aggref, const FloatMoments *known, AggregateStates *states,
                        FragmentOutput *out);
 
+// The output that shows a value as it is; of `type`, in which the device has it.
+FragmentOutput output_of_value(OutputKind kind, const Value &value, Type type, Oid typid, int32 typmod);
 bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir::Index *node, FragmentOutput *out);
 
 // Expressions over groups (translate_group.cpp), with t->groups set.

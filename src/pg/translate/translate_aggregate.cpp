@@ -358,8 +358,6 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     *out = FragmentOutput{};
     out->typid = aggref->aggtype;
     out->typmod = -1;
-    out->rank_lookup = -1;
-    out->scale_agg = out->low_agg = -1;
     out->key = -1;
     if (moments != nullptr)
         return translate_moments(t, aggref, moments, states, out);
@@ -449,6 +447,22 @@ static void add_interval_states(Translation *t, AggregateStates *states, ir::Ind
     *node = order_node(t, SqlKind::Interval, *node);
 }
 
+FragmentOutput output_of_value(OutputKind kind, const Value &value, Type type, Oid typid, int32 typmod) {
+    FragmentOutput output{};
+    output.kind = kind;
+    output.agg = -1;
+    output.typid = typid;
+    output.typmod = typmod;
+    output.type = type;
+    output.value_kind = value.kind;
+    output.fixed_length = type == Type::Code && get_typlen(typid) > 0;
+    output.scale = value.scale;
+    output.source = value.source;
+    output.column = value.column;
+    output.space = value.space;
+    return output;
+}
+
 bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir::Index *node, FragmentOutput *out) {
     Value value;
     if (!translate(t, key, &value))
@@ -486,19 +500,7 @@ bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir:
     Type type = value.kind == SqlKind::Numeric && value.type != Type::I128 ? Type::I64 : value.type;
     if (!as_node(t, value, type, value.scale, node))
         return false;
-    *out = FragmentOutput{};
-    out->kind = OutputKind::GroupKey;
-    out->agg = -1;
-    out->typid = typid;
-    out->typmod = exprTypmod(reinterpret_cast<Node *>(key));
-    out->type = type;
-    out->value_kind = value.kind;
-    out->fixed_length = type == Type::Code && get_typlen(typid) > 0;
-    out->scale = value.scale;
-    out->source = value.source;
-    out->column = value.column;
-    out->space = value.space;
-    out->rank_lookup = out->largest = -1;
+    *out = output_of_value(OutputKind::GroupKey, value, type, typid, exprTypmod(reinterpret_cast<Node *>(key)));
     if (value.kind == SqlKind::Interval)
         add_interval_states(t, states, node, out);
     return true;

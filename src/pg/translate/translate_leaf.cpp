@@ -51,15 +51,15 @@ int payload_position(TranslatedSource *table, int source, int column) {
 }
 
 int table_of_source(const Translation *t, int pipeline, int source) {
-    while (source > 0 && t->sources[source].into != pipeline)
-        source = t->sources[source].into;
+    while (source > 0 && t->sources[source].join.into != pipeline)
+        source = t->sources[source].join.into;
     return source > 0 ? source : -1;
 }
 
 // The join by which the column got lost on its way to the pipeline at hand; NULL: it did not.
 static const TranslatedSource *losing_join(const Translation *t, int source) {
-    for (; source > 0 && source != t->pipeline; source = t->sources[source].into)
-        if (t->sources[source].joined && !ir::delivers_payload(t->sources[source].kind))
+    for (; source > 0 && source != t->pipeline; source = t->sources[source].join.into)
+        if (t->sources[source].joined && !ir::delivers_payload(t->sources[source].join.kind))
             return &t->sources[source];
     return nullptr;
 }
@@ -67,12 +67,12 @@ static const TranslatedSource *losing_join(const Translation *t, int source) {
 // May an outer join on that way make it NULL, or one behind it that has a row of its own table without a partner?
 static bool is_nulled(const Translation *t, int source) {
     const int own = table_of_source(t, t->pipeline, source);
-    for (int i = source; i > 0 && i != t->pipeline; i = t->sources[i].into)
-        if (ir::keeps_rows(t->sources[i].kind))
+    for (int i = source; i > 0 && i != t->pipeline; i = t->sources[i].join.into)
+        if (ir::keeps_rows(t->sources[i].join.kind))
             return true;
     for (int i = 1; i < t->nsources; ++i)
-        if (i != own && t->sources[i].joined && t->sources[i].into == t->pipeline &&
-            ir::keeps_table(t->sources[i].kind))
+        if (i != own && t->sources[i].joined && t->sources[i].join.into == t->pipeline &&
+            ir::keeps_table(t->sources[i].join.kind))
             return true;
     return false;
 }
@@ -136,7 +136,7 @@ bool translate_column(Translation *t, Var *var, Value *out) {
         return false;
     const TranslatedSource *lost = t->probing ? nullptr : losing_join(t, source);
     if (lost != nullptr)
-        return absent_column(lost->kind, t, column, out);
+        return absent_column(lost->join.kind, t, column, out);
     int position = 0;
     bool nullable = true;
     ir::Index node;
