@@ -32,9 +32,8 @@ std::optional<Stage> stage_of(const std::string &name) {
     return std::nullopt;
 }
 
-// What has no weight in a profile, or is not what happens in one execution: kernels and evaluations of which the model charges a part
-// only, as they are mostly there already.
-bool is_expectation(Count count) { return count == Count::KernelCompiled || count == Count::EntryNative; }
+// What is not what happens in one execution: kernels, of which the model charges a part only, as they are mostly there already.
+bool is_expectation(Count count) { return count == Count::KernelCompiled; }
 
 using Amounts = std::vector<double>;
 
@@ -51,8 +50,6 @@ Side side_of(Count count) {
         return Link;
     case Count::PageDecoded:
     case Count::ValueDecoded:
-    case Count::VarlenaDecoded:
-    case Count::TextEncoded:
         return Decoding;
     case Count::TeamStarted:
         return Alone;
@@ -134,7 +131,7 @@ bool near(double a, double b) { return std::fabs(a - b) <= tolerance * std::max(
 // Of the pages that the process with most of them finds, workers (w beside the backend) find a share of w / (1 + w) (Ledger::bring).
 double expected_feed_workers(const tier::Account &counts) {
     const auto amount = [&](Count c) { return counts.amount[static_cast<int>(Stage::Feed)][static_cast<int>(c)]; };
-    const double pages = amount(Count::PagePinned) + amount(Count::PageByRow), in_team = amount(Count::PageInTeam);
+    const double pages = amount(Count::PageFound), in_team = amount(Count::PageInTeam);
     return in_team > 0 && pages > in_team ? std::round(in_team / (pages - in_team)) : 0;
 }
 
@@ -224,7 +221,7 @@ FittedDevice fit_device(const std::vector<DeviceQuery> &queries, const DeviceWei
     std::vector<double> spreads(tier::counts, open_spread);
     for (int c = 0; c < tier::counts; ++c) {
         const tier::Tier tier = tier::info(static_cast<Count>(c)).tier;
-        if (tier == tier::Tier::Host || tier == tier::Tier::Link || tier == tier::Tier::Device)
+        if (tier == tier::Tier::Memory || tier == tier::Tier::Link)
             spreads[static_cast<size_t>(c)] = measured_spread;
     }
     FittedDevice fitted;

@@ -63,7 +63,7 @@ void MachineMeasurement::measure_device() {
                                               " WHERE device = " + session_.quote(device) + " AND price IS NOT NULL");
     for (int i = 0; i < weights.rows(); ++i)
         for (int c = 0; c < tier::counts; ++c)
-            if (weights.get(i, 0) == tier::profile_name(c)) {
+            if (weights.get(i, 0) == tier::weight_table[c].name) {
                 const double value = std::stod(weights.get(i, 1)), price = std::stod(weights.get(i, 2));
                 known.ns[static_cast<size_t>(c)] = value;
                 known.divisor[static_cast<size_t>(c)] = value > 0 && price > 0 ? value / price : 1;
@@ -160,7 +160,7 @@ void MachineMeasurement::device_values(const std::string &device, const std::vec
         Measured line{device,       rows.get(i, 0), "ns a " + rows.get(i, 3),  value, std::nullopt,
                       std::nullopt, value,          std::stod(rows.get(i, 2)), false, ""};
         for (int c = 0; fitted != nullptr && c < tier::counts; ++c) {
-            if (line.name != tier::profile_name(c))
+            if (line.name != tier::weight_table[c].name)
                 continue;
             const FittedWeight &f = (*fitted)[static_cast<size_t>(c)];
             line.measured = f.verdict != Verdict::Unseen;

@@ -152,11 +152,11 @@ std::string profile_text(const std::vector<ProfileEntry> &now,
             continue;
         }
         const int device = entry.device == "cuda";
-        for (int i = 0; i < tier::profile_values; ++i)
-            if (entry.name == tier::profile_name(i)) {
+        for (int i = 0; i < tier::device_values; ++i)
+            if (entry.name == tier::weight_table[i].name) {
                 // (what the server has measured by itself was measured, too)
-                origins.devices[device][i] = found || value != tier::profile_value(standard.devices[device], i);
-                tier::profile_value(profile.devices[device], i) = value;
+                origins.devices[device][i] = found || value != standard.devices[device].values[i];
+                profile.devices[device].values[i] = value;
             }
     }
     return tier::format_profile(profile, origins, host_name, gpu_name);
@@ -168,10 +168,10 @@ std::string profile_difference(const std::string &from, const std::string &to) {
     for (int i = 0; i < tier::server_values; ++i)
         add_difference(text, "server", tier::server_name(i), tier::server_value(a, i), tier::server_value(b, i));
     for (int device = 0; device < 2; ++device)
-        for (int i = 0; i < tier::profile_values; ++i)
+        for (int i = 0; i < tier::device_values; ++i)
             if (tier::in_profile(i, device == 1))
-                add_difference(text, device == 0 ? "host" : "cuda", tier::profile_name(i),
-                               tier::profile_value(a.devices[device], i), tier::profile_value(b.devices[device], i));
+                add_difference(text, device == 0 ? "host" : "cuda", tier::weight_table[i].name,
+                               a.devices[device].values[i], b.devices[device].values[i]);
     return text;
 }
 

@@ -1,9 +1,8 @@
-// One kernel with five access patterns, over device memory of the sizes of its caches and beyond, and over pinned host memory. Each is run
+// One kernel with four access patterns, over device memory of the sizes of its caches and beyond, and over pinned host memory. Each is run
 // with more work until it takes long enough for the GPU's clock; of that size the fastest of a few runs counts.
 #include "cuda/measure.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "device/measure.cuh"
 
@@ -15,10 +14,10 @@ using measuring::Pattern;
 using tier::Count;
 
 constexpr char measure_source[] = "#include \"device/measure.cuh\"\n";
-constexpr size_t near_bytes = size_t(64) << 10, far_bytes = size_t(16) << 20, most_bytes = size_t(1) << 30;
+constexpr size_t cached_bytes = size_t(16) << 20, most_bytes = size_t(1) << 30;
 constexpr size_t least_bytes = size_t(256) << 20, link_bytes = size_t(64) << 20, first_bytes = size_t(1) << 20;
-constexpr uint64_t long_enough_us = 300, first_accesses = 4, most_accesses = 4096, most_link_accesses = 64;
-constexpr int runs = 3, launches = 20;
+constexpr uint64_t long_enough_us = 300, first_accesses = 4, most_accesses = 4096;
+constexpr int runs = 3;
 
 class Measuring {
   public:
@@ -42,25 +41,13 @@ class Measuring {
     }
 
     // ns an access.
-    double random(void *memory, size_t bytes, Pattern pattern, uint64_t most = most_accesses) {
+    double random(void *memory, size_t bytes, Pattern pattern) {
         for (uint64_t accesses = first_accesses;; accesses *= 2) {
             const uint64_t us = run(memory, bytes, pattern, accesses, grid_);
-            if (us >= long_enough_us || accesses >= most)
+            if (us >= long_enough_us || accesses >= most_accesses)
                 return fastest(us, memory, bytes, pattern, accesses, grid_) * 1000.0 /
                        (static_cast<double>(grid_) * measuring::threads * static_cast<double>(accesses));
         }
-    }
-
-    // ns to start a kernel and to wait for it.
-    double launch() {
-        using Clock = std::chrono::steady_clock;
-        double best = 1e18;
-        for (int i = 0; i < launches; ++i) {
-            const Clock::time_point start = Clock::now();
-            run(nullptr, sizeof(uint32_t), measuring::Nothing, 0, 1);
-            best = std::min(best, std::chrono::duration<double, std::nano>(Clock::now() - start).count());
-        }
-        return best;
     }
 
   private:
@@ -80,8 +67,7 @@ class Measuring {
         a.pattern = pattern;
         a.seed = seed_++;
         a.sink = a.memory;
-        if (pattern != measuring::Nothing)
-            streams_->start_clock();
+        streams_->start_clock();
         streams_->launch(function_, blocks, measuring::threads, 0, &a);
         return streams_->wait(nullptr);
     }
@@ -108,23 +94,18 @@ BufferRef take_memory(DeviceMemory &memory) {
 }
 
 void measure_memory(Measuring &measuring, Buffer &buffer, tier::Measurement &m) {
-    m.put(Count::DeviceSeqRead, measuring.stream(buffer.data, buffer.size, measuring::SequentialRead));
-    m.put(Count::DeviceSeqWrite, measuring.stream(buffer.data, buffer.size, measuring::SequentialWrite));
-    const size_t sizes[3] = {near_bytes, far_bytes, buffer.size};
-    constexpr Count reads[3] = {Count::DeviceReadNear, Count::DeviceReadFar, Count::DeviceReadMemory};
-    constexpr Count writes[3] = {Count::DeviceWriteNear, Count::DeviceWriteFar, Count::DeviceWriteMemory};
-    for (int level = 0; level < 3; ++level) {
-        m.put(reads[level], measuring.random(buffer.data, sizes[level], measuring::RandomRead));
-        if (level > 0) // what is near is written in shared memory, which this kernel has none of
-            m.put(writes[level], measuring.random(buffer.data, sizes[level], measuring::RandomWrite));
-    }
+    m.put(Count::MemorySeqRead, measuring.stream(buffer.data, buffer.size, measuring::SequentialRead));
+    m.put(Count::MemorySeqWrite, measuring.stream(buffer.data, buffer.size, measuring::SequentialWrite));
+    m.put(Count::MemoryRandomReadCached, measuring.random(buffer.data, cached_bytes, measuring::RandomRead));
+    m.put(Count::MemoryRandomRead, measuring.random(buffer.data, buffer.size, measuring::RandomRead));
+    m.put(Count::MemoryRandomWriteCached, measuring.random(buffer.data, cached_bytes, measuring::RandomWrite));
+    m.put(Count::MemoryRandomWrite, measuring.random(buffer.data, buffer.size, measuring::RandomWrite));
 }
 
 void measure_link(Measuring &measuring, PinnedMemory &pinned, tier::Measurement &m) {
     const std::unique_ptr<PinnedMemory::Piece> piece = pinned.allocate(link_bytes);
     m.put(Count::LinkSeqRead, measuring.stream(piece->data, link_bytes, measuring::SequentialRead));
     m.put(Count::LinkSeqWrite, measuring.stream(piece->data, link_bytes, measuring::SequentialWrite));
-    m.put(Count::LinkRandomRead, measuring.random(piece->data, link_bytes, measuring::RandomRead, most_link_accesses));
 }
 
 } // namespace
@@ -134,13 +115,12 @@ tier::Measurement measure_gpu(SharedState &state) {
     m.weights = tier::default_weights(true);
     const BufferRef buffer = take_memory(*state.memory);
     Measuring measuring(state);
-    m.put(Count::Launch, measuring.launch());
     if (buffer)
         measure_memory(measuring, *buffer, m);
     measure_link(measuring, *state.pinned, m);
-    m.put(tier::counts, static_cast<double>(state.shared_per_block));
+    m.put(tier::near_bytes, static_cast<double>(state.shared_per_block));
     if (state.cache_bytes > 0)
-        m.put(tier::counts + 1, static_cast<double>(state.cache_bytes));
+        m.put(tier::far_bytes, static_cast<double>(state.cache_bytes));
     return m;
 }
 

@@ -8,7 +8,7 @@ namespace measuring {
 
 constexpr uint32_t threads = 256;
 
-enum Pattern : uint32_t { SequentialRead, SequentialWrite, RandomRead, RandomWrite, Nothing };
+enum Pattern : uint32_t { SequentialRead, SequentialWrite, RandomRead, RandomWrite };
 
 struct Argument {
     uint32_t *memory;
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(256) measure(const Argument a) {
     uint32_t sum = 0;
     if (a.pattern == SequentialRead || a.pattern == SequentialWrite)
         sum = stream(a, a.pattern == SequentialWrite, thread, all);
-    else if (a.pattern != Nothing)
+    else
         sum = scatter(a, a.pattern == RandomWrite, thread);
     if (sum == 0x5EED5EEDu && a.words == 1)
         *a.sink = sum;

@@ -21,7 +21,7 @@ SELECT c.work, c.tier, c.pattern, c.unit, round(c.amount) = pg_relation_size('f'
 FROM costs c WHERE alternative = 'postgresql' AND work = 'seq_page_cost';
 -- What a device does: pages are fed, texts numbered, columns read, a table built, rows probed and grouped.
 SELECT DISTINCT component, tier, pattern FROM costs WHERE alternative = 'host' AND component <> 'total' AND work <> 'side by side' ORDER BY 1, 2, 3;
-SELECT work, round(amount) AS amount, unit FROM costs WHERE alternative = 'host' AND work IN ('source_opened', 'row_built', 'condition') ORDER BY 1;
+SELECT work, round(amount) AS amount, unit FROM costs WHERE alternative = 'host' AND work IN ('source_opened', 'row_built', 'value_step') ORDER BY 1;
 SELECT count(*) > 10 OR max(component) = 'this device is not ready (see gpuscan.devices)' AS gpu_or_why_not FROM costs WHERE alternative = 'cuda';
 SELECT alternative, work FROM costs WHERE component = 'total' AND alternative <> 'cuda' ORDER BY 1;
 -- The one that takes least is chosen.

@@ -26,7 +26,8 @@ DECLARE query text := 'SELECT count(*) FROM ' || relations || ' GROUP BY ' || ke
 BEGIN
     postgres := amount_of(query, 'postgresql', 'group_made');
     PERFORM set_config('gpuscan.offload', 'force', true);
-    host := amount_of(query, 'host', 'group_emitted');
+    host := (SELECT sum(amount) FILTER (WHERE component = 'emit' AND work = 'backend_row') / 6 -- of which a group takes as many
+        FROM gpuscan.explain_cost(query) WHERE alternative = 'host' HAVING bool_or(component = 'group'));
     EXECUTE 'SELECT count(*) FROM (' || query || ') q' INTO actual;
     PERFORM set_config('gpuscan.offload', 'auto', true);
 END $$;

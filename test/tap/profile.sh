@@ -40,7 +40,7 @@ for section in server host cuda; do
     ok "section $section" grep -q "^\[$section\]" "$profile"
 done
 ok 'a unit was measured' grep -Eq '^ns_per_unit = [0-9.]+ .*measured' "$profile"
-ok 'memory was measured' grep -Eq '^host_random_read_memory = [0-9.]+ .*measured' "$profile"
+ok 'memory was measured' grep -Eq '^memory_random_read = [0-9.]+ .*measured' "$profile"
 
 # (In the unit of PostgreSQL's costs, and that is as long as PostgreSQL's plan takes by its steps: ns_per_unit is none of it.)
 reloaded '[server]'

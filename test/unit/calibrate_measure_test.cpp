@@ -1,6 +1,7 @@
 // What a measurement computes: weights from times, count vectors from EXPLAIN, the profile, the report.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -157,7 +158,7 @@ Json node() {
         "Fetch Time": 5, "Emit Time": 6, "Pages Brought": 101},
         "Estimated Work": [{"Stage": "feed", "Work": "page_decoded", "Amount": 100, "Time": 1},
                            {"Stage": "feed", "Work": "side by side", "Time": -1},
-                           {"Stage": "scan", "Work": "value_read", "Amount": 7, "Time": 1}]},
+                           {"Stage": "scan", "Work": "value_step", "Amount": 7, "Time": 1}]},
         "Execution Time": 21}])");
 }
 
@@ -166,7 +167,7 @@ TEST(CalibrateDevice, ReadsCountsAndTimes) {
     const std::optional<DeviceRun> run = device_run(node(), &why);
     ASSERT_TRUE(run);
     EXPECT_EQ(run->counts.amount[int(tier::Stage::Feed)][int(tier::Count::PageDecoded)], 100);
-    EXPECT_EQ(run->counts.amount[int(tier::Stage::Scan)][int(tier::Count::ValueRead)], 7);
+    EXPECT_EQ(run->counts.amount[int(tier::Stage::Scan)][int(tier::Count::ValueStep)], 7);
     EXPECT_EQ(run->phase_ms[5], 6);
     EXPECT_EQ(run->compile_ms, 0.5);
     EXPECT_EQ(run->total_ms, 21);
@@ -280,6 +281,22 @@ TEST(CalibrateDevice, TasksBuildTheirTablesAnew) {
     EXPECT_EQ(sql_of({"", "d.id > -# AND e.id > -#", nullptr}, &numbers), "d.id > -8 AND e.id > -9");
 }
 
+// A weight's benchmark is a task, unless a device measures it by itself.
+TEST(CalibrateDevice, EveryWeightHasItsTask) {
+    const std::vector<DeviceTask> tasks = device_tasks(1000);
+    for (int c = 0; c < tier::counts; ++c) {
+        const tier::CountInfo &row = tier::weight_table[c];
+        const bool measures_itself = row.tier == tier::Tier::Memory || row.tier == tier::Tier::Link;
+        if (!tier::in_profile(c, true) || c == int(tier::Count::KernelCompiled))
+            continue;
+        EXPECT_EQ(row.benchmark == std::string("first start"), measures_itself) << row.name;
+        const bool is_task = std::any_of(tasks.begin(), tasks.end(), [&](const DeviceTask &task) {
+            return std::string(task.name) == row.benchmark;
+        });
+        EXPECT_NE(is_task, measures_itself) << row.name;
+    }
+}
+
 // Queries as the cost model makes them, at weights that are not the known ones.
 struct Simulated {
     DeviceWeights known;
@@ -290,8 +307,8 @@ struct Simulated {
         const tier::Weights &weights = tier::default_weights(gpu);
         known.gpu = gpu;
         for (int c = 0; c < tier::counts; ++c) {
-            known.ns.push_back(weights.ns[c]);
-            truth.push_back(weights.ns[c]);
+            known.ns.push_back(weights.values[c]);
+            truth.push_back(weights.values[c]);
             const tier::Sharing sharing = tier::info(static_cast<tier::Count>(c)).sharing;
             known.divisor.push_back(
                 !gpu && (sharing == tier::Sharing::Threads || sharing == tier::Sharing::Feeders) ? 2 : 1);
@@ -301,7 +318,7 @@ struct Simulated {
     void add(bool cold, const tier::RelationWork &work, int keys, double groups) {
         tier::Weights weights = tier::default_weights(known.gpu);
         for (int c = 0; c < tier::counts; ++c)
-            weights.ns[c] = truth[static_cast<size_t>(c)];
+            weights.values[c] = truth[static_cast<size_t>(c)];
         tier::Machine machine = {};
         machine.gpu = known.gpu;
         machine.threads = known.gpu ? 1 : 2;
@@ -353,18 +370,17 @@ TEST(CalibrateDevice, FindsTheHostsWeights) {
     Simulated s(false);
     s.weight(tier::Count::ValueDecoded) *= 2;
     s.weight(tier::Count::FragmentStarted) *= 0.3;
-    s.weight(tier::Count::Condition) *= 1.5;
+    s.weight(tier::Count::ValueStep) *= 1.5;
     add_queries(s);
     const std::vector<FittedWeight> fitted = fit_device(s.queries, s.known).weights;
     const auto value = [&](tier::Count c) { return fitted[static_cast<size_t>(c)].value; };
     EXPECT_NEAR(value(tier::Count::ValueDecoded) / s.weight(tier::Count::ValueDecoded), 1, 0.05);
-    EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::PagePinned)].verdict,
+    EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::PageFound)].verdict,
               Verdict::Unseen); // beside what takes longer
-    EXPECT_EQ(value(tier::Count::PagePinned), s.known.ns[static_cast<size_t>(tier::Count::PagePinned)]);
+    EXPECT_EQ(value(tier::Count::PageFound), s.known.ns[static_cast<size_t>(tier::Count::PageFound)]);
     double start = 0, truth = 0;
-    for (const auto &[count, amount] : {std::pair{tier::Count::FragmentStarted, 1.0},
-                                        {tier::Count::SourceOpened, 1.0},
-                                        {tier::Count::RoundTrip, 4.0}}) {
+    for (const auto &[count, amount] :
+         {std::pair{tier::Count::FragmentStarted, 1.0}, {tier::Count::SourceOpened, 1.0}}) {
         start += value(count) * amount;
         truth += s.weight(count) * amount;
     }
@@ -373,19 +389,18 @@ TEST(CalibrateDevice, FindsTheHostsWeights) {
 
 TEST(CalibrateDevice, AGpuWaitsForItsPages) {
     Simulated s(true);
-    s.weight(tier::Count::PagePinned) *= 1.6;
+    s.weight(tier::Count::PageFound) *= 1.6;
     add_queries(s);
     const std::vector<FittedWeight> fitted = fit_device(s.queries, s.known).weights;
-    EXPECT_NEAR(fitted[static_cast<size_t>(tier::Count::PagePinned)].value / s.weight(tier::Count::PagePinned), 1,
-                0.05);
-    EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::HostSeqRead)].verdict, Verdict::Unseen);
+    EXPECT_NEAR(fitted[static_cast<size_t>(tier::Count::PageFound)].value / s.weight(tier::Count::PageFound), 1, 0.05);
+    EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::MemorySeqRead)].verdict, Verdict::Unseen);
     EXPECT_EQ(fitted[static_cast<size_t>(tier::Count::LinkSeqRead)].verdict, Verdict::Unseen);
 }
 
 // The same tables, brought by the session alone and with workers.
 TEST(CalibrateDevice, ATeamsPagesAreToldFromThoseBroughtAlone) {
     Simulated s(true);
-    s.weight(tier::Count::PagePinned) *= 1.3;
+    s.weight(tier::Count::PageFound) *= 1.3;
     s.weight(tier::Count::PageInTeam) *= 1.7;
     add_queries(s);
     for (const double rows : {1e6, 2e6, 3e6})
@@ -396,7 +411,7 @@ TEST(CalibrateDevice, ATeamsPagesAreToldFromThoseBroughtAlone) {
             s.add(true, work, 0, 1);
         }
     const std::vector<FittedWeight> fitted = fit_device(s.queries, s.known).weights;
-    for (const tier::Count c : {tier::Count::PagePinned, tier::Count::PageInTeam})
+    for (const tier::Count c : {tier::Count::PageFound, tier::Count::PageInTeam})
         EXPECT_NEAR(fitted[static_cast<size_t>(c)].value / s.weight(c), 1, 0.05) << tier::info(c).name;
 }
 
@@ -494,10 +509,10 @@ TEST(CalibrateMeasurement, TheProfileHasWhatWasMeasuredInItsPlace) {
          {"server", "tuple", 27},
          {"server", "row_built", 99},
          {"server", "row_kept", 190},
-         {"host", "condition", 2},
-         {"host", "row_probed", 9},
-         {"cuda", "launch", 5}},
-        {{"server", {{"ns_per_unit", 3500}, {"tuple", 31}}}, {"host", {{"condition", 2.5}}}}, "two cores", "");
+         {"host", "value_step", 2},
+         {"host", "row_step", 9},
+         {"cuda", "link_seq_read", 5}},
+        {{"server", {{"ns_per_unit", 3500}, {"tuple", 31}}}, {"host", {{"value_step", 2.5}}}}, "two cores", "");
     tier::Profile profile;
     tier::ProfileNote notes[4];
     int count = 0;
@@ -513,20 +528,20 @@ TEST(CalibrateMeasurement, TheProfileHasWhatWasMeasuredInItsPlace) {
     for (const auto &[name, origin] :
          {std::pair{"tuple = 31", "measured"}, {"row_built = 99", "measured"}, {"row_kept = 190", "default"}})
         EXPECT_NE(line_of(name).find(origin), std::string::npos) << name;
-    EXPECT_EQ(profile.devices[0].ns[int(tier::Count::Condition)], 2.5);
-    EXPECT_EQ(profile.devices[0].ns[int(tier::Count::RowProbed)], 9);
-    EXPECT_EQ(profile.devices[1].ns[int(tier::Count::Launch)], 5);
+    EXPECT_EQ(profile.devices[0].values[int(tier::Count::ValueStep)], 2.5);
+    EXPECT_EQ(profile.devices[0].values[int(tier::Count::RowStep)], 9);
+    EXPECT_EQ(profile.devices[1].values[int(tier::Count::LinkSeqRead)], 5);
     EXPECT_NE(text.find("two cores"), std::string::npos);
     EXPECT_EQ(profile_difference(text, text), "");
     EXPECT_EQ(profile_difference(text, profile_text({{"server", "ns_per_unit", 3500},
                                                      {"server", "tuple", 40},
                                                      {"server", "row_built", 99},
-                                                     {"host", "condition", 3},
-                                                     {"host", "row_probed", 9},
-                                                     {"cuda", "launch", 5}},
+                                                     {"host", "value_step", 3},
+                                                     {"host", "row_step", 9},
+                                                     {"cuda", "link_seq_read", 5}},
                                                     {}, "", "")),
               "  server.tuple                               31 -> 40\n"
-              "  host.condition                            2.5 -> 3\n");
+              "  host.value_step                           2.5 -> 3\n");
 }
 
 TEST(CalibrateMeasurement, Reports) {

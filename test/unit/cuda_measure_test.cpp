@@ -14,15 +14,14 @@ TEST_F(CudaMeasureTest, MeasuresMemoryAndLink) {
     tier::Measurement measurement = {};
     ASSERT_TRUE(device().measure(measurement));
     for (const Count count :
-         {Count::Launch, Count::DeviceSeqRead, Count::DeviceSeqWrite, Count::DeviceReadNear, Count::DeviceReadFar,
-          Count::DeviceReadMemory, Count::DeviceWriteFar, Count::DeviceWriteMemory, Count::LinkSeqRead,
-          Count::LinkSeqWrite, Count::LinkRandomRead}) {
+         {Count::MemorySeqRead, Count::MemorySeqWrite, Count::MemoryRandomRead, Count::MemoryRandomReadCached,
+          Count::MemoryRandomWrite, Count::MemoryRandomWriteCached, Count::LinkSeqRead, Count::LinkSeqWrite}) {
         EXPECT_TRUE(measurement.known[static_cast<int>(count)]) << tier::info(count).name;
-        const double ns = measurement.weights.ns[static_cast<int>(count)];
+        const double ns = measurement.weights.values[static_cast<int>(count)];
         EXPECT_TRUE(std::isfinite(ns) && ns > 0) << tier::info(count).name << ' ' << ns;
     }
-    EXPECT_GT(measurement.weights.near_bytes, 0);
-    EXPECT_GT(measurement.weights.far_bytes, 0);
+    EXPECT_GT(measurement.weights.values[tier::near_bytes], 0);
+    EXPECT_GT(measurement.weights.values[tier::far_bytes], 0);
 }
 
 } // namespace

@@ -1,19 +1,17 @@
 // What a fragment costs on a device: the arithmetic of every tier that it touches, without PostgreSQL and without CUDA.
 //
 // Work is a *count vector*: so many bytes, accesses, rows, requests of each kind (`Count`), by stage of the fragment (`Stage`). A
-// device's *weights* say what one of each takes, in nanoseconds. Cost is weights times counts, so the counts of queries that were
+// device's *weights* (tier_weights.hpp) say what one of each takes, in nanoseconds. Cost is weights times counts, so the counts of queries that were
 // timed give the weights by least squares (Stark's proposal for PostgreSQL's planner, pgsql-performance, March 2005).
 //
-// Tiers and patterns. Each tier that data passes (storage, the host's memory, the link, the device's memory) has weights of its own
-// for reading and writing, in sequence and at random: Bausch, Petrov and Buchmann's idea for storage (DaMoN 2012), which Kaldewey et
-// al. (DaMoN 2012, table 1) measure in device memory: 151 GB/s against 7.7, and 4.6 for compare-and-swap. Sequential access is
-// priced by the byte; random access by the access, as each moves a whole segment (Yuan, Lee and Zhang, PVLDB 6(10), section 6: device
-// memory is a row of segments, and what counts is how many of them are moved). Whether it moves one at all is a matter of the
+// Sequential access is priced by the byte; random access by the access, as each moves a whole segment (Yuan, Lee and Zhang, PVLDB 6(10),
+// section 6: device memory is a row of segments, and what counts is how many of them are moved). Whether it moves one at all is a matter of the
 // structure that it hits: with two caches of known size, an access to s bytes meets the near one with probability near / s, and the far
 // one with far / s (s being larger); the rest goes to memory.
 //
 // What is shared. Weights are of one core, or of the whole GPU. What the threads of the host device share is divided by them in the
-// prices (`Prices`); what feeding processes share is divided by these in the counts, since there are as many as a table is worth.
+// prices (`Prices`); what feeding processes share is divided by these in the counts, since there are as many as a table is worth, and so is
+// what the host's cores do on either device's behalf (sorting, LIKE).
 //
 // What overlaps. While pages are brought, the feeding processes find the next ones (in storage, or in shared buffers), the link
 // carries, and the device decodes; the slowest of the three is what takes time (Yuan et al., section 4.3: transfer overlapping). What the other two
@@ -22,23 +20,9 @@
 // than there are, and finding their pages takes as long as one process needs for one chunk. Other stages follow one another.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "engine/cost/tier_weights.hpp"
 
 namespace gpuscan::tier {
-
-enum class Tier : uint8_t {
-    Storage,   // files, as PostgreSQL's page costs price them
-    Host,      // the host's memory
-    Link,      // between the host's memory and a GPU's; "read" is what the device reads
-    Device,    // a GPU's memory
-    Processor, // work of the device's cores
-    Backend,   // work of PostgreSQL's processes, and of the device's process on one thread
-    Latency,   // what is paid once, whatever the size
-};
-constexpr int tiers = 7;
-
-enum class Pattern : uint8_t { None, SequentialRead, RandomRead, SequentialWrite, RandomWrite };
 
 enum class Stage : uint8_t {
     Start, // opening a fragment and its sources
@@ -54,100 +38,14 @@ enum class Stage : uint8_t {
 };
 constexpr int stages = 10;
 
-// In the order of the table in tier_cost.cpp.
-enum class Count : uint8_t {
-    StorageSeqRead,
-    StorageRandomRead,
-    StorageSeqWrite,
-    StorageRandomWrite,
-    HostSeqRead,
-    HostSeqWrite,
-    HostReadNear,
-    HostReadFar,
-    HostReadMemory,
-    HostWriteNear,
-    HostWriteFar,
-    HostWriteMemory,
-    LinkSeqRead,
-    LinkRandomRead,
-    LinkSeqWrite,
-    LinkRandomWrite,
-    DeviceSeqRead,
-    DeviceSeqWrite,
-    DeviceReadNear,
-    DeviceReadFar,
-    DeviceReadMemory,
-    DeviceWriteNear,
-    DeviceWriteFar,
-    DeviceWriteMemory,
-    PageDecoded,
-    ValueDecoded,
-    ValueRead,
-    Condition,
-    RowBuilt,
-    RowProbed,
-    PairCompared,
-    MarkAsked,
-    RowGrouped,
-    StateUpdated,
-    GroupMerged,
-    Comparison,
-    ValueGathered,
-    VarlenaDecoded,
-    TextEncoded,
-    EntryNumbered,
-    EntryNative,
-    PagePinned,
-    PageByRow,
-    PageInTeam,
-    PlanRow,
-    GroupAggregatedAgain,
-    EntryEvaluated,
-    EntryRead,
-    ResultByte,
-    RowEmitted,
-    ValueEmitted,
-    GroupEmitted,
-    PlanCost,
-    FragmentStarted,
-    SourceOpened,
-    LookupOpened,
-    RoundTrip,
-    Launch,
-    KernelCompiled,
-    TeamStarted,
-};
-constexpr int counts = static_cast<int>(Count::TeamStarted) + 1;
-
-// Who does it: what is divided by how many do it at the same time.
-enum class Sharing : uint8_t {
-    One,
-    Threads,     // of the host device
-    Feeders,     // the same; on a GPU's behalf one thread for each feeding process, by which counts are divided
-    TextThreads, // see Machine
-    Cores,
-};
-
-struct CountInfo {
-    const char *name; // as in a profile
-    Tier tier;
-    Pattern pattern;
-    Sharing sharing;
-    const char *unit;
-    const char *meaning;
-};
-const CountInfo &info(Count count);
-const char *name_of(Tier tier);
+inline const CountInfo &info(Count count) { return weight_table[static_cast<int>(count)]; }
+const char *name_of(Tier tier, bool gpu);
 const char *name_of(Pattern pattern); // "" for None
 const char *name_of(Stage stage);
 
-// What one of each takes on a device, in nanoseconds, and what else is known of it. Of Storage and PlanCost the planner knows
-// the weights (`Machine`).
+// A device's column of the table. Of Storage and PlanCost the planner knows the weights (`Machine`).
 struct Weights {
-    double ns[counts];
-    double near_bytes,
-        far_bytes;     // caches in front of the device's memory: of a core or a multiprocessor, and of all of them
-    double contention; // how much longer it takes beside one other request that runs all the time: 1 = twice as long
+    double values[device_values];
 };
 const Weights &default_weights(bool gpu);
 constexpr double default_ns_per_unit = 4000;
@@ -155,14 +53,14 @@ constexpr double default_ns_per_unit = 4000;
 // What is true of the server, the session and this moment.
 struct Machine {
     bool gpu;
-    double threads;       // that share the host device's work; of a GPU 1
-    double text_threads;  // that evaluate texts
-    double cores;         // of the machine
-    double cache_bytes;   // of columns that the device can keep
-    double work_bytes;    // that join tables and groups can take
-    double busy;          // requests of others on the device now, on the average
-    double ns_per_unit;   // of the planner's costs
-    double page_costs[4]; // sequential and random reads, sequential and random writes, in the planner's units
+    double threads;               // that share the host device's work; of a GPU 1
+    double text_threads;          // that evaluate texts
+    double cores;                 // of the machine
+    double cache_bytes;           // of columns that the device can keep
+    double work_bytes;            // that join tables and groups can take
+    double busy;                  // requests of others on the device now, on the average
+    double ns_per_unit;           // of the planner's costs
+    double page_read, page_write; // in sequence, in the planner's units
 };
 
 // Weights as they are here and now: divided by those who share the work, storage and plans included.

@@ -110,30 +110,26 @@ double random_ns(const Memory &memory, size_t bytes, bool write) {
     return std::max((ns - generator_ns()) / random_accesses, least_random_ns);
 }
 
-void measure_memory(Measurement &m, double near_bytes, double far_bytes) {
+void measure_memory(Measurement &m, double near, double far) {
     const Memory memory;
     uint64_t *const at = memory.at;
     const size_t words = stream_bytes / sizeof(uint64_t);
-    m.put(Count::HostSeqRead, fastest_ns([=] {
-                                  uint64_t sum = 0;
-                                  for (size_t i = 0; i < words; ++i)
-                                      sum += at[i];
-                                  return sum;
-                              }) / stream_bytes);
-    m.put(Count::HostSeqWrite, fastest_ns([=] {
-                                   for (size_t i = 0; i < words; ++i)
-                                       at[i] = i;
-                                   return at[words / 2];
-                               }) / stream_bytes);
-    const size_t sizes[3] = {static_cast<size_t>(near_bytes / 2),
-                             static_cast<size_t>(std::max(far_bytes / 2, near_bytes)),
-                             static_cast<size_t>(far_bytes * 4)};
-    constexpr Count reads[3] = {Count::HostReadNear, Count::HostReadFar, Count::HostReadMemory};
-    constexpr Count writes[3] = {Count::HostWriteNear, Count::HostWriteFar, Count::HostWriteMemory};
-    for (int level = 0; level < 3; ++level) {
-        m.put(reads[level], random_ns(memory, sizes[level], false));
-        m.put(writes[level], random_ns(memory, sizes[level], true));
-    }
+    m.put(Count::MemorySeqRead, fastest_ns([=] {
+                                    uint64_t sum = 0;
+                                    for (size_t i = 0; i < words; ++i)
+                                        sum += at[i];
+                                    return sum;
+                                }) / stream_bytes);
+    m.put(Count::MemorySeqWrite, fastest_ns([=] {
+                                     for (size_t i = 0; i < words; ++i)
+                                         at[i] = i;
+                                     return at[words / 2];
+                                 }) / stream_bytes);
+    const size_t cached = static_cast<size_t>(std::max(far / 2, near)), beyond = static_cast<size_t>(far * 4);
+    m.put(Count::MemoryRandomReadCached, random_ns(memory, cached, false));
+    m.put(Count::MemoryRandomRead, random_ns(memory, beyond, false));
+    m.put(Count::MemoryRandomWriteCached, random_ns(memory, cached, true));
+    m.put(Count::MemoryRandomWrite, random_ns(memory, beyond, true));
 }
 
 // ---- a core ----
@@ -216,10 +212,7 @@ double cache_bytes(int name, double otherwise) {
 
 // What cores do, whatever the device; latencies are not only theirs.
 bool is_work_of_cores(const CountInfo &row, bool gpu) {
-    if (row.tier == Tier::Backend)
-        return true;
-    return row.tier == Tier::Processor && (!gpu || row.sharing == Sharing::Feeders ||
-                                           row.sharing == Sharing::TextThreads || row.sharing == Sharing::Cores);
+    return row.tier == Tier::Backend || (row.tier == Tier::Processor && (!gpu || row.sharing == Sharing::Feeders));
 }
 
 } // namespace
@@ -228,11 +221,11 @@ HostMeasurement measure_host() {
     HostMeasurement result = {};
     Measurement &m = result.host;
     m.weights = default_weights(false);
-    const double near = cache_bytes(_SC_LEVEL2_CACHE_SIZE, m.weights.near_bytes);
+    const double near = cache_bytes(_SC_LEVEL2_CACHE_SIZE, m.weights.values[near_bytes]);
     const double far =
-        std::max(std::min(cache_bytes(_SC_LEVEL3_CACHE_SIZE, m.weights.far_bytes), most_far_bytes), near);
-    m.put(counts, near);
-    m.put(counts + 1, far);
+        std::max(std::min(cache_bytes(_SC_LEVEL3_CACHE_SIZE, m.weights.values[far_bytes]), most_far_bytes), near);
+    m.put(near_bytes, near);
+    m.put(far_bytes, far);
     measure_memory(m, near, far);
     result.slowness = row_ns() / reference_row_ns;
     return result;
@@ -242,7 +235,7 @@ void scale_work(Measurement &measurement, bool gpu, double slowness) {
     const Weights &defaults = default_weights(gpu);
     for (int i = 0; i < counts; ++i)
         if (is_work_of_cores(info(static_cast<Count>(i)), gpu) && in_profile(i, gpu) && !measurement.known[i])
-            measurement.put(i, defaults.ns[i] * slowness);
+            measurement.put(i, defaults.values[i] * slowness);
 }
 
 } // namespace gpuscan::tier

@@ -8,14 +8,14 @@
 
 namespace gpuscan::tier {
 
-// What has been found: weights, and which of them (by profile_value's index).
+// What has been found, and of which values.
 struct Measurement {
     Weights weights;
-    bool known[profile_values];
+    bool known[device_values];
 
     void put(Count count, double ns) { put(static_cast<int>(count), ns); }
     void put(int index, double value) {
-        profile_value(weights, index) = value;
+        weights.values[index] = value;
         known[index] = true;
     }
 };

@@ -12,7 +12,6 @@ namespace gpuscan::tier {
 
 namespace {
 
-constexpr int near_index = counts, far_index = counts + 1, contention_index = counts + 2;
 constexpr char unit_name[] = "ns_per_unit";
 constexpr size_t most_line = 1000;
 constexpr int most_tries = 1000;
@@ -87,9 +86,9 @@ double *place_of(Parser &parser, const char *name) {
     if (parser.section == Section::Server)
         return server_place(*parser.profile, name);
     const bool gpu = parser.section == Section::Cuda;
-    for (int i = 0; i < profile_values; ++i)
-        if (in_profile(i, gpu) && strcmp(name, profile_name(i)) == 0)
-            return &profile_value(parser.profile->devices[gpu], i);
+    for (int i = 0; i < device_values; ++i)
+        if (in_profile(i, gpu) && strcmp(name, weight_table[i].name) == 0)
+            return &parser.profile->devices[gpu].values[i];
     return nullptr;
 }
 
@@ -133,17 +132,6 @@ bool read_line(Parser &parser, const char *line, size_t length) {
     return *text == '[' ? begin_section(parser, text) : read_value(parser, text);
 }
 
-const char *unit_of(int index) {
-    static constexpr const char *others[] = {"bytes", "bytes", ""};
-    return index < counts ? info(static_cast<Count>(index)).unit : others[index - counts];
-}
-
-const char *meaning_of(int index) {
-    static constexpr const char *others[] = {"the cache of a core, or of a multiprocessor", "the cache of all of them",
-                                             "how much longer work takes beside one other request that always runs"};
-    return index < counts ? info(static_cast<Count>(index)).meaning : others[index - counts];
-}
-
 void add_line(std::string &text, const char *name, double value, const std::string &comment) {
     char line[400];
     const int length = snprintf(line, sizeof line, "%s = %.9g", name, value);
@@ -166,34 +154,11 @@ const char *server_name(int index) {
     return index == 0 ? unit_name : executor::info(static_cast<executor::Step>(index - 1)).name;
 }
 
-double &profile_value(Weights &weights, int index) {
-    switch (index) {
-    case near_index:
-        return weights.near_bytes;
-    case far_index:
-        return weights.far_bytes;
-    case contention_index:
-        return weights.contention;
-    default:
-        return weights.ns[index];
-    }
-}
-
-const char *profile_name(int index) {
-    static constexpr const char *others[] = {"near_bytes", "far_bytes", "contention"};
-    return index < counts ? info(static_cast<Count>(index)).name : others[index - counts];
-}
-
 bool in_profile(int index, bool gpu) {
-    if (index >= counts)
-        return true;
-    const Count count = static_cast<Count>(index);
-    const Tier tier = info(count).tier;
-    if (tier == Tier::Storage || count == Count::PlanCost)
+    const Tier tier = weight_table[index].tier;
+    if (tier == Tier::Storage || index == static_cast<int>(Count::PlanCost))
         return false;
-    if (!gpu && (count == Count::Launch || count == Count::KernelCompiled))
-        return false;
-    return tier != (gpu ? Tier::Host : Tier::Device) && (gpu || tier != Tier::Link);
+    return gpu || (tier != Tier::Link && index != static_cast<int>(Count::KernelCompiled));
 }
 
 bool parse_profile(const char *text, size_t size, Profile *profile, ProfileNote *notes, int capacity, int *nnotes) {
@@ -235,14 +200,14 @@ std::string format_profile(const Profile &profile, const Origins &origins, const
     for (int device = 0; device < 2; ++device) {
         text += device == 0 ? "\n[host]" : "\n[cuda]";
         text += names[device].empty() ? "\n" : "  # " + names[device] + "\n";
-        Weights weights = profile.devices[device];
-        for (int i = 0; i < profile_values; ++i) {
+        for (int i = 0; i < device_values; ++i) {
             if (!in_profile(i, device == 1))
                 continue;
-            std::string comment = i < counts ? std::string("ns a ") + unit_of(i) : unit_of(i);
-            comment += std::string(comment.empty() ? "" : "; ") + meaning_of(i) + "; " +
-                       (origins.devices[device][i] ? "measured" : "default");
-            add_line(text, profile_name(i), profile_value(weights, i), comment);
+            const CountInfo &row = weight_table[i];
+            const std::string unit = i < counts ? std::string("ns a ") + row.unit : row.unit;
+            add_line(text, row.name, profile.devices[device].values[i],
+                     unit + (unit.empty() ? "" : "; ") + row.meaning + "; " +
+                         (origins.devices[device][i] ? "measured" : "default"));
         }
     }
     return text;

@@ -6,7 +6,7 @@
 //   ns_per_unit = 4000                  # ns; one unit of the planner's costs; default
 //   row_probed = 40                     # ns a row; ... a step of PostgreSQL's executor; default
 //   [host]
-//   host_seq_read = 0.1                 # ns a byte; columns, read by one core; measured
+//   memory_seq_read = 0.1               # ns a byte; columns; measured
 //   near_bytes = 1048576                # bytes; ...
 //   [cuda]
 //   ...
@@ -37,16 +37,12 @@ constexpr int server_values = 1 + executor::steps;
 double &server_value(Profile &profile, int index);
 const char *server_name(int index);
 
-// What a profile says of a device: its weights, and what else is in Weights.
-constexpr int profile_values = counts + 3;
-double &profile_value(Weights &weights, int index);
-const char *profile_name(int index);
-// Has the section of this device such a value? (Page costs are settings, and a CPU has no link.)
+// Has the section of this device this value of Weights? (Page costs are settings, and a CPU has no link.)
 bool in_profile(int index, bool gpu);
 
 // What is known from where: for the comments of a file.
 struct Origins {
-    bool server[server_values], devices[2][profile_values]; // measured; else default
+    bool server[server_values], devices[2][device_values]; // measured; else default
 };
 
 struct ProfileNote {

@@ -115,10 +115,8 @@ static tier::Machine machine_now() {
     now.work_bytes = work_bytes(now.gpu);
     now.busy = busy(now.gpu);
     now.ns_per_unit = profile.ns_per_unit;
-    now.page_costs[0] = pages.seq_read;
-    now.page_costs[1] = pages.random_read;
-    now.page_costs[2] = pages.seq_write;
-    now.page_costs[3] = pages.random_write;
+    now.page_read = pages.seq_read;
+    now.page_write = pages.seq_write;
     return now;
 }
 

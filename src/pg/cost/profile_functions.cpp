@@ -43,20 +43,19 @@ static void put(const ReturnSetInfo *result, const ProfileRow *row) {
     tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-static void put_device(const ReturnSetInfo *result, tier::Profile *profile, int device) {
+static void put_device(const ReturnSetInfo *result, const tier::Profile *profile, int device) {
     const tier::Prices *prices = device_is_gpu() == (device == 1) ? device_prices() : nullptr;
-    tier::Profile standard = tier::default_profile();
-    for (int i = 0; i < tier::profile_values; ++i) {
+    for (int i = 0; i < tier::device_values; ++i) {
         if (!tier::in_profile(i, device == 1))
             continue;
-        const bool counted = i < tier::counts;
+        const tier::CountInfo &info = tier::weight_table[i];
         const ProfileRow row = {device == 0 ? "host" : "cuda",
-                                tier::profile_name(i),
-                                counted ? tier::info(static_cast<tier::Count>(i)).unit : "",
-                                counted ? tier::info(static_cast<tier::Count>(i)).meaning : "",
-                                tier::profile_value(profile->devices[device], i),
-                                tier::profile_value(standard.devices[device], i),
-                                counted && prices != nullptr ? prices->ns[i] : -1};
+                                info.name,
+                                info.unit,
+                                info.meaning,
+                                profile->devices[device].values[i],
+                                device == 0 ? info.host : info.gpu,
+                                i < tier::counts && prices != nullptr ? prices->ns[i] : -1};
         put(result, &row);
     }
 }

@@ -105,13 +105,13 @@ void show_stage(const Estimate *estimate, int stage, ExplainState *es) {
         ExplainPropertyText(psprintf("Estimated %s", tier::name_of(static_cast<Stage>(stage))), text.data, es);
 }
 
-void show_part(const EstimatePart *part, ExplainState *es) {
+void show_part(const EstimatePart *part, bool gpu, ExplainState *es) {
     ExplainOpenGroup("Work", nullptr, true, es);
     ExplainPropertyText("Stage", tier::name_of(static_cast<Stage>(part->stage)), es);
     ExplainPropertyText("Work", name_of_part(part), es);
     if (part->count != count_hidden) {
         const tier::CountInfo &info = tier::info(static_cast<Count>(part->count));
-        ExplainPropertyText("Tier", tier::name_of(info.tier), es);
+        ExplainPropertyText("Tier", tier::name_of(info.tier, gpu), es);
         if (info.pattern != tier::Pattern::None)
             ExplainPropertyText("Pattern", tier::name_of(info.pattern), es);
         ExplainPropertyFloat("Amount", info.unit, part->amount, 0, es);
@@ -128,7 +128,7 @@ void show_work(const Estimate *estimate, ExplainState *es) {
     }
     ExplainOpenGroup("Estimated Work", "Estimated Work", false, es);
     for (int i = 0; i < estimate->nparts; ++i)
-        show_part(&estimate->parts[i], es);
+        show_part(&estimate->parts[i], estimate->gpu, es);
     ExplainCloseGroup("Estimated Work", "Estimated Work", false, es);
 }
 

@@ -239,9 +239,16 @@ static Told put_device(const Explained *explained, const char *alternative, cons
         const char *stage = tier::name_of(static_cast<tier::Stage>(s));
         for (int c = 0; c < tier::counts; ++c) {
             const tier::CountInfo &info = tier::info(static_cast<tier::Count>(c));
-            const ResultRow row = {
-                alternative, stage, info.name,     tier::name_of(info.tier), tier::name_of(info.pattern),
-                info.unit,   true,  amounts[s][c], account.amount[s][c],     ns[s][c]};
+            const ResultRow row = {alternative,
+                                   stage,
+                                   info.name,
+                                   tier::name_of(info.tier, device_is_gpu()),
+                                   tier::name_of(info.pattern),
+                                   info.unit,
+                                   true,
+                                   amounts[s][c],
+                                   account.amount[s][c],
+                                   ns[s][c]};
             if (row.amount != 0)
                 put(explained, &row);
         }

@@ -1,0 +1,144 @@
+// The weights of a device: what one of each kind of work takes it, each with its unit, the benchmark that measures it, and its default.
+//
+// Tiers and patterns. Each tier that data passes (storage, the memory where the device has its columns, the link) has weights of its own
+// for reading and writing, in sequence and at random: Bausch, Petrov and Buchmann's idea for storage (DaMoN 2012), which Kaldewey et
+// al. (DaMoN 2012, table 1) measure in device memory: 151 GB/s against 7.7, and 4.6 for compare-and-swap. That memory is the host's for the
+// host device, and a GPU's own. Over the link, and to files, a fragment has nothing to read or to write at random. Storage, and
+// the cost of plans, are priced by the planner's own settings.
+//
+// A kind of work that cannot be told apart from another, or decides nothing, has no weight: it counts as so many of the other (the ratios
+// below).
+//
+// Defaults are what the benchmarks have found: for one core with AVX-512 (SSB and TPC-H at SF 1 on two cores), and for an H200
+// (doc/performance.md and the tables there): 4.56 TB/s read, 51.4 GB/s by kernels over the link and 52.8 back; 25 G random reads a second in
+// device memory; 2^10, 2^20, 2^24 and 2^28 entries are probed at 169, 92, 36 and 32 G rows/s, rows go into 16,384, 65,536 and 16.8
+// million groups at 400, 49 and 14 G rows/s, tables are built at 56 and 17 G rows/s. Bringing TPC-H's columns at SF 0.1 took a core with AVX2
+// 1.3 us a page, 7 ns an integer, 10 ns a numeric, 17 ns a text of few values, on a machine that does work in 0.76 of the time for which
+// defaults are given. Texts: 1.5 million rows of 1, 20,000 and 1.5 million different ones took a core 20, 53 and 220 ns each beside their
+// decoding; on an H200 12 million values of few texts 10 ms, and 150 to 300 ns a text where all are different, of one thread of several. 8
+// sessions get 5.2 times one's throughput out of an H200 (each waits 8 / 5.2 times as long).
+// What a device measures at its first start replaces what it can measure (`gpuscan.cost_profile_file`).
+#pragma once
+
+#include <cstdint>
+
+namespace gpuscan::tier {
+
+enum class Tier : uint8_t {
+    Memory,    // where the device has its columns and tables
+    Link,      // between the host's memory and a GPU's; "read" is what the device reads
+    Processor, // work of the device's cores
+    Backend,   // work of PostgreSQL's processes, and of the device's process on cores of the host
+    Latency,   // what is paid once, whatever the size
+    Storage,   // files, as PostgreSQL's page costs price them
+};
+
+enum class Pattern : uint8_t { None, SequentialRead, RandomRead, SequentialWrite, RandomWrite };
+
+// Who does it: what is divided by how many do it at the same time.
+enum class Sharing : uint8_t {
+    One,
+    Threads, // of the host device
+    Feeders, // the same; on a GPU's behalf one thread for each feeding process, by which counts are divided
+};
+
+// In the order of the table.
+enum class Count : uint8_t {
+    MemorySeqRead,
+    MemorySeqWrite,
+    MemoryRandomRead,
+    MemoryRandomReadCached,
+    MemoryRandomWrite,
+    MemoryRandomWriteCached,
+    LinkSeqRead,
+    LinkSeqWrite,
+    PageDecoded,
+    ValueDecoded,
+    ValueStep,
+    RowStep,
+    RowBuilt,
+    TextNumbered,
+    PageFound,
+    PageInTeam,
+    BackendRow,
+    BackendValue,
+    BackendByte,
+    FragmentStarted,
+    SourceOpened,
+    KernelCompiled,
+    TeamStarted, // the last one of a device's own; the planner knows the others
+    StorageSeqRead,
+    StorageSeqWrite,
+    PlanCost,
+};
+constexpr int counts = static_cast<int>(Count::PlanCost) + 1;
+// What else is known of a device, behind its weights in the table: sizes of caches, and how much longer work takes beside others'.
+constexpr int near_bytes = counts, far_bytes = counts + 1, contention = counts + 2, device_values = counts + 3;
+
+struct CountInfo {
+    const char *name; // as in a profile
+    Tier tier;
+    Pattern pattern;
+    Sharing sharing;
+    const char *unit;
+    // A task of gpuscan-calibrate (calibrate/device_tasks.cpp); "kernels" are those that its queries compile; "first start" is what a device
+    // measures by itself (tier_measure.cpp, cuda/measure.cpp); "settings": PostgreSQL's.
+    const char *benchmark;
+    double host, gpu; // ns of one core, or of the whole GPU
+    const char *meaning;
+};
+
+// clang-format off
+constexpr CountInfo weight_table[device_values] = {
+    {"memory_seq_read", Tier::Memory, Pattern::SequentialRead, Sharing::Threads, "byte", "first start", 0.1, 0.00022, "columns"},
+    {"memory_seq_write", Tier::Memory, Pattern::SequentialWrite, Sharing::Threads, "byte", "first start", 0.15, 0.00024, "rows"},
+    {"memory_random_read", Tier::Memory, Pattern::RandomRead, Sharing::Threads, "access", "first start", 8, 0.026, "of a table beyond the caches"},
+    {"memory_random_read_cached", Tier::Memory, Pattern::RandomRead, Sharing::Threads, "access", "first start", 2, 0.006, "... within the far cache"},
+    {"memory_random_write", Tier::Memory, Pattern::RandomWrite, Sharing::Threads, "access", "first start", 15, 0.07, "of a table or groups beyond the caches"},
+    {"memory_random_write_cached", Tier::Memory, Pattern::RandomWrite, Sharing::Threads, "access", "first start", 3, 0.016, "... within the far cache"},
+    {"link_seq_read", Tier::Link, Pattern::SequentialRead, Sharing::One, "byte", "first start", 0, 0.01946, "pages that the device reads in place"},
+    {"link_seq_write", Tier::Link, Pattern::SequentialWrite, Sharing::One, "byte", "first start", 0, 0.01894, "results to the host's memory"},
+    {"page_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "page", "bring many pages", 1700, 40, "a heap page is taken apart"},
+    {"value_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "value", "bring four integers", 9, 0.25, "... and a value of it becomes one of a column"},
+    {"value_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "three conditions", 1, 0.00035, "a condition is evaluated for a row"},
+    {"row_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "six sums", 1.5, 0.0017, "a row is looked up, or updates an aggregate's state"},
+    {"row_built", Tier::Processor, Pattern::None, Sharing::One, "row", "join with a large table", 12, 0.05, "a row of a join table is collected and inserted"},
+    {"text_numbered", Tier::Processor, Pattern::None, Sharing::Feeders, "text", "bring different texts", 330, 60, "a text that no row had before"},
+    {"page_found", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages", 450, 490, "a page is found, pinned and vouched for"},
+    {"page_in_team", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages, in a team", 700, 700, "what a page takes a feeding worker more"},
+    {"backend_row", Tier::Backend, Pattern::None, Sharing::One, "row", "rows", 25, 25, "a row becomes a tuple"},
+    {"backend_value", Tier::Backend, Pattern::None, Sharing::One, "value", "rows of six columns", 5, 5, "... and each of its columns"},
+    {"backend_byte", Tier::Backend, Pattern::None, Sharing::One, "byte", "many rows", 0.7, 0.7, "rows on their way to the backend"},
+    {"fragment_started", Tier::Latency, Pattern::None, Sharing::One, "fragment", "start", 250000, 710000, "binding, constants, locks, requests to the device process"},
+    {"source_opened", Tier::Latency, Pattern::None, Sharing::One, "source", "start, three tables", 50000, 58000, "columns are looked up, a kernel is launched"},
+    {"kernel_compiled", Tier::Latency, Pattern::None, Sharing::One, "kernel", "kernels", 0, 80e6, "a kernel that nobody has compiled before"},
+    {"team_started", Tier::Latency, Pattern::None, Sharing::One, "team", "bring a column, in a team", 4e6, 4e6, "feeding workers are started and waited for"},
+    {"storage_seq_read", Tier::Storage, Pattern::SequentialRead, Sharing::One, "page", "settings", 0, 0, "a page of a relation or a temporary file"},
+    {"storage_seq_write", Tier::Storage, Pattern::SequentialWrite, Sharing::One, "page", "settings", 0, 0, "a page of a temporary file"},
+    {"plan_cost", Tier::Backend, Pattern::None, Sharing::One, "unit", "settings", 0, 0, "what PostgreSQL says that a part of the plan costs"},
+    {"near_bytes", Tier::Memory, Pattern::None, Sharing::One, "bytes", "first start", 1e6, 200e3, "the cache of a core, or of a multiprocessor"},
+    {"far_bytes", Tier::Memory, Pattern::None, Sharing::One, "bytes", "first start", 32e6, 50e6, "the cache of all of them"},
+    {"contention", Tier::Processor, Pattern::None, Sharing::One, "", "bench/concurrency.sh", 1, 0.08, "how much longer work takes beside one other request that always runs"},
+};
+// clang-format on
+
+// Other work, in weights that it goes with.
+constexpr double near_reads = 0.25, near_writes = 0.1; // cached ones: in the near cache
+constexpr double varlena_values = 0.45;                // values decoded: without a fixed length one takes longer
+constexpr double text_values = 1.1;                    // ... and a text, which becomes its number
+constexpr double value_read_steps = 0.1;               // value steps: a value of a column is looked at
+constexpr double pair_steps = 4;                       // ... a row with an entry, in a join without an equality
+constexpr double group_steps = 2;                      // row steps: a row's group is found
+constexpr double merge_steps = 64;        // ... a group of each thread, or of each pass, becomes one with the others
+constexpr double page_by_row_rows = 180;  // backend rows: the visibility of each row of a page
+constexpr double plan_row_rows = 2.4;     // ... a tuple of a CPU plan is copied
+constexpr double group_rows = 6;          // ... a group becomes a tuple
+constexpr double group_again_rows = 4;    // ... is aggregated once more
+constexpr double text_native_rows = 2.4;  // ... LIKE and its like for a text, by a core
+constexpr double text_evaluated_rows = 8; // ... PostgreSQL evaluates an expression for a text
+constexpr double text_read_rows = 1.6;    // ... a text is read by the backend
+constexpr double mark_values = 0.4;       // backend values: whether an entry was a row's partner
+constexpr double lookup_sources = 2;      // sources: a table over a dictionary is asked for
+constexpr double second_run = 0.4;        // fragments: its program runs once more
+
+} // namespace gpuscan::tier
