@@ -278,7 +278,7 @@ template <> struct Cast<float, double> {
 };
 template <class To, class From> GPUSCAN_HD To cast(From a, int &error) { return Cast<To, From>::apply(a, error); }
 
-// float8 avg adds up squares too and so fails where one overflows; Bounded keeps such values away (ir.hpp).
+// float8 avg adds up squares too and so fails where one overflows; this keeps such values away.
 GPUSCAN_HD double bounded(double a, int &error) {
     error |= (!is_inf(a)) & ((a > 1e140) | (a < -1e140));
     return a;
