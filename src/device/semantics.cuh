@@ -477,6 +477,11 @@ GPUSCAN_HD double square_root(double a, int &error) {
     return root(a < 0 ? 0.0 : a);
 }
 
+// By PostgreSQL's constant: one division, one multiplication.
+constexpr double radians_per_degree = 0.0174532925199432957692;
+GPUSCAN_HD double degrees(double a, int &error) { return float_div(a, radians_per_degree, error); }
+GPUSCAN_HD double radians(double a, int &error) { return float_mul(a, radians_per_degree, error); }
+
 // ---- sums and products in twice the precision: Dekker, "A floating-point technique for extending the available precision" ----
 
 // What the rounded sum of a and b lacks, exactly.

@@ -63,6 +63,8 @@ constexpr Image grows_with_time{Image::Kind::Grows, -86400000000000000, 86400000
     X(Round, round_even, 1, F64, F64, false, any)                                                                      \
     X(Truncate, truncate, 1, F64, F64, false, any)                                                                     \
     X(SquareRoot, square_root, 1, F64, F64, true, any)                                                                 \
+    X(Degrees, degrees, 1, F64, F64, true, any)                                                                        \
+    X(Radians, radians, 1, F64, F64, true, any)                                                                        \
     X(Bounded, bounded, 1, F64, F64, true, any) /* itself; a row error beyond 1e140, for avg */                        \
     X(Moderate, moderate, 1, F64, F64, true,                                                                           \
       any) /* itself; a row error where what a product lacks may be no double */                                       \
