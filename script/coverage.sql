@@ -73,7 +73,7 @@ FROM (VALUES (1, 'bool', 'c_bool', 'true', true, true, false), (2, 'int2', 'c_in
 SELECT format('| %s | %s |', label, verdicts(ARRAY(SELECT format('SELECT count(%s) FROM t', e) FROM unnest(expressions) e)))
 FROM (VALUES (1, '`+` `-` `*` of integers, floats, numeric(p,s)', '{c_int4 + c_int8,c_int2 * c_int4,c_float8 - c_float4,c_numeric * c_int4,c_numeric + n2}'::text[]),
     (2, '`/` of integers and floats, `%`', '{c_int8 / 3,c_float8 / 3,c_int4 % 7,"mod(c_numeric, 3)"}'), (3, '`/` of numerics, rounded to so many decimals or cast to numeric(p,s); otherwise in sums, averages and comparisons', '{"round(c_numeric / 3, 2)","(c_numeric / n2)::numeric(12,4)"}'),
-    (4, '`abs`, `sign`, `round`, `trunc`, `ceil`, `floor`, `sqrt` of float8', '{abs(c_int4),abs(c_numeric),sign(c_numeric),"round(c_numeric, 1)",trunc(c_numeric),ceil(c_numeric),floor(c_float8),sqrt(c_float8),round(c_float8)}'),
+    (4, '`abs`, `sign`, `round`, `trunc`, `ceil`, `floor`, `sqrt`, `degrees`, `radians` of float8', '{abs(c_int4),abs(c_numeric),sign(c_numeric),"round(c_numeric, 1)",trunc(c_numeric),ceil(c_numeric),floor(c_float8),sqrt(c_float8),round(c_float8),degrees(c_float8),radians(c_float8)}'),
     (5, '`power`, `exp`, `ln`, `log`, trigonometric functions', '{"power(c_float8, 2)",exp(c_float8),ln(c_float8 + 1),sin(c_float8),"log(2, c_numeric + 1)"}'),
     (6, 'bit operators', '{c_int4 & 3,c_int4 | 3,c_int4 << 1}'),
     (7, 'casts between integers and floats, of numeric to integers, numeric(p,s)', '{c_int4::int8,c_float8::int4,c_int8::float8,c_numeric::int4,"c_numeric::numeric(9,1)",c_numeric::float8,c_int4::numeric,c_bool::int}'),

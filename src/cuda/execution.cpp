@@ -286,21 +286,18 @@ void CudaExecution::check_status(bool may_be_full) {
         throw DeviceError("a code or key lies outside its bounds");
 }
 
-RangeSources CudaExecution::range_sources(const Pipeline &pipeline, const Input &input) {
-    RangeSources sources;
-    sources.column = [this, &pipeline, &input](Index step, Index column) {
-        if (step == 0)
-            return input.ranges[column];
-        const Table &table = table_of(pipeline, step - 1);
-        const size_t at = table.shape.keys.size() + column;
-        const Type type = table.shape.payload[column];
-        if (at >= table.ranges.size() || is_float(type) || type == Type::I128)
+ValueRanges CudaExecution::ranges(const Pipeline &pipeline, const Input &input) {
+    const auto column = [this, &pipeline, &input](const Expr &e) {
+        if (e.a == 0)
+            return input.ranges[e.b];
+        const Table &table = table_of(pipeline, e.a - 1);
+        const size_t at = table.shape.keys.size() + e.b;
+        if (at >= table.ranges.size() || is_float(e.type) || e.type == Type::I128)
             return ValueRange();
-        const tables::ColumnRange &range = table.ranges[at];
-        return range.min <= range.max ? ValueRange::of(range.min, range.max) : ValueRange::of(0, 0);
+        return ValueRange::of(table.ranges[at].min, table.ranges[at].max);
     };
-    sources.lookup = [this](Index lookup) { return lookups_[lookup].range(); };
-    return sources;
+    const auto lookup = [this](const Expr &e, const ValueRange &) { return lookups_[e.b].range(); };
+    return ValueRanges(program_, {column, lookup});
 }
 
 // A kept table is copied once and its copy stays with it; another goes the way of all inputs.

@@ -65,7 +65,7 @@ struct Lookup {
     ValueRange range() const {
         if (!table || !table->has_range)
             return ValueRange();
-        return table->min <= table->max ? ValueRange::of(table->min, table->max) : ValueRange::of(0, 0);
+        return ValueRange::of(table->min, table->max);
     }
 };
 
@@ -200,7 +200,7 @@ class CudaExecution : public Execution {
     double passing(const Pipeline &pipeline);
     std::vector<Index> probe_order(const Pipeline &pipeline);
     void check_status(bool may_be_full = false);
-    RangeSources range_sources(const Pipeline &pipeline, const Input &input);
+    ValueRanges ranges(const Pipeline &pipeline, const Input &input);
     void put_lookup(Index index, LookupRef table);
     Table &table_of(const Pipeline &pipeline, Index join) {
         return *tables_[program_.joins[pipeline.joins.first + join].build];
@@ -253,10 +253,10 @@ class CudaExecution : public Execution {
     GroupPlan plan_groups(codegen::Request request, const Input &input,
                           codegen::Grouping best = codegen::Grouping::Dense);
     bool plan_as_foreseen(const Foreseen &foreseen, const Input &input, GroupPlan &plan);
-    bool plan_dense(const Pipeline &pipeline, const Input &input, const RangeSources &sources, codegen::Grouping best,
+    bool plan_dense(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, codegen::Grouping best,
                     codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent);
-    void plan_sums(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
-                   codegen::GroupShape &group, bool loops);
+    void plan_sums(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, codegen::GroupShape &group,
+                   bool loops);
     void plan_block(codegen::Request &request, uint64_t extent, size_t &shared);
     void put_keys(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &keys,
                   std::vector<uint64_t> &words) const;

@@ -25,7 +25,7 @@ constexpr unsigned least_cells = 4; // a bucket (runtime.cuh: claim_cell)
 constexpr uint64_t most_parts = 1024;
 constexpr double most_unsuited_rows = 32e6; // would take 30 ms if all were of one group
 
-void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, const RangeSources &sources,
+void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, ValueRanges &ranges,
                               codegen::GroupShape &group, bool loops) {
     const int128 rows = loops ? static_cast<int128>(UINT32_MAX) : static_cast<int128>(input.rows);
     for (Index i = 0; i < pipeline.aggregates.count; ++i) {
@@ -36,7 +36,7 @@ void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, cons
             if (is_float(type)) {
                 kind = SumKind::Double;
             } else {
-                const ValueRange range = value_range(program_, aggregate.arg, sources);
+                const ValueRange &range = ranges.of(aggregate.arg);
                 const int128 bound = range.known ? std::max(range.max, -range.min) : 0;
                 const bool narrow = range.known && bound * std::max<int128>(rows, 1) <= INT64_MAX;
                 kind = narrow ? SumKind::Narrow : type == Type::I128 ? SumKind::Digits : SumKind::Halves;
@@ -48,7 +48,7 @@ void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, cons
 
 // Can the number of a group be computed from its keys? Fills `keys` either way: for a hash table of one word each key
 // gets the bits of its range, or of its type. `best`: Hash or Wide if nothing better is wanted.
-bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, const RangeSources &sources, Grouping best,
+bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, Grouping best,
                                codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent) {
     const uint64_t bound = std::max<uint64_t>(state_->groups.dense_groups, 4 * input.rows);
     bool dense = best == Grouping::Dense;
@@ -60,7 +60,7 @@ bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, con
         KeyPlan key;
         key.type = program_.exprs[expr].type;
         key.nullable = codegen::nullable(request, expr);
-        ValueRange range = value_range(program_, expr, sources);
+        ValueRange range = ranges.of(expr);
         if (key.type == Type::F32)
             range = ValueRange::of(0, UINT32_MAX); // its bits
         const int128 span = range.known ? range.max - range.min + 1 + (key.nullable ? 1 : 0) : 0;
@@ -214,16 +214,16 @@ void CudaExecution::put_keys(const Kernel &kernel, const codegen::GroupShape &gr
 
 GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &input, Grouping best) {
     const Pipeline &pipeline = program_.main();
-    const RangeSources sources = range_sources(pipeline, input);
+    ValueRanges ranges = this->ranges(pipeline, input);
     GroupPlan plan;
     plan.request = std::move(request);
     codegen::GroupShape &group = plan.request.group;
     bool loops = false;
     for (const TableShape *shape : plan.request.tables)
         loops = loops || !shape->unique;
-    plan_sums(pipeline, input, sources, group, loops);
+    plan_sums(pipeline, input, ranges, group, loops);
     group.grouping = Grouping::None;
-    if (pipeline.keys.count > 0 && plan_dense(pipeline, input, sources, best, plan.request, plan.keys, plan.extent) &&
+    if (pipeline.keys.count > 0 && plan_dense(pipeline, input, ranges, best, plan.request, plan.keys, plan.extent) &&
         plan.extent * generate(plan.request).entry_words * sizeof(uint64_t) > state_->groups.dense_bytes)
         group.grouping = Grouping::Hash; // too large a table: by key then, in one word, as the numbers are
     if (group.grouping != Grouping::None)

@@ -102,12 +102,12 @@ void CudaExecution::foresee_kernel(Index index, const std::vector<ChunkView> &ch
 // What a build would make of all its rows.
 std::shared_ptr<Table> CudaExecution::expected_table(Index index, const Kernel &kernel, const Input &input) {
     const Pipeline &pipeline = program_.pipelines[index];
-    const RangeSources sources = range_sources(pipeline, input);
+    ValueRanges ranges = this->ranges(pipeline, input);
     auto table = std::make_shared<Table>();
     TableShape &shape = table->shape;
     auto add = [&](Index expr, std::vector<Type> &types) {
         const Type type = program_.exprs[expr].type;
-        const ValueRange range = value_range(program_, expr, sources);
+        const ValueRange &range = ranges.of(expr);
         const bool known = range.known && range.min >= INT64_MIN && range.max <= INT64_MAX;
         types.push_back(type);
         if (is_float(type) || type == Type::I128)

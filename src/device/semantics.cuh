@@ -278,7 +278,7 @@ template <> struct Cast<float, double> {
 };
 template <class To, class From> GPUSCAN_HD To cast(From a, int &error) { return Cast<To, From>::apply(a, error); }
 
-// float8 avg adds up squares too and so fails where one overflows; Bounded keeps such values away (ir.hpp).
+// float8 avg adds up squares too and so fails where one overflows; this keeps such values away.
 GPUSCAN_HD double bounded(double a, int &error) {
     error |= (!is_inf(a)) & ((a > 1e140) | (a < -1e140));
     return a;
@@ -476,6 +476,11 @@ GPUSCAN_HD double square_root(double a, int &error) {
     error |= a < 0;
     return root(a < 0 ? 0.0 : a);
 }
+
+// By PostgreSQL's constant: one division, one multiplication.
+constexpr double radians_per_degree = 0.0174532925199432957692;
+GPUSCAN_HD double degrees(double a, int &error) { return float_div(a, radians_per_degree, error); }
+GPUSCAN_HD double radians(double a, int &error) { return float_mul(a, radians_per_degree, error); }
 
 // ---- sums and products in twice the precision: Dekker, "A floating-point technique for extending the available precision" ----
 

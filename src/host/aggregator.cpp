@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <optional>
 
 #include "device/semantics.cuh"
 #include "engine/ir/value_range.hpp"
@@ -27,74 +26,31 @@ constexpr uint64_t hash_half = 0xffffffff00000000u;
 constexpr uint64_t rows_between_carries = uint64_t(1) << 30;
 constexpr size_t values_between_checks = size_t(1) << 20; // for cancel, while arrays are filled in order
 
-struct Bounds {
-    int64_t min = INT64_MAX, max = INT64_MIN;
-};
-
-Bounds hull(Bounds a, Bounds b) { return {std::min(a.min, b.min), std::max(a.max, b.max)}; }
-
-// Bounds of every value that is not NULL, where they are known without looking at the rows.
-std::optional<Bounds> bounds_of(const Context &context, const std::vector<ChunkView> &chunks, Index expr) {
-    const Program &p = context.program;
-    const Expr &e = p.exprs[expr];
-    if (is_float(e.type))
-        return std::nullopt;
-    switch (e.op) {
-    case Op::Column: {
-        Bounds all;
+// Of every value, as far as it is known without looking at the rows.
+ValueRanges ranges_of(const Context &context, const std::vector<ChunkView> &chunks) {
+    const auto column = [&](const Expr &e) {
+        const Program &p = context.program;
+        int128 min = INT64_MAX, max = INT64_MIN;
         if (e.a > 0) {
             const PayloadColumn &column = context.tables[p.joins[p.main().joins.first + e.a - 1].build]->payload(e.b);
-            if (!column.has_range)
-                break;
-            return Bounds{column.min, column.max};
+            return column.has_range ? ValueRange::of(column.min, column.max) : ValueRange();
         }
         for (const ChunkView &chunk : chunks) {
             if (chunk.nrows == 0)
                 continue;
             const ColumnView &view = chunk.columns[e.b];
             if (!view.has_range)
-                return e.type == Type::Bool ? std::optional<Bounds>(Bounds{0, 1}) : std::nullopt;
-            if (view.min <= view.max)
-                all = hull(all, {view.min, view.max});
+                return ValueRange();
+            min = std::min<int128>(min, view.min);
+            max = std::max<int128>(max, view.max);
         }
-        return all;
-    }
-    case Op::Const: {
-        int128 v = context.constants[e.a];
-        if (p.constants[e.a].null)
-            return Bounds();
-        if (e.type != Type::Bool && e.type != Type::Code && v != static_cast<int64_t>(v))
-            return std::nullopt;
-        return Bounds{static_cast<int64_t>(v), static_cast<int64_t>(v)};
-    }
-    case Op::Lookup: {
+        return ValueRange::of(min, max);
+    };
+    const auto lookup = [&](const Expr &e, const ValueRange &) {
         const LookupRef &table = context.lookups[e.b];
-        if (!table || !table->has_range)
-            break;
-        return Bounds{table->min, table->max};
-    }
-    case Op::Cast:
-        if (p.exprs[e.a].type == Type::Bool || is_integer(p.exprs[e.a].type))
-            return bounds_of(context, chunks, e.a);
-        break;
-    case Op::Call: {
-        auto a = bounds_of(context, chunks, e.a);
-        ValueRange range = call_range(static_cast<Function>(e.c), a ? ValueRange::of(a->min, a->max) : ValueRange());
-        if (!range.known)
-            break;
-        return Bounds{static_cast<int64_t>(range.min), static_cast<int64_t>(range.max)};
-    }
-    case Op::Coalesce:
-    case Op::Case: {
-        auto a = bounds_of(context, chunks, e.op == Op::Case ? e.c : e.a), b = bounds_of(context, chunks, e.b);
-        if (a && b)
-            return hull(*a, *b);
-        break;
-    }
-    default:
-        break;
-    }
-    return e.type == Type::Bool ? std::optional<Bounds>(Bounds{0, 1}) : std::nullopt;
+        return table && table->has_range ? ValueRange::of(table->min, table->max) : ValueRange();
+    };
+    return ValueRanges(context.program, {column, lookup});
 }
 
 // How many groups of a domain there have to be for a table of all its numbers. (None where there are rows enough to be worth its zeros.)
@@ -129,20 +85,16 @@ Grouping plan_grouping(const Work &work, const Context &context, const std::vect
     grouping.form = Grouping::Form::Hash;
     uint64_t domain = 1;
     const uint64_t limit = UINT32_MAX;
+    ValueRanges ranges = ranges_of(context, chunks);
     for (size_t k = grouping.keys.size(); k-- > 0;) {
         Grouping::Key &key = grouping.keys[k];
-        std::optional<Bounds> bounds = bounds_of(context, chunks, key.expr);
-        if (!bounds)
+        const ValueRange &range = ranges.of(key.expr);
+        if (!range.known || range.min < INT64_MIN || range.max > INT64_MAX || range.max - range.min >= limit)
             return grouping;
-        if (bounds->min > bounds->max)
-            *bounds = {0, -1};
-        key.min = bounds->min;
-        key.max = bounds->max;
+        key.min = static_cast<int64_t>(range.min);
+        key.max = range.value ? static_cast<int64_t>(range.max) : key.min - 1;
         key.stride = static_cast<uint32_t>(domain);
-        uint64_t span = static_cast<uint64_t>(bounds->max) - static_cast<uint64_t>(bounds->min);
-        if (bounds->max >= bounds->min && span >= limit)
-            return grouping;
-        domain *= span + 2; // values, and NULL
+        domain *= static_cast<uint64_t>(key.max - key.min) + 2; // values, and NULL
         if (domain > limit)
             return grouping;
     }

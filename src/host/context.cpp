@@ -17,7 +17,7 @@ std::vector<Index> canonical_nodes(const Program &p) {
     std::map<std::tuple<Op, Type, Index, Index, Index>, Index> first;
     for (Index i = 0; i < p.exprs.size(); ++i) {
         Expr e = p.exprs[i];
-        const int operands = operand_count(e.op);
+        const int operands = operand_count(e);
         e.a = operands >= 1 ? canonical[e.a] : e.a;
         e.b = operands >= 2 ? canonical[e.b] : e.b;
         e.c = operands >= 3 ? canonical[e.c] : e.c;

@@ -182,24 +182,11 @@ Vec Evaluator::compute(Index expr, const Batch &batch) {
         const Constant &c = context_.program.constants[e.a];
         return {&context_.constants[e.a], c.null ? one_null : nullptr, true};
     }
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::Mod:
-    case Op::Eq:
-    case Op::Ne:
-    case Op::Lt:
-    case Op::Le:
-    case Op::Gt:
-    case Op::Ge:
-    case Op::CallTwo:
-        return binary(expr, batch);
     case Op::Neg:
     case Op::Cast:
-    case Op::Bounded:
-    case Op::Call:
         return unary(expr, batch);
+    case Op::Call:
+        return operand_count(e) == 2 ? binary(expr, batch) : unary(expr, batch);
     case Op::And:
     case Op::Or:
         return logic(expr, batch);
@@ -216,8 +203,9 @@ Vec Evaluator::compute(Index expr, const Batch &batch) {
         return conditional(expr, batch);
     case Op::Coalesce:
         return coalesce(expr, batch);
+    default:
+        return binary(expr, batch);
     }
-    throw DeviceError("unknown operator");
 }
 
 Vec Evaluator::full(Index expr, Vec vec, const Batch &batch) {
@@ -326,10 +314,10 @@ Vec Evaluator::binary(Index expr, const Batch &batch) {
         b.constant = false; // one value each: the loops run once
     const uint8_t *nulls = constant ? nullptr : either_null(to, a, b, n);
     void *out = buffer(to.values, type_width(e.type));
-    if (e.op >= Op::Eq && e.op <= Op::Ge)
+    if (is_comparison(e.op))
         k_.compare(e.op, operand, n, a, b, static_cast<uint8_t *>(out));
-    else if (e.op == Op::CallTwo ? k_.call_two(static_cast<Function>(e.c), n, a, b, nulls, out)
-                                 : k_.arithmetic(e.op, operand, n, a, b, nulls, out))
+    else if (e.op == Op::Call ? k_.call(static_cast<Function>(e.c), n, a, b, nulls, out)
+                              : k_.arithmetic(e.op, operand, n, a, b, nulls, out))
         raise_row_error();
     return {out, nulls, constant};
 }
@@ -343,14 +331,9 @@ Vec Evaluator::unary(Index expr, const Batch &batch) {
     if (e.op == Op::Cast && operand == e.type)
         return a;
     size_t n = a.constant ? 1 : batch.n;
-    if (e.op == Op::Bounded) {
-        if (k_.bounded(n, a.as<double>(), a.nulls))
-            raise_row_error();
-        return a;
-    }
     void *out = buffer(slot(expr, batch).values, type_width(e.type));
     int error = e.op == Op::Neg    ? k_.negate(e.type, n, a.values, a.nulls, out)
-                : e.op == Op::Call ? k_.call(static_cast<Function>(e.c), n, a.values, a.nulls, out)
+                : e.op == Op::Call ? k_.call(static_cast<Function>(e.c), n, a, a, a.nulls, out)
                                    : k_.cast(operand, e.type, n, a.values, a.nulls, out);
     if (error)
         raise_row_error();

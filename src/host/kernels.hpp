@@ -18,9 +18,8 @@ struct Kernels {
     int (*arithmetic)(ir::Op op, Type type, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out);
     int (*negate)(Type type, size_t n, const void *a, const uint8_t *nulls, void *out);
     int (*cast)(Type from, Type to, size_t n, const void *a, const uint8_t *nulls, void *out);
-    int (*call)(ir::Function function, size_t n, const void *a, const uint8_t *nulls, void *out);
-    int (*call_two)(ir::Function function, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out);
-    int (*bounded)(size_t n, const double *a, const uint8_t *nulls);
+    // `b` of a function of one: anything.
+    int (*call)(ir::Function function, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out);
     void (*compare)(ir::Op op, Type type, size_t n, Vec a, Vec b, uint8_t *out);
     // Three-valued And, Or over vectors that are not constant.
     void (*logic)(ir::Op op, size_t n, Vec a, Vec b, uint8_t *out, uint8_t *out_nulls);

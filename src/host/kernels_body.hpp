@@ -41,74 +41,55 @@ template <class F> auto with_number(Type type, F f) {
     }
 }
 
-struct Add {
-    template <class T> static inline T apply(T a, T b, int &e) { return sem::add(a, b, e); }
-};
-struct Sub {
-    template <class T> static inline T apply(T a, T b, int &e) { return sem::sub(a, b, e); }
-};
-struct Mul {
-    template <class T> static inline T apply(T a, T b, int &e) { return sem::mul(a, b, e); }
-};
-struct Div {
-    template <class T> static inline T apply(T a, T b, int &e) { return sem::div(a, b, e); }
-};
-struct Mod {
-    template <class T> static inline T apply(T a, T b, int &e) { return sem::mod(a, b, e); }
-    static inline float apply(float a, float, int &) { return a; }
-    static inline double apply(double a, double, int &) { return a; }
-};
-
-template <class F, class T, class A, class B>
-int arithmetic_loop(size_t n, A a, B b, const uint8_t *nulls, T *__restrict out) {
+template <class T, class A, class B, class F>
+int arithmetic_loop(size_t n, A a, B b, const uint8_t *nulls, T *__restrict out, F function) {
     int error = 0;
     if (nulls == nullptr) {
         for (size_t i = 0; i < n; ++i)
-            out[i] = F::template apply<T>(a(i), b(i), error);
+            out[i] = function(a(i), b(i), error);
         return error;
     }
     for (size_t i = 0; i < n; ++i) {
         int e = 0;
-        out[i] = F::template apply<T>(a(i), b(i), e);
+        out[i] = function(a(i), b(i), e);
         error |= e & !nulls[i];
     }
     return error;
 }
 
-template <class F, class T> int arithmetic_of(size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
-    const T *x = a.as<T>(), *y = b.as<T>();
-    T *to = static_cast<T *>(out);
-    if (a.constant) {
-        T c = x[0];
-        return arithmetic_loop<F, T>(
-            n, [=](size_t) { return c; }, [=](size_t i) { return y[i]; }, nulls, to);
+template <Op op, class T, class F>
+int arithmetic_of(size_t n, Vec a, Vec b, const uint8_t *nulls, void *out, F function) {
+    if constexpr (op == Op::Mod && sem::IsFloat<T>::value)
+        return 1;
+    else {
+        const T *x = a.as<T>(), *y = b.as<T>();
+        T *to = static_cast<T *>(out);
+        if (a.constant) {
+            T c = x[0];
+            return arithmetic_loop(
+                n, [=](size_t) { return c; }, [=](size_t i) { return y[i]; }, nulls, to, function);
+        }
+        if (b.constant) {
+            T c = y[0];
+            return arithmetic_loop(
+                n, [=](size_t i) { return x[i]; }, [=](size_t) { return c; }, nulls, to, function);
+        }
+        return arithmetic_loop(
+            n, [=](size_t i) { return x[i]; }, [=](size_t i) { return y[i]; }, nulls, to, function);
     }
-    if (b.constant) {
-        T c = y[0];
-        return arithmetic_loop<F, T>(
-            n, [=](size_t i) { return x[i]; }, [=](size_t) { return c; }, nulls, to);
-    }
-    return arithmetic_loop<F, T>(
-        n, [=](size_t i) { return x[i]; }, [=](size_t i) { return y[i]; }, nulls, to);
 }
 
 int arithmetic(Op op, Type type, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
     return with_number(type, [&](auto t) {
         using T = decltype(t);
         switch (op) {
-        case Op::Add:
-            return arithmetic_of<Add, T>(n, a, b, nulls, out);
-        case Op::Sub:
-            return arithmetic_of<Sub, T>(n, a, b, nulls, out);
-        case Op::Mul:
-            return arithmetic_of<Mul, T>(n, a, b, nulls, out);
-        case Op::Div:
-            return arithmetic_of<Div, T>(n, a, b, nulls, out);
+#define GPUSCAN_ARITHMETIC_OF(name, of)                                                                                \
+    case Op::name:                                                                                                     \
+        return arithmetic_of<Op::name, T>(n, a, b, nulls, out, [](auto x, auto y, int &e) { return sem::of(x, y, e); });
+            GPUSCAN_ARITHMETIC(GPUSCAN_ARITHMETIC_OF)
+#undef GPUSCAN_ARITHMETIC_OF
         default:
-            if constexpr (sem::IsFloat<T>::value)
-                return 0;
-            else
-                return arithmetic_of<Mod, T>(n, a, b, nulls, out);
+            return 1;
         }
     });
 }
@@ -158,127 +139,81 @@ int cast(Type from, Type to, size_t n, const void *a, const uint8_t *nulls, void
 
 // ---- functions ----
 
-template <Type type> struct ValueOf;
-template <> struct ValueOf<Type::I32> { using T = int32_t; };
-template <> struct ValueOf<Type::I64> { using T = int64_t; };
-template <> struct ValueOf<Type::I128> { using T = int128; };
-template <> struct ValueOf<Type::F64> { using T = double; };
-
-template <class To, class From, class F>
-int call_loop(size_t n, const void *a, const uint8_t *nulls, void *out, F function) {
-    const From *x = static_cast<const From *>(a);
+template <class From, class To, class F> int call_loop(size_t n, Vec a, const uint8_t *nulls, void *out, F function) {
+    const From *x = a.as<From>();
     To *to = static_cast<To *>(out);
     int error = 0;
     for (size_t i = 0; i < n; ++i) {
         int e = 0;
-        to[i] = function(x[i], e);
+        to[i] = function(e, x[i]);
         error |= nulls == nullptr ? e : e & !nulls[i];
     }
     return error;
 }
 
-int call(ir::Function function, size_t n, const void *a, const uint8_t *nulls, void *out) {
-    switch (function) {
-#define GPUSCAN_CALL(name, of, argument, result, raises)                                                               \
-    case ir::Function::name:                                                                                           \
-        return call_loop<ValueOf<Type::result>::T, ValueOf<Type::argument>::T>(                                        \
-            n, a, nulls, out, [](ValueOf<Type::argument>::T x, int &e) { return sem::of(x, e); });
-        GPUSCAN_FUNCTIONS(GPUSCAN_CALL)
-#undef GPUSCAN_CALL
-    default:
-        return 1;
-    }
-}
-
-template <class To, class From, class F>
-int call_two_loop(size_t n, Vec a, Vec b, const uint8_t *nulls, void *out, F f) {
+template <class From, class To, class F>
+int call_loop_of_two(size_t n, Vec a, Vec b, const uint8_t *nulls, void *out, F function) {
     const From *x = a.as<From>(), *y = b.as<From>();
     To *to = static_cast<To *>(out);
     const size_t step_x = a.constant ? 0 : 1, step_y = b.constant ? 0 : 1;
     int error = 0;
     for (size_t i = 0; i < n; ++i) {
         int e = 0;
-        to[i] = f(x[i * step_x], y[i * step_y], e);
+        to[i] = function(e, x[i * step_x], y[i * step_y]);
         error |= nulls == nullptr ? e : e & !nulls[i];
     }
     return error;
 }
 
-int call_two(ir::Function function, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
+template <int arguments, Type argument, Type result, class F>
+int call_of(size_t n, Vec a, Vec b, const uint8_t *nulls, void *out, F function) {
+    using From = typename ValueOf<argument>::T;
+    using To = typename ValueOf<result>::T;
+    if constexpr (arguments == 1)
+        return call_loop<From, To>(n, a, nulls, out, function);
+    else
+        return call_loop_of_two<From, To>(n, a, b, nulls, out, function);
+}
+
+int call(ir::Function function, size_t n, Vec a, Vec b, const uint8_t *nulls, void *out) {
     switch (function) {
-#define GPUSCAN_CALL(name, of, argument, result, raises)                                                               \
+#define GPUSCAN_CALL(name, of, arguments, argument, result, ...)                                                       \
     case ir::Function::name:                                                                                           \
-        return call_two_loop<ValueOf<Type::result>::T, ValueOf<Type::argument>::T>(                                    \
-            n, a, b, nulls, out,                                                                                       \
-            [](ValueOf<Type::argument>::T x, ValueOf<Type::argument>::T y, int &e) { return sem::of(x, y, e); });
-        GPUSCAN_FUNCTIONS_OF_TWO(GPUSCAN_CALL)
+        return call_of<arguments, Type::argument, Type::result>(n, a, b, nulls, out,                                   \
+                                                                [](int &e, auto... x) { return sem::of(x..., e); });
+        GPUSCAN_FUNCTIONS(GPUSCAN_CALL)
 #undef GPUSCAN_CALL
-    default:
-        return 1;
     }
-}
-
-int bounded(size_t n, const double *a, const uint8_t *nulls) {
-    int error = 0;
-    for (size_t i = 0; i < n; ++i) {
-        int e = 0;
-        sem::bounded(a[i], e);
-        error |= nulls == nullptr ? e : e & !nulls[i];
-    }
-    return error;
+    return 1;
 }
 
 // ---- comparisons ----
 
-struct CmpEq {
-    template <class T> static inline bool apply(T a, T b) { return sem::eq(a, b); }
-};
-struct CmpNe {
-    template <class T> static inline bool apply(T a, T b) { return sem::ne(a, b); }
-};
-struct CmpLt {
-    template <class T> static inline bool apply(T a, T b) { return sem::lt(a, b); }
-};
-struct CmpLe {
-    template <class T> static inline bool apply(T a, T b) { return sem::le(a, b); }
-};
-struct CmpGt {
-    template <class T> static inline bool apply(T a, T b) { return sem::gt(a, b); }
-};
-struct CmpGe {
-    template <class T> static inline bool apply(T a, T b) { return sem::ge(a, b); }
-};
-
-template <class F, class T> void compare_of(size_t n, Vec a, Vec b, uint8_t *__restrict out) {
+template <class T, class F> void compare_of(size_t n, Vec a, Vec b, uint8_t *__restrict out, F function) {
     const T *x = a.as<T>(), *y = b.as<T>();
     if (a.constant) {
         T c = x[0];
         for (size_t i = 0; i < n; ++i)
-            out[i] = F::apply(c, y[i]);
+            out[i] = function(c, y[i]);
     } else if (b.constant) {
         T c = y[0];
         for (size_t i = 0; i < n; ++i)
-            out[i] = F::apply(x[i], c);
+            out[i] = function(x[i], c);
     } else {
         for (size_t i = 0; i < n; ++i)
-            out[i] = F::apply(x[i], y[i]);
+            out[i] = function(x[i], y[i]);
     }
 }
 
 template <class T> void compare_type(Op op, size_t n, Vec a, Vec b, uint8_t *out) {
     switch (op) {
-    case Op::Eq:
-        return compare_of<CmpEq, T>(n, a, b, out);
-    case Op::Ne:
-        return compare_of<CmpNe, T>(n, a, b, out);
-    case Op::Lt:
-        return compare_of<CmpLt, T>(n, a, b, out);
-    case Op::Le:
-        return compare_of<CmpLe, T>(n, a, b, out);
-    case Op::Gt:
-        return compare_of<CmpGt, T>(n, a, b, out);
+#define GPUSCAN_COMPARE(name, of)                                                                                      \
+    case Op::name:                                                                                                     \
+        return compare_of<T>(n, a, b, out, [](T x, T y) { return sem::of(x, y); });
+        GPUSCAN_COMPARISONS(GPUSCAN_COMPARE)
+#undef GPUSCAN_COMPARE
     default:
-        return compare_of<CmpGe, T>(n, a, b, out);
+        return;
     }
 }
 
@@ -686,8 +621,6 @@ const Kernels table = {GPUSCAN_KERNELS_NAME,
                        negate,
                        cast,
                        call,
-                       call_two,
-                       bounded,
                        compare,
                        logic,
                        either,

@@ -304,7 +304,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
             if (const uint32_t skipped =
                     source.stage_hopeless(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
                         if (!skipper)
-                            skipper = std::make_unique<Skipper>(make_skipper(pipeline_));
+                            skipper.reset(new Skipper(make_skipper(pipeline_)));
                         return skipper->hopeless(chunk);
                     })) {
                 state = StageManyState::Skipped;

@@ -301,7 +301,7 @@ string Generator::expression(Type type, int depth) {
         case 5:
             return pick({"abs(", "floor(", "ceil(", "round(", "trunc(", "sign("}) + same() + ")";
         case 6:
-            return chance(50) ? "sqrt(abs(" + same() + "))"
+            return chance(50) ? pick({"sqrt(abs(", "degrees((", "radians(("}) + same() + "))"
                               : "date_part('" + date_part() + "', " + expression(Timestamp, depth - 1) + ")";
         case 0:
             return "(" + expression(pick(vector<Type>{Int4, Float4, Int8, Numeric}), depth - 1) + ")::float8";

@@ -204,7 +204,8 @@ TEST_F(CodegenTest, EveryOperator) {
             conjuncts.push_back({b.expr(Op::IsNotNull, Type::Bool, b.lookup(type, s, 7, code))});
         }
         conjuncts.push_back({b.lookup(Type::Bool, s, 7, b.column(Type::Code, 0, 7))});
-        const Index bounded = b.expr(Op::Bounded, Type::F64, b.column(Type::F64, 0, 6));
+        const Index bounded =
+            b.expr(Op::Call, Type::F64, b.column(Type::F64, 0, 6), none, static_cast<Index>(Function::Bounded));
         const Index truth = b.expr(Op::Cast, Type::I32, b.column(Type::Bool, 0, 0));
         b.aggregate(s, conjuncts, {}, {}, {{AggregateKind::Sum, bounded}, {AggregateKind::Max, truth}});
         compile_all(b.program, {}, nulls, {});
@@ -243,8 +244,7 @@ TEST_F(CodegenTest, EveryFunction) {
                              : info.argument == Type::I128 ? 4
                                                            : 6;
         const Index x = b.column(info.argument, 0, column);
-        const bool two = info.arguments == 2;
-        const Index y = b.expr(two ? Op::CallTwo : Op::Call, info.result, x, two ? x : none, f);
+        const Index y = b.expr(Op::Call, info.result, x, info.arguments == 2 ? x : none, f);
         conjuncts.push_back({b.expr(Op::Ge, Type::Bool, y, y)});
     }
     b.aggregate(s, conjuncts, {}, {}, {{AggregateKind::CountRows, none}});

@@ -155,7 +155,8 @@ class Generator {
                            b_.add({Op::Search, Type::Code, 0, expression(type, depth - 1), table, none}), table, none});
         }
         if (type == Type::F64 && chance(10))
-            return b_.unary(Op::Bounded, type, expression(type, depth - 1));
+            return b_.add(
+                {Op::Call, type, 0, expression(type, depth - 1), none, static_cast<Index>(Function::Bounded)});
         if ((type == Type::I32 || type == Type::I64 || type == Type::F64) && chance(15))
             return call(type, depth);
         if (chance(25)) {
@@ -183,7 +184,7 @@ class Generator {
                 continue;
             const Index a = expression(f.argument, depth - 1);
             const Index b = f.arguments == 2 ? expression(f.argument, depth - 1) : none;
-            return b_.add({f.arguments == 2 ? Op::CallTwo : Op::Call, type, 0, a, b, function});
+            return b_.add({Op::Call, type, 0, a, b, function});
         }
     }
 

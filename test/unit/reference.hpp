@@ -39,19 +39,12 @@ struct Datum {
 struct SqlError {};
 
 // An argument of a function as its own type, and back.
-template <Type type> struct ValueOf;
-template <> struct ValueOf<Type::I32> {
-    static int32_t from(const Datum &a) { return static_cast<int32_t>(a.i); }
-};
-template <> struct ValueOf<Type::I64> {
-    static int64_t from(const Datum &a) { return static_cast<int64_t>(a.i); }
-};
-template <> struct ValueOf<Type::I128> {
-    static int128 from(const Datum &a) { return a.i; }
-};
-template <> struct ValueOf<Type::F64> {
-    static double from(const Datum &a) { return a.d; }
-};
+template <class T> T value_of(const Datum &a) {
+    if constexpr (sem::IsFloat<T>::value)
+        return static_cast<T>(a.d);
+    else
+        return static_cast<T>(a.i);
+}
 inline void set(Datum &r, int32_t value) { r.i = value; }
 inline void set(Datum &r, int64_t value) { r.i = value; }
 inline void set(Datum &r, int128 value) { r.i = value; }
@@ -266,6 +259,10 @@ class Interpreter {
         return out;
     }
 
+    // What an expression is for a row of the main pipeline's source, before its joins. Throws SqlError.
+    Datum evaluate(Index expr, const Row &row) { return value(expr, row); }
+    static Datum call(Function function, const Datum &a, const Datum &b = Datum()) { return called(function, a, b); }
+
   private:
     struct BuildRow {
         std::vector<Datum> keys, payload;
@@ -446,6 +443,29 @@ class Interpreter {
         }
     }
 
+    template <int arguments, class T, class F> static auto apply(F function, const Datum &a, const Datum &b) {
+        if constexpr (arguments == 1)
+            return function(value_of<T>(a));
+        else
+            return function(value_of<T>(a), value_of<T>(b));
+    }
+
+    static Datum called(Function function, const Datum &a, const Datum &b) {
+        Datum r;
+        int error = 0;
+        switch (function) {
+#define GPUSCAN_CALL(name, of, arguments, argument, ...)                                                               \
+    case Function::name:                                                                                               \
+        set(r, apply<arguments, ValueOf<Type::argument>::T>([&](auto... x) { return sem::of(x..., error); }, a, b));   \
+        break;
+            GPUSCAN_FUNCTIONS(GPUSCAN_CALL)
+#undef GPUSCAN_CALL
+        }
+        if (error)
+            throw SqlError();
+        return r;
+    }
+
     Datum value(Index index, const Row &row) {
         const Expr &e = p_.exprs[index];
         switch (e.op) {
@@ -522,27 +542,10 @@ class Interpreter {
                 return a;
             return type == e.type ? a : cast(type, e.type, a);
         case Op::Call: {
-            if (a.null)
-                return a;
-            int error = 0;
-            switch (static_cast<Function>(e.c)) {
-#define GPUSCAN_CALL(name, function, argument, result, raises)                                                         \
-    case Function::name:                                                                                               \
-        set(r, sem::function(ValueOf<Type::argument>::from(a), error));                                                \
-        break;
-                GPUSCAN_FUNCTIONS(GPUSCAN_CALL)
-#undef GPUSCAN_CALL
-            default:
-                break;
-            }
-            if (error)
-                throw SqlError();
-            return r;
+            const Datum b = operand_count(e) == 2 ? value(e.b, row) : a;
+            r.null = a.null || b.null;
+            return r.null ? r : called(static_cast<Function>(e.c), a, b);
         }
-        case Op::Bounded:
-            if (!a.null && std::isfinite(a.d) && std::fabs(a.d) > 1e140)
-                throw SqlError();
-            return a;
         default:
             break;
         }
@@ -566,22 +569,6 @@ class Interpreter {
             return r;
         }
         r.null = a.null || b.null;
-        if (e.op == Op::CallTwo && !r.null) {
-            int error = 0;
-            switch (static_cast<Function>(e.c)) {
-#define GPUSCAN_CALL(name, function, argument, result, raises)                                                         \
-    case Function::name:                                                                                               \
-        set(r, sem::function(ValueOf<Type::argument>::from(a), ValueOf<Type::argument>::from(b), error));              \
-        break;
-                GPUSCAN_FUNCTIONS_OF_TWO(GPUSCAN_CALL)
-#undef GPUSCAN_CALL
-            default:
-                break;
-            }
-            if (error)
-                throw SqlError();
-            return r;
-        }
         if (r.null)
             return r;
         if (e.op >= Op::Eq && e.op <= Op::Ge) {

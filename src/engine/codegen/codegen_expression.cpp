@@ -65,7 +65,7 @@ bool Generator::nullable_node(Index index) {
     case Op::Coalesce:
         return nullable(e.a) && nullable(e.b);
     default:
-        return nullable(e.a) || (operand_count(e.op) >= 2 && nullable(e.b));
+        return nullable(e.a) || (operand_count(e) >= 2 && nullable(e.b));
     }
 }
 
@@ -95,6 +95,16 @@ string Generator::either(const string &a, const string &b) {
 Value Generator::eval_node(Index index) {
     const Expr &e = program_.exprs[index];
     const string type = value_type(e.type);
+    if (is_arithmetic(e.op) || is_comparison(e.op)) {
+        const Value a = eval(e.a);
+        const Value b = eval(e.b);
+        const string call = string("sem::") + operator_name(e.op) + "(" + a.v + ", " + b.v;
+        if (is_arithmetic(e.op))
+            return checked(e, call + ", error)", either(a.n, b.n));
+        Value r{fresh("v"), either(a.n, b.n)};
+        line("const bool " + r.v + " = " + (r.n.empty() ? "" : "!" + r.n + " & ") + call + ");");
+        return r;
+    }
     switch (e.op) {
     case Op::Column:
         return e.a == 0 ? column(e.b) : payload(e.a - 1, e.b, e.type);
@@ -111,54 +121,21 @@ Value Generator::eval_node(Index index) {
         return conditional(e);
     case Op::Coalesce:
         return coalesce(e);
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::Mod: {
-        static const char *const names[] = {"add", "sub", "mul", "div", "mod"};
-        const Value a = eval(e.a);
-        const Value b = eval(e.b);
-        const char *name = names[static_cast<int>(e.op) - static_cast<int>(Op::Add)];
-        return checked(e, string("sem::") + name + "(" + a.v + ", " + b.v + ", error)", either(a.n, b.n));
-    }
     case Op::Neg: {
         const Value a = eval(e.a);
         return checked(e, "sem::neg(" + a.v + ", error)", a.n);
     }
-    case Op::Bounded: {
-        const Value a = eval(e.a);
-        return checked(e, "sem::bounded(" + a.v + ", error)", a.n);
-    }
     case Op::Call: {
+        const FunctionInfo &f = function_info(static_cast<Function>(e.c));
         const Value a = eval(e.a);
-        const char *name = function_info(static_cast<Function>(e.c)).name;
-        return checked(e, string("sem::") + name + "(" + a.v + ", error)", a.n);
-    }
-    case Op::CallTwo: {
-        const Value a = eval(e.a);
-        const Value b = eval(e.b);
-        const char *name = function_info(static_cast<Function>(e.c)).name;
-        return checked(e, string("sem::") + name + "(" + a.v + ", " + b.v + ", error)", either(a.n, b.n));
+        const Value b = f.arguments == 2 ? eval(e.b) : Value();
+        return checked(e, string("sem::") + f.name + "(" + a.v + (f.arguments == 2 ? ", " + b.v : "") + ", error)",
+                       either(a.n, b.n));
     }
     case Op::Cast: {
         const Value a = eval(e.a);
         return checked(e, "sem::cast<" + type + ", " + value_type(program_.exprs[e.a].type) + ">(" + a.v + ", error)",
                        a.n);
-    }
-    case Op::Eq:
-    case Op::Ne:
-    case Op::Lt:
-    case Op::Le:
-    case Op::Gt:
-    case Op::Ge: {
-        static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-        const Value a = eval(e.a);
-        const Value b = eval(e.b);
-        Value r{fresh("v"), either(a.n, b.n)};
-        line("const bool " + r.v + " = " + (r.n.empty() ? "" : "!" + r.n + " & ") +
-             "sem::" + names[static_cast<int>(e.op) - static_cast<int>(Op::Eq)] + "(" + a.v + ", " + b.v + ");");
-        return r;
     }
     case Op::Not: {
         const Value a = eval(e.a);
@@ -176,8 +153,9 @@ Value Generator::eval_node(Index index) {
     }
     case Op::IsTrue:
         return {eval(e.a).v, ""};
+    default:
+        throw std::runtime_error("unknown operator in a program");
     }
-    throw std::runtime_error("unknown operator in a program");
 }
 
 // A call that may set `error`: not made where an operand is NULL.

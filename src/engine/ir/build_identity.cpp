@@ -47,7 +47,7 @@ class Describer {
                 put(parts_.constant(e.a));
         } else if (e.op == Op::Lookup || e.op == Op::Search) {
             contents(e.b);
-        } else if (e.op == Op::Call || e.op == Op::CallTwo) {
+        } else if (e.op == Op::Call) {
             put(e.c);
         }
     }

@@ -31,39 +31,54 @@ struct Range {
     Index count = 0;
 };
 
+// X(operator, function in sem), of two values of one type.
+#define GPUSCAN_ARITHMETIC(X) X(Add, add) X(Sub, sub) X(Mul, mul) X(Div, div) X(Mod, mod)
+#define GPUSCAN_COMPARISONS(X) X(Eq, eq) X(Ne, ne) X(Lt, lt) X(Le, le) X(Gt, gt) X(Ge, ge)
+#define GPUSCAN_OP(name, function) name,
+
 enum class Op : uint8_t {
-    Column,    // a = step (0: the pipeline's source; k >= 1: the payload of the pipeline's join k-1), b = column;
-               // in an expression over groups a = group_keys, group_values or group_counts
-    Const,     // a = index into constants
-    Add,       // a, b of the node's own type; overflow is a row error. I16..I128, F32, F64
-    Sub,       //
-    Mul,       //
-    Div,       // integers truncate toward zero; division by zero is a row error
-    Mod,       // integers only
-    Neg,       // a
-    Eq,        // a, b of one type (of any kind), result Bool; Code compares codes (equality only)
-    Ne,        //
-    Lt,        //
-    Le,        //
-    Gt,        //
-    Ge,        //
-    And,       // a, b Bool, SQL three-valued
-    Or,        //
-    Not,       // a Bool
-    IsNull,    // a, never NULL
-    IsNotNull, //
-    IsTrue,    // a Bool: true when a is true (not NULL), never NULL. NOT, IS FALSE, IS UNKNOWN follow from these
-    Case,      // a Bool condition, b when true, c otherwise (NULL and false); only the taken arm may raise
-    Coalesce,  // a, or b where a is NULL; b may raise only where it is taken
-    Cast,      // a to the node's type: widening integers; narrowing checks (row error); integer -> float as C does;
-               // float -> integer rounds half to even and checks, as PostgreSQL's rint does
-    Lookup,    // a of type Code, b = index into lookups: the table's entry, its NULL entry where a is NULL
+    Column, // a = step (0: the pipeline's source; k >= 1: the payload of the pipeline's join k-1), b = column;
+            // in an expression over groups a = group_keys, group_values or group_counts
+    Const,  // a = index into constants
+    // a, b of the node's own type, I16..I128, F32, F64; overflow is a row error. Div: integers truncate toward zero; division
+    // by zero is a row error. Mod: integers only
+    GPUSCAN_ARITHMETIC(GPUSCAN_OP) //
+    Neg,                           // a
+    // a, b of one type (of any kind), result Bool; Code compares codes (equality only)
+    GPUSCAN_COMPARISONS(GPUSCAN_OP) //
+    And,                            // a, b Bool, SQL three-valued
+    Or,                             //
+    Not,                            // a Bool
+    IsNull,                         // a, never NULL
+    IsNotNull,                      //
+    IsTrue,   // a Bool: true when a is true (not NULL), never NULL. NOT, IS FALSE, IS UNKNOWN follow from these
+    Case,     // a Bool condition, b when true, c otherwise (NULL and false); only the taken arm may raise
+    Coalesce, // a, or b where a is NULL; b may raise only where it is taken
+    Cast,     // a to the node's type: widening integers; narrowing checks (row error); integer -> float as C does;
+              // float -> integer rounds half to even and checks, as PostgreSQL's rint does
+    Lookup,   // a of type Code, b = index into lookups: the table's entry, its NULL entry where a is NULL
     Search, // a I64, b = index into lookups (I64, ascending, never empty): the code of the last entry that is not above a,
             // of the first if there is none
-    Bounded, // a F64: the value itself, a row error when it is finite and |a| > 1e140 (float8 avg's own overflow)
-    Call,    // c = Function, of a
-    CallTwo, // c = Function, of a and b
+    Call, // c = Function, of a or of a and b
 };
+#undef GPUSCAN_OP
+
+constexpr bool is_arithmetic(Op op) { return op >= Op::Add && op <= Op::Mod; }
+constexpr bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge; }
+
+// The function in sem of an operator of two.
+constexpr const char *operator_name(Op op) {
+    switch (op) {
+#define GPUSCAN_OP(name, function)                                                                                     \
+    case Op::name:                                                                                                     \
+        return #function;
+        GPUSCAN_ARITHMETIC(GPUSCAN_OP)
+        GPUSCAN_COMPARISONS(GPUSCAN_OP)
+#undef GPUSCAN_OP
+    default:
+        return nullptr;
+    }
+}
 
 // One node; operands are indexes into the program's expressions and always smaller than the node's own index.
 struct Expr {
@@ -76,8 +91,8 @@ struct Expr {
 };
 
 // How many of a, b, c are operands.
-constexpr int operand_count(Op op) {
-    switch (op) {
+constexpr int operand_count(const Expr &e) {
+    switch (e.op) {
     case Op::Column:
     case Op::Const:
         return 0;
@@ -89,9 +104,9 @@ constexpr int operand_count(Op op) {
     case Op::Cast:
     case Op::Lookup:
     case Op::Search:
-    case Op::Bounded:
-    case Op::Call:
         return 1;
+    case Op::Call:
+        return function_info(static_cast<Function>(e.c)).arguments;
     case Op::Case:
         return 3;
     default:
@@ -100,7 +115,7 @@ constexpr int operand_count(Op op) {
 }
 
 template <class Visit> void for_each_operand(const Expr &e, Visit visit) {
-    const int count = operand_count(e.op);
+    const int count = operand_count(e);
     if (count >= 1)
         visit(e.a);
     if (count >= 2)
@@ -137,21 +152,14 @@ constexpr bool cast_may_raise(Type from, Type to) {
 // Can the node itself raise an error, whatever its operands do? `exprs`: the array that its operands are in.
 inline bool raises_itself(const Expr *exprs, const Expr &e) {
     switch (e.op) {
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::Mod:
     case Op::Neg:
-    case Op::Bounded:
         return true;
     case Op::Cast:
         return cast_may_raise(exprs[e.a].type, e.type);
     case Op::Call:
-    case Op::CallTwo:
         return function_info(static_cast<Function>(e.c)).raises;
     default:
-        return false;
+        return is_arithmetic(e.op);
     }
 }
 

@@ -109,6 +109,17 @@ class Checker {
     void check_expr(size_t i) {
         const Expr &e = p.exprs[i];
         check_type(e.type);
+        if (is_arithmetic(e.op)) {
+            require(is_integer(e.type) || (is_float(e.type) && e.op != Op::Mod), "arithmetic on a type without");
+            require(operand(i, e.a) == e.type && operand(i, e.b) == e.type, "operand types of arithmetic");
+            return;
+        }
+        if (is_comparison(e.op)) {
+            const Type a = operand(i, e.a);
+            require(e.type == Type::Bool && a == operand(i, e.b), "types of a comparison");
+            require(a != Type::Code || e.op == Op::Eq || e.op == Op::Ne, "codes have no order");
+            return;
+        }
         switch (e.op) {
         case Op::Column: // step and column depend on the pipeline
             return;
@@ -116,32 +127,10 @@ class Checker {
             require(e.a < p.constants.size(), "constant out of bounds");
             require(p.constants[e.a].type == e.type, "type of a constant");
             return;
-        case Op::Add:
-        case Op::Sub:
-        case Op::Mul:
-        case Op::Div:
-            require(is_integer(e.type) || is_float(e.type), "arithmetic on a type without");
-            require(operand(i, e.a) == e.type && operand(i, e.b) == e.type, "operand types of arithmetic");
-            return;
-        case Op::Mod:
-            require(is_integer(e.type), "modulo on a type without");
-            require(operand(i, e.a) == e.type && operand(i, e.b) == e.type, "operand types of modulo");
-            return;
         case Op::Neg:
             require(is_integer(e.type) || is_float(e.type), "negation of a type without");
             require(operand(i, e.a) == e.type, "operand type of a negation");
             return;
-        case Op::Eq:
-        case Op::Ne:
-        case Op::Lt:
-        case Op::Le:
-        case Op::Gt:
-        case Op::Ge: {
-            Type a = operand(i, e.a);
-            require(e.type == Type::Bool && a == operand(i, e.b), "types of a comparison");
-            require(a != Type::Code || e.op == Op::Eq || e.op == Op::Ne, "codes have no order");
-            return;
-        }
         case Op::And:
         case Op::Or:
             require(e.type == Type::Bool && operand(i, e.a) == Type::Bool && operand(i, e.b) == Type::Bool,
@@ -180,20 +169,16 @@ class Checker {
             require(e.b < p.lookups.size(), "lookup out of bounds");
             require(p.lookups[e.b].type == e.type, "type of a lookup");
             return;
-        case Op::Bounded:
-            require(e.type == Type::F64 && operand(i, e.a) == Type::F64, "types of Bounded");
-            return;
-        case Op::Call:
-        case Op::CallTwo: {
+        case Op::Call: {
             require(e.c < function_count, "unknown function");
             const FunctionInfo &f = function_info(static_cast<Function>(e.c));
-            require(f.arguments == operand_count(e.op), "number of arguments of a function");
             require(operand(i, e.a) == f.argument && e.type == f.result, "types of a function");
             require(f.arguments == 1 || operand(i, e.b) == f.argument, "types of a function");
             return;
         }
+        default:
+            fail("unknown operator");
         }
-        fail("unknown operator");
     }
 
     void check_depth() const {

@@ -25,6 +25,17 @@ enum class Type : uint8_t {
 };
 constexpr int type_count = 8;
 
+// The C++ type of a value in a column.
+template <Type type> struct ValueOf;
+template <> struct ValueOf<Type::Bool> { using T = uint8_t; };
+template <> struct ValueOf<Type::I16> { using T = int16_t; };
+template <> struct ValueOf<Type::I32> { using T = int32_t; };
+template <> struct ValueOf<Type::I64> { using T = int64_t; };
+template <> struct ValueOf<Type::I128> { using T = int128; };
+template <> struct ValueOf<Type::F32> { using T = float; };
+template <> struct ValueOf<Type::F64> { using T = double; };
+template <> struct ValueOf<Type::Code> { using T = uint32_t; };
+
 // Bytes of one value in a column.
 constexpr size_t type_width(Type type) {
     constexpr size_t width[type_count] = {1, 2, 4, 8, 16, 4, 8, 4};

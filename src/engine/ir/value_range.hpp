@@ -1,7 +1,9 @@
-// Bounds of an expression's value, by interval arithmetic over the bounds of what it reads.
+// Which values can an expression take over some rows? By interval arithmetic over what is known of the columns that it reads.
 //
-// Bounds decide the form of things, never a result: whether a group number can be computed from the keys, and whether
-// 64 bits hold a sum. An unknown bound is always allowed.
+// The answer rules out rows (engine/store/skip.hpp) and decides the form of things: whether the number of a group can be
+// computed from its keys, whether 64 bits hold a sum. "Unknown", "may be NULL" and "may raise" are always allowed; the contrary
+// holds of every row. The nodes are those that the devices evaluate, so an error is one only where the exact result does not
+// fit: a sum of small numbers does not overflow.
 #pragma once
 
 #include <functional>
@@ -11,28 +13,47 @@
 namespace gpuscan {
 
 struct ValueRange {
-    bool known = false;
-    int128 min = 0; // of the values that are not NULL
+    bool value = true;   // some row may have a value that is not NULL,
+    bool known = false;  // and it lies between these; never known of floats
+    bool null = true;    // some may have NULL
+    bool raises = false; // some may raise an error
+    int128 min = 0;      // <= max, also where there is no value
     int128 max = 0;
 
-    static ValueRange of(int128 min, int128 max) {
-        ValueRange r;
-        r.known = true;
-        r.min = min;
-        r.max = max;
-        return r;
-    }
+    // Between these; where min > max there is no value.
+    static ValueRange of(int128 min, int128 max, bool null = true);
+    static ValueRange truth(bool can_be_true, bool can_be_false, bool can_be_null);
+    bool can_be(bool truth) const { return value && (!known || (truth ? max > 0 : min <= 0)); }
+    bool one() const { return known && min == max; }
 };
 
-// `column` and `lookup` answer for Op::Column nodes and for the entries of a lookup.
+// What is known of the leaves. What a lookup says need not fit the bounds of the code; it does not ask whether the code raises.
 struct RangeSources {
-    std::function<ValueRange(ir::Index step, ir::Index column)> column;
-    std::function<ValueRange(ir::Index lookup)> lookup;
+    std::function<ValueRange(const ir::Expr &column)> column;
+    std::function<ValueRange(const ir::Expr &lookup, const ValueRange &code)> lookup;
 };
 
-ValueRange value_range(const Program &program, ir::Index expr, const RangeSources &sources);
+class ValueRanges {
+  public:
+    ValueRanges(const Program &program, RangeSources sources);
 
-// Of what a function gives for an argument within `a`.
-ValueRange call_range(ir::Function function, const ValueRange &a);
+    // Works out what is not known yet.
+    const ValueRange &of(ir::Index expr);
+
+    // For who asks of other rows each time: of these nodes, users before operands (expr_walk.hpp), those that no earlier call has
+    // named, in the order in which they are to be evaluated.
+    std::vector<ir::Index> order(std::vector<ir::Index> needed);
+    void evaluate(const std::vector<ir::Index> &nodes);
+    const ValueRange &operator[](ir::Index node) const { return found_[node]; }
+
+  private:
+    ValueRange exact(const ir::Expr &e) const;
+    ValueRange constant(const ir::Expr &e) const;
+
+    const Program &program_;
+    RangeSources sources_;
+    std::vector<ValueRange> found_; // by node
+    std::vector<uint8_t> named_;
+};
 
 } // namespace gpuscan

@@ -59,7 +59,7 @@ class Rewriter {
 
     // The expression behind the joins up to and with this one. (Those of the builds are moved, too, and never used.)
     Expr moved(Expr e) {
-        const int operands = operand_count(e.op);
+        const int operands = operand_count(e);
         e.a += operands >= 1 ? offset_ : 0;
         e.b += operands >= 2 ? offset_ : 0;
         e.c += operands >= 3 ? offset_ : 0;

@@ -3,7 +3,7 @@
 // A cached column knows the bounds of its values, for the chunk and for its zones (zones.hpp). Where they prove that a
 // condition of the pipeline is false or NULL for every row of a chunk or zone, or that no row has the partner that an inner
 // or semi join wants in its table, those rows are not given to the device. This is data skipping by small materialized aggregates (Moerkotte, VLDB
-// 1998) by interval arithmetic over the same expressions that the device would evaluate.
+// 1998) by interval arithmetic over the same expressions that the device would evaluate (value_range.hpp).
 //
 // An error that a row would raise must not be lost: conditions and joins are looked at in the order in which the pipeline
 // runs them, and the first one that might raise an error for some of the rows ends the search. "Might" is decided by the
@@ -20,6 +20,7 @@
 
 #include "engine/device.hpp"
 #include "engine/ir/build_identity.hpp"
+#include "engine/ir/value_range.hpp"
 
 namespace gpuscan {
 
@@ -33,6 +34,8 @@ class Skipper {
     // `lookup`: pointers are null where it has not been set. `keys`: the bounds of a key of a finished join table.
     Skipper(const Program &program, ir::Index pipeline, std::function<LookupContents(ir::Index)> lookup,
             const std::function<ColumnStats(ir::Index build, ir::Index key)> &keys);
+    Skipper(const Skipper &) = delete;
+    Skipper &operator=(const Skipper &) = delete;
 
     // Takes out of `chunks` what no row can come from. `zone`: rows of a zone.
     Skipped skip(std::vector<ChunkView> &chunks, uint32_t zone = zone_rows);
@@ -40,37 +43,21 @@ class Skipper {
     bool hopeless(const ChunkView &chunk);
 
   private:
-    // The values that an expression can take over some rows.
-    struct Values {
-        bool value = true;  // there may be one that is not NULL,
-        bool known = false; // and it lies between these
-        int128 min = 0, max = 0;
-        bool null = true;    // there may be a NULL
-        bool raises = false; // some row may raise an error
-
-        static Values of(int128 min, int128 max, bool null);
-        static Values truth(bool can_be_true, bool can_be_false, bool can_be_null);
-        bool can_be(bool truth) const { return value && (!known || (truth ? max > 0 : min <= 0)); }
-        bool one() const { return known && min == max; }
-    };
     struct Step {
         ir::Index conjunct = ir::none; // its expression, or
         ir::Range keys;                // of a join
         std::vector<ColumnStats> table;
-        bool needs_partner = true; // a row without one goes no further
-        bool guarded = false;      // rules out nothing
+        bool needs_partner = true;    // a row without one goes no further
+        bool guarded = false;         // rules out nothing
+        std::vector<ir::Index> nodes; // to be evaluated for it
     };
 
-    void add_step(const Step &step, const std::vector<ir::Index> &roots);
-    bool raises(const ir::Expr &e) const;
+    void add_step(Step step, const std::vector<ir::Index> &roots);
     bool is_demanded(const ir::Expr &e) const;
     bool dead(const ChunkView &chunk, const ColumnStats *const *zones);
-    bool dead_end(const Step &step, bool *raises);
-    Values values(ir::Index expr);
-    Values evaluate(const ir::Expr &e);
-    Values column(const ir::Expr &e) const;
-    Values constant(const ir::Expr &e) const;
-    Values looked_up(const ir::Expr &e, const Values &code) const;
+    bool dead_end(const Step &step, bool *raises) const;
+    ValueRange column(const ir::Expr &e) const;
+    ValueRange looked_up(const ir::Expr &e, const ValueRange &code) const;
 
     const Program &program_;
     std::function<LookupContents(ir::Index)> lookup_;
@@ -81,9 +68,7 @@ class Skipper {
     // Of the rows that are looked at.
     const ChunkView *chunk_ = nullptr;
     const ColumnStats *const *zones_ = nullptr; // per source column; nullptr: the chunk's bounds count
-    std::vector<Values> found_;                 // by expression
-    std::vector<uint32_t> found_at_;            // is what `now_` is
-    uint32_t now_ = 0;
+    ValueRanges ranges_;
 };
 
 } // namespace gpuscan

@@ -93,10 +93,9 @@ static bool add_float_key(Assembly *a, int source, const Value &left, const Valu
     ir::Index probe, build;
     if (!as_node(&a->t, left, Type::F64, 0, &probe) || !as_node(&a->t, right, Type::F64, 0, &build))
         return false;
-    const ir::Index bits = static_cast<ir::Index>(ir::Function::FloatBits);
     a->parts[source].nullable_keys = a->parts[source].nullable_keys || right.nullable;
-    append(&a->parts[source].probe_keys, add_expr(&a->t, ir::Op::Call, Type::I64, probe, ir::none, bits));
-    append(&a->parts[source].build_keys, add_expr(&a->t, ir::Op::Call, Type::I64, build, ir::none, bits));
+    append(&a->parts[source].probe_keys, add_call(&a->t, ir::Function::FloatBits, probe));
+    append(&a->parts[source].build_keys, add_call(&a->t, ir::Function::FloatBits, build));
     return true;
 }
 

@@ -123,6 +123,8 @@ bool within_budget(const Translation *t);
 bool within_demand_budget(const Translation *t);
 
 ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none, ir::Index c = ir::none);
+// Of one argument or two.
+ir::Index add_call(Translation *t, ir::Function function, ir::Index a, ir::Index b = ir::none);
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null);
 
 // Could evaluating the node be a row error, or call a function that may fail?

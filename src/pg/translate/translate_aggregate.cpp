@@ -300,7 +300,7 @@ static bool add_scale_state(Translation *t, const Value &value, ir::Index node, 
 static bool add_part(Translation *t, ir::Function part, StateOf of, ir::Index node, Aggref *aggref,
                      AggregateStates *states, int *state, ir::AggregateKind kind = ir::AggregateKind::Sum) {
     const Type type = ir::function_info(part).result;
-    ir::Index value = add_expr(t, ir::Op::Call, type, node, ir::none, static_cast<ir::Index>(part));
+    ir::Index value = add_call(t, part, node);
     if (!filter_argument(t, aggref, type, &value))
         return false;
     *state = add_state(states, kind, of, aggref, value);
@@ -341,7 +341,7 @@ static bool translate_interval_sum(Translation *t, const Value &value, Aggref *a
     ir::Index node;
     if (!as_own_node(t, value, &node))
         return false;
-    node = add_expr(t, ir::Op::Call, Type::I128, node, ir::none, static_cast<ir::Index>(ir::Function::FiniteInterval));
+    node = add_call(t, ir::Function::FiniteInterval, node);
     for (const auto &field : fields)
         if (!add_part(t, field.function, field.of, node, aggref, states, &(out->*field.state)))
             return false;
@@ -423,7 +423,7 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     argument_node = node;
     bool bounded = aggref->aggfnoid == F_AVG_FLOAT8;
     if (bounded)
-        node = add_expr(t, ir::Op::Bounded, Type::F64, node);
+        node = add_call(t, ir::Function::Bounded, node);
     if (!filter_argument(t, aggref, type, &node))
         return false;
     out->agg = add_state(states, known->kind, bounded ? StateOf::Bounded : StateOf::Argument, aggref, node);
@@ -488,8 +488,7 @@ bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir:
             number = add_expr(t, ir::Op::Cast, Type::F64, number);
         value.literal = false;
         value.type = Type::F64;
-        value.expr =
-            add_expr(t, ir::Op::Call, Type::F64, number, ir::none, static_cast<ir::Index>(ir::Function::PlainZero));
+        value.expr = add_call(t, ir::Function::PlainZero, number);
     }
     if (value.mixed_scale)
         return refuse("GROUP BY numeric values of different scales");

@@ -25,7 +25,7 @@ ir::Index order_node(Translation *t, SqlKind kind, ir::Index node) {
     default:
         return node;
     }
-    return add_expr(t, ir::Op::Call, ir::function_info(order).result, node, ir::none, static_cast<ir::Index>(order));
+    return add_call(t, order, node);
 }
 
 // A value that was put between others may have an odd oid, and is a row error; a type that has one is not even tried.

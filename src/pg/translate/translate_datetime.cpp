@@ -13,11 +13,6 @@ namespace gpuscan {
 
 // ---- nodes ----
 
-static ir::Index call(Translation *t, ir::Function function, ir::Index a, ir::Index b = ir::none) {
-    return add_expr(t, b == ir::none ? ir::Op::Call : ir::Op::CallTwo, ir::function_info(function).result, a, b,
-                    static_cast<ir::Index>(function));
-}
-
 static ir::Index choose(Translation *t, ir::Index condition, ir::Index a, ir::Index b) {
     return add_expr(t, ir::Op::Case, t->exprs[static_cast<int>(a)].type, condition, a, b);
 }
@@ -103,7 +98,7 @@ static bool timestamp_to_date(Translation *t, const Value &a, Value *out) {
     ir::Index time;
     if (!as_own_node(t, a, &time))
         return false;
-    node_value(out, SqlKind::Date, Type::I32, call(t, ir::Function::FloorDay, time), a.nullable);
+    node_value(out, SqlKind::Date, Type::I32, add_call(t, ir::Function::FloorDay, time), a.nullable);
     return true;
 }
 
@@ -135,8 +130,8 @@ static bool date_against_timestamp(Translation *t, ir::Op op, const Value &date,
     }
     if (!as_own_node(t, timestamp, &other))
         return false;
-    floor_day = call(t, ir::Function::FloorDay, other);
-    ir::Index last = call(t, ir::Function::CeilDay, other), node;
+    floor_day = add_call(t, ir::Function::FloorDay, other);
+    ir::Index last = add_call(t, ir::Function::CeilDay, other), node;
     if (op == ir::Op::Eq)
         node = binary(t, ir::Op::And, binary(t, ir::Op::Eq, day, floor_day), binary(t, ir::Op::Eq, day, last));
     else if (op == ir::Op::Ne)
@@ -165,9 +160,9 @@ static ir::Index day_to_micros(Translation *t, ir::Index day) {
 static ir::Index plus_months(Translation *t, const ZoneTables *zone, ir::Index time, ir::Index months) {
     if (zone != nullptr)
         return checked_timestamp(t, from_clock(t, zone, plus_months(t, nullptr, to_clock(t, zone, time), months)));
-    ir::Index day = call(t, ir::Function::FloorDay, time);
+    ir::Index day = add_call(t, ir::Function::FloorDay, time);
     ir::Index rest = add_expr(t, ir::Op::Sub, Type::I64, time, day_to_micros(t, day));
-    ir::Index moved = call(t, ir::Function::AddMonths, day, months);
+    ir::Index moved = add_call(t, ir::Function::AddMonths, day, months);
     return checked_timestamp(t, add_expr(t, ir::Op::Add, Type::I64, day_to_micros(t, moved), rest));
 }
 
@@ -191,11 +186,11 @@ static bool plus_any_interval(Translation *t, bool minus, const Value &a, Expr *
     if ((a.kind == SqlKind::Date && !date_to_timestamp(t, a, &start)) || !as_own_node(t, start, &first) ||
         !translate(t, argument, &b) || !as_own_node(t, b, &interval))
         return false;
-    ir::Index finite = minus ? call(t, ir::Function::IntervalMinus, add_constant(t, Type::I128, 0, false), interval)
-                             : call(t, ir::Function::FiniteInterval, interval);
-    ir::Index time = plus_months(t, zone, first, call(t, ir::Function::IntervalMonths, finite));
-    time = plus_days(t, zone, time, day_to_micros(t, call(t, ir::Function::IntervalDays, finite)));
-    time = plus_micros(t, time, call(t, ir::Function::IntervalMicros, finite));
+    ir::Index finite = minus ? add_call(t, ir::Function::IntervalMinus, add_constant(t, Type::I128, 0, false), interval)
+                             : add_call(t, ir::Function::FiniteInterval, interval);
+    ir::Index time = plus_months(t, zone, first, add_call(t, ir::Function::IntervalMonths, finite));
+    time = plus_days(t, zone, time, day_to_micros(t, add_call(t, ir::Function::IntervalDays, finite)));
+    time = plus_micros(t, time, add_call(t, ir::Function::IntervalMicros, finite));
     // From version 17 on an interval that cannot be negated is an error for infinity, too.
     ir::Index infinite = choose(t, add_expr(t, ir::Op::IsNull, Type::Bool, minus ? finite : interval),
                                 add_constant(t, Type::I64, 0, true), first);
@@ -247,7 +242,7 @@ static bool of_two_times(Translation *t, ir::Function function, const Value &a, 
     ir::Index left, right;
     if (!as_own_node(t, a, &left) || !as_own_node(t, b, &right))
         return false;
-    node_value(out, SqlKind::Interval, Type::I128, call(t, function, left, right), a.nullable || b.nullable);
+    node_value(out, SqlKind::Interval, Type::I128, add_call(t, function, left, right), a.nullable || b.nullable);
     return true;
 }
 
@@ -256,7 +251,7 @@ static bool minus_interval(Translation *t, const Value &a, Value *out) {
     if (!as_own_node(t, a, &node))
         return false;
     node_value(out, SqlKind::Interval, Type::I128,
-               call(t, ir::Function::IntervalMinus, add_constant(t, Type::I128, 0, false), node), a.nullable);
+               add_call(t, ir::Function::IntervalMinus, add_constant(t, Type::I128, 0, false), node), a.nullable);
     return true;
 }
 
@@ -354,7 +349,7 @@ static ir::Index times(Translation *t, ir::Op op, ir::Index node, int64_t by) {
 // A year has 365.25 days, a month 30; in quarters of a day everything is whole.
 static ir::Index interval_micros(Translation *t, ir::Index interval) {
     auto part = [=](ir::Function function) {
-        return add_expr(t, ir::Op::Cast, Type::I64, call(t, function, interval));
+        return add_expr(t, ir::Op::Cast, Type::I64, add_call(t, function, interval));
     };
     ir::Index months = part(ir::Function::IntervalMonths);
     ir::Index quarters = times(t, ir::Op::Mul, times(t, ir::Op::Div, months, 12), 1461);
@@ -363,12 +358,12 @@ static ir::Index interval_micros(Translation *t, ir::Index interval) {
     quarters =
         add_expr(t, ir::Op::Add, Type::I64, quarters, times(t, ir::Op::Mul, part(ir::Function::IntervalDays), 4));
     return add_expr(t, ir::Op::Add, Type::I64, times(t, ir::Op::Mul, quarters, USECS_PER_DAY / 4),
-                    call(t, ir::Function::IntervalMicros, interval));
+                    add_call(t, ir::Function::IntervalMicros, interval));
 }
 
 static bool extract_from_interval(Translation *t, SqlKind result, const char *name, const Value &a, ir::Index node,
                                   Value *out) {
-    ir::Index interval = call(t, ir::Function::FiniteInterval, node), part = ir::none;
+    ir::Index interval = add_call(t, ir::Function::FiniteInterval, node), part = ir::none;
     int32 scale = 0;
     if (pg_strcasecmp(name, "epoch") == 0) {
         part = interval_micros(t, interval);
@@ -377,7 +372,7 @@ static bool extract_from_interval(Translation *t, SqlKind result, const char *na
     for (const IntervalPart &known : interval_parts) {
         if (pg_strcasecmp(name, known.name) != 0)
             continue;
-        part = call(t, known.of, interval);
+        part = add_call(t, known.of, interval);
         if (known.of != ir::Function::IntervalMicros)
             part = add_expr(t, ir::Op::Cast, Type::I64, part);
         if (known.larger != 0)
@@ -423,7 +418,7 @@ static bool extract(Translation *t, SqlKind result, Expr *unit, const Value &a, 
     for (const DatePart &known : day_parts) {
         if (pg_strcasecmp(name, known.name) != 0)
             continue;
-        part = call(t, known.function, is_date ? node : call(t, ir::Function::FloorDay, node));
+        part = add_call(t, known.function, is_date ? node : add_call(t, ir::Function::FloorDay, node));
         if (ir::function_info(known.function).raises)
             break;
         nullable = true;
@@ -434,9 +429,9 @@ static bool extract(Translation *t, SqlKind result, Expr *unit, const Value &a, 
         if (!is_date && pg_strcasecmp(name, known.name) == 0) {
             nullable = true;
             const bool clock = a.kind == SqlKind::Time && known.function == ir::Function::Hour;
-            part =
-                choose(t, is_finite_timestamp(t, node), call(t, clock ? ir::Function::ClockHour : known.function, node),
-                       add_constant(t, Type::I64, 0, true));
+            part = choose(t, is_finite_timestamp(t, node),
+                          add_call(t, clock ? ir::Function::ClockHour : known.function, node),
+                          add_constant(t, Type::I64, 0, true));
             scale = known.scale;
         }
     if (part == ir::none)
@@ -482,16 +477,16 @@ static bool truncate(Translation *t, Expr *unit, const Value &a, pg_tz *in_zone,
         start = time;
     for (const DatePart &known : time_starts)
         if (pg_strcasecmp(name, known.name) == 0)
-            start = call(t, known.function, time);
+            start = add_call(t, known.function, time);
     if (start != ir::none && zone != nullptr)
         start = choose(t, is_finite_timestamp(t, instant),
                        add_expr(t, ir::Op::Sub, Type::I64, start, zone_offset(t, zone, instant)), instant);
-    ir::Index day = call(t, ir::Function::FloorDay, time), first = ir::none;
+    ir::Index day = add_call(t, ir::Function::FloorDay, time), first = ir::none;
     if (pg_strcasecmp(name, "day") == 0)
         first = day;
     for (const DatePart &known : day_starts)
         if (pg_strcasecmp(name, known.name) == 0)
-            first = call(t, known.function, day);
+            first = add_call(t, known.function, day);
     if (first != ir::none) {
         ir::Index begin = day_to_micros(t, first);
         if (zone != nullptr)

@@ -88,6 +88,10 @@ ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index 
     return static_cast<ir::Index>(node);
 }
 
+ir::Index add_call(Translation *t, ir::Function function, ir::Index a, ir::Index b) {
+    return add_expr(t, ir::Op::Call, ir::function_info(function).result, a, b, static_cast<ir::Index>(function));
+}
+
 bool may_raise(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].raises; }
 
 bool looks_up(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].looks_up; }

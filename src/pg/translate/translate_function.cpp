@@ -14,7 +14,7 @@ namespace gpuscan {
 #define ARITHMETIC(name, op) {F_##name, Form::Arithmetic, ir::Op::op, {}}
 #define NUMBER(name, form) {F_##name, Form::form, ir::Op::Call, {}}
 #define FLOAT(name, function) {F_##name, Form::OfFloat, ir::Op::Call, ir::Function::function}
-#define BITS(name, function) {F_##name, Form::Bits, ir::Op::CallTwo, ir::Function::function}
+#define BITS(name, function) {F_##name, Form::Bits, ir::Op::Call, ir::Function::function}
 #define CONVERT(name) {F_##name, Form::Convert, ir::Op::Cast, {}}
 #define COMPARISONS(prefix) \
     {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}, \
@@ -67,7 +67,7 @@ static constexpr Builtin builtins[] = {
     NUMBER(CEILING_NUMERIC, Ceil), NUMBER(FLOOR_NUMERIC, Floor),
     FLOAT(FLOAT8ABS, Absolute), FLOAT(ABS_FLOAT8, Absolute), FLOAT(SIGN_FLOAT8, Sign), FLOAT(CEIL_FLOAT8, Ceil),
     FLOAT(CEILING_FLOAT8, Ceil), FLOAT(FLOOR_FLOAT8, Floor), FLOAT(ROUND_FLOAT8, Round), FLOAT(TRUNC_FLOAT8, Truncate),
-    FLOAT(SQRT_FLOAT8, SquareRoot), FLOAT(DSQRT, SquareRoot),
+    FLOAT(SQRT_FLOAT8, SquareRoot), FLOAT(DSQRT, SquareRoot), FLOAT(DEGREES, Degrees), FLOAT(RADIANS, Radians),
 
     BITS(INT2AND, BitAnd), BITS(INT4AND, BitAnd), BITS(INT8AND, BitAnd), BITS(INT2OR, BitOr), BITS(INT4OR, BitOr),
     BITS(INT8OR, BitOr), BITS(INT2XOR, BitXor), BITS(INT4XOR, BitXor), BITS(INT8XOR, BitXor), BITS(INT2NOT, BitXor),
@@ -96,12 +96,12 @@ static constexpr Builtin builtins[] = {
     {F_TIMESTAMP_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}}, {F_TIMESTAMP_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
     {F_TIMESTAMPTZ_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}},
     {F_TIMESTAMPTZ_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
-    {F_TIMESTAMP_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampMinus},
-    {F_TIMESTAMPTZ_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampMinus},
-    {F_AGE_TIMESTAMP_TIMESTAMP, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::TimestampAge},
-    {F_INTERVAL_PL, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::IntervalPlus},
-    {F_INTERVAL_MI, Form::OfTwoTimes, ir::Op::CallTwo, ir::Function::IntervalMinus},
-    {F_INTERVAL_UM, Form::MinusInterval, ir::Op::CallTwo, ir::Function::IntervalMinus},
+    {F_TIMESTAMP_MI, Form::OfTwoTimes, ir::Op::Call, ir::Function::TimestampMinus},
+    {F_TIMESTAMPTZ_MI, Form::OfTwoTimes, ir::Op::Call, ir::Function::TimestampMinus},
+    {F_AGE_TIMESTAMP_TIMESTAMP, Form::OfTwoTimes, ir::Op::Call, ir::Function::TimestampAge},
+    {F_INTERVAL_PL, Form::OfTwoTimes, ir::Op::Call, ir::Function::IntervalPlus},
+    {F_INTERVAL_MI, Form::OfTwoTimes, ir::Op::Call, ir::Function::IntervalMinus},
+    {F_INTERVAL_UM, Form::MinusInterval, ir::Op::Call, ir::Function::IntervalMinus},
     {F_EXTRACT_TEXT_INTERVAL, Form::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_INTERVAL, Form::Extract, ir::Op::Call, {}},
     {F_DATE_EQ_TIMESTAMP, Form::DateTimestamp, ir::Op::Eq, {}}, {F_DATE_NE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ne, {}},
     {F_DATE_LT_TIMESTAMP, Form::DateTimestamp, ir::Op::Lt, {}}, {F_DATE_LE_TIMESTAMP, Form::DateTimestamp, ir::Op::Le, {}},

@@ -91,9 +91,6 @@ static bool whole_number(Translation *t, const Value &a, bool up, Value *out) {
 // Bits of a shorter integer are those of a longer one, signs included. A shift to the left loses what a smallint has no bits for.
 bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const Value &a, const Value *b, Value *out) {
     const Type width = ir::function_info(builtin.function).argument;
-    auto call = [=](ir::Function function, ir::Index x, ir::Index y) {
-        return add_expr(t, ir::Op::CallTwo, width, x, y, static_cast<ir::Index>(function));
-    };
     ir::Index left, right;
     if (!as_node(t, a, width, 0, &left))
         return false;
@@ -101,11 +98,12 @@ bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const 
         right = constant_of(t, width, -1);
     else if (!as_node(t, *b, width, 0, &right))
         return false;
-    ir::Index node = call(builtin.function, left, right);
+    ir::Index node = add_call(t, builtin.function, left, right);
     const Type type = engine_type(kind);
     if (type == Type::I16 && builtin.function == ir::Function::ShiftLeft32)
-        node = call(ir::Function::ShiftRight32, call(ir::Function::ShiftLeft32, node, constant_of(t, width, 16)),
-                    constant_of(t, width, 16));
+        node = add_call(t, ir::Function::ShiftRight32,
+                        add_call(t, ir::Function::ShiftLeft32, node, constant_of(t, width, 16)),
+                        constant_of(t, width, 16));
     if (type != width)
         node = add_expr(t, ir::Op::Cast, type, node);
     node_value(out, kind, type, node, a.nullable || (b != nullptr && b->nullable));
@@ -123,9 +121,7 @@ bool translate_math(Translation *t, const Builtin &builtin, SqlKind, List *args,
     if (builtin.form == Form::OfFloat) {
         if (a.type != Type::F64)
             return refuse("a function of a floating-point number");
-        node_value(out, SqlKind::Float8, Type::F64,
-                   add_expr(t, ir::Op::Call, Type::F64, node, ir::none, static_cast<ir::Index>(builtin.function)),
-                   a.nullable);
+        node_value(out, SqlKind::Float8, Type::F64, add_call(t, builtin.function, node), a.nullable);
         return true;
     }
     ir::Index zero = constant_of(t, a.type, 0);

@@ -60,13 +60,8 @@ static bool translate_argument(Translation *t, Expr *expr, MomentArgument *out) 
     if (value.type != Type::F64)
         out->plain = add_expr(t, ir::Op::Cast, Type::F64, out->plain);
     out->nullable = value.nullable || value.literal_null;
-    out->node =
-        add_expr(t, ir::Op::Call, Type::F64, out->plain, ir::none, static_cast<ir::Index>(ir::Function::Moderate));
+    out->node = add_call(t, ir::Function::Moderate, out->plain);
     return true;
-}
-
-static ir::Index lost_in_product(Translation *t, ir::Index a, ir::Index b) {
-    return add_expr(t, ir::Op::CallTwo, Type::F64, a, b, static_cast<ir::Index>(ir::Function::ProductError));
 }
 
 static bool add_moment(Translation *t, AggregateStates *states, Aggref *aggref, ir::AggregateKind kind, StateOf of,
@@ -81,7 +76,8 @@ static bool add_products(Translation *t, AggregateStates *states, Aggref *aggref
                          ir::Index b, int *state, int *lost_state) {
     return add_moment(t, states, aggref, ir::AggregateKind::LongSum, of, add_expr(t, ir::Op::Mul, Type::F64, a, b),
                       state) &&
-           add_moment(t, states, aggref, ir::AggregateKind::Sum, lost, lost_in_product(t, a, b), lost_state);
+           add_moment(t, states, aggref, ir::AggregateKind::Sum, lost, add_call(t, ir::Function::ProductError, a, b),
+                      lost_state);
 }
 
 bool translate_moments(Translation *t, Aggref *aggref, const FloatMoments *known, AggregateStates *states,
@@ -96,7 +92,7 @@ bool translate_moments(Translation *t, Aggref *aggref, const FloatMoments *known
         (known->pair && !translate_argument(t, static_cast<TargetEntry *>(linitial(aggref->args))->expr, &y)))
         return false;
     if (known->final == nullptr) {
-        ir::Index both = lost_in_product(t, x.plain, y.plain);
+        ir::Index both = add_call(t, ir::Function::ProductError, x.plain, y.plain);
         if (!filter_argument(t, aggref, Type::F64, &both))
             return false;
         out->kind = OutputKind::Count;
@@ -105,7 +101,8 @@ bool translate_moments(Translation *t, Aggref *aggref, const FloatMoments *known
         return true;
     }
     if (known->pair) { // A row counts where neither is NULL; both are computed in every row.
-        const ir::Index present = add_expr(t, ir::Op::IsNotNull, Type::Bool, lost_in_product(t, x.plain, y.plain));
+        const ir::Index present =
+            add_expr(t, ir::Op::IsNotNull, Type::Bool, add_call(t, ir::Function::ProductError, x.plain, y.plain));
         const ir::Index nothing = add_constant(t, Type::F64, 0, true);
         const bool mask_x = y.nullable || may_raise(t, y.plain), mask_y = x.nullable || may_raise(t, x.plain);
         if (mask_x)

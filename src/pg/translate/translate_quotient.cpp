@@ -55,10 +55,6 @@ static ir::Index larger(Translation *t, ir::Index a, ir::Index b) {
     return add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::Gt, Type::Bool, a, b), a, b);
 }
 
-static ir::Index call_two(Translation *t, ir::Function function, ir::Index a, ir::Index b) {
-    return add_expr(t, ir::Op::CallTwo, ir::function_info(function).result, a, b, static_cast<ir::Index>(function));
-}
-
 // What neither operand shows fewer digits than.
 static ir::Index shown_digits(Translation *t, const Value &a, const Value &b) {
     if (!a.mixed_scale && !b.mixed_scale)
@@ -87,12 +83,12 @@ bool numeric_quotient(Translation *t, const Value &a, const Value &b, Value *out
         add_expr(t, ir::Op::Case, Type::I32, zero, add_constant(t, Type::I32, common, false),
                  add_constant(t, Type::I32, 0, false));
     const ir::Index decimals =
-        larger(t, add_expr(t, ir::Op::Sub, Type::I32, call_two(t, ir::Function::QuotientScale, x, y), less_for_zero),
+        larger(t, add_expr(t, ir::Op::Sub, Type::I32, add_call(t, ir::Function::QuotientScale, x, y), less_for_zero),
                shown_digits(t, a, b));
     const ir::Index too_many =
         add_expr(t, ir::Op::Sub, Type::I32, add_constant(t, Type::I32, known->scale + 1, false), decimals);
     node_value(out, SqlKind::Numeric, Type::I128,
-               call_two(t, ir::Function::WithoutDigits, call_two(t, known->function, x, y),
+               add_call(t, ir::Function::WithoutDigits, add_call(t, known->function, x, y),
                         add_expr(t, ir::Op::Cast, Type::I128, too_many)),
                a.nullable || b.nullable);
     out->scale = known->scale;
