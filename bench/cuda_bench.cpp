@@ -1,12 +1,11 @@
 // How fast the CUDA device runs Star Schema shaped programs on synthetic columns, and how fast it decodes pages in place.
 //
-//     cuda_bench [--rows N] [--pages N] [--reps N] [--cache DIR] [--only NAME] [--narrow 0]
-//
 // Defaults: 119,994,608 rows (SSB scale factor 20), 1,000,000 pages, 11 repetitions. For each program: the first run
 // (with compilation), then the median over the repetitions of the whole execution seen by a session (wall), of all its
 // time on the GPU, and of the fact pipeline's alone. Column data are random with SSB's distributions and selectivities.
 #include <sys/mman.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -351,22 +350,16 @@ int main(int argc, char **argv) {
     size_t npages = 1000000;
     int reps = 11;
     std::string cache, only;
-    bool narrow = true; // columns in the narrowest frames, as the cache stores them
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const std::string option = argv[i];
-        if (option == "--rows")
-            rows = strtoull(argv[i + 1], nullptr, 10);
-        else if (option == "--pages")
-            npages = strtoull(argv[i + 1], nullptr, 10);
-        else if (option == "--reps")
-            reps = atoi(argv[i + 1]);
-        else if (option == "--cache")
-            cache = argv[i + 1];
-        else if (option == "--narrow")
-            narrow = atoi(argv[i + 1]) != 0;
-        else if (option == "--only")
-            only = argv[i + 1];
-    }
+    bool narrow = true;
+    CLI::App app("How fast the CUDA device runs Star Schema shaped programs, and decodes pages.", "cuda_bench");
+    app.add_option("--rows", rows, "of the table of facts")->capture_default_str();
+    app.add_option("--pages", npages, "that are decoded")->capture_default_str();
+    app.add_option("--reps", reps, "runs of each program")->capture_default_str();
+    app.add_option("--cache", cache, "directory of compiled kernels");
+    app.add_option("--only", only, "one of the programs, or decode");
+    app.add_option("--narrow", narrow, "columns in the narrowest frames, as the cache stores them")
+        ->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
     setvbuf(stdout, nullptr, _IOLBF, 0);
 
     // The pool: a few kinds of pages, repeated.
