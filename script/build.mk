@@ -76,7 +76,7 @@ ENGINE_FLAGS := $(COMMON_FLAGS) $(if $(SANITIZE),-O1,-O3 -ftree-vectorize) -fno-
 PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -std=gnu++17 $(if $(SANITIZE),-g1 -O1,-O2) \
 	$(patsubst -I%,-isystem %,$(filter-out -I. -I./,$(filter -I%,$(CPPFLAGS))))
 
-# A client of its own: libpq, CLI11 and nlohmann-json, and what the benchmarks have for connections and plans. libpq's headers are not
+# A client of its own: libpq, CLI11, nlohmann-json and Eigen, and what the benchmarks have for connections and plans. libpq's headers are not
 # in the record: any version's do, and the unit tests' objects are the same for all.
 CALIBRATE_FLAGS := $(COMMON_FLAGS) -O2 -I.
 
