@@ -19,6 +19,7 @@
 #include "../test/unit/program_builder.hpp"
 #include "bench.hpp"
 #include "cuda/cuda_device.hpp"
+#include "device/semantics.cuh"
 #include "engine/store/dictionary.hpp"
 
 using namespace gpuscan;
@@ -64,9 +65,9 @@ struct Table {
 // Random, but the same for the same row and column.
 std::function<int64_t(uint64_t)> uniform(int64_t min, int64_t max) {
     static uint64_t next_seed = 1;
-    const uint64_t seed = mix(next_seed++);
+    const uint64_t seed = sem::hash64(next_seed++);
     return [=](uint64_t row) {
-        return min + static_cast<int64_t>(mix(row ^ seed) % static_cast<uint64_t>(max - min + 1));
+        return min + static_cast<int64_t>(sem::hash64(row ^ seed) % static_cast<uint64_t>(max - min + 1));
     };
 }
 

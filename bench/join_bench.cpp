@@ -28,6 +28,7 @@
 #include "bench.hpp"
 #include "cuda/cuda_device.hpp"
 #include "cuda/driver.hpp"
+#include "device/semantics.cuh"
 
 using namespace gpuscan;
 using namespace gpuscan::ir;
@@ -116,7 +117,7 @@ uint64_t fill_probe(Table &table, uint64_t rows, uint64_t build, unsigned match,
     parallel(rows, [&](uint64_t from, uint64_t to) {
         uint64_t own = 0;
         for (uint64_t i = from; i < to; ++i) {
-            const uint64_t r = mix(i + 1);
+            const uint64_t r = sem::hash64(i + 1);
             const bool hit = r % 100 < match;
             own += hit;
             const uint64_t number = (r >> 8) % build;
