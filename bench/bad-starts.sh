@@ -30,31 +30,23 @@ TEXT
 }
 
 dir='' sf=0.02 memory=1 starts=5 cycles=1500 model=asymmetric first_seed=1 rounds=5 remove=0
-while (($#)); do
+parse_options remove,sf:,memory:,starts:,cycles:,model:,seed:,rounds: "$@"
+set -- "${words[@]}"
+while [[ $1 != -- ]]; do
     case $1 in
-        --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+        --remove) remove=1; shift; continue ;;
+        --sf) sf=$2 ;;
+        --memory) memory=$(number "$1" "$2") ;;
+        --starts) starts=$(number "$1" "$2") ;;
+        --cycles) cycles=$(number "$1" "$2") ;;
+        --model) model=$2 ;;
+        --seed) first_seed=$(number "$1" "$2") ;;
+        --rounds) rounds=$(number "$1" "$2") ;;
     esac
-    case $1 in
-        --help) usage; exit 0 ;;
-        --remove) remove=1; shift ;;
-        --sf | --memory | --starts | --cycles | --model | --seed | --rounds)
-            (($# >= 2)) || fail "$1 needs a value"
-            case $1 in
-                --sf) sf=$2 ;;
-                --memory) memory=$(number "$1" "$2") ;;
-                --starts) starts=$(number "$1" "$2") ;;
-                --cycles) cycles=$(number "$1" "$2") ;;
-                --model) model=$2 ;;
-                --seed) first_seed=$(number "$1" "$2") ;;
-                --rounds) rounds=$(number "$1" "$2") ;;
-            esac
-            shift 2
-            ;;
-        -*) fail "unknown option $1; see --help" ;;
-        *) [[ -z $dir ]] || fail "one directory only; see --help"; dir=$1; shift ;;
-    esac
+    shift 2
 done
-[[ -n $dir ]] || { usage >&2; exit 2; }
+(($# == 2)) || { usage >&2; exit 2; }
+dir=$2
 case $model in
     asymmetric)
         weights=(gpuscan.random_read_page_cost=4 gpuscan.seq_write_page_cost=1 gpuscan.random_write_page_cost=1 gpuscan.hashagg_write_page_cost=4

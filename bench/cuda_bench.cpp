@@ -1,12 +1,11 @@
 // How fast the CUDA device runs Star Schema shaped programs on synthetic columns, and how fast it decodes pages in place.
 //
-//     cuda_bench [--rows N] [--pages N] [--reps N] [--cache DIR] [--only NAME] [--narrow 0]
-//
 // Defaults: 119,994,608 rows (SSB scale factor 20), 1,000,000 pages, 11 repetitions. For each program: the first run
 // (with compilation), then the median over the repetitions of the whole execution seen by a session (wall), of all its
 // time on the GPU, and of the fact pipeline's alone. Column data are random with SSB's distributions and selectivities.
 #include <sys/mman.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +19,7 @@
 #include "../test/unit/program_builder.hpp"
 #include "bench.hpp"
 #include "cuda/cuda_device.hpp"
+#include "device/semantics.cuh"
 #include "engine/store/dictionary.hpp"
 
 using namespace gpuscan;
@@ -65,9 +65,9 @@ struct Table {
 // Random, but the same for the same row and column.
 std::function<int64_t(uint64_t)> uniform(int64_t min, int64_t max) {
     static uint64_t next_seed = 1;
-    const uint64_t seed = mix(next_seed++);
+    const uint64_t seed = sem::hash64(next_seed++);
     return [=](uint64_t row) {
-        return min + static_cast<int64_t>(mix(row ^ seed) % static_cast<uint64_t>(max - min + 1));
+        return min + static_cast<int64_t>(sem::hash64(row ^ seed) % static_cast<uint64_t>(max - min + 1));
     };
 }
 
@@ -351,22 +351,16 @@ int main(int argc, char **argv) {
     size_t npages = 1000000;
     int reps = 11;
     std::string cache, only;
-    bool narrow = true; // columns in the narrowest frames, as the cache stores them
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const std::string option = argv[i];
-        if (option == "--rows")
-            rows = strtoull(argv[i + 1], nullptr, 10);
-        else if (option == "--pages")
-            npages = strtoull(argv[i + 1], nullptr, 10);
-        else if (option == "--reps")
-            reps = atoi(argv[i + 1]);
-        else if (option == "--cache")
-            cache = argv[i + 1];
-        else if (option == "--narrow")
-            narrow = atoi(argv[i + 1]) != 0;
-        else if (option == "--only")
-            only = argv[i + 1];
-    }
+    bool narrow = true;
+    CLI::App app("How fast the CUDA device runs Star Schema shaped programs, and decodes pages.", "cuda_bench");
+    app.add_option("--rows", rows, "of the table of facts")->capture_default_str();
+    app.add_option("--pages", npages, "that are decoded")->capture_default_str();
+    app.add_option("--reps", reps, "runs of each program")->capture_default_str();
+    app.add_option("--cache", cache, "directory of compiled kernels");
+    app.add_option("--only", only, "one of the programs, or decode");
+    app.add_option("--narrow", narrow, "columns in the narrowest frames, as the cache stores them")
+        ->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
     setvbuf(stdout, nullptr, _IOLBF, 0);
 
     // The pool: a few kinds of pages, repeated.

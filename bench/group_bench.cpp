@@ -2,8 +2,6 @@
 // Memory Contention of OLAP Operators on GPU Processors", section 4: Zipf's distribution with theta from 0 to 2, a 4-byte
 // key and a 4-byte value, count(*) and sum. The kernels are those that queries run, through the device's interface.
 //
-//     group_bench [--rows N] [--reps N] [--cache DIR] [--seconds N] [--thetas LIST] [--groups LIST] [--ways LIST]
-//
 // Prints CSV: way,theta,groups,rows,kernel_ms,wall_ms,grows_per_s,found. The ways:
 //     chosen     what the product does
 //     device     every row an atomic on device memory (dense) or a hash table (hash)
@@ -12,6 +10,7 @@
 //     rowwise    as chosen, but one row of a thread at a time
 //     placed2/4  copies placed by the data as in section 3.1 of the paper, 2 or 4 times as many as there are groups
 //     hash       chosen with keys of unknown range; hash-device: without groups in shared memory
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -245,27 +244,15 @@ int main(int argc, char **argv) {
     std::string cache, thetas = "0,0.5,1,1.5,2",
                        groups_list = "1,4,32,256,1024,4096,16384,65536,1048576,16777216,100000000";
     std::string ways = "chosen,device,combine,single,copies,large,rowwise,placed2,placed4,hash,hash-device";
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const std::string name = argv[i];
-        if (name == "--rows")
-            rows = strtoull(argv[i + 1], nullptr, 10);
-        else if (name == "--reps")
-            reps = atoi(argv[i + 1]);
-        else if (name == "--cache")
-            cache = argv[i + 1];
-        else if (name == "--seconds")
-            seconds = atof(argv[i + 1]);
-        else if (name == "--thetas")
-            thetas = argv[i + 1];
-        else if (name == "--groups")
-            groups_list = argv[i + 1];
-        else if (name == "--ways")
-            ways = argv[i + 1];
-        else {
-            fprintf(stderr, "unknown option %s\n", name.c_str());
-            return 1;
-        }
-    }
+    CLI::App app("Grouping on the GPU by skew, number of groups and the way in which groups are kept.", "group_bench");
+    app.add_option("--rows", rows, "of the table")->capture_default_str();
+    app.add_option("--reps", reps, "runs of each")->capture_default_str();
+    app.add_option("--cache", cache, "directory of compiled kernels");
+    app.add_option("--seconds", seconds, "begin no further measurement after so many");
+    app.add_option("--thetas", thetas, "skews")->capture_default_str();
+    app.add_option("--groups", groups_list, "numbers of groups")->capture_default_str();
+    app.add_option("--ways", ways, "in which groups are kept")->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
     const auto start = Clock::now();
     CudaOptions options;
     options.cache_dir = cache;

@@ -2,9 +2,7 @@
 // generated kernels: tables of 8-byte tuples (4 bytes of key, 4 of payload, as columns) in pinned host memory, read over
 // the link; the hash table in device memory; the result (key's payload on both sides, and the key) in host memory again.
 //
-//     join_bench EXPERIMENT [--reps N] [--cache DIR] [--largest N]
-//
-//     size     figures 3 and 4: both tables of the same size, 2^16 to 2^27 rows (--largest: the exponent), 3 % match
+//     size     figures 3 and 4: both tables of the same size, 2^16 to 2^27 rows, 3 % match
 //     match    figure 5: 2^26 rows each, 1 to 100 % match; the result through the result cache or row by row, into device
 //              memory and then copied or straight to host memory
 //     ratio    figure 6: builds of 1, 4, 16 and 64 M rows, probes of 1 M to 2^28, 3 % match
@@ -16,6 +14,7 @@
 // probe row without a match has a key outside the build's. As in the paper GB/s are bytes of input tables over time, and
 // "end to end" counts all input bytes over the time of the whole join, tables in host memory before and result after it.
 // Standard output is CSV; one line a configuration, medians.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -29,6 +28,7 @@
 #include "bench.hpp"
 #include "cuda/cuda_device.hpp"
 #include "cuda/driver.hpp"
+#include "device/semantics.cuh"
 
 using namespace gpuscan;
 using namespace gpuscan::ir;
@@ -117,7 +117,7 @@ uint64_t fill_probe(Table &table, uint64_t rows, uint64_t build, unsigned match,
     parallel(rows, [&](uint64_t from, uint64_t to) {
         uint64_t own = 0;
         for (uint64_t i = from; i < to; ++i) {
-            const uint64_t r = mix(i + 1);
+            const uint64_t r = sem::hash64(i + 1);
             const bool hit = r % 100 < match;
             own += hit;
             const uint64_t number = (r >> 8) % build;
@@ -238,24 +238,20 @@ void run(Devices &devices, Table &build, Table &probe, const Experiment &e, int 
 } // namespace
 
 int main(int argc, char **argv) {
-    const std::string wish = argc > 1 ? argv[1] : "";
+    std::string wish, kernels;
     int reps = 5;
     unsigned largest = 27;
-    std::string kernels;
-    for (int i = 2; i + 1 < argc; i += 2) {
-        const std::string option = argv[i];
-        if (option == "--reps")
-            reps = std::max(1, atoi(argv[i + 1]));
-        else if (option == "--cache")
-            kernels = argv[i + 1];
-        else if (option == "--largest")
-            largest = static_cast<unsigned>(std::min(28, std::max(16, atoi(argv[i + 1]))));
-    }
-    if (wish != "size" && wish != "match" && wish != "resident" && wish != "ratio" && wish != "group") {
-        fprintf(stderr,
-                "usage: join_bench size|match|resident|ratio|group [--reps N] [--cache DIR] [--largest EXPONENT]\n");
-        return 2;
-    }
+    CLI::App app("The experiments of Kaldewey, Lohman, Mueller, Volk, \"GPU Join Processing Revisited\".",
+                 "join_bench");
+    app.add_option("experiment", wish)
+        ->required()
+        ->check(CLI::IsMember({"size", "match", "resident", "ratio", "group"}));
+    app.add_option("--reps", reps, "runs of each")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--cache", kernels, "directory of compiled kernels");
+    app.add_option("--largest", largest, "exponent of the largest tables of size")
+        ->capture_default_str()
+        ->check(CLI::Range(16, 28));
+    CLI11_PARSE(app, argc, argv);
     setvbuf(stdout, nullptr, _IOLBF, 0);
     Devices devices;
     const Path paths[] = {{"cache-host", true, true},

@@ -108,6 +108,15 @@ parse() {
     csv=${csv:-$bench/results/$name.csv}
 }
 
+# parse_options LONG,OPTIONS: "$@": getopt's form of the arguments in the array `words`: each option and its value by itself, --, plain words.
+parse_options() {
+    local quoted
+    quoted=$(getopt -n "$name" -o '' -l "help,$1" -- "${@:2}") || exit 2
+    words=()
+    eval "words=($quoted)"
+    [[ " ${words[*]} " != *" --help "* ]] || { usage; exit 0; }
+}
+
 number() {
     [[ $2 =~ ^[0-9]+$ ]] || fail "$1 takes a whole number, not '$2'"
     echo "$2"
@@ -127,36 +136,28 @@ halt_server() {
     [[ ! -e $SERVER_DATA/postmaster.pid ]] || $AS_SERVER "$SERVER_BIN/pg_ctl" -D "$SERVER_DATA" -m fast -w stop >/dev/null 2>&1 || true
 }
 
-# make_program PROGRAM SOURCE...: builds it, unless it is newer than its sources or this machine cannot.
+# make_program PROGRAM...: builds them as far as they are older than their sources, unless this machine cannot.
 make_program() {
-    local program=$1 source stale=0 pg_config=${PG_CONFIG:-pg_config}
-    for source in "${@:2}"; do
-        [[ -x $bench/$program && ! $bench/$source -nt $bench/$program ]] || stale=1
-    done
-    ((stale)) || return 0
+    local program pg_config=${PG_CONFIG:-pg_config}
     if command -v make >/dev/null && command -v "${CXX:-g++}" >/dev/null &&
         command -v "$pg_config" >/dev/null && [[ -f $("$pg_config" --includedir)/libpq-fe.h ]]; then
-        make -s -C "$bench" PG_CONFIG="$pg_config" "$program" >&2 || fail "cannot build $program"
-    elif [[ -x $bench/$program ]]; then
-        note "using $program as it is (no compiler or libpq headers here)"
-    else
-        fail "needs make, g++ and libpq's headers (Debian: make g++ libpq-dev), or a built bench/$program"
+        make -s -C "$bench" PG_CONFIG="$pg_config" "$@" >&2 || fail "cannot build $*"
+        return
     fi
+    for program in "$@"; do
+        [[ -x $bench/$program ]] || fail "needs make, g++ and libpq's headers (Debian: make g++ libpq-dev), or a built bench/$program"
+        note "using $program as it is (no compiler or libpq headers here)"
+    done
 }
 
-# What every generator and runner is made of besides its own sources.
-common=(common/{answer,benchmark,copy,loader,pg,random,runner,tpc}.hpp common/{answer,benchmark,loader,options,runner}.cpp)
-
 build_tpch() {
-    make_program tpch/tpch-gen tpch/{gen.cpp,text.hpp} "${common[@]}"
-    make_program tpch/tpch-run tpch/{run.cpp,benchmark.cpp,benchmark.hpp,parameters.hpp} "${common[@]}"
+    make_program tpch/tpch-gen tpch/tpch-run
 }
 
 # The Star Schema Benchmark's programs; the array ssb becomes the command of its runner with the common options.
 build_ssb() {
     local s
-    make_program ssb/ssb-gen ssb/gen.cpp "${common[@]}"
-    make_program ssb/ssb-run ssb/{run.cpp,benchmark.hpp} "${common[@]}"
+    make_program ssb/ssb-gen ssb/ssb-run
     ssb=("$bench/ssb/ssb-run" --offload "$offload" ${device:+--device "$device"} ${workers:+--workers "$workers"})
     for s in "${settings[@]}"; do
         ssb+=(--set "$s")
@@ -164,48 +165,29 @@ build_ssb() {
 }
 
 # A benchmark with a generator and a runner of its own: loads it if needed, and becomes its runner.
-# load_and_run BENCHMARK SCHEMA FLAGS VALUES ARGUMENT...: SCHEMA is where the tables are unless --schema says otherwise ('': the
-# search path); FLAGS and VALUES are the runner's options, without and with a value, that only this benchmark has.
+# load_and_run BENCHMARK SCHEMA OPTIONS ARGUMENT...: SCHEMA is where the tables are unless --schema says otherwise ('': the search
+# path); OPTIONS are the runner's that only this benchmark has, as parse_options takes them.
 load_and_run() {
-    local benchmark=$1 schema=$2 flags=" $3 " values=" $4 " sf='' load=0 generate=() run=() csv=$bench/results/$1.csv with_csv=1
-    shift 4
-    while (($#)); do
+    local benchmark=$1 schema=$2 sf load=0 generate=() run=() csv=$bench/results/$1.csv with_csv=1
+    parse_options "load,cold,first,no-extension,freeze,threads:,schema:,dbname:,reps:,warmups:,postgres-reps:,device:,offload:,workers:,set:,only:,csv:,$3" "${@:4}"
+    set -- "${words[@]}"
+    while [[ $1 != -- ]]; do
         case $1 in
-            --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+            --load) load=1; shift; continue ;;
+            --freeze) generate+=("$1"); shift; continue ;;
+            --cold | --first | --no-extension | --refusals) run+=("$1"); shift; continue ;;
+            --selectivity) run+=("$1") with_csv=0; shift; continue ;;
+            --threads) generate+=("$1" "$2") ;;
+            --data-seed) generate+=(--seed "$2") ;;
+            --dbname) generate+=("$1" "$2"); run+=("$1" "$2") ;;
+            --schema) schema=$2 ;;
+            --csv) csv=$2 ;;
+            *) run+=("$1" "$2") ;;
         esac
-        case $1 in
-            --help) usage; exit 0 ;;
-            --load) load=1 ;;
-            --cold | --first | --no-extension) run+=("$1") ;;
-            --freeze) generate+=("$1") ;;
-            --threads | --schema | --dbname | --reps | --warmups | --postgres-reps | --device | --offload | --workers | --set | --only | --csv)
-                (($# >= 2)) || fail "$1 needs a value"
-                case $1 in
-                    --threads) generate+=("$1" "$2") ;;
-                    --dbname) generate+=("$1" "$2"); run+=("$1" "$2") ;;
-                    --schema) schema=$2 ;;
-                    --csv) csv=$2 ;;
-                    *) run+=("$1" "$2") ;;
-                esac
-                shift
-                ;;
-            -*)
-                if [[ $flags == *" $1 "* ]]; then
-                    run+=("$1")
-                    [[ $1 != --selectivity ]] || with_csv=0
-                elif [[ $values == *" $1 "* ]]; then
-                    (($# >= 2)) || fail "$1 needs a value"
-                    if [[ $1 == --data-seed ]]; then generate+=(--seed "$2"); else run+=("$1" "$2"); fi
-                    shift
-                else
-                    fail "unknown option $1; see --help"
-                fi
-                ;;
-            *) [[ -z $sf ]] || fail "one scale factor only; see --help"; sf=$1 ;;
-        esac
-        shift
+        shift 2
     done
-    [[ -n $sf ]] || { usage >&2; exit 2; }
+    (($# == 2)) || { usage >&2; exit 2; }
+    sf=$2
     if [[ -n $schema ]]; then
         generate+=(--schema "$schema")
         run+=(--schema "$schema")

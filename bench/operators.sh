@@ -57,7 +57,7 @@ need_server
 device_kind=$(sql "SELECT kind FROM gpuscan.devices WHERE state = 'ready' AND '${device:-$(sql 'SHOW gpuscan.device')}' IN (kind, 'auto')
                    ORDER BY kind LIMIT 1")
 if [[ -z $copy ]]; then
-    make_program copy_bandwidth copy_bandwidth.cpp
+    make_program copy_bandwidth
     copy=$("$bench/copy_bandwidth" "$device_kind") || fail "cannot measure the copy bandwidth; give --copy GBPS"
 fi
 

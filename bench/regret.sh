@@ -74,9 +74,7 @@ fi
 ((${#arguments[@]} > 0)) || [[ -n $schemas ]] || { usage >&2; exit 2; }
 need_server
 
-# What the program is made of besides what all of them share.
-make_program regret/regret-run regret/{alternatives,indexed,measurements,plan_tree,run}.cpp \
-    regret/{alternatives,indexed,measurements,plan_tree,statistics}.hpp tpch/benchmark.{cpp,hpp} {ssb,rides}/benchmark.hpp tpch/parameters.hpp "${common[@]}"
+make_program regret/regret-run
 
 # The table of the self-joins; products of its floats and their sums are exact, whatever their order.
 load_indexed() {
@@ -110,7 +108,7 @@ for sf in "${arguments[@]}"; do
         schema_of=regret_${benchmark}_${sf//./_}
         case $benchmark in
             ssb | tpch)
-                make_program "$benchmark/$benchmark-gen" "$benchmark/gen.cpp" "${common[@]}"
+                make_program "$benchmark/$benchmark-gen"
                 "$bench/$benchmark/$benchmark-gen" --sf "$sf" --schema "$schema_of" --if-missing >&2 || exit 2
                 ;;
             indexed | rides) "load_$benchmark" "$schema_of" "$sf" ;;

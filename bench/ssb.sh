@@ -33,4 +33,4 @@ Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 
 EOF
 }
 
-load_and_run ssb '' '--selectivity' '' "$@"
+load_and_run ssb '' selectivity "$@"

@@ -37,4 +37,4 @@ Exit status: 0 if all results are equal, 1 if some are not or a query failed, 2 
 TEXT
 }
 
-load_and_run tpch tpch '--refusals' '--seed --data-seed --postgres-warmups --timeout --budget --answers' "$@"
+load_and_run tpch tpch refusals,seed:,data-seed:,postgres-warmups:,timeout:,budget:,answers: "$@"

@@ -78,7 +78,8 @@ void Session::connect() {
                                                             {"user", target_.user},
                                                             {"password", password},
                                                             {"dbname", target_.dbname}};
-        std::vector<const char *> keys{"fallback_application_name"}, values{name};
+        // (Plans are JSON, and so is the calibration's file.)
+        std::vector<const char *> keys{"fallback_application_name", "client_encoding"}, values{name, "UTF8"};
         for (const auto &[key, value] : all)
             if (!value.empty()) {
                 keys.push_back(key);

@@ -78,7 +78,7 @@ ENGINE_FLAGS := $(COMMON_FLAGS) $(if $(SANITIZE),-O1,-O3 -ftree-vectorize) -fno-
 PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(COMMON_FLAGS) -std=gnu++17 $(if $(SANITIZE),-g1 -O1,-O2) \
 	$(patsubst -I%,-isystem %,$(filter-out -I. -I./,$(filter -I%,$(CPPFLAGS))))
 
-# A client of its own: libpq, CLI11 and nlohmann-json, and what the benchmarks have for connections and plans. libpq's headers are not
+# A client of its own: libpq, CLI11, nlohmann-json and Eigen, and what the benchmarks have for connections and plans. libpq's headers are not
 # in the record: any version's do, and the unit tests' objects are the same for all.
 CALIBRATE_FLAGS := $(COMMON_FLAGS) -O2 -I.
 
@@ -171,7 +171,7 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 	$(COMPILER) $(ENGINE_FLAGS) -O1 -c -o $@ $<
 
 # What threads share, for ThreadSanitizer (script/sanitized.sh): fewer tests than all, because it makes them 20 times as slow.
-THREAD_TESTS := cache session in_parallel kept_tables kernel_cache compiler_processes device_process dictionary demand text_function deaths group_merge
+THREAD_TESTS := cache session session_cache session_helper session_refusal slot_server in_parallel kept_tables kernel_cache compiler_processes device_process dictionary demand text_function deaths group_merge
 .PHONY: thread-tests
 thread-tests: $(UNIT_BUILD)/thread_tests
 

@@ -7,8 +7,7 @@
 #   regress     test/sql/*.sql in the order of test/schedule, against expected/
 #   isolation   test/isolation/specs/*.spec, against test/isolation/expected/
 #   pgtap       test/pgtap/*.sql, each in a database of its own
-#   tap         test/tap/*.sh: each starts the servers it needs; one test per file, which passes if it exits with 0 within 900 s, or
-#               what a line "# Limit: N s" of it says
+#   tap         test/tap/*.sh: each starts the servers it needs
 #   boundary    test/boundary/run.sh: a share of the sizes around each capacity of the source
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
@@ -35,9 +34,9 @@ phase() {
     echo "$(date +%H:%M:%S) ---- $*"
 }
 
-# count_lines PATTERN FILE
+# count_lines PATTERN FILE: or those of all files of a folder
 count_lines() {
-    grep -cE "$1" "$2" || true
+    { grep -rhE "$1" "$2" || true; } | wc -l
 }
 
 # Deaths and fallbacks that a right answer hides, since the log's byte $1 (script/honest.sh), and what a sanitizer has found. One test.
@@ -143,28 +142,33 @@ run_isolation() {
     run_pg_regress isolation "$pgxs_dir/src/test/isolation/pg_isolation_regress" test/isolation test/isolation/expected "${specs[@]}"
 }
 
+# run_prove NAME PROGRAM ARGUMENT...: tests that speak TAP, by prove or pg_prove; what they print stays in $out/NAME
+run_prove() {
+    local name=$1 ok bad status
+    shift
+    rm -rf "${out:?}/$name"
+    PERL_TEST_HARNESS_DUMP_TAP=$out/$name "$@" --merge --failures --comments </dev/null && status=0 || status=$?
+    ok=$(count_lines '^ok ' "$out/$name")
+    bad=$(count_lines '^not ok ' "$out/$name")
+    # A file that ends early, or says another number of tests, fails without a line.
+    [ "$status" = 0 ] || [ "$bad" -gt 0 ] || bad=1
+    echo "$name: $ok passed, $bad failed"
+    count "$ok" "$bad"
+}
+
 run_pgtap() {
-    local file name log plan ok bad status
-    for file in test/pgtap/*.sql; do
-        [ -e "$file" ] || continue
-        name=$(basename "$file" .sql)
-        [ -z "${PGTAP:-}" ] || [[ " $PGTAP " == *" $name "* ]] || continue
-        log=$out/pgtap-$name.log
+    local name
+    for name in ${PGTAP:-$(basename -s .sql test/pgtap/*.sql)}; do
         psql -Xqc "CREATE DATABASE \"pgtap_$name\""
         PGOPTIONS='-c client_min_messages=warning' psql -Xq -d "pgtap_$name" -c 'CREATE EXTENSION pgtap' -c 'CREATE EXTENSION gpuscan'
-        (cd test/pgtap && psql -XAtq -v ON_ERROR_STOP=1 -d "pgtap_$name" -f "$name.sql") >"$log" 2>&1 && status=0 || status=$?
-        plan=$(sed -nE 's/^1\.\.([0-9]+).*/\1/p' "$log" | head -n 1)
-        ok=$(count_lines '^ok ' "$log")
-        bad=$(count_lines '^not ok ' "$log")
-        # A file that ends early, or never says how many tests it has, fails.
-        if [ "$status" != 0 ] || [ $((ok + bad)) != "${plan:-none}" ]; then
-            echo "pgtap $name: exit status $status, plan ${plan:-missing}"
-            bad=$((bad + 1))
-        fi
-        [ "$bad" = 0 ] || sed '/^ok /d;60q' "$log"
-        echo "pgtap $name: $ok passed, $bad failed"
-        count "$ok" "$bad"
+        run_prove "pgtap-$name" pg_prove --dbname "pgtap_$name" "test/pgtap/$name.sql"
     done
+}
+
+run_tap() {
+    local files=(test/tap/*.sh)
+    [ -z "${TAP:-}" ] || mapfile -t files < <(xargs printf 'test/tap/%s.sh\n' <<<"$TAP")
+    run_prove tap prove --exec bash "${files[@]}"
 }
 
 # run_program NAME COMMAND...: one test
@@ -179,18 +183,6 @@ run_program() {
         echo "$name: failed"
         count 0 1
     fi
-}
-
-run_tap() {
-    local file name limit
-    for file in test/tap/*.sh; do
-        [ -e "$file" ] || continue
-        name=$(basename "$file" .sh)
-        [ -z "${TAP:-}" ] || [[ " $TAP " == *" $name "* ]] || continue
-        limit=$(sed -nE 's/^# Limit: ([0-9]+) s.*/\1/p' "$file")
-        limit=${limit:-900}
-        run_program "$name" bash "$file"
-    done
 }
 
 run_boundary() {

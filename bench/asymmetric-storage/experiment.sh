@@ -50,46 +50,37 @@ TEXT
 
 dir='' sf=1 seeds=1-10 configurations=() queries='' timeout=600 latencies=(--seq-read 33 --random-read 80 --seq-write 48 --random-write 300)
 memory='' server_settings=() pg='' report=0 remove=0 compare=() training='' anneal='--cycles 500 --harvest 120 --plans-per-query 6 --repeats 2 --settle 150 --rounds 4 --timeout 60'
-while (($#)); do
+parse_options report,remove,by-query,sf:,seeds:,configuration:,queries:,timeout:,seq-read:,random-read:,seq-write:,random-write:,streams:,readahead:,channels:,memory:,set:,pg:,calibrate:,anneal:,storage: "$@"
+set -- "${words[@]}"
+while [[ $1 != -- ]]; do
     case $1 in
-        --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
-    esac
-    case $1 in
-        --help) usage; exit 0 ;;
-        --report) report=1; shift ;;
-        --remove) remove=1; shift ;;
-        --by-query) compare+=(--queries); shift ;;
-        --sf | --seeds | --configuration | --queries | --timeout | --seq-read | --random-read | --seq-write | --random-write | \
-            --streams | --readahead | --channels | --memory | --set | --pg | --calibrate | --anneal | --storage)
-            (($# >= 2)) || fail "$1 needs a value"
-            case $1 in
-                --sf) sf=$2 ;;
-                --seeds) seeds=$2 ;;
-                --configuration) configurations+=("$2") ;;
-                --queries) queries=$2 ;;
-                --timeout) timeout=$(number "$1" "$2") ;;
-                --memory) memory=$(number "$1" "$2") ;;
-                --set) server_settings+=("$2") ;;
-                --pg) pg=$2 ;;
-                --calibrate) training=$2 ;;
-                --anneal) anneal=$2 ;;
-                --storage)
-                    [[ $2 == none ]] || fail "--storage takes none, or is told by its latencies"
-                    latencies=(--seq-read 0 --random-read 0 --seq-write 0 --random-write 0)
-                    ;;
-                *) latencies+=("$1" "$2") ;;
-            esac
-            shift 2
+        --report) report=1; shift; continue ;;
+        --remove) remove=1; shift; continue ;;
+        --by-query) compare+=(--queries); shift; continue ;;
+        --sf) sf=$2 ;;
+        --seeds) seeds=$2 ;;
+        --configuration) configurations+=("$2") ;;
+        --queries) queries=$2 ;;
+        --timeout) timeout=$(number "$1" "$2") ;;
+        --memory) memory=$(number "$1" "$2") ;;
+        --set) server_settings+=("$2") ;;
+        --pg) pg=$2 ;;
+        --calibrate) training=$2 ;;
+        --anneal) anneal=$2 ;;
+        --storage)
+            [[ $2 == none ]] || fail "--storage takes none, or is told by its latencies"
+            latencies=(--seq-read 0 --random-read 0 --seq-write 0 --random-write 0)
             ;;
-        -*) fail "unknown option $1; see --help" ;;
-        *) [[ -z $dir ]] || fail "one directory only; see --help"; dir=$1; shift ;;
+        *) latencies+=("$1" "$2") ;;
     esac
+    shift 2
 done
-[[ -n $dir ]] || { usage >&2; exit 2; }
+(($# == 2)) || { usage >&2; exit 2; }
+dir=$2
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 results=$dir/results.csv
-make_program asymmetric-storage/compare asymmetric-storage/compare.cpp common/{u_test,configurations}.{hpp,cpp} common/sample.hpp
+make_program asymmetric-storage/compare
 
 if ((report)); then
     exec "$here/compare" "$results" "${compare[@]}"

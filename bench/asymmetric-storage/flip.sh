@@ -31,21 +31,14 @@ TEXT
 }
 
 rows=420000 seq_read=20 random_read=40 seq_write=20 random_write=400 pg='' csv=$bench/results/flip.csv
-while (($#)); do
-    case $1 in
-        --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
-    esac
-    case $1 in
-        --help) usage; exit 0 ;;
-        --rows | --seq-read | --random-read | --seq-write | --random-write | --pg | --reps | --csv)
-            (($# >= 2)) || fail "$1 needs a value"
-            variable=${1#--}
-            printf -v "${variable//-/_}" %s "$2"
-            shift 2
-            ;;
-        *) fail "unknown option $1; see --help" ;;
-    esac
+parse_options rows:,seq-read:,random-read:,seq-write:,random-write:,pg:,reps:,csv: "$@"
+set -- "${words[@]}"
+while [[ $1 != -- ]]; do
+    variable=${1#--}
+    printf -v "${variable//-/_}" %s "$2"
+    shift 2
 done
+(($# == 1)) || fail "options only; see --help"
 need psql awk
 
 work=$(mktemp -d)

@@ -38,8 +38,7 @@ TEXT
 control() { "$here/storage-control" "$@" || exit 2; }
 
 build_storage() {
-    make_program asymmetric-storage/storage-control asymmetric-storage/{storage.cpp,state.hpp,streams.hpp}
-    make_program asymmetric-storage/preload.so asymmetric-storage/{preload.cpp,file_kind.hpp,state.hpp,streams.hpp}
+    make_program asymmetric-storage/storage-control asymmetric-storage/preload.so
 }
 
 case ${1:-} in

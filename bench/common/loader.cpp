@@ -4,8 +4,6 @@
 // rows for it.
 #include "loader.hpp"
 
-#include <getopt.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,6 +11,8 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+
+#include "command_line.hpp"
 
 namespace bench {
 namespace {
@@ -310,97 +310,27 @@ class Loader {
 
 // ---- command line -----------------------------------------------------------------------------------------
 
-void print_help(const Generator &g) {
-    std::printf(R"(%s creates and loads the tables of the %s.
-
-Usage: %s [OPTION]...
-
-  --sf F            scale factor, 0.001 to 300, fractions too (default 1: %s)
-  --threads N       connections that load at the same time (default: one for each core)
-  --seed S          another data set of the same kind (default %llu)
-  --schema NAME     where the tables go; created if missing (default public)
-  --dbname CONNINFO database, connection string or URI (default: the PG* variables)
-  --if-missing      do nothing when the same data set is there already
-  --freeze          load in the transaction that creates the tables, by COPY FREEZE: no VACUUM afterwards, and under
-                    wal_level = minimal no WAL; one connection, whose rows the threads make
-  --force           replace tables of these names (%s)
-                    even if another program made them
-  --quiet           no progress
-  --help            this text
-)",
-                g.program, g.title, g.program, g.rows_of_sf1, static_cast<unsigned long long>(g.seed), g.names);
-}
-
-double parse_number(const Generator &g, const char *option, const char *text, double least, double most, bool whole) {
-    char *end = nullptr;
-    const double v = std::strtod(text, &end);
-    if (end == text || *end != '\0' || !(v >= least && v <= most) || (whole && v != std::floor(v))) {
-        std::fprintf(stderr, "%s: --%s takes a %snumber from %g to %g, not '%s'\n", g.program, option,
-                     whole ? "whole " : "", least, most, text);
-        std::exit(2);
-    }
-    return v;
-}
-
 Options parse(const Generator &g, int argc, char **argv) {
-    enum { sf = 1, threads, seed, schema, dbname, if_missing, force, freeze, quiet, help_wanted };
-    static const option known[] = {
-        {"sf", required_argument, nullptr, sf},
-        {"threads", required_argument, nullptr, threads},
-        {"seed", required_argument, nullptr, seed},
-        {"schema", required_argument, nullptr, schema},
-        {"dbname", required_argument, nullptr, dbname},
-        {"if-missing", no_argument, nullptr, if_missing},
-        {"force", no_argument, nullptr, force},
-        {"freeze", no_argument, nullptr, freeze},
-        {"quiet", no_argument, nullptr, quiet},
-        {"help", no_argument, nullptr, help_wanted},
-        {nullptr, 0, nullptr, 0},
-    };
     Options o;
     o.seed = g.seed;
     o.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 64u));
-    for (int c; (c = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
-        switch (c) {
-        case sf:
-            o.sf = parse_number(g, "sf", optarg, 0.001, 300, false);
-            break;
-        case threads:
-            o.threads = static_cast<int>(parse_number(g, "threads", optarg, 1, 256, true));
-            break;
-        case seed:
-            o.seed = static_cast<uint64_t>(parse_number(g, "seed", optarg, 0, 9e15, true));
-            break;
-        case schema:
-            o.schema = optarg;
-            break;
-        case dbname:
-            o.dbname = optarg;
-            break;
-        case if_missing:
-            o.if_missing = true;
-            break;
-        case force:
-            o.force = true;
-            break;
-        case freeze:
-            o.freeze = true;
-            break;
-        case quiet:
-            o.quiet = true;
-            break;
-        case help_wanted:
-            print_help(g);
-            std::exit(0);
-        default:
-            std::fprintf(stderr, "Try '%s --help'.\n", g.program);
-            std::exit(2);
-        }
-    }
-    if (optind < argc) {
-        std::fprintf(stderr, "%s: what is '%s'?\nTry '%s --help'.\n", g.program, argv[optind], g.program);
-        std::exit(2);
-    }
+    CLI::App app(std::string("Creates and loads the tables of the ") + g.title + ".", g.program);
+    prepare_command_line(app);
+    app.add_option("--sf", o.sf, std::string("scale factor, fractions too (default 1: ") + g.rows_of_sf1 + ")")
+        ->check(CLI::Range(0.001, 300.0));
+    app.add_option("--threads", o.threads, "connections that load at the same time (default: one for each core)")
+        ->check(CLI::Range(1, 256));
+    app.add_option("--seed", o.seed, "another data set of the same kind")->capture_default_str();
+    app.add_option("--schema", o.schema, "where the tables go; created if missing")->capture_default_str();
+    app.add_option("--dbname", o.dbname, "database, connection string or URI (default: the PG* variables)");
+    app.add_flag("--if-missing", o.if_missing, "do nothing when the same data set is there already");
+    app.add_flag("--freeze", o.freeze,
+                 "load in the transaction that creates the tables, by COPY FREEZE: no VACUUM afterwards, and under "
+                 "wal_level = minimal no WAL; one connection, whose rows the threads make");
+    app.add_flag("--force", o.force,
+                 std::string("replace tables of these names (") + g.names + ") even if another program made them");
+    app.add_flag("--quiet", o.quiet, "no progress");
+    parse_command_line(app, argc, argv);
     return o;
 }
 

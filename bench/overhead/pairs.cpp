@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "../common/command_line.hpp"
 #include "../common/pg.hpp"
 #include "../common/sample.hpp"
 
@@ -25,24 +26,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const char *const usage = "Usage: overhead-pairs --without CONNINFO --with CONNINFO [OPTION]... MEASURE...\n"
-                          "\n"
-                          "  --fours N     ratios of each measurement, each of four slices (default 5)\n"
-                          "  --slice MS    length of a slice (default 100)\n"
-                          "  --clients N   sessions of each server that select at the same time (default 2)\n"
-                          "\n"
-                          "A MEASURE is `simple` or `prepared` (pgbench's select of an account by its key, in that "
-                          "protocol; pgbench -i must have\n"
-                          "filled the database) or NAME=QUERY, which is planned and not run. Prints a line for each: "
-                          "name, ratios, time of one\n"
-                          "transaction without and with in microseconds (medians), elapsed time with/without, "
-                          "processor time of the backends\n"
-                          "with/without (medians of the ratios; 0: unknown, as the server is on another machine).\n";
-
 struct Options {
     std::string conninfo[2]; // without, with
     int fours = 5, clients = 2;
-    double slice_s = 0.1;
+    double slice_ms = 100;
     std::vector<std::string> measures;
 };
 
@@ -110,7 +97,7 @@ class Session {
 using Sessions = std::vector<std::unique_ptr<Session>>;
 
 // All sessions at once, each in a thread, until the slice is over.
-Spent run_slice(Sessions &sessions, double slice_s, const std::function<void(Session &)> &transaction) {
+Spent run_slice(Sessions &sessions, double slice_ms, const std::function<void(Session &)> &transaction) {
     std::atomic<long> done{0};
     std::vector<std::exception_ptr> failures(sessions.size());
     Spent spent;
@@ -120,7 +107,7 @@ Spent run_slice(Sessions &sessions, double slice_s, const std::function<void(Ses
     auto work = [&](size_t i) {
         try {
             long mine = 0;
-            while (since(start) < slice_s * 1e6) {
+            while (since(start) < slice_ms * 1e3) {
                 transaction(*sessions[i]);
                 ++mine;
             }
@@ -155,14 +142,14 @@ void measure(const Options &options, const std::string &name, int clients, const
             begin(*sessions[which].back());
         }
     for (int which = 0; which < 2; ++which) // caches of the sessions, sizes of their memory
-        run_slice(sessions[which], std::max(options.slice_s, 0.2), transaction);
+        run_slice(sessions[which], std::max(options.slice_ms, 200.0), transaction);
 
     std::vector<double> each[2], elapsed, processor;
     for (int four = 0; four < options.fours; ++four) {
         Spent spent[2];
         for (int slice = 0; slice < 4; ++slice) {
             const int which = (slice == 1 || slice == 2) != (four % 2 == 1);
-            spent[which] += run_slice(sessions[which], options.slice_s, transaction);
+            spent[which] += run_slice(sessions[which], options.slice_ms, transaction);
         }
         for (int which = 0; which < 2; ++which)
             each[which].push_back(spent[which].each());
@@ -175,37 +162,30 @@ void measure(const Options &options, const std::string &name, int clients, const
 }
 
 Options parse(int argc, char **argv) {
-    Options options;
-    auto value = [&](int &i) -> const char * {
-        if (i + 1 >= argc)
-            throw std::runtime_error(std::string(argv[i]) + " needs a value");
-        return argv[++i];
-    };
-    for (int i = 1; i < argc; ++i) {
-        const std::string word = argv[i];
-        if (word == "--without")
-            options.conninfo[0] = value(i);
-        else if (word == "--with")
-            options.conninfo[1] = value(i);
-        else if (word == "--fours")
-            options.fours = std::atoi(value(i));
-        else if (word == "--slice")
-            options.slice_s = std::atof(value(i)) / 1000;
-        else if (word == "--clients")
-            options.clients = std::atoi(value(i));
-        else if (word == "--help") {
-            std::fputs(usage, stdout);
-            std::exit(0);
-        } else if (word.rfind("--", 0) == 0)
-            throw std::runtime_error("unknown option " + word + "; see --help");
-        else
-            options.measures.push_back(word);
-    }
-    if (options.fours < 1 || options.clients < 1 || options.slice_s <= 0)
-        throw std::runtime_error("--fours, --clients and --slice take numbers above 0");
-    if (options.conninfo[0].empty() || options.conninfo[1].empty() || options.measures.empty())
-        throw std::runtime_error("two servers and a measurement, please; see --help");
-    return options;
+    Options o;
+    CLI::App app(
+        "Compares two servers in slices that alternate. Prints a line for each measure: name, ratios, time of one "
+        "transaction without and with in microseconds (medians), elapsed time with/without, processor time of the "
+        "backends "
+        "with/without (medians of the ratios; 0: unknown, as the server is on another machine).",
+        "overhead-pairs");
+    bench::prepare_command_line(app);
+    app.add_option("--without", o.conninfo[0], "connection string of the one server")->required();
+    app.add_option("--with", o.conninfo[1], "and of the other one")->required();
+    app.add_option("--fours", o.fours, "ratios of each measurement, each of four slices")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--slice", o.slice_ms, "length of a slice, ms")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--clients", o.clients, "sessions of each server that select at the same time")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("measure", o.measures,
+                   "simple or prepared: pgbench's select of an account by its key, in that protocol (pgbench -i must "
+                   "have filled the "
+                   "database); or NAME=QUERY, which is planned and not run")
+        ->required();
+    bench::parse_command_line(app, argc, argv);
+    return o;
 }
 
 void run(const Options &options) {

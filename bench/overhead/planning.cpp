@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/command_line.hpp"
 #include "../common/pg.hpp"
 #include "../common/sample.hpp"
 #include "../tpch/query_texts.hpp"
@@ -18,33 +19,20 @@ namespace {
 using std::string;
 using std::vector;
 
-const char *const usage =
-    "Usage: overhead-planning [OPTION]... [NAME=VALUE]...\n"
-    "\n"
-    "  --rounds N       rounds, each with two new sessions (default 40)\n"
-    "  --repeat N       how often a query is explained before the other session's turn (default 5)\n"
-    "  --common NAME=VALUE    a setting of both sessions; may be repeated\n"
-    "  --queries DIR    the query files (default bench/tpch/queries)\n"
-    "  --print          only print the statements that are explained\n"
-    "  --dbname CONNINFO      the database with TPC-H's tables (default: the PG* variables)\n"
-    "\n"
-    "Without NAME=VALUE both sessions are alike, which shows what the method itself sees. The last line: processor "
-    "time\n"
-    "of planning with and without, and their ratio with its 95 % confidence interval over the rounds.\n";
+using Settings = vector<std::pair<string, string>>;
 
 struct Options {
     int rounds = 40, repeat = 5;
     bool print = false;
-    vector<string> common, settings;
+    Settings common, settings;
     string folder = "bench/tpch/queries", conninfo;
 };
 
 class Planner {
   public:
-    Planner(const string &conninfo, const vector<string> &settings) : connection_(conninfo, "overhead-planning") {
-        for (const string &setting : settings)
-            connection_.exec("SET " + setting.substr(0, setting.find('=')) + " = '" +
-                             setting.substr(setting.find('=') + 1) + "'");
+    Planner(const string &conninfo, const Settings &settings) : connection_(conninfo, "overhead-planning") {
+        for (const auto &[name, value] : settings)
+            connection_.exec("SET " + name + " = '" + value + "'");
         pid_ = PQbackendPID(connection_.raw());
     }
 
@@ -77,7 +65,7 @@ void run(const Options &options) {
             std::printf("explain %s;\n", query.c_str());
         return;
     }
-    vector<string> with = options.common;
+    Settings with = options.common;
     with.insert(with.end(), options.settings.begin(), options.settings.end());
     vector<double> each[2] = {vector<double>(queries.size()), vector<double>(queries.size())};
     std::vector<double> logarithms; // of each round's ratio
@@ -113,37 +101,27 @@ void run(const Options &options) {
 }
 
 Options parse(int argc, char **argv) {
-    Options options;
-    for (int i = 1; i < argc; ++i) {
-        const string word = argv[i];
-        const auto value = [&]() -> string {
-            if (i + 1 >= argc)
-                throw pg::Error(word + " needs a value");
-            return argv[++i];
-        };
-        if (word == "--rounds")
-            options.rounds = std::atoi(value().c_str());
-        else if (word == "--repeat")
-            options.repeat = std::atoi(value().c_str());
-        else if (word == "--common")
-            options.common.push_back(value());
-        else if (word == "--queries")
-            options.folder = value();
-        else if (word == "--dbname")
-            options.conninfo = value();
-        else if (word == "--print")
-            options.print = true;
-        else if (word == "--help") {
-            std::fputs(usage, stdout);
-            std::exit(0);
-        } else if (word.rfind("--", 0) == 0 || word.find('=') == string::npos)
-            throw pg::Error("what is \"" + word + "\"? See --help");
-        else
-            options.settings.push_back(word);
-    }
-    if (options.rounds < 2 || options.repeat < 1)
-        throw pg::Error("at least two rounds of one, please");
-    return options;
+    Options o;
+    CLI::App app("Explains TPC-H's queries in two sessions of one server, with and without settings. Without settings "
+                 "both are alike, "
+                 "which shows what the method itself sees. The last line: processor time of planning with and without, "
+                 "and their "
+                 "ratio with its 95 % confidence interval over the rounds.",
+                 "overhead-planning");
+    bench::prepare_command_line(app);
+    app.add_option("--rounds", o.rounds, "each with two new sessions")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 1000000));
+    app.add_option("--repeat", o.repeat, "how often a query is explained before the other session's turn")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    bench::add_pairs(app, "--common", '=', o.common, "NAME=VALUE: a setting of both sessions; may be repeated");
+    app.add_option("--queries", o.folder, "the query files")->capture_default_str();
+    app.add_flag("--print", o.print, "only print the statements that are explained");
+    app.add_option("--dbname", o.conninfo, "the database with TPC-H's tables (default: the PG* variables)");
+    bench::add_pairs(app, "settings", '=', o.settings, "NAME=VALUE: of the session with them");
+    bench::parse_command_line(app, argc, argv);
+    return o;
 }
 
 } // namespace

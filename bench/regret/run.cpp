@@ -15,7 +15,6 @@
 // part (found by enable_nestloop = off and the like): it tells how well gpuscan chooses between devices and PostgreSQL.
 //
 // All runs give the same answer as PostgreSQL's plan, or the exit status is 1.
-#include <getopt.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,6 +34,7 @@
 
 #include "../common/answer.hpp"
 #include "../common/benchmark.hpp"
+#include "../common/command_line.hpp"
 #include "../common/pg.hpp"
 #include "../rides/benchmark.hpp"
 #include "../ssb/benchmark.hpp"
@@ -50,34 +50,6 @@ namespace {
 using namespace bench;
 using Clock = std::chrono::steady_clock;
 
-const char *const usage =
-    R"(regret-run forces the plans of every query and times them, and says how good gpuscan's choices are.
-
-Usage: regret-run --target BENCHMARK:SCHEMA... [OPTION]...
-
-  --target B:S      the benchmark B (ssb, tpch, indexed, rides), whose tables are in the schema S; may be repeated
-  --csv FILE        what was measured; a second start goes on from there (default regret.csv)
-  --report FILE     the cases as a table (default: none)
-  --reps N          counted runs of each plan; their median counts (default 5)
-  --warmups N       runs before them that are not counted (default 1)
-  --limit F         a plan that takes more than F times the best so far is stopped (default 3)
-  --floor MS        what a choice must take longer than the best to be called wrong, besides a tenth of it (default 0.5)
-  --state LIST      hot, cold or both (default hot,cold)
-  --only LIST       some of the queries, by their names in any of the benchmarks
-  --device NAME     gpuscan.device for gpuscan's choice (host, cuda, ...; default: the server's setting)
-  --budget S        begin no further case after S seconds (default: all cases)
-  --set NAME=VALUE  a setting of the measured session; may be repeated
-  --dbname CONNINFO database, connection string or URI (default: the PG* variables)
-  --help            this text
-
-The last line: cases N, wrong P %, regret R, rank correlation C. Exit status: 0, 1 if a result was wrong, 2 for any other error.
-)";
-
-[[noreturn]] void usage_error(const std::string &message) {
-    std::fprintf(stderr, "regret-run: %s\nTry 'regret-run --help'.\n", message.c_str());
-    std::exit(2);
-}
-
 struct Options {
     std::vector<std::pair<std::string, std::string>> targets; // benchmark, schema
     std::vector<std::string> only, states = {"cold", "hot"};
@@ -88,72 +60,47 @@ struct Options {
     Tolerance tolerance;
 };
 
-double number(const char *option, const char *text, double least) {
-    char *end = nullptr;
-    const double v = std::strtod(text, &end);
-    if (end == text || *end != '\0' || v < least)
-        usage_error(std::string("--") + option + " takes a number from " + std::to_string(least) + ", not '" + text +
-                    "'");
-    return v;
-}
-
-std::pair<std::string, std::string> pair_of(const char *option, const std::string &text, char at) {
-    const size_t middle = text.find(at);
-    if (middle == std::string::npos || middle == 0)
-        usage_error(std::string("--") + option + " does not take '" + text + "'");
-    return {text.substr(0, middle), text.substr(middle + 1)};
-}
-
 Options parse_options(int argc, char **argv) {
-    const std::vector<std::string> names = {"target", "csv",  "report", "reps",   "warmups", "limit",  "floor",
-                                            "state",  "only", "device", "budget", "set",     "dbname", "help"};
-    std::vector<option> known;
-    for (const std::string &name : names)
-        known.push_back({name.c_str(), name == "help" ? no_argument : required_argument, nullptr, 1});
-    known.push_back({nullptr, 0, nullptr, 0});
     Options o;
-    int which = 0;
-    for (int c; (c = getopt_long(argc, argv, "", known.data(), &which)) != -1;) {
-        if (c != 1)
-            std::exit(2);
-        const std::string name = known[which].name;
-        if (name == "help") {
-            std::fputs(usage, stdout);
-            std::exit(0);
-        } else if (name == "target")
-            o.targets.push_back(pair_of("target", optarg, ':'));
-        else if (name == "csv")
-            o.csv = optarg;
-        else if (name == "report")
-            o.report = optarg;
-        else if (name == "reps")
-            o.reps = static_cast<int>(number("reps", optarg, 1));
-        else if (name == "warmups")
-            o.warmups = static_cast<int>(number("warmups", optarg, 0));
-        else if (name == "limit")
-            o.limit = number("limit", optarg, 1);
-        else if (name == "floor")
-            o.tolerance.floor_ms = number("floor", optarg, 0);
-        else if (name == "state")
-            o.states = split(lower(optarg), ',');
-        else if (name == "only")
-            o.only = split(lower(optarg), ',');
-        else if (name == "device")
-            o.device = optarg;
-        else if (name == "budget")
-            o.budget_s = number("budget", optarg, 0);
-        else if (name == "set")
-            o.settings.push_back(pair_of("set", optarg, '='));
-        else
-            o.dbname = optarg;
-    }
-    if (optind < argc)
-        usage_error(std::string("what is '") + argv[optind] + "'?");
-    if (o.targets.empty())
-        usage_error("no --target");
-    for (const std::string &state : o.states)
-        if (state != "hot" && state != "cold")
-            usage_error("--state takes hot, cold or both, not '" + state + "'");
+    CLI::App app("Forces the plans of every query and times them, and says how good gpuscan's choices are.",
+                 "regret-run");
+    app.footer("The last line: cases N, wrong P %, regret R, rank correlation C. Exit status: 0, 1 if a result was "
+               "wrong, 2 for any "
+               "other error.");
+    prepare_command_line(app);
+    add_pairs(
+        app, "--target", ':', o.targets,
+        "BENCHMARK:SCHEMA: the benchmark (ssb, tpch, indexed, rides), whose tables are in the schema; may be repeated");
+    app.add_option("--csv", o.csv, "what was measured; a second start goes on from there")->capture_default_str();
+    app.add_option("--report", o.report, "the cases as a table, a file (default: none)");
+    app.add_option("--reps", o.reps, "counted runs of each plan; their median counts")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--warmups", o.warmups, "runs before them that are not counted")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--limit", o.limit, "a plan that takes so many times the best so far is stopped")
+        ->capture_default_str()
+        ->check(CLI::Range(1.0, 1e9));
+    app.add_option("--floor", o.tolerance.floor_ms,
+                   "ms that a choice must take longer than the best to be called wrong, besides a tenth of it")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--state", o.states, "hot, cold or both (default hot,cold)")
+        ->delimiter(',')
+        ->transform(lower)
+        ->check(CLI::IsMember({"hot", "cold"}));
+    app.add_option("--only", o.only, "some of the queries, by their names in any of the benchmarks")
+        ->delimiter(',')
+        ->transform(lower);
+    app.add_option("--device", o.device,
+                   "gpuscan.device for gpuscan's choice (host, cuda, ...; default: the server's setting)");
+    app.add_option("--budget", o.budget_s, "begin no further case after so many seconds (default: all cases)")
+        ->check(CLI::NonNegativeNumber);
+    add_pairs(app, "--set", '=', o.settings, "NAME=VALUE: a setting of the measured session; may be repeated");
+    app.add_option("--dbname", o.dbname, "database, connection string or URI (default: the PG* variables)");
+    app.get_option("--target")->required();
+    parse_command_line(app, argc, argv);
     std::sort(o.states.begin(),
               o.states.end()); // cold first: PostgreSQL's plans are stopped later there, and measured once
     return o;
@@ -183,7 +130,7 @@ Benchmark benchmark_named(const std::string &name) {
         return indexed_benchmark();
     if (name == "rides")
         return rides_benchmark();
-    usage_error("no benchmark is called '" + name + "'");
+    throw pg::Error("no benchmark is called '" + name + "'");
 }
 
 // ---- a case ----

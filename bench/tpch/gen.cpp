@@ -198,18 +198,23 @@ std::string_view remark(const Job &job, int32_t key) {
     return place == complaint ? "Complaints" : place == praise ? "Recommends" : "";
 }
 
+// What rows of suppliers and customers begin with: key, name, address, nation, phone, balance.
+void begin_party(Random &random, CopyWriter &out, const char *kind, int32_t key) {
+    char text[64], number[32];
+    out.begin_row();
+    out.integer(key);
+    out.text(numbered(kind, key));
+    out.text(address(random, 10, 40, text));
+    const int nation = random.between(0, 24);
+    out.integer(nation);
+    out.text(phone(random, nation, number));
+    out.decimal(random.between(-99999, 999999));
+}
+
 void write_suppliers(const Job &job, CopyWriter &out, int64_t first, int64_t last) {
     for (int32_t key = static_cast<int32_t>(first); key < last; ++key) {
         Random random = job.random(Stream::supplier, key);
-        char text[64], number[32];
-        out.begin_row();
-        out.integer(key);
-        out.text(numbered("Supplier", key));
-        out.text(address(random, 10, 40, text));
-        const int nation = random.between(0, 24);
-        out.integer(nation);
-        out.text(phone(random, nation, number));
-        out.decimal(random.between(-99999, 999999));
+        begin_party(random, out, "Supplier", key);
         std::string comment(job.text.piece(random, 25, 100));
         if (const std::string_view word = remark(job, key); !word.empty()) {
             // "Customer", something or nothing, and the word, anywhere in the comment
@@ -225,15 +230,7 @@ void write_suppliers(const Job &job, CopyWriter &out, int64_t first, int64_t las
 void write_customers(const Job &job, CopyWriter &out, int64_t first, int64_t last) {
     for (int32_t key = static_cast<int32_t>(first); key < last; ++key) {
         Random random = job.random(Stream::customer, key);
-        char text[64], number[32];
-        out.begin_row();
-        out.integer(key);
-        out.text(numbered("Customer", key));
-        out.text(address(random, 10, 40, text));
-        const int nation = random.between(0, 24);
-        out.integer(nation);
-        out.text(phone(random, nation, number));
-        out.decimal(random.between(-99999, 999999));
+        begin_party(random, out, "Customer", key);
         out.text(random.pick(segments));
         out.text(job.text.piece(random, 29, 116));
     }

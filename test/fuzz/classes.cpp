@@ -1,20 +1,14 @@
 // Queries of the classes in classes.hpp, answered by PostgreSQL and with gpuscan.offload = force.
-//
-// Usage: classes [--seed N] [--queries M] [--class NAME[,NAME...]] [--seconds S] [--timeout SECONDS]
-//                [--stop-after DIFFERENCES] [--falsify] [--alone] [--verbose] [CONNINFO]
-// Default: all classes.
-// A seed decides everything. Each class in turn asks its share of the queries; each statement of a script counts as one.
-// --falsify: no device is asked; PostgreSQL's answers are compared with themselves, falsified: each must be seen to be different.
-// --alone: nobody else asks this server, so its counters are looked at, too (class hidden).
 // Exit status: 0 no difference, 1 differences, 2 trouble.
 #include "classes.hpp"
 
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <exception>
+
+#include "../../bench/common/command_line.hpp"
 
 using namespace fuzz;
 
@@ -31,32 +25,22 @@ int main(int argc, char **argv) {
     long queries = 1000, stop_after = 20, seconds = LONG_MAX, timeout = 20;
     string conninfo, wanted = "deep,orders,texts,snapshots,hidden,moments,cursors";
     bool verbose = false, falsified = false, alone = false;
-    for (int i = 1; i < argc; ++i) {
-        if (!strcmp(argv[i], "--seed") && i + 1 < argc)
-            seed = strtoull(argv[++i], nullptr, 10);
-        else if (!strcmp(argv[i], "--queries") && i + 1 < argc)
-            queries = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--class") && i + 1 < argc)
-            wanted = argv[++i];
-        else if (!strcmp(argv[i], "--stop-after") && i + 1 < argc)
-            stop_after = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
-            seconds = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
-            timeout = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--falsify"))
-            falsified = true;
-        else if (!strcmp(argv[i], "--alone"))
-            alone = true;
-        else if (!strcmp(argv[i], "--verbose"))
-            verbose = true;
-        else if (argv[i][0] == '-') {
-            fprintf(stderr, "usage: classes [--seed N] [--queries M] [--class NAME[,NAME...]] [--seconds S] [--timeout "
-                            "SECONDS] [--stop-after DIFFERENCES] [--falsify] [--alone] [--verbose] [CONNINFO]\n");
-            return 2;
-        } else
-            conninfo = argv[i];
-    }
+    CLI::App app("Queries of some classes, answered by PostgreSQL and with the device.", "classes");
+    bench::prepare_command_line(app);
+    app.add_option("--seed", seed, "decides everything");
+    app.add_option("--queries", queries,
+                   "so many; each class in turn asks its share; each statement of a script counts as one");
+    app.add_option("--class", wanted, "names, divided by commas")->capture_default_str();
+    app.add_option("--seconds", seconds, "at most");
+    app.add_option("--timeout", timeout,
+                   "seconds; a query that takes longer on either side is counted, but not compared");
+    app.add_option("--stop-after", stop_after, "so many differences");
+    app.add_flag("--falsify", falsified,
+                 "compare PostgreSQL's answers with themselves, falsified: each must be seen to be different");
+    app.add_flag("--alone", alone, "nobody else asks this server, so its counters are looked at, too (class hidden)");
+    app.add_flag("--verbose", verbose, "also print reasons of fallbacks and refusals");
+    app.add_option("conninfo", conninfo, "connection string");
+    bench::parse_command_line(app, argc, argv);
     try {
         vector<Class> chosen;
         for (const Class &c : classes)

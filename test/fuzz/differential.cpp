@@ -3,20 +3,14 @@
 // A seed decides everything: the tables (tables.hpp), the queries (queries.hpp, of expressions.hpp), and the writes, VACUUMs and
 // DDL between them (writes.hpp). Rows are compared as multisets, errors by SQLSTATE (answers.hpp).
 // Prints each difference as a script that can be fed to psql, and at the end how many queries the device answered.
-//
-// Usage: differential [--seed N] [--queries M] [--from QUERY] [--seconds S] [--rows PER_CENT] [--sets PER_CENT]
-//                     [--timeout SECONDS] [--stop-after DIFFERENCES] [--falsify] [--verbose] [CONNINFO]
-// --from: the queries before that one are drawn, and what is written between them, but not asked: repeats a late query soon.
-// --falsify: no device is asked; PostgreSQL's answers are compared with themselves, falsified: each must be seen to be different.
-// A query that takes longer than the timeout (default 20 s) on either side is counted, but not compared.
 // The database's schema "fuzz" is dropped and made anew. Exit status: 0 no difference, 1 differences, 2 trouble.
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <exception>
 
+#include "../../bench/common/command_line.hpp"
 #include "comparison.hpp"
 #include "writes.hpp"
 
@@ -28,36 +22,23 @@ int main(int argc, char **argv) {
     long queries = 1000, stop_after = 20, seconds = LONG_MAX, timeout = 20, from = 0;
     string conninfo;
     bool verbose = false, falsified = false;
-    for (int i = 1; i < argc; ++i) {
-        if (!strcmp(argv[i], "--seed") && i + 1 < argc)
-            seed = strtoull(argv[++i], nullptr, 10);
-        else if (!strcmp(argv[i], "--queries") && i + 1 < argc)
-            queries = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--from") && i + 1 < argc)
-            from = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--stop-after") && i + 1 < argc)
-            stop_after = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
-            seconds = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--rows") && i + 1 < argc)
-            rows_share = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--sets") && i + 1 < argc)
-            sets_share = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
-            timeout = atol(argv[++i]);
-        else if (!strcmp(argv[i], "--falsify"))
-            falsified = true;
-        else if (!strcmp(argv[i], "--verbose"))
-            verbose = true;
-        else if (argv[i][0] == '-') {
-            fprintf(stderr,
-                    "usage: differential [--seed N] [--queries M] [--from QUERY] [--seconds S] [--rows PER_CENT] "
-                    "[--sets PER_CENT] [--timeout SECONDS] [--stop-after DIFFERENCES] [--falsify] [--verbose] "
-                    "[CONNINFO]\n");
-            return 2;
-        } else
-            conninfo = argv[i];
-    }
+    CLI::App app("Random queries, answered by PostgreSQL and with the device.", "differential");
+    bench::prepare_command_line(app);
+    app.add_option("--seed", seed, "decides everything");
+    app.add_option("--queries", queries, "so many");
+    app.add_option("--from", from,
+                   "the queries before that one are drawn, and what is written between them, but not asked");
+    app.add_option("--seconds", seconds, "at most");
+    app.add_option("--rows", rows_share, "per cent of queries for rows");
+    app.add_option("--sets", sets_share, "per cent of set operations");
+    app.add_option("--timeout", timeout,
+                   "seconds; a query that takes longer on either side is counted, but not compared");
+    app.add_option("--stop-after", stop_after, "so many differences");
+    app.add_flag("--falsify", falsified,
+                 "compare PostgreSQL's answers with themselves, falsified: each must be seen to be different");
+    app.add_flag("--verbose", verbose, "also print queries that raise errors, and reasons of fallbacks and refusals");
+    app.add_option("conninfo", conninfo, "connection string");
+    bench::parse_command_line(app, argc, argv);
     try {
         engine.seed(seed);
         pg::Connection c(conninfo, "differential");

@@ -8,12 +8,6 @@
 // Workload: the 22 queries of TPC-H (tables by bench/tpch/tpch-gen) and random ones over the same tables: one to five tables,
 // inner, outer, semi and anti joins, grouping, DISTINCT, windows, ORDER BY with and without LIMIT, set operations.
 //
-// Usage: oracle [--vectors N] [--queries N] [--seed N] [--parallel] [--neutral] [--show N] [CONNINFO]
-//   --vectors   random choices of costs (default 30)
-//   --queries   random queries besides TPC-H's (default 150)
-//   --parallel  with up to four workers that cost little to start
-//   --neutral   costs of pages that are PostgreSQL's: no plan and no cost may differ
-//   --show      print that many differences
 // Ends with "plans N, same P %, over 1 % worse Q %, over 10 % worse R %, max X" and, before, in how many plans of the same shape
 // some node costs something else (more than a hundredth). Worse: what the chosen plan costs by the model in relation to the
 // oracle's. Exit status: 0 if within the limits below, else 1; 2 is trouble.
@@ -27,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "../../bench/common/command_line.hpp"
 #include "../../bench/common/pg.hpp"
 #include "../../bench/tpch/query_texts.hpp"
 
@@ -383,31 +378,17 @@ int run(const Options &options) {
 
 int main(int argc, char **argv) {
     Options options;
+    CLI::App app("Compares plans under the storage tier's page costs with an oracle's.", "oracle");
+    bench::prepare_command_line(app);
+    app.add_option("--vectors", options.vectors, "random choices of costs")->capture_default_str();
+    app.add_option("--queries", options.queries, "random queries besides TPC-H's")->capture_default_str();
+    app.add_option("--seed", options.seed, "of the random numbers");
+    app.add_option("--show", options.show, "print that many differences");
+    app.add_flag("--parallel", options.parallel, "with up to four workers that cost little to start");
+    app.add_flag("--neutral", options.neutral, "costs of pages that are PostgreSQL's: no plan and no cost may differ");
+    app.add_option("conninfo", options.conninfo, "connection string");
+    bench::parse_command_line(app, argc, argv);
     try {
-        for (int i = 1; i < argc; ++i) {
-            const string word = argv[i];
-            const auto number = [&] {
-                if (i + 1 >= argc)
-                    throw pg::Error(word + " needs a number");
-                return std::atoi(argv[++i]);
-            };
-            if (word == "--vectors")
-                options.vectors = number();
-            else if (word == "--queries")
-                options.queries = number();
-            else if (word == "--seed")
-                options.seed = static_cast<unsigned>(number());
-            else if (word == "--show")
-                options.show = number();
-            else if (word == "--parallel")
-                options.parallel = true;
-            else if (word == "--neutral")
-                options.neutral = true;
-            else if (word[0] == '-')
-                throw pg::Error("what is \"" + word + "\"?");
-            else
-                options.conninfo = word;
-        }
         return run(options);
     } catch (const std::exception &error) {
         std::fprintf(stderr, "oracle: %s\n", error.what());

@@ -1,6 +1,12 @@
-# What test/tap/*.sh share: one private server per file, lines of TAP, the exit status. To be sourced.
+# What test/tap/*.sh share: one private server per file, lines of TAP, the exit status, a limit of time: 900 s, or what a line
+# "# Limit: N s" of the file says. To be sourced.
 # shellcheck shell=bash
 set -uo pipefail
+if [ -z "${TAP_LIMITED:-}" ]; then
+    limit=$(sed -nE 's/^# Limit: ([0-9]+) s.*/\1/p' "$0")
+    TAP_LIMITED=1 exec timeout --foreground -k 10 "${limit:-900}" bash "$0" "$@"
+fi
+unset TAP_LIMITED
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 unset PGOPTIONS SERVER SERVER_LOG # of whoever runs the tests
 

@@ -65,4 +65,44 @@ inline Aggregate aggregate(AggregateKind kind, Index arg = none) {
     return a;
 }
 
+inline Chunk chunk_of(const std::vector<std::vector<Datum>> &columns) {
+    Chunk c;
+    c.nrows = static_cast<uint32_t>(columns[0].size());
+    c.columns = columns;
+    c.ranged.assign(columns.size(), 1);
+    return c;
+}
+
+inline std::vector<Datum> numbers(uint32_t n, int64_t step, int64_t modulo) {
+    std::vector<Datum> out(n);
+    for (uint32_t i = 0; i < n; ++i)
+        out[i].i = i * step % modulo;
+    return out;
+}
+
+// select k, count(*), sum(v), sum(w), min(w), max(w) from t join u on t.k = u.k group by t.k
+inline Case join_case(std::vector<Chunk> probe, std::vector<Chunk> build, Type key_type,
+                      Type payload_type = Type::I32) {
+    Builder b;
+    Index u = b.source({key_type, payload_type}), t = b.source({key_type, Type::I64});
+    Pipeline build_pipeline, main;
+    build_pipeline.source = u;
+    build_pipeline.sink = SinkKind::Build;
+    build_pipeline.keys = b.list({b.column(key_type, 0, 0)});
+    build_pipeline.payload = b.list({b.column(payload_type, 0, 1)});
+    main.source = t;
+    main.joins = b.joins({{0, b.list({b.column(key_type, 0, 0)})}});
+    main.keys = b.list({b.column(key_type, 0, 0)});
+    main.aggregates =
+        b.aggregates({aggregate(AggregateKind::CountRows), aggregate(AggregateKind::Sum, b.column(Type::I64, 0, 1)),
+                      aggregate(AggregateKind::Sum, b.column(payload_type, 1, 0)),
+                      aggregate(AggregateKind::Min, b.column(payload_type, 1, 0)),
+                      aggregate(AggregateKind::Max, b.column(payload_type, 1, 0))});
+    b.p.pipelines = {build_pipeline, main};
+    Case c;
+    c.program = b.p;
+    c.sources = {std::move(build), std::move(probe)};
+    return c;
+}
+
 } // namespace gpuscan::reference

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "message.hpp"
 #include "page_builder.hpp"
 #include "program_builder.hpp"
 #include "server/futex.hpp"
@@ -21,20 +22,6 @@ namespace gpuscan::test {
 using namespace protocol;
 
 // ---- messages -----------------------------------------------------------------------------------------------------
-
-struct Message {
-    std::string bytes;
-
-    Message &raw(const void *from, size_t size) {
-        bytes.resize((bytes.size() + 7) & ~size_t(7));
-        bytes.append(static_cast<const char *>(from), size);
-        return *this;
-    }
-    template <class T> Message &put(const T &value) { return raw(&value, sizeof value); }
-    template <class T> Message &array(const std::vector<T> &values) {
-        return raw(values.data(), values.size() * sizeof(T));
-    }
-};
 
 struct Answer {
     Status status = Status::Lost;

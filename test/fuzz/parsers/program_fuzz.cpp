@@ -2,6 +2,7 @@
 // accepted is run over a few rows by a session on the host, and becomes kernels.
 #include <random>
 
+#include "../../unit/message.hpp"
 #include "../../unit/random_cases.hpp"
 #include "engine/codegen/codegen.hpp"
 #include "session_course.hpp"
@@ -9,6 +10,7 @@
 using namespace gpuscan;
 using namespace gpuscan::protocol;
 using fuzz::Exactly;
+using test::Message;
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
@@ -22,19 +24,6 @@ fuzz::Process &process() {
     static fuzz::Process *const the = new fuzz::Process; // never destroyed: threads use it
     return *the;
 }
-
-// ---- messages ----
-
-struct Message {
-    std::string bytes;
-    Message &raw(const void *from, size_t size) {
-        bytes.resize((bytes.size() + 7) & ~size_t(7));
-        bytes.append(static_cast<const char *>(from), size);
-        return *this;
-    }
-    template <class T> Message &put(const T &value) { return raw(&value, sizeof value); }
-    Message &text(const std::string &value) { return raw(value.data(), value.size()); }
-};
 
 class Course {
   public:

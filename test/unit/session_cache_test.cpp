@@ -1,0 +1,267 @@
+// What does a session find in the cache, what does it lack, and what does it keep there for others?
+#include "session_fixture.hpp"
+
+namespace gpuscan {
+namespace {
+
+using namespace protocol;
+using namespace test;
+
+class SessionCacheTest : public SessionTest {};
+
+TEST_F(SessionCacheTest, PagesThatAreNotVisibleAreReadRowByRow) {
+    auto c = client();
+    for (uint32_t page : {3u, 17u, 39u})
+        server.fact.visible.reset(page);
+    for (int round = 0; round < 2; ++round) {
+        Course course{*c, server};
+        Groups groups;
+        ASSERT_TRUE(course.run(true, &groups)) << course.message;
+        EXPECT_EQ(groups, expected_groups(true));
+    }
+    server.fact.visible.reset(5); // the bit of a cached page
+    Groups groups;
+    Course course{*c, server};
+    ASSERT_TRUE(course.run(false, &groups)) << course.message;
+    EXPECT_EQ(groups, expected_groups(false));
+    EXPECT_EQ(course.decoded, 0u);
+}
+
+TEST_F(SessionCacheTest, ChangedPagesAreRepaired) {
+    auto c = client();
+    Groups groups;
+    ASSERT_TRUE((Course{*c, server}.run(false, &groups)));
+    PageBits changed;
+    for (uint32_t page : {0u, 20u}) {
+        server.write_fact(page, 1000);
+        changed.set(page);
+    }
+    server.fact.map_lsn++;
+    Course course{*c, server};
+    groups.clear();
+    ASSERT_TRUE(course.run(false, &groups)) << course.message;
+    EXPECT_EQ(groups, expected_groups(false, 1000, changed));
+    EXPECT_EQ(course.decoded, 2u);
+}
+
+// Several chunks in one request: only those that the cache has in full, at this map LSN, are held, and each once.
+TEST_F(SessionCacheTest, ManyChunksAtOnce) {
+    auto c = client();
+    Course course{*c, server};
+    auto begin = [&] {
+        return course.ask(Command::Open, open_message(count_program())) &&
+               course.ask(Command::DefineSource, define_message(0, server.fact, {1}));
+    };
+    auto build = [&](uint32_t chunk) {
+        Message stage = stage_message(0, server.fact, false), decode;
+        memcpy(&stage.bytes[offsetof(StageRequest, chunk)], &chunk, sizeof chunk);
+        std::vector<uint32_t> pages;
+        server.fact.visible.for_each([&](uint32_t page) { pages.push_back(page); });
+        return course.ask(Command::Stage, stage) &&
+               course.ask(Command::Decode, decode_message(0, server.fact, pages)) &&
+               course.ask(Command::Publish, publish_message(0));
+    };
+    auto rows = [&] {
+        Answer a;
+        EXPECT_TRUE(course.ask(Command::Run, run_message(0), &a)) << course.message;
+        return a.head<RunReply>().rows_in;
+    };
+    using Held = std::vector<bool>;
+    Answer a;
+
+    ASSERT_TRUE(begin());
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {0, 1, 2}), &a));
+    EXPECT_EQ(held_of(a), (Held{false, false, false}));
+    server.fact.visible.reset(7); // chunk 1 is built without page 7
+    ASSERT_TRUE(build(1));
+    server.fact.visible.set(7);
+    ASSERT_TRUE(build(2));
+    EXPECT_EQ(rows(), 30u * (39 + 40));
+
+    ASSERT_TRUE(begin());
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {1, 2, 3}), &a));
+    EXPECT_EQ(held_of(a), (Held{false, true, false}));
+    EXPECT_EQ(rows(), 30u * 40);
+
+    server.fact.visible.reset(7);
+    ASSERT_TRUE(begin());
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {2, 1}), &a));
+    EXPECT_EQ(held_of(a), (Held{true, true}));
+    EXPECT_EQ(rows(), 30u * (39 + 39));
+
+    ASSERT_TRUE(begin());
+    server.fact.map_lsn++; // whatever has moved it
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {1, 2}), &a));
+    EXPECT_EQ(held_of(a), (Held{false, false}));
+    server.fact.map_lsn--;
+
+    for (const std::vector<uint32_t> &chunks : std::vector<std::vector<uint32_t>>{{1, 1}, {2, 1, 2}}) {
+        ASSERT_TRUE(begin());
+        EXPECT_FALSE(course.ask(Command::StageMany, stage_many_message(0, server.fact, chunks)));
+        EXPECT_EQ(course.status, Status::Invalid);
+    }
+    ASSERT_TRUE(begin());
+    server.fact.map_lsn = 0; // says nothing
+    EXPECT_FALSE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {1})));
+    EXPECT_EQ(course.status, Status::Invalid);
+}
+
+// The table of a build is used again as long as it would become the same, and goes with its columns.
+TEST_F(SessionCacheTest, JoinTablesAreKept) {
+    auto c = client();
+    const std::shared_ptr<KeptTables> kept = devices.find(DeviceKind::Host)->tables;
+    auto reused = [&] {
+        const uint64_t before = counters.tables_reused.load();
+        Groups groups;
+        Course course{*c, server};
+        EXPECT_TRUE(course.run(false, &groups)) << course.message;
+        EXPECT_EQ(groups, expected_groups(false));
+        return counters.tables_reused.load() - before;
+    };
+    EXPECT_EQ(reused(), 0u);
+    EXPECT_EQ(reused(), 1u);
+    EXPECT_GT(kept->bytes(), 0u);
+    server.dim.visible.reset(1); // read row by row now
+    EXPECT_EQ(reused(), 0u);
+    server.dim.visible.set(1);
+    EXPECT_EQ(reused(), 1u);
+    cache->evict({1663, 5, 2});
+    kept->drop_dead();
+    EXPECT_EQ(kept->bytes(), 0u);
+    EXPECT_EQ(reused(), 0u);
+    EXPECT_EQ(reused(), 1u);
+    // Whoever needs the memory gets it.
+    const WorkMemoryRef memory = devices.find(DeviceKind::Host)->device->work_memory();
+    memory->set_limit(memory->used());
+    memory->charge(1);
+    memory->release(1);
+    EXPECT_EQ(kept->bytes(), 0u);
+    memory->set_limit(SIZE_MAX);
+    kept->set_limit(1);
+    EXPECT_EQ(reused(), 0u);
+    EXPECT_EQ(reused(), 0u);
+}
+
+// Planners are told of a build's table when it is kept or found, and no longer when it is gone or cannot be found.
+TEST_F(SessionCacheTest, PlannersAreToldOfJoinTables) {
+    auto c = client();
+    KeptBuilds builds;
+    builds.clear();
+    devices.find(DeviceKind::Host)->tables->tell(&builds);
+    auto told_after_run = [&](uint64_t fingerprint) {
+        Groups groups;
+        Course course{*c, server};
+        course.fingerprint = fingerprint;
+        EXPECT_TRUE(course.run(false, &groups)) << course.message;
+        return builds.has(fingerprint);
+    };
+    EXPECT_FALSE(told_after_run(0));
+    EXPECT_FALSE(builds.any());
+    EXPECT_TRUE(told_after_run(1)) << "found, and known by now";
+    EXPECT_TRUE(told_after_run(1));
+    server.dim.visible.reset(1); // read row by row now: of no identity
+    EXPECT_FALSE(told_after_run(1));
+    server.dim.visible.set(1);
+    EXPECT_TRUE(told_after_run(1));
+    EXPECT_TRUE(told_after_run(2)) << "what is written differently may be the same";
+    EXPECT_TRUE(builds.has(1));
+    EvictRequest all = {};
+    all.all = 1;
+    Course course{*c, server};
+    ASSERT_TRUE(course.ask(Command::Evict, Message().put(all)));
+    EXPECT_FALSE(builds.any());
+}
+
+// What the pass has no room for is not looked at: the next request begins there.
+TEST_F(SessionCacheTest, ManyChunksEndWhereThePassIsFull) {
+    auto c = client();
+    Course course{*c, server};
+    Groups groups;
+    ASSERT_TRUE(course.run(false, &groups));
+    ASSERT_TRUE(course.ask(Command::Open, open_message(count_program())));
+    ASSERT_TRUE(course.ask(Command::DefineSource, define_message(0, server.fact, {1})));
+    const size_t before = cache->budget();
+    cache->set_budget(cache->bytes() * 13 / 10); // evicts nothing, but the fact table alone is more than half of it
+    auto other = client();
+    Course holder{*other, server};
+    ASSERT_TRUE(holder.ask(Command::Open, open_message(join_program(false))));
+    ASSERT_TRUE(holder.ask(Command::DefineSource, define_message(1, server.fact, {1, 2, 3})));
+    Answer a;
+    ASSERT_TRUE(holder.ask(Command::StageMany, stage_many_message(1, server.fact, {0, 5}), &a));
+    EXPECT_EQ(held_of(a), std::vector<bool>{true});
+    EXPECT_EQ(a.head<StageManyReply>().pass_full, 1u);
+    cache->set_budget(before);
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {0, 5}), &a));
+    EXPECT_EQ(held_of(a), (std::vector<bool>{true, false}));
+    EXPECT_EQ(rows_of(a).at(1), 0u);
+    EXPECT_GT(rows_of(a).at(0), 0u);
+    ASSERT_TRUE(course.ask(Command::StageMany, stage_many_message(0, server.fact, {7}), &a)); // told once
+    EXPECT_EQ(rows_of(a), (std::vector<uint32_t>{0}));
+    EXPECT_EQ(a.head<StageManyReply>().pass_full, 0u);
+}
+
+// Two queries have read the map at one LSN; for the second one page 7 has changed again, which has cleared its bit but not
+// moved the LSN. What it leaves behind must not show the first one the page as it was before the LSN.
+TEST_F(SessionCacheTest, QueriesThatReadTheMapAtOneLsnSeeDifferentBits) {
+    auto c = client();
+    Groups groups;
+    ASSERT_TRUE((Course{*c, server}.run(false, &groups)));
+    PageBits changed;
+    changed.set(7);
+    server.write_fact(7, 1000);
+    server.fact.map_lsn++;
+    server.fact.visible.reset(7);
+    for (int query = 2; query >= 1; --query) {
+        groups.clear();
+        Course course{*c, server};
+        ASSERT_TRUE(course.run(false, &groups)) << course.message;
+        EXPECT_EQ(groups, expected_groups(false, 1000, changed)) << "query " << query;
+        server.fact.visible.set(7);
+    }
+    // Neither must a query that began when the table ended before the changed page.
+    server.write_fact(39, 1000);
+    changed.set(39);
+    server.fact.map_lsn++;
+    server.fact.npages = 30;
+    for (uint32_t page = 30; page < 40; ++page)
+        server.fact.visible.reset(page);
+    ASSERT_TRUE((Course{*c, server}.run(false, &groups)));
+    server.fact.npages = 40;
+    for (uint32_t page = 30; page < 40; ++page)
+        server.fact.visible.set(page);
+    groups.clear();
+    ASSERT_TRUE((Course{*c, server}.run(false, &groups)));
+    EXPECT_EQ(groups, expected_groups(false, 1000, changed));
+}
+
+TEST_F(SessionCacheTest, TinyCacheStillAnswers) {
+    cache->set_budget(4096); // nothing fits
+    auto c = client();
+    Course course{*c, server};
+    Groups groups;
+    ASSERT_TRUE(course.run(true, &groups)) << course.message;
+    EXPECT_EQ(groups, expected_groups(true));
+    EXPECT_EQ(cache->bytes(), 0u);
+}
+
+TEST_F(SessionCacheTest, ListAndEvictNeedNoProgram) {
+    auto c = client();
+    Groups groups;
+    ASSERT_TRUE((Course{*c, server}.run(false, &groups)));
+    Course course{*c, server};
+    Answer a;
+    ASSERT_TRUE(course.ask(Command::ListCache, Message().put(ListCacheRequest{0, 0}), &a));
+    EXPECT_EQ(a.head<ListCacheReply>().count, 5u);
+    EXPECT_EQ(a.head<CacheEntry>(sizeof(ListCacheReply)).locator.database, 5u);
+    EvictRequest evict = {0, {1663, 5, 1}};
+    ASSERT_TRUE(course.ask(Command::Evict, Message().put(evict), &a));
+    EXPECT_GT(a.head<EvictReply>().bytes, 0u);
+    ASSERT_TRUE(course.ask(Command::ListCache, Message().put(ListCacheRequest{0, 0}), &a));
+    EXPECT_EQ(a.head<ListCacheReply>().count, 2u);
+    evict.all = 1;
+    ASSERT_TRUE(course.ask(Command::Evict, Message().put(evict), &a));
+    EXPECT_EQ(cache->bytes(), 0u);
+}
+
+} // namespace
+} // namespace gpuscan
