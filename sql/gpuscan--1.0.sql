@@ -90,6 +90,69 @@ GRANT EXECUTE ON FUNCTION cache_rows() TO pg_monitor;
 GRANT SELECT ON devices, stat TO PUBLIC;
 GRANT SELECT ON cached_columns TO pg_monitor;
 
+-- What is on, what is missing, and the command that mends it: a row for each item.
+CREATE FUNCTION status(OUT item text, OUT state text, OUT detail text, OUT remedy text)
+RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE ROWS 9
+SET search_path = pg_catalog, @extschema@, pg_temp
+AS $$
+WITH preload AS (
+    SELECT NOT EXISTS (SELECT FROM devices WHERE state = 'not preloaded') AS done,
+        current_setting('shared_preload_libraries') AS libraries),
+setting AS (
+    SELECT current_setting('gpuscan.offload') AS offload, current_setting('gpuscan.cache_size') AS cache_size,
+        current_setting('transaction_isolation') AS isolation
+    FROM preload WHERE done),
+written AS (
+    SELECT c.oid::regclass::text AS name, c.relpages, 1 - least(c.relallvisible, c.relpages)::float8 / c.relpages AS share
+    FROM pg_class c, setting
+    WHERE c.relkind IN ('r', 'm') AND c.relpages >= 1000 AND c.relallvisible < 0.9 * c.relpages AND c.relpersistence = 'p'
+    ORDER BY c.relpages - c.relallvisible DESC, 1 LIMIT 3)
+SELECT 'preload', CASE WHEN done THEN 'ok' ELSE 'missing' END, format('shared_preload_libraries = %L', libraries),
+    CASE WHEN NOT done THEN format('ALTER SYSTEM SET shared_preload_libraries = %s; then restart the server',
+                                   concat_ws(', ', nullif(libraries, ''), 'gpuscan')) END
+FROM preload
+UNION ALL
+SELECT CASE d.kind WHEN 'host' THEN 'CPU engine' ELSE 'GPU' END, CASE d.state WHEN 'ready' THEN 'ok' ELSE d.state END,
+    concat_ws('; ', nullif(d.name, 'host'), coalesce(d.note, CASE d.state WHEN 'ready' THEN 'ready' END)),
+    CASE WHEN d.state = 'off' THEN 'ALTER SYSTEM SET gpuscan.device = auto; SELECT pg_reload_conf()'
+         WHEN d.state = 'failed' AND d.kind = 'cuda'
+         THEN 'none is needed without a GPU; else install what is missing, then restart the server' END
+FROM devices d, setting
+UNION ALL
+SELECT 'offload', CASE offload WHEN 'off' THEN 'off' ELSE 'ok' END, format('gpuscan.offload = %s', offload),
+    CASE offload WHEN 'off' THEN 'SET gpuscan.offload = auto' END
+FROM setting
+UNION ALL
+SELECT 'isolation', CASE isolation WHEN 'serializable' THEN 'off' ELSE 'ok' END, format('transaction_isolation = %L', isolation),
+    CASE isolation WHEN 'serializable' THEN 'use repeatable read: serializable transactions run in PostgreSQL' END
+FROM setting
+UNION ALL
+SELECT CASE d.kind WHEN 'host' THEN 'CPU engine''s cache' ELSE 'GPU''s cache' END, CASE WHEN s.chunks_evicted > 0 THEN 'full' ELSE 'ok' END,
+    format('%s %s, %s chunks evicted', coalesce(pg_size_pretty(d.cache_bytes) || ' used of', 'at most'),
+           CASE d.kind WHEN 'host' THEN cache_size ELSE pg_size_pretty(d.memory_limit) END, s.chunks_evicted),
+    CASE WHEN s.chunks_evicted > 0 AND d.kind = 'host'
+         THEN 'ALTER SYSTEM SET gpuscan.cache_size = SIZE; SELECT pg_reload_conf()' END
+FROM devices d, stat s, setting WHERE d.state = 'ready'
+UNION ALL
+SELECT 'fallbacks', CASE WHEN fallbacks > 0 THEN 'look' ELSE 'ok' END,
+    format('%s of %s fragments were answered by PostgreSQL', fallbacks, fragments),
+    CASE WHEN fallbacks > 0 THEN 'ALTER SYSTEM SET gpuscan.log_fallbacks = on; SELECT pg_reload_conf(); reasons are in the log then' END
+FROM stat, setting
+UNION ALL
+SELECT 'device process', CASE WHEN restarts > 0 THEN 'look' ELSE 'ok' END, format('%s deaths', restarts),
+    CASE WHEN restarts > 0 THEN 'SELECT * FROM gpuscan.deaths' END
+FROM stat, setting
+UNION ALL
+SELECT 'vacuum', 'look', format('%s: %s %% of its %s pages cannot be cached', name, round((100 * share)::numeric), relpages),
+    format('VACUUM %s', name)
+FROM written
+UNION ALL
+SELECT 'vacuum', 'ok', 'of each table of 8 MB or more at least 90 % of the pages can be cached', NULL
+FROM setting WHERE NOT EXISTS (SELECT FROM written)
+$$;
+
+COMMENT ON FUNCTION status() IS 'what of gpuscan is on, what is missing, and how to mend it';
+
 -- Maintenance of the cache; each checks the caller's rights on the relation. Neither is ever necessary.
 CREATE FUNCTION evict(relation regclass DEFAULT NULL)
 RETURNS bigint LANGUAGE C VOLATILE PARALLEL RESTRICTED
@@ -132,3 +195,11 @@ AS 'MODULE_PATHNAME', 'gpuscan_set_profile';
 COMMENT ON FUNCTION set_cost_profile(text) IS 'writes the file of gpuscan.cost_profile_file, and keeps the one that was there; pg_reload_conf() puts it in force';
 
 REVOKE ALL ON FUNCTION set_cost_profile(text) FROM PUBLIC;
+
+-- (No error: whoever restores a dump may preload the library later.)
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM @extschema@.devices WHERE state OPERATOR(pg_catalog.=) 'not preloaded') THEN
+        RAISE WARNING 'gpuscan is not preloaded, so no query runs on a device'
+            USING HINT = 'Add gpuscan to shared_preload_libraries and restart the server; gpuscan.status() shows the command.';
+    END IF;
+END $$;

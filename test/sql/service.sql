@@ -1,6 +1,14 @@
 -- The service as users see it: settings, views, privileges. (Its life and death: test/tap/service_lifecycle.sh.)
 \set SHOW_CONTEXT never
 
+-- What is on. (A machine may have a GPU; counters and tables are those of other tests.)
+SELECT item, state, remedy FROM gpuscan.status() WHERE item IN ('preload', 'CPU engine', 'offload', 'isolation') ORDER BY 1 COLLATE "C";
+SET default_transaction_isolation = serializable;
+SET gpuscan.offload = off;
+SELECT item, state, remedy FROM gpuscan.status() WHERE item IN ('offload', 'isolation') ORDER BY 1 COLLATE "C";
+RESET default_transaction_isolation;
+RESET gpuscan.offload;
+
 -- Settings
 SELECT name, CASE name WHEN 'gpuscan.cache_size' THEN 'the machine''s' ELSE boot_val END AS boot_val, unit, context, vartype
 FROM pg_settings

@@ -171,7 +171,11 @@ is 'not preloaded: the view says what to do' "$(ask -c 'SELECT DISTINCT state, n
     'not preloaded|add gpuscan to shared_preload_libraries and restart'
 ask -c 'CREATE DATABASE fresh' >/dev/null
 database=fresh
-is 'not preloaded: CREATE EXTENSION works' "$(ask -c 'CREATE EXTENSION gpuscan')" ''
+is 'not preloaded: CREATE EXTENSION says what to do' "$(ask -c 'CREATE EXTENSION gpuscan')" \
+    'WARNING:  gpuscan is not preloaded, so no query runs on a device
+HINT:  Add gpuscan to shared_preload_libraries and restart the server; gpuscan.status() shows the command.'
+is 'not preloaded: so does status()' "$(ask -c 'SELECT item, state, remedy FROM gpuscan.status()')" \
+    'preload|missing|ALTER SYSTEM SET shared_preload_libraries = gpuscan; then restart the server'
 is 'not preloaded: the other views work' \
     "$(ask -c 'SELECT fragments FROM gpuscan.stat' -c 'SELECT count(*) FROM gpuscan.cached_columns' -c 'SELECT gpuscan.evict()' | xargs)" '0 0 0'
 ask -c 'CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) i' -c 'VACUUM t'
