@@ -134,7 +134,7 @@ void MachineMeasurement::measure_steps() {
     }
     std::vector<StepQuery> queries = step_queries(mixed_rows(scratch_->rows()));
     if (scratch_->kind() == Scratch::Kind::Schema)
-        for (const StepQuery &query : step_queries_of_a_schema())
+        for (const StepQuery &query : parallel_step_queries())
             queries.push_back(query);
     std::vector<Equation> equations;
     size_t left_out = 0;

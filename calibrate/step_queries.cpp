@@ -26,6 +26,7 @@ std::vector<StepQuery> step_queries(size_t mixed_rows) {
         // scans
         {"pages and rows", "SELECT count(*) FROM mixed", scan},
         {"narrow rows", "SELECT count(*) FROM dims", scan},
+        {"pages with few rows", "SELECT count(*) FROM sparse", scan},
         {"a larger table", "SELECT count(*) FROM facts", scan},
         {"a column", "SELECT count(id) FROM mixed", scan},
         {"the last column", "SELECT count(last) FROM mixed", scan},
@@ -128,15 +129,14 @@ std::vector<StepQuery> step_queries(size_t mixed_rows) {
     };
 }
 
-std::vector<StepQuery> step_queries_of_a_schema() {
-    const std::string scan = only({"seqscan"}), workers = scan + parallel,
+std::vector<StepQuery> parallel_step_queries() {
+    const std::string scan = only({"seqscan"}) + parallel,
                       lookups = only({"seqscan", "indexscan", "nestloop"}) + parallel;
     return {
-        {"pages with few rows", "SELECT count(*) FROM spread", scan},
-        {"parallel workers", "SELECT count(*) FROM dims", workers},
-        {"parallel workers, sums", "SELECT sum(v) FROM mixed", workers},
-        {"rows of parallel workers", "SELECT id FROM facts WHERE a < 50", workers},
-        {"wider rows of parallel workers", "SELECT id, n, t, v FROM mixed WHERE v >= 0", workers},
+        {"parallel workers", "SELECT count(*) FROM dims", scan},
+        {"parallel workers, sums", "SELECT sum(v) FROM mixed", scan},
+        {"rows of parallel workers", "SELECT id FROM facts WHERE a < 50", scan},
+        {"wider rows of parallel workers", "SELECT id, n, t, v FROM mixed WHERE v >= 0", scan},
         {"lookups of parallel workers", "SELECT sum(m.v) FROM dims d JOIN mixed m ON m.many = d.id", lookups},
         {"lookups of parallel workers in a larger table",
          "SELECT sum(f.a) FROM mixed m JOIN facts f ON f.id = m.many WHERE m.v < 30 AND m.many > 0", lookups},

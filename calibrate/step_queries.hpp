@@ -18,9 +18,8 @@ struct StepQuery {
 // `mixed_rows`: of the table `mixed`.
 std::vector<StepQuery> step_queries(size_t mixed_rows);
 
-// Those that temporary tables do not answer: they have no table of many pages, and parallel workers cannot read them. The first query of
-// parallel workers has so little to do that it does not matter how many cores there are.
-std::vector<StepQuery> step_queries_of_a_schema();
+// For parallel workers, which cannot read temporary tables. The first one has so little to do that it does not matter how many cores there are.
+std::vector<StepQuery> parallel_step_queries();
 constexpr char first_parallel[] = "parallel workers";
 constexpr size_t parallel_workers = 2;
 

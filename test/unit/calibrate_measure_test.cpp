@@ -487,7 +487,7 @@ TEST(CalibrateSteps, FindsRates) {
 TEST(CalibrateSteps, EachStepHasItsBenchmark) {
     namespace executor = gpuscan::executor;
     std::set<std::string> names;
-    for (const auto &queries : {step_queries(100000), step_queries_of_a_schema()})
+    for (const auto &queries : {step_queries(100000), parallel_step_queries()})
         for (const StepQuery &query : queries)
             EXPECT_TRUE(names.insert(query.name).second) << query.name;
     for (const executor::StepInfo &step : executor::step_table)

@@ -61,7 +61,7 @@ constexpr StepInfo step_table[] = {
     {"index_entry", "entry", 45, "an index alone", Setting::IndexTuple, "the next, or its row on the page before"},
     {"tuple", "row", 37, "all pairs with a few rows", Setting::Tuple, "that a node hands on"},
     {"attribute", "value", 3.9, "the last column", Setting::Tuple, "a column that a row is taken apart for"},
-    {"operation", "call", 9.5, "sums of expressions", Setting::Operator, "an operator of fixed-length values"},
+    {"operation", "call", 9, "sums of expressions", Setting::Operator, "an operator of fixed-length values"},
     {"numeric", "call", 46, "sums of numeric expressions", Setting::Operator, "a comparison or sum of numerics"},
     {"text", "call", 38, "patterns", Setting::Operator, "a comparison or function of texts"},
     {"row_hashed", "row", 50, "few groups", Setting::Operator, "that is looked up in a hash table"},
