@@ -25,6 +25,7 @@
 #include "progress.hpp"
 #include "scratch.hpp"
 #include "session.hpp"
+#include "step_queries.hpp"
 
 namespace calibrate {
 
@@ -79,9 +80,8 @@ class MachineMeasurement {
     std::optional<Equation> processor_equation(const Query &query);
 
     void measure_steps();
-    std::vector<Query> step_queries() const, parallel_step_queries() const;
     bool is_contended(const Equation &equation, const std::vector<std::string> &names) const;
-    std::string steps_equation(const Query &query, const std::vector<std::string> &names, Equation *equation);
+    std::string steps_equation(const StepQuery &query, const std::vector<std::string> &names, Equation *equation);
 
     void measure_storage();
     void measure_reads();

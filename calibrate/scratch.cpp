@@ -89,9 +89,11 @@ void Scratch::fill(Progress &progress) {
         "'value ' || i % 20 AS t_few, 'some text ' || i::bigint * 7919 % 5000 AS t_some, 'a text of its own ' || i AS "
         "t_own FROM pg_catalog.generate_series(1, " +
         text(rows_) + ") i");
-    progress.step(1, "dims, tiny, fresh");
+    progress.step(1, "dims, sparse, tiny");
     session_.query(create + "dims" + options + "i AS id, i % 100 AS v FROM pg_catalog.generate_series(0, " +
                    text(dims_rows(rows_) - 1) + ") i");
+    session_.query(create + "sparse WITH (autovacuum_enabled = off, fillfactor = 10) AS SELECT id FROM " + place +
+                   "dims");
     session_.query(create + "tiny" + options +
                    "i AS id, i % 5 AS v, 'tiny ' || i AS t FROM pg_catalog.generate_series(0, " + text(tiny_rows - 1) +
                    ") i");
@@ -118,7 +120,7 @@ void Scratch::fill(Progress &progress) {
     for (const char *index : {"facts (id)", "facts (kmany)", "dims (id)", "mixed (id)", "mixed (many)"})
         session_.query(std::string("CREATE INDEX ON ") + place + index);
     progress.step(5, "vacuum");
-    for (const char *table : {"facts", "dims", "tiny", "mixed", "spread"})
+    for (const char *table : {"facts", "dims", "sparse", "tiny", "mixed", "spread"})
         if (!temporary || table != std::string("spread"))
             session_.query(std::string("VACUUM (FREEZE, ANALYZE) ") + place + table);
     // Its pages are not all-visible: it is never vacuumed.

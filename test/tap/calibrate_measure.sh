@@ -41,7 +41,7 @@ ok 'the device: its weights are there' test "$(values whole "v->>'tier' = 'host'
 ok 'some are measured' test "$(values whole "v->>'tier' = 'host' AND v->>'source' = 'measured'")" -ge 5
 ok 'some are not, and say why' test "$(values whole "v->>'source' = 'kept' AND v->>'note' <> ''")" -ge 5
 is 'steps of the executor: all of them' "$(values whole "v->>'tier' = 'server'")" "$(sql "SELECT count(*) FROM gpuscan.cost_profile WHERE device = 'server'")"
-ok 'most are measured' test "$(values whole "v->>'tier' = 'server' AND v->>'source' = 'measured'")" -ge 15
+ok 'most are measured' test "$(values whole "v->>'tier' = 'server' AND v->>'source' = 'measured'")" -ge 10
 ok 'by most of the queries' test "$(grep -c '"type":"left out".*"part":"steps"\|"part":"steps".*"type":"left out"' "$here/whole")" -le 15
 samples() { grep '"type":"sample"' "$here/$1" | grep '"part":"device"' | grep -- "$2"; }
 ok 'joins build their tables in each execution' test "$(samples whole '"query":"[^"]*join' | grep -cv '"rows_built":0\.0')" -ge 4
@@ -54,7 +54,7 @@ is 'nothing is negative' "$(values whole "(v->>'value')::float8 < 0 AND v->>'sou
 ok 'a report' grep -q '^cpu\|^processor' "$here/whole.out"
 is 'the same later' "$("$program" report "$here/whole")" "$(<"$here/whole.out")"
 is 'settings to be set' "$("$program" report "$here/whole" --format settings | sed 's/^/SET /; s/$/;/' | psql -XAtq -v ON_ERROR_STOP=1 2>&1)" ''
-ok 'with steps' grep -q '^row_probed_far = .* measured$' "$here/profile"
+ok 'with steps' grep -q '^row_hashed = .* measured$' "$here/profile"
 ok 'a profile in a file' grep -q '^ns_per_unit = ' "$here/profile"
 is 'an existing file is not overwritten' "$(status measure whole)" 1
 is 'no page for a browser' "$(status "$program" report "$here/whole" --format html 2>/dev/null)" 2

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "../../calibrate/least_squares.hpp"
 #include "../../calibrate/measure_report.hpp"
 #include "../../calibrate/one_plan.hpp"
+#include "../../calibrate/step_queries.hpp"
 
 namespace calibrate {
 namespace {
@@ -465,9 +467,9 @@ TEST(CalibrateSteps, FindsRates) {
     const executor::Rates known = executor::default_rates();
     std::vector<double> rates(known.ns, known.ns + executor::steps), truth = rates;
     const auto at = [](Step step) { return static_cast<size_t>(step); };
-    truth[at(Step::NumericComputed)] *= 1.5;
-    truth[at(Step::Comparison)] *= 0.6;
-    truth[at(Step::RowProbed)] *= 1.7;
+    truth[at(Step::Numeric)] *= 1.5;
+    truth[at(Step::Operation)] *= 0.6;
+    truth[at(Step::RowHashed)] *= 1.7;
     std::mt19937_64 numbers(7);
     std::normal_distribution<double> noise(1, 0.03);
     std::vector<Equation> equations;
@@ -482,7 +484,7 @@ TEST(CalibrateSteps, FindsRates) {
     for (double rows : {1e5, 5e5, 1e6}) {
         plan([](executor::Work *) {}, rows, 1);
         for (double times : {1.0, 4.0}) {
-            plan([&](executor::Work *w) { add(w, Step::NumericComputed, times * rows); }, rows, 1);
+            plan([&](executor::Work *w) { add(w, Step::Numeric, times * rows); }, rows, 1);
             plan([&](executor::Work *w) { add(w, Step::Attribute, 5 * times * rows); }, rows, 1);
             plan([&](executor::Work *w) { add(w, Step::Operation, times * rows); }, rows, 1);
             plan([&](executor::Work *w) { executor::probe(w, times * rows, 1000); }, rows, 1);
@@ -491,14 +493,21 @@ TEST(CalibrateSteps, FindsRates) {
         plan([&](executor::Work *w) { executor::sort(w, rows / 100, 0, false); }, rows, 1);
     }
     const std::vector<FittedWeight> fitted = fit_weights(equations, rates, std::vector<double>(rates.size(), 0.7));
-    for (const Step step : {Step::NumericComputed, Step::RowProbed, Step::Tuple})
+    for (const Step step : {Step::Numeric, Step::RowHashed, Step::Tuple, Step::Operation})
         EXPECT_NEAR(fitted[at(step)].value / truth[at(step)], 1, 0.15) << executor::info(step).name;
-    // (Comparisons grow hardly faster than rows do: the two are told well together only.)
-    EXPECT_LE(fitted[at(Step::Comparison)].low, truth[at(Step::Comparison)]);
-    EXPECT_GE(fitted[at(Step::Comparison)].high, truth[at(Step::Comparison)]);
-    EXPECT_LT(fitted[at(Step::Comparison)].value, rates[at(Step::Comparison)]);
     EXPECT_EQ(fitted[at(Step::TeamStarted)].verdict, Verdict::Unseen);
     EXPECT_EQ(fitted[at(Step::TeamStarted)].value, rates[at(Step::TeamStarted)]);
+}
+
+TEST(CalibrateSteps, EachStepHasItsBenchmark) {
+    namespace executor = gpuscan::executor;
+    std::set<std::string> names;
+    for (const auto &queries : {step_queries(100000), parallel_step_queries()})
+        for (const StepQuery &query : queries)
+            EXPECT_TRUE(names.insert(query.name).second) << query.name;
+    for (const executor::StepInfo &step : executor::step_table)
+        EXPECT_EQ(names.count(step.benchmark), 1u) << step.name;
+    EXPECT_EQ(names.count(first_parallel), 1u);
 }
 
 // ---- profile and report ----
@@ -507,7 +516,7 @@ TEST(CalibrateMeasurement, TheProfileHasWhatWasMeasuredInItsPlace) {
     const std::string text = profile_text(
         {{"server", "ns_per_unit", 3000},
          {"server", "tuple", 27},
-         {"server", "row_built", 99},
+         {"server", "group_made", 99},
          {"server", "row_kept", 190},
          {"host", "value_step", 2},
          {"host", "row_step", 9},
@@ -520,13 +529,13 @@ TEST(CalibrateMeasurement, TheProfileHasWhatWasMeasuredInItsPlace) {
     EXPECT_EQ(count, 0);
     EXPECT_EQ(profile.ns_per_unit, 3500);
     EXPECT_EQ(profile.executor.ns[int(gpuscan::executor::Step::Tuple)], 31);
-    EXPECT_EQ(profile.executor.ns[int(gpuscan::executor::Step::RowBuilt)], 99); // was there before
+    EXPECT_EQ(profile.executor.ns[int(gpuscan::executor::Step::GroupMade)], 99); // was there before
     EXPECT_NE(text.find("tuple = 31 "), std::string::npos);
     const auto line_of = [&](const char *name) {
         return text.substr(text.find(name), text.find('\n', text.find(name)) - text.find(name));
     };
     for (const auto &[name, origin] :
-         {std::pair{"tuple = 31", "measured"}, {"row_built = 99", "measured"}, {"row_kept = 190", "default"}})
+         {std::pair{"tuple = 31", "measured"}, {"group_made = 99", "measured"}, {"row_kept = 190", "default"}})
         EXPECT_NE(line_of(name).find(origin), std::string::npos) << name;
     EXPECT_EQ(profile.devices[0].values[int(tier::Count::ValueStep)], 2.5);
     EXPECT_EQ(profile.devices[0].values[int(tier::Count::RowStep)], 9);
@@ -535,7 +544,7 @@ TEST(CalibrateMeasurement, TheProfileHasWhatWasMeasuredInItsPlace) {
     EXPECT_EQ(profile_difference(text, text), "");
     EXPECT_EQ(profile_difference(text, profile_text({{"server", "ns_per_unit", 3500},
                                                      {"server", "tuple", 40},
-                                                     {"server", "row_built", 99},
+                                                     {"server", "group_made", 99},
                                                      {"host", "value_step", 3},
                                                      {"host", "row_step", 9},
                                                      {"cuda", "link_seq_read", 5}},

@@ -19,6 +19,7 @@ TEST(ExecutorCost, EveryStepHasANameAndARate) {
         EXPECT_GT(step.ns, 0) << step.name;
         EXPECT_EQ(step.ns, default_rates().ns[i]) << step.name;
         EXPECT_NE(std::string(step.meaning), "") << step.name;
+        EXPECT_NE(std::string(step.unit), "") << step.name;
     }
 }
 
@@ -44,35 +45,40 @@ TEST(ExecutorCost, ATableWithinTheCachesIsNeverFar) {
     Work near{}, far{};
     probe(&near, 1000, near_bytes / 2);
     probe(&far, 1000, near_bytes * 10);
-    EXPECT_EQ(amount(near, Step::RowProbed), 1000);
-    EXPECT_EQ(amount(near, Step::RowProbedFar), 0);
-    EXPECT_EQ(amount(far, Step::RowProbed), 1000);
-    EXPECT_DOUBLE_EQ(amount(far, Step::RowProbedFar), 500);
+    EXPECT_EQ(amount(near, Step::RowHashed), 1000);
+    EXPECT_EQ(amount(near, Step::CacheMiss), 0);
+    EXPECT_EQ(amount(far, Step::RowHashed), 1000);
+    EXPECT_DOUBLE_EQ(amount(far, Step::CacheMiss), 500);
+    // Nothing waits for the rows of a table that is built.
+    Work built{};
+    build(&built, 1000, near_bytes * 10);
+    EXPECT_EQ(amount(built, Step::RowHashed), 1000 * hashed_rows);
+    EXPECT_DOUBLE_EQ(amount(built, Step::CacheMiss), 500 * overlapped);
 }
 
 TEST(ExecutorCost, GroupsAreLookedUpByEachRowAndMadeOnce) {
     Work work{};
     group(&work, 1000, 10, 100);
-    EXPECT_EQ(amount(work, Step::RowGrouped), 1000);
-    EXPECT_EQ(amount(work, Step::RowGroupedFar), 0);
+    EXPECT_EQ(amount(work, Step::RowHashed), 1000 * hashed_rows);
+    EXPECT_EQ(amount(work, Step::CacheMiss), 0);
     EXPECT_EQ(amount(work, Step::GroupMade), 10);
 }
 
 TEST(ExecutorCost, ASortComparesByItsRows) {
     Work all{}, first{}, texts{};
     sort(&all, 1024, 0, false);
-    EXPECT_EQ(amount(all, Step::RowSorted), 1024);
-    EXPECT_DOUBLE_EQ(amount(all, Step::Comparison), 10240);
+    EXPECT_EQ(amount(all, Step::RowKept), 1024);
+    EXPECT_DOUBLE_EQ(amount(all, Step::Operation), 10240);
     // Eight rows of them are kept in a heap; the others are compared with the last of these.
     sort(&first, 1024, 8, false);
-    EXPECT_LT(amount(first, Step::RowSorted), 1024);
-    EXPECT_DOUBLE_EQ(amount(first, Step::Comparison), 1024 + 8 * 4);
+    EXPECT_LT(amount(first, Step::RowKept), 1024);
+    EXPECT_DOUBLE_EQ(amount(first, Step::Operation), 1024 + 8 * 4);
     sort(&texts, 1024, 0, true);
-    EXPECT_EQ(amount(texts, Step::Comparison), 0);
-    EXPECT_DOUBLE_EQ(amount(texts, Step::TextComparison), 10240);
+    EXPECT_EQ(amount(texts, Step::Operation), 0);
+    EXPECT_DOUBLE_EQ(amount(texts, Step::Text), 10240);
     Work one{};
     sort(&one, 1, 0, false);
-    EXPECT_EQ(amount(one, Step::Comparison), 1);
+    EXPECT_EQ(amount(one, Step::Operation), 1);
 }
 
 } // namespace

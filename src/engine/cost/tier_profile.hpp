@@ -4,7 +4,7 @@
 //
 //   [server]
 //   ns_per_unit = 4000                  # ns; one unit of the planner's costs; default
-//   row_probed = 40                     # ns a row; ... a step of PostgreSQL's executor; default
+//   row_hashed = 50                     # ns a row; ... a step of PostgreSQL's executor; default
 //   [host]
 //   memory_seq_read = 0.1               # ns a byte; columns; measured
 //   near_bytes = 1048576                # bytes; ...

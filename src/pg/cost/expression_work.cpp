@@ -25,11 +25,21 @@ struct Counting {
 
 static bool count_node(Node *node, void *context);
 
-bool is_numeric(Oid type) { return type == NUMERICOID; }
+Step step_of_type(Oid type) {
+    switch (type) {
+    case NUMERICOID:
+        return Step::Numeric;
+    case TEXTOID:
+    case VARCHAROID:
+    case BPCHAROID:
+    case NAMEOID:
+        return Step::Text;
+    default:
+        return Step::Operation;
+    }
+}
 
-bool is_text(Oid type) { return type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID; }
-
-static Step step_of(Oid function, Oid argument, Oid result) {
+static void count_builtin(executor::Work *work, Oid function, Oid argument, Oid result, double times) {
     switch (function) {
     case F_TEXTLIKE:
     case F_TEXTNLIKE:
@@ -39,12 +49,13 @@ static Step step_of(Oid function, Oid argument, Oid result) {
     case F_BPCHARICLIKE:
     case F_TEXTREGEXEQ:
     case F_BPCHARREGEXEQ:
-        return Step::TextMatched;
+        return add(work, Step::Text, executor::text_patterns * times);
     default:
-        if (is_numeric(argument))
-            return result == BOOLOID ? Step::NumericCompared : Step::NumericComputed;
-        return is_text(argument) ? Step::TextCompared : is_numeric(result) ? Step::NumericComputed : Step::Operation;
+        break;
     }
+    const Step by_argument = step_of_type(argument),
+               step = by_argument != Step::Operation || result != NUMERICOID ? by_argument : Step::Numeric;
+    add(work, step, step == Step::Numeric && result != BOOLOID ? executor::numeric_products * times : times);
 }
 
 Cost declared_cost(PlannerInfo *root, Oid function) {
@@ -63,7 +74,7 @@ static void count_call(const Counting *counting, Oid function, const List *argum
     if (declared > 0)
         counting->to->work->other_ns += rows * declared * counting->to->ns_per_unit;
     else
-        add(counting->to->work, step_of(function, type_of_first(arguments), result), rows);
+        count_builtin(counting->to->work, function, type_of_first(arguments), result, rows);
 }
 
 // Of AND, OR, CASE, COALESCE: each for the rows that were not settled before.
@@ -138,7 +149,7 @@ static bool count_node(Node *node, void *context) {
     case T_CoerceViaIO:
     case T_RowCompareExpr:
     case T_MinMaxExpr:
-        add(counting->to->work, Step::TextCompared, counting->rows);
+        add(counting->to->work, Step::Text, counting->rows);
         break;
     case T_Aggref: // computed below
     case T_WindowFunc:

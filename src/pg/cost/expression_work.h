@@ -23,7 +23,7 @@ void count_conditions(const ExpressionCounting *to, const List *conditions, doub
 // What a function is said to cost each time, if that is more than an operator; else 0.
 Cost declared_cost(PlannerInfo *root, Oid function);
 
-bool is_numeric(Oid type);
-bool is_text(Oid type); // compared by a collation, or byte by byte
+// What a comparison or an aggregate's step takes, by its values' type. Texts are compared by a collation, or byte by byte.
+executor::Step step_of_type(Oid type);
 
 } // namespace gpuscan
