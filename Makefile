@@ -13,7 +13,7 @@
 #   make fuzz-parsers [SECONDS=60]        libFuzzer on everything that parses, so long each
 #   make emulated [PROGRAMS=40] [QUERIES=150] [SEED=1]      the CUDA device without a GPU: random programs and queries, kernels compiled by g++
 #   make sanitized [SHARE=100]  the tests under AddressSanitizer, UBSan and ThreadSanitizer, or a share of them, in per cent
-#   make oracle [PG=17]       the storage tier's plans against a server with the same formulas in its own source
+#   make oracle [PG=17]       the page cost model's plans against a server with the same formulas in its own source
 #   make neutral [PG=17]      PostgreSQL's own tests with page costs that are PostgreSQL's: every output and plan the same
 #   make core [PG=17] [MODE=auto] [TESTS="isolation"]   PostgreSQL's own tests on the device, each statement compared with PostgreSQL's;
 #                             TESTS: its isolation tests instead, its recovery tests ("recovery [TEST...]"), or names of tests (test/core/*.sh)

@@ -284,7 +284,7 @@ int main(int argc, char **argv) {
     GroupTuning single = copies;
     single.copies = 1;
     GroupTuning large = plain;
-    large.least_copies = 1u << 20;
+    large.min_copies = 1u << 20;
     GroupTuning rowwise = plain;
     rowwise.side_by_side = false;
     for (uint64_t groups : list<uint64_t>(groups_list))

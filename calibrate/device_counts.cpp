@@ -37,7 +37,7 @@ bool is_expectation(Count count) { return count == Count::KernelCompiled; }
 
 using Amounts = std::vector<double>;
 
-void add(Amounts &to, const tier::Account &counts, Stage stage) {
+void add(Amounts &to, const tier::Breakdown &counts, Stage stage) {
     for (int c = 0; c < tier::counts; ++c)
         to[static_cast<size_t>(c)] += counts.amount[static_cast<int>(stage)][c];
 }
@@ -59,7 +59,7 @@ Side side_of(Count count) {
 }
 
 // Of bringing: the counts of the slowest side, and those beside no other.
-Amounts bringing(const tier::Account &counts, const std::vector<double> &prices) {
+Amounts bringing(const tier::Breakdown &counts, const std::vector<double> &prices) {
     const double(&feed)[tier::counts] = counts.amount[static_cast<int>(Stage::Feed)];
     std::array<double, 3> ns{};
     for (int c = 0; c < tier::counts; ++c)
@@ -129,7 +129,7 @@ double number(const Json &json, const char *name) {
 bool near(double a, double b) { return std::fabs(a - b) <= tolerance * std::max({a, b, 10.0}); }
 
 // Of the pages that the process with most of them finds, workers (w beside the backend) find a share of w / (1 + w) (Ledger::bring).
-double expected_feed_workers(const tier::Account &counts) {
+double expected_feed_workers(const tier::Breakdown &counts) {
     const auto amount = [&](Count c) { return counts.amount[static_cast<int>(Stage::Feed)][static_cast<int>(c)]; };
     const double pages = amount(Count::PageFound), in_team = amount(Count::PageInTeam);
     return in_team > 0 && pages > in_team ? std::round(in_team / (pages - in_team)) : 0;
@@ -208,7 +208,7 @@ std::string unexpected(const DeviceRun &run) {
     return "";
 }
 
-double rows_built(const tier::Account &counts) {
+double rows_built(const tier::Breakdown &counts) {
     return counts.amount[static_cast<int>(Stage::Build)][static_cast<int>(Count::RowBuilt)];
 }
 

@@ -28,9 +28,9 @@ namespace calibrate {
 namespace tier = gpuscan::tier;
 
 struct DeviceRun {
-    tier::Account counts; // (nothing is hidden)
-    double phase_ms[6];   // start, feed, texts, run, fetch, emit
-    double pages, rows;   // brought, and what the node gave
+    tier::Breakdown counts; // (nothing is hidden)
+    double phase_ms[6];     // start, feed, texts, run, fetch, emit
+    double pages, rows;     // brought, and what the node gave
     double expected_pages, expected_rows;
     double feed_workers, expected_feed_workers; // that helped to bring pages
     double workers, expected_workers;           // of PostgreSQL's nodes that were executed below
@@ -45,13 +45,13 @@ std::optional<DeviceRun> device_run(const Json &explained, std::string *why);
 // How what has happened differs from the counts; "": it does not.
 std::string unexpected(const DeviceRun &run);
 // Into tables of joins.
-double rows_built(const tier::Account &counts);
+double rows_built(const tier::Breakdown &counts);
 
 // Several executions of one query.
 struct DeviceQuery {
     std::string name;
     bool cold; // columns were brought
-    tier::Account counts;
+    tier::Breakdown counts;
     double bring_ms, run_ms, fetch_ms;
     double total_ms; // without timing; cold: not known
 };

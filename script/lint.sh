@@ -92,7 +92,12 @@ unused_permissions() {
 }
 # Words of our own for what the field has a term for, which have been replaced.
 private_words() {
-    ours 'src/*' | xargs grep -HnE '[Bb]lueprint|[Hh]armless|[Rr]ehears|[Rr]egroup|[Uu]nmet|[Oo]utlook|ReplyStore|GroupSieve|[Jj]oint_?[Kk]ey|[Ss]uppos(es|ition)' || true
+    ours 'src/*' | xargs grep -HnE -e '[Bb]lueprint|[Hh]armless|[Rr]ehears|[Rr]egroup|[Uu]nmet|[Oo]utlook|ReplyStore|GroupSieve|[Jj]oint_?[Kk]ey|[Ss]uppos(es|ition)' \
+        -e '[Dd]emand(ed|s_|_)|_demand|\bDemand|Kept(Table|Build|Lookup)|kept_(tables|builds|lookups|deaths|part)|tables_kept|can_be_kept' \
+        -e 'TextSpace|text_space|SpaceText|UseSpace|nspaces|space_code|[Ss]ettl(e|ing)|[Ii]nvestment|[Ss]avings|_offers?\b|\bLoad\b' \
+        -e '\bZonesRef\b|zones_tell|\bZoneTables|feed_team|team_size|with_team|struct Team|by_team|storage_tier|StorageTier|storage tier' \
+        -e 'constexpr [^=;]*\b(least|fewest|most_[^c])_?[a-z_]* =|[Ff]orese|[Ss]ift(er|ed|s?_)|[Rr]esidency|resident_(pages|column)|ResidentColumn' \
+        -e '[Hh]opeless|\bby_row\b' || true
 }
 crowded_folders() {
     ours 'src/*.cpp' | xargs -r dirname | sort | uniq -c | awk '$1 > 25 { print $2 " has " $1 " sources" }'

@@ -5,7 +5,7 @@
 // planner hooks: everything is plain PostgreSQL.
 #include "pg/pg.h"
 
-#include "pg/cost/investment.h"
+#include "pg/cost/cache_admission.h"
 #include "pg/exec/node.h"
 #include "pg/guc.h"
 #include "pg/planner/hooks.h"
@@ -25,5 +25,5 @@ void _PG_init() {
     gpuscan::area_init();
     gpuscan::supervisor_register();
     gpuscan::planner_init();
-    gpuscan::investment_init();
+    gpuscan::cache_admission_init();
 }

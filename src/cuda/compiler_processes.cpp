@@ -25,7 +25,7 @@ namespace gpuscan::cuda {
 
 namespace {
 
-constexpr int most_kept_piece = 32 << 20; // (the most that malloc allows)
+constexpr int max_kept_piece = 32 << 20; // (the most that malloc allows)
 constexpr int kept_bytes = 16 << 20;
 constexpr size_t patient_part = 3; // of the processes at most this part compiles what nobody waits for
 
@@ -78,7 +78,7 @@ bool receive_text(int socket, size_t size, std::string &text) {
 // A compilation takes some 7 MB and gives them back. Taking them anew from the kernel each time is 1,700 page faults, and in
 // a virtual machine much more than that where its host has to find the pages first.
 void keep_memory() {
-    mallopt(M_MMAP_THRESHOLD, most_kept_piece);
+    mallopt(M_MMAP_THRESHOLD, max_kept_piece);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     mallopt(M_TOP_PAD, kept_bytes);
 }
@@ -237,7 +237,7 @@ void CompilerProcesses::refuse_patient() {
 bool CompilerProcesses::compile(const std::string &source, int architecture, std::string &image, Effort effort) {
     const bool quick = effort == Effort::Quick, patient = effort == Effort::Patient;
     std::unique_lock<std::mutex> lock(mutex_);
-    const size_t most_patient = std::max<size_t>(1, processes_.size() / patient_part);
+    const size_t max_patience = std::max<size_t>(1, processes_.size() / patient_part);
     for (;;) {
         Process *mine = nullptr;
         bool any = false;
@@ -253,7 +253,7 @@ bool CompilerProcesses::compile(const std::string &source, int architecture, std
             return false;
         if (patient && refuses_patient_)
             throw DeviceError("no kernel is compiled any more");
-        if (mine == nullptr || (patient && patient_ >= most_patient)) {
+        if (mine == nullptr || (patient && patient_ >= max_patience)) {
             idle_.wait(lock);
             continue;
         }

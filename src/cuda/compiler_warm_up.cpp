@@ -46,7 +46,7 @@ class WarmUpProgram {
         hash.kind = TableKind::Hash;
         hash.keys = {Type::I64};
         r.tables = {&packed, &rows, &hash};
-        r.group.grouping = codegen::Grouping::Shared;
+        r.group.grouping = codegen::GroupingKind::Shared;
         r.group.copies = 4;
         using codegen::SumKind;
         r.group.sums = {SumKind::Halves, SumKind::Digits, SumKind::Double, SumKind::Narrow, SumKind::Narrow};

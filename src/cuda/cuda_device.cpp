@@ -45,12 +45,12 @@ class CudaDeviceImpl : public CudaDevice {
         s.kernels->start(pack_source, Effort::Full);
         register_pool(options);
         s.memory->warm_up(std::min<size_t>(first_pool_bytes, s.memory_total / 16));
-        s.kernels->settle(compiler_patience);
+        s.kernels->wait_idle(compiler_patience);
     }
 
     ~CudaDeviceImpl() override {
         SharedState &s = *state_;
-        s.kernels->settle();
+        s.kernels->wait_idle();
         if (s.pool && s.driver->cuCtxSetCurrent(s.context) == success)
             s.driver->cuMemHostUnregister(const_cast<uint8_t *>(registered_));
         // The primary context stays: buffers may outlive the device, and the process is about to end anyway.

@@ -140,7 +140,7 @@ codegen::Request CudaExecution::request(Index index, const Input &input) {
     if (pipeline.sink == SinkKind::Build)
         r.row_cache = r.row_cache && (input.rows > few_build_rows || tables_[index]->row_cache);
     r.source_form = input.forms;
-    for (const Lookup &lookup : lookups_)
+    for (const DeviceLookup &lookup : lookups_)
         r.lookup_nullable.push_back(lookup.table && lookup.table->any_null);
     for (Index k = 0; k < pipeline.joins.count; ++k) {
         const Table &table = table_of(pipeline, k);
@@ -217,12 +217,12 @@ std::vector<uint64_t> CudaExecution::argument(const Kernel &kernel, Index index,
     for (Index k = 0; k < pipeline.joins.count; ++k) {
         const Table &table = table_of(pipeline, k);
         std::copy(table.words.begin(), table.words.end(), words.begin() + kernel.joins[k]);
-        if (kernel.met[k] == 0)
+        if (kernel.matched_rows[k] == 0)
             continue;
-        BufferRef &met = met_[pipeline.joins.first + k];
-        if (!met)
-            met = zeroed(std::max<uint64_t>(table.rows, 1));
-        words[kernel.met[k]] = address_of(*met);
+        BufferRef &matched_rows = matched_rows_[pipeline.joins.first + k];
+        if (!matched_rows)
+            matched_rows = zeroed(std::max<uint64_t>(table.rows, 1));
+        words[kernel.matched_rows[k]] = address_of(*matched_rows);
     }
     return words;
 }
@@ -300,9 +300,9 @@ ValueRanges CudaExecution::ranges(const Pipeline &pipeline, const Input &input) 
     return ValueRanges(program_, {column, lookup});
 }
 
-// A kept table is copied once and its copy stays with it; another goes the way of all inputs.
+// A cached table is copied once and its copy stays with it; another goes the way of all inputs.
 void CudaExecution::put_lookup(Index index, LookupRef table) {
-    Lookup &lookup = lookups_.at(index);
+    DeviceLookup &lookup = lookups_.at(index);
     std::unique_lock<std::mutex> guard(table->copy_lock, std::defer_lock);
     if (table->id != 0) {
         guard.lock();

@@ -59,7 +59,7 @@ struct LookupCopy : LookupTable::DeviceCopy {
     CUdeviceptr nulls = 0;
 };
 
-struct Lookup {
+struct DeviceLookup {
     LookupRef table; // nullptr: not set
     std::shared_ptr<LookupCopy> copy;
     ValueRange range() const {
@@ -89,7 +89,7 @@ struct GroupPlan {
 };
 
 // A kernel that was begun before the pipeline's tables were there.
-struct Foreseen {
+struct SpeculativeKernel {
     codegen::Request request;
     uint64_t extent = 1; // of GroupPlan
     size_t shared = 0;
@@ -110,7 +110,7 @@ class CudaExecution : public Execution {
           tables_(program.pipelines.size()), lookups_(program.lookups.size()) {
         for (std::shared_ptr<Table> &table : tables_)
             table = std::make_shared<Table>();
-        met_.resize(program.joins.size());
+        matched_rows_.resize(program.joins.size());
         stats_.joins.resize(program.pipelines.size() - 1);
     }
 
@@ -121,7 +121,7 @@ class CudaExecution : public Execution {
     }
     void set_constant(Index constant, uint32_t code) override { program_.constants.at(constant).low = code; }
     bool wants_speculation() override { return state_->prepared->is_new(shape()); }
-    void foresee(const std::vector<std::vector<ChunkView>> &chunks) override;
+    void speculate(const std::vector<std::vector<ChunkView>> &chunks) override;
     void run_build(Index pipeline, const std::vector<ChunkView> &chunks) override {
         quietly([&] { collect(pipeline, chunks); });
     }
@@ -230,11 +230,11 @@ class CudaExecution : public Execution {
     }
 
     // kernels before their tables (speculative_compilation.cpp)
-    void foresee_kernel(Index pipeline, const std::vector<ChunkView> &chunks);
+    void compile_speculatively(Index pipeline, const std::vector<ChunkView> &chunks);
     std::shared_ptr<Table> expected_table(Index pipeline, const Kernel &kernel, const Input &input);
-    const Foreseen *in_the_making(Index pipeline, const std::string &source) const;
-    static bool adopt(codegen::Request &request, const Foreseen &foreseen);
-    bool widen(Index pipeline, const Foreseen &foreseen);
+    const SpeculativeKernel *in_the_making(Index pipeline, const std::string &source) const;
+    static bool adapt(codegen::Request &request, const SpeculativeKernel &speculative);
+    bool widen(Index pipeline, const SpeculativeKernel &speculative);
     Kernel kernel_for(Index pipeline, codegen::Request request);
     void catch_up();
 
@@ -251,9 +251,9 @@ class CudaExecution : public Execution {
     // groups (grouping.cpp)
     GroupTable aggregate(const std::vector<ChunkView> &chunks);
     GroupPlan plan_groups(codegen::Request request, const Input &input,
-                          codegen::Grouping best = codegen::Grouping::Dense);
-    bool plan_as_foreseen(const Foreseen &foreseen, const Input &input, GroupPlan &plan);
-    bool plan_dense(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, codegen::Grouping best,
+                          codegen::GroupingKind best = codegen::GroupingKind::Dense);
+    bool plan_as_speculated(const SpeculativeKernel &speculative, const Input &input, GroupPlan &plan);
+    bool plan_dense(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, codegen::GroupingKind best,
                     codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent);
     void plan_sums(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, codegen::GroupShape &group,
                    bool loops);
@@ -312,15 +312,16 @@ class CudaExecution : public Execution {
     std::shared_ptr<StreamContext> streams_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more
     std::vector<std::shared_ptr<Table>> narrow_; // in whose place tables_ has wider copies
-    std::vector<Lookup> lookups_;
-    std::vector<std::shared_ptr<Table>> expected_;    // what foreseen kernels probe
-    std::vector<std::unique_ptr<Foreseen>> foreseen_; // by pipeline; empty: nobody has looked
-    std::vector<std::string> missed_;                 // kernels in whose place foreseen ones have run
-    std::vector<std::string> quick_;                  // kernels that ran as they were compiled quickly
-    ModuleRef running_module_;                        // of what run_slices has launched
-    ModuleRef tables_module_;                         // its functions are in use
-    std::vector<BufferRef> met_; // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
-    bool keep_groups_ = false;   // those beyond the first ones stay in device memory,
+    std::vector<DeviceLookup> lookups_;
+    std::vector<std::shared_ptr<Table>> expected_;                // what speculative kernels probe
+    std::vector<std::unique_ptr<SpeculativeKernel>> speculative_; // by pipeline; empty: nobody has looked
+    std::vector<std::string> missed_;                             // kernels in whose place speculative ones have run
+    std::vector<std::string> quick_;                              // kernels that ran as they were compiled quickly
+    ModuleRef running_module_;                                    // of what run_slices has launched
+    ModuleRef tables_module_;                                     // its functions are in use
+    std::vector<BufferRef>
+        matched_rows_;         // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
+    bool keep_groups_ = false; // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here
     bool complete_ = false;              // the groups of the run are those of the result: conditions over groups hold
     uint64_t groups_dropped_ = 0;        // by these

@@ -11,9 +11,9 @@ struct GroupTuning {
     size_t block_bytes = 32u << 10;   // shared memory of a block, where several share a multiprocessor
     size_t large_bytes = 200u << 10;  // and of a block that has it alone; no more than the GPU allows
     unsigned large_threads = 1024;    // of such a block
-    unsigned least_copies = 4;        // with fewer copies of a group in block_bytes the large block is taken
+    unsigned min_copies = 4;          // with fewer copies of a group in block_bytes the large block is taken
     unsigned copies = 32;             // of a group in shared memory, at most
-    unsigned spread = 128;            // groups times copies: more than least_copies only below it
+    unsigned spread = 128;            // groups times copies: more than min_copies only below it
     unsigned cells = 1024;            // groups that a block keeps in shared memory where not all fit; 0: none
     unsigned cell_copies = 2;         // and the copies of each
     bool side_by_side = true;         // four rows of a thread at once where nothing filters them
@@ -21,7 +21,7 @@ struct GroupTuning {
     uint64_t dense_groups = 1u << 20; // tables with an entry per number may have so many, whatever the rows
     size_t dense_bytes = 512u << 20;  // and are never larger than this
     uint64_t counted_rows = 4u << 20; // from so many rows on groups are counted before they get a hash table
-    uint64_t least_slots = 1u << 10;
+    uint64_t min_slots = 1u << 10;
     uint64_t kept_groups =
         1u << 20; // beyond so many, groups may stay on the GPU until they are fetched, so many at a time
     size_t table_bytes = SIZE_MAX; // of a hash table, at most; what does not fit is done in several passes

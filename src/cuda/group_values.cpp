@@ -9,7 +9,7 @@
 
 namespace gpuscan::cuda {
 
-using codegen::Grouping;
+using codegen::GroupingKind;
 using codegen::SumKind;
 
 namespace {
@@ -169,7 +169,7 @@ uint64_t CudaExecution::put_group(GroupTable &groups, uint64_t at, const Kernel 
                                   const codegen::GroupShape &group, const uint64_t *record, uint64_t number,
                                   const std::vector<KeyPlan> &plan) const {
     const Pipeline &pipeline = program_.main();
-    const uint64_t *const key = record + (group.grouping == Grouping::Wide ? 1 : 0); // behind the state
+    const uint64_t *const key = record + (group.grouping == GroupingKind::Wide ? 1 : 0); // behind the state
     const uint64_t *const entry = record + kernel.key_words;
     const uint64_t rows = entry[0];
     ir::Value *const keys = groups.keys.data() + at * plan.size();
@@ -180,14 +180,14 @@ uint64_t CudaExecution::put_group(GroupTable &groups, uint64_t at, const Kernel 
         const KeyPlan &k = plan[i];
         Value value;
         bool null = false;
-        if (group.grouping == Grouping::Wide) {
+        if (group.grouping == GroupingKind::Wide) {
             value.low = key[wide_at++];
             if (k.type == Type::I128)
                 value.high = static_cast<int64_t>(key[wide_at++]);
             else if (is_integer(k.type))
                 value.high = static_cast<int64_t>(value.low) < 0 ? -1 : 0;
         } else {
-            const uint64_t code = group.grouping == Grouping::Hash ? key[0] & ~(1ULL << 63) : number;
+            const uint64_t code = group.grouping == GroupingKind::Hash ? key[0] & ~(1ULL << 63) : number;
             const uint64_t field = code / k.factor % k.modulus;
             null = k.nullable && field == 0;
             const int128 v = null ? 0 : k.min + static_cast<int128>(field) - (k.nullable ? 1 : 0);
@@ -197,7 +197,7 @@ uint64_t CudaExecution::put_group(GroupTable &groups, uint64_t at, const Kernel 
         keys[i] = value;
         key_nulls[i] = null;
     }
-    if (group.grouping == Grouping::Wide) {
+    if (group.grouping == GroupingKind::Wide) {
         bool any = false;
         for (const KeyPlan &k : plan)
             any = any || k.nullable;
@@ -216,7 +216,7 @@ uint64_t CudaExecution::put_group(GroupTable &groups, uint64_t at, const Kernel 
             if (rows > UINT32_MAX && kind != SumKind::Double) // parts of sums have 32 bits in 64-bit counters
                 throw DeviceError("a group has more than four billion rows");
             const bool digits =
-                kind == SumKind::Digits || (kind == SumKind::Halves && group.grouping == Grouping::None);
+                kind == SumKind::Digits || (kind == SumKind::Halves && group.grouping == GroupingKind::None);
             if (kind == SumKind::Double) {
                 state.low = v[0];
                 double total;

@@ -15,15 +15,15 @@
 namespace gpuscan::cuda {
 
 using codegen::AggregateWords;
-using codegen::Grouping;
+using codegen::GroupingKind;
 using codegen::SumKind;
 using codegen::TableShape;
 
 constexpr uint64_t max_group_slots = 0xffff0000u;
 constexpr size_t cached_table_bytes = 16u << 20;
-constexpr unsigned least_cells = 4; // a bucket (runtime.cuh: claim_cell)
-constexpr uint64_t most_parts = 1024;
-constexpr double most_unsuited_rows = 32e6; // would take 30 ms if all were of one group
+constexpr unsigned min_cells = 4; // a bucket (runtime.cuh: claim_cell)
+constexpr uint64_t max_parts = 1024;
+constexpr double max_unsuited_rows = 32e6; // would take 30 ms if all were of one group
 
 void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, ValueRanges &ranges,
                               codegen::GroupShape &group, bool loops) {
@@ -48,11 +48,11 @@ void CudaExecution::plan_sums(const Pipeline &pipeline, const Input &input, Valu
 
 // Can the number of a group be computed from its keys? Fills `keys` either way: for a hash table of one word each key
 // gets the bits of its range, or of its type. `best`: Hash or Wide if nothing better is wanted.
-bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, Grouping best,
+bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, GroupingKind best,
                                codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent) {
     const uint64_t bound = std::max<uint64_t>(state_->groups.dense_groups, 4 * input.rows);
-    bool dense = best == Grouping::Dense;
-    bool one_word = best != Grouping::Wide;
+    bool dense = best == GroupingKind::Dense;
+    bool one_word = best != GroupingKind::Wide;
     unsigned bits = 0;
     extent = 1;
     for (Index i = 0; i < pipeline.keys.count; ++i) {
@@ -97,7 +97,7 @@ bool CudaExecution::plan_dense(const Pipeline &pipeline, const Input &input, Val
             }
         }
     }
-    request.group.grouping = dense ? Grouping::Dense : one_word ? Grouping::Hash : Grouping::Wide;
+    request.group.grouping = dense ? GroupingKind::Dense : one_word ? GroupingKind::Hash : GroupingKind::Wide;
     return dense;
 }
 
@@ -110,28 +110,28 @@ void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_
     shared = 0;
     const bool filtered = pipeline.conjuncts.count > 0 || pipeline.joins.count > 0;
     group.side_by_side = tuning.side_by_side && !filtered;
-    if (group.grouping == Grouping::Dense) {
+    if (group.grouping == GroupingKind::Dense) {
         codegen::Request trial = request;
-        trial.group.grouping = Grouping::Shared;
+        trial.group.grouping = GroupingKind::Shared;
         const size_t bytes = std::max<size_t>(1, extent * generate(trial).cell_bytes);
         // Where few rows may come, a large table to clear and to merge would cost more than it saves, and the join
         // tables want the memory for their cache.
         const size_t large = filtered ? 0 : std::min(tuning.large_bytes, most);
         if (bytes <= std::max(large, tuning.block_bytes)) {
-            group.grouping = Grouping::Shared;
+            group.grouping = GroupingKind::Shared;
             size_t room = tuning.block_bytes;
-            if (bytes * tuning.least_copies > room && large > room) {
+            if (bytes * tuning.min_copies > room && large > room) {
                 room = large;
                 group.threads = tuning.large_threads;
             }
             while (group.copies < tuning.copies && bytes * group.copies * 2 <= room &&
-                   (group.copies < tuning.least_copies || extent * group.copies < tuning.spread))
+                   (group.copies < tuning.min_copies || extent * group.copies < tuning.spread))
                 group.copies *= 2;
             shared = (bytes * group.copies + 7) / 8 * 8;
             return;
         }
     }
-    if (tuning.combine && group.grouping == Grouping::Dense) {
+    if (tuning.combine && group.grouping == GroupingKind::Dense) {
         group.combine = true;
         for (Index i = 0; i < pipeline.aggregates.count; ++i) {
             const Aggregate &aggregate = program_.aggregates[pipeline.aggregates.first + i];
@@ -150,12 +150,12 @@ void CudaExecution::plan_block(codegen::Request &request, uint64_t extent, size_
             wide_extremes || ((aggregate.kind == AggregateKind::Min || aggregate.kind == AggregateKind::Max) &&
                               program_.exprs[aggregate.arg].type == Type::I128);
     }
-    if (tuning.cells == 0 || filtered || wide_extremes || group.grouping == Grouping::Wide)
+    if (tuning.cells == 0 || filtered || wide_extremes || group.grouping == GroupingKind::Wide)
         return;
     group.cells = tuning.cells;
     group.copies = tuning.cell_copies;
     const Kernel trial = generate(request);
-    while (group.cells > least_cells &&
+    while (group.cells > min_cells &&
            group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes) > tuning.block_bytes)
         group.cells /= 2;
     if (group.cells * (group.copies * trial.cell_bytes + trial.tag_bytes) > tuning.block_bytes) {
@@ -206,13 +206,13 @@ uint64_t CudaExecution::count_groups(const codegen::Request &grouping, const Inp
 
 void CudaExecution::put_keys(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &keys,
                              std::vector<uint64_t> &words) const {
-    for (size_t i = 0; i < keys.size() && group.grouping != Grouping::Wide; ++i) {
+    for (size_t i = 0; i < keys.size() && group.grouping != GroupingKind::Wide; ++i) {
         words[kernel.sink + AggregateWords::key(i)] = static_cast<uint64_t>(keys[i].min) - (keys[i].nullable ? 1 : 0);
         words[kernel.sink + AggregateWords::key(i) + 1] = keys[i].factor;
     }
 }
 
-GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &input, Grouping best) {
+GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &input, GroupingKind best) {
     const Pipeline &pipeline = program_.main();
     ValueRanges ranges = this->ranges(pipeline, input);
     GroupPlan plan;
@@ -222,42 +222,42 @@ GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &inpu
     for (const TableShape *shape : plan.request.tables)
         loops = loops || !shape->unique;
     plan_sums(pipeline, input, ranges, group, loops);
-    group.grouping = Grouping::None;
+    group.grouping = GroupingKind::None;
     if (pipeline.keys.count > 0 && plan_dense(pipeline, input, ranges, best, plan.request, plan.keys, plan.extent) &&
         plan.extent * generate(plan.request).entry_words * sizeof(uint64_t) > state_->groups.dense_bytes)
-        group.grouping = Grouping::Hash; // too large a table: by key then, in one word, as the numbers are
-    if (group.grouping != Grouping::None)
+        group.grouping = GroupingKind::Hash; // too large a table: by key then, in one word, as the numbers are
+    if (group.grouping != GroupingKind::None)
         plan_block(plan.request, plan.extent, plan.shared);
     plan.kernel = generate(plan.request);
     return plan;
 }
 
-// Makes `plan` one that the foreseen kernel can carry out. Since what bounds its keys and values was wider than what is
+// Makes `plan` one that the speculative kernel can carry out. Since what bounds its keys and values was wider than what is
 // there now, that kernel may keep fewer copies of a group, longer sums, or groups where another form would be better; this
 // only where not too many rows come to them.
-bool CudaExecution::plan_as_foreseen(const Foreseen &foreseen, const Input &input, GroupPlan &plan) {
+bool CudaExecution::plan_as_speculated(const SpeculativeKernel &speculative, const Input &input, GroupPlan &plan) {
     codegen::Request request = plan.request;
     request.group = codegen::GroupShape();
-    if (!adopt(request, foreseen))
+    if (!adapt(request, speculative))
         return false;
-    const codegen::GroupShape &begun = foreseen.request.group;
-    const bool hashed = begun.grouping == Grouping::Hash || begun.grouping == Grouping::Wide;
-    GroupPlan other = plan_groups(std::move(request), input, hashed ? begun.grouping : Grouping::Dense);
+    const codegen::GroupShape &begun = speculative.request.group;
+    const bool hashed = begun.grouping == GroupingKind::Hash || begun.grouping == GroupingKind::Wide;
+    GroupPlan other = plan_groups(std::move(request), input, hashed ? begun.grouping : GroupingKind::Dense);
     const codegen::GroupShape &wanted = plan.request.group;
     codegen::GroupShape &group = other.request.group;
-    const bool same_form =
-        group.grouping == begun.grouping || (group.grouping == Grouping::Shared && begun.grouping == Grouping::Dense);
+    const bool same_form = group.grouping == begun.grouping ||
+                           (group.grouping == GroupingKind::Shared && begun.grouping == GroupingKind::Dense);
     const bool unsuited = wanted.grouping != begun.grouping &&
-                          static_cast<double>(input.rows) * passing(program_.main()) > most_unsuited_rows;
-    if (!same_form || unsuited || (begun.grouping == Grouping::Shared && other.extent > foreseen.extent))
+                          static_cast<double>(input.rows) * passing(program_.main()) > max_unsuited_rows;
+    if (!same_form || unsuited || (begun.grouping == GroupingKind::Shared && other.extent > speculative.extent))
         return false;
     for (size_t i = 0; i < group.sums.size(); ++i)
         if (group.sums[i] != begun.sums[i] && group.sums[i] != SumKind::Narrow)
             return false;
     group = begun;
-    other.shared = foreseen.shared;
+    other.shared = speculative.shared;
     other.kernel = generate(other.request);
-    if (other.kernel.source != foreseen.source)
+    if (other.kernel.source != speculative.source)
         return false;
     plan = std::move(other);
     return true;
@@ -268,16 +268,16 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     const Index index = static_cast<Index>(program_.pipelines.size() - 1);
     const Input input = describe(program_.main(), chunks);
     GroupPlan plan = plan_groups(request(index, input), input);
-    if (const Foreseen *foreseen = in_the_making(index, plan.kernel.source)) {
+    if (const SpeculativeKernel *speculative = in_the_making(index, plan.kernel.source)) {
         GroupPlan other = plan;
-        if (plan_as_foreseen(*foreseen, input, other) && widen(index, *foreseen)) {
+        if (plan_as_speculated(*speculative, input, other) && widen(index, *speculative)) {
             missed_.push_back(plan.kernel.source);
             plan = std::move(other);
         }
     }
-    const Grouping grouping = plan.request.group.grouping;
-    const bool hashed = grouping == Grouping::Hash || grouping == Grouping::Wide;
-    stats_.grouping = grouping == Grouping::None ? "none" : hashed ? "hash" : "dense";
+    const GroupingKind grouping = plan.request.group.grouping;
+    const bool hashed = grouping == GroupingKind::Hash || grouping == GroupingKind::Wide;
+    stats_.grouping = grouping == GroupingKind::None ? "none" : hashed ? "hash" : "dense";
     const ModuleRef module = get_module(plan.kernel.source);
     std::vector<uint64_t> words = argument(plan.kernel, index, input);
     words[plan.kernel.sink + AggregateWords::extent] = plan.extent;
@@ -295,7 +295,7 @@ GroupTable CudaExecution::aggregate_by_number(const GroupPlan &plan, const Modul
     const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
     // A small table stands beside the status and comes with it, of a larger one its groups, if they are few: one wait for a
     // hot query.
-    const bool direct = bytes <= StreamContext::most_results;
+    const bool direct = bytes <= StreamContext::max_results;
     streams_->reset_control();
     const BufferRef table = direct ? nullptr : zeroed(bytes);
     words[kernel.sink + AggregateWords::table] = direct ? streams_->results(bytes) : address_of(*table);
@@ -336,12 +336,12 @@ GroupTable CudaExecution::aggregate_by_hash(const GroupPlan &plan, const ModuleR
     for (;;) {
         // Fewer collisions while the table stays in the GPU's cache, less memory beyond it.
         const uint64_t generous = 4 * expected * slot_bytes <= cached_table_bytes ? 4 * expected : 0;
-        const uint64_t wanted = std::max({tuning.least_slots, generous, expected + expected / 2 + 64});
+        const uint64_t wanted = std::max({tuning.min_slots, generous, expected + expected / 2 + 64});
         const uint64_t room = std::max<uint64_t>(
-            tuning.least_slots, std::min(max_group_slots, std::min(tuning.table_bytes, table_room()) / slot_bytes));
+            tuning.min_slots, std::min(max_group_slots, std::min(tuning.table_bytes, table_room()) / slot_bytes));
         const uint64_t parts = (wanted + room - 1) / room;
         const uint64_t slots = parts == 1 ? wanted : std::min(room, wanted / parts + wanted / parts / 8 + 64);
-        if (parts > most_parts)
+        if (parts > max_parts)
             throw OutOfDeviceMemory("the groups do not fit into the GPU's memory");
         if (parts > 1)
             keep_groups_ = false; // each part's groups make room for the next

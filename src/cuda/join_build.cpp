@@ -101,8 +101,8 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
     for (Type type : table.shape.payload)
         row_bytes += type_width(type) + 1;
     uint64_t expected = table.rows + input.rows;
-    const uint64_t most_bytes = std::max<uint64_t>(collect_bytes, state_->memory->limit() / collect_part);
-    if (kernel.loops || input.rows * row_bytes > most_bytes)
+    const uint64_t max_bytes = std::max<uint64_t>(collect_bytes, state_->memory->limit() / collect_part);
+    if (kernel.loops || input.rows * row_bytes > max_bytes)
         expected = table.rows + std::min<uint64_t>(input.rows, collect_bytes / std::max<size_t>(row_bytes, 1));
     reserve_rows(table, expected);
 
@@ -359,16 +359,17 @@ std::vector<uint64_t> CudaExecution::unmatched(Index join) {
     quietly([&] {
         for (uint64_t first = 0; first < rows; first += unmatched_piece) {
             const uint64_t n = std::min<uint64_t>(unmatched_piece, rows - first);
-            if (met_[join]) {
+            if (matched_rows_[join]) {
                 if (!piece)
                     piece = state_->pinned->allocate(n);
-                streams_->copy_out(piece->data, address_of(*met_[join]) + first, n);
+                streams_->copy_out(piece->data, address_of(*matched_rows_[join]) + first, n);
                 streams_->wait(cancel_);
                 stats_.link_bytes += n;
             }
-            const uint8_t *met = piece ? static_cast<const uint8_t *>(piece->data) : nullptr;
+            const uint8_t *matched_rows = piece ? static_cast<const uint8_t *>(piece->data) : nullptr;
             for (uint64_t i = 0; i < n; ++i)
-                bits[(first + i) / 64] |= static_cast<uint64_t>(met == nullptr || met[i] == 0) << ((first + i) % 64);
+                bits[(first + i) / 64] |= static_cast<uint64_t>(matched_rows == nullptr || matched_rows[i] == 0)
+                                          << ((first + i) % 64);
         }
     });
     return bits;

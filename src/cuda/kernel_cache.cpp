@@ -177,15 +177,15 @@ KernelCache::KernelCache(std::shared_ptr<Driver> driver, CUcontext context, std:
 KernelCache::~KernelCache() {
     if (processes_)
         processes_->refuse_patient();
-    settle();
+    wait_idle();
 }
 
-void KernelCache::settle() {
+void KernelCache::wait_idle() {
     std::unique_lock<std::mutex> lock(mutex_);
     idle_.wait(lock, [this] { return running_ == 0; });
 }
 
-void KernelCache::settle(std::chrono::milliseconds patience) {
+void KernelCache::wait_idle(std::chrono::milliseconds patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
     if (processes_)
         processes_->wait_until_warm(patience);

@@ -75,9 +75,9 @@ class KernelCache {
     // Begins to start NVRTC itself.
     void warm_up();
     // Waits until nothing is being compiled.
-    void settle();
+    void wait_idle();
     // The same, and until NVRTC has been started; gives up after a while.
-    void settle(std::chrono::milliseconds patience);
+    void wait_idle(std::chrono::milliseconds patience);
 
     // Removes files of the cache, those first that were used longest ago, until they have no more than `bytes`.
     static void bound_directory(const std::string &directory, uint64_t bytes);

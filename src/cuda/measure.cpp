@@ -14,9 +14,9 @@ using measuring::Pattern;
 using tier::Count;
 
 constexpr char measure_source[] = "#include \"device/measure.cuh\"\n";
-constexpr size_t cached_bytes = size_t(16) << 20, most_bytes = size_t(1) << 30;
-constexpr size_t least_bytes = size_t(256) << 20, link_bytes = size_t(64) << 20, first_bytes = size_t(1) << 20;
-constexpr uint64_t long_enough_us = 300, first_accesses = 4, most_accesses = 4096;
+constexpr size_t cached_bytes = size_t(16) << 20, max_bytes = size_t(1) << 30;
+constexpr size_t min_bytes = size_t(256) << 20, link_bytes = size_t(64) << 20, first_bytes = size_t(1) << 20;
+constexpr uint64_t long_enough_us = 300, first_accesses = 4, max_accesses = 4096;
 constexpr int runs = 3;
 
 class Measuring {
@@ -44,7 +44,7 @@ class Measuring {
     double random(void *memory, size_t bytes, Pattern pattern) {
         for (uint64_t accesses = first_accesses;; accesses *= 2) {
             const uint64_t us = run(memory, bytes, pattern, accesses, grid_);
-            if (us >= long_enough_us || accesses >= most_accesses)
+            if (us >= long_enough_us || accesses >= max_accesses)
                 return fastest(us, memory, bytes, pattern, accesses, grid_) * 1000.0 /
                        (static_cast<double>(grid_) * measuring::threads * static_cast<double>(accesses));
         }
@@ -81,7 +81,7 @@ class Measuring {
 
 // As much device memory as there is, up to what is wanted; NULL: too little.
 BufferRef take_memory(DeviceMemory &memory) {
-    for (size_t bytes = most_bytes; bytes >= least_bytes; bytes /= 2) {
+    for (size_t bytes = max_bytes; bytes >= min_bytes; bytes /= 2) {
         const size_t used = memory.used(), limit = memory.limit();
         if (limit < used || (limit - used) / 2 < bytes) // queries want some, too
             continue;

@@ -147,7 +147,7 @@ PinnedMemory::Piece::~Piece() {
         ++power;
     if (power <= 26) {
         std::lock_guard<std::mutex> lock(owner->mutex_);
-        if (owner->free_bytes_ + size <= most_kept) {
+        if (owner->free_bytes_ + size <= max_kept) {
             owner->free_[power].push_back(data);
             owner->free_bytes_ += size;
             return;

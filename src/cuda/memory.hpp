@@ -59,7 +59,7 @@ class DeviceBuffer : public Buffer {
 
 inline CUdeviceptr address_of(const Buffer &buffer) { return reinterpret_cast<CUdeviceptr>(buffer.data); }
 
-// Page-locked host memory: freed pieces are kept and used again, up to most_kept bytes of them.
+// Page-locked host memory: freed pieces are kept and used again, up to max_kept bytes of them.
 class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
   public:
     PinnedMemory(std::shared_ptr<Driver> driver, CUcontext context);
@@ -77,7 +77,7 @@ class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
     std::unique_ptr<Piece> allocate(size_t bytes);
 
   private:
-    static constexpr size_t most_kept = size_t(2) << 30;
+    static constexpr size_t max_kept = size_t(2) << 30;
 
     std::shared_ptr<Driver> driver_;
     CUcontext context_;

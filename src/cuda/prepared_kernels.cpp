@@ -6,7 +6,7 @@
 namespace gpuscan::cuda {
 namespace {
 
-constexpr size_t most_prepared = 1000; // then all are forgotten; the kernel cache still has them
+constexpr size_t max_prepared = 1000; // then all are forgotten; the kernel cache still has them
 
 template <class T> void put(std::string &to, const T &value) {
     static_assert(std::is_arithmetic<T>::value || std::is_enum<T>::value, "no padding");
@@ -90,7 +90,7 @@ codegen::Kernel PreparedKernels::generate(const std::string &program, const code
     }
     auto kernel = std::make_shared<const codegen::Kernel>(codegen::generate(request));
     std::lock_guard<std::mutex> guard(lock_);
-    if (generated_.size() >= most_prepared)
+    if (generated_.size() >= max_prepared)
         generated_.clear();
     generated_.emplace(std::move(wanted), kernel);
     return *kernel;
@@ -98,7 +98,7 @@ codegen::Kernel PreparedKernels::generate(const std::string &program, const code
 
 bool PreparedKernels::is_new(const std::string &program) {
     std::lock_guard<std::mutex> guard(lock_);
-    if (programs_.size() >= most_prepared)
+    if (programs_.size() >= max_prepared)
         programs_.clear();
     return programs_.insert(program).second;
 }
@@ -117,7 +117,7 @@ ModuleRef PreparedKernels::get(const std::string &source, const std::atomic<uint
     if (quick && *quick)
         return module; // until the full one is there
     std::lock_guard<std::mutex> guard(lock_);
-    if (modules_.size() >= most_prepared)
+    if (modules_.size() >= max_prepared)
         modules_.clear();
     modules_.emplace(source, module);
     return module;

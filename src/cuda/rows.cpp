@@ -21,7 +21,7 @@
 namespace gpuscan::cuda {
 
 constexpr size_t block_bytes = 32u << 20; // of pinned memory that rows are copied to
-constexpr size_t least_bytes = 8u << 20;  // of device memory, where there is no more
+constexpr size_t min_bytes = 8u << 20;    // of device memory, where there is no more
 constexpr size_t few_bytes = 256u << 10;  // at most so much is written by the kernel itself
 constexpr double first_rows_per_ms = 1e6, wanted_ms = 20;
 
@@ -213,7 +213,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     const Drain drain(*streams_);                                                  // before the area goes
     for (uint64_t tile = 0; tile < input.tiles && rows.nrows + area.filled < limit;) {
         if (area.capacity == 0 || (area.host == nullptr && area.device == nullptr && !area.columns.empty()))
-            make_area(area, capacity, std::min(capacity, area.rows_in(least_bytes)), host);
+            make_area(area, capacity, std::min(capacity, area.rows_in(min_bytes)), host);
         const uint64_t end = std::min(input.tiles, tile + slice);
         std::vector<uint64_t> words = argument(kernel, index, input);
         words[Kernel::tile_begin] = tile;

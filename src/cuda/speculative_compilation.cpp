@@ -2,10 +2,10 @@
 // should be compiled at the same time, but what a pipeline's kernel looks like depends on the tables that it probes and on
 // the bounds of what they hold.
 //
-//   foresee   goes through the pipelines in their order. The bounds of a build's columns, which the cache knows, bound its
+//   speculate   goes through the pipelines in their order. The bounds of a build's columns, which the cache knows, bound its
 //             keys and payload whatever its filters leave: from them comes an *expected table*, of the form that the build
 //             would choose by them, and with it the kernels of those that probe it. Whether keys are unique is a guess.
-//   adopt     when a pipeline runs, its kernel is known. Where another one was foreseen that is being compiled already, and
+//   adapt     when a pipeline runs, its kernel is known. Where a speculative one is being compiled already, and
 //             that can do what is asked (it looks for NULLs that are not there, probes in another order, has room for more
 //             groups and longer sums), this execution makes do with that one.
 //   widen     filters can leave a build so few values that its packed table is narrower than expected. Then this execution
@@ -13,8 +13,8 @@
 //             that is kept, and later executions have the kernel that probes it.
 //   catch up  then the right kernel is compiled while nobody waits, for the next execution, and with all optimisations.
 //
-// Invariant: a foreseen kernel runs only if the request as it was adopted gives the same text as the one that was begun, and all
-// words of its argument are those of the adopted request. So a wrong guess costs a compilation that nobody waits for, never
+// Invariant: a speculative kernel runs only if the request as it was adapted gives the same text as the one that was begun, and all
+// words of its argument are those of the adapted request. So a wrong guess costs a compilation that nobody waits for, never
 // an answer. Its tables are those that were built, or their wider copies; their forms must be the expected ones.
 #include <map>
 
@@ -23,7 +23,7 @@
 
 namespace gpuscan::cuda {
 
-using codegen::Grouping;
+using codegen::GroupingKind;
 using codegen::TableShape;
 using codegen::TableWords;
 
@@ -50,15 +50,15 @@ bool covers(const std::vector<uint8_t> &wide, const std::vector<uint8_t> &narrow
 
 // ---- before ------------------------------------------------------------------------------------------------------
 
-void CudaExecution::foresee(const std::vector<std::vector<ChunkView>> &chunks) {
-    foreseen_.resize(program_.pipelines.size());
+void CudaExecution::speculate(const std::vector<std::vector<ChunkView>> &chunks) {
+    speculative_.resize(program_.pipelines.size());
     expected_.assign(program_.pipelines.size(), nullptr);
     for (std::shared_ptr<Table> &table : expected_)
         table = std::make_shared<Table>();
     expected_.swap(tables_);
     for (Index p = 0; p < program_.pipelines.size(); ++p) {
         try {
-            foresee_kernel(p, chunks.at(p));
+            compile_speculatively(p, chunks.at(p));
         } catch (const std::exception &) {
             // Whoever needs the kernel will meet the error itself.
         }
@@ -66,7 +66,7 @@ void CudaExecution::foresee(const std::vector<std::vector<ChunkView>> &chunks) {
     expected_.swap(tables_);
 }
 
-void CudaExecution::foresee_kernel(Index index, const std::vector<ChunkView> &chunks) {
+void CudaExecution::compile_speculatively(Index index, const std::vector<ChunkView> &chunks) {
     const Pipeline &pipeline = program_.pipelines[index];
     for (Index k = 0; k < pipeline.joins.count; ++k)
         if (!table_of(pipeline, k).finished)
@@ -74,29 +74,30 @@ void CudaExecution::foresee_kernel(Index index, const std::vector<ChunkView> &ch
     if (chunks.empty())
         return;
     const Input input = survey(pipeline, chunks);
-    auto foreseen = std::make_unique<Foreseen>();
+    auto speculative = std::make_unique<SpeculativeKernel>();
     codegen::Request r = request(index, input);
     for (size_t i = 0; i < lookups_.size(); ++i)
         if (!lookups_[i].table) // most answer NULL for NULL
             r.lookup_nullable[i] = true;
     if (pipeline.sink == SinkKind::Aggregate) {
         GroupPlan plan = plan_groups(std::move(r), input);
-        const Grouping grouping = plan.request.group.grouping;
-        if ((grouping == Grouping::Hash || grouping == Grouping::Wide) && input.rows >= state_->groups.counted_rows)
+        const GroupingKind grouping = plan.request.group.grouping;
+        if ((grouping == GroupingKind::Hash || grouping == GroupingKind::Wide) &&
+            input.rows >= state_->groups.counted_rows)
             state_->prepared->start(generate(counting(plan.request)).source, Effort::Quick);
-        foreseen->request = std::move(plan.request);
-        foreseen->extent = plan.extent;
-        foreseen->shared = plan.shared;
-        foreseen->source = std::move(plan.kernel.source);
+        speculative->request = std::move(plan.request);
+        speculative->extent = plan.extent;
+        speculative->shared = plan.shared;
+        speculative->source = std::move(plan.kernel.source);
     } else {
         const Kernel kernel = generate(r);
-        foreseen->source = kernel.source;
+        speculative->source = kernel.source;
         if (pipeline.sink == SinkKind::Build)
             tables_[index] = expected_table(index, kernel, input);
-        foreseen->request = std::move(r);
+        speculative->request = std::move(r);
     }
-    state_->prepared->start(foreseen->source, Effort::Quick);
-    foreseen_[index] = std::move(foreseen);
+    state_->prepared->start(speculative->source, Effort::Quick);
+    speculative_[index] = std::move(speculative);
 }
 
 // What a build would make of all its rows.
@@ -148,17 +149,17 @@ std::shared_ptr<Table> CudaExecution::expected_table(Index index, const Kernel &
 
 // ---- when it runs ------------------------------------------------------------------------------------------------
 
-// The kernel that was foreseen for a pipeline, where waiting for it is shorter than for the right one.
-const Foreseen *CudaExecution::in_the_making(Index pipeline, const std::string &source) const {
-    if (pipeline >= foreseen_.size() || !foreseen_[pipeline] || foreseen_[pipeline]->source == source ||
+// The kernel that was compiled speculatively for a pipeline, where waiting for it is shorter than for the right one.
+const SpeculativeKernel *CudaExecution::in_the_making(Index pipeline, const std::string &source) const {
+    if (pipeline >= speculative_.size() || !speculative_[pipeline] || speculative_[pipeline]->source == source ||
         state_->prepared->is_ready(source))
         return nullptr;
-    return foreseen_[pipeline].get();
+    return speculative_[pipeline].get();
 }
 
-// Asks for what the foreseen kernel does, as far as it does what was asked for. Whoever runs it widens the tables before.
-bool CudaExecution::adopt(codegen::Request &r, const Foreseen &foreseen) {
-    const codegen::Request &begun = foreseen.request;
+// Asks for what the speculative kernel does, as far as it does what was asked for. Whoever runs it widens the tables before.
+bool CudaExecution::adapt(codegen::Request &r, const SpeculativeKernel &speculative) {
+    const codegen::Request &begun = speculative.request;
     if (r.tables.size() != begun.tables.size() || r.probe_order.size() != begun.probe_order.size() ||
         !covers(begun.source_nullable, r.source_nullable) || !covers(begun.lookup_nullable, r.lookup_nullable))
         return false;
@@ -176,16 +177,16 @@ bool CudaExecution::adopt(codegen::Request &r, const Foreseen &foreseen) {
     return true;
 }
 
-// Gives this execution tables with entries as wide as the foreseen kernel reads them. False: there is no memory for that,
+// Gives this execution tables with entries as wide as the speculative kernel reads them. False: there is no memory for that,
 // and all tables are as they were.
-bool CudaExecution::widen(Index index, const Foreseen &foreseen) {
+bool CudaExecution::widen(Index index, const SpeculativeKernel &speculative) {
     const Pipeline &pipeline = program_.pipelines[index];
     std::map<Index, std::shared_ptr<Table>> copies; // by build
     try {
         for (Index k = 0; k < pipeline.joins.count; ++k) {
             const Index build = program_.joins[pipeline.joins.first + k].build;
             const Table &table = *tables_[build];
-            const uint8_t width = foreseen.request.tables[k]->entry_bytes;
+            const uint8_t width = speculative.request.tables[k]->entry_bytes;
             if (table.shape.kind != TableKind::Packed || table.shape.entry_bytes >= width || copies.count(build) != 0)
                 continue;
             auto copy = std::make_shared<Table>(table);
@@ -219,14 +220,14 @@ bool CudaExecution::widen(Index index, const Foreseen &foreseen) {
 // The kernel of a pipeline that writes rows.
 Kernel CudaExecution::kernel_for(Index pipeline, codegen::Request request) {
     Kernel kernel = generate(request);
-    const Foreseen *const foreseen = in_the_making(pipeline, kernel.source);
-    if (!foreseen || !adopt(request, *foreseen))
+    const SpeculativeKernel *const speculative = in_the_making(pipeline, kernel.source);
+    if (!speculative || !adapt(request, *speculative))
         return kernel;
     Kernel other = generate(request);
     // What the rows of a build can be decides the form of its table, which others may find.
     const bool same_rows =
         program_.pipelines[pipeline].sink != SinkKind::Build || (other.payload_nullable == kernel.payload_nullable);
-    if (other.source != foreseen->source || !same_rows || !widen(pipeline, *foreseen))
+    if (other.source != speculative->source || !same_rows || !widen(pipeline, *speculative))
         return kernel;
     missed_.push_back(kernel.source);
     return other;

@@ -18,15 +18,15 @@ constexpr auto spin_time = std::chrono::microseconds(50);
 constexpr long shortest_sleep_ns = 20000; // the device process's timers have no slack
 constexpr long longest_sleep_ns = 200000;
 constexpr long sleep_part = 16; // of the time waited so far
-constexpr size_t least_scratch = size_t(256) << 10;
+constexpr size_t min_scratch = size_t(256) << 10;
 constexpr size_t few_zeros = 16 << 10; // copied from the mirror; more are filled in by the GPU
 constexpr size_t input_alignment = 256;
 constexpr auto question_time = std::chrono::milliseconds(2); // an error leaves the word as it is
 constexpr auto cancel_time = std::chrono::milliseconds(5);   // between two times that kernels are told to end
-constexpr unsigned fewest_cores_to_spin = 3;
+constexpr unsigned min_cores_to_spin = 3;
 
 bool may_spin() {
-    static const bool enough = std::thread::hardware_concurrency() >= fewest_cores_to_spin;
+    static const bool enough = std::thread::hardware_concurrency() >= min_cores_to_spin;
     return enough;
 }
 
@@ -40,13 +40,13 @@ StreamContext::StreamContext(std::shared_ptr<Driver> driver, CUcontext context, 
     area_ = memory_->allocate(area_bytes);
     mirror_ = pinned_->allocate(area_bytes);
     memset(static_cast<char *>(mirror_->data) + control_at, 0, area_bytes - control_at);
-    fetched_ = pinned_->allocate(control_room + most_results + sizeof(*done_) + sizeof(*one_));
+    fetched_ = pinned_->allocate(control_room + max_results + sizeof(*done_) + sizeof(*one_));
     driver_->check(driver_->cuStreamCreate(&stream_, stream_non_blocking), "cuStreamCreate");
     driver_->check(driver_->cuStreamCreate(&control_stream_, stream_non_blocking), "cuStreamCreate");
     driver_->check(driver_->cuEventCreate(&started_, event_default), "cuEventCreate");
     driver_->check(driver_->cuEventCreate(&finished_, event_default), "cuEventCreate");
-    done_ = new (static_cast<char *>(fetched_->data) + control_room + most_results) std::atomic<uint32_t>(0);
-    one_ = new (static_cast<char *>(fetched_->data) + control_room + most_results + sizeof(*done_)) uint32_t(1);
+    done_ = new (static_cast<char *>(fetched_->data) + control_room + max_results) std::atomic<uint32_t>(0);
+    one_ = new (static_cast<char *>(fetched_->data) + control_room + max_results + sizeof(*done_)) uint32_t(1);
     if (!driver_->cuStreamWriteValue32 || driver_->cuMemHostGetDevicePointer(&done_address_, done_, 0) != success)
         done_address_ = 0;
     begin();
@@ -84,7 +84,7 @@ void StreamContext::reset_control() {
 }
 
 CUdeviceptr StreamContext::results(size_t bytes, bool zeros) {
-    if (bytes > most_results)
+    if (bytes > max_results)
         throw DeviceError("more results than a streams has room for");
     const size_t at = control_at + control_room;
     if (zeros && !pending_ && bytes <= few_zeros)
@@ -189,7 +189,7 @@ CUdeviceptr StreamContext::scratch(size_t bytes) {
     if (!scratch_ || scratch_->size < bytes) {
         if (scratch_)
             kept_.push_back(std::move(scratch_)); // (may be in use until the next wait)
-        scratch_ = memory_->allocate(std::max(bytes, least_scratch));
+        scratch_ = memory_->allocate(std::max(bytes, min_scratch));
     }
     return address_of(*scratch_);
 }

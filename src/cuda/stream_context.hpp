@@ -54,9 +54,9 @@ class StreamContext {
     CUdeviceptr groups_word() const { return control() + offsetof(ControlBlock, groups); }
     CUdeviceptr dropped_word() const { return control() + offsetof(ControlBlock, dropped); }
     void reset_control();
-    // Zeroed device memory for what a run leaves, at most most_results bytes; until the next call of results().
+    // Zeroed device memory for what a run leaves, at most max_results bytes; until the next call of results().
     CUdeviceptr results(size_t bytes, bool zeros = true);
-    static constexpr size_t most_results = size_t(384) << 10;
+    static constexpr size_t max_results = size_t(384) << 10;
     // Queues a copy of the control block, and of this much of the results, to the host; valid after wait().
     void fetch_control(size_t result_bytes = 0);
     const ControlBlock &fetched() const { return *static_cast<const ControlBlock *>(fetched_->data); }
@@ -101,7 +101,7 @@ class StreamContext {
     CUevent finished_ = nullptr;
     static constexpr size_t area_bytes = size_t(1) << 20;
     static constexpr size_t control_room = 256; // results begin behind it
-    static constexpr size_t control_at = area_bytes - most_results - control_room;
+    static constexpr size_t control_at = area_bytes - max_results - control_room;
     std::shared_ptr<Buffer> area_;
     std::unique_ptr<PinnedMemory::Piece> mirror_;  // of the area; zeros from the control block on
     std::unique_ptr<PinnedMemory::Piece> fetched_; // control block and results, at its end the word that waits look at

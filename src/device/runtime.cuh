@@ -552,11 +552,11 @@ __device__ __forceinline__ uint32_t first_slot(uint64_t hash, uint32_t slots) {
 
 // The entry of a group whose key is one word, which stands before it; keys have bit 63 set, 0 is a free slot. One slot is
 // `stride` words; `fresh` counts new groups. Null pointer: the table is full, or so full that looking takes too long.
-constexpr uint32_t most_probes = 2048;
+constexpr uint32_t max_probes = 2048;
 __device__ __forceinline__ uint64_t *find_group(uint64_t *table, uint32_t stride, uint32_t slots, uint64_t key,
                                                 uint64_t hash, uint32_t &fresh, uint32_t *status) {
     uint32_t slot = first_slot(hash, slots);
-    for (uint32_t probes = 0; probes < most_probes; ++probes) {
+    for (uint32_t probes = 0; probes < max_probes; ++probes) {
         uint64_t *const at = table + (uint64_t)slot * stride;
         uint64_t found = *(volatile uint64_t *)at;
         if (found == 0) {
@@ -584,7 +584,7 @@ __device__ __forceinline__ uint64_t *find_group_wide(uint64_t *table, uint32_t s
                                                      const uint64_t (&key)[words], uint64_t hash, uint32_t &fresh,
                                                      uint32_t *status) {
     uint32_t slot = first_slot(hash, slots);
-    for (uint32_t probes = 0; probes < most_probes;) {
+    for (uint32_t probes = 0; probes < max_probes;) {
         uint64_t *const at = table + (uint64_t)slot * stride;
         uint32_t *const state = (uint32_t *)at;
         uint32_t seen = *(volatile uint32_t *)state;

@@ -15,7 +15,7 @@
 #include "engine/store/decode.hpp"
 #include "engine/store/frame.hpp"
 #include "engine/store/lookup_table.hpp"
-#include "engine/store/zones.hpp"
+#include "engine/store/zone_map.hpp"
 #include "engine/util/work_memory.hpp"
 
 namespace gpuscan {
@@ -159,7 +159,7 @@ class Execution {
     // device may prepare for all of them at once. Their values are not looked at, and may change. Nothing depends on a call.
     // wants_speculation(): it would be of use.
     virtual bool wants_speculation() { return false; }
-    virtual void foresee(const std::vector<std::vector<ChunkView>> &) {}
+    virtual void speculate(const std::vector<std::vector<ChunkView>> &) {}
     // Runs a pipeline over chunks. A Build pipeline collects rows (several calls add up); finish_build ends it.
     // The Aggregate pipeline returns the groups of just these chunks; the session merges passes (group_merge.hpp).
     // The Rows pipeline returns the rows of just these chunks; where the pipeline has a limit, it may stop when it has
@@ -167,7 +167,7 @@ class Execution {
     virtual void run_build(ir::Index pipeline, const std::vector<ChunkView> &chunks) = 0;
     virtual void finish_build(ir::Index pipeline) = 0;
     // Instead of both: a table that another execution on this device has finished. It is the caller's business that the
-    // build would give the same (kept_tables.hpp).
+    // build would give the same (cached_join_tables.hpp).
     virtual void use_build(ir::Index pipeline, BuiltTableRef table) = 0;
     virtual BuiltTableRef finished_build(ir::Index pipeline) = 0;
     virtual GroupTable run_aggregate(const std::vector<ChunkView> &chunks) = 0;

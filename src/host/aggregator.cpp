@@ -20,8 +20,8 @@ constexpr uint64_t dense_groups = 16384; // beyond that, making states for a who
 constexpr uint64_t indexed_at_once = uint64_t(1) << 20;
 // A table of all numbers is worth its zeros when one group in so many exists.
 constexpr uint32_t numbers_per_group = 64;
-constexpr uint64_t most_index_bytes = uint64_t(256) << 20; // of all threads' tables, and not more than
-constexpr uint64_t index_memory_part = 8;                  // ... of the work memory
+constexpr uint64_t max_index_bytes = uint64_t(256) << 20; // of all threads' tables, and not more than
+constexpr uint64_t index_memory_part = 8;                 // ... of the work memory
 constexpr uint64_t hash_half = 0xffffffff00000000u;
 constexpr uint64_t rows_between_carries = uint64_t(1) << 30;
 constexpr size_t values_between_checks = size_t(1) << 20; // for cancel, while arrays are filled in order
@@ -54,8 +54,8 @@ ValueRanges ranges_of(const Context &context, const std::vector<ChunkView> &chun
 }
 
 // How many groups of a domain there have to be for a table of all its numbers. (None where there are rows enough to be worth its zeros.)
-uint32_t index_from(const Work &work, uint64_t domain, uint64_t rows) {
-    const uint64_t bytes = std::min<uint64_t>(most_index_bytes, work.memory->limit() / index_memory_part);
+uint32_t index_from(const WorkContext &work, uint64_t domain, uint64_t rows) {
+    const uint64_t bytes = std::min<uint64_t>(max_index_bytes, work.memory->limit() / index_memory_part);
     if (domain * sizeof(uint32_t) * work.pool.workers() > bytes)
         return UINT32_MAX;
     return domain <= std::min(indexed_at_once, rows / 2) ? 0 : static_cast<uint32_t>(domain / numbers_per_group);
@@ -70,7 +70,7 @@ uint64_t hash_number(uint32_t x) {
 
 } // namespace
 
-Grouping plan_grouping(const Work &work, const Context &context, const std::vector<ChunkView> &chunks) {
+Grouping plan_grouping(const WorkContext &work, const Context &context, const std::vector<ChunkView> &chunks) {
     const Program &p = context.program;
     Grouping grouping;
     uint64_t rows = 0;
@@ -106,7 +106,7 @@ Grouping plan_grouping(const Work &work, const Context &context, const std::vect
     return grouping;
 }
 
-Aggregator::Aggregator(const Context &context, const Grouping &grouping, const Work &work)
+Aggregator::Aggregator(const Context &context, const Grouping &grouping, const WorkContext &work)
     : context_(context), grouping_(grouping), work_(work), rows_(work.memory), number_of_(work.memory),
       group_of_(work.memory), index_from_(grouping.index_from), group_words_(work.memory), slots_(work.memory) {
     const Program &p = context.program;

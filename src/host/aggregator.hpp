@@ -45,11 +45,11 @@ struct Grouping {
     const char *name() const { return form == Form::None ? "none" : form == Form::Dense ? "dense" : "hash"; }
 };
 
-Grouping plan_grouping(const Work &work, const Context &context, const std::vector<ChunkView> &chunks);
+Grouping plan_grouping(const WorkContext &work, const Context &context, const std::vector<ChunkView> &chunks);
 
 class Aggregator {
   public:
-    Aggregator(const Context &context, const Grouping &grouping, const Work &work);
+    Aggregator(const Context &context, const Grouping &grouping, const WorkContext &work);
     void consume(const Batch &batch, Evaluator &evaluator);
 
     void end(); // nothing more will be consumed
@@ -99,7 +99,7 @@ class Aggregator {
 
     const Context &context_;
     const Grouping &grouping_;
-    const Work &work_;
+    const WorkContext &work_;
     const Kernels &k_ = kernels();
     uint32_t groups_ = 0;
     size_t capacity_ = 0;
@@ -123,7 +123,7 @@ class Aggregator {
 };
 
 // The groups of all threads, as one table. Uses the aggregators up (nullptr: a thread that saw no row).
-GroupTable collect_groups(const Work &work, const Context &context, const Grouping &grouping,
+GroupTable collect_groups(const WorkContext &work, const Context &context, const Grouping &grouping,
                           std::vector<std::unique_ptr<Aggregator>> &threads);
 
 } // namespace gpuscan::host

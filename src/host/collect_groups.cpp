@@ -22,7 +22,7 @@ constexpr size_t few_groups_per_number = 16; // one group in so many numbers: ra
 
 class Collector {
   public:
-    Collector(const Work &work, const Context &context, const Grouping &grouping,
+    Collector(const WorkContext &work, const Context &context, const Grouping &grouping,
               std::vector<std::unique_ptr<Aggregator>> &threads)
         : work_(work), context_(context), grouping_(grouping), threads_(threads), combiner_(context.program) {}
 
@@ -49,7 +49,7 @@ class Collector {
     GroupTable merge_part(size_t part, const std::vector<Order> &orders) const;
     GroupTable join(std::vector<GroupTable> &tables) const;
 
-    const Work &work_;
+    const WorkContext &work_;
     const Context &context_;
     const Grouping &grouping_;
     std::vector<std::unique_ptr<Aggregator>> &threads_;
@@ -270,7 +270,7 @@ GroupTable Collector::join(std::vector<GroupTable> &tables) const {
 
 } // namespace
 
-GroupTable collect_groups(const Work &work, const Context &context, const Grouping &grouping,
+GroupTable collect_groups(const WorkContext &work, const Context &context, const Grouping &grouping,
                           std::vector<std::unique_ptr<Aggregator>> &threads) {
     return Collector(work, context, grouping, threads).collect();
 }

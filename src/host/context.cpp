@@ -31,7 +31,7 @@ std::vector<Index> canonical_nodes(const Program &p) {
 Context::Context(const Program &of)
     : program(of), canonical(canonical_nodes(of)),
       raises(somewhere(of.exprs, [&of](const Expr &e) { return raises_itself(of.exprs.data(), e); })),
-      lookups(of.lookups.size()), tables(of.pipelines.size()), met(of.joins.size()) {
+      lookups(of.lookups.size()), tables(of.pipelines.size()), matched_rows(of.joins.size()) {
     for (const Constant &c : of.constants)
         constants.push_back(static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(c.high)) << 64 | c.low));
 }

@@ -19,7 +19,7 @@ void decode_pages(ThreadPool &pool, const DecodeJob &job, DecodeResult &result, 
     result.pages.assign(job.pages.size(), PageStatus::Broken);
     result.columns.assign(job.columns.size(), ColumnStats());
     result.dictionary_full = false;
-    std::vector<Walk> walks = plan_walks(job, result.dictionary_full);
+    std::vector<AttributeWalk> walks = plan_walks(job, result.dictionary_full);
     std::vector<std::unique_ptr<PageDecoder>> decoders(pool.workers());
     size_t tasks = (job.pages.size() + pages_per_task - 1) / pages_per_task;
     pool.run(tasks, [&](size_t task, unsigned worker) {
@@ -30,7 +30,7 @@ void decode_pages(ThreadPool &pool, const DecodeJob &job, DecodeResult &result, 
         for (size_t i = task * pages_per_task; i < end;) {
             if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
                 throw Cancelled();
-            const size_t count = std::min(decoder->most_pages(), end - i);
+            const size_t count = std::min(decoder->max_pages(), end - i);
             decoder->decode(&job.pages[i], count, &result.pages[i]);
             i += count;
         }

@@ -13,7 +13,7 @@ namespace {
 // Neighbours of fixed length are one step while none of them has to be aligned more than the first one; and so are varlenas.
 void add_skip(std::vector<Skip> &skips, const AttributeLayout &a) {
     if (a.length == -1 && !skips.empty() && skips.back().length == -1 && skips.back().align == a.align &&
-        skips.back().count < most_skipped) {
+        skips.back().count < max_skipped) {
         ++skips.back().count;
         return;
     }
@@ -28,7 +28,7 @@ void add_skip(std::vector<Skip> &skips, const AttributeLayout &a) {
     skips.push_back({a.length, a.align, 1});
 }
 
-void find_offsets(Walk &walk) {
+void find_offsets(AttributeWalk &walk) {
     const std::vector<AttributeLayout> &attributes = *walk.attributes;
     for (const AttributeLayout &a : attributes) {
         if (a.length <= 0) // it may stand unaligned (short header): its place is found by looking
@@ -48,7 +48,7 @@ void find_offsets(Walk &walk) {
 
 } // namespace
 
-std::vector<Walk> plan_walks(const DecodeJob &job, bool &dictionary_full) {
+std::vector<AttributeWalk> plan_walks(const DecodeJob &job, bool &dictionary_full) {
     size_t rows = 0;
     for (const PageRef &page : job.pages)
         rows = std::max<size_t>(rows, size_t(page.row_start) + page.ntuples);
@@ -60,7 +60,7 @@ std::vector<Walk> plan_walks(const DecodeJob &job, bool &dictionary_full) {
         order[i] = i;
     auto length = [&](size_t i) { return job.columns[i].layout->attributes.size(); };
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
-    std::vector<Walk> walks;
+    std::vector<AttributeWalk> walks;
     for (size_t i : order) {
         const ColumnTarget &t = job.columns[i];
         DecodeColumn column{t.layout,
@@ -75,14 +75,14 @@ std::vector<Walk> plan_walks(const DecodeJob &job, bool &dictionary_full) {
             column.missing_code = t.dictionary->intern(t.layout->missing_text);
             dictionary_full |= column.missing_code == Dictionary::full;
         }
-        auto walk = std::find_if(walks.begin(), walks.end(), [&](const Walk &w) {
+        auto walk = std::find_if(walks.begin(), walks.end(), [&](const AttributeWalk &w) {
             return w.columns.back().attribute != column.attribute && is_prefix(t.layout->attributes, *w.attributes);
         });
         if (walk == walks.end())
-            walk = walks.insert(walks.end(), Walk{&t.layout->attributes, {}, {}, 0});
+            walk = walks.insert(walks.end(), AttributeWalk{&t.layout->attributes, {}, {}, 0});
         walk->columns.push_back(column);
     }
-    for (Walk &walk : walks) {
+    for (AttributeWalk &walk : walks) {
         std::reverse(walk.columns.begin(), walk.columns.end());
         find_offsets(walk);
     }

@@ -20,7 +20,7 @@ struct Skip {
     uint8_t count;  // varlenas
 };
 
-constexpr uint8_t most_skipped = 16; // varlenas in one step
+constexpr uint8_t max_skipped = 16; // varlenas in one step
 
 // A column of the job with what decoding it needs at hand.
 struct DecodeColumn {
@@ -34,7 +34,7 @@ struct DecodeColumn {
 };
 
 // Columns whose layouts are prefixes of `attributes`, in the order of their attributes.
-struct Walk {
+struct AttributeWalk {
     const std::vector<AttributeLayout> *attributes;
     std::vector<DecodeColumn> columns;
     // Of a tuple without NULLs: the offsets of the attributes before the first one of varying length, and where they end.
@@ -48,6 +48,6 @@ struct Walk {
 
 // Throws DeviceError when a column is not what its codec needs: the reads of the decoder would not be checked. The texts of
 // columns that tuples may lack are numbered; `dictionary_full` says that one of them could not be.
-std::vector<Walk> plan_walks(const DecodeJob &job, bool &dictionary_full);
+std::vector<AttributeWalk> plan_walks(const DecodeJob &job, bool &dictionary_full);
 
 } // namespace gpuscan

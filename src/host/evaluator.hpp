@@ -31,7 +31,7 @@ struct Context {
     std::vector<LookupRef> lookups;                 // nullptr: not set
     std::vector<std::shared_ptr<JoinTable>> tables; // by pipeline; nullptr: not finished
     WorkMemoryRef memory;                           // that evaluators' vectors are charged to; nullptr: nobody counts
-    std::vector<uint8_t *> met; // by join, by entry: it was a row's partner; nullptr: nobody will ask
+    std::vector<uint8_t *> matched_rows; // by join, by entry: it was a row's partner; nullptr: nobody will ask
 };
 
 class Evaluator {

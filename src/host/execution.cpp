@@ -38,11 +38,11 @@ class Stopwatch {
 
 } // namespace
 
-HostExecution::HostExecution(const Work &work, const Program &program)
+HostExecution::HostExecution(const WorkContext &work, const Program &program)
     : work_(work), context_(program), builds_(program.pipelines.size()) {
     context_.memory = work.memory;
     for (size_t i = 0; i < program.joins.size(); ++i)
-        met_.emplace_back(work.memory);
+        matched_rows_.emplace_back(work.memory);
     stats_.joins.resize(program.pipelines.size() - 1);
 }
 
@@ -74,20 +74,20 @@ void HostExecution::note_partners_of(Index pipeline) {
     const Program &p = context_.program;
     const Range joins = p.pipelines[pipeline].joins;
     for (Index j = joins.first; j < joins.first + joins.count; ++j) {
-        if (!keeps_table(p.joins[j].kind) || context_.met[j] != nullptr)
+        if (!keeps_table(p.joins[j].kind) || context_.matched_rows[j] != nullptr)
             continue;
-        met_[j].resize(std::max<size_t>(context_.tables[p.joins[j].build]->rows(), 1), uint8_t(0));
-        context_.met[j] = met_[j].data();
+        matched_rows_[j].resize(std::max<size_t>(context_.tables[p.joins[j].build]->rows(), 1), uint8_t(0));
+        context_.matched_rows[j] = matched_rows_[j].data();
     }
 }
 
 std::vector<uint64_t> HostExecution::unmatched(Index join) {
     const size_t rows = context_.tables[context_.program.joins.at(join).build]->rows();
     std::vector<uint64_t> bits((rows + 63) / 64, 0);
-    const uint8_t *met = context_.met[join];
+    const uint8_t *matched_rows = context_.matched_rows[join];
     work_.pieces(rows, piece_rows, [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i)
-            bits[i / 64] |= uint64_t(met == nullptr || met[i] == 0) << (i % 64);
+            bits[i / 64] |= uint64_t(matched_rows == nullptr || matched_rows[i] == 0) << (i % 64);
     });
     return bits;
 }

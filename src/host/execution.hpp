@@ -8,7 +8,7 @@ namespace gpuscan::host {
 
 class HostExecution : public Execution {
   public:
-    HostExecution(const Work &work, const Program &program);
+    HostExecution(const WorkContext &work, const Program &program);
 
     void set_lookup(ir::Index lookup, LookupRef table) override;
     void set_constant(ir::Index constant, uint32_t code) override;
@@ -29,10 +29,10 @@ class HostExecution : public Execution {
     uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,
                  const std::atomic<bool> *enough = nullptr);
 
-    const Work work_;
+    const WorkContext work_;
     Context context_;
-    std::vector<std::vector<BuildRows>> builds_; // by pipeline: rows collected so far, per thread
-    std::vector<WorkArray<uint8_t>> met_;        // by join: see Context
+    std::vector<std::vector<BuildRows>> builds_;   // by pipeline: rows collected so far, per thread
+    std::vector<WorkArray<uint8_t>> matched_rows_; // by join: see Context
     ExecutionStats stats_;
     uint64_t row_bound_ = UINT64_MAX; // of the first rows (first_rows.hpp) of the passes before
 };

@@ -7,7 +7,7 @@ namespace gpuscan::host {
 
 using namespace ir;
 
-Index GroupScope::column_of(const Expr &e) {
+Index GroupEvaluation::column_of(const Expr &e) {
     for (size_t i = 0; i < columns.size(); ++i)
         if (columns[i].step == e.a && columns[i].index == e.b)
             return static_cast<Index>(i);
@@ -15,8 +15,8 @@ Index GroupScope::column_of(const Expr &e) {
     return static_cast<Index>(columns.size() - 1);
 }
 
-GroupScope::GroupScope(const Program &program, Range conditions, const WorkMemoryRef &memory,
-                       const std::vector<LookupRef> &lookups)
+GroupEvaluation::GroupEvaluation(const Program &program, Range conditions, const WorkMemoryRef &memory,
+                                 const std::vector<LookupRef> &lookups)
     : nkeys(program.result_keys()), naggregates(program.result_aggregates()) {
     Program p;
     p.exprs = program.exprs;
@@ -43,7 +43,7 @@ GroupScope::GroupScope(const Program &program, Range conditions, const WorkMemor
         context.lookups = lookups;
 }
 
-GroupBatches::GroupBatches(const GroupScope &scope, const std::atomic<uint32_t> *cancel, PipelineRunner::Sink sink)
+GroupBatches::GroupBatches(const GroupEvaluation &scope, const std::atomic<uint32_t> *cancel, PipelineRunner::Sink sink)
     : scope_(scope), buffers_(scope.columns.size()), runner_(scope.context, 0, cancel, std::move(sink)) {
     chunk_.columns.resize(scope.columns.size());
     for (size_t i = 0; i < buffers_.size(); ++i) {
@@ -63,7 +63,7 @@ void GroupBatches::run(const GroupTable &groups, size_t at, size_t n) {
 }
 
 void GroupBatches::load(const GroupTable &groups, size_t column, size_t at, size_t n) {
-    const GroupScope::Column &from = scope_.columns[column];
+    const GroupEvaluation::Column &from = scope_.columns[column];
     const size_t width = type_width(from.type);
     uint8_t *const values = buffers_[column].values.get(), *const nulls = buffers_[column].nulls.get();
     uint8_t any_null = 0;

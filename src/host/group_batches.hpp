@@ -9,7 +9,7 @@
 namespace gpuscan::host {
 
 // What the threads share.
-struct GroupScope {
+struct GroupEvaluation {
     struct Column { // of the groups, as the expressions see it
         ir::Index step, index;
         Type type;
@@ -20,8 +20,8 @@ struct GroupScope {
 
     // `conditions` (into the program's lists): what a group must pass. `lookups`: of the program, if any expression over
     // groups has some.
-    GroupScope(const Program &program, ir::Range conditions, const WorkMemoryRef &memory,
-               const std::vector<LookupRef> &lookups = {});
+    GroupEvaluation(const Program &program, ir::Range conditions, const WorkMemoryRef &memory,
+                    const std::vector<LookupRef> &lookups = {});
 
   private:
     ir::Index column_of(const ir::Expr &e);
@@ -31,7 +31,7 @@ struct GroupScope {
 class GroupBatches {
   public:
     // `sink` gets the groups that pass, their rows being counted from `at` on.
-    GroupBatches(const GroupScope &scope, const std::atomic<uint32_t> *cancel, PipelineRunner::Sink sink);
+    GroupBatches(const GroupEvaluation &scope, const std::atomic<uint32_t> *cancel, PipelineRunner::Sink sink);
 
     // Groups [at, at + n) of a table; n is at most batch_rows.
     void run(const GroupTable &groups, size_t at, size_t n);
@@ -43,7 +43,7 @@ class GroupBatches {
 
     void load(const GroupTable &groups, size_t column, size_t at, size_t n);
 
-    const GroupScope &scope_;
+    const GroupEvaluation &scope_;
     std::vector<Buffer> buffers_;
     ChunkView chunk_;
     PipelineRunner runner_;

@@ -15,8 +15,8 @@ using namespace ir;
 
 namespace {
 
-constexpr size_t least_candidates = 16 * 1024; // a thread has so many before it throws away the worse half
-constexpr size_t most_kept = size_t(1) << 20;  // groups of several tables, before they are sifted together
+constexpr size_t min_candidates = 16 * 1024; // a thread has so many before it throws away the worse half
+constexpr size_t max_kept = size_t(1) << 20; // groups of several tables, before they are filtered together
 
 double real(uint64_t bits) {
     double value;
@@ -27,7 +27,7 @@ double real(uint64_t bits) {
 } // namespace
 
 // What all threads read.
-struct GroupFilter::Plan : GroupScope {           // with the conditions
+struct GroupFilter::Plan : GroupEvaluation {      // with the conditions
     std::vector<size_t> narrow, narrower, floats; // aggregates whose sums are looked at: of 8 bytes, of 4, of floats
     std::vector<OrderKey> order;
     uint64_t top = UINT64_MAX;
@@ -37,7 +37,7 @@ struct GroupFilter::Plan : GroupScope {           // with the conditions
 };
 
 GroupFilter::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
-    : GroupScope(program, program.main().having, memory) {
+    : GroupEvaluation(program, program.main().having, memory) {
     const Pipeline &main = program.main();
     for (Index a = 0; a < main.aggregates.count; ++a) {
         const Aggregate &aggregate = program.aggregates[main.aggregates.first + a];
@@ -66,9 +66,9 @@ GroupFilter::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
 }
 
 // What one thread does with its slice.
-class GroupFilter::Sifter {
+class GroupFilter::SliceFilter {
   public:
-    Sifter(const Plan &plan, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
+    SliceFilter(const Plan &plan, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
         : plan_(plan), kept_(memory),
           batches_(plan, cancel, [this](const Batch &batch, Evaluator &e) { take(batch, e); }) {}
 
@@ -84,7 +84,7 @@ class GroupFilter::Sifter {
     }
 
     // The candidates of another thread's slice.
-    void add(Sifter &other) {
+    void add(SliceFilter &other) {
         kept_.append(other.kept_.data(), other.kept_.size());
         ranks_.insert(ranks_.end(), other.ranks_.begin(), other.ranks_.end());
         other.kept_.release();
@@ -126,7 +126,7 @@ class GroupFilter::Sifter {
     size_t base_ = 0;
 };
 
-void GroupFilter::Sifter::check(const GroupTable &groups, size_t at, size_t n) const {
+void GroupFilter::SliceFilter::check(const GroupTable &groups, size_t at, size_t n) const {
     for (size_t a : plan_.narrow)
         for (size_t g = at; g < at + n; ++g) {
             const AggregateState &s = groups.states[g * plan_.naggregates + a];
@@ -148,7 +148,7 @@ void GroupFilter::Sifter::check(const GroupTable &groups, size_t at, size_t n) c
         }
 }
 
-void GroupFilter::Sifter::rank(const OrderKey &key, Type type, const Vec &vec, size_t n, Rank *to) const {
+void GroupFilter::SliceFilter::rank(const OrderKey &key, Type type, const Vec &vec, size_t n, Rank *to) const {
     const size_t width = type_width(type), stride = plan_.order.size();
     for (size_t i = 0; i < n; ++i) {
         Rank &r = to[i * stride];
@@ -196,7 +196,7 @@ void GroupFilter::Sifter::rank(const OrderKey &key, Type type, const Vec &vec, s
     }
 }
 
-void GroupFilter::Sifter::take(const Batch &batch, Evaluator &evaluator) {
+void GroupFilter::SliceFilter::take(const Batch &batch, Evaluator &evaluator) {
     const size_t keys = plan_.order.size();
     auto number = [&](size_t i) {
         return static_cast<uint32_t>(base_ + (batch.identity ? batch.base + i : batch.rows[i]));
@@ -223,11 +223,11 @@ void GroupFilter::Sifter::take(const Batch &batch, Evaluator &evaluator) {
         kept_.push_back(number(i));
         ranks_.insert(ranks_.end(), mine, mine + keys);
     }
-    if (kept_.size() >= std::max({least_candidates, prune_at_, 2 * std::min<size_t>(plan_.top, SIZE_MAX / 4)}))
+    if (kept_.size() >= std::max({min_candidates, prune_at_, 2 * std::min<size_t>(plan_.top, SIZE_MAX / 4)}))
         prune();
 }
 
-void GroupFilter::Sifter::prune() {
+void GroupFilter::SliceFilter::prune() {
     const size_t keys = plan_.order.size();
     if (keys == 0) {
         if (kept_.size() > plan_.top)
@@ -270,17 +270,17 @@ GroupFilter::GroupFilter(const Program &program, const WorkMemoryRef &memory, co
 
 GroupFilter::~GroupFilter() = default;
 
-GroupTable GroupFilter::sift(GroupTable &&groups) const {
+GroupTable GroupFilter::filter(GroupTable &&groups) const {
     const size_t n = groups.ngroups, nkeys = plan_->nkeys, naggregates = plan_->naggregates;
-    std::vector<std::unique_ptr<Sifter>> sifters(threads_worth(n));
-    in_slices(static_cast<unsigned>(sifters.size()), n, [&](unsigned thread, uint64_t first, uint64_t last) {
-        sifters[thread] = std::make_unique<Sifter>(*plan_, memory_, cancel_);
-        sifters[thread]->run(groups, first, last);
+    std::vector<std::unique_ptr<SliceFilter>> slice_filters(threads_worth(n));
+    in_slices(static_cast<unsigned>(slice_filters.size()), n, [&](unsigned thread, uint64_t first, uint64_t last) {
+        slice_filters[thread] = std::make_unique<SliceFilter>(*plan_, memory_, cancel_);
+        slice_filters[thread]->run(groups, first, last);
     });
-    Sifter &all = *sifters[0];
-    for (size_t t = 1; t < sifters.size(); ++t)
-        all.add(*sifters[t]);
-    if (sifters.size() > 1)
+    SliceFilter &all = *slice_filters[0];
+    for (size_t t = 1; t < slice_filters.size(); ++t)
+        all.add(*slice_filters[t]);
+    if (slice_filters.size() > 1)
         all.prune();
     size_t to = 0;
     for (uint32_t g : all.kept()) { // in their order, so that none is overwritten before it has been moved
@@ -300,20 +300,20 @@ GroupTable GroupFilter::sift(GroupTable &&groups) const {
 
 void GroupFilter::add(GroupTable &&groups) {
     seen_ += groups.ngroups;
-    GroupTable left = sift(std::move(groups));
+    GroupTable left = filter(std::move(groups));
     if (kept_.ngroups == 0) {
         kept_ = std::move(left);
         return;
     }
     several_ = true;
     kept_.append(left);
-    if (plan_->top < most_kept / 2 && kept_.ngroups > most_kept)
-        kept_ = sift(std::move(kept_));
+    if (plan_->top < max_kept / 2 && kept_.ngroups > max_kept)
+        kept_ = filter(std::move(kept_));
 }
 
 GroupTable GroupFilter::finish() {
     if (several_ && plan_->top != UINT64_MAX)
-        kept_ = sift(std::move(kept_));
+        kept_ = filter(std::move(kept_));
     return std::move(kept_);
 }
 

@@ -23,7 +23,7 @@ namespace gpuscan::host {
 
 class GroupFilter {
   public:
-    // For a program of which sifts_groups() is true. Both of the others may be nullptr.
+    // For a program of which filters_groups() is true. Both of the others may be nullptr.
     GroupFilter(const Program &program, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel);
     ~GroupFilter();
 
@@ -35,9 +35,9 @@ class GroupFilter {
 
   private:
     struct Plan;
-    class Sifter;
+    class SliceFilter;
 
-    GroupTable sift(GroupTable &&groups) const;
+    GroupTable filter(GroupTable &&groups) const;
 
     const std::unique_ptr<const Plan> plan_;
     const WorkMemoryRef memory_;

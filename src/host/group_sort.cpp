@@ -21,7 +21,7 @@ struct KeyColumns {
 
 class KeyWriter {
   public:
-    KeyWriter(const Program &program, const GroupScope &scope, const std::atomic<uint32_t> *cancel, KeyColumns &to)
+    KeyWriter(const Program &program, const GroupEvaluation &scope, const std::atomic<uint32_t> *cancel, KeyColumns &to)
         : program_(program), to_(to),
           batches_(scope, cancel, [this](const Batch &batch, Evaluator &evaluator) { write(batch, evaluator); }) {}
 
@@ -89,7 +89,7 @@ GroupTable sort_groups(const Program &program, GroupTable groups, const std::vec
         return groups;
     if (n > UINT32_MAX)
         throw OutOfWorkMemory("too many groups to be sorted");
-    const GroupScope scope(program, {}, memory, lookups);
+    const GroupEvaluation scope(program, {}, memory, lookups);
     const Range order = program.main().order;
     auto columns = std::make_shared<KeyColumns>();
     std::vector<SortColumn> keys;

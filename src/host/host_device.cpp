@@ -24,7 +24,7 @@ constexpr size_t alignment = 64;
 constexpr size_t small_page = 4096;
 
 // Outlives the device where a buffer does.
-struct Account {
+struct MemoryAccount {
     std::atomic<size_t> used{0};
     std::atomic<size_t> limit{SIZE_MAX};
 };
@@ -32,7 +32,7 @@ struct Account {
 // Bytes that are counted, as long as it lives.
 class Charge {
   public:
-    Charge(std::shared_ptr<Account> account, size_t bytes) : account_(std::move(account)), bytes_(bytes) {
+    Charge(std::shared_ptr<MemoryAccount> account, size_t bytes) : account_(std::move(account)), bytes_(bytes) {
         size_t used = account_->used.load();
         do {
             const size_t limit = account_->limit.load();
@@ -45,7 +45,7 @@ class Charge {
     Charge &operator=(const Charge &) = delete;
 
   private:
-    std::shared_ptr<Account> account_;
+    std::shared_ptr<MemoryAccount> account_;
     size_t bytes_;
 };
 
@@ -67,7 +67,7 @@ void *map_large(size_t bytes) {
 
 class HostBuffer : public Buffer {
   public:
-    HostBuffer(const std::shared_ptr<Account> &account, size_t bytes) : charge_(account, bytes) {
+    HostBuffer(const std::shared_ptr<MemoryAccount> &account, size_t bytes) : charge_(account, bytes) {
         size = bytes;
         if (bytes >= huge_page) {
             mapped_ = (bytes + small_page - 1) / small_page * small_page;
@@ -148,12 +148,12 @@ class HostDevice : public Device {
     void pack(const PackJob &job) override { pack_rows(pool_, job); }
 
     std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {
-        return std::make_unique<host::HostExecution>(host::Work{pool_, cancel, work_memory()}, program);
+        return std::make_unique<host::HostExecution>(host::WorkContext{pool_, cancel, work_memory()}, program);
     }
 
   private:
     const size_t memory_total_ = machine_memory();
-    std::shared_ptr<Account> account_ = std::make_shared<Account>();
+    std::shared_ptr<MemoryAccount> account_ = std::make_shared<MemoryAccount>();
     ThreadPool pool_;
 };
 

@@ -43,7 +43,7 @@ template <class T> bool swap(T &to, T &expected, T value) {
 
 class JoinTable::Builder {
   public:
-    Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts, Use use);
+    Builder(JoinTable &table, const WorkContext &work, std::vector<BuildRows> &parts, Use use);
     void build();
 
   private:
@@ -87,7 +87,7 @@ class JoinTable::Builder {
     void store_column(size_t column);
 
     JoinTable &t_;
-    const Work &work_;
+    const WorkContext &work_;
     std::vector<BuildRows> &parts_;
     const bool keys_only_, rows_wanted_;
     std::vector<Piece> pieces_;
@@ -96,12 +96,12 @@ class JoinTable::Builder {
     WorkArray<uint32_t> place_;   // of each row among the entries; empty: rows are entries. Before that, its slot
 };
 
-void JoinTable::build(const Work &work, std::vector<BuildRows> &parts, Use use) {
+void JoinTable::build(const WorkContext &work, std::vector<BuildRows> &parts, Use use) {
     *this = JoinTable();
     Builder(*this, work, parts, use).build();
 }
 
-JoinTable::Builder::Builder(JoinTable &table, const Work &work, std::vector<BuildRows> &parts, Use use)
+JoinTable::Builder::Builder(JoinTable &table, const WorkContext &work, std::vector<BuildRows> &parts, Use use)
     : t_(table), work_(work), parts_(parts), keys_only_(use == Use::KeysOnly), rows_wanted_(use == Use::Rows),
       numbers_(work.memory), place_(work.memory) {
     for (BuildRows &part : parts) {

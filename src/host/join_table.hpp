@@ -69,7 +69,7 @@ class JoinTable : public BuiltTable {
     };
 
     // Makes the table of the rows of all parts, which is used up.
-    void build(const Work &work, std::vector<BuildRows> &parts, Use use);
+    void build(const WorkContext &work, std::vector<BuildRows> &parts, Use use);
 
     size_t bytes() const override;
     ColumnStats key_bounds(ir::Index key) const override;

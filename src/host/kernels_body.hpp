@@ -556,8 +556,8 @@ __m256i decode_four(const SmallNumeric &format, __m256i head, __m256i word, __m2
 }
 
 // The lesser (or, with a and b exchanged in the comparison, the greater) ones of four values each.
-__m256i least_of(__m256i a, __m256i b) { return _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b)); }
-__m256i most_of(__m256i a, __m256i b) { return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b)); }
+__m256i min_of(__m256i a, __m256i b) { return _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b)); }
+__m256i max_of(__m256i a, __m256i b) { return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b)); }
 
 // As many as are a multiple of four.
 uint64_t small_numerics_by_four(const SmallNumeric &format, const uint8_t *page, uint32_t n, const uint32_t *at,
@@ -578,8 +578,8 @@ uint64_t small_numerics_by_four(const SmallNumeric &format, const uint8_t *page,
         const __m256i length = _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i *>(lengths + i)));
         const __m256i four = decode_four(format, heads, words, length, bad, negative);
         _mm256_storeu_si256(reinterpret_cast<__m256i *>(values + i), four);
-        low = least_of(low, four);
-        high = most_of(high, four);
+        low = min_of(low, four);
+        high = max_of(high, four);
     }
     int64_t lows[4], highs[4];
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(lows), low);

@@ -34,7 +34,7 @@ namespace {
 
 constexpr size_t text_pages = 32; // whose texts are numbered together
 constexpr size_t alignment = 64;
-constexpr size_t slack = most_skipped * 128 + 64; // bytes behind the last copy that may be read
+constexpr size_t slack = max_skipped * 128 + 64; // bytes behind the last copy that may be read
 
 void note(ColumnStats &stats, int64_t value) {
     stats.any_value = true;
@@ -61,17 +61,17 @@ template <class T> void store(uint8_t *values, uint32_t row, T value) {
 
 } // namespace
 
-PageDecoder::PageDecoder(const std::vector<Walk> &walks, size_t columns) : stats(columns), walks_(walks) {
-    for (const Walk &walk : walks)
+PageDecoder::PageDecoder(const std::vector<AttributeWalk> &walks, size_t columns) : stats(columns), walks_(walks) {
+    for (const AttributeWalk &walk : walks)
         for (const DecodeColumn &column : walk.columns) {
             texts_.emplace_back(column.dictionary);
             any_text_ |= column.dictionary != nullptr;
         }
-    memory_.reset(new uint8_t[alignment + most_pages() * page_size + slack]());
+    memory_.reset(new uint8_t[alignment + max_pages() * page_size + slack]());
     copies_ = memory_.get() + (alignment - reinterpret_cast<uintptr_t>(memory_.get()) % alignment) % alignment;
 }
 
-size_t PageDecoder::most_pages() const { return any_text_ ? text_pages : 1; }
+size_t PageDecoder::max_pages() const { return any_text_ ? text_pages : 1; }
 
 void PageDecoder::decode(const PageRef *refs, size_t count, PageStatus *statuses) {
     std::vector<size_t> waiting(texts_.size());
@@ -96,7 +96,7 @@ void PageDecoder::decode(const PageRef *refs, size_t count, PageStatus *statuses
 void PageDecoder::number_texts(const PageRef *refs, size_t count, PageStatus *statuses) {
     bool refused = false;
     size_t i = 0;
-    for (const Walk &walk : walks_)
+    for (const AttributeWalk &walk : walks_)
         for (const DecodeColumn &column : walk.columns)
             texts_[i++].number([&](TextCodes::Row row, uint32_t code) {
                 if (code == Dictionary::full) {
@@ -117,7 +117,7 @@ void PageDecoder::number_texts(const PageRef *refs, size_t count, PageStatus *st
 }
 
 void PageDecoder::clear(const PageRef &ref) {
-    for (const Walk &walk : walks_)
+    for (const AttributeWalk &walk : walks_)
         for (const DecodeColumn &c : walk.columns) {
             const size_t width = type_width(c.layout->type);
             memset(c.values + ref.row_start * width, 0, ref.ntuples * width);
@@ -130,8 +130,8 @@ PageStatus PageDecoder::decode_page(const PageRef &ref) {
     row_start_ = ref.row_start;
     open_tuples(ref);
     TextCodes *texts = texts_.data();
-    for (const Walk &walk : walks_) {
-        if (!tuples_.any_null && tuples_.fewest_attributes > walk.columns.back().attribute)
+    for (const AttributeWalk &walk : walks_) {
+        if (!tuples_.any_null && tuples_.min_attributes > walk.columns.back().attribute)
             walk_plain(walk, texts);
         else
             walk_any(walk, texts);
@@ -184,7 +184,7 @@ void PageDecoder::open_tuples(const PageRef &ref) {
     }
     t.count = n;
     t.any_null = nulls != 0;
-    t.fewest_attributes = fewest;
+    t.min_attributes = fewest;
     if (broken || n != ref.ntuples)
         fail(n, PageStatus::Broken);
 }
@@ -198,7 +198,7 @@ template <class Is> void PageDecoder::fail_first(Is is) {
             return fail(i, PageStatus::Broken);
 }
 
-void PageDecoder::walk_plain(const Walk &walk, TextCodes *texts) {
+void PageDecoder::walk_plain(const AttributeWalk &walk, TextCodes *texts) {
     std::fill_n(tuples_.offset, tuples_.count, walk.fixed_end);
     for (const DecodeColumn &column : walk.columns) {
         const AttributeLayout &attribute = (*walk.attributes)[column.attribute];
@@ -216,7 +216,7 @@ void PageDecoder::walk_plain(const Walk &walk, TextCodes *texts) {
     }
 }
 
-void PageDecoder::walk_any(const Walk &walk, TextCodes *texts) {
+void PageDecoder::walk_any(const AttributeWalk &walk, TextCodes *texts) {
     uint32_t number = 0;
     std::fill_n(tuples_.offset, tuples_.count, 0);
     for (const DecodeColumn &column : walk.columns) {

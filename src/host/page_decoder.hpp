@@ -13,10 +13,10 @@ namespace gpuscan {
 class PageDecoder {
   public:
     // For a job with so many columns; `walks` (plan_walks()) lives longer.
-    PageDecoder(const std::vector<Walk> &walks, size_t columns);
+    PageDecoder(const std::vector<AttributeWalk> &walks, size_t columns);
 
     // How many pages decode() takes at most.
-    size_t most_pages() const;
+    size_t max_pages() const;
     // Writes the rows of each page into the columns, all of them NULL where a page fails, and a status for each.
     void decode(const PageRef *refs, size_t count, PageStatus *statuses);
 
@@ -34,7 +34,7 @@ class PageDecoder {
         uint32_t offset[heap::max_line_pointers];  // from the base, of the attribute that is next
         uint32_t stepped[heap::max_line_pointers]; // offsets that are not yet known to be right
         bool any_null;
-        uint32_t fewest_attributes;
+        uint32_t min_attributes;
     };
     // The values of one attribute that are there: of the tuples in their order.
     struct Found {
@@ -50,8 +50,8 @@ class PageDecoder {
     void fail(uint32_t tuple, PageStatus status);
     template <class Is> void fail_first(Is is);
 
-    void walk_plain(const Walk &walk, TextCodes *texts);
-    void walk_any(const Walk &walk, TextCodes *texts);
+    void walk_plain(const AttributeWalk &walk, TextCodes *texts);
+    void walk_any(const AttributeWalk &walk, TextCodes *texts);
     void step_over(const Skip &skip);
     void find_at(uint32_t offset, uint32_t bytes);
     void find_next(const AttributeLayout &attribute);
@@ -72,7 +72,7 @@ class PageDecoder {
     void clear(const PageRef &ref);
     void number_texts(const PageRef *refs, size_t count, PageStatus *statuses);
 
-    const std::vector<Walk> &walks_;
+    const std::vector<AttributeWalk> &walks_;
     std::vector<TextCodes> texts_; // by column, in the order of the walks
     bool any_text_ = false;
     std::unique_ptr<uint8_t[]> memory_;

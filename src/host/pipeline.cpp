@@ -45,7 +45,7 @@ PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std
         for (auto *buffer : {&step.positions, &step.entries, &step.counts})
             buffer->reset(new uint32_t[batch_rows + batch_slack]);
         if (join.kind != JoinKind::Inner)
-            step.met.reset(new uint8_t[batch_rows + batch_slack]);
+            step.matched_rows.reset(new uint8_t[batch_rows + batch_slack]);
         if (join.filters.count > 0)
             for (auto *buffer : {&step.pair_positions, &step.pair_entries})
                 buffer->reset(new uint32_t[batch_rows + batch_slack]);
@@ -165,22 +165,23 @@ void PipelineRunner::probe(size_t at) {
         hand_on_matches(at, table, matched);
         return;
     }
-    uint8_t *met = step.met.get(), *met_entries = context_.met[pipeline_.joins.first + at];
-    std::fill_n(met, n, 0);
+    uint8_t *matched_rows = step.matched_rows.get(),
+            *matched_entries = context_.matched_rows[pipeline_.joins.first + at];
+    std::fill_n(matched_rows, n, 0);
     if (join.filters.count == 0) {
         for (uint32_t i = 0; i < matched; ++i)
-            met[step.positions[i]] = 1;
-        if (met_entries != nullptr)
-            note_partners(at, table, matched, met_entries);
+            matched_rows[step.positions[i]] = 1;
+        if (matched_entries != nullptr)
+            note_partners(at, table, matched, matched_entries);
         if (delivers_payload(join.kind))
             hand_on_matches(at, table, matched);
     } else {
         each_pair(at, table, matched, [&](const uint32_t *positions, const uint32_t *entries, uint32_t pairs) {
             pairs = filter_pairs(at, join, positions, entries, pairs);
             for (uint32_t i = 0; i < pairs; ++i) {
-                met[step.pair_positions[i]] = 1;
-                if (met_entries != nullptr)
-                    __atomic_store_n(&met_entries[step.pair_entries[i]], 1, __ATOMIC_RELAXED);
+                matched_rows[step.pair_positions[i]] = 1;
+                if (matched_entries != nullptr)
+                    __atomic_store_n(&matched_entries[step.pair_entries[i]], 1, __ATOMIC_RELAXED);
             }
             if (delivers_payload(join.kind) && pairs > 0)
                 hand_on(at, step.pair_positions.get(), step.pair_entries.get(), pairs);
@@ -193,14 +194,14 @@ void PipelineRunner::probe(size_t at) {
 }
 
 // Threads write the same byte, if they do, with the same value.
-void PipelineRunner::note_partners(size_t at, const JoinTable &table, uint32_t matched, uint8_t *met) {
+void PipelineRunner::note_partners(size_t at, const JoinTable &table, uint32_t matched, uint8_t *matched_rows) {
     const Step &step = steps_[at];
     for (uint32_t i = 0; i < matched; ++i) {
         const uint32_t first = step.entries[i], count = table.unique() ? 1 : step.counts[i];
-        if (__atomic_load_n(&met[first + count - 1], __ATOMIC_RELAXED) != 0)
+        if (__atomic_load_n(&matched_rows[first + count - 1], __ATOMIC_RELAXED) != 0)
             continue; // then so are the others: all of a key's entries are noted, the last one last
         for (uint32_t entry = first; entry < first + count; ++entry)
-            __atomic_store_n(&met[entry], 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&matched_rows[entry], 1, __ATOMIC_RELAXED);
     }
 }
 
@@ -214,19 +215,19 @@ void PipelineRunner::hand_on_matches(size_t at, const JoinTable &table, uint32_t
 }
 
 // The rows that have a partner, or those that have none.
-void PipelineRunner::hand_on_chosen(size_t at, bool met) {
+void PipelineRunner::hand_on_chosen(size_t at, bool matched) {
     Step &step = steps_[at];
-    if (!met)
-        k_.invert(step.batch.n, step.met.get(), step.met.get());
-    const uint32_t n = k_.select(step.batch.n, step.met.get(), nullptr, expanded_positions_.get());
+    if (!matched)
+        k_.invert(step.batch.n, step.matched_rows.get(), step.matched_rows.get());
+    const uint32_t n = k_.select(step.batch.n, step.matched_rows.get(), nullptr, expanded_positions_.get());
     if (n > 0)
         hand_on(at, expanded_positions_.get(), nullptr, n);
 }
 
 void PipelineRunner::hand_on_without_partner(size_t at) {
     Step &step = steps_[at];
-    k_.invert(step.batch.n, step.met.get(), step.met.get());
-    const uint32_t n = k_.select(step.batch.n, step.met.get(), nullptr, expanded_positions_.get());
+    k_.invert(step.batch.n, step.matched_rows.get(), step.matched_rows.get());
+    const uint32_t n = k_.select(step.batch.n, step.matched_rows.get(), nullptr, expanded_positions_.get());
     std::fill_n(expanded_entries_.get(), n, no_entry);
     if (n > 0)
         hand_on(at, expanded_positions_.get(), expanded_entries_.get(), n);

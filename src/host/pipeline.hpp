@@ -41,7 +41,7 @@ class PipelineRunner {
         // The probe of the join that follows, kept while its matches are handed on.
         std::unique_ptr<uint32_t[]> positions, entries, counts;
         // If that join is not an inner one: which rows have a partner; and pairs that its filters look at.
-        std::unique_ptr<uint8_t[]> met;
+        std::unique_ptr<uint8_t[]> matched_rows;
         Batch pairs;
         BatchStorage pair_storage;
         std::unique_ptr<uint32_t[]> pair_positions, pair_entries;
@@ -53,13 +53,13 @@ class PipelineRunner {
     bool shrink(Step &step, const uint8_t *truth, const uint8_t *nulls);
     void probe(size_t step);
     void hand_on_matches(size_t step, const JoinTable &table, uint32_t matched);
-    void hand_on_chosen(size_t step, bool met);
+    void hand_on_chosen(size_t step, bool matched);
     void hand_on_without_partner(size_t step);
     template <class Task> void each_pair(size_t step, const JoinTable &table, uint32_t matched, Task task);
     uint32_t filter_pairs(size_t step, const ir::Join &join, const uint32_t *positions, const uint32_t *entries,
                           uint32_t n);
     void hand_on(size_t step, const uint32_t *positions, const uint32_t *entries, uint32_t n);
-    void note_partners(size_t step, const JoinTable &table, uint32_t matched, uint8_t *met);
+    void note_partners(size_t step, const JoinTable &table, uint32_t matched, uint8_t *matched_rows);
     void check_cancel() const;
 
     const Context &context_;

@@ -12,7 +12,7 @@ namespace gpuscan::host {
 // Rows, groups or slots of one task: nowhere more than some milliseconds, so that a cancel is noticed in time.
 constexpr size_t piece_rows = 64 * 1024;
 
-struct Work {
+struct WorkContext {
     ThreadPool &pool;
     const std::atomic<uint32_t> *cancel; // may be nullptr
     WorkMemoryRef memory;

@@ -12,7 +12,7 @@ enum class Attempt {
 };
 
 // Calls `work` with `argument` in a subtransaction, in the current memory context, and is in that context again afterwards. What
-// the expressions' parameters stand for must have been evaluated before (settle_params). The subtransaction is rolled back in any
+// the expressions' parameters stand for must have been evaluated before (evaluate_params). The subtransaction is rolled back in any
 // case, so `work` must end what it began (the callbacks of an ExprContext), and change nothing outside of memory. It may come to its end
 // and have failed all the same, so what it has computed counts only if Done comes back.
 // `message` (unless NULL): what the error said, in the current memory context.

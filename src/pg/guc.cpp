@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "engine/util/machine_memory.hpp"
-#include "pg/page_costs/storage_tier.h"
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
@@ -46,18 +46,18 @@ static bool is_below_data_directory(char **path, void **, GucSource) {
     return false;
 }
 
-constexpr int least_cache_size = 256 * 1024; // kB
+constexpr int min_cache_size = 256 * 1024; // kB
 
 // A quarter of the memory, as PostgreSQL's manual says of shared_buffers; a multiple of 64 MB, which reads well.
 static int default_cache_size() {
     const uint64 unit = UINT64CONST(64) << 20;
     const uint64 size = machine_memory() / 4 / unit * unit / 1024;
-    return static_cast<int>(std::clamp<uint64>(size, least_cache_size, MAX_KILOBYTES));
+    return static_cast<int>(std::clamp<uint64>(size, min_cache_size, MAX_KILOBYTES));
 }
 
 static bool check_cache_size(int *kilobytes, void **, GucSource) {
     const uint64 memory = machine_memory() / 1024;
-    if (static_cast<uint64>(*kilobytes) <= std::max<uint64>(memory, least_cache_size))
+    if (static_cast<uint64>(*kilobytes) <= std::max<uint64>(memory, min_cache_size))
         return true;
     GUC_check_errdetail("This machine, or the control group of the server, has %lu MB of memory.",
                         static_cast<unsigned long>(memory / 1024));
@@ -132,7 +132,7 @@ void guc_init() {
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
-    storage_tier_init();
+    page_cost_model_init();
     MarkGUCPrefixReserved("gpuscan");
 }
 

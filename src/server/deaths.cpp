@@ -34,7 +34,7 @@ void describe(Death &death, const Slot &slot) {
 } // namespace
 
 bool is_refused(const Suspects &suspects, uint64_t program) {
-    const uint32_t n = std::min(suspects.count.load(std::memory_order_acquire), most_suspects);
+    const uint32_t n = std::min(suspects.count.load(std::memory_order_acquire), max_suspects);
     for (uint32_t i = 0; i < n; ++i)
         if (suspects.at[i].program.load(std::memory_order_relaxed) == program && program != 0)
             return suspects.at[i].strikes.load(std::memory_order_relaxed) >= strikes_to_refuse;
@@ -45,12 +45,12 @@ void add_strikes(Suspects &suspects, uint64_t program, uint32_t strikes) {
     if (program == 0)
         return;
     const uint32_t count = suspects.count.load();
-    for (uint32_t i = 0; i < std::min(count, most_suspects); ++i)
+    for (uint32_t i = 0; i < std::min(count, max_suspects); ++i)
         if (suspects.at[i].program.load() == program) {
             suspects.at[i].strikes.fetch_add(strikes);
             return;
         }
-    Suspects::Suspect &added = suspects.at[count % most_suspects];
+    Suspects::Suspect &added = suspects.at[count % max_suspects];
     added.strikes.store(strikes);
     added.program.store(program);
     suspects.count.store(count + 1, std::memory_order_release);
@@ -58,7 +58,7 @@ void add_strikes(Suspects &suspects, uint64_t program, uint32_t strikes) {
 
 const Death &record_death(Area &area, int32_t pid, int32_t signal, int32_t exit_code, int64_t at_us) {
     const uint64_t number = area.deaths.count.load();
-    Death &death = area.deaths.at[number % kept_deaths];
+    Death &death = area.deaths.at[number % max_deaths];
     death = Death();
     death.at_us = at_us;
     death.pid = pid;
@@ -95,7 +95,7 @@ const Death &record_death(Area &area, int32_t pid, int32_t signal, int32_t exit_
 std::string suspects_text(const Suspects &suspects, const std::string &version) {
     std::ostringstream text;
     text << version << '\n';
-    for (uint32_t i = 0; i < std::min(suspects.count.load(), most_suspects); ++i)
+    for (uint32_t i = 0; i < std::min(suspects.count.load(), max_suspects); ++i)
         text << suspects.at[i].program.load() << ' ' << suspects.at[i].strikes.load() << '\n';
     return text.str();
 }

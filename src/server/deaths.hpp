@@ -21,8 +21,8 @@ namespace protocol {
 struct Area;
 }
 
-constexpr uint32_t kept_deaths = 16;
-constexpr uint32_t most_suspects = 64;
+constexpr uint32_t max_deaths = 16;
+constexpr uint32_t max_suspects = 64;
 constexpr uint32_t strikes_to_refuse = 2;
 constexpr uint32_t query_bytes = 512; // of a slot and of a death: the query's beginning
 
@@ -39,10 +39,10 @@ struct Death {
     char query[query_bytes];
 };
 
-// The last deaths; number n is at n % kept_deaths. Written by the supervisor.
+// The last deaths; number n is at n % max_deaths. Written by the supervisor.
 struct Deaths {
     std::atomic<uint64_t> count;
-    Death at[kept_deaths];
+    Death at[max_deaths];
 };
 
 struct Suspects {
@@ -50,8 +50,8 @@ struct Suspects {
         std::atomic<uint64_t> program;
         std::atomic<uint32_t> strikes;
     };
-    std::atomic<uint32_t> count; // ever added; number n is at n % most_suspects
-    Suspect at[most_suspects];
+    std::atomic<uint32_t> count; // ever added; number n is at n % max_suspects
+    Suspect at[max_suspects];
 };
 
 // Whether the program must not be sent. Callable by every process; 0 is no program.

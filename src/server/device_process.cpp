@@ -42,7 +42,7 @@ namespace {
 
 constexpr int housekeeping_milliseconds = 250;
 constexpr int spin_microseconds = 50;
-constexpr unsigned fewest_cores_to_spin = 3;
+constexpr unsigned min_cores_to_spin = 3;
 constexpr unsigned long timer_slack_ns = 1000;
 constexpr char oom_score_adj[] = "300"; // the kernel should rather take this process than the server
 
@@ -131,7 +131,7 @@ void set_state(Area &area, ServiceState state) {
     auto *setup = new DeviceSetup(options, *devices);
     setup->start_compilers();
     const BufferPool pool = {static_cast<const uint8_t *>(options.shared_buffers), options.shared_buffers_size};
-    const int spin = std::thread::hardware_concurrency() >= fewest_cores_to_spin ? spin_microseconds : 0;
+    const int spin = std::thread::hardware_concurrency() >= min_cores_to_spin ? spin_microseconds : 0;
     auto *server = new SlotServer{&area, area.generation.load(), devices, pool, spin};
     const bool usable = setup->start();
     if (usable)

@@ -28,13 +28,13 @@ using namespace protocol;
 
 namespace {
 
-constexpr size_t least_host_work = size_t(256) << 20; // for rows in transit, and for executions, beside a small cache
-constexpr size_t work_part = 4;                       // of the machine's memory for executions at most
-constexpr size_t cuda_cache_percent = 80;             // of the GPU's share
-constexpr size_t kept_part = 16;        // of the memory of executions for join tables that nobody uses now
-constexpr size_t kept_lookups_part = 4; // ... and for tables over dictionaries
-constexpr unsigned most_readers = 32;   // threads that evaluate texts beside a GPU
-constexpr unsigned most_compilers = 6;  // processes that compile kernels: 0.1 GB each
+constexpr size_t min_host_work = size_t(256) << 20; // for rows in transit, and for executions, beside a small cache
+constexpr size_t work_part = 4;                     // of the machine's memory for executions at most
+constexpr size_t cuda_cache_percent = 80;           // of the GPU's share
+constexpr size_t cached_part = 16;                  // of the memory of executions for join tables that nobody uses now
+constexpr size_t cached_lookups_part = 4;           // ... and for tables over dictionaries
+constexpr unsigned max_readers = 32;                // threads that evaluate texts beside a GPU
+constexpr unsigned max_compilers = 6;               // processes that compile kernels: 0.1 GB each
 constexpr std::chrono::seconds cuda_patience{60};
 constexpr double busy_memory_us = 1e6;
 
@@ -74,8 +74,8 @@ void DeviceSetup::start_compilers() {
     if ((area->wanted_devices.load() & 2) == 0)
         return;
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    compilers_ = std::make_shared<cuda::CompilerProcesses>(std::min(cores, most_compilers),
-                                                           [area] { munmap(area, area->size); });
+    compilers_ =
+        std::make_shared<cuda::CompilerProcesses>(std::min(cores, max_compilers), [area] { munmap(area, area->size); });
 }
 
 bool DeviceSetup::start() {
@@ -119,7 +119,7 @@ void DeviceSetup::start_cuda() {
     }
     const std::string name = opening->device->info().name;
     serve(std::make_shared<ServedDevice>(DeviceKind::Cuda, std::move(opening->device), 0,
-                                         std::min(thread_count(options_.area->host_threads.load()), most_readers)));
+                                         std::min(thread_count(options_.area->host_threads.load()), max_readers)));
     note(DeviceKind::Cuda, ServiceState::Ready, name.c_str(), opening->note.c_str());
 }
 
@@ -130,11 +130,11 @@ void DeviceSetup::serve(ServedDeviceRef device) {
         old->tables->tell(nullptr);
     }
     const bool gpu = device->kind == DeviceKind::Cuda;
-    Residency &residency = options_.area->residency[gpu];
-    residency.clear();
-    device->cache.count_in(&residency);
-    options_.area->kept_builds[gpu].clear();
-    device->tables->tell(&options_.area->kept_builds[gpu]);
+    CacheStatistics &cache_statistics = options_.area->cache_statistics[gpu];
+    cache_statistics.clear();
+    device->cache.count_in(&cache_statistics);
+    options_.area->cached_builds[gpu].clear();
+    device->tables->tell(&options_.area->cached_builds[gpu]);
     devices_.set(std::move(device));
 }
 
@@ -157,13 +157,13 @@ void DeviceSetup::configure() {
 
 void DeviceSetup::apply_limits(ServedDevice &served) {
     const size_t machine = machine_memory();
-    const size_t work = std::max<size_t>(options_.area->cache_size.load(), least_host_work);
+    const size_t work = std::max<size_t>(options_.area->cache_size.load(), min_host_work);
     served.device->work_memory()->set_limit(std::min(work, machine / work_part));
     if (served.kind == DeviceKind::Host) {
-        served.tables->set_limit(served.device->work_memory()->limit() / kept_part);
-        served.lookups->set_limit(served.device->work_memory()->limit() / kept_lookups_part);
+        served.tables->set_limit(served.device->work_memory()->limit() / cached_part);
+        served.lookups->set_limit(served.device->work_memory()->limit() / cached_lookups_part);
         const size_t cache = options_.area->cache_size.load();
-        served.device->set_memory_limit(cache + std::max(cache / 2, least_host_work));
+        served.device->set_memory_limit(cache + std::max(cache / 2, min_host_work));
         served.cache.set_budget(cache);
         served.cache.set_dictionaries(dictionary_limit(cache, false), true);
         return;
@@ -171,8 +171,8 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
     const size_t share = std::min<uint32_t>(options_.area->device_share.load(), 100);
     const size_t limit = served.device->info().memory_total / 100 * share;
     served.device->set_memory_limit(limit);
-    served.tables->set_limit(limit / kept_part);
-    served.lookups->set_limit(limit / kept_part);
+    served.tables->set_limit(limit / cached_part);
+    served.lookups->set_limit(limit / cached_part);
     served.cache.set_budget(limit / 100 * cuda_cache_percent);
     served.cache.set_dictionaries(dictionary_limit(options_.area->cache_size.load(), true), false);
 }

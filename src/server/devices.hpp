@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/store/cache.hpp"
-#include "engine/store/kept_lookups.hpp"
-#include "engine/store/kept_tables.hpp"
+#include "engine/store/cached_join_tables.hpp"
+#include "engine/store/cached_lookups.hpp"
 #include "host/thread_pool.hpp"
 #include "server/protocol.hpp"
 #include "server/shared_source.hpp"
@@ -21,14 +21,14 @@ struct ServedDevice {
     // `threads` evaluate texts.
     ServedDevice(protocol::DeviceKind kind, std::unique_ptr<Device> device, size_t cache_budget, unsigned threads = 1)
         : kind(kind), device(std::move(device)), cache(*this->device, cache_budget), threads_(threads) {
-        // Kept tables are of the memory that the host device counts as executions', a GPU as everybody's.
-        std::weak_ptr<KeptTables> kept = tables;
-        std::weak_ptr<KeptLookups> kept_lookups = lookups;
-        auto reclaim = [kept, kept_lookups] {
-            const std::shared_ptr<KeptTables> there = kept.lock();
+        // Cached tables are of the memory that the host device counts as executions', a GPU as everybody's.
+        std::weak_ptr<CachedJoinTables> cached = tables;
+        std::weak_ptr<CachedLookups> cached_lookups = lookups;
+        auto reclaim = [cached, cached_lookups] {
+            const std::shared_ptr<CachedJoinTables> there = cached.lock();
             if (there && there->drop_one())
                 return true;
-            const std::shared_ptr<KeptLookups> others = kept_lookups.lock();
+            const std::shared_ptr<CachedLookups> others = cached_lookups.lock();
             return others && others->drop_one();
         };
         if (kind == protocol::DeviceKind::Host)
@@ -41,8 +41,8 @@ struct ServedDevice {
     std::atomic<uint64_t> run_us{0}; // time of requests on the device, all added up
     const std::unique_ptr<Device> device;
     Cache cache; // after the device: goes before it
-    const std::shared_ptr<KeptTables> tables = std::make_shared<KeptTables>();
-    const std::shared_ptr<KeptLookups> lookups = std::make_shared<KeptLookups>();
+    const std::shared_ptr<CachedJoinTables> tables = std::make_shared<CachedJoinTables>();
+    const std::shared_ptr<CachedLookups> lookups = std::make_shared<CachedLookups>();
 
     // The threads that evaluate texts, started by the first who needs them.
     ThreadPool &pool() {

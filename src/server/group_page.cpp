@@ -12,7 +12,7 @@ using protocol::GroupColumn;
 
 namespace {
 
-constexpr size_t most_groups = 64 * 1024; // of a reply; what does not fit is tried again with half of it
+constexpr size_t max_groups = 64 * 1024; // of a reply; what does not fit is tried again with half of it
 
 // One column of a table of groups: 64-bit words at a distance, upper halves beside them.
 struct Words {
@@ -115,7 +115,7 @@ size_t write_group_page(const GroupTable &groups, size_t first, size_t nkeys, si
     }
     const size_t left = groups.ngroups - std::min(first, groups.ngroups);
     std::vector<GroupColumn> plans(columns.size());
-    size_t n = std::min(left, most_groups);
+    size_t n = std::min(left, max_groups);
     for (;; n /= 2) {
         size_t bytes = sizeof(protocol::FetchReply) + columns.size() * sizeof(GroupColumn);
         for (size_t c = 0; c < columns.size(); ++c) {

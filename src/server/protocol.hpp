@@ -19,7 +19,7 @@
 // Course of one fragment, as seen by the backend (each line a request):
 //     Open            the program                                   -> device
 //     DefineSource    once per source; a source of several relations: once per relation
-//     UseSpace        once per space of texts that the device may keep, with the constants in it
+//     UseUnifiedDictionary once per unified dictionary that the device may keep, with the constants in it
 //     per source, build pipelines first, per map page of the relation:
 //       StageMany     map LSNs and visible pages of many map pages  -> which of them the cache has in full; each other one:
 //       Stage         map LSN, visible pages                        -> Ready{covered} | NeedLsns | NeedPages | Busy
@@ -30,7 +30,7 @@
 //       DecodeRows* / Batch*                                        -> transient rows
 //     UseLookup       for every lookup of the source: the device has its table, or makes it itself, or
 //     ReadDictionary* / PutLookup*   the backend evaluates the entries that the device has no results of
-//     Demand* / PutEntries*   of lookups whose function may see only what will be looked up: the codes, and what it makes of them
+//     DeferredCodes* / PutEntries*   of lookups whose function may see only what will be looked up: the codes, and what it makes of them
 //     parallel workers may stage the chunks of a source with the leader, each in a slot of its own:
 //       Share (leader) -> ticket; Join (worker); Stage, Decode*, Publish, DecodeRows*, DeliverRows (worker);
 //       Collect (leader), before it runs
@@ -45,10 +45,10 @@
 
 #include "engine/cost/tier_profile.hpp"
 #include "engine/ir/ir.hpp"
+#include "engine/store/admission_credits.hpp"
+#include "engine/store/cache_statistics.hpp"
+#include "engine/store/cached_builds.hpp"
 #include "engine/store/decode.hpp"
-#include "engine/store/kept_builds.hpp"
-#include "engine/store/residency.hpp"
-#include "engine/store/savings.hpp"
 #include "server/deaths.hpp"
 #include "server/wait_queue.hpp"
 
@@ -79,11 +79,11 @@ enum class Command : uint32_t {
     DecodeRows,  // pages with tuple masks, into the source's transient rows
     DeliverRows, // the rows that a session that has joined decoded like this
     Batch,       // rows that the backend decoded itself
-    UseSpace,
+    UseUnifiedDictionary,
     UseLookup,
     ReadDictionary,
     PutLookup,
-    Demand,
+    DeferredCodes,
     PutEntries,
     Run,
     Fetch,
@@ -156,11 +156,11 @@ struct Area {
     std::atomic<uint64_t> cache_size;     // bytes of host memory for cached columns
     std::atomic<uint32_t> device_share;   // per cent of the GPU's memory
     std::atomic<uint32_t> host_threads;
-    std::atomic<uint32_t> wanted_devices; // bit 0: host, bit 1: cuda
-    DeviceEntry devices[2];               // [0] host, [1] cuda
-    Residency residency[2];               // likewise: what is cached
-    Savings savings[2];                   // ... and what it would be worth
-    KeptBuilds kept_builds[2];            // of which builds tables are kept
+    std::atomic<uint32_t> wanted_devices;  // bit 0: host, bit 1: cuda
+    DeviceEntry devices[2];                // [0] host, [1] cuda
+    CacheStatistics cache_statistics[2];   // likewise: what is cached
+    AdmissionCredits admission_credits[2]; // ... and what it would be worth
+    CachedBuilds cached_builds[2];         // of which builds tables are cached
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
@@ -340,9 +340,9 @@ struct BatchReply {
     uint32_t unused;
 };
 
-constexpr uint32_t of_space = UINT32_MAX;
+constexpr uint32_t of_unified_dictionary = UINT32_MAX;
 struct ReadDictionaryRequest { // uint32 codes[ncodes]
-    uint32_t source, column;   // source == of_space: column is the number of a space
+    uint32_t source, column;   // source == of_unified_dictionary: column is the number of a unified dictionary
     uint32_t first;            // code to begin with
     uint32_t ncodes;           // 0: all from `first` on; else just those codes, in their order
 };
@@ -352,23 +352,23 @@ struct ReadDictionaryReply { // count times: uint32 length, bytes (each entry 4-
     uint32_t count; // entries in this reply, beginning with `first` or the first of the codes
 };
 
-// A space: texts that lookups of the program lead to, and constants, numbered so that equal texts have equal codes. It is
-// kept under what it is made of: the keys of all its lookups. Sent before anything is staged.
-struct UseSpaceRequest { // nlookups times: SpaceText, key; nconstants times: SpaceText, text
-    uint32_t space;      // from 1
+// A unified dictionary: texts that lookups of the program lead to, and constants, numbered so that equal texts have equal codes. It is
+// cached under what it is made of: the keys of all its lookups. Sent before anything is staged.
+struct UseUnifiedDictionaryRequest { // nlookups times: UnifiedText, key; nconstants times: UnifiedText, text
+    uint32_t unified;                // from 1
     uint32_t nlookups, nconstants;
     uint32_t unused;
 };
-struct SpaceText {
+struct UnifiedText {
     uint32_t index; // of the lookup, or of the constant, which gets its code
     uint32_t size;  // bytes of its key or text
 };
 
-// A lookup whose table depends on nothing but its key and the dictionary: the device uses the table that it has kept, and
+// A lookup whose table depends on nothing but its key and the dictionary: the device uses the table that it has cached, and
 // evaluates what is missing itself if there is a function for that.
 struct UseLookupRequest { // key, function (text_function.hpp)
     uint32_t lookup;
-    uint32_t space; // the values are texts: of this one; else 0
+    uint32_t unified; // the values are texts: of this one; else 0
     uint32_t key_size, function_size;
 };
 struct UseLookupReply {
@@ -384,25 +384,25 @@ struct PutLookupRequest { // count * width values, count nulls; as texts: count 
     uint32_t entries;
     uint32_t first;
     uint32_t count;
-    uint32_t as_texts; // of the space that UseLookup has named
+    uint32_t as_texts; // of the unified dictionary that UseLookup has named
     uint32_t unused;
 };
 
-// Which codes will be looked up in demanded lookups (engine/store/demand.hpp) when what is staged is run? Asked again until no lookup
-// is answered; before the next question the answer's codes have been put.
-struct DemandRequest {
+// Which codes will be looked up in deferred lookups (engine/store/deferred_evaluation.hpp) when what is staged is run? Asked again until no
+// lookup is answered; before the next question the answer's codes have been put.
+struct DeferredCodesRequest {
     uint32_t pipeline;
     uint32_t unused;
 };
-struct DemandReply { // uint32 codes[count]; that of NULL is `entries`
-    uint32_t lookup; // ir::none: all that will be looked up is there
+struct DeferredCodesReply { // uint32 codes[count]; that of NULL is `entries`
+    uint32_t lookup;        // ir::none: all that will be looked up is there
     uint32_t entries;
     uint32_t count;
     uint32_t unused;
 };
-constexpr uint32_t most_demanded = 32 * 1024; // codes of one reply
+constexpr uint32_t max_deferred_codes = 32 * 1024; // codes of one reply
 
-// What stands in a demanded lookup for so many codes.
+// What stands in a deferred lookup for so many codes.
 struct PutEntriesRequest { // uint32 codes[count], count * width values, count nulls
     uint32_t lookup;
     uint32_t count;

@@ -22,7 +22,7 @@ using namespace protocol;
 namespace {
 
 constexpr size_t build_part = 4; // room is made for a hash table up to this part of the device's memory
-constexpr size_t most_identity_bytes = size_t(1) << 20; // a build with larger lookups or masks is not recognised
+constexpr size_t max_identity_bytes = size_t(1) << 20; // a build with larger lookups or masks is not recognised
 constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
 
 bool is_staging(Command command) {
@@ -85,11 +85,11 @@ void Session::reset() {
     other_feeds_.clear();
     execution_.reset();
     lookups_.clear();
-    demand_ = DemandState();
-    spaces_.clear();
+    deferred_ = DeferredState();
+    unified_dictionaries_.clear();
     table_ids_.clear();
     first_pass_ = true;
-    foreseen_ = false;
+    speculated_ = false;
     program_ = Program();
     cancel_ = nullptr;
     pipeline_ = 0;
@@ -121,8 +121,8 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
     check(!program_.pipelines.empty() || is_staging(request.command), "the session has joined another one to stage");
     if (request.cancel != nullptr && request.cancel->load(std::memory_order_relaxed) != 0)
         throw Cancelled();
-    if (request.command != Command::DefineSource && !foreseen_)
-        foresee();
+    if (request.command != Command::DefineSource && !speculated_)
+        speculate();
     switch (request.command) {
     case Command::DefineSource:
         return define_sources(in);
@@ -144,16 +144,16 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         return deliver_rows(in, out);
     case Command::Batch:
         return batch(in, out);
-    case Command::UseSpace:
-        return use_space(in);
+    case Command::UseUnifiedDictionary:
+        return use_unified_dictionary(in);
     case Command::UseLookup:
         return use_lookup(in, out);
     case Command::ReadDictionary:
         return read_dictionary(in, out);
     case Command::PutLookup:
         return put_lookup(in);
-    case Command::Demand:
-        return demand(in, out);
+    case Command::DeferredCodes:
+        return deferred_codes(in, out);
     case Command::PutEntries:
         return put_entries(in);
     case Command::Run:
@@ -254,8 +254,8 @@ std::vector<SourceFeed *> Session::feeds_of(uint32_t source) {
 
 // The first request after the sources are defined: lets the device prepare for all pipelines at once while the first of them
 // is fed.
-void Session::foresee() {
-    foreseen_ = true;
+void Session::speculate() {
+    speculated_ = true;
     if (program_.pipelines.empty() || !execution_->wants_speculation())
         return;
     std::vector<ChunkRef> held;
@@ -267,7 +267,7 @@ void Session::foresee() {
         for (const SourceFeed *feed : feeds_of(source))
             feed->add_speculative_chunks(chunks[p], held);
     }
-    execution_->foresee(chunks);
+    execution_->speculate(chunks);
 }
 
 SourceFeed &Session::feed(uint32_t source) {
@@ -302,10 +302,10 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
             state = StageManyState::Held;
         else if (std::find(next.begin(), next.end(), &source) != next.end())
             if (const uint32_t skipped =
-                    source.stage_hopeless(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
+                    source.stage_pruned(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
                         if (!skipper)
                             skipper.reset(new Skipper(make_skipper(pipeline_)));
-                        return skipper->hopeless(chunk);
+                        return skipper->is_prunable(chunk);
                     })) {
                 state = StageManyState::Skipped;
                 ++chunks_skipped_;
@@ -478,7 +478,7 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     const RunRequest request = in.head<RunRequest>();
     check(request.pipeline == pipeline_ && pipeline_ < program_.pipelines.size(), "pipelines run in their order");
     const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline_].source);
-    settle_demanded();
+    finish_deferred();
     check_lookups(pipeline_);
     PassInput input;
     for (SourceFeed *feed : feeds)
@@ -522,10 +522,10 @@ bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
         if ((program_.lookups[i].source == p.source || program_.lookups[i].source == ir::none) &&
             lookups_[i].table->id == 0)
             lookup_bytes += lookups_[i].table->bytes();
-    if (lookup_bytes > most_identity_bytes)
+    if (lookup_bytes > max_identity_bytes)
         return false;
     for (const SourceFeed *feed : feeds_of(p.source))
-        if (!feed->identify(most_identity_bytes, identity) || identity.bytes.size() > most_identity_bytes)
+        if (!feed->identify(max_identity_bytes, identity) || identity.bytes.size() > max_identity_bytes)
             return false;
     BuildParts parts;
     parts.lookup = [this](ir::Index lookup) { return contents_of(lookup); };
@@ -557,7 +557,7 @@ void Session::run_build(uint32_t pipeline, PassInput &input, const RunRequest &r
     if (last && !keep)
         device_->tables->forget(request.fingerprint);
     if (keep) {
-        const KeptTables::Found found = device_->tables->find(identity, request.fingerprint);
+        const CachedJoinTables::Found found = device_->tables->find(identity, request.fingerprint);
         if (found.table) {
             execution_->use_build(pipeline, found.table);
             table_ids_[pipeline] = found.id;
@@ -697,15 +697,15 @@ void Session::run_main(PassInput &input, bool last) {
     groups_ = merger_->finish();
     if (program_.main().sets.count > 0)
         groups_ = aggregate_again(program_, groups_, device_->device->work_memory(), cancel_);
-    if (program_.sifts_groups())
-        sift_groups();
+    if (program_.filters_groups())
+        filter_groups();
     if (program_.main().sorted)
         with_results([this] { order_groups(); });
     counters_.groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
 }
 
-// Those that the device has kept back, or has already looked at, are looked at, too: what is left of them is seldom much.
-void Session::sift_groups() {
+// Those that the device has cached back, or has already looked at, are looked at, too: what is left of them is seldom much.
+void Session::filter_groups() {
     host::GroupFilter filter(program_, device_->device->work_memory(), cancel_);
     filter.add(std::move(groups_));
     while (execution_->groups_left() > 0)
@@ -714,7 +714,7 @@ void Session::sift_groups() {
     groups_dropped_ = filter.groups_seen() - groups_.ngroups + execution_->groups_dropped();
 }
 
-// All groups are there, but for those that the device has kept back.
+// All groups are there, but for those that the device has cached back.
 void Session::order_groups() {
     while (execution_->groups_left() > 0)
         groups_.append(execution_->more_groups());

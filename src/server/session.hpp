@@ -5,8 +5,8 @@
 // with its CPU plan. Ending it, for whatever reason, gives the builder's token back and publishes nothing unfinished.
 //
 // The order that is enforced: Open; DefineSource for each source; per pipeline, in the program's order, staging of its
-// source, Demand until nothing is lacking, and Run (until one says last); Fetch when the main pipeline's last Run is done. A chunk is staged at most once
-// per scan, and a lookup must cover every code that was staged: wrong orders cannot become wrong results.
+// source, DeferredCodes until nothing is lacking, and Run (until one says last); Fetch when the main pipeline's last Run is done. A chunk
+// is staged at most once per scan, and a lookup must cover every code that was staged: wrong orders cannot become wrong results.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 #include "engine/ir/build_identity.hpp"
 #include "engine/ir/program.hpp"
 #include "engine/result/group_merge.hpp"
-#include "engine/store/demand.hpp"
+#include "engine/store/deferred_evaluation.hpp"
 #include "engine/store/skip.hpp"
 #include "engine/store/text_function.hpp"
 #include "server/source_feed.hpp"
@@ -50,25 +50,25 @@ class Session {
   private:
     struct LookupState {
         LookupRef table; // nullptr: not set
-        std::string key; // of the table that is being filled, "": it cannot be kept
-        uint32_t space = 0;
-        LookupRef base; // a kept table of fewer entries, with which it begins
+        std::string key; // of the table that is being filled, "": it cannot be cached
+        uint32_t unified = 0;
+        LookupRef base; // a cached table of fewer entries, with which it begins
         std::shared_ptr<LookupTable> filling;
         size_t filled = 0; // of entries + 1
-        // A demanded lookup: the table as it grows, which of its entries (and of NULL, the last) are there, and whether the
+        // A deferred lookup: the table as it grows, which of its entries (and of NULL, the last) are there, and whether the
         // execution has not seen it so.
         std::shared_ptr<LookupTable> growing;
         std::vector<uint8_t> known;
         bool changed = false;
     };
 
-    // What is asked of the backend before a pass runs (session_demand.cpp).
-    struct DemandState {
+    // What is asked of the backend before a pass runs (session_deferred.cpp).
+    struct DeferredState {
         bool open = false;
-        std::vector<Demand> all;     // of the pipeline
-        size_t next = 0;             // of them: the one that is looked at when `codes` have been asked for
-        std::vector<uint32_t> codes; // of the one before
-        size_t asked = 0;            // of the codes
+        std::vector<DeferredLookup> all; // of the pipeline
+        size_t next = 0;                 // of them: the one that is looked at when `codes` have been asked for
+        std::vector<uint32_t> codes;     // of the one before
+        size_t asked = 0;                // of the codes
     };
 
     void dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out);
@@ -85,11 +85,11 @@ class Session {
     void join(MessageReader &in);
     void collect(MessageReader &in, MessageWriter &out);
     void batch(MessageReader &in, MessageWriter &out);
-    void use_space(MessageReader &in);
+    void use_unified_dictionary(MessageReader &in);
     void use_lookup(MessageReader &in, MessageWriter &out);
     void read_dictionary(MessageReader &in, MessageWriter &out);
     void put_lookup(MessageReader &in);
-    void demand(MessageReader &in, MessageWriter &out);
+    void deferred_codes(MessageReader &in, MessageWriter &out);
     void put_entries(MessageReader &in);
     void run(MessageReader &in, MessageWriter &out);
     void fetch(MessageWriter &out);
@@ -101,7 +101,7 @@ class Session {
     static void plant_death(const std::string &function);
 
     void define_another(const protocol::DefineSourceRequest &request, std::unique_ptr<SourceFeed> feed);
-    void foresee();
+    void speculate();
     SourceFeed &feed(uint32_t source);
     // All of a source that is defined.
     std::vector<SourceFeed *> feeds_of(uint32_t source);
@@ -110,13 +110,13 @@ class Session {
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline);
-    void collect_demand(const Demand &demand);
-    std::vector<uint32_t> codes_that_reach(const Demand &demand);
-    void grow_demanded();
+    void collect_deferred(const DeferredLookup &deferred);
+    std::vector<uint32_t> codes_that_reach(const DeferredLookup &deferred);
+    void grow_deferred();
     LookupState &growing(uint32_t lookup);
-    void settle_demanded();
+    void finish_deferred();
     Dictionary &dictionary_of(uint32_t lookup);
-    std::shared_ptr<Dictionary> space_of(uint32_t space) const;
+    std::shared_ptr<Dictionary> unified_dictionary_of(uint32_t unified) const;
     void set_lookup(uint32_t lookup, const std::shared_ptr<LookupTable> &table);
     std::shared_ptr<LookupTable> evaluate(uint32_t lookup, const TextFunction &function, size_t entries,
                                           const LookupRef &base, Dictionary *texts);
@@ -126,7 +126,7 @@ class Session {
     void run_build(uint32_t pipeline, PassInput &input, const protocol::RunRequest &request);
     bool identify_build(uint32_t pipeline, BuildIdentity &identity);
     void run_main(PassInput &input, bool last);
-    void sift_groups();
+    void filter_groups();
     void order_groups();
     void collect_rows(const PassInput &input);
     void order_rows();
@@ -157,11 +157,11 @@ class Session {
     std::vector<std::unique_ptr<SourceFeed>> feeds_; // by number: the first of each source, then the others
     std::vector<std::vector<uint32_t>> other_feeds_; // by source: numbers of the feeds beside the first
     std::vector<LookupState> lookups_;
-    DemandState demand_;
-    std::vector<std::shared_ptr<Dictionary>> spaces_; // by number, from 1
-    bool foreseen_ = false;                           // the device knows what will most likely be read
-    uint32_t pipeline_ = 0;                           // the one that runs next
-    std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the kept ones, 0: not kept
+    DeferredState deferred_;
+    std::vector<std::shared_ptr<Dictionary>> unified_dictionaries_; // by number, from 1
+    bool speculated_ = false;                                       // the device knows what will most likely be read
+    uint32_t pipeline_ = 0;                                         // the one that runs next
+    std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the cached ones, 0: not cached
     bool first_pass_ = true;          // of that pipeline
     std::unique_ptr<GroupMerger> merger_;
     bool any_pass_ = false; // of the main pipeline

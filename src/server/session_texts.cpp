@@ -1,4 +1,4 @@
-// The texts of a session: dictionaries, the tables over their codes, and the spaces that tables of texts lead into.
+// The texts of a session: dictionaries, the tables over their codes, and the unified dictionaries that tables of texts lead into.
 #include <algorithm>
 
 #include "engine/util/text_hash.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t piece_entries = 16 * 1024; // evaluated by one thread at a time
 constexpr uint32_t read_ahead = 8;
-constexpr uint32_t most_spaces = 4096;
+constexpr uint32_t max_unified_dictionaries = 4096;
 
 bool yields(const TextFunction &function, Type type) {
     switch (function.result()) {
@@ -57,9 +57,10 @@ Dictionary &Session::dictionary_of(uint32_t lookup) {
     return *dictionary;
 }
 
-std::shared_ptr<Dictionary> Session::space_of(uint32_t space) const {
-    check(space > 0 && space < spaces_.size() && spaces_[space], "unknown space");
-    return spaces_[space];
+std::shared_ptr<Dictionary> Session::unified_dictionary_of(uint32_t unified) const {
+    check(unified > 0 && unified < unified_dictionaries_.size() && unified_dictionaries_[unified],
+          "unknown unified dictionary");
+    return unified_dictionaries_[unified];
 }
 
 LookupContents Session::contents_of(uint32_t lookup) const {
@@ -67,26 +68,27 @@ LookupContents Session::contents_of(uint32_t lookup) const {
     return table ? LookupContents{&table->values, &table->nulls, table->id} : LookupContents{nullptr, nullptr, 0};
 }
 
-// ---- spaces -------------------------------------------------------------------------------------------------------
+// ---- unified dictionaries -------------------------------------------------------------------------------------------------------
 
-void Session::use_space(MessageReader &in) {
-    const UseSpaceRequest request = in.head<UseSpaceRequest>();
-    check(request.space > 0 && request.space < most_spaces, "number of a space");
+void Session::use_unified_dictionary(MessageReader &in) {
+    const UseUnifiedDictionaryRequest request = in.head<UseUnifiedDictionaryRequest>();
+    check(request.unified > 0 && request.unified < max_unified_dictionaries, "number of a unified dictionary");
     std::vector<std::string> parts;
     for (uint32_t i = 0; i < request.nlookups; ++i) {
-        const SpaceText text = in.head<SpaceText>();
+        const UnifiedText text = in.head<UnifiedText>();
         parts.push_back(std::to_string(dictionary_of(text.index).id()) + ' ' + in.text(text.size));
     }
     std::sort(parts.begin(), parts.end());
     std::string key;
     for (const std::string &part : parts)
         key += std::to_string(part.size()) + ' ' + part;
-    if (spaces_.size() <= request.space)
-        spaces_.resize(request.space + 1);
-    spaces_[request.space] = device_->lookups->space(key, [this] { return device_->cache.new_dictionary(); });
-    Dictionary &texts = *spaces_[request.space];
+    if (unified_dictionaries_.size() <= request.unified)
+        unified_dictionaries_.resize(request.unified + 1);
+    unified_dictionaries_[request.unified] =
+        device_->lookups->unified_dictionary(key, [this] { return device_->cache.new_dictionary(); });
+    Dictionary &texts = *unified_dictionaries_[request.unified];
     for (uint32_t i = 0; i < request.nconstants; ++i) {
-        const SpaceText text = in.head<SpaceText>();
+        const UnifiedText text = in.head<UnifiedText>();
         check(text.index < program_.constants.size() && program_.constants[text.index].type == Type::Code,
               "no text among the constants");
         const uint32_t code = not_full(texts.intern(in.text(text.size)));
@@ -97,13 +99,13 @@ void Session::use_space(MessageReader &in) {
 
 // ---- lookups ------------------------------------------------------------------------------------------------------
 
-// The table is complete; it is kept if it can be.
+// The table is complete; it is cached if it can be.
 void Session::set_lookup(uint32_t lookup, const std::shared_ptr<LookupTable> &table) {
     LookupState &state = lookups_[lookup];
     table->finish();
     if (!state.key.empty()) {
         device_->lookups->keep(dictionary_of(lookup), state.key, table,
-                               state.space != 0 ? space_of(state.space) : nullptr);
+                               state.unified != 0 ? unified_dictionary_of(state.unified) : nullptr);
         device_->cache.make_room(table->bytes());
     }
     execution_->set_lookup(lookup, table);
@@ -116,9 +118,10 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
     const UseLookupRequest request = in.head<UseLookupRequest>();
     Dictionary &dictionary = dictionary_of(request.lookup);
     std::shared_ptr<Dictionary> texts;
-    if (request.space != 0)
-        texts = space_of(request.space);
-    check((texts != nullptr) == (program_.lookups[request.lookup].type == Type::Code), "a lookup of texts has a space");
+    if (request.unified != 0)
+        texts = unified_dictionary_of(request.unified);
+    check((texts != nullptr) == (program_.lookups[request.lookup].type == Type::Code),
+          "a lookup of texts has a unified dictionary");
     const std::string key = (texts ? std::to_string(texts->id()) + ' ' : std::string("- ")) + in.text(request.key_size);
     const std::string function = in.text(request.function_size);
     UseLookupReply reply = {};
@@ -126,20 +129,20 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
     reply.entries = dictionary.size();
     reply.first = reply.entries + 1;
     LookupState &state = lookups_[request.lookup];
-    LookupRef kept = device_->lookups->find(dictionary, key);
-    if (kept && kept->entries >= reply.entries) {
-        if (state.table != kept)
-            execution_->set_lookup(request.lookup, kept);
+    LookupRef cached = device_->lookups->find(dictionary, key);
+    if (cached && cached->entries >= reply.entries) {
+        if (state.table != cached)
+            execution_->set_lookup(request.lookup, cached);
         state = LookupState();
-        state.table = std::move(kept);
+        state.table = std::move(cached);
         return out.put(reply);
     }
     state = LookupState();
     state.key = key;
-    state.space = request.space;
+    state.unified = request.unified;
     if (function.empty()) {
-        reply.first = kept ? static_cast<uint32_t>(kept->entries) : 0;
-        state.base = std::move(kept);
+        reply.first = cached ? static_cast<uint32_t>(cached->entries) : 0;
+        state.base = std::move(cached);
         return out.put(reply);
     }
     std::unique_ptr<TextFunction> parsed;
@@ -149,7 +152,7 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
         throw InvalidMessage(error.what());
     }
     plant_death(function);
-    set_lookup(request.lookup, evaluate(request.lookup, *parsed, reply.entries, kept, texts.get()));
+    set_lookup(request.lookup, evaluate(request.lookup, *parsed, reply.entries, cached, texts.get()));
     out.put(reply);
 }
 
@@ -226,7 +229,7 @@ void Session::put_lookup(MessageReader &in) {
     uint8_t *const values = table.values.data() + state.filled * width;
     if (request.as_texts) {
         memcpy(nulls, in.part(request.count), request.count);
-        Dictionary &texts = *space_of(state.space);
+        Dictionary &texts = *unified_dictionary_of(state.unified);
         const std::vector<uint32_t> offsets = in.array<uint32_t>(size_t(request.count) + 1);
         const std::string bytes = in.text(offsets.back()); // (copied: they could change between two looks)
         for (uint32_t i = 0; i < request.count; ++i) {
@@ -266,8 +269,9 @@ void Session::check_lookups(uint32_t pipeline) {
 
 void Session::read_dictionary(MessageReader &in, MessageWriter &out) {
     const ReadDictionaryRequest request = in.head<ReadDictionaryRequest>();
-    const Dictionary *const dictionary =
-        request.source == of_space ? space_of(request.column).get() : feed(request.source).dictionary(request.column);
+    const Dictionary *const dictionary = request.source == of_unified_dictionary
+                                             ? unified_dictionary_of(request.column).get()
+                                             : feed(request.source).dictionary(request.column);
     check(dictionary != nullptr, "the column has no dictionary");
     ReadDictionaryReply reply = {};
     reply.id = dictionary->id();

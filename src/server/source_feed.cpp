@@ -140,8 +140,8 @@ bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npage
     return true;
 }
 
-uint32_t SourceFeed::stage_hopeless(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
-                                    const std::function<bool(const ChunkView &)> &hopeless) {
+uint32_t SourceFeed::stage_pruned(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
+                                  const std::function<bool(const ChunkView &)> &is_prunable) {
     static const uint8_t some_nulls = 0; // nobody looks at the flags
     const Cache::Snapshot now = cache_.chunk(relation_, chunk);
     const PageBits bits = visible != nullptr ? *visible : PageBits::first(npages);
@@ -163,7 +163,7 @@ uint32_t SourceFeed::stage_hopeless(uint32_t chunk, uint64_t map_lsn, uint32_t n
             view.columns.push_back(unknown);
         }
     }
-    if (!any || view.nrows == 0 || !hopeless(view))
+    if (!any || view.nrows == 0 || !is_prunable(view))
         return 0;
     shared_->note_staged(chunk);
     return view.nrows;
@@ -399,7 +399,7 @@ void SourceFeed::add_to(PassInput &input) {
         for (const ColumnValues &column : held.columns) {
             view.columns.push_back(
                 column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
-            if (column.zones_tell && column.zones->size() * zone_rows >= view.nrows)
+            if (column.zone_map_narrows && column.zones->size() * zone_rows >= view.nrows)
                 view.columns.back().zones = column.zones->data();
         }
         input.chunks.push_back(std::move(view));
@@ -429,13 +429,13 @@ void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vec
     }
 }
 
-bool SourceFeed::identify(size_t most_bytes, BuildIdentity &identity) const {
+bool SourceFeed::identify(size_t max_bytes, BuildIdentity &identity) const {
     if ((decoded_ && !decoded_->empty()) || !batched_->empty())
         return false;
     size_t mask_bytes = 0;
     for (const HeldChunk &held : held_) {
         mask_bytes += held.rows.row_mask.size() * sizeof(uint64_t);
-        if (held.is_private || mask_bytes > most_bytes)
+        if (held.is_private || mask_bytes > max_bytes)
             return false;
     }
     auto put = [&identity](const void *from, size_t size) {

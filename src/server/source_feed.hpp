@@ -46,10 +46,10 @@ class SourceFeed {
     Staged stage(const protocol::StageRequest &request, const PageBits &visible, const uint64_t *lsns);
     // Holds the chunk if the cache has all visible pages of it, right at this map LSN; `visible` nullptr: all npages are.
     bool stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible);
-    // The same where columns are missing, but those that are there let `hopeless` say of their bounds that no row is wanted:
+    // The same where columns are missing, but those that are there let `is_prunable` say of their bounds that no row is wanted:
     // then the chunk is staged, and nothing of it is held. Answers the rows that were passed over, none: it is not so.
-    uint32_t stage_hopeless(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
-                            const std::function<bool(const ChunkView &)> &hopeless);
+    uint32_t stage_pruned(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
+                          const std::function<bool(const ChunkView &)> &is_prunable);
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
                                    const std::atomic<uint32_t> *cancel);
     Staged publish(const std::vector<uint16_t> &bad, bool map_unchanged);
@@ -76,9 +76,9 @@ class SourceFeed {
 
     bool pass_full() const;
     void add_to(PassInput &input);
-    // Adds which rows these are, if all are rows of cached chunks and their masks take at most `most_bytes`; false: they
+    // Adds which rows these are, if all are rows of cached chunks and their masks take at most `max_bytes`; false: they
     // cannot be recognised later.
-    bool identify(size_t most_bytes, BuildIdentity &identity) const;
+    bool identify(size_t max_bytes, BuildIdentity &identity) const;
     void release(bool last); // last: the pipeline has read all; chunks may be staged again
     // Adds what the cache has of the source, as it may be handed over later; `held` keeps it alive.
     void add_speculative_chunks(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const;

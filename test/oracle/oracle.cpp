@@ -1,4 +1,4 @@
-// Plans under the storage tier's page costs, compared with those of a server whose own formulas are the model's.
+// Plans under the page cost model's page costs, compared with those of a server whose own formulas are the model's.
 //
 // The server is one of script/build-postgres.sh MAJOR oracle: with oracle_*_page_cost its costsize.c computes the paper's
 // equations wherever a cost is computed, so its plans are what the model wants (the oracle). The same server with gpuscan's
@@ -378,7 +378,7 @@ int run(const Options &options) {
 
 int main(int argc, char **argv) {
     Options options;
-    CLI::App app("Compares plans under the storage tier's page costs with an oracle's.", "oracle");
+    CLI::App app("Compares plans under the page cost model's page costs with an oracle's.", "oracle");
     bench::prepare_command_line(app);
     app.add_option("--vectors", options.vectors, "random choices of costs")->capture_default_str();
     app.add_option("--queries", options.queries, "random queries besides TPC-H's")->capture_default_str();

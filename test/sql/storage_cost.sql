@@ -1,4 +1,4 @@
--- The storage tier: page costs for PostgreSQL's own plans. What a plan costs more than PostgreSQL says is known from the paper's
+-- The page cost model: page costs for PostgreSQL's own plans. What a plan costs more than PostgreSQL says is known from the paper's
 -- equations; functions have a known number of rows, and a table of their own is the only one with statistics.
 CREATE SCHEMA storage_cost;
 SET search_path = storage_cost, public;

@@ -44,7 +44,7 @@ export -f with_server
 on_server() { harness "$1" "$2" bash -c 'with_server "$@"' with_server "${@:3}"; }
 
 harness regress '20 runs' env REGRESS='support types_int' script/check.sh regress
-harness isolation '5 runs' env ISOLATION=kept_tables script/check.sh isolation
+harness isolation '5 runs' env ISOLATION=cached_join_tables script/check.sh isolation
 harness pgtap '1 runs' env PGTAP=views script/check.sh pgtap
 harness tap '20 runs' env TAP=minimal_wal script/check.sh tap
 harness boundary '5 runs' env BOUNDARY_SHARE=0.1 BOUNDARY_SEED=1 script/check.sh boundary

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <random>
 
+#include "engine/store/admission_credits.hpp"
 #include "engine/store/cache.hpp"
 #include "engine/store/chunk_build.hpp"
-#include "engine/store/savings.hpp"
 #include "host/host_device.hpp"
 #include "page_builder.hpp"
 
@@ -656,17 +656,17 @@ TEST_F(CacheTest, FilesThatAreGoneGiveMemoryBack) {
 }
 
 TEST_F(CacheTest, PlannersKnowWhichPagesAreCached) {
-    auto residency = std::make_unique<Residency>();
-    auto pages = [&](uint32_t attnum) { return residency->pages({1663, 5, 16384, attnum}); };
-    cache.count_in(residency.get());
+    auto cache_statistics = std::make_unique<CacheStatistics>();
+    auto pages = [&](uint32_t attnum) { return cache_statistics->pages({1663, 5, 16384, attnum}); };
+    cache.count_in(cache_statistics.get());
     Table table(100, 100);
     const ColumnRef a = column(1), b = column(2);
     build(table, question(table, 77, {a}));
     EXPECT_EQ(pages(0), 100u);
     EXPECT_EQ(pages(1), 100u);
     EXPECT_EQ(pages(2), 0u);
-    EXPECT_EQ(residency->pages({1663, 5, 16385, 1}), 0u);
-    EXPECT_EQ(residency->pages({1663, 6, 16384, 1}), 0u);
+    EXPECT_EQ(cache_statistics->pages({1663, 5, 16385, 1}), 0u);
+    EXPECT_EQ(cache_statistics->pages({1663, 6, 16384, 1}), 0u);
 
     build(table, question(table, 77, {a, b}));
     build(table, question(table, 77, {b}), true, {}, UINT64_MAX, 1);
@@ -707,20 +707,20 @@ TEST_F(CacheTest, PlannersKnowWhichPagesAreCached) {
     cache.count_in(nullptr); // another device's cache takes its place
     cache.evict_all();
     EXPECT_EQ(pages(1), 100u);
-    residency->clear();
+    cache_statistics->clear();
     EXPECT_EQ(pages(1), 0u);
 }
 
-TEST(Residency, CountsWhatItHasRoomFor) {
-    auto residency = std::make_unique<Residency>();
+TEST(CacheStatistics, CountsWhatItHasRoomFor) {
+    auto cache_statistics = std::make_unique<CacheStatistics>();
     constexpr uint32_t relations = 700, attributes = 10; // of 8192 slots
     uint64_t there = 0;
     for (uint32_t r = 0; r < relations; ++r)
         for (uint32_t a = 0; a < attributes; ++a)
-            residency->add({1663, 5, 16384 + r, a}, 1 + r);
+            cache_statistics->add({1663, 5, 16384 + r, a}, 1 + r);
     for (uint32_t r = 0; r < relations; ++r)
         for (uint32_t a = 0; a < attributes; ++a) {
-            const uint64_t pages = residency->pages({1663, 5, 16384 + r, a});
+            const uint64_t pages = cache_statistics->pages({1663, 5, 16384 + r, a});
             EXPECT_TRUE(pages == 1 + r || pages == 0);
             there += pages != 0;
         }
@@ -728,35 +728,35 @@ TEST(Residency, CountsWhatItHasRoomFor) {
     // What goes makes room, also where it never had any.
     for (uint32_t r = 0; r < relations; ++r)
         for (uint32_t a = 0; a < attributes; ++a)
-            residency->add({1663, 5, 16384 + r, a}, -int64_t(1 + r));
+            cache_statistics->add({1663, 5, 16384 + r, a}, -int64_t(1 + r));
     for (uint32_t a = 0; a < attributes; ++a) {
-        EXPECT_EQ(residency->pages({1663, 5, 16384, a}), 0u);
-        residency->add({1663, 5, 20000, a}, 3);
-        EXPECT_EQ(residency->pages({1663, 5, 20000, a}), 3u);
+        EXPECT_EQ(cache_statistics->pages({1663, 5, 16384, a}), 0u);
+        cache_statistics->add({1663, 5, 20000, a}, 3);
+        EXPECT_EQ(cache_statistics->pages({1663, 5, 20000, a}), 3u);
     }
 }
 
-TEST(Savings, AddUpAndAreSpent) {
-    auto savings = std::make_unique<Savings>();
-    EXPECT_EQ(savings->of(5, 16384), 0u);
-    savings->add(5, 16384, 100);
-    savings->add(5, 16384, 50);
-    savings->add(6, 16384, 7);
-    EXPECT_EQ(savings->of(5, 16384), 150u);
-    EXPECT_EQ(savings->of(6, 16384), 7u);
-    EXPECT_EQ(savings->of(5, 16385), 0u);
-    savings->spend(5, 16384, 120);
-    EXPECT_EQ(savings->of(5, 16384), 30u);
-    savings->spend(5, 16384, 120); // another one was quicker
-    EXPECT_EQ(savings->of(5, 16384), 0u);
-    savings->spend(5, 20000, 1);
-    EXPECT_EQ(savings->of(5, 20000), 0u);
+TEST(AdmissionCredits, AddUpAndAreSpent) {
+    auto admission_credits = std::make_unique<AdmissionCredits>();
+    EXPECT_EQ(admission_credits->of(5, 16384), 0u);
+    admission_credits->add(5, 16384, 100);
+    admission_credits->add(5, 16384, 50);
+    admission_credits->add(6, 16384, 7);
+    EXPECT_EQ(admission_credits->of(5, 16384), 150u);
+    EXPECT_EQ(admission_credits->of(6, 16384), 7u);
+    EXPECT_EQ(admission_credits->of(5, 16385), 0u);
+    admission_credits->spend(5, 16384, 120);
+    EXPECT_EQ(admission_credits->of(5, 16384), 30u);
+    admission_credits->spend(5, 16384, 120); // another one was quicker
+    EXPECT_EQ(admission_credits->of(5, 16384), 0u);
+    admission_credits->spend(5, 20000, 1);
+    EXPECT_EQ(admission_credits->of(5, 20000), 0u);
     // A full table forgets small savings for new ones.
     for (uint32_t relation = 20000; relation < 30000; ++relation)
-        savings->add(5, relation, 1000);
-    EXPECT_EQ(savings->of(5, 29999), 1000u);
-    savings->add(6, 1, 3);
-    EXPECT_EQ(savings->of(6, 1), 3u);
+        admission_credits->add(5, relation, 1000);
+    EXPECT_EQ(admission_credits->of(5, 29999), 1000u);
+    admission_credits->add(6, 1, 3);
+    EXPECT_EQ(admission_credits->of(6, 1), 3u);
 }
 
 TEST_F(CacheTest, ColumnsAreComparedInFullAndRefusalsEndWithThem) {

@@ -211,7 +211,7 @@ TEST(CalibrateDevice, ParallelWorkersAreAsPlanned) {
 // Work of bringing pages, as EXPLAIN shows it.
 Json brought_by(double workers, double pages, double visible_share) {
     const tier::Prices prices = tier::prices(tier::default_weights(false), {});
-    tier::Account account = {};
+    tier::Breakdown account = {};
     tier::RelationWork work = {};
     work.pages = pages;
     work.rows = 50 * pages;
@@ -328,7 +328,7 @@ struct Simulated {
         machine.cache_bytes = machine.work_bytes = 1e12;
         machine.ns_per_unit = 4000;
         const tier::Prices prices = tier::prices(weights, machine);
-        tier::Account account = {};
+        tier::Breakdown account = {};
         tier::Ledger ledger(machine, prices, &account);
         ledger.start(1, 0);
         ledger.relation(work);

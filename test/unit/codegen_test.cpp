@@ -14,7 +14,7 @@ namespace gpuscan {
 namespace {
 
 using namespace ir;
-using codegen::Grouping;
+using codegen::GroupingKind;
 using codegen::Kernel;
 using codegen::Request;
 using codegen::SumKind;
@@ -84,7 +84,7 @@ class CodegenTest : public ::testing::Test {
         for (Index k = 0; k < main.joins.count; ++k)
             request.tables.push_back(&tables[k]);
         if (main.keys.count == 0)
-            group.grouping = Grouping::None;
+            group.grouping = GroupingKind::None;
         for (Index i = 0; i < main.aggregates.count; ++i) {
             const Aggregate &a = program.aggregates[main.aggregates.first + i];
             SumKind kind = SumKind::Narrow;
@@ -135,17 +135,18 @@ std::vector<SourceColumn> all_columns() {
 }
 
 TEST_F(CodegenTest, EveryAggregateOfEveryType) {
-    for (Grouping grouping : {Grouping::None, Grouping::Shared, Grouping::Dense, Grouping::Hash, Grouping::Wide}) {
+    for (GroupingKind grouping :
+         {GroupingKind::None, GroupingKind::Shared, GroupingKind::Dense, GroupingKind::Hash, GroupingKind::Wide}) {
         for (bool nulls : {false, true}) {
             ProgramBuilder b;
             const Index s = b.source(all_columns());
             std::vector<ProgramBuilder::AggregateSpec> aggregates;
             all_aggregates(b, aggregates);
             std::vector<Index> keys;
-            if (grouping == Grouping::Wide)
+            if (grouping == GroupingKind::Wide)
                 for (Index i = 0; i < 8; ++i)
                     keys.push_back(b.column(all_types[i], 0, i));
-            else if (grouping != Grouping::None)
+            else if (grouping != GroupingKind::None)
                 keys = {b.column(Type::I32, 0, 2), b.column(Type::Bool, 0, 0), b.column(Type::I16, 0, 1)};
             b.aggregate(s, {}, {}, keys, aggregates);
             codegen::GroupShape group;
@@ -301,7 +302,8 @@ TEST_F(CodegenTest, Joins) {
             }
             b.aggregate(s, conjuncts, specs, keys, aggregates);
             codegen::GroupShape group;
-            group.grouping = std::vector<Grouping>{Grouping::Shared, Grouping::Dense, Grouping::Hash}[random() % 3];
+            group.grouping =
+                std::vector<GroupingKind>{GroupingKind::Shared, GroupingKind::Dense, GroupingKind::Hash}[random() % 3];
             compile_all(b.program, shapes, variant % 2, group);
         }
     }

@@ -197,10 +197,10 @@ TEST_F(CudaDeviceTest, JoinForms) {
         form(join_case({chunk_of({numbers(rows, 7, 97), numbers(rows, 1, 1000)})}, {unique}, Type::I32));
 }
 
-// Kernels that were foreseen are those that run, and a program asks for them once. Where the bounds were too wide an execution
-// makes do with them, and the right ones are compiled afterwards.
-TEST_F(CudaDeviceTest, ForeseesKernels) {
-    const std::string directory = testing::TempDir() + "gpuscan-foresee-" + std::to_string(getpid());
+// Kernels that were compiled speculatively are those that run, and a program asks for them once. Where the bounds were too wide an
+// execution makes do with them, and the right ones are compiled afterwards.
+TEST_F(CudaDeviceTest, CompilesSpeculatively) {
+    const std::string directory = testing::TempDir() + "gpuscan-speculate-" + std::to_string(getpid());
     std::filesystem::remove_all(directory);
     CudaOptions options;
     options.cache_dir = directory;
@@ -217,24 +217,25 @@ TEST_F(CudaDeviceTest, ForeseesKernels) {
         return kernels();
     };
     size_t known = become(3); // of tables, decoding and packing
-    const auto run = [&](const Case &c, Speculation speculation, const char *grouping, size_t foreseen, size_t right) {
+    const auto run = [&](const Case &c, Speculation speculation, const char *grouping, size_t speculative,
+                         size_t right) {
         EXPECT_TRUE(device->prepare(c.program, nullptr)->wants_speculation());
         EXPECT_FALSE(device->prepare(c.program, nullptr)->wants_speculation());
         {
             const auto execution = device->prepare(c.program, nullptr);
             speculate(*device, c, c.program, *execution, speculation == Speculation::TooWide);
-            EXPECT_EQ(become(known + foreseen), known + foreseen);
+            EXPECT_EQ(become(known + speculative), known + speculative);
             const Loaded build = load(*device, c.program, 0, c.sources[0]);
             execution->run_build(0, build.views);
             execution->finish_build(0);
             const Loaded main = load(*device, c.program, 1, c.sources[1]);
             const GroupTable groups = execution->run_aggregate(main.views);
-            EXPECT_EQ(kernels(), known + foreseen); // it has waited for no other
+            EXPECT_EQ(kernels(), known + speculative); // it has waited for no other
             expect_same(c.program, interpret(c), groups);
             EXPECT_EQ(execution->stats().grouping, grouping);
             EXPECT_EQ(execution->stats().joins.at(0).substr(0, 5), "dense");
         }
-        known += foreseen + right;
+        known += speculative + right;
         EXPECT_EQ(become(known), known);
         expect_same(c.program, interpret(c), run_on(*device, c));
         EXPECT_EQ(become(known), known);
@@ -414,7 +415,7 @@ TEST_F(CudaDeviceTest, WaysOfGrouping) {
     ways[2].first = "one copy";
     ways[2].second.copies = 1;
     ways[3].first = "large blocks";
-    ways[3].second.least_copies = 1u << 20;
+    ways[3].second.min_copies = 1u << 20;
     ways[4].first = "four cells";
     ways[4].second.block_bytes = 1024;
     ways[4].second.large_bytes = 0;
@@ -422,7 +423,7 @@ TEST_F(CudaDeviceTest, WaysOfGrouping) {
     ways[4].second.cell_copies = 1;
     ways[5].first = "row by row, in parts";
     ways[5].second.side_by_side = false;
-    ways[5].second.least_slots = 64;
+    ways[5].second.min_slots = 64;
     ways[5].second.table_bytes = 16384;
     ways[6].first = "counted first";
     ways[6].second.counted_rows = 0;

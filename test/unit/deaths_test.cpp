@@ -94,19 +94,19 @@ TEST_F(DeathsTest, WhoIsKilledFromOutsideProvesNothing) {
 }
 
 TEST_F(DeathsTest, TheListKeepsTheLastOnes) {
-    for (uint32_t i = 0; i < kept_deaths + 3; ++i)
+    for (uint32_t i = 0; i < max_deaths + 3; ++i)
         record_death(*area, static_cast<int>(i), SIGKILL, 0, i);
-    EXPECT_EQ(area->deaths.count.load(), kept_deaths + 3);
-    EXPECT_EQ(area->deaths.at[2].pid, static_cast<int>(kept_deaths) + 2);
+    EXPECT_EQ(area->deaths.count.load(), max_deaths + 3);
+    EXPECT_EQ(area->deaths.at[2].pid, static_cast<int>(max_deaths) + 2);
     EXPECT_EQ(area->deaths.at[3].pid, 3);
 }
 
 TEST_F(DeathsTest, OldSuspectsMakeRoom) {
-    for (uint64_t program = 1; program <= most_suspects + 1; ++program)
+    for (uint64_t program = 1; program <= max_suspects + 1; ++program)
         add_strikes(area->suspects, program, strikes_to_refuse);
     EXPECT_FALSE(is_refused(area->suspects, 1));
     EXPECT_TRUE(is_refused(area->suspects, 2));
-    EXPECT_TRUE(is_refused(area->suspects, most_suspects + 1));
+    EXPECT_TRUE(is_refused(area->suspects, max_suspects + 1));
     EXPECT_FALSE(is_refused(area->suspects, 0));
 }
 

@@ -207,9 +207,9 @@ TEST(Program, Refused) {
     EXPECT_TRUE(refused([&](Builder &b) { lookup(b, 3, Type::Bool); }));
     EXPECT_TRUE(refused([&](Builder &b) { lookup(b, 2, Type::I128); }));
     EXPECT_FALSE(refused([&](Builder &b) { lookup(b, 2, Type::Bool); }));
-    EXPECT_TRUE(refused([&](Builder &b) { // demanded, of nothing
+    EXPECT_TRUE(refused([&](Builder &b) { // deferred, of nothing
         lookup(b, 2, Type::Bool);
-        b.p.lookups.back().demanded = 1;
+        b.p.lookups.back().deferred = 1;
         b.p.lookups.back().source = none;
     }));
 }

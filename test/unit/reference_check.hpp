@@ -124,7 +124,7 @@ inline void speculate(Device &device, const Case &c, const Program &program, Exe
                 column.max = std::min<int64_t>(column.max, INT64_MAX - 300) + 300;
             }
     }
-    execution.foresee(chunks);
+    execution.speculate(chunks);
 }
 
 // An execution of a program of the case whose lookups are set.

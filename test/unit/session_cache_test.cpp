@@ -109,7 +109,7 @@ TEST_F(SessionCacheTest, ManyChunksAtOnce) {
 // The table of a build is used again as long as it would become the same, and goes with its columns.
 TEST_F(SessionCacheTest, JoinTablesAreKept) {
     auto c = client();
-    const std::shared_ptr<KeptTables> kept = devices.find(DeviceKind::Host)->tables;
+    const std::shared_ptr<CachedJoinTables> kept = devices.find(DeviceKind::Host)->tables;
     auto reused = [&] {
         const uint64_t before = counters.tables_reused.load();
         Groups groups;
@@ -145,7 +145,7 @@ TEST_F(SessionCacheTest, JoinTablesAreKept) {
 // Planners are told of a build's table when it is kept or found, and no longer when it is gone or cannot be found.
 TEST_F(SessionCacheTest, PlannersAreToldOfJoinTables) {
     auto c = client();
-    KeptBuilds builds;
+    CachedBuilds builds;
     builds.clear();
     devices.find(DeviceKind::Host)->tables->tell(&builds);
     auto told_after_run = [&](uint64_t fingerprint) {

@@ -60,55 +60,56 @@ TEST_F(SessionRefusalTest, LookupMustCoverTheDictionary) {
     EXPECT_EQ(course.status, Status::Invalid);
 }
 
-// A lookup may stop being a demanded one between the question and the run; and there may be none of the kind.
-TEST_F(SessionRefusalTest, DemandsOfLookupsThatAreNone) {
-    const auto demanded_program = [] {
+// A lookup may stop being a deferred one between the question and the run; and there may be none of the kind.
+TEST_F(SessionRefusalTest, DeferralsOfLookupsThatAreNone) {
+    const auto deferred_program = [] {
         const std::string bytes = join_program(true);
         Program program = parse_program(bytes.data(), bytes.size());
-        program.lookups[0].demanded = 1;
+        program.lookups[0].deferred = 1;
         return serialize_program(program);
     };
     auto c = client();
     Course course{*c, server};
-    const auto demand = [&](Answer *a) {
-        return course.ask(Command::Open, open_message(demanded_program())) &&
+    const auto deferred = [&](Answer *a) {
+        return course.ask(Command::Open, open_message(deferred_program())) &&
                course.ask(Command::DefineSource, define_message(0, server.dim, {1, 2})) &&
                course.ask(Command::DefineSource, define_message(1, server.fact, {1, 2, 3})) &&
-               course.feed(0, server.dim) && course.ask(Command::Demand, Message().put(DemandRequest{0, 0})) &&
+               course.feed(0, server.dim) &&
+               course.ask(Command::DeferredCodes, Message().put(DeferredCodesRequest{0, 0})) &&
                course.ask(Command::Run, run_message(0)) && course.feed(1, server.fact) &&
-               course.ask(Command::Demand, Message().put(DemandRequest{1, 0}), a);
+               course.ask(Command::DeferredCodes, Message().put(DeferredCodesRequest{1, 0}), a);
     };
     UseLookupRequest use = {};
     use.key_size = 3;
     const Message use_lookup = Message().put(use).raw("key", 3).raw("", 0);
     const auto put_entries = [&](const Answer &a, uint32_t beyond) {
-        std::vector<uint32_t> codes(a.head<DemandReply>().count);
-        memcpy(codes.data(), a.bytes.data() + sizeof(DemandReply), codes.size() * sizeof(uint32_t));
+        std::vector<uint32_t> codes(a.head<DeferredCodesReply>().count);
+        memcpy(codes.data(), a.bytes.data() + sizeof(DeferredCodesReply), codes.size() * sizeof(uint32_t));
         codes[0] += beyond;
         const PutEntriesRequest put = {0, static_cast<uint32_t>(codes.size())};
         const std::vector<uint8_t> values(codes.size(), 1), nulls(codes.size());
         return course.ask(Command::PutEntries, Message().put(put).array(codes).array(values).array(nulls));
     };
     Answer a;
-    ASSERT_TRUE(demand(&a)) << course.message;
-    ASSERT_GT(a.head<DemandReply>().count, 0u);
+    ASSERT_TRUE(deferred(&a)) << course.message;
+    ASSERT_GT(a.head<DeferredCodesReply>().count, 0u);
     EXPECT_TRUE(put_entries(a, 0));
     EXPECT_TRUE(course.ask(Command::Run, run_message(1))) << course.message;
 
-    ASSERT_TRUE(demand(&a));
+    ASSERT_TRUE(deferred(&a));
     EXPECT_FALSE(put_entries(a, 1000));
     EXPECT_EQ(course.status, Status::Invalid);
 
-    ASSERT_TRUE(demand(&a));
+    ASSERT_TRUE(deferred(&a));
     EXPECT_FALSE(course.ask(Command::Run, run_message(1))); // nothing has been put
     EXPECT_EQ(course.status, Status::Invalid);
 
-    ASSERT_TRUE(demand(&a));
+    ASSERT_TRUE(deferred(&a));
     ASSERT_TRUE(course.ask(Command::UseLookup, use_lookup));
     EXPECT_FALSE(put_entries(a, 0));
     EXPECT_EQ(course.status, Status::Invalid);
 
-    ASSERT_TRUE(demand(&a));
+    ASSERT_TRUE(deferred(&a));
     ASSERT_TRUE(course.ask(Command::UseLookup, use_lookup));
     EXPECT_FALSE(course.ask(Command::Run, run_message(1)));
     EXPECT_EQ(course.status, Status::Invalid);

@@ -35,11 +35,11 @@ void cluster(Case &c, uint64_t seed) {
 }
 
 // The bounds of the zones of each column, as a cache has them; `views` get their addresses.
-std::vector<Zones> zones_of(const std::vector<reference::Chunk> &chunks, std::vector<ChunkView> &views) {
-    std::vector<Zones> all;
+std::vector<ZoneMap> zones_of(const std::vector<reference::Chunk> &chunks, std::vector<ChunkView> &views) {
+    std::vector<ZoneMap> all;
     for (size_t i = 0; i < chunks.size(); ++i)
         for (size_t c = 0; c < chunks[i].columns.size(); ++c) {
-            Zones zones(chunks[i].nrows / zone + 1);
+            ZoneMap zones(chunks[i].nrows / zone + 1);
             for (uint32_t r = 0; r < chunks[i].nrows; ++r) {
                 const Datum &v = chunks[i].columns[c][r];
                 ColumnStats one;
@@ -95,7 +95,7 @@ Outcome run_skipping(Device &device, const Case &c) {
                 chunks.begin() + static_cast<long>(chunks.size() * pass / c.passes),
                 chunks.begin() + static_cast<long>(chunks.size() * (pass + 1) / c.passes));
             reference::Loaded data = reference::load(device, c.program, source, part);
-            const std::vector<Zones> zones = zones_of(part, data.views);
+            const std::vector<ZoneMap> zones = zones_of(part, data.views);
             Skipper skipper(
                 c.program, pipeline,
                 [&](Index lookup) {
@@ -166,7 +166,7 @@ class SkipTest : public ::testing::Test {
         n = b.column(Type::I64, 0, 1);
         code = b.column(Type::Code, 0, 2);
         view.nrows = 4 * zone;
-        zones.resize(3, Zones(4));
+        zones.resize(3, ZoneMap(4));
         for (uint32_t z = 0; z < 4; ++z) {
             zones[0][z] = stats(z * zone, z * zone + zone - 1);
             zones[1][z] = stats(-5, 5);
@@ -227,7 +227,7 @@ class SkipTest : public ::testing::Test {
     ProgramBuilder b;
     Index a, n, code;
     ChunkView view;
-    std::vector<Zones> zones;
+    std::vector<ZoneMap> zones;
     std::vector<uint8_t> truth, nulls;
     ColumnStats table;
     uint8_t nowhere[4 * zone * 8] = {};
@@ -295,7 +295,7 @@ TEST_F(SkipTest, ErrorsAreNotHidden) {
 
 // Nothing but NULLs in the chunk: there are no bounds to compute with.
 TEST_F(SkipTest, NoValueHasNoBounds) {
-    for (Zones &of_column : zones)
+    for (ZoneMap &of_column : zones)
         of_column.clear();
     for (ColumnView &column : view.columns)
         column.zones = nullptr;
@@ -354,29 +354,29 @@ TEST_F(SkipTest, JoinsByTheBoundsOfTheirKeys) {
     EXPECT_EQ(left({{b.compare(Op::Gt, overflow, number(0)), 1}}, {{build, {a}}}), "");
 }
 
-TEST(ZonesTest, WidenMoveTell) {
+TEST(ZoneMapTest, WidenMoveTell) {
     ColumnStats low, high, all;
     low.any_value = high.any_value = all.any_value = true;
     low.min = 0, low.max = 9;
     high.min = 90, high.max = 99;
     all.min = 0, all.max = 99;
-    Zones zones;
-    widen_zones(zones, 0, 0, low);
+    ZoneMap zones;
+    widen_zone_map(zones, 0, 0, low);
     EXPECT_TRUE(zones.empty());
-    widen_zones(zones, 0, zone_rows, low);
-    widen_zones(zones, zone_rows, 10, high);
+    widen_zone_map(zones, 0, zone_rows, low);
+    widen_zone_map(zones, zone_rows, 10, high);
     ASSERT_EQ(zones.size(), 2u);
     EXPECT_EQ(zones[0].max, 9);
     EXPECT_EQ(zones[1].min, 90);
-    EXPECT_TRUE(zones_tell(zones, all));
-    Zones moved;
-    move_zones(zones, zone_rows - 1, 3, moved, 5);
+    EXPECT_TRUE(zone_map_narrows(zones, all));
+    ZoneMap moved;
+    move_zone_map(zones, zone_rows - 1, 3, moved, 5);
     ASSERT_EQ(moved.size(), 1u);
     EXPECT_EQ(moved[0].min, 0);
     EXPECT_EQ(moved[0].max, 99);
-    widen_zones(zones, zone_rows - 1, 2, all);
-    EXPECT_FALSE(zones_tell(zones, all));
-    EXPECT_FALSE(zones_tell(moved, all));
+    widen_zone_map(zones, zone_rows - 1, 2, all);
+    EXPECT_FALSE(zone_map_narrows(zones, all));
+    EXPECT_FALSE(zone_map_narrows(moved, all));
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// The storage tier's formulas: against the paper's equations with numbers worked out by hand, against PostgreSQL's formulas at
+// The page cost model's formulas: against the paper's equations with numbers worked out by hand, against PostgreSQL's formulas at
 // the neutral point, and under substituted page costs.
 #include <gtest/gtest.h>
 

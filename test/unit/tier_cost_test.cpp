@@ -16,8 +16,8 @@ double &weight(Weights &weights, Count count) { return weights.values[static_cas
 // Every access goes to memory.
 void no_caches(Weights &weights) { weights.values[near_bytes] = weights.values[far_bytes] = 0; }
 
-double amount(const Account &account, Stage stage, Count count) {
-    return account.amount[static_cast<int>(stage)][static_cast<int>(count)];
+double amount(const Breakdown &breakdown, Stage stage, Count count) {
+    return breakdown.amount[static_cast<int>(stage)][static_cast<int>(count)];
 }
 
 Machine one_core() {
@@ -169,7 +169,7 @@ TEST(TierCost, RowsOfATableThatIsThereAreBroughtButNotRead) {
     const Prices price = prices(default_weights(true), machine);
     RelationWork work = million_rows();
     work.cached_share = 0.5;
-    Account read = {}, unread = {};
+    Breakdown read = {}, unread = {};
     Ledger(machine, price, &read).relation(work);
     work.unread = true;
     Ledger ledger(machine, price, &unread);
@@ -185,16 +185,16 @@ TEST(TierCost, TheSlowestOfFeedingLinkAndDecodingIsPaid) {
     const Prices price = prices(default_weights(true), machine);
     RelationWork work = million_rows();
     work.cached_share = 0;
-    Account account = {};
-    Ledger ledger(machine, price, &account);
+    Breakdown breakdown = {};
+    Ledger ledger(machine, price, &breakdown);
     ledger.relation(work);
     const double pins = 20000.0 * 490, link = 20000 * 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)];
     EXPECT_GT(pins, link);
-    EXPECT_NEAR(stage_ns(account, price, Stage::Feed), pins, 1);
-    EXPECT_NEAR(total_ns(account, price), ledger.ns(), 1);
+    EXPECT_NEAR(stage_ns(breakdown, price, Stage::Feed), pins, 1);
+    EXPECT_NEAR(total_ns(breakdown, price), ledger.ns(), 1);
     // With seven workers it is the link.
     work.workers = 7;
-    Account shared = {};
+    Breakdown shared = {};
     Ledger(machine, price, &shared).relation(work);
     EXPECT_NEAR(stage_ns(shared, price, Stage::Feed), link + price.ns[static_cast<int>(Count::TeamStarted)], 1);
     EXPECT_EQ(amount(shared, Stage::Feed, Count::LinkSeqRead), 20000.0 * 8192); // hidden or not
@@ -208,21 +208,21 @@ TEST(TierCost, TheLastChunksKeepFewerProcessesBusy) {
     work.cached_share = 0;
     work.workers = 2;
     work.chunk_pages = 2500;
-    Account account = {};
-    Ledger ledger(machine, price, &account);
+    Breakdown breakdown = {};
+    Ledger ledger(machine, price, &breakdown);
     ledger.relation(work);
-    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::PageFound), 2 * 2500 + 2500);
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::PageFound), 2 * 2500 + 2500);
     // Two of the three are workers, to which each page is new.
-    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::PageInTeam), 7500 * 2 / 3.0);
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::PageInTeam), 7500 * 2 / 3.0);
     const double link = 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)], find = 490 + 700 * 2 / 3.0;
-    EXPECT_NEAR(stage_ns(account, price, Stage::Feed),
+    EXPECT_NEAR(stage_ns(breakdown, price, Stage::Feed),
                 15000 * std::max(link, find / 3) + 5000 * std::max(link, find / 2) +
                     price.ns[static_cast<int>(Count::TeamStarted)],
                 1);
-    EXPECT_NEAR(total_ns(account, price), ledger.ns(), 1);
+    EXPECT_NEAR(total_ns(breakdown, price), ledger.ns(), 1);
     // Less than a chunk is one process's work, however many there are.
     work.pages = 2000;
-    Account small = {};
+    Breakdown small = {};
     Ledger(machine, price, &small).relation(work);
     EXPECT_DOUBLE_EQ(amount(small, Stage::Feed, Count::PageFound), 2000);
 }
@@ -235,12 +235,12 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     work.read = work.absent = {3, 3, 2}; // a numeric beside them
     work.text_entries = 1000;
     work.cached_share = 0;
-    Account cold = {};
+    Breakdown cold = {};
     Ledger(machine, price, &cold).relation(work);
     EXPECT_DOUBLE_EQ(amount(cold, Stage::Feed, Count::ValueDecoded), 3e6 * (1 + varlena_values) + 2e6 * text_values);
     EXPECT_DOUBLE_EQ(amount(cold, Stage::Texts, Count::TextNumbered), 750);
     work.cached_share = 1;
-    Account cached = {};
+    Breakdown cached = {};
     Ledger(machine, price, &cached).relation(work);
     EXPECT_DOUBLE_EQ(amount(cached, Stage::Feed, Count::ValueDecoded),
                      0.75e6 * (1 + varlena_values) + 0.5e6 * text_values);
@@ -253,11 +253,11 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     work.cached_share = 0;
     work.workers = 7;
     work.chunk_pages = work.pages / 3;
-    Account shared = {};
+    Breakdown shared = {};
     Ledger(other, gpu_price, &shared).relation(work);
     EXPECT_DOUBLE_EQ(amount(shared, Stage::Texts, Count::TextNumbered), 1000.0 / 3);
     work.workers = 1;
-    Account two = {};
+    Breakdown two = {};
     Ledger(other, gpu_price, &two).relation(work);
     EXPECT_DOUBLE_EQ(amount(two, Stage::Texts, Count::TextNumbered), 1000.0 / 2);
 }
@@ -270,11 +270,11 @@ TEST(TierCost, OnlyAbsentColumnsAreDecodedButOfPagesReadByRow) {
     work.cached_share = 0;
     work.read = {4, 3, 2};
     work.absent = {1, 1, 0};
-    Account account = {};
-    Ledger(machine, price, &account).relation(work);
-    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::ValueDecoded),
+    Breakdown breakdown = {};
+    Ledger(machine, price, &breakdown).relation(work);
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::ValueDecoded),
                      (0.75e6 * 1 + 0.25e6 * 4) + varlena_values * (0.75e6 * 1 + 0.25e6 * 3) + text_values * 0.25e6 * 2);
-    EXPECT_DOUBLE_EQ(amount(account, Stage::Scan, Count::ValueStep), value_read_steps * 4e6 + 1e6);
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Scan, Count::ValueStep), value_read_steps * 4e6 + 1e6);
 }
 
 TEST(TierCost, PagesThatAreNotInBuffersComeFromStorage) {
@@ -283,10 +283,10 @@ TEST(TierCost, PagesThatAreNotInBuffersComeFromStorage) {
     RelationWork work = million_rows();
     work.cached_share = 0;
     work.resident_share = 0.5;
-    Account account = {};
-    Ledger(machine, price, &account).relation(work);
-    EXPECT_DOUBLE_EQ(amount(account, Stage::Feed, Count::StorageSeqRead), 10000);
-    EXPECT_NEAR(stage_ns(account, price, Stage::Feed), 10000 * 4000.0 + 20000 * 490.0, 1);
+    Breakdown breakdown = {};
+    Ledger(machine, price, &breakdown).relation(work);
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::StorageSeqRead), 10000);
+    EXPECT_NEAR(stage_ns(breakdown, price, Stage::Feed), 10000 * 4000.0 + 20000 * 490.0, 1);
 }
 
 // An account holds all that the ledger has added up.
@@ -296,8 +296,8 @@ TEST(TierCost, AccountsAddUp) {
         machine.threads = is_gpu ? 1 : 4;
         machine.busy = 0.5;
         const Prices price = prices(default_weights(is_gpu), machine);
-        Account account = {};
-        Ledger ledger(machine, price, &account);
+        Breakdown breakdown = {};
+        Ledger ledger(machine, price, &breakdown);
         ledger.start(3, 2);
         ledger.relation(million_rows());
         ledger.plan_rows(1000, 5000, 2);
@@ -312,14 +312,14 @@ TEST(TierCost, AccountsAddUp) {
         ledger.sort(1e5, 3);
         ledger.texts({1e4, 1e3, 100, 1});
         ledger.plan_cost(Stage::Emit, 10);
-        EXPECT_NEAR(total_ns(account, price) / ledger.ns(), 1, 1e-9);
+        EXPECT_NEAR(total_ns(breakdown, price) / ledger.ns(), 1, 1e-9);
         // All groups are made, those that are left are shown.
-        EXPECT_NEAR(amount(account, Stage::Group, Count::RowStep),
+        EXPECT_NEAR(amount(breakdown, Stage::Group, Count::RowStep),
                     1e6 * (group_steps + 3) + 1e5 * merge_steps * machine.threads, 1e-3);
-        EXPECT_NEAR(amount(account, Stage::Emit, Count::BackendRow), 1e5 + group_rows * 1e4, 1e-3);
+        EXPECT_NEAR(amount(breakdown, Stage::Emit, Count::BackendRow), 1e5 + group_rows * 1e4, 1e-3);
         // What does not fit into what is kept goes through a file: a million bytes of two.
-        EXPECT_NEAR(amount(account, Stage::Fetch, Count::StorageSeqWrite), 1e6 / 8192, 1e-6);
-        EXPECT_NEAR(amount(account, Stage::Emit, Count::StorageSeqRead), 1e6 / 8192, 1e-6);
+        EXPECT_NEAR(amount(breakdown, Stage::Fetch, Count::StorageSeqWrite), 1e6 / 8192, 1e-6);
+        EXPECT_NEAR(amount(breakdown, Stage::Emit, Count::StorageSeqRead), 1e6 / 8192, 1e-6);
     }
 }
 

@@ -80,7 +80,7 @@ void Generator::plan_words() {
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
         kernel_.joins.push_back(next);
         next += TableWords::count(table(k));
-        kernel_.met.push_back(keeps_table(join(k).kind) ? next++ : 0);
+        kernel_.matched_rows.push_back(keeps_table(join(k).kind) ? next++ : 0);
         if (walks_chains(k))
             kernel_.loops = true;
     }
@@ -150,7 +150,7 @@ void Generator::kernel_head() {
     if ((kernel_.loops || kernel_.limit != 0) && kernel_.cached_rows == 0)
         line("if (stop) { stopped = true; break; }");
     if (aggregates && !request_.group.count_only &&
-        (request_.group.grouping == Grouping::Hash || request_.group.grouping == Grouping::Wide))
+        (request_.group.grouping == GroupingKind::Hash || request_.group.grouping == GroupingKind::Wide))
         line("if (*(volatile uint32_t *)status & status_table_full) { stopped = true; break; }");
     // What follows may go on with the next part at any place, and meets the block's others at the end of the tile.
     open("for (uint32_t part = 0; part < tile_parts; ++part)");

@@ -46,7 +46,7 @@ struct TableWords {
 
 // ---- group tables --------------------------------------------------------------------------------------------------
 
-enum class Grouping : uint8_t {
+enum class GroupingKind : uint8_t {
     None,   // no keys: registers, then one atomic per block
     Shared, // group number by arithmetic, table in shared memory, merged at the end
     Dense,  // group number by arithmetic, table in device memory
@@ -62,7 +62,7 @@ enum class SumKind : uint8_t {
 };
 
 struct GroupShape {
-    Grouping grouping = Grouping::None;
+    GroupingKind grouping = GroupingKind::None;
     unsigned threads = block_threads; // of a block, a multiple of block_threads
     unsigned cells = 0;               // Dense, Hash: groups that a block may keep in shared memory, a power of two
     unsigned copies = 1;              // Shared, or with cells: copies of each group in shared memory, a power of two
@@ -116,11 +116,11 @@ struct Kernel {
     // Words that every kernel has. Teams of block_threads threads take `turn` consecutive tiles in turn.
     static constexpr unsigned chunks = 0, chunk_count = 1, tile_begin = 2, tile_end = 3, status = 4, cancel = 5,
                               turn = 6;
-    std::vector<unsigned> constants; // per constant of the program: first of two words, 0: not used
-    std::vector<unsigned> lookups;   // per lookup: first of three words (values, NULL flags, entries), 0: not used
-    std::vector<unsigned> joins;     // per join: first word of its table
-    std::vector<unsigned> met;       // per join: word with the address of bytes by row of its table that are set for
-                                     // partners, 0: nobody will ask
+    std::vector<unsigned> constants;    // per constant of the program: first of two words, 0: not used
+    std::vector<unsigned> lookups;      // per lookup: first of three words (values, NULL flags, entries), 0: not used
+    std::vector<unsigned> joins;        // per join: first word of its table
+    std::vector<unsigned> matched_rows; // per join: word with the address of bytes by row of its table that are set for
+                                        // partners, 0: nobody will ask
     // Build, Rows: address of the counter, capacity; Rows: two words for the limit; then per key its address, then per
     // payload column values and NULL flags.
     // Aggregate: address of the table (count_only: of the sketch); Hash, Wide: address of the counter, slots;

@@ -18,10 +18,11 @@ void Generator::aggregate_plan() {
         if (a.kind == AggregateKind::Sum) {
             parts.value = next;
             const SumKind kind = request_.group.sums[i];
-            next += kind == SumKind::Digits || (kind == SumKind::Halves && request_.group.grouping == Grouping::None)
-                        ? 4
-                    : kind == SumKind::Narrow ? 1
-                                              : 2;
+            next +=
+                kind == SumKind::Digits || (kind == SumKind::Halves && request_.group.grouping == GroupingKind::None)
+                    ? 4
+                : kind == SumKind::Narrow ? 1
+                                          : 2;
         } else if (a.kind == AggregateKind::LongSum) {
             parts.value = next;
             next += 3;
@@ -42,8 +43,10 @@ void Generator::aggregate_plan() {
         null = null || nullable(key);
         words += program_.exprs[key].type == Type::I128 ? 2 : 1;
     }
-    const Grouping grouping = request_.group.grouping;
-    kernel_.key_words = grouping == Grouping::Hash ? 1 : grouping == Grouping::Wide ? 1 + words + (null ? 1 : 0) : 0;
+    const GroupingKind grouping = request_.group.grouping;
+    kernel_.key_words = grouping == GroupingKind::Hash   ? 1
+                        : grouping == GroupingKind::Wide ? 1 + words + (null ? 1 : 0)
+                                                         : 0;
     // A slot of three words would lie in two sectors of 32 bytes every other time.
     const unsigned slot = kernel_.key_words + kernel_.entry_words;
     kernel_.slot_words = kernel_.key_words != 0 && slot == 3 ? 4 : slot;
@@ -57,7 +60,7 @@ void Generator::aggregate_start() {
         line("sketch_start<" + to_string(sketch_registers) + ">(sketch);");
         return;
     }
-    if (request_.group.grouping != Grouping::None) {
+    if (request_.group.grouping != GroupingKind::None) {
         line("uint64_t *const table = (uint64_t *)" + word(kernel_.sink + AggregateWords::table) + ";");
         if (kernel_.key_words != 0)
             line("uint32_t fresh = 0;");
@@ -102,7 +105,7 @@ void Generator::update(Index i, Place place) {
     const string n = to_string(i);
     if (a.kind == AggregateKind::Count && parts.count == 0 && !may_raise(a.arg))
         return; // as many as rows
-    const Value v = eval(a.arg);
+    const ValueNames v = eval(a.arg);
     const bool guard = !v.n.empty();
     if (guard)
         open("if (!" + v.n + ")");
@@ -173,7 +176,7 @@ void Generator::update(Index i, Place place) {
 void Generator::group_number(const char *type) {
     string sum;
     for (Index i = 0; i < pipeline_.keys.count; ++i) {
-        const Value v = eval(list(pipeline_.keys, i));
+        const ValueNames v = eval(list(pipeline_.keys, i));
         const unsigned at = kernel_.sink + AggregateWords::key(i);
         const string f = fresh("f");
         line(string("const ") + type + " " + f + " = " + (v.n.empty() ? "" : v.n + " ? 0 : ") + "(" + type +
@@ -185,15 +188,15 @@ void Generator::group_number(const char *type) {
 
 // What identifies the row's group; opens a scope if that may fail.
 void Generator::find_group() {
-    const Grouping grouping = request_.group.grouping;
-    if (grouping == Grouping::Wide) {
+    const GroupingKind grouping = request_.group.grouping;
+    if (grouping == GroupingKind::Wide) {
         const unsigned words = kernel_.key_words - 1;
         line("uint64_t key[" + to_string(words) + "];");
         unsigned at = 0;
         string nulls;
         for (Index i = 0; i < pipeline_.keys.count; ++i) {
             const Index expr = list(pipeline_.keys, i);
-            const Value v = eval(expr);
+            const ValueNames v = eval(expr);
             const string null = v.n.empty() ? "" : v.n + " ? 0 : ";
             if (program_.exprs[expr].type == Type::I128) {
                 line("key[" + to_string(at++) + "] = " + null + "(uint64_t)" + v.v + ";");
@@ -207,7 +210,7 @@ void Generator::find_group() {
         if (!nulls.empty())
             line("key[" + to_string(at) + "] = " + nulls + ";");
         line("const uint64_t hash = hash_words<" + to_string(words) + ">(key);");
-    } else if (grouping == Grouping::Hash) {
+    } else if (grouping == GroupingKind::Hash) {
         group_number("uint64_t");
         line("const uint64_t key = group | 0x8000000000000000ULL;");
         line("const uint64_t hash = sem::hash64(key);");
@@ -220,12 +223,12 @@ void Generator::find_group() {
 
 // Text that finds the group's entry in device memory, where `group`, or `key` and `hash`, say which it is.
 string Generator::find_entry() {
-    const Grouping grouping = request_.group.grouping;
+    const GroupingKind grouping = request_.group.grouping;
     const string stride = to_string(kernel_.slot_words);
-    if (grouping != Grouping::Hash && grouping != Grouping::Wide)
+    if (grouping != GroupingKind::Hash && grouping != GroupingKind::Wide)
         return "table + (uint64_t)group * " + stride;
-    return (grouping == Grouping::Hash ? string("find_group")
-                                       : "find_group_wide<" + to_string(kernel_.key_words - 1) + ">") +
+    return (grouping == GroupingKind::Hash ? string("find_group")
+                                           : "find_group_wide<" + to_string(kernel_.key_words - 1) + ">") +
            "(table, " + stride + ", (uint32_t)" + word(kernel_.sink + AggregateWords::slots) +
            ", key, hash, fresh, status)";
 }
@@ -259,7 +262,7 @@ void Generator::row_with_peers() {
     for (Index i = 0; i < pipeline_.aggregates.count; ++i) {
         if (aggregate(i).kind != AggregateKind::Sum)
             continue;
-        const Value v = eval(aggregate(i).arg);
+        const ValueNames v = eval(aggregate(i).arg);
         const string sum = fresh("w");
         line("const int64_t " + sum + " = peers_sum(peers, (int64_t)" + v.v + ");");
         line("if (leads) global_add(entry + " + to_string(kernel_.components[i].value) + ", (uint64_t)" + sum + ");");
@@ -267,7 +270,7 @@ void Generator::row_with_peers() {
 }
 
 void Generator::aggregate_sink() {
-    const Grouping grouping = request_.group.grouping;
+    const GroupingKind grouping = request_.group.grouping;
     std::vector<Index> keys, args;
     for (Index i = 0; i < pipeline_.keys.count; ++i)
         keys.push_back(list(pipeline_.keys, i));
@@ -279,18 +282,18 @@ void Generator::aggregate_sink() {
         all.insert(all.end(), args.begin(), args.end());
         load_columns(all);
     }
-    const bool side_by_side = !row_mode_ && (grouping == Grouping::None || request_.group.side_by_side);
+    const bool side_by_side = !row_mode_ && (grouping == GroupingKind::None || request_.group.side_by_side);
     if (side_by_side) {
-        if (grouping == Grouping::None)
+        if (grouping == GroupingKind::None)
             line("rows += (uint32_t)__popc(alive);");
         open_rows();
         open("if (alive >> r & 1)");
     } else {
         enter_row_mode();
-        if (grouping == Grouping::None)
+        if (grouping == GroupingKind::None)
             line("++rows;");
     }
-    if (grouping == Grouping::None) {
+    if (grouping == GroupingKind::None) {
         row_into(Place::Thread);
         return;
     }
@@ -299,10 +302,10 @@ void Generator::aggregate_sink() {
         line("sketch_add<" + to_string(sketch_registers) + ">(sketch, hash);");
         return;
     }
-    if (grouping == Grouping::Hash || grouping == Grouping::Wide)
+    if (grouping == GroupingKind::Hash || grouping == GroupingKind::Wide)
         open("if (in_part(hash, " + word(kernel_.sink + AggregateWords::parts) + ", " +
              word(kernel_.sink + AggregateWords::part) + "))");
-    if (grouping == Grouping::Shared) {
+    if (grouping == GroupingKind::Shared) {
         line("const uint32_t cell = group * " + to_string(request_.group.copies) + " + copy;");
         row_into(Place::Block);
         return;
@@ -330,7 +333,7 @@ void Generator::aggregate_end() {
     if (request_.group.count_only)
         line("sketch_end<" + to_string(sketch_registers) + ">(sketch, (uint32_t *)" +
              word(kernel_.sink + AggregateWords::table) + ");");
-    else if (request_.group.grouping == Grouping::None)
+    else if (request_.group.grouping == GroupingKind::None)
         thread_end();
     else if (in_block())
         block_end();

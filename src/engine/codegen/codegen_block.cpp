@@ -63,7 +63,7 @@ void Generator::block_plan() {
     }
     kernel_.cell_bytes = 8 * wide_ + 4 * narrow_;
     if (request_.group.cells != 0)
-        kernel_.tag_bytes = request_.group.grouping == Grouping::Hash ? 8 : 4;
+        kernel_.tag_bytes = request_.group.grouping == GroupingKind::Hash ? 8 : 4;
 }
 
 void Generator::block_start() {
@@ -75,12 +75,12 @@ void Generator::block_start() {
         line("const uint32_t plane = " + to_string(group.cells * group.copies) + ";");
     line("const uint32_t copy = threadIdx.x & " + to_string(group.copies - 1) + ";");
     string narrow = "wide + " + to_string(wide_) + " * plane";
-    if (group.cells != 0 && group.grouping == Grouping::Hash) {
+    if (group.cells != 0 && group.grouping == GroupingKind::Hash) {
         line("uint64_t *const tags = " + narrow + ";");
         narrow = "tags + " + to_string(group.cells);
     }
     line("uint32_t *const narrow = (uint32_t *)(" + narrow + ");");
-    if (group.cells != 0 && group.grouping != Grouping::Hash)
+    if (group.cells != 0 && group.grouping != GroupingKind::Hash)
         line("uint32_t *const tags = narrow + " + to_string(narrow_) + " * plane;");
     if (wide_ != 0)
         line("for (uint32_t i = threadIdx.x; i < " + to_string(wide_) + " * plane; i += blockDim.x) wide[i] = 0;");
@@ -99,7 +99,7 @@ string Generator::narrow_cell(unsigned plane, const string &cell) const {
 
 // Has the row's group a cell here (`near`), and which?
 void Generator::find_cell() {
-    const bool hash = request_.group.grouping == Grouping::Hash;
+    const bool hash = request_.group.grouping == GroupingKind::Hash;
     const string buckets = to_string(request_.group.cells / 4 - 1);
     line(string("const uint32_t place = claim_cell(tags, ") +
          (hash ? "(uint32_t)hash & " + buckets + ", key" : "(group * 0x9e3779b1u) >> 12 & " + buckets + ", group + 1") +
@@ -115,7 +115,7 @@ void Generator::block_count(unsigned plane) {
         line("block_sum<2>(" + narrow_cell(plane, "cell") + ", plane, (uint32_t)1);");
 }
 
-void Generator::block_update(Index i, const Value &v) {
+void Generator::block_update(Index i, const ValueNames &v) {
     const Aggregate &a = aggregate(i);
     const BlockParts &parts = block_[i];
     if (kernel_.components[i].count != 0)
@@ -177,7 +177,7 @@ void Generator::block_end() {
     line("if (rows == 0) continue;");
     if (group.cells == 0) {
         line("const uint32_t group = place;");
-    } else if (group.grouping == Grouping::Hash) {
+    } else if (group.grouping == GroupingKind::Hash) {
         line("const uint64_t key = tags[place];");
         line("const uint64_t hash = sem::hash64(key);");
     } else {

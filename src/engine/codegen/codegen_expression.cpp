@@ -71,11 +71,11 @@ bool Generator::nullable_node(Index index) {
 
 // ---- values ------------------------------------------------------------------------------------------------------
 
-Value Generator::eval(Index index) {
+ValueNames Generator::eval(Index index) {
     auto known = values_.find(index);
     if (known != values_.end())
         return known->second;
-    const Value value = eval_node(index);
+    const ValueNames value = eval_node(index);
     values_[index] = value;
     return value;
 }
@@ -92,16 +92,16 @@ string Generator::either(const string &a, const string &b) {
     return name;
 }
 
-Value Generator::eval_node(Index index) {
+ValueNames Generator::eval_node(Index index) {
     const Expr &e = program_.exprs[index];
     const string type = value_type(e.type);
     if (is_arithmetic(e.op) || is_comparison(e.op)) {
-        const Value a = eval(e.a);
-        const Value b = eval(e.b);
+        const ValueNames a = eval(e.a);
+        const ValueNames b = eval(e.b);
         const string call = string("sem::") + operator_name(e.op) + "(" + a.v + ", " + b.v;
         if (is_arithmetic(e.op))
             return checked(e, call + ", error)", either(a.n, b.n));
-        Value r{fresh("v"), either(a.n, b.n)};
+        ValueNames r{fresh("v"), either(a.n, b.n)};
         line("const bool " + r.v + " = " + (r.n.empty() ? "" : "!" + r.n + " & ") + call + ");");
         return r;
     }
@@ -122,33 +122,33 @@ Value Generator::eval_node(Index index) {
     case Op::Coalesce:
         return coalesce(e);
     case Op::Neg: {
-        const Value a = eval(e.a);
+        const ValueNames a = eval(e.a);
         return checked(e, "sem::neg(" + a.v + ", error)", a.n);
     }
     case Op::Call: {
         const FunctionInfo &f = function_info(static_cast<Function>(e.c));
-        const Value a = eval(e.a);
-        const Value b = f.arguments == 2 ? eval(e.b) : Value();
+        const ValueNames a = eval(e.a);
+        const ValueNames b = f.arguments == 2 ? eval(e.b) : ValueNames();
         return checked(e, string("sem::") + f.name + "(" + a.v + (f.arguments == 2 ? ", " + b.v : "") + ", error)",
                        either(a.n, b.n));
     }
     case Op::Cast: {
-        const Value a = eval(e.a);
+        const ValueNames a = eval(e.a);
         return checked(e, "sem::cast<" + type + ", " + value_type(program_.exprs[e.a].type) + ">(" + a.v + ", error)",
                        a.n);
     }
     case Op::Not: {
-        const Value a = eval(e.a);
-        Value r{fresh("v"), a.n};
+        const ValueNames a = eval(e.a);
+        ValueNames r{fresh("v"), a.n};
         line("const bool " + r.v + " = !" + a.v + (a.n.empty() ? "" : " & !" + a.n) + ";");
         return r;
     }
     case Op::IsNull: {
-        const Value a = eval(e.a);
+        const ValueNames a = eval(e.a);
         return {a.n.empty() ? "false" : a.n, ""};
     }
     case Op::IsNotNull: {
-        const Value a = eval(e.a);
+        const ValueNames a = eval(e.a);
         return {a.n.empty() ? "true" : "(!" + a.n + ")", ""};
     }
     case Op::IsTrue:
@@ -159,8 +159,8 @@ Value Generator::eval_node(Index index) {
 }
 
 // A call that may set `error`: not made where an operand is NULL.
-Value Generator::checked(const Expr &e, const string &call, const string &null) {
-    Value r{fresh("v"), null};
+ValueNames Generator::checked(const Expr &e, const string &call, const string &null) {
+    ValueNames r{fresh("v"), null};
     if (null.empty()) {
         line(string("const ") + value_type(e.type) + " " + r.v + " = " + call + ";");
         return r;
@@ -170,12 +170,12 @@ Value Generator::checked(const Expr &e, const string &call, const string &null) 
     return r;
 }
 
-Value Generator::column(Index index) {
+ValueNames Generator::column(Index index) {
     const SourceColumn &c = program_.source_columns[program_.sources[pipeline_.source].columns.first + index];
     const bool null = request_.source_nullable[index] != 0;
     const string i = to_string(index);
     const bool held = loaded_.count(index) != 0;
-    Value r{fresh("v"), null ? fresh("n") : ""};
+    ValueNames r{fresh("v"), null ? fresh("n") : ""};
     string value = !held       ? string("load1<") + form(index) + ", " + stored_type(c.type) + ">(c" + i + ", row)"
                    : row_mode_ ? "pick(s" + i + ", r)"
                                : "s" + i + "[r]";
@@ -190,14 +190,14 @@ Value Generator::column(Index index) {
     return r;
 }
 
-Value Generator::payload(Index k, Index index, Type type) {
+ValueNames Generator::payload(Index k, Index index, Type type) {
     const TableShape &shape = table(k);
     const unsigned first = kernel_.joins[k] + TableWords::payload(shape.keys.size(), index);
     const bool some_null = shape.payload_nullable[index] != 0, outer = keeps_rows(join(k).kind);
     const bool null = some_null || outer;
     const string x = row_mode_ ? "x" + to_string(k) : "e" + to_string(k) + "[r]";
     const string absent = outer ? x + " == " + missing(k) : "";
-    Value r{fresh("v"), null ? fresh("n") : ""};
+    ValueNames r{fresh("v"), null ? fresh("n") : ""};
     string value;
     if (shape.kind == TableKind::Packed) {
         const string field = fresh("f");
@@ -228,7 +228,7 @@ Value Generator::payload(Index k, Index index, Type type) {
     return r;
 }
 
-Value Generator::constant(Index index, Type type) {
+ValueNames Generator::constant(Index index, Type type) {
     if (program_.constants[index].null)
         return {string("(") + value_type(type) + ")0", "true"};
     const string low = word(kernel_.constants[index]);
@@ -248,13 +248,13 @@ Value Generator::constant(Index index, Type type) {
     }
 }
 
-Value Generator::lookup(const Expr &e) {
-    const Value a = eval(e.a);
+ValueNames Generator::lookup(const Expr &e) {
+    const ValueNames a = eval(e.a);
     const Lookup &lookup = program_.lookups[e.b];
     const unsigned first = kernel_.lookups[e.b];
     const bool null = request_.lookup_nullable[e.b] != 0;
     const string at = fresh("i");
-    Value r{fresh("v"), null ? fresh("n") : ""};
+    ValueNames r{fresh("v"), null ? fresh("n") : ""};
     line("uint32_t " + at + " = " + (a.n.empty() ? a.v : a.n + " ? (uint32_t)" + word(first + 2) + " : " + a.v) + ";");
     open("if (" + at + " > (uint32_t)" + word(first + 2) + ")");
     line("flags |= status_bad_lookup;");
@@ -269,10 +269,10 @@ Value Generator::lookup(const Expr &e) {
     return r;
 }
 
-Value Generator::search(const Expr &e) {
-    const Value a = eval(e.a);
+ValueNames Generator::search(const Expr &e) {
+    const ValueNames a = eval(e.a);
     const unsigned first = kernel_.lookups[e.b];
-    const Value r{fresh("v"), a.n};
+    const ValueNames r{fresh("v"), a.n};
     line("const uint32_t " + r.v + " = search_table(" + pointer("int64_t", first) + ", (uint32_t)" + word(first + 2) +
          ", " + a.v + ");");
     return r;
@@ -280,15 +280,15 @@ Value Generator::search(const Expr &e) {
 
 // a AND b: false if one is false, else NULL if one is NULL; OR is its mirror image. Both operands are always evaluated:
 // what PostgreSQL would not have evaluated is at worst a row error, and then the CPU plan decides.
-Value Generator::logical(const Expr &e) {
+ValueNames Generator::logical(const Expr &e) {
     const bool is_and = e.op == Op::And;
-    const Value a = eval(e.a);
-    const Value b = eval(e.b);
+    const ValueNames a = eval(e.a);
+    const ValueNames b = eval(e.b);
     const string any = either(a.n, b.n);
-    Value r{fresh("v"), any.empty() ? "" : fresh("n")};
+    ValueNames r{fresh("v"), any.empty() ? "" : fresh("n")};
     line("const bool " + r.v + " = " + a.v + (is_and ? " & " : " | ") + b.v + ";");
     if (!any.empty()) {
-        auto decides = [is_and](const Value &x) {
+        auto decides = [is_and](const ValueNames &x) {
             return !is_and ? x.v : x.n.empty() ? "!" + x.v : "(!" + x.v + " & !" + x.n + ")";
         };
         line("const bool " + r.n + " = " + any + " & !(" + decides(a) + " | " + decides(b) + ");");
@@ -296,15 +296,15 @@ Value Generator::logical(const Expr &e) {
     return r;
 }
 
-Value Generator::conditional(const Expr &e) {
-    const Value taken = eval(e.a);
+ValueNames Generator::conditional(const Expr &e) {
+    const ValueNames taken = eval(e.a);
     const bool null = nullable(e.b) || nullable(e.c);
     const string type = value_type(e.type);
-    Value r{fresh("v"), null ? fresh("n") : ""};
-    auto flag = [](const Value &v) { return v.n.empty() ? string("false") : v.n; };
+    ValueNames r{fresh("v"), null ? fresh("n") : ""};
+    auto flag = [](const ValueNames &v) { return v.n.empty() ? string("false") : v.n; };
     if (!may_raise(e.b) && !may_raise(e.c)) {
-        const Value b = eval(e.b);
-        const Value c = eval(e.c);
+        const ValueNames b = eval(e.b);
+        const ValueNames c = eval(e.c);
         line("const " + type + " " + r.v + " = " + taken.v + " ? " + b.v + " : " + c.v + ";");
         if (null)
             line("const bool " + r.n + " = " + taken.v + " ? " + flag(b) + " : " + flag(c) + ";");
@@ -313,10 +313,10 @@ Value Generator::conditional(const Expr &e) {
     line(type + " " + r.v + ";");
     if (null)
         line("bool " + r.n + ";");
-    const std::map<Index, Value> outer = values_;
+    const std::map<Index, ValueNames> outer = values_;
     for (int arm = 0; arm < 2; ++arm) {
         open(arm == 0 ? "if (" + taken.v + ")" : "else");
-        const Value v = eval(arm == 0 ? e.b : e.c);
+        const ValueNames v = eval(arm == 0 ? e.b : e.c);
         line(r.v + " = " + v.v + ";");
         if (null)
             line(r.n + " = " + flag(v) + ";");
@@ -326,15 +326,15 @@ Value Generator::conditional(const Expr &e) {
     return r;
 }
 
-Value Generator::coalesce(const Expr &e) {
-    const Value a = eval(e.a);
+ValueNames Generator::coalesce(const Expr &e) {
+    const ValueNames a = eval(e.a);
     if (a.n.empty())
         return a;
     const bool null = nullable(e.b);
     const string type = value_type(e.type);
-    Value r{fresh("v"), null ? fresh("n") : ""};
+    ValueNames r{fresh("v"), null ? fresh("n") : ""};
     if (!may_raise(e.b)) {
-        const Value b = eval(e.b);
+        const ValueNames b = eval(e.b);
         line("const " + type + " " + r.v + " = " + a.n + " ? " + b.v + " : " + a.v + ";");
         if (null)
             line("const bool " + r.n + " = " + a.n + " & " + (b.n.empty() ? "false" : b.n) + ";");
@@ -343,9 +343,9 @@ Value Generator::coalesce(const Expr &e) {
     line(type + " " + r.v + " = " + a.v + ";");
     if (null)
         line("bool " + r.n + " = false;");
-    const std::map<Index, Value> outer = values_;
+    const std::map<Index, ValueNames> outer = values_;
     open("if (" + a.n + ")");
-    const Value b = eval(e.b);
+    const ValueNames b = eval(e.b);
     line(r.v + " = " + b.v + ";");
     if (null)
         line(r.n + " = " + (b.n.empty() ? "false" : b.n) + ";");

@@ -20,7 +20,7 @@ const char *value_type(Type type);
 const char *stored_type(Type type);
 
 // The name of an expression's value, and of its NULL flag (empty: it is never NULL).
-struct Value {
+struct ValueNames {
     string v;
     string n;
 };
@@ -75,17 +75,17 @@ class Generator {
     // expressions (codegen_expression.cpp)
     bool may_raise(Index expr);
     bool nullable_node(Index expr);
-    Value eval(Index expr);
-    Value eval_node(Index expr);
-    Value column(Index column);
-    Value payload(Index join, Index column, Type type);
-    Value constant(Index constant, Type type);
-    Value lookup(const Expr &expr);
-    Value search(const Expr &expr);
-    Value logical(const Expr &expr);
-    Value conditional(const Expr &expr);
-    Value coalesce(const Expr &expr);
-    Value checked(const Expr &expr, const string &call, const string &null);
+    ValueNames eval(Index expr);
+    ValueNames eval_node(Index expr);
+    ValueNames column(Index column);
+    ValueNames payload(Index join, Index column, Type type);
+    ValueNames constant(Index constant, Type type);
+    ValueNames lookup(const Expr &expr);
+    ValueNames search(const Expr &expr);
+    ValueNames logical(const Expr &expr);
+    ValueNames conditional(const Expr &expr);
+    ValueNames coalesce(const Expr &expr);
+    ValueNames checked(const Expr &expr, const string &call, const string &null);
     string either(const string &a, const string &b);
 
     // rows, filters, probes (codegen_pipeline.cpp)
@@ -97,8 +97,8 @@ class Generator {
     void enter_row_mode();
     void conjuncts(Index after);
     void probe(Index k);
-    Value probe_index(Index k, string &hit);
-    string hash_probe(Index k, const string &hit, const std::vector<Value> &keys);
+    ValueNames probe_index(Index k, string &hit);
+    string hash_probe(Index k, const string &hit, const std::vector<ValueNames> &keys);
     string missing(Index k) const { return table(k).kind == TableKind::Packed ? "0" : "no_match"; }
     string entry_type(Index k) const;
     string probe_entry(Index k, const std::vector<Index> &keys, string hit);
@@ -123,8 +123,8 @@ class Generator {
     void rows_end();
     string row_array(const RowOutput &output) const;
     string row_nulls(const RowOutput &output) const;
-    void write_row(const std::vector<Value> &values, const string &at, bool cached);
-    void put_row(const std::vector<Value> &values, const string &place, bool may_spill);
+    void write_row(const std::vector<ValueNames> &values, const string &at, bool cached);
+    void put_row(const std::vector<ValueNames> &values, const string &place, bool may_spill);
 
     // the sink of an aggregation (codegen_aggregate.cpp)
     void aggregate_plan();
@@ -144,9 +144,9 @@ class Generator {
     void block_start();
     void find_cell();
     void block_count(unsigned plane);
-    void block_update(Index i, const Value &v);
+    void block_update(Index i, const ValueNames &v);
     void block_end();
-    bool in_block() const { return request_.group.grouping == Grouping::Shared || request_.group.cells != 0; }
+    bool in_block() const { return request_.group.grouping == GroupingKind::Shared || request_.group.cells != 0; }
     string wide_cell(unsigned plane, const string &cell) const;
     string narrow_cell(unsigned plane, const string &cell) const;
     const Aggregate &aggregate(Index i) const { return program_.aggregates[pipeline_.aggregates.first + i]; }
@@ -158,7 +158,7 @@ class Generator {
     string out_;
     int depth_ = 0;
     unsigned serial_ = 0;
-    std::map<Index, Value> values_; // expressions that have a variable in this scope
+    std::map<Index, ValueNames> values_; // expressions that have a variable in this scope
     std::map<Index, bool> raises_;
     std::map<Index, bool> nullable_;
     std::set<Index> loaded_; // source columns held for a thread's rows

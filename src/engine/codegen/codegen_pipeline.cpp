@@ -97,7 +97,7 @@ void Generator::conjuncts(Index after) {
         if (conjunct.after != after)
             continue;
         if (row_mode_) {
-            const Value v = eval(conjunct.expr);
+            const ValueNames v = eval(conjunct.expr);
             open("if (" + v.v + ")");
             continue;
         }
@@ -106,7 +106,7 @@ void Generator::conjuncts(Index after) {
         const bool guard = may_raise(conjunct.expr);
         if (guard)
             open("if (alive >> r & 1)");
-        const Value v = eval(conjunct.expr);
+        const ValueNames v = eval(conjunct.expr);
         line("if (!(" + v.v + ")) alive &= ~(1u << r);");
         if (guard)
             close();
@@ -118,13 +118,13 @@ void Generator::conjuncts(Index after) {
 // ---- probes ------------------------------------------------------------------------------------------------------
 
 // The index of a key in a table indexed by key; `hit` becomes the condition under which it is inside.
-Value Generator::probe_index(Index k, string &hit) {
+ValueNames Generator::probe_index(Index k, string &hit) {
     const TableShape &shape = table(k);
     const string index = fresh("i");
     string sum;
     for (Index i = 0; i < join(k).keys.count; ++i) {
         const Index expr = list(join(k).keys, i);
-        const Value key = eval(expr);
+        const ValueNames key = eval(expr);
         const unsigned first = kernel_.joins[k] + TableWords::key(i);
         const Type type = program_.exprs[expr].type;
         const string d = fresh("d");
@@ -144,7 +144,7 @@ Value Generator::probe_index(Index k, string &hit) {
 }
 
 // Text of a loop that sets the variable it returns to the row whose keys are these, or no_match.
-string Generator::hash_probe(Index k, const string &hit, const std::vector<Value> &keys) {
+string Generator::hash_probe(Index k, const string &hit, const std::vector<ValueNames> &keys) {
     const TableShape &shape = table(k);
     const unsigned first = kernel_.joins[k];
     const string m = fresh("m");
@@ -196,7 +196,7 @@ string Generator::probe_entry(Index k, const std::vector<Index> &keys, string hi
         return first;
     }
     if (table(k).kind == TableKind::Hash) {
-        std::vector<Value> values;
+        std::vector<ValueNames> values;
         for (Index expr : keys) {
             values.push_back(eval(expr));
             if (!values.back().n.empty())
@@ -204,7 +204,7 @@ string Generator::probe_entry(Index k, const std::vector<Index> &keys, string hi
         }
         return hash_probe(k, hit, values);
     }
-    const Value index = probe_index(k, hit);
+    const ValueNames index = probe_index(k, hit);
     const string entries = pointer(type.c_str(), kernel_.joins[k] + TableWords::entries);
     const string entry = fresh("m");
     if (table(k).kind == TableKind::Packed)
@@ -227,14 +227,14 @@ string Generator::next_row(Index k, const string &row) const {
 void Generator::note_partner(Index k, const string &entry) {
     if (keeps_table(join(k).kind))
         line((keeps_rows(join(k).kind) ? "if (" + entry + " != no_match) " : string()) + "((uint8_t *)" +
-             word(kernel_.met[k]) + ")[" + entry + "] = 1;");
+             word(kernel_.matched_rows[k]) + ")[" + entry + "] = 1;");
 }
 
 // A function from a row of the table, or a packed entry, to the first one from there on that is a partner of this row:
 // that passes the join's filters.
 void Generator::partner_lambda(Index k) {
     const string x = "x" + to_string(k), type = entry_type(k);
-    const std::map<Index, Value> outer = values_;
+    const std::map<Index, ValueNames> outer = values_;
     const bool chain = walks_chains(k);
     open("auto partner" + to_string(k) + " = [&](" + type + " " + x + ") -> " + type);
     if (chain) {
@@ -245,7 +245,7 @@ void Generator::partner_lambda(Index k) {
     }
     const int depth = depth_;
     for (Index i = 0; i < join(k).filters.count; ++i) {
-        const Value v = eval(list(join(k).filters, i));
+        const ValueNames v = eval(list(join(k).filters, i));
         open("if (" + v.v + ")");
     }
     line("return " + x + ";");

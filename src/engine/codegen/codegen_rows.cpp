@@ -26,10 +26,10 @@ namespace gpuscan::codegen {
 
 namespace {
 
-constexpr size_t cache_bytes = 24 * 1024;      // with that much, as many blocks run on a processor as without a cache
-constexpr size_t most_cache_bytes = 46 * 1024; // of the 48 kB that every GPU has for a block
-constexpr uint32_t most_cached = 2 * tile_rows, tile_cached = tile_rows + 32, least_cached = 128;
-constexpr size_t most_held_bytes = 48; // of a row: columns of wider rows are not held in registers
+constexpr size_t cache_bytes = 24 * 1024;     // with that much, as many blocks run on a processor as without a cache
+constexpr size_t max_cache_bytes = 46 * 1024; // of the 48 kB that every GPU has for a block
+constexpr uint32_t max_cached = 2 * tile_rows, tile_cached = tile_rows + 32, min_cached = 128;
+constexpr size_t max_held_bytes = 48; // of a row: columns of wider rows are not held in registers
 
 } // namespace
 
@@ -64,11 +64,11 @@ void Generator::plan_rows() {
     row_bytes = std::max<size_t>(row_bytes, 1);
     if (!request_.row_cache)
         return;
-    size_t rows = std::min<size_t>(cache_bytes / row_bytes, most_cached);
+    size_t rows = std::min<size_t>(cache_bytes / row_bytes, max_cached);
     if (rows < tile_cached)
-        rows = std::min<size_t>(most_cache_bytes / row_bytes, tile_cached);
+        rows = std::min<size_t>(max_cache_bytes / row_bytes, tile_cached);
     rows = rows / 32 * 32;
-    if (rows < least_cached)
+    if (rows < min_cached)
         return;
     kernel_.cached_rows = static_cast<uint32_t>(rows);
     kernel_.flush_rows = static_cast<uint32_t>(rows >= tile_cached ? rows - tile_rows : rows / 2);
@@ -123,7 +123,7 @@ string Generator::row_array(const RowOutput &output) const {
 string Generator::row_nulls(const RowOutput &output) const { return "((uint8_t *)" + word(output.nulls) + ")"; }
 
 // Writes a row to place `at` of the cache, or of the arrays.
-void Generator::write_row(const std::vector<Value> &values, const string &at, bool cached) {
+void Generator::write_row(const std::vector<ValueNames> &values, const string &at, bool cached) {
     for (size_t i = 0; i < outputs_.size(); ++i) {
         const string number = to_string(i);
         const string &null = values[i].n;
@@ -137,7 +137,7 @@ void Generator::write_row(const std::vector<Value> &values, const string &at, bo
 }
 
 // A row whose place is known; `may_spill`: the cache may be full.
-void Generator::put_row(const std::vector<Value> &values, const string &place, bool may_spill) {
+void Generator::put_row(const std::vector<ValueNames> &values, const string &place, bool may_spill) {
     if (kernel_.cached_rows == 0) {
         open("if (" + place + " < capacity)");
         write_row(values, place, false);
@@ -164,7 +164,7 @@ void Generator::put_row(const std::vector<Value> &values, const string &place, b
 string Generator::within_bound() {
     const OrderKey &key = program_.orders[pipeline_.order.first];
     const Type type = program_.exprs[key.expr].type;
-    const Value value = eval(key.expr);
+    const ValueNames value = eval(key.expr);
     const string late = "0x8000000000000000ull";
     string number = string("order_number<") + (key.descending ? "true" : "false") + ">((" + stored_type(type) + ")" +
                     value.v + ") >> 1";
@@ -186,7 +186,7 @@ void Generator::rows_sink() {
     auto present = [&] {
         string condition = kernel_.bound != 0 ? within_bound() : "";
         for (Index i = 0; i < pipeline_.keys.count; ++i) {
-            const Value key = eval(list(pipeline_.keys, i));
+            const ValueNames key = eval(list(pipeline_.keys, i));
             kernel_.key_nullable.push_back(!key.n.empty());
             if (!key.n.empty())
                 condition += (condition.empty() ? "!" : " && !") + key.n;
@@ -194,17 +194,17 @@ void Generator::rows_sink() {
         return condition;
     };
     auto evaluate = [&] {
-        std::vector<Value> values;
+        std::vector<ValueNames> values;
         for (Index expr : exprs)
             values.push_back(eval(expr));
         return values;
     };
-    if (row_mode_ || row_bytes_ > most_held_bytes) {
+    if (row_mode_ || row_bytes_ > max_held_bytes) {
         enter_row_mode();
         const string condition = present();
         if (!condition.empty())
             open("if (" + condition + ")");
-        const std::vector<Value> values = evaluate();
+        const std::vector<ValueNames> values = evaluate();
         line(string("const ") + place_type + " place = append(" + counter + ");");
         put_row(values, "place", true);
         return;

@@ -48,19 +48,19 @@ FileCost hash_aggregate(const PageCosts &costs, double pages) {
 }
 
 // Solving for two costs leaves rounding behind, which would make another number of a cost that is meant to stay.
-static double settled(double value, double meant) {
+static double without_rounding(double value, double meant) {
     return std::fabs(value - meant) <= 1e-12 * std::fabs(meant) ? meant : value;
 }
 
-static Surrogate settled(Surrogate found, const PageCosts &costs) {
-    return {settled(found.seq, costs.seq_read), settled(found.random, costs.random_read)};
+static Surrogate without_rounding(Surrogate found, const PageCosts &costs) {
+    return {without_rounding(found.seq, costs.seq_read), without_rounding(found.random, costs.random_read)};
 }
 
 Surrogate for_sorts_alone(double page) { return {page / 2, page / 2}; }
 
 // 2 (0.75 seq + 0.25 random) = page gives random = 2 page - 3 seq.
 static Surrogate with_exact_sorts(double seq, double page, const PageCosts &costs) {
-    return settled({seq, 2 * page - 3 * seq}, costs);
+    return without_rounding({seq, 2 * page - 3 * seq}, costs);
 }
 
 bool files_are_postgres_own(const PageCosts &costs) {
@@ -78,7 +78,7 @@ Surrogate for_joins(const PageCosts &costs) {
 Surrogate for_groups(const PageCosts &costs, double page) {
     // seq + random = hashagg_write + seq_read, and sorts.
     const double seq = page - (costs.hashagg_write + costs.seq_read) / 2;
-    return settled({seq, costs.hashagg_write + costs.seq_read - seq}, costs);
+    return without_rounding({seq, costs.hashagg_write + costs.seq_read - seq}, costs);
 }
 
 Surrogate for_material(const PageCosts &costs, double page) { return with_exact_sorts(costs.seq_write, page, costs); }

@@ -1,4 +1,4 @@
-// What reading and writing pages of storage costs: the arithmetic of the storage tier, without PostgreSQL.
+// What reading and writing pages of storage costs: the arithmetic of the page cost model, without PostgreSQL.
 //
 // The model is that of Bausch, Petrov and Buchmann, "Making Cost-Based Query Optimization Asymmetry-Aware" (DaMoN 2012):
 // PostgreSQL's two page costs become four, by direction and pattern. Numbers in parentheses are the paper's equations. Scans

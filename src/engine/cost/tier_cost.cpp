@@ -79,18 +79,18 @@ Prices prices(const Weights &weights, const Machine &machine) {
     return result;
 }
 
-double stage_ns(const Account &account, const Prices &prices, Stage stage) {
+double stage_ns(const Breakdown &breakdown, const Prices &prices, Stage stage) {
     const int s = static_cast<int>(stage);
-    double ns = -account.hidden_ns[s];
+    double ns = -breakdown.hidden_ns[s];
     for (int i = 0; i < counts; ++i)
-        ns += account.amount[s][i] * prices.ns[i];
+        ns += breakdown.amount[s][i] * prices.ns[i];
     return ns;
 }
 
-double total_ns(const Account &account, const Prices &prices) {
+double total_ns(const Breakdown &breakdown, const Prices &prices) {
     double ns = 0;
     for (int s = 0; s < stages; ++s)
-        ns += stage_ns(account, prices, static_cast<Stage>(s));
+        ns += stage_ns(breakdown, prices, static_cast<Stage>(s));
     return ns;
 }
 
@@ -136,8 +136,8 @@ void Ledger::start(int sources, int lookups) {
 void Ledger::lookups(int more) { add(Stage::Start, Count::SourceOpened, lookup_sources * more); }
 
 struct Ledger::Piece {
-    double pages, by_one;         // that are decoded; of them, the process with most finds
-    double by_row, by_row_by_one; // that are read row by row
+    double pages, by_one;           // that are decoded; of them, the process with most finds
+    double rowwise, rowwise_by_one; // that are read row by row
 };
 
 // A worker is a new process, to which each page is new, and its beginning a page fault; and its work is beside that of others. The backend
@@ -146,16 +146,16 @@ static double share_of_workers(double workers) { return workers / (1 + workers);
 
 // Side by side: who feeds, the link, the device.
 void Ledger::bring(const RelationWork &work, const Piece &piece) {
-    const double pages = piece.pages + piece.by_row, page_rows = work.pages > 0 ? work.rows / work.pages : 0;
+    const double pages = piece.pages + piece.rowwise, page_rows = work.pages > 0 ? work.rows / work.pages : 0;
     const auto values = [&](double Columns::*kind) {
-        return page_rows * (piece.pages * work.absent.*kind + piece.by_row * work.read.*kind);
+        return page_rows * (piece.pages * work.absent.*kind + piece.rowwise * work.read.*kind);
     };
     const double before = ns_;
     add(Stage::Feed, Count::StorageSeqRead, pages * (1 - work.resident_share));
-    add(Stage::Feed, Count::PageFound, piece.by_one + piece.by_row_by_one);
-    add(Stage::Feed, Count::BackendRow, piece.by_row_by_one * page_by_row_rows);
+    add(Stage::Feed, Count::PageFound, piece.by_one + piece.rowwise_by_one);
+    add(Stage::Feed, Count::BackendRow, piece.rowwise_by_one * page_by_row_rows);
     add(Stage::Feed, Count::PageInTeam,
-        piece.by_one * share_of_workers(work.workers) + piece.by_row_by_one * share_of_workers(work.row_workers));
+        piece.by_one * share_of_workers(work.workers) + piece.rowwise_by_one * share_of_workers(work.row_workers));
     const double feeding = ns_ - before;
     if (machine_.gpu)
         add(Stage::Feed, Count::LinkSeqRead, pages * page_bytes);
@@ -166,14 +166,14 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
     const double decoding = ns_ - before - feeding - link;
     const double hidden = feeding + link + decoding - std::max({feeding, link, decoding});
     ns_ -= hidden;
-    if (account_ != nullptr)
-        account_->hidden_ns[static_cast<int>(Stage::Feed)] += hidden;
+    if (breakdown_ != nullptr)
+        breakdown_->hidden_ns[static_cast<int>(Stage::Feed)] += hidden;
 }
 
 void Ledger::relation(const RelationWork &work) {
     const double values = work.rows * work.read.all;
-    const double visible = work.pages * work.visible_share, by_row = work.pages - visible;
-    const double brought = visible * missing_share(work, machine_.cache_bytes), decoded = brought + by_row;
+    const double visible = work.pages * work.visible_share, rowwise = work.pages - visible;
+    const double brought = visible * missing_share(work, machine_.cache_bytes), decoded = brought + rowwise;
 
     const double round = (1 + work.workers) * work.chunk_pages,
                  even = round > 0 ? std::floor(brought / round) * round : brought;
@@ -182,9 +182,9 @@ void Ledger::relation(const RelationWork &work) {
     const double chunks =
         work.chunk_pages > 0 ? std::max(std::ceil(brought / work.chunk_pages), 1.0) : 1 + work.workers;
     const double numbering = machine_.gpu ? std::min(1 + work.workers, chunks) : 1;
-    bring(work, {last, std::min(last, work.chunk_pages), by_row, by_row / (1 + work.row_workers)});
+    bring(work, {last, std::min(last, work.chunk_pages), rowwise, rowwise / (1 + work.row_workers)});
     if (decoded > 0)
-        add(Stage::Feed, Count::TeamStarted, (work.workers > 0 && brought > 0) + (work.row_workers > 0 && by_row > 0));
+        add(Stage::Feed, Count::TeamStarted, (work.workers > 0 && brought > 0) + (work.row_workers > 0 && rowwise > 0));
 
     if (work.pages > 0)
         add(Stage::Texts, Count::TextNumbered, brought / work.pages * work.text_entries / numbering);
@@ -264,7 +264,7 @@ void Ledger::texts(const Texts &work) {
     add(Stage::Texts, Count::BackendRow,
         text_native_rows * work.native / std::max(machine_.text_threads, 1.0) + text_evaluated_rows * work.evaluated +
             text_read_rows * work.shown);
-    add(Stage::Texts, Count::FragmentStarted, second_run * work.demands);
+    add(Stage::Texts, Count::FragmentStarted, second_run * work.deferred);
 }
 
 } // namespace gpuscan::tier

@@ -71,12 +71,12 @@ struct Prices {
 Prices prices(const Weights &weights, const Machine &machine);
 
 // Counts by stage. Plain data, to be cleared by its owner.
-struct Account {
+struct Breakdown {
     double amount[stages][counts];
     double hidden_ns[stages];
 };
-double stage_ns(const Account &account, const Prices &prices, Stage stage);
-double total_ns(const Account &account, const Prices &prices);
+double stage_ns(const Breakdown &breakdown, const Prices &prices, Stage stage);
+double total_ns(const Breakdown &breakdown, const Prices &prices);
 
 // Of accesses to a structure of so many bytes.
 struct Levels {
@@ -122,17 +122,17 @@ constexpr double expected_compiles = 0.001;
 // The share of what could be cached that has to be brought.
 double missing_share(const RelationWork &work, double cache_bytes);
 
-// Adds up what work costs, and notes its counts in an account if there is one. Rows, bytes and entries are estimates of the planner's.
+// Adds up what work costs, and notes its counts in a breakdown if there is one. Rows, bytes and entries are estimates of the planner's.
 class Ledger {
   public:
-    Ledger(const Machine &machine, const Prices &prices, Account *account = nullptr)
-        : machine_(machine), prices_(prices), account_(account) {}
+    Ledger(const Machine &machine, const Prices &prices, Breakdown *breakdown = nullptr)
+        : machine_(machine), prices_(prices), breakdown_(breakdown) {}
     double ns() const { return ns_; }
 
     void add(Stage stage, Count count, double amount) {
         ns_ += amount * prices_.ns[static_cast<int>(count)];
-        if (account_ != nullptr)
-            account_->amount[static_cast<int>(stage)][static_cast<int>(count)] += amount;
+        if (breakdown_ != nullptr)
+            breakdown_->amount[static_cast<int>(stage)][static_cast<int>(count)] += amount;
     }
     // Of the memory where the device has its columns and tables.
     void sequential(Stage stage, bool write, double bytes);
@@ -156,14 +156,14 @@ class Ledger {
 
     // Entries of dictionaries, see pg/cost/device_cost.h.
     struct Texts {
-        double native, evaluated, shown, demands;
+        double native, evaluated, shown, deferred;
     };
     void texts(const Texts &work);
 
   private:
     const Machine &machine_;
     const Prices &prices_;
-    Account *account_;
+    Breakdown *breakdown_;
     double ns_ = 0;
 
     struct Piece; // of a relation's pages

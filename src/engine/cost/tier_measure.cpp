@@ -22,7 +22,7 @@ namespace gpuscan::tier {
 namespace {
 
 constexpr size_t stream_bytes = size_t(32) << 20;
-constexpr size_t most_random_bytes = size_t(96) << 20;
+constexpr size_t max_random_bytes = size_t(96) << 20;
 constexpr size_t random_accesses = size_t(1) << 19;
 constexpr int runs = 5;
 
@@ -30,7 +30,7 @@ constexpr int runs = 5;
 constexpr double reference_row_ns = 31.0;
 
 // A guest is told of all of a processor's last-level cache, which it shares with others.
-constexpr double most_far_bytes = 32e6;
+constexpr double max_far_bytes = 32e6;
 
 // Of this thread, so that others on the same core do not count.
 double processor_ns() {
@@ -69,11 +69,11 @@ size_t words_of(size_t bytes) { // a power of two
 // On huge pages where there are any, as columns and tables are.
 struct Memory {
     uint64_t *const at;
-    Memory() : at(static_cast<uint64_t *>(aligned_alloc(huge_page, most_random_bytes))) {
+    Memory() : at(static_cast<uint64_t *>(aligned_alloc(huge_page, max_random_bytes))) {
         if (at == nullptr)
             throw std::bad_alloc();
-        wish_huge_pages(at, most_random_bytes);
-        memset(at, 1, most_random_bytes);
+        wish_huge_pages(at, max_random_bytes);
+        memset(at, 1, max_random_bytes);
     }
     ~Memory() { free(at); }
     Memory(const Memory &) = delete;
@@ -81,7 +81,7 @@ struct Memory {
 };
 
 constexpr uint64_t seed = 88172645463325252u;
-constexpr double least_random_ns = 0.2;
+constexpr double min_random_ns = 0.2;
 
 // The numbers alone, which a random access is not charged with.
 double generator_ns() {
@@ -95,7 +95,7 @@ double generator_ns() {
 
 // One access to a random word, independent of the others, as probes of a batch are.
 double random_ns(const Memory &memory, size_t bytes, bool write) {
-    const size_t mask = words_of(std::min(bytes, most_random_bytes)) - 1;
+    const size_t mask = words_of(std::min(bytes, max_random_bytes)) - 1;
     uint64_t *const at = memory.at;
     const double ns = fastest_ns([=] {
         uint64_t state = seed, sum = 0;
@@ -107,7 +107,7 @@ double random_ns(const Memory &memory, size_t bytes, bool write) {
                 sum += at[next_random(state) & mask];
         return sum;
     });
-    return std::max((ns - generator_ns()) / random_accesses, least_random_ns);
+    return std::max((ns - generator_ns()) / random_accesses, min_random_ns);
 }
 
 void measure_memory(Measurement &m, double near, double far) {
@@ -223,7 +223,7 @@ HostMeasurement measure_host() {
     m.weights = default_weights(false);
     const double near = cache_bytes(_SC_LEVEL2_CACHE_SIZE, m.weights.values[near_bytes]);
     const double far =
-        std::max(std::min(cache_bytes(_SC_LEVEL3_CACHE_SIZE, m.weights.values[far_bytes]), most_far_bytes), near);
+        std::max(std::min(cache_bytes(_SC_LEVEL3_CACHE_SIZE, m.weights.values[far_bytes]), max_far_bytes), near);
     m.put(near_bytes, near);
     m.put(far_bytes, far);
     measure_memory(m, near, far);

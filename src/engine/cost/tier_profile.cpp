@@ -13,8 +13,8 @@ namespace gpuscan::tier {
 namespace {
 
 constexpr char unit_name[] = "ns_per_unit";
-constexpr size_t most_line = 1000;
-constexpr int most_tries = 1000;
+constexpr size_t max_line = 1000;
+constexpr int max_tries = 1000;
 
 enum class Section { None, Server, Host, Cuda };
 
@@ -117,8 +117,8 @@ bool read_value(Parser &parser, char *text) {
 }
 
 bool read_line(Parser &parser, const char *line, size_t length) {
-    char copy[most_line + 1];
-    if (length > most_line)
+    char copy[max_line + 1];
+    if (length > max_line)
         return fail(parser, "the line is too long");
     memcpy(copy, line, length);
     copy[length] = '\0';
@@ -218,7 +218,7 @@ void SharedProfile::publish(const Profile &profile) {
     memcpy(copy, &profile, sizeof profile);
     uint32_t before = generation_.load();
     // Writing takes a microsecond. A writer that takes longer was killed.
-    for (int tries = 0; (before & 1) != 0 && tries < most_tries; ++tries) {
+    for (int tries = 0; (before & 1) != 0 && tries < max_tries; ++tries) {
         sched_yield();
         before = generation_.load();
     }
@@ -232,7 +232,7 @@ void SharedProfile::publish(const Profile &profile) {
 
 uint32_t SharedProfile::read(Profile *profile) const {
     uint64_t copy[words];
-    for (int tries = 0; tries < most_tries; ++tries) {
+    for (int tries = 0; tries < max_tries; ++tries) {
         const uint32_t before = generation_.load(std::memory_order_acquire);
         if (before == 0)
             break;

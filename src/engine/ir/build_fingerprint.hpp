@@ -1,4 +1,4 @@
-// A number for a build by which a planner can ask whether its table is kept (kept_builds.hpp), before there is a session.
+// A number for a build by which a planner can ask whether its table is cached (cached_builds.hpp), before there is a session.
 //
 // The device process knows a build by its constants, by the contents of its lookups and by the buffers that it read
 // (build_identity.hpp). A planner has none of these. But it has the program, which it translates to price it, and knows what
@@ -8,7 +8,7 @@
 // to tell the device.
 //
 // It says nothing of the rows: a build over a relation that has changed has the same one. Whoever looks for its table finds
-// that out (KeptTables).
+// that out (CachedJoinTables).
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // Written is what is reached from the pipeline, in the order of the walk, and not the program's own numbering: the same
 // dimension with the same filter is the same build in every query. Constants and the contents of lookups stand for
-// themselves, tables that the pipeline probes for their id (kept_tables.hpp).
+// themselves, tables that the pipeline probes for their id (cached_join_tables.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace gpuscan {
 
 struct LookupContents {
     const std::vector<uint8_t> *values, *nulls;
-    uint64_t id = 0; // of a table that is kept: stands for both
+    uint64_t id = 0; // of a table that is cached: stands for both
 };
 
 // Is a key's presence all that is ever asked of the build's table? Then equal keys need only be there once.

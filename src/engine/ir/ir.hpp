@@ -183,7 +183,7 @@ struct Constant {
 // without a source is over the codes that a Search gives.
 struct Lookup {
     Type type;            // of the entries: Bool, I32, I64, F64 (Code: maps to another code space, e.g. ranks)
-    uint8_t demanded = 0; // 1: it may be evaluated for those codes only that will be looked up (demand.hpp)
+    uint8_t deferred = 0; // 1: it may be evaluated for those codes only that will be looked up
     uint8_t unused[2] = {};
     Index source = none; // the dictionary of this source's (none: of nothing) ...
     Index column = none; // ... column

@@ -92,7 +92,7 @@ class Checker {
         Type t = lookup.type;
         require(t == Type::Bool || t == Type::I32 || t == Type::I64 || t == Type::F64 || t == Type::Code,
                 "type of a lookup");
-        require(lookup.demanded == 0 || lookup.source != none, "a demanded lookup without a source");
+        require(lookup.deferred == 0 || lookup.source != none, "a deferred lookup without a source");
         if (lookup.source == none)
             return;
         require(lookup.source < p.sources.size(), "source of a lookup");

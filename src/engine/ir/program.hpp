@@ -42,7 +42,7 @@ struct Program {
     Type group_column_type(ir::Index step, ir::Index column) const;
     size_t group_columns(ir::Index step) const { return step == ir::group_keys ? result_keys() : result_aggregates(); }
     // Are any groups of the result not wanted?
-    bool sifts_groups() const { return main().having.count > 0 || main().top != ir::none; }
+    bool filters_groups() const { return main().having.count > 0 || main().top != ir::none; }
 
     // The type and nullability of column `column` seen at `step` of `pipeline` (see Op::Column).
     Type column_type(const ir::Pipeline &pipeline, ir::Index step, ir::Index column) const;

@@ -6,7 +6,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr size_t least_rows = 16 * 1024; // fewer are not worth a choice
+constexpr size_t min_rows = 16 * 1024; // fewer are not worth a choice
 
 // An absent or NULL constant; and a negative one: PostgreSQL raises its error before it asks for a row.
 uint64_t number_of(const Program &program, ir::Index constant, uint64_t absent) {
@@ -62,7 +62,7 @@ void FirstRows::lower_bound(uint64_t bound) {
 }
 
 size_t FirstRows::worth(size_t kept) const {
-    return std::max(least_rows, 2 * std::max(kept, static_cast<size_t>(std::min<uint64_t>(top_, SIZE_MAX / 4))));
+    return std::max(min_rows, 2 * std::max(kept, static_cast<size_t>(std::min<uint64_t>(top_, SIZE_MAX / 4))));
 }
 
 // The first ones come first, and are left.

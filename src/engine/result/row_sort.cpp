@@ -11,7 +11,7 @@ namespace gpuscan {
 namespace {
 
 constexpr size_t rows_per_thread = 16 * 1024; // fewer are not worth a thread
-constexpr size_t most_threads = 32;
+constexpr size_t max_threads = 32;
 constexpr size_t samples_per_run = 64;
 
 using Entry = RowEntry;
@@ -31,7 +31,7 @@ class Sorter {
         : rows_(rows), order_(order, nullable(rows, order)), types_(types), memory_(memory), cancel_(cancel),
           entries_(memory) {
         const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-        threads_ = std::max<size_t>(1, std::min({cores, most_threads, rows.nrows / rows_per_thread}));
+        threads_ = std::max<size_t>(1, std::min({cores, max_threads, rows.nrows / rows_per_thread}));
     }
 
     RowTable run() {

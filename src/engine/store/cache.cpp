@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds refusal_lasts{60}; // of a value beyond the column's type: the row may be gone by then
 // Fresh columns push older ones out as long as the cache holds more than this part of its budget; the rest is for what
 // running queries need beyond.
-constexpr size_t settled_percent = 80;
+constexpr size_t low_watermark_percent = 80;
 
 } // namespace
 
@@ -80,7 +80,7 @@ RelationRef Cache::relation(const RelationFile &file, const std::string &path) {
 }
 
 std::shared_ptr<Dictionary> Cache::new_dictionary() const {
-    return std::make_shared<Dictionary>(Dictionary::most_entries, dictionary_bytes_.load(std::memory_order_relaxed),
+    return std::make_shared<Dictionary>(Dictionary::max_entry_count, dictionary_bytes_.load(std::memory_order_relaxed),
                                         dictionaries_counted_.load(std::memory_order_relaxed) ? used_ : nullptr);
 }
 
@@ -228,18 +228,18 @@ void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, u
 
 // ---- what planners are told ---------------------------------------------------------------------------------------
 
-void Cache::count_in(Residency *residency) {
+void Cache::count_in(CacheStatistics *cache_statistics) {
     std::lock_guard<std::mutex> guard(lock_);
-    residency_ = residency;
+    cache_statistics_ = cache_statistics;
 }
 
 // Adds the version's pages to what is counted, or takes them off (sign -1).
 void Cache::count(const CachedRelation &relation, const ChunkVersion *version, int sign) {
-    if (residency_ == nullptr || version == nullptr || relation.dropped)
+    if (cache_statistics_ == nullptr || version == nullptr || relation.dropped)
         return;
     auto add = [&](uint32_t attnum, const PageBits &pages) {
-        residency_->add({relation.file.tablespace, relation.file.database, relation.file.relation, attnum},
-                        sign * int64_t(pages.count()));
+        cache_statistics_->add({relation.file.tablespace, relation.file.database, relation.file.relation, attnum},
+                               sign * int64_t(pages.count()));
     };
     add(0, version->known_pages);
     for (const auto &data : version->columns)
@@ -286,7 +286,7 @@ bool Cache::make_room_for(size_t bytes, uint64_t began, bool *squeezed) {
     const size_t budget = budget_.load(std::memory_order_relaxed);
     if (bytes > budget)
         return false;
-    while (this->bytes() + bytes > budget / 100 * settled_percent)
+    while (this->bytes() + bytes > budget / 100 * low_watermark_percent)
         if (!evict_one(began)) {
             if (squeezed != nullptr)
                 *squeezed = true;
@@ -363,8 +363,8 @@ void Cache::set_budget(size_t bytes) {
     make_room_for(0, UINT64_MAX, nullptr);
 }
 
-void Cache::set_dictionaries(size_t most_bytes, bool counted) {
-    dictionary_bytes_.store(most_bytes, std::memory_order_relaxed);
+void Cache::set_dictionaries(size_t max_bytes, bool counted) {
+    dictionary_bytes_.store(max_bytes, std::memory_order_relaxed);
     dictionaries_counted_.store(counted, std::memory_order_relaxed);
 }
 

@@ -23,9 +23,9 @@
 #include <string>
 #include <tuple>
 
+#include "engine/store/cache_statistics.hpp"
 #include "engine/store/chunk.hpp"
 #include "engine/store/dictionary.hpp"
-#include "engine/store/residency.hpp"
 
 namespace gpuscan {
 
@@ -115,11 +115,11 @@ class Cache {
     void make_room(size_t bytes);
     void set_budget(size_t bytes);
     // What a dictionary made from now on may hold, and whether it counts against the budget (where that is of host memory).
-    void set_dictionaries(size_t most_bytes, bool counted);
+    void set_dictionaries(size_t max_bytes, bool counted);
     // Gives device memory back that is worth less than cached columns; false: there is none. Set before the first query.
     void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
     // From now on the pages that are cached are counted there (nullptr: nowhere). What is cached already is not.
-    void count_in(Residency *residency);
+    void count_in(CacheStatistics *cache_statistics);
     size_t budget() const { return budget_.load(std::memory_order_relaxed); }
     size_t bytes() const { return used_->load(std::memory_order_relaxed); }
 
@@ -159,7 +159,7 @@ class Cache {
 
     std::mutex lock_; // all below, and everything in relations and chunks
     std::map<RelationFile, RelationRef> relations_;
-    Residency *residency_ = nullptr;
+    CacheStatistics *cache_statistics_ = nullptr;
     // By name, as long as a column has it: two columns that name it alike at the same time have the same one.
     std::map<std::string, std::weak_ptr<Dictionary>> dictionaries_;
 };

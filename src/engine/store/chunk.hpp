@@ -38,8 +38,8 @@ struct ColumnValues {
     BufferRef nulls;       // empty: no row is NULL
     uint32_t capacity = 0; // rows that the buffers hold
     ColumnStats stats;     // bounds of every value ever decoded into the buffers
-    ZonesRef zones;        // the same by zone
-    bool zones_tell = false;
+    ZoneMapRef zones;      // the same by zone
+    bool zone_map_narrows = false;
 
     size_t bytes() const { return (values ? values->size : 0) + (nulls ? nulls->size : 0); }
 };

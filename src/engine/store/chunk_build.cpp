@@ -56,7 +56,7 @@ void ChunkBuilder::compact() {
         for (auto &entry : next->columns) {
             ColumnData &to = entry.second;
             const ColumnData from = to;
-            Zones zones;
+            ZoneMap zones;
             const size_t width = to.frame.bytes(to.type);
             to.capacity = next->nrows + next->nrows / 16 + row_headroom;
             if (width > 0)
@@ -78,14 +78,14 @@ void ChunkBuilder::compact() {
                 if (rows == 0)
                     continue;
                 if (from.zones)
-                    move_zones(*from.zones, start, rows, zones, target);
+                    move_zone_map(*from.zones, start, rows, zones, target);
                 if (width > 0)
                     device_.copy(*to.values, target * width, *from.values, start * width, rows * width);
                 if (from.nulls)
                     device_.copy(*to.nulls, target, *from.nulls, start, rows);
             }
-            to.zones = std::make_shared<Zones>(std::move(zones));
-            to.zones_tell = zones_tell(*to.zones, to.stats);
+            to.zones = std::make_shared<ZoneMap>(std::move(zones));
+            to.zone_map_narrows = zone_map_narrows(*to.zones, to.stats);
         }
     } catch (const OutOfDeviceMemory &) {
         return;
@@ -310,7 +310,7 @@ bool ChunkBuilder::adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnDa
 }
 
 // Moves the fresh rows of these pages into the column. On OutOfDeviceMemory the column is as it was.
-void ChunkBuilder::settle(size_t column, const PageBits &pages) {
+void ChunkBuilder::finish_column(size_t column, const PageBits &pages) {
     Fresh &fresh = fresh_[column];
     ColumnData &data = work_->columns[columns_[column].id];
     const std::vector<RowRun> runs = fresh_runs(pages);
@@ -344,24 +344,24 @@ void ChunkBuilder::settle(size_t column, const PageBits &pages) {
         from.nulls = fresh.nulls;
         move_rows(from, runs, next);
     }
-    note_zones(fresh, runs, next);
+    note_zone_map(fresh, runs, next);
     next.have |= pages;
     data = std::move(next);
 }
 
 // The zones that get the fresh rows of these runs have their bounds, too.
-void ChunkBuilder::note_zones(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const {
-    Zones zones;
+void ChunkBuilder::note_zone_map(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const {
+    ZoneMap zones;
     if (data.zones)
         zones = *data.zones;
     for (const RowRun &run : runs)
         for (const Decoded &window : fresh.windows) {
             const uint32_t first = std::max(window.first, run.from), end = std::min(window.end, run.from + run.count);
             if (first < end)
-                widen_zones(zones, run.to + (first - run.from), end - first, window.stats);
+                widen_zone_map(zones, run.to + (first - run.from), end - first, window.stats);
         }
-    data.zones_tell = zones_tell(zones, data.stats);
-    data.zones = std::make_shared<Zones>(std::move(zones));
+    data.zone_map_narrows = zone_map_narrows(zones, data.stats);
+    data.zones = std::make_shared<ZoneMap>(std::move(zones));
 }
 
 std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity) {
@@ -371,7 +371,7 @@ std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity) {
         const PageBits pages = fresh_[c].pages & work_->known_pages;
         try {
             if (pages.any())
-                settle(c, pages);
+                finish_column(c, pages);
         } catch (const OutOfDeviceMemory &) {
             usable_ = usable_ - pages;
         }

@@ -87,8 +87,8 @@ class ChunkBuilder {
     void zero(Buffer &buffer, size_t offset);
     BufferRef zeroed(size_t bytes);
     std::vector<RowRun> fresh_runs(const PageBits &pages) const;
-    void settle(size_t column, const PageBits &pages);
-    void note_zones(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const;
+    void finish_column(size_t column, const PageBits &pages);
+    void note_zone_map(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const;
     bool adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data);
     void move_rows(const ColumnData &from, const std::vector<RowRun> &runs, ColumnData &to);
     void decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,

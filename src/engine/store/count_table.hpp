@@ -1,4 +1,4 @@
-// Counts by fingerprint, of fixed size and in shared memory: what residency.hpp and savings.hpp keep for planners.
+// Counts by fingerprint, of fixed size and in shared memory: what cache_statistics.hpp and admission_credits.hpp keep for planners.
 //
 // A set-associative table, as a processor's cache is: a fingerprint has one bucket of eight slots. It is read without a lock. Keys
 // are 64-bit fingerprints only: two may be the same, once in 10^11 pairs of full tables.

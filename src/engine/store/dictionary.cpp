@@ -88,7 +88,7 @@ std::atomic<uint64_t> next_id{1};
 
 struct Dictionary::Impl {
     Impl(uint32_t entries, size_t bytes, Account counted)
-        : max_entries(std::min(entries, most_entries)), max_bytes(bytes),
+        : max_entries(std::min(entries, max_entry_count)), max_bytes(bytes),
           id(next_id.fetch_add(1, std::memory_order_relaxed)), account(std::move(counted)) {
         hold(sizeof(*this));
     }

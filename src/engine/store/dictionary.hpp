@@ -18,9 +18,9 @@ size_t dictionary_limit(size_t cache_size, bool is_gpu);
 
 class Dictionary : public std::enable_shared_from_this<Dictionary> {
   public:
-    static constexpr uint32_t full = 0xffffffffu;      // intern(): the dictionary takes no more entries
-    static constexpr uint32_t most_entries = 1u << 30; // a code and its neighbours fit an int32
-    static constexpr size_t entry_bytes = 32;          // that an entry counts for beside its text
+    static constexpr uint32_t full = 0xffffffffu;         // intern(): the dictionary takes no more entries
+    static constexpr uint32_t max_entry_count = 1u << 30; // a code and its neighbours fit an int32
+    static constexpr size_t entry_bytes = 32;             // that an entry counts for beside its text
 
     // Memory that somebody counts: what is held is added, and taken off when it goes.
     using Account = std::shared_ptr<std::atomic<size_t>>;

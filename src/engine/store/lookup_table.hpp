@@ -52,7 +52,7 @@ class LookupTable {
     bool any_null = false;
     bool has_range = false; // min and max bound the values that are not NULL (not F64); min > max: there are none
     int64_t min = 0, max = 0;
-    uint64_t id = 0; // of a table that is kept (kept_lookups.hpp): unique in this process; else 0
+    uint64_t id = 0; // of a table that is cached (cached_lookups.hpp): unique in this process; else 0
 
     size_t bytes() const { return sizeof(*this) + values.capacity() + nulls.capacity(); }
 

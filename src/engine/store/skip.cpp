@@ -14,7 +14,7 @@ using namespace ir;
 namespace {
 
 // A condition of more nodes (a long list of constants) costs more to look at than it is likely to save.
-constexpr size_t most_nodes = 256;
+constexpr size_t max_nodes = 256;
 // The rows [begin, end) of a chunk; `begin` is a multiple of 64.
 ChunkView slice(const ChunkView &chunk, uint32_t begin, uint32_t end) {
     ChunkView part = chunk;
@@ -41,7 +41,7 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
       ranges_(program, {[this](const Expr &e) { return column(e); },
                         [this](const Expr &e, const ValueRange &code) { return looked_up(e, code); }}) {
     may_raise_ = somewhere(program.exprs,
-                           [this](const Expr &e) { return raises_itself(program_.exprs.data(), e) || is_demanded(e); });
+                           [this](const Expr &e) { return raises_itself(program_.exprs.data(), e) || is_deferred(e); });
     const Pipeline &p = program.pipelines[pipeline];
     for (Index at = 0; at <= p.joins.count; ++at) {
         for (Index i = 0; i < p.conjuncts.count; ++i) {
@@ -75,7 +75,7 @@ Skipper::Skipper(const Program &program, Index pipeline, std::function<LookupCon
 }
 
 // Its function can fail, and its table has not been filled yet.
-bool Skipper::is_demanded(const Expr &e) const { return e.op == Op::Lookup && program_.lookups[e.b].demanded != 0; }
+bool Skipper::is_deferred(const Expr &e) const { return e.op == Op::Lookup && program_.lookups[e.b].deferred != 0; }
 
 // Notes the step and the columns that it reads; what is too long to look at is left out, and where it might raise an error
 // nothing behind it can be looked at. So is what is guarded, whatever the bounds say of its errors.
@@ -89,9 +89,9 @@ void Skipper::add_step(Step step, const std::vector<Index> &roots) {
         if (e.op == Op::Column && e.a == 0)
             columns.push_back(e.b);
         needed.push_back(index);
-        return needed.size() <= most_nodes;
+        return needed.size() <= max_nodes;
     });
-    if (needed.size() > most_nodes || step.guarded) {
+    if (needed.size() > max_nodes || step.guarded) {
         if (std::any_of(roots.begin(), roots.end(), [this](Index root) { return may_raise_[root] != 0; }))
             steps_.push_back(Step()); // the end
         return;
@@ -145,7 +145,7 @@ Skipped Skipper::skip(std::vector<ChunkView> &chunks, uint32_t zone) {
     return skipped;
 }
 
-bool Skipper::hopeless(const ChunkView &chunk) {
+bool Skipper::is_prunable(const ChunkView &chunk) {
     const std::vector<const ColumnStats *> zones(chunk.columns.size(), nullptr);
     return !steps_.empty() && dead(chunk, zones.data());
 }
@@ -205,7 +205,7 @@ ValueRange Skipper::column(const Expr &e) const {
 // Of a table of truths: is one of the codes' true? Others have no bounds.
 ValueRange Skipper::looked_up(const Expr &e, const ValueRange &code) const {
     ValueRange v;
-    v.raises = is_demanded(e);
+    v.raises = is_deferred(e);
     const LookupContents table = lookup_(e.b);
     if (v.raises || e.type != Type::Bool || table.values == nullptr || table.nulls == nullptr || table.nulls->empty() ||
         !code.known)

@@ -1,6 +1,6 @@
 // Which rows can a pipeline not use, by the bounds of their columns?
 //
-// A cached column knows the bounds of its values, for the chunk and for its zones (zones.hpp). Where they prove that a
+// A cached column knows the bounds of its values, for the chunk and for its zones (zone_map.hpp). Where they prove that a
 // condition of the pipeline is false or NULL for every row of a chunk or zone, or that no row has the partner that an inner
 // or semi join wants in its table, those rows are not given to the device. This is data skipping by small materialized aggregates (Moerkotte, VLDB
 // 1998) by interval arithmetic over the same expressions that the device would evaluate (value_range.hpp).
@@ -13,7 +13,7 @@
 // skipped shows in figures and in time. Those that could raise an error end the search.
 //
 // The answer depends on nothing but the pipeline (with its constants), the contents of its lookups, the finished tables that
-// it probes, and the chunks; so a build that skips is still what its identity says (kept_tables.hpp).
+// it probes, and the chunks; so a build that skips is still what its identity says (cached_join_tables.hpp).
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ class Skipper {
     // Takes out of `chunks` what no row can come from. `zone`: rows of a zone.
     Skipped skip(std::vector<ChunkView> &chunks, uint32_t zone = zone_rows);
     // Can no row of the chunk be of use? Only what the view says of its columns is looked at, not its values.
-    bool hopeless(const ChunkView &chunk);
+    bool is_prunable(const ChunkView &chunk);
 
   private:
     struct Step {
@@ -53,7 +53,7 @@ class Skipper {
     };
 
     void add_step(Step step, const std::vector<ir::Index> &roots);
-    bool is_demanded(const ir::Expr &e) const;
+    bool is_deferred(const ir::Expr &e) const;
     bool dead(const ChunkView &chunk, const ColumnStats *const *zones);
     bool dead_end(const Step &step, bool *raises) const;
     ValueRange column(const ir::Expr &e) const;

@@ -21,8 +21,8 @@ using text::Step;
 
 namespace {
 
-constexpr size_t most_depth = 64; // of the stack
-constexpr size_t most_steps = 4096;
+constexpr size_t max_depth = 64; // of the stack
+constexpr size_t max_steps = 4096;
 
 void require(bool good, const char *what) {
     if (!good)
@@ -52,7 +52,7 @@ bool compare(Relation relation, int64_t a, int64_t b) {
 } // namespace
 
 constexpr size_t step_bytes = 16; // what a step costs, as so many bytes of text
-constexpr size_t least_compared = 4096;
+constexpr size_t min_compared = 4096;
 
 // Sixteen places at a time where the first and the last byte of what is wanted stand at once (W. Mula, "SIMD-friendly
 // algorithms for substring searching").
@@ -78,7 +78,7 @@ const char *find_bytes(const char *at, const char *end, std::string_view wanted)
             compared += length;
         }
         if (compared >
-            least_compared + 4 * static_cast<size_t>(at - begin)) // a text that is made for it: memmem is linear
+            min_compared + 4 * static_cast<size_t>(at - begin)) // a text that is made for it: memmem is linear
             return static_cast<const char *>(memmem(at, static_cast<size_t>(end - at), wanted.data(), length));
     }
     for (; at <= last; ++at)
@@ -93,7 +93,7 @@ TextFunction::TextFunction(const char *bytes, size_t size) {
     text::Header header;
     require(size >= sizeof header, "a text function is cut short");
     memcpy(&header, bytes, sizeof header);
-    require(header.nsteps > 0 && header.nsteps <= most_steps, "steps of a text function");
+    require(header.nsteps > 0 && header.nsteps <= max_steps, "steps of a text function");
     const size_t steps = header.nsteps * sizeof(Step);
     require(size - sizeof header >= steps && size - sizeof header - steps >= header.nbytes,
             "a text function is cut short");
@@ -175,7 +175,7 @@ TextFunction::TextFunction(const char *bytes, size_t size) {
             break;
         case Op::And:
         case Op::Or:
-            require(step.a > 0 && step.a <= static_cast<int64_t>(most_depth), "arguments of a text function");
+            require(step.a > 0 && step.a <= static_cast<int64_t>(max_depth), "arguments of a text function");
             for (int64_t i = 0; i < step.a; ++i)
                 take(is_truth);
             stack.push_back(is_truth);
@@ -183,14 +183,14 @@ TextFunction::TextFunction(const char *bytes, size_t size) {
         default:
             require(false, "step of a text function");
         }
-        require(stack.size() <= most_depth, "a text function is too deep");
+        require(stack.size() <= max_depth, "a text function is too deep");
     }
     require(stack.size() == 1, "a text function has one result");
     result_ = stack[0] == is_text ? TextResult::Text : stack[0] == is_number ? TextResult::Number : TextResult::Truth;
 }
 
 TextFunction::Value TextFunction::evaluate(const std::string_view *entry, CancelPoint &cancel) const {
-    alignas(Value) unsigned char room[most_depth * sizeof(Value)]; // (nothing of it is touched that is not needed)
+    alignas(Value) unsigned char room[max_depth * sizeof(Value)]; // (nothing of it is touched that is not needed)
     Value *const stack = reinterpret_cast<Value *>(room);
     size_t depth = 0;
     for (size_t i = 0; i < steps_.size(); ++i) {

@@ -15,7 +15,7 @@ namespace gpuscan {
 namespace {
 
 constexpr size_t signal_stack_bytes = 64 * 1024;
-constexpr int most_frames = 64;
+constexpr int max_frames = 64;
 constexpr unsigned last_words_seconds = 3;
 
 CrashNote *the_note;
@@ -61,8 +61,8 @@ void leave_note(int number, bool from_outside, uint64_t address) {
     say_number(static_cast<uint64_t>(number));
     say(from_outside ? " from another process\n" : "; where it was:\n");
     if (!from_outside) {
-        void *frames[most_frames];
-        backtrace_symbols_fd(frames, backtrace(frames, most_frames), STDERR_FILENO);
+        void *frames[max_frames];
+        backtrace_symbols_fd(frames, backtrace(frames, max_frames), STDERR_FILENO);
     }
     signal(number, SIG_DFL);
     raise(number); // it is blocked until the handler returns

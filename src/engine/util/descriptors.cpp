@@ -11,7 +11,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr unsigned most_tried = 65536; // where the kernel has no close_range (before 5.9)
+constexpr unsigned max_tried = 65536; // where the kernel has no close_range (before 5.9)
 
 void close_between(unsigned first, unsigned last) {
     if (first > last)
@@ -21,8 +21,8 @@ void close_between(unsigned first, unsigned last) {
         return;
 #endif
     struct rlimit limit;
-    const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < most_tried;
-    const unsigned end = std::min(known ? static_cast<unsigned>(limit.rlim_cur) : most_tried, last);
+    const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < max_tried;
+    const unsigned end = std::min(known ? static_cast<unsigned>(limit.rlim_cur) : max_tried, last);
     for (unsigned fd = first; fd <= end; ++fd)
         close(static_cast<int>(fd));
 }

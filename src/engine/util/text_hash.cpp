@@ -10,13 +10,13 @@
 namespace gpuscan {
 
 TextHashKeys make_text_hash_keys(uint64_t seed) {
-    constexpr int least_ones = 24, most_ones = 40; // of 64: a factor of few ones hardly mixes
+    constexpr int min_ones = 24, max_ones = 40; // of 64: a factor of few ones hardly mixes
     uint64_t state = seed;
     auto next = [&state] {
         uint64_t key;
         do
             key = sem::hash64(state += 0x9e3779b97f4a7c15ull) | 1;
-        while (__builtin_popcountll(key) < least_ones || __builtin_popcountll(key) > most_ones);
+        while (__builtin_popcountll(key) < min_ones || __builtin_popcountll(key) > max_ones);
         return key;
     };
     TextHashKeys keys;

@@ -21,14 +21,14 @@
 #include "engine/util/machine_memory.hpp"
 #include "pg/cost/feed_workers.h"
 #include "pg/guc.h"
-#include "pg/page_costs/storage_tier.h"
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
 
-constexpr double most_text_threads = 8;
-constexpr double most_sort_threads = 32; // engine/result/row_sort.cpp
-constexpr double least_work_bytes = 256.0 * 1024 * 1024;
+constexpr double max_text_threads = 8;
+constexpr double max_sort_threads = 32; // engine/result/row_sort.cpp
+constexpr double min_work_bytes = 256.0 * 1024 * 1024;
 constexpr double doubtful = 2; // estimates that are wrong by less than this do not keep a device away
 
 static tier::Machine machine;
@@ -69,7 +69,7 @@ double device_cores() {
 // Of what executions may take (server/device_setup.cpp).
 static double work_bytes(bool gpu) {
     const double quarter = static_cast<double>(machine_memory()) / 4;
-    return gpu ? cache_bytes(true) : std::min(std::max(guc_cache_size * 1024.0, least_work_bytes), quarter);
+    return gpu ? cache_bytes(true) : std::min(std::max(guc_cache_size * 1024.0, min_work_bytes), quarter);
 }
 
 // What other sessions do on the device. The last second's requests may be this session's own, one at a time.
@@ -79,7 +79,7 @@ static double busy(bool gpu) {
 }
 
 storage::PageCosts device_page_costs() {
-    const StorageTier *storage = storage_tier();
+    const PageCostModel *storage = page_cost_model();
     return storage != nullptr ? storage->costs : storage::neutral_costs(seq_page_cost, random_page_cost);
 }
 
@@ -107,10 +107,10 @@ static tier::Machine machine_now() {
     tier::Machine now = {};
     const storage::PageCosts pages = device_page_costs();
     now.gpu = use_gpu();
-    now.cores = std::min(device_cores(), most_sort_threads);
+    now.cores = std::min(device_cores(), max_sort_threads);
     now.threads = now.gpu ? 1 : guc_host_threads > 0 ? guc_host_threads : device_cores();
     // That evaluate texts: on a GPU's behalf those that feed it.
-    now.text_threads = now.gpu ? std::min(device_cores(), most_text_threads) : now.threads;
+    now.text_threads = now.gpu ? std::min(device_cores(), max_text_threads) : now.threads;
     now.cache_bytes = cache_bytes(now.gpu);
     now.work_bytes = work_bytes(now.gpu);
     now.busy = busy(now.gpu);
@@ -156,27 +156,27 @@ bool device_is_gpu() { return machine.gpu; }
 double device_ns(Cost cost) { return cost * machine.ns_per_unit; }
 Cost device_units(double ns) { return ns / machine.ns_per_unit; }
 
-tier::Account *new_account() { return static_cast<tier::Account *>(palloc0(sizeof(tier::Account))); }
+tier::Breakdown *new_breakdown() { return static_cast<tier::Breakdown *>(palloc0(sizeof(tier::Breakdown))); }
 
-tier::Ledger device_ledger(tier::Account *account) { return tier::Ledger(machine, prices, account); }
+tier::Ledger device_ledger(tier::Breakdown *breakdown) { return tier::Ledger(machine, prices, breakdown); }
 
 Cost device_cost(const tier::Ledger &ledger) { return device_units(ledger.ns()); }
 
-Cost device_relation_cost(const tier::RelationWork *work, tier::Account *account) {
-    tier::Ledger l = device_ledger(account);
+Cost device_relation_cost(const tier::RelationWork *work, tier::Breakdown *breakdown) {
+    tier::Ledger l = device_ledger(breakdown);
     tier::RelationWork relation = *work;
     relation.resident_share = work->pages > NBuffers ? NBuffers / work->pages : 1;
     const double missing = work->pages * work->visible_share * tier::missing_share(relation, machine.cache_bytes);
-    const double by_row = work->pages * (1 - work->visible_share);
+    const double rowwise = work->pages * (1 - work->visible_share);
     const double chunks = std::ceil(work->pages / pages_per_chunk);
     relation.workers = feed_workers_worth(missing, 0, chunks);
-    relation.row_workers = feed_workers_worth(0, by_row, chunks);
+    relation.row_workers = feed_workers_worth(0, rowwise, chunks);
     relation.chunk_pages = pages_per_chunk;
     l.relation(relation);
     return device_cost(l);
 }
 
-Cost device_load_cost(const tier::RelationWork *work) {
+Cost device_missing_cost(const tier::RelationWork *work) {
     if (work->brought_before || work->cached_share >= 1)
         return 0;
     tier::RelationWork cached = *work;
@@ -187,7 +187,7 @@ Cost device_load_cost(const tier::RelationWork *work) {
 double dictionary_bytes(double entries, double width) { return entries * (width + Dictionary::entry_bytes); }
 
 bool dictionary_fits(double entries, double width) {
-    return entries < Dictionary::most_entries &&
+    return entries < Dictionary::max_entry_count &&
            dictionary_bytes(entries, width) <= dictionary_limit(guc_cache_size * Size(1024), machine.gpu);
 }
 

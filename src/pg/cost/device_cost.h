@@ -1,7 +1,7 @@
 // What a fragment costs on a device, in the planner's units: the planner's estimates become work of the tiers (engine/cost/tier_cost.hpp),
 // whose weights are those of the device that the executor would get, and its nanoseconds become units.
 //
-// Work is noted in a ledger, and in an account, if one is given: what EXPLAIN shows of a path's cost by component.
+// Work is noted in a ledger, and in a breakdown, if one is given: what EXPLAIN shows of a path's cost by component.
 #pragma once
 
 #include "pg/pg.h"
@@ -30,20 +30,21 @@ const executor::Rates *device_executor_rates();
 storage::PageCosts device_page_costs();
 double device_cores();
 
-// A cleared account in the current context.
-tier::Account *new_account();
+// A cleared breakdown in the current context.
+tier::Breakdown *new_breakdown();
 
 // For work of that device, and what has been noted comes to.
-tier::Ledger device_ledger(tier::Account *account = nullptr);
+tier::Ledger device_ledger(tier::Breakdown *breakdown = nullptr);
 Cost device_cost(const tier::Ledger &ledger);
 
 // Reading a relation's pages into columns, but for what depends on the machine: the processes that feed it and what stands in shared buffers.
-Cost device_relation_cost(const tier::RelationWork *work, tier::Account *account = nullptr);
-Cost device_load_cost(const tier::RelationWork *work); // the part of it that goes if everything that can be cached is
+Cost device_relation_cost(const tier::RelationWork *work, tier::Breakdown *breakdown = nullptr);
+Cost device_missing_cost(
+    const tier::RelationWork *work); // the part of it that goes if everything that can be cached is
 
 // Entries of dictionaries, each column's counted (fragment/text_work.cpp). `native`: for which the device evaluates an expression itself;
 // it keeps what comes out, as long as it has the texts. `evaluated`: for which PostgreSQL evaluates one. `shown`: that the backend needs to
-// show groups. `demands`: expressions of which the device first collects what they need (engine/store/demand.hpp).
+// show groups. `demands`: expressions of which the device first collects what they need (engine/store/deferred_evaluation.hpp).
 struct TextWork : tier::Ledger::Texts {
     Cost calls; // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE
 };

@@ -1,4 +1,4 @@
-// An account as plain data in a Const of type bytea: plans are copied and compared, and may be kept for long.
+// A breakdown as plain data in a Const of type bytea: plans are copied and compared, and may be kept for long.
 #include "pg/pg.h"
 
 #include "pg/cost/estimate.h"
@@ -9,31 +9,33 @@ namespace gpuscan {
 
 constexpr int estimate_position = 5; // in custom_private, behind what plan_data.cpp writes
 
-static bool is_empty(const tier::Account *account, int stage, int count) { return account->amount[stage][count] == 0; }
+static bool is_empty(const tier::Breakdown *breakdown, int stage, int count) {
+    return breakdown->amount[stage][count] == 0;
+}
 
-static int count_parts(const tier::Account *account) {
+static int count_parts(const tier::Breakdown *breakdown) {
     int parts = 0;
     for (int s = 0; s < tier::stages; ++s) {
-        parts += account->hidden_ns[s] != 0;
+        parts += breakdown->hidden_ns[s] != 0;
         for (int c = 0; c < tier::counts; ++c)
-            parts += !is_empty(account, s, c);
+            parts += !is_empty(breakdown, s, c);
     }
     return parts;
 }
 
-static void fill(const tier::Account *account, const tier::Prices *prices, EstimatePart *to) {
+static void fill(const tier::Breakdown *breakdown, const tier::Prices *prices, EstimatePart *to) {
     for (int s = 0; s < tier::stages; ++s) {
         for (int c = 0; c < tier::counts; ++c)
-            if (!is_empty(account, s, c))
-                *to++ = {static_cast<uint8>(s), static_cast<uint8>(c), account->amount[s][c],
-                         account->amount[s][c] * prices->ns[c]};
-        if (account->hidden_ns[s] != 0)
-            *to++ = {static_cast<uint8>(s), count_hidden, 0, -account->hidden_ns[s]};
+            if (!is_empty(breakdown, s, c))
+                *to++ = {static_cast<uint8>(s), static_cast<uint8>(c), breakdown->amount[s][c],
+                         breakdown->amount[s][c] * prices->ns[c]};
+        if (breakdown->hidden_ns[s] != 0)
+            *to++ = {static_cast<uint8>(s), count_hidden, 0, -breakdown->hidden_ns[s]};
     }
 }
 
-Node *estimate_to_node(const tier::Account *account, double ns_per_unit, double cpu_plan_ns, double cpu_first_ns) {
-    const int parts = count_parts(account);
+Node *estimate_to_node(const tier::Breakdown *breakdown, double ns_per_unit, double cpu_plan_ns, double cpu_first_ns) {
+    const int parts = count_parts(breakdown);
     const Size size = offsetof(Estimate, parts) + sizeof(EstimatePart) * static_cast<Size>(parts);
     // (A varlena's data begins at 4 bytes: the reader aligns it.)
     struct varlena *bytes = static_cast<struct varlena *>(palloc0(VARHDRSZ + size));
@@ -43,7 +45,7 @@ Node *estimate_to_node(const tier::Account *account, double ns_per_unit, double 
     estimate->cpu_first_ns = cpu_first_ns;
     estimate->gpu = device_is_gpu();
     estimate->nparts = parts;
-    fill(account, device_prices(), estimate->parts);
+    fill(breakdown, device_prices(), estimate->parts);
     SET_VARSIZE(bytes, VARHDRSZ + size);
     memcpy(VARDATA(bytes), estimate, size);
     pfree(estimate);

@@ -23,7 +23,7 @@ struct Estimate {
 };
 
 // A Const that holds an Estimate, at today's prices; in the current context.
-Node *estimate_to_node(const tier::Account *account, double ns_per_unit, double cpu_plan_ns, double cpu_first_ns);
+Node *estimate_to_node(const tier::Breakdown *breakdown, double ns_per_unit, double cpu_plan_ns, double cpu_first_ns);
 // A copy in the current context; NULL: none was stored.
 const Estimate *estimate_of_node(const Node *node);
 // ... in a planned GpuScan node.

@@ -25,7 +25,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr int most_common_values = 100, most_draws = 1000, fewest_draws = 100;
+constexpr int most_common_values = 100, max_draws = 1000, min_draws = 100;
 constexpr double rows_per_evaluation = 100, longest_ms = 10;
 
 // ---- which expressions ----
@@ -96,7 +96,7 @@ struct Sample {
     int draws;       // at most
     instr_time begin;
     uint32_t common[most_common_values]; // results, hashed
-    uint32_t drawn[most_draws];
+    uint32_t drawn[max_draws];
     int ncommon, ndrawn;
     double null_share;
     bool is_whole; // neither part was left for want of time
@@ -240,7 +240,7 @@ bool draw(Sample *sample, const Evaluation *evaluation, const AttStatsSlot *slot
             return false;
         sample->drawn[sample->ndrawn++] = results_of(evaluation, value);
     }
-    return sample->ndrawn >= fewest_draws;
+    return sample->ndrawn >= min_draws;
 }
 
 // (Not a part of them: they are in order.)
@@ -294,9 +294,9 @@ const Var *column_of_expression(Node *expression) {
 
 double expression_values(PlannerInfo *root, const Var *column, const List *expressions) {
     const RelOptInfo *rel = root->simple_rel_array[column->varno];
-    const double draws = std::min(rel->rows / rows_per_evaluation, static_cast<double>(most_draws));
+    const double draws = std::min(rel->rows / rows_per_evaluation, static_cast<double>(max_draws));
     // (A conflict with a standby's recovery would end the session: pg/attempt.h.)
-    if (draws < fewest_draws || IsParallelWorker() || RecoveryInProgress())
+    if (draws < min_draws || IsParallelWorker() || RecoveryInProgress())
         return HUGE_VAL;
     VariableStatData statistics;
     examine_variable(root, reinterpret_cast<Node *>(const_cast<Var *>(column)), 0, &statistics);

@@ -15,7 +15,7 @@ using executor::Step;
 
 constexpr double unknown_share = 0.5;   // of rows that a condition within AND or OR hands to the next one
 constexpr double usual_cost = 1.5;      // of a function, in operators
-constexpr int most_searched = 8;        // constants of IN; more are hashed (MIN_ARRAY_SIZE_FOR_HASHED_SAOP is 9)
+constexpr int max_searched = 8;         // constants of IN; more are hashed (MIN_ARRAY_SIZE_FOR_HASHED_SAOP is 9)
 constexpr double searched_share = 0.75; // ... of which so many are looked at, on the average
 
 struct Counting {
@@ -77,7 +77,7 @@ static void count_call(const Counting *counting, Oid function, const List *argum
         count_builtin(counting->to->work, function, type_of_first(arguments), result, rows);
 }
 
-// Of AND, OR, CASE, COALESCE: each for the rows that were not settled before.
+// Of AND, OR, CASE, COALESCE: each for the rows that were not decided before.
 static bool count_in_turn(const Counting *counting, const List *arguments) {
     Counting rest = *counting;
     ListCell *cell;
@@ -90,7 +90,7 @@ static bool count_in_turn(const Counting *counting, const List *arguments) {
 
 static double compared_elements(PlannerInfo *root, const ScalarArrayOpExpr *op) {
     const double all = elements_of_array(root, static_cast<Node *>(lsecond(op->args)));
-    return all <= most_searched ? std::max(all * searched_share, 1.0) : 1;
+    return all <= max_searched ? std::max(all * searched_share, 1.0) : 1;
 }
 
 static bool count_node(Node *node, void *context) {

@@ -1,4 +1,4 @@
-// The size of a feeding team; see feed_workers.h and feed/feed_team.cpp.
+// The number of feed workers; see feed_workers.h and feed/parallel_feed.cpp.
 //
 // A feeding process keeps one core busy and its thread in the device process half of another one. Measured on an H200 with 16
 // cores, SSB SF 20 (1.57 M pages) cold: no worker 720 ms, 3 workers 380, 5 workers 323, 7 workers 300, 9 to 15 workers 295
@@ -13,18 +13,18 @@
 
 namespace gpuscan {
 
-constexpr int most_auto_workers = 7;
+constexpr int max_auto_workers = 7;
 
 static int auto_workers() {
     static int cores;
     if (cores == 0)
         cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-    return std::min(cores / 2 - 1, most_auto_workers);
+    return std::min(cores / 2 - 1, max_auto_workers);
 }
 
-int feed_workers_worth(double pages, double by_row, double chunks) {
+int feed_workers_worth(double pages, double rowwise, double chunks) {
     const int most = std::min(guc_max_feed_workers < 0 ? auto_workers() : guc_max_feed_workers, max_parallel_workers);
-    const double useful = std::min((pages + by_row * row_page_work) / pages_per_worker, chunks - 1);
+    const double useful = std::min((pages + rowwise * row_page_work) / pages_per_worker, chunks - 1);
     return useful < 1 || most <= 0 ? 0 : static_cast<int>(std::min<double>(useful, most));
 }
 

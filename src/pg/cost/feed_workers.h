@@ -10,6 +10,6 @@ namespace gpuscan {
 constexpr double pages_per_worker = 16384;
 constexpr double row_page_work = 4; // a page of which each row's visibility is checked: in pages of which it is not
 
-int feed_workers_worth(double pages, double by_row, double chunks);
+int feed_workers_worth(double pages, double rowwise, double chunks);
 
 } // namespace gpuscan

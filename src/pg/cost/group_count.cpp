@@ -94,7 +94,7 @@ double count_groups(PlannerInfo *root, const List *clauses) {
 
 } // namespace
 
-double most_groups(PlannerInfo *root, const List *clauses) {
+double max_groups(PlannerInfo *root, const List *clauses) {
     LevelEstimates *level = level_estimates(root);
     ListCell *cell;
     foreach (cell, level->group_counts)

@@ -7,6 +7,6 @@ namespace gpuscan {
 
 // Groups by these clauses (of SortGroupClause *) of the level's target list, at least 1; HUGE_VAL: PostgreSQL's own estimate has to do. To be
 // asked when the level's base relations have their rows.
-double most_groups(PlannerInfo *root, const List *clauses);
+double max_groups(PlannerInfo *root, const List *clauses);
 
 } // namespace gpuscan

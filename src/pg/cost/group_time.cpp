@@ -62,7 +62,7 @@ void count_group(const PlanWalk &walk, const Path *path) {
 
 void count_aggregate(const PlanWalk &walk, const Path *path) {
     const AggPath *aggregate = as<AggPath>(path);
-    const double rows = walk.rows_of(aggregate->subpath), most = most_groups(walk.root, aggregate->groupClause),
+    const double rows = walk.rows_of(aggregate->subpath), most = max_groups(walk.root, aggregate->groupClause),
                  groups = std::min(path->rows, most);
     count_aggregate_steps(walk, rows, aggregate->aggsplit);
     if (aggregate->aggstrategy != AGG_PLAIN)

@@ -6,15 +6,15 @@
 
 namespace gpuscan {
 
-constexpr int most_levels = 64; // of a statement, in all attempts to plan it; the oldest are forgotten
+constexpr int max_levels = 64; // of a statement, in all attempts to plan it; the oldest are forgotten
 
 struct Level {
     const PlannerInfo *root;
     double ns_per_unit;
-    const List *loads;
+    const List *missing_columns;
 };
 
-static Level levels[most_levels];
+static Level levels[max_levels];
 static unsigned nlevels = 0;
 
 void forget_levels() { nlevels = 0; }
@@ -34,15 +34,15 @@ const Path *path_taken(const PlannerInfo *root, const RelOptInfo *final) {
 }
 
 // (Always: a level of a statement that was planned meanwhile, and is gone, may have been at the same address.)
-void note_level(const PlannerInfo *root, const Path *path, double ns, const List *loads) {
+void note_level(const PlannerInfo *root, const Path *path, double ns, const List *missing_columns) {
     const bool is_known = path->total_cost > 0 && path->total_cost < disable_cost;
-    levels[nlevels++ % most_levels] = Level{root, is_known ? ns / path->total_cost : 0, loads};
+    levels[nlevels++ % max_levels] = Level{root, is_known ? ns / path->total_cost : 0, missing_columns};
 }
 
 static const Level *level_of(const PlannerInfo *root) {
-    for (unsigned i = nlevels; i > 0 && i + most_levels > nlevels; --i)
-        if (levels[(i - 1) % most_levels].root == root)
-            return &levels[(i - 1) % most_levels];
+    for (unsigned i = nlevels; i > 0 && i + max_levels > nlevels; --i)
+        if (levels[(i - 1) % max_levels].root == root)
+            return &levels[(i - 1) % max_levels];
     return nullptr;
 }
 
@@ -75,15 +75,15 @@ double init_plans_ns(const PlannerInfo *root) {
     return ns;
 }
 
-List *init_plans_loads(const PlannerInfo *root) {
-    List *loads = NIL;
+List *init_plans_missing_columns(const PlannerInfo *root) {
+    List *missing_columns = NIL;
     ListCell *cell;
     foreach (cell, root->init_plans) {
         const Level *level = level_of(subplan_root(root, lfirst_node(SubPlan, cell)->plan_id));
         if (level != nullptr)
-            loads = list_concat(loads, level->loads);
+            missing_columns = list_concat(missing_columns, level->missing_columns);
     }
-    return loads;
+    return missing_columns;
 }
 
 } // namespace gpuscan

@@ -119,7 +119,7 @@ void subquery_scan(const PlanWalk &walk, const Path *path) {
     below.key_joins = composite_key_joins(root);
     const double rows = below.rows_of(input);
     if (root->init_plans != NIL) {
-        *walk.loads = list_concat(*walk.loads, init_plans_loads(root));
+        *walk.missing_columns = list_concat(*walk.missing_columns, init_plans_missing_columns(root));
         walk.work->other_ns += init_plans_ns(root) - walk.times * init_plans_in_cost_ns(root, input);
     }
     below.count_path(input);
@@ -133,12 +133,12 @@ void custom(const PlanWalk &walk, const Path *path) {
         return whole_cost(walk, path);
     double ns = gpuscan_path_ns(path);
     ListCell *cell;
-    foreach (cell, gpuscan_path_loads(path)) {
-        const Load *load = static_cast<const Load *>(lfirst(cell));
-        if (brings(*walk.loads, load))
-            ns -= device_ns(load->price - load->saved);
+    foreach (cell, gpuscan_path_missing_columns(path)) {
+        const MissingColumns *missing = static_cast<const MissingColumns *>(lfirst(cell));
+        if (brings(*walk.missing_columns, missing))
+            ns -= device_ns(missing->price - missing->saved);
     }
-    *walk.loads = list_concat(*walk.loads, gpuscan_path_loads(path));
+    *walk.missing_columns = list_concat(*walk.missing_columns, gpuscan_path_missing_columns(path));
     walk.work->other_ns += walk.times * std::max(ns, 0.0);
 }
 
@@ -244,27 +244,27 @@ void PlanWalk::sort(double rows, double kept, const List *pathkeys, int width) c
         count_units(sort_files(device_page_costs(), rows, width));
 }
 
-void count_path(PlannerInfo *root, const Path *path, Work *work, List **loads) {
+void count_path(PlannerInfo *root, const Path *path, Work *work, List **missing_columns) {
     List *brought = NIL;
     PlanWalk{root, composite_key_joins(root), work, 1, 0, &brought}.count_path(path);
-    if (loads != nullptr)
-        *loads = brought;
+    if (missing_columns != nullptr)
+        *missing_columns = brought;
     else
         list_free(brought);
 }
 
-List *path_loads(PlannerInfo *root, const Path *path) {
+List *path_missing_columns(PlannerInfo *root, const Path *path) {
     Work work{};
-    List *loads;
-    count_path(root, path, &work, &loads);
-    return loads;
+    List *missing_columns;
+    count_path(root, path, &work, &missing_columns);
+    return missing_columns;
 }
 
-bool brings(const List *loads, const Load *load) {
+bool brings(const List *missing_columns, const MissingColumns *missing) {
     ListCell *cell;
-    foreach (cell, loads) {
-        const Load *brought = static_cast<const Load *>(lfirst(cell));
-        if (brought->relid == load->relid && bms_is_subset(load->columns, brought->columns))
+    foreach (cell, missing_columns) {
+        const MissingColumns *brought = static_cast<const MissingColumns *>(lfirst(cell));
+        if (brought->relid == missing->relid && bms_is_subset(missing->columns, brought->columns))
             return true;
     }
     return false;

@@ -4,17 +4,17 @@
 #include "pg/pg.h"
 
 #include "engine/cost/executor_cost.hpp"
-#include "pg/cost/investment.h"
+#include "pg/cost/cache_admission.h"
 
 namespace gpuscan {
 
 // ns, from the start to the last row.
 double path_ns(PlannerInfo *root, const Path *path);
-// As path_ns, counted. `loads` gets what devices bring for it; of Load *.
-void count_path(PlannerInfo *root, const Path *path, executor::Work *work, List **loads = nullptr);
+// As path_ns, counted. `missing_columns` gets what devices bring for it; of MissingColumns *.
+void count_path(PlannerInfo *root, const Path *path, executor::Work *work, List **missing_columns = nullptr);
 
-List *path_loads(PlannerInfo *root, const Path *path);
+List *path_missing_columns(PlannerInfo *root, const Path *path);
 // Is it among these?
-bool brings(const List *loads, const Load *load);
+bool brings(const List *missing_columns, const MissingColumns *missing);
 
 } // namespace gpuscan

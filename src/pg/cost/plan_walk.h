@@ -14,12 +14,12 @@ struct PlanWalk {
     double times; // of each step below
     // In parallel workers: the share of those times in which a process does it. 0: a session's process.
     double worker;
-    List **loads; // what devices have brought so far
+    List **missing_columns; // what devices have brought so far
 
-    PlanWalk repeated(double often) const { return {root, key_joins, work, times * often, worker, loads}; }
+    PlanWalk repeated(double often) const { return {root, key_joins, work, times * often, worker, missing_columns}; }
     // By workers of whom there are so many for a core.
     PlanWalk by_workers(double contention) const {
-        return {root, key_joins, work, times * contention, 1 / (times * contention), loads};
+        return {root, key_joins, work, times * contention, 1 / (times * contention), missing_columns};
     }
 
     double rows_of(const Path *path) const;       // as they are known best, at least 1

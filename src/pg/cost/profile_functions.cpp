@@ -92,14 +92,14 @@ static void profile_rows(FunctionCallInfo fcinfo) {
 
 // ---- writing ----
 
-constexpr int most_notes = 10;
+constexpr int max_notes = 10;
 
 // Refuses what the server could not read, and names that it would ignore: a slip must not replace a measured profile.
 static void check_profile(const char *text, Size size) {
     tier::Profile profile;
-    tier::ProfileNote notes[most_notes];
+    tier::ProfileNote notes[max_notes];
     int count = 0;
-    const bool good = tier::parse_profile(text, size, &profile, notes, most_notes, &count);
+    const bool good = tier::parse_profile(text, size, &profile, notes, max_notes, &count);
     for (int i = 0; i < count; ++i)
         ereport(ERROR,
                 (errcode(ERRCODE_CONFIG_FILE_ERROR), errmsg("profile, line %d: %s", notes[i].line, notes[i].text)));

@@ -8,7 +8,7 @@ constexpr uint32 code_slots = 1u << slot_bits;
 
 void code_set_begin(FragmentRun *run, CodeSet *set) {
     *set = CodeSet();
-    set->codes = static_cast<uint32 *>(MemoryContextAlloc(run->context, most_codes * sizeof(uint32)));
+    set->codes = static_cast<uint32 *>(MemoryContextAlloc(run->context, max_codes * sizeof(uint32)));
     set->slots = static_cast<uint32 *>(MemoryContextAllocZero(run->context, code_slots * sizeof(uint32)));
 }
 
@@ -21,7 +21,7 @@ void code_set_add(CodeSet *set, uint32 code) {
     for (; set->slots[at] != 0; at = (at + 1) % code_slots)
         if (set->slots[at] == code + 1)
             return;
-    if (set->count == most_codes) {
+    if (set->count == max_codes) {
         set->all = true;
         return;
     }

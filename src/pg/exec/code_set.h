@@ -1,4 +1,4 @@
-// Which texts does a result show? A few rows or groups do not need the whole of a large dictionary: up to most_codes entries
+// Which texts does a result show? A few rows or groups do not need the whole of a large dictionary: up to max_codes entries
 // are asked for one by one.
 #pragma once
 
@@ -6,14 +6,14 @@
 
 namespace gpuscan {
 
-constexpr uint32 most_codes = 4096;
+constexpr uint32 max_codes = 4096;
 
 // The codes of one dictionary's texts so far.
 struct CodeSet {
     uint32 entries; // that the dictionary must have for them: none for none
     bool any, all;  // all: too many to be asked for one by one
     uint32 count;
-    uint32 *codes; // most_codes
+    uint32 *codes; // max_codes
     uint32 *slots; // code + 1 by hash, 0: free
 };
 

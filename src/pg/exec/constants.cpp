@@ -82,8 +82,9 @@ char *program_with_constants(FragmentRun *run) {
         to->high = 0;
         if (null)
             continue;
-        if (from->type == Type::Code && run->spaces[from->space - 1].on_device) { // the device gives it its code
-            SpaceConstant *constant = &run->space_constants[i];
+        if (from->type == Type::Code &&
+            run->unified_dictionaries[from->unified - 1].on_device) { // the device gives it its code
+            UnifiedConstant *constant = &run->unified_constants[i];
             Size size;
             const char *bytes = bytes_of_datum(datum, get_typlen(from->typid), from->is_bpchar, &size);
             constant->is_set = true;
@@ -93,7 +94,7 @@ char *program_with_constants(FragmentRun *run) {
             continue;
         }
         if (from->type == Type::Code) {
-            to->low = space_code_of_datum(run, from->space, datum, get_typlen(from->typid), from->is_bpchar);
+            to->low = unified_code_of_datum(run, from->unified, datum, get_typlen(from->typid), from->is_bpchar);
             continue;
         }
         ir::Value value;

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "pg/cost/cached_pages.h"
 #include "pg/cost/estimate.h"
-#include "pg/cost/resident.h"
 #include "pg/exec/state.h"
 #include "pg/service/area.h"
 
@@ -16,11 +16,11 @@ namespace {
 
 constexpr double nearly_all = 0.9;
 
-bool has_columns(const Residency *residency, const SourceRelation *source, int ncolumns) {
+bool has_columns(const CacheStatistics *cache_statistics, const SourceRelation *source, int ncolumns) {
     const double enough = nearly_all * source->relation->rd_rel->relallvisible;
     return std::all_of(source->attnums, source->attnums + ncolumns, [=](AttrNumber attnum) {
         return attnum <= 0 ||
-               static_cast<double>(residency->pages(resident_column(source->relation, attnum))) >= enough;
+               static_cast<double>(cache_statistics->pages(column_locator(source->relation, attnum))) >= enough;
     });
 }
 
@@ -29,7 +29,8 @@ bool has_all_columns(const GpuScanState *state, bool gpu) {
     for (int i = 0; area != nullptr && i < state->fragment->nsources; ++i) {
         const SourceRelations *relations = &state->run.relations[i];
         for (int k = 0; k < relations->count; ++k)
-            if (!has_columns(&area->residency[gpu], &relations->at[k], state->fragment->sources[i].columns.count))
+            if (!has_columns(&area->cache_statistics[gpu], &relations->at[k],
+                             state->fragment->sources[i].columns.count))
                 return false;
     }
     return true;
@@ -47,18 +48,18 @@ double allowed_ns(const GpuScanState *state) {
 }
 
 // `paid`: the columns are brought now.
-void note_savings(const GpuScanState *state, bool paid) {
+void note_admission_credit(const GpuScanState *state, bool paid) {
     protocol::Area *area = service_area();
     if (area == nullptr)
         return;
-    Savings *savings = &area->savings[estimate_of(state)->gpu];
+    AdmissionCredits *credits = &area->admission_credits[estimate_of(state)->gpu];
     const uint64 ns = static_cast<uint64>(state->cpu_first.spent_ns);
     for (int i = 0; i < state->fragment->nsources; ++i) {
         const FragmentSource *source = &state->fragment->sources[i];
         if (source->is_relation && paid)
-            savings->spend(MyDatabaseId, source->relid, savings->of(MyDatabaseId, source->relid));
+            credits->spend(MyDatabaseId, source->relid, credits->of(MyDatabaseId, source->relid));
         else if (source->is_relation)
-            savings->add(MyDatabaseId, source->relid, ns);
+            credits->add(MyDatabaseId, source->relid, ns);
     }
 }
 
@@ -85,7 +86,7 @@ bool is_cpu_first(GpuScanState *state) {
     }
     first->allowed_ns = 0;
     stop_cpu_plan(state->fallback);
-    note_savings(state, true);
+    note_admission_credit(state, true);
     return false;
 }
 
@@ -101,7 +102,7 @@ TupleTableSlot *next_of_cpu_first(GpuScanState *state) {
 
 void end_cpu_first(const GpuScanState *state) {
     if (state->cpu_first.executions > 0 && state->cpu_first.allowed_ns > 0)
-        note_savings(state, false);
+        note_admission_credit(state, false);
 }
 
 } // namespace gpuscan

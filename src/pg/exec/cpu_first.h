@@ -5,7 +5,7 @@
 // is expected to take as long as bringing the columns, the device does it (fragment/path.cpp).
 //
 // What the CPU plan took in a statement that ends before that is noted as what columns in the cache would have saved
-// (engine/store/savings.hpp), so that a statement with few executions brings them when it comes often enough.
+// (engine/store/admission_credits.hpp), so that a statement with few executions brings them when it comes often enough.
 #pragma once
 
 #include "pg/pg.h"

@@ -108,8 +108,8 @@ bool can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput 
 }
 
 Datum show_text(const FragmentRun *run, const FragmentOutput *output, uint32 code) {
-    struct varlena *entry = output->space ? space_entry(run, output->space, code)
-                                          : dictionary_entry(run, output->source, output->column, code);
+    struct varlena *entry = output->unified ? unified_entry(run, output->unified, code)
+                                            : dictionary_entry(run, output->source, output->column, code);
     if (!entry)
         elog(ERROR, "gpuscan: code %u is not in its dictionary", code);
     return entry_datum(entry, output->fixed_length);

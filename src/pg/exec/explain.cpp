@@ -337,8 +337,8 @@ void show_what_was_read(const Explainer *explainer, const RunReport *report) {
     if (report->feed_workers > 0 || !is_text(es))
         ExplainPropertyUInteger("Feed Workers", nullptr, report->feed_workers, es);
     ExplainPropertyUInteger("Rows In", nullptr, report->rows_in, es);
-    if (report->entries_demanded > 0)
-        ExplainPropertyUInteger("Values Evaluated", nullptr, report->entries_demanded, es);
+    if (report->entries_deferred > 0)
+        ExplainPropertyUInteger("Values Evaluated", nullptr, report->entries_deferred, es);
     show_skipped(explainer, report);
 }
 

@@ -36,8 +36,8 @@ struct GroupStore {
 
 namespace {
 
-constexpr Size slice_groups = 256;          // they stay in the processor's first caches
-constexpr uint64 most_searched = 64 * 1024; // groups that are searched for the texts that they show
+constexpr Size slice_groups = 256;         // they stay in the processor's first caches
+constexpr uint64 max_searched = 64 * 1024; // groups that are searched for the texts that they show
 
 GroupStore *make_store(FragmentRun *run) {
     const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
@@ -149,7 +149,7 @@ bool add_page(FragmentRun *run, const char *page, Size size) {
 // ---- their texts ----
 
 bool shows_dictionary(const FragmentOutput *output) {
-    return output->space == 0 && (output->type == Type::Code || output->rank_lookup >= 0);
+    return output->unified == 0 && (output->type == Type::Code || output->rank_lookup >= 0);
 }
 
 // The first output that shows texts of the same dictionary: theirs is one set.
@@ -180,7 +180,7 @@ void search_codes(FragmentRun *run, CodeSet *sets) {
 // Texts are shown from their dictionaries, which must be here before the connection goes.
 bool fetch_group_texts(FragmentRun *run) {
     const Fragment *fragment = run->fragment;
-    const bool few = run->groups->ngroups <= most_searched;
+    const bool few = run->groups->ngroups <= max_searched;
     CodeSet *sets = static_cast<CodeSet *>(palloc0(sizeof(CodeSet) * static_cast<Size>(fragment->noutputs + 1)));
     bool any = false;
     for (int i = 0; i < fragment->noutputs; ++i) {
@@ -193,8 +193,8 @@ bool fetch_group_texts(FragmentRun *run) {
     if (any && few)
         search_codes(run, sets);
     for (int i = 0; i < fragment->noutputs; ++i) {
-        const int space = fragment->outputs[i].space;
-        if (space != 0 && run->spaces[space - 1].on_device && !read_space(run, space))
+        const int unified = fragment->outputs[i].unified;
+        if (unified != 0 && run->unified_dictionaries[unified - 1].on_device && !read_unified_dictionary(run, unified))
             return false;
     }
     for (int i = 0; i < fragment->noutputs; ++i)

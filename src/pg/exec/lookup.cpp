@@ -65,11 +65,11 @@ bool forget_source(FragmentRun *run, int source) {
     return true;
 }
 
-// Of a dictionary, or of the texts of a space: source == of_space.
+// Of a dictionary, or of the texts of a unified dictionary: source == of_unified_dictionary.
 bool append_entries(FragmentRun *run, uint32 source, int column, DictionaryCopy *copy, const char *at, const char *end,
                     uint32 count) {
-    const bool is_text =
-        source != protocol::of_space && is_text_kind(sql_kind(run->fragment->sources[source].columns[column].typid));
+    const bool is_text = source != protocol::of_unified_dictionary &&
+                         is_text_kind(sql_kind(run->fragment->sources[source].columns[column].typid));
     for (uint32 i = 0; i < count; ++i) {
         uint32 length;
         if (Size(end - at) < sizeof length)
@@ -191,8 +191,8 @@ bool evaluate_entries(FragmentRun *run, int index, const DictionaryCopy *copy, T
         ir::Value value;
         const char *reason = nullptr;
         if (!null && lookup->kind == LookupKind::Text) {
-            set_wide(&value, space_code_of_datum(run, lookup->space, result, length, lookup->is_bpchar));
-            if (!space_fits(run, lookup->space))
+            set_wide(&value, unified_code_of_datum(run, lookup->unified, result, length, lookup->is_bpchar));
+            if (!unified_dictionary_fits(run, lookup->unified))
                 return false;
         } else if (!null && !encode_value(result, lookup->typid, lookup->type, 0, true, &value, &reason)) {
             return give_up(run, "%s", reason);
@@ -208,12 +208,12 @@ struct Order {
     const FragmentRun *run;
     const DictionaryCopy *copy;
     Oid collation;
-    int space; // not the entries of `copy` but the texts of this space
+    int unified; // not the entries of `copy` but the texts of this unified dictionary
     bool is_bpchar;
 };
 
 struct varlena *text_of(const Order *order, uint32 code) {
-    return order->space ? space_entry(order->run, order->space, code) : entry_at(order->copy, code);
+    return order->unified ? unified_entry(order->run, order->unified, code) : entry_at(order->copy, code);
 }
 
 int compare_entries(const void *a, const void *b, void *argument) {
@@ -251,19 +251,19 @@ uint32 *sort_codes(FragmentRun *run, const Order *order, uint32 n, uint32 **by_r
 bool rank_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
-    const Order order = {run, copy, lookup->collation, lookup->space, lookup->is_bpchar};
-    uint32 *codes = nullptr; // of the entries, in the space; count: NULL
-    if (lookup->space) {
+    const Order order = {run, copy, lookup->collation, lookup->unified, lookup->is_bpchar};
+    uint32 *codes = nullptr; // of the entries, in the unified dictionary; count: NULL
+    if (lookup->unified) {
         codes = static_cast<uint32 *>(allocate(run, (Size(copy->size) + 1) * sizeof(uint32)));
         if (!each_entry(run, index, copy, [run, lookup, codes](uint32 i, Datum result, bool null) {
-                codes[i] = null ? UINT32_MAX : space_code_of_datum(run, lookup->space, result, -1, false);
-                return null || space_fits(run, lookup->space);
+                codes[i] = null ? UINT32_MAX : unified_code_of_datum(run, lookup->unified, result, -1, false);
+                return null || unified_dictionary_fits(run, lookup->unified);
             }))
             return false;
     }
     if (state->by_rank)
         pfree(state->by_rank);
-    state->ranks = lookup->space ? run->spaces[lookup->space - 1].count : copy->size;
+    state->ranks = lookup->unified ? run->unified_dictionaries[lookup->unified - 1].count : copy->size;
     uint32 *ranks = sort_codes(run, &order, state->ranks, &state->by_rank);
     for (uint32 i = 0; i <= copy->size; ++i) {
         const bool null = codes ? codes[i] == UINT32_MAX : i == copy->size;
@@ -303,7 +303,7 @@ bool put_table(FragmentRun *run, int index, const Table *table, uint32 skipped) 
     return true;
 }
 
-// Texts on their way into a space of the device.
+// Texts on their way into a unified dictionary of the device.
 struct TextPiece {
     uint32 count;
     StringInfoData nulls, offsets, bytes;
@@ -378,7 +378,8 @@ bool send_texts(FragmentRun *run, int index, const DictionaryCopy *copy, uint32 
 bool use_lookup(FragmentRun *run, int index, bool *asked, uint32 *first) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
-    *asked = lookup_can_be_kept(lookup) && (lookup->space == 0 || run->spaces[lookup->space - 1].on_device);
+    *asked = lookup_is_cacheable(lookup) &&
+             (lookup->unified == 0 || run->unified_dictionaries[lookup->unified - 1].on_device);
     if (!*asked)
         return true;
     prepare_expression(run, index);
@@ -395,7 +396,7 @@ bool use_lookup(FragmentRun *run, int index, bool *asked, uint32 *first) {
         return true;
     }
     head.lookup = index;
-    head.space = lookup->space;
+    head.unified = lookup->unified;
     head.key_size = key.len;
     head.function_size = function.len;
     if (function_at + function.len > protocol::slot_buffer_size)
@@ -496,8 +497,8 @@ bool read_dictionary(FragmentRun *run, int source, int column) {
     return read_after(run, source, column, 0, copy_of(run, source, column));
 }
 
-bool read_space(FragmentRun *run, int space) {
-    return read_after(run, protocol::of_space, space, 0, &run->spaces[space - 1].copy);
+bool read_unified_dictionary(FragmentRun *run, int unified) {
+    return read_after(run, protocol::of_unified_dictionary, unified, 0, &run->unified_dictionaries[unified - 1].copy);
 }
 
 bool read_codes(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count, DictionaryCopy *piece,
@@ -550,7 +551,7 @@ bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes,
 bool send_lookups(FragmentRun *run, int source) {
     for (int i = 0; i < run->fragment->nlookups; ++i) {
         const FragmentLookup *lookup = &run->fragment->lookups[i];
-        if (lookup->demanded)
+        if (lookup->deferred)
             continue;
         if (lookup->kind == LookupKind::Table ? !send_table(run, i) : lookup->source == source && !send_lookup(run, i))
             return false;

@@ -18,7 +18,7 @@ namespace gpuscan {
 namespace {
 
 constexpr double vague = 1e-24; // distances below 1e-12 of the mean: of sixteen digits PostgreSQL has four left at best
-constexpr double most_steps = 1e7;
+constexpr double max_steps = 1e7;
 
 // A number in twice the precision; `rest` is below half a unit in the last place of `sum`.
 struct Long {
@@ -108,7 +108,7 @@ bool repeat_steps(double n, double x, double y, bool pair, Moments *out, const c
     out->xx = out->yy = out->xy = 0;
     if (is_short(x, n) && is_short(y, n))
         return true;
-    if (n > most_steps) {
+    if (n > max_steps) {
         *reason = "too many equal floats";
         return false;
     }

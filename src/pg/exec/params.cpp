@@ -17,9 +17,9 @@ bool collect_exec_params(Node *node, void *params) {
 }
 
 // The subplans that a plan's parameters stand for are among them.
-bool settle(FragmentRun *run, const Bitmapset *params);
+bool evaluate(FragmentRun *run, const Bitmapset *params);
 
-bool settle_param(FragmentRun *run, int id) {
+bool evaluate_param(FragmentRun *run, int id) {
     EState *estate = run->parent->state;
     SubPlanState *pending = static_cast<SubPlanState *>(estate->es_param_exec_vals[id].execPlan);
     if (pending == nullptr)
@@ -28,7 +28,7 @@ bool settle_param(FragmentRun *run, int id) {
         ExecSetParamPlan(pending, run->econtext);
         return true;
     }
-    if (!settle(run, pending->planstate->plan->extParam))
+    if (!evaluate(run, pending->planstate->plan->extParam))
         return false;
     switch (try_init_plan(estate, pending)) {
     case Attempt::Done:
@@ -40,25 +40,25 @@ bool settle_param(FragmentRun *run, int id) {
     }
 }
 
-bool settle(FragmentRun *run, const Bitmapset *params) {
+bool evaluate(FragmentRun *run, const Bitmapset *params) {
     for (int id = -1; (id = bms_next_member(params, id)) >= 0;)
-        if (!settle_param(run, id))
+        if (!evaluate_param(run, id))
             return false;
     return true;
 }
 
 } // namespace
 
-bool settle_params(FragmentRun *run) {
+bool evaluate_params(FragmentRun *run) {
     const Fragment *fragment = run->fragment;
     Bitmapset *params = nullptr;
     for (int i = 0; i < fragment->nconstants; ++i)
         collect_exec_params(reinterpret_cast<Node *>(fragment->constants[i].expr), &params);
     for (int i = 0; i < fragment->nlookups; ++i)
         collect_exec_params(reinterpret_cast<Node *>(fragment->lookups[i].expr), &params);
-    return settle(run, params);
+    return evaluate(run, params);
 }
 
-bool settle_plan_params(FragmentRun *run, const Plan *plan) { return settle(run, plan->extParam); }
+bool evaluate_plan_params(FragmentRun *run, const Plan *plan) { return evaluate(run, plan->extParam); }
 
 } // namespace gpuscan

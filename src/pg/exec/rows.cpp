@@ -19,7 +19,7 @@ namespace gpuscan {
 namespace {
 
 constexpr uint32 slice_datums = 2048; // values of one slice, 16 kB
-constexpr uint32 least_slice_rows = 32, most_slice_rows = 1024;
+constexpr uint32 min_slice_rows = 32, max_slice_rows = 1024;
 
 } // namespace
 
@@ -269,9 +269,7 @@ void begin_rows(FragmentRun *run, const RowTargets *targets) {
         Size count = targets->count > 0 ? targets->count : 1;
         uint32 rows = slice_datums / count;
         store->targets = targets;
-        store->slice_rows = rows < least_slice_rows  ? least_slice_rows
-                            : rows > most_slice_rows ? most_slice_rows
-                                                     : rows;
+        store->slice_rows = rows < min_slice_rows ? min_slice_rows : rows > max_slice_rows ? max_slice_rows : rows;
         store->datums = static_cast<Datum *>(palloc0(store->slice_rows * count * sizeof(Datum)));
         store->datum_nulls = static_cast<bool *>(palloc0(store->slice_rows * count));
         store->null_seen = static_cast<bool *>(palloc0(count));

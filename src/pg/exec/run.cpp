@@ -139,7 +139,7 @@ bool run_to_the_end(FragmentRun *run) {
     for (int source = 0; source < run->fragment->nsources; ++source)
         if (!define_source(run, source))
             return false;
-    if (!use_spaces(run))
+    if (!use_unified_dictionaries(run))
         return false;
     end_phase(run, RunPhase::Start);
     for (int pipeline = 0; pipeline < run->fragment->nsources; ++pipeline) {
@@ -168,7 +168,7 @@ void count_scans(FragmentRun *run, bool finished) {
 
 bool run_pipeline(FragmentRun *run, bool last) {
     end_phase(run, RunPhase::Feed);
-    if (!send_lookups(run, source_of_pipeline(run->fragment, run->pipeline)) || !meet_demands(run))
+    if (!send_lookups(run, source_of_pipeline(run->fragment, run->pipeline)) || !evaluate_deferred(run))
         return false;
     end_phase(run, RunPhase::Texts);
     protocol::RunRequest head = {};
@@ -223,14 +223,16 @@ bool run_fragment(FragmentRun *run) {
     for (int i = 0; i < fragment->nsources; ++i)
         run->copies[i] =
             static_cast<DictionaryCopy *>(palloc0(sizeof(DictionaryCopy) * (fragment->sources[i].columns.count + 1)));
-    run->spaces = static_cast<TextSpace *>(palloc0(sizeof(TextSpace) * (fragment->nspaces + 1)));
-    run->space_constants = static_cast<SpaceConstant *>(palloc0(sizeof(SpaceConstant) * (fragment->nconstants + 1)));
-    place_spaces(run);
+    run->unified_dictionaries =
+        static_cast<UnifiedDictionary *>(palloc0(sizeof(UnifiedDictionary) * (fragment->nunified + 1)));
+    run->unified_constants =
+        static_cast<UnifiedConstant *>(palloc0(sizeof(UnifiedConstant) * (fragment->nconstants + 1)));
+    place_unified_dictionaries(run);
     run->lookups = static_cast<LookupRun *>(palloc0(sizeof(LookupRun) * (fragment->nlookups + 1)));
 
     // (Before a request slot is taken: a subquery may want one, too.)
     INSTR_TIME_SET_CURRENT(run->phase_began);
-    if (run->parent != nullptr && !settle_params(run)) {
+    if (run->parent != nullptr && !evaluate_params(run)) {
         MemoryContextSwitchTo(old);
         return false;
     }

@@ -35,7 +35,7 @@ struct LookupRun {
     uint32 entries;
     uint32 ranks;    // Rank: how many of them there are
     ExprState *expr; // Function, Text; made once per run
-    uint32 *by_rank; // Rank: the entry (in a space: the code of the text) that has it
+    uint32 *by_rank; // Rank: the entry (in a unified dictionary: the code of the text) that has it
 };
 
 // Where a run's time goes, as its backend sees it.
@@ -49,7 +49,7 @@ struct RunReport {
     uint64 rows_in, kernel_us, compile_us, link_bytes, groups;
     uint64 chunks_skipped, rows_skipped; // by the bounds of their columns
     uint64 groups_dropped;               // in the device process
-    uint64 entries_demanded;             // values for which functions were called that may see no others
+    uint64 entries_deferred;             // values for which functions were called that may see no others
     uint32 feed_workers;
     char grouping[33];
     uint64 phase_us[run_phases];
@@ -74,9 +74,9 @@ struct SourceRelations {
     Oid dictionary_owner; // whose columns name the dictionaries of texts; InvalidOid: they are the relation's own
 };
 
-// Texts that are numbered so that equal ones have equal codes (text_space.cpp): for this execution, here; or by the device
+// Texts that are numbered so that equal ones have equal codes (unified_dictionary.cpp): for this execution, here; or by the device
 // process, which keeps them, and then a copy is read when they are shown.
-struct TextSpace {
+struct UnifiedDictionary {
     bool on_device;
     DictionaryCopy copy;     // on_device
     uint32 count, allocated; // texts; of offsets
@@ -87,8 +87,8 @@ struct TextSpace {
     uint32 nslots; // a power of two
 };
 
-// A constant text of a space that is on the device.
-struct SpaceConstant {
+// A constant text of a unified dictionary that is on the device.
+struct UnifiedConstant {
     bool is_set; // it is one, and not NULL
     char *data;
     Size length;
@@ -118,18 +118,18 @@ struct FragmentRun {
     uint32 passes;           // runs of a pipeline, counted by whom it concerns
     DictionaryCopy **copies; // per source, per column
     LookupRun *lookups;
-    TextSpace *spaces;              // [space - 1]
-    SpaceConstant *space_constants; // [of the fragment's constants]
-    BatchBuilder *batch;            // of the source that is being fed
-    const char *failure;            // why the device cannot; NULL as long as it can
-    instr_time phase_began;         // when what is done now began
+    UnifiedDictionary *unified_dictionaries; // [unified - 1]
+    UnifiedConstant *unified_constants;      // [of the fragment's constants]
+    BatchBuilder *batch;                     // of the source that is being fed
+    const char *failure;                     // why the device cannot; NULL as long as it can
+    instr_time phase_began;                  // when what is done now began
     RunReport report;
 
     GroupStore *groups; // of a fragment that aggregates
     RowStore *rows;     // of one that delivers rows
 };
 
-// An entry of a dictionary or a space as its type's Datum.
+// An entry of a dictionary or a unified dictionary as its type's Datum.
 inline Datum entry_datum(struct varlena *entry, bool fixed_length) {
     return fixed_length ? PointerGetDatum(VARDATA(entry)) : PointerGetDatum(entry);
 }
@@ -169,9 +169,9 @@ char *program_with_constants(FragmentRun *run);
 
 // Evaluates what the parameters of the fragment's expressions stand for, so that later steps may read them in subtransactions (what an
 // init plan acquires lives longer than those).
-bool settle_params(FragmentRun *run);
+bool evaluate_params(FragmentRun *run);
 // The same for a plan.
-bool settle_plan_params(FragmentRun *run, const Plan *plan);
+bool evaluate_plan_params(FragmentRun *run, const Plan *plan);
 
 // ---- relations.cpp ----
 
@@ -219,34 +219,34 @@ bool send_lookups(FragmentRun *run, int source);
 // Entry `code` as a text datum; valid as long as the run. NULL when there is no such entry.
 struct varlena *dictionary_entry(const FragmentRun *run, int source, int column, uint32 code);
 
-// Reads what a copy of a space's texts lacks.
-bool read_space(FragmentRun *run, int space);
+// Reads what a copy of a unified dictionary's texts lacks.
+bool read_unified_dictionary(FragmentRun *run, int unified);
 
 // A slot for one entry of the column, as lookups read it.
 TupleTableSlot *entry_slot(const FragmentColumn *column);
 
-// ---- demand.cpp ----
+// ---- deferred_evaluation.cpp ----
 
-// Fills demanded lookups with what the staged rows will look up.
-bool meet_demands(FragmentRun *run);
+// Fills deferred lookups with what the staged rows will look up.
+bool evaluate_deferred(FragmentRun *run);
 
-// ---- text_space.cpp ----
+// ---- unified_dictionary.cpp ----
 
-// Decides which spaces are on the device; before anything of a run is made.
-void place_spaces(FragmentRun *run);
+// Decides which unified dictionaries are on the device; before anything of a run is made.
+void place_unified_dictionaries(FragmentRun *run);
 // Sends what these are made of, and their constants. Before anything is fed.
-bool use_spaces(FragmentRun *run);
+bool use_unified_dictionaries(FragmentRun *run);
 
 // The code of a text, which is added if it is new.
-uint32 space_code(FragmentRun *run, int space, const char *text, Size length);
+uint32 unified_code(FragmentRun *run, int unified, const char *text, Size length);
 // The code of a Datum: a varlena (`length` -1; is_bpchar: without trailing blanks), or so many bytes.
-uint32 space_code_of_datum(FragmentRun *run, int space, Datum text, int length, bool is_bpchar);
-// Are the texts of a space no more than a dictionary's may be? To be asked while texts are added. False: see failure.
-bool space_fits(FragmentRun *run, int space);
+uint32 unified_code_of_datum(FragmentRun *run, int unified, Datum text, int length, bool is_bpchar);
+// Are the texts of a unified dictionary no more than a dictionary's may be? To be asked while texts are added. False: see failure.
+bool unified_dictionary_fits(FragmentRun *run, int unified);
 // The bytes that such a Datum counts for, in the current context or where the Datum is.
 const char *bytes_of_datum(Datum text, int length, bool is_bpchar, Size *size);
 // Text `code` as a datum, valid until the next one is added; NULL when there is no such text.
-struct varlena *space_entry(const FragmentRun *run, int space, uint32 code);
+struct varlena *unified_entry(const FragmentRun *run, int unified, uint32 code);
 
 // ---- pins.cpp ----
 

@@ -11,7 +11,7 @@
 namespace gpuscan {
 
 // Calls `use` with the started state of `plan`, which belongs to the statement that `estate` executes, and copies what EXPLAIN shows of
-// it into `shown`, the plan's state within `estate`. The parameters that the plan reads must have been evaluated (settle_plan_params).
+// it into `shown`, the plan's state within `estate`. The parameters that the plan reads must have been evaluated (evaluate_plan_params).
 Attempt try_plan(EState *estate, PlanState *shown, void (*use)(PlanState *state, void *argument), void *argument);
 
 // Executes the init plan behind `state` as ExecSetParamPlan does, and hands its values over to the query. Failed: its parameters are as

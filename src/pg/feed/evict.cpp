@@ -1,8 +1,8 @@
 // gpuscan.evict(regclass): drops a relation's columns from the device's cache; of a partitioned table those of its leaves; of
-// NULL everything. What the relation would have saved by being cached (cost/investment.h) is forgotten with it.
+// NULL everything. What the relation would have saved by being cached (cost/cache_admission.h) is forgotten with it.
 #include "pg/pg.h"
 
-#include "pg/cost/investment.h"
+#include "pg/cost/cache_admission.h"
 #include "pg/service/area.h"
 #include "pg/service/client.h"
 
@@ -63,7 +63,7 @@ static int64 evict_tree(Oid relid) {
     ListCell *cell;
     foreach (cell, relations) {
         bytes += evict_relation(connection, lfirst_oid(cell));
-        forget_savings(lfirst_oid(cell));
+        forget_admission_credit(lfirst_oid(cell));
     }
     device_disconnect(connection);
     return bytes;
@@ -77,7 +77,7 @@ static int64 evict_everything() {
     if (!connection)
         return 0;
     int64 bytes = evict(connection, true, Locator{});
-    forget_savings(InvalidOid);
+    forget_admission_credit(InvalidOid);
     device_disconnect(connection);
     return bytes;
 }

@@ -102,11 +102,11 @@ void begin_finding(PageFinder *finder, Relation relation, BlockNumber nblocks, B
 // The page, pinned.
 PageBuffer find_page(PageFinder *finder, Relation relation, BlockNumber block);
 
-// ---- feed_team.cpp ----
+// ---- parallel_feed.cpp ----
 
 // How many workers are worth starting for so many missing pages, and pages read row by row, of so many chunks.
-int team_size(uint32 nchunks, uint64 npages, uint64 by_row);
-// Feeds these of the chunks ahead together with workers, who bring rows if `by_row`.
-bool feed_with_team(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool by_row, int nworkers);
+int workers_for_chunks(uint32 nchunks, uint64 npages, uint64 rowwise);
+// Feeds these of the chunks ahead together with workers, who bring rows if `rowwise`.
+bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool rowwise, int nworkers);
 
 } // namespace gpuscan

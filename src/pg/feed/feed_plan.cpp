@@ -54,7 +54,7 @@ bool feed_plan(FragmentRun *run, int source) {
         feed_rows_of(child, &feed);
         return feed.fed;
     }
-    if (!settle_plan_params(run, child->plan))
+    if (!evaluate_plan_params(run, child->plan))
         return false;
     switch (try_plan(estate, child, feed_rows_of, &feed)) {
     case Attempt::Done:

@@ -42,9 +42,9 @@ static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0, "a map pag
 static_assert(chunks_ahead * (bitmap_bytes_aligned + sizeof(protocol::StageManyEntry)) + 64 <=
                   protocol::slot_buffer_size,
               "the bitmaps of all of them fit into a request");
-constexpr uint32 accepted_missing = 256;    // so few pages are read row by row rather than waited for
-constexpr uint32 least_rows_by_team = 1024; // pages of a chunk: fewer are read by the session itself
-constexpr int longest_wait = 500;           // ms for another session's build, then the missing pages are read by row
+constexpr uint32 accepted_missing = 256;       // so few pages are read row by row rather than waited for
+constexpr uint32 min_pages_for_workers = 1024; // pages of a chunk: fewer are read by the session itself
+constexpr int longest_wait = 500;              // ms for another session's build, then the missing pages are read by row
 
 bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
 void set_bit(uint8 *bitmap, uint32 i) { bitmap[i / 8] |= 1 << (i % 8); }
@@ -650,7 +650,7 @@ namespace {
 bool feed_missing(SourceScan *scan) {
     uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
     uint32 nchunks = 0;
-    uint64 npages = 0, by_row = 0;
+    uint64 npages = 0, rowwise = 0;
     const bool rows = !scan->run->visible_only;
     bool fed = true;
     for (uint32 i = 0; i < scan->nahead; ++i) {
@@ -659,15 +659,15 @@ bool feed_missing(SourceScan *scan) {
         go_to_chunk(feed, ahead->question.chunk);
         const uint32 missing = ahead->held ? 0 : ahead->npages;
         const uint32 others = rows && !RelationUsesLocalBuffers(feed->relation) ? feed->npages - ahead->npages : 0;
-        if (missing == 0 && others < least_rows_by_team)
+        if (missing == 0 && others < min_pages_for_workers)
             continue;
         chunks[nchunks++] = i;
         npages += missing;
-        by_row += others;
+        rowwise += others;
     }
-    int nworkers = team_size(nchunks, npages, by_row);
+    int nworkers = workers_for_chunks(nchunks, npages, rowwise);
     if (nworkers > 0) {
-        fed = feed_with_team(scan, chunks, nchunks, by_row > 0, nworkers);
+        fed = feed_in_parallel(scan, chunks, nchunks, rowwise > 0, nworkers);
         for (uint32 i = 0; i < nchunks; ++i)
             scan->ahead[chunks[i]].fed = true;
     }

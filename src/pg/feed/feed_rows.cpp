@@ -6,7 +6,7 @@
 // are scarce, the page is copied under its lock instead. Pages with values that the device cannot read (toasted ones)
 // come back and are decoded here.
 //
-// A parallel worker (feed_team.cpp) does the same under its leader's snapshot, for a session that has joined the leader's. What it
+// A parallel worker (parallel_feed.cpp) does the same under its leader's snapshot, for a session that has joined the leader's. What it
 // has brought it notes as covered; pages that came back are left to the leader.
 #include <algorithm>
 

@@ -89,7 +89,7 @@ static bool needs_only(const Assembly *a, Node *node, int table) {
 }
 
 // Floats of either width are compared as doubles, and equal ones have equal bits.
-static bool add_float_key(Assembly *a, int source, const Value &left, const Value &right) {
+static bool add_float_key(Assembly *a, int source, const TypedExpr &left, const TypedExpr &right) {
     ir::Index probe, build;
     if (!as_node(&a->t, left, Type::F64, 0, &probe) || !as_node(&a->t, right, Type::F64, 0, &build))
         return false;
@@ -131,7 +131,7 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
     if (OidIsValid(clause->inputcollid) && !is_sound_collation(clause->inputcollid))
         return refuse("a join under a nondeterministic collation");
 
-    Value left, right;
+    TypedExpr left, right;
     a->t.pipeline = into;
     if (!translate(&a->t, probe, &left))
         return false;
@@ -152,14 +152,14 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
     a->parts[source].nullable_keys = a->parts[source].nullable_keys || right.nullable;
     if (left.kind == SqlKind::Opaque)
         return refuse("a join by values that are only handed through");
-    if (is_coded_kind(left.kind)) { // equal texts have equal codes in one space
-        int space = new_space(&a->t);
+    if (is_coded_kind(left.kind)) { // equal texts have equal codes in one unified dictionary
+        int unified = new_unified_dictionary(&a->t);
         bool is_bpchar = left.kind == SqlKind::Bpchar;
         a->t.pipeline = into;
-        if (!as_space_node(&a->t, left, space, is_bpchar, &probe_node))
+        if (!as_unified_node(&a->t, left, unified, is_bpchar, &probe_node))
             return false;
         a->t.pipeline = source;
-        if (!as_space_node(&a->t, right, space, is_bpchar, &build_node))
+        if (!as_unified_node(&a->t, right, unified, is_bpchar, &build_node))
             return false;
         append(&a->parts[source].probe_keys, probe_node);
         append(&a->parts[source].build_keys, build_node);
@@ -188,7 +188,7 @@ static bool add_partner_filters(Assembly *a, int source, List *filters) {
         // How many pairs are looked at until one is found depends on the order of the rows.
         if (!ir::delivers_payload(join->kind) && may_raise(&a->t, node))
             return refuse("a condition of a semi or anti join that can raise an error");
-        if (is_demanded(&a->t, node))
+        if (is_deferred(&a->t, node))
             return refuse("a function of a text in the condition of an outer join");
         append(&a->parts[source].filters, node);
     }
@@ -201,14 +201,14 @@ static bool add_join(Assembly *a, int source) {
     const FragmentJoin *join = &a->spec->sources[source].join;
     const int into = join->into, step = a->t.sources[source].step;
     const bool keeps_table = ir::keeps_table(join->kind);
-    const int most_keys = ir::max_join_keys - (keeps_table ? 1 : 0);
+    const int max_keys = ir::max_join_keys - (keeps_table ? 1 : 0);
     List *filters = NIL;
     ListCell *cell;
     // Before the keys, which can read what is left of a row behind the joins of the build side alone.
     if (!add_rows(a, source))
         return false;
     foreach (cell, join->clauses) {
-        if (a->parts[source].probe_keys.count == most_keys)
+        if (a->parts[source].probe_keys.count == max_keys)
             filters = lappend(filters, lfirst(cell));
         else if (!add_join_key(a, source, static_cast<OpExpr *>(lfirst(cell))))
             return false;
@@ -244,7 +244,7 @@ static bool add_row_columns(Assembly *a) {
         Expr *expr = static_cast<Expr *>(lfirst(cell));
         if (!IsA(expr, Var))
             return refuse("a row needs an expression that is not a column");
-        Value value;
+        TypedExpr value;
         ir::Index node;
         if (!translate(&a->t, expr, &value) || !as_own_node(&a->t, value, &node))
             return false;
@@ -261,13 +261,13 @@ static bool add_row_columns(Assembly *a) {
 
 // Texts have the order of their ranks under the key's collation.
 static bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node) {
-    Value value;
+    TypedExpr value;
     if (!translate(t, expr, &value))
         return false;
     if (is_text_kind(value.kind)) {
-        Value rank;
+        TypedExpr rank;
         int lookup;
-        if (!settle_text(t, &value) ||
+        if (!make_text_node(t, &value) ||
             !translate_rank(t, value, exprCollation(reinterpret_cast<Node *>(expr)), &lookup, &rank))
             return false;
         value = rank;
@@ -347,7 +347,7 @@ static bool add_outputs(Assembly *a) {
 
 // How many: a constant of the program. NULL or a negative number is all (PostgreSQL reports that before it asks for a row).
 static bool add_number(Assembly *a, Expr *number, ir::Index *constant) {
-    Value value;
+    TypedExpr value;
     ir::Index node;
     *constant = ir::none;
     if (number == nullptr)
@@ -448,12 +448,12 @@ static bool add_checks(Assembly *a) {
 }
 
 // The rows of a right or full join's second pass come when nobody can be asked any more.
-static bool are_demands_possible(const Assembly *a) {
+static bool are_deferrals_possible(const Assembly *a) {
     bool keeps_table = false;
     for (int i = 1; i < a->t.nsources; ++i)
         keeps_table |= a->t.sources[i].join.into == 0 && ir::keeps_table(a->t.sources[i].join.kind);
     for (int i = 0; keeps_table && i < a->t.lookups.count; ++i)
-        if (a->t.lookups[i].demanded)
+        if (a->t.lookups[i].deferred)
             return refuse("a function of a text beside a right or full join");
     return true;
 }
@@ -462,7 +462,7 @@ static bool translate_all(Assembly *a) {
     const FragmentSpec *spec = a->spec;
     if (spec->nsources > ir::max_joins + 1)
         return refuse("more than %d joins", ir::max_joins);
-    if (!add_rows(a, 0) || !add_outputs(a) || !add_checks(a) || !are_demands_possible(a))
+    if (!add_rows(a, 0) || !add_outputs(a) || !add_checks(a) || !are_deferrals_possible(a))
         return false;
     if (spec->delivers_rows)
         add_wanted_rows(a);
@@ -488,15 +488,15 @@ static void describe(Assembly *a, Fragment *out) {
     out->constants = a->t.late_constants.at;
     out->nlookups = a->t.lookups.count;
     out->lookups = a->t.lookups.at;
-    out->nspaces = a->t.spaces.count;
+    out->nunified = a->t.unified_dictionaries.count;
     out->noutputs = a->outputs.count;
     out->outputs = a->outputs.at;
     for (int i = 0; i < out->nlookups; ++i)
-        out->lookups[i].space = space_root(&a->t, out->lookups[i].space);
+        out->lookups[i].unified = unified_root(&a->t, out->lookups[i].unified);
     for (int i = 0; i < out->nconstants; ++i)
-        out->constants[i].space = space_root(&a->t, out->constants[i].space);
+        out->constants[i].unified = unified_root(&a->t, out->constants[i].unified);
     for (int i = 0; i < out->noutputs; ++i)
-        out->outputs[i].space = space_root(&a->t, out->outputs[i].space);
+        out->outputs[i].unified = unified_root(&a->t, out->outputs[i].unified);
     out->nkeys = a->group_keys + (list_length(spec->sets) > 1 ? 1 : 0);
     out->naggregates = a->states.states.count + a->states.distincts.count;
 }
@@ -511,7 +511,7 @@ static Fragment *make_fragment(Assembly *a) {
 Fragment *assemble(const FragmentSpec *spec, bool binding) {
     Assembly a;
     begin(&a, spec, binding);
-    const bool possible = translate_all(&a) && within_budget(&a.t) && within_demand_budget(&a.t);
+    const bool possible = translate_all(&a) && within_budget(&a.t) && within_deferral_budget(&a.t);
     // What the planner has found possible must be possible now.
     if (!possible ||
         (binding && (a.having.count < list_length(spec->having) || a.order.count < list_length(spec->order) ||

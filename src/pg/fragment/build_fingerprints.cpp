@@ -126,9 +126,9 @@ bool mix_node(Node *node, void *context) {
 
 // ---- lookups and constants ----
 
-// (No build reads a lookup of the main source, but texts of both may have their codes in one space.)
+// (No build reads a lookup of the main source, but texts of both may have their codes in one unified dictionary.)
 uint64 lookup_part(const FragmentLookup *lookup) {
-    if (lookup->source == 0 && lookup->space == 0)
+    if (lookup->source == 0 && lookup->unified == 0)
         return unknown_part;
     if (lookup->kind == LookupKind::Table)
         return part(text_hash(reinterpret_cast<const char *>(lookup->values), sizeof(int64) * lookup->nvalues));
@@ -142,25 +142,25 @@ uint64 lookup_part(const FragmentLookup *lookup) {
 }
 
 // What numbers texts, which their codes in it depend on: all lookups that lead there. `lookups` are their parts.
-uint64 *space_parts(const Fragment *fragment, const uint64 *lookups) {
-    uint64 *parts = new_parts(fragment->nspaces);
+uint64 *unified_parts(const Fragment *fragment, const uint64 *lookups) {
+    uint64 *parts = new_parts(fragment->nunified);
     for (int i = 0; i < fragment->nlookups; ++i) {
         const FragmentLookup *lookup = &fragment->lookups[i];
-        uint64 *space = &parts[lookup->space];
-        if (lookup->space == 0 || *space == unknown_part)
+        uint64 *unified = &parts[lookup->unified];
+        if (lookup->unified == 0 || *unified == unknown_part)
             continue;
         const FragmentSource *source = &fragment->sources[lookup->source];
         if (!source->is_relation || lookups[i] == unknown_part)
-            *space = unknown_part;
+            *unified = unknown_part;
         else
-            *space =
-                part(sem::hash_combine(mix(*space, source->relid, source->columns[lookup->column].attnum), lookups[i]));
+            *unified = part(
+                sem::hash_combine(mix(*unified, source->relid, source->columns[lookup->column].attnum), lookups[i]));
     }
     return parts;
 }
 
-uint64 in_space(uint64 hash, uint64 space) {
-    return hash == unknown_part || space == unknown_part ? unknown_part : part(sem::hash_combine(hash, space));
+uint64 in_unified(uint64 hash, uint64 unified) {
+    return hash == unknown_part || unified == unknown_part ? unknown_part : part(sem::hash_combine(hash, unified));
 }
 
 // What becomes a value only when the fragment runs: of texts that is known before, of parameters and what is stable it is not.
@@ -193,21 +193,22 @@ uint64 *build_fingerprints(const Fragment *fragment, const uint64 *files) {
         sources[i] = source_part(&fragment->sources[i], files[i]);
     for (int i = 0; i < fragment->nlookups; ++i)
         lookups[i] = lookup_part(&fragment->lookups[i]);
-    uint64 *spaces = space_parts(fragment, lookups);
+    uint64 *unified_dictionaries = unified_parts(fragment, lookups);
     for (int i = 0; i < fragment->nlookups; ++i)
-        if (fragment->lookups[i].space != 0)
-            lookups[i] = in_space(lookups[i], spaces[fragment->lookups[i].space]);
+        if (fragment->lookups[i].unified != 0)
+            lookups[i] = in_unified(lookups[i], unified_dictionaries[fragment->lookups[i].unified]);
     for (int i = 0; i < fragment->nconstants; ++i) {
         const FragmentConstant *constant = &fragment->constants[i];
         constants[constant->index] = constant_part(constant);
-        if (constant->space != 0)
-            constants[constant->index] = in_space(constants[constant->index], spaces[constant->space]);
+        if (constant->unified != 0)
+            constants[constant->index] =
+                in_unified(constants[constant->index], unified_dictionaries[constant->unified]);
     }
     if (!fingerprint_builds(fragment->program, fragment->program_size, {sources, lookups, constants}, fingerprints))
         memset(fingerprints, 0, sizeof(uint64) * static_cast<Size>(njoins));
     pfree(sources);
     pfree(lookups);
-    pfree(spaces);
+    pfree(unified_dictionaries);
     pfree(constants);
     return fingerprints;
 }

@@ -8,17 +8,17 @@
 namespace gpuscan {
 
 // What its scans and joins cost on the device. `otherwise`: PostgreSQL's plan of the same, which answers where the join tables do
-// not fit into the device's memory. `kept`: which tables are there already, by source of the candidate's spec; NULL: none.
-Cost candidate_cost(const Candidate *candidate, const bool *kept, Cost otherwise, tier::Account *account);
+// not fit into the device's memory. `cached`: which tables are there already, by source of the candidate's spec; NULL: none.
+Cost candidate_cost(const Candidate *candidate, const bool *cached, Cost otherwise, tier::Breakdown *breakdown);
 
 // What a table of so many rows costs.
-Cost build_cost(double rows, tier::Account *account = nullptr);
+Cost build_cost(double rows, tier::Breakdown *breakdown = nullptr);
 // What so many rows cost that look for partners in a table; `keyed`: by its keys, else every pair is looked at.
-Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Account *account = nullptr);
+Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Breakdown *breakdown = nullptr);
 
-// What it would have to bring into the cache; of Load *.
-List *candidate_loads(const Candidate *candidate);
+// What it would have to bring into the cache; of MissingColumns *.
+List *candidate_missing_columns(const Candidate *candidate);
 // ... with what is brought for CPU plans that are its sources.
-List *all_loads(const Candidate *candidate);
+List *all_missing_columns(const Candidate *candidate);
 
 } // namespace gpuscan

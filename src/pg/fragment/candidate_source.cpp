@@ -2,11 +2,11 @@
 
 #include "pg/fragment/candidate_source.h"
 
+#include "pg/cost/cached_pages.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
-#include "pg/cost/resident.h"
 #include "pg/fragment/hidden_rows.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
@@ -22,11 +22,11 @@ static double cached_share(const CandidateSource *source, const Bitmapset *colum
     const int device = device_is_gpu() ? 1 : 0;
     double pages = 0;
     if (source->leaves == NIL)
-        pages = resident_pages(root, source->rel, columns, device, source->visible, absent);
+        pages = cached_pages(root, source->rel, columns, device, source->visible, absent);
     ListCell *cell;
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
-        pages += resident_pages(root, leaf, columns_read(leaf), device);
+        pages += cached_pages(root, leaf, columns_read(leaf), device);
     }
     if (source->leaves != NIL && pages < source->visible)
         *absent = bms_copy(columns);
@@ -37,10 +37,10 @@ static double cached_share(const CandidateSource *source, const Bitmapset *colum
 static Bitmapset *brought_by_init_plans(const CandidateSource *source) {
     Bitmapset *columns = nullptr;
     ListCell *cell;
-    foreach (cell, init_plans_loads(source->root)) {
-        const Load *load = static_cast<const Load *>(lfirst(cell));
-        if (load->relid == source->relid)
-            columns = bms_add_members(columns, load->columns);
+    foreach (cell, init_plans_missing_columns(source->root)) {
+        const MissingColumns *missing = static_cast<const MissingColumns *>(lfirst(cell));
+        if (missing->relid == source->relid)
+            columns = bms_add_members(columns, missing->columns);
     }
     return columns;
 }
@@ -59,36 +59,37 @@ static void look_into_cache(CandidateSource *source) {
         kinds_of_columns(root, source->rel, columns, &work->read);
     if (absent != nullptr)
         work->text_entries = kinds_of_columns(root, source->rel, absent, &work->absent);
-    const Cost price = device_load_cost(work);
-    source->load = Load{source->relid, absent, price, price > 0 ? std::min(price, saved_on(source->relid)) : 0};
+    const Cost price = device_missing_cost(work);
+    source->missing =
+        MissingColumns{source->relid, absent, price, price > 0 ? std::min(price, admission_credit(source->relid)) : 0};
 }
 
-const Load *source_load(const CandidateSource *source) {
+const MissingColumns *source_missing_columns(const CandidateSource *source) {
     if (!source->looked)
         look_into_cache(const_cast<CandidateSource *>(source));
-    return &source->load;
+    return &source->missing;
 }
 
-static Cost weigh_plan(const CandidateSource *source, tier::Account *account) {
+static Cost weigh_plan(const CandidateSource *source, tier::Breakdown *breakdown) {
     const Path *path = source->rel->cheapest_total_path;
-    tier::Ledger ledger = device_ledger(account);
+    tier::Ledger ledger = device_ledger(breakdown);
     if (path != nullptr)
         ledger.plan_rows(device_units(path_ns(const_cast<PlannerInfo *>(source->root), path)), source->rows,
                          list_length(source->rel->reltarget->exprs));
     return device_cost(ledger);
 }
 
-Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Account *account) {
+Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Breakdown *breakdown) {
     if (!source->is_relation)
-        return weigh_plan(source, account);
-    const Load *load = source_load(source); // looks into the cache
-    const Cost saved = brought ? 0 : load->saved;
+        return weigh_plan(source, breakdown);
+    const MissingColumns *missing = source_missing_columns(source); // looks into the cache
+    const Cost saved = brought ? 0 : missing->saved;
     tier::RelationWork work = source->work;
     work.brought_before = brought;
     work.unread = unread;
-    if (account != nullptr)
-        account->hidden_ns[static_cast<int>(tier::Stage::Feed)] += device_ns(saved);
-    return device_relation_cost(&work, account) - saved;
+    if (breakdown != nullptr)
+        breakdown->hidden_ns[static_cast<int>(tier::Stage::Feed)] += device_ns(saved);
+    return device_relation_cost(&work, breakdown) - saved;
 }
 
 Cost source_cost(const CandidateSource *source) {

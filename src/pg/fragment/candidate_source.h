@@ -4,7 +4,7 @@
 #include "pg/pg.h"
 
 #include "engine/cost/tier_cost.hpp"
-#include "pg/cost/investment.h"
+#include "pg/cost/cache_admission.h"
 #include "pg/fragment/fragment_spec.h"
 #include "pg/fragment/text_work.h"
 
@@ -20,7 +20,7 @@ struct CandidateSource : FragmentSource {
     tier::RelationWork work;
     double visible; // of the pages
     bool looked;
-    Load load; // of what the cache does not have
+    MissingColumns missing; // of what the cache does not have
 };
 
 // Lives in the current memory context. NULL: neither of them; why is told as a refusal.
@@ -29,11 +29,11 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel);
 // What reading it takes, in the planner's units; a CPU plan that is a source is chosen by now.
 Cost source_cost(const CandidateSource *source);
 
-// The same for an account of it (NULL: none). `brought`: another source of the fragment has brought the same columns, `unread`:
+// The same for a breakdown of it (NULL: none). `brought`: another source of the fragment has brought the same columns, `unread`:
 // nobody looks at its rows.
-Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Account *account);
+Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Breakdown *breakdown);
 
 // is_relation: what it would have to bring into the cache.
-const Load *source_load(const CandidateSource *source);
+const MissingColumns *source_missing_columns(const CandidateSource *source);
 
 } // namespace gpuscan

@@ -52,7 +52,7 @@ constexpr int entry_buckets = 512; // by the relations
 constexpr int known_clauses = 64;
 // Inner joins of more relations than these are thought of as chains only. A chain is always there (with more relations on
 // the left there are more clauses, never fewer), and ten relations that share one key could be joined in 29,000 ways.
-constexpr int most_relations_in_any_shape = 7;
+constexpr int max_relations_in_any_shape = 7;
 
 struct PairBlock {
     JoinPair pairs[pairs_in_block];
@@ -325,7 +325,7 @@ void note_join(CandidateTable *table, RelOptInfo *joined, RelOptInfo *outer, Rel
     // Inner joins need no other build sides than base relations: they may pay, but there are very many.
     if (inner->reloptkind != RELOPT_BASEREL &&
         (inner->reloptkind != RELOPT_JOINREL ||
-         (type == JOIN_INNER && list_length(table->base) > most_relations_in_any_shape)))
+         (type == JOIN_INNER && list_length(table->base) > max_relations_in_any_shape)))
         return;
     const JoinPair pair{joined, outer, inner, extra->restrictlist, type, nullptr};
     if (table->root->join_search_private != nullptr) { // GEQO's

@@ -17,14 +17,14 @@ struct FragmentConstant {
     Type type;
     int32 scale;
     Rounding rounding;
-    int space;      // Code: the space in which the text has a code
+    int unified;    // Code: the unified dictionary in which the text has a code
     bool is_bpchar; // Code: trailing blanks do not count
 };
 
 enum class LookupKind {
     Function, // PostgreSQL evaluates `expr` once per entry and once for NULL
     Rank,     // the entry's position in the order of `collation` (min/max, order comparisons)
-    Text,     // the text that `expr` makes of the entry, as a code of `space`
+    Text,     // the text that `expr` makes of the entry, as a code of `unified`
     Table,    // of no dictionary, but of what a search in it finds: `values`
 };
 
@@ -34,12 +34,13 @@ struct FragmentLookup {
     int source, column; // whose dictionary
     Expr *expr;         // Function; may hold Params and stable expressions (has_params): then per execution only
     bool has_params;
-    bool demanded;  // Function, Text: may see only what will be looked up (exec/demand.cpp); for one execution
-    Oid typid;      // type of expr's result
-    Type type;      // of the entries (Bool, I32, I64, F64, Code)
+    bool
+        deferred; // Function, Text: may see only what will be looked up (exec/deferred_evaluation.cpp); for one execution
+    Oid typid;    // type of expr's result
+    Type type;    // of the entries (Bool, I32, I64, F64, Code)
     Oid collation;  // Rank
     bool is_bpchar; // Rank: compare as bpchar; Text: trailing blanks do not count
-    int space;      // Text; Rank: 0, or of the texts that `expr` makes of the entries
+    int unified;    // Text; Rank: 0, or of the texts that `expr` makes of the entries
     int64 *values;  // Table: so many, and one of NULL behind them
     uint32 nvalues;
 };
@@ -100,7 +101,7 @@ struct FragmentOutput {
     int low_agg =
         -1; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
     int source, column;   // Code: whose dictionary
-    int space;            // Code: not of a dictionary but of this space (from 1); else 0
+    int unified;          // Code: not of a dictionary but of this unified dictionary (from 1); else 0
     int rank_lookup = -1; // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
@@ -111,7 +112,7 @@ struct Fragment : FragmentSpec {
     FragmentConstant *constants;
     int nlookups;
     FragmentLookup *lookups; // in the program's order
-    int nspaces;             // numberings of texts that exist for one execution (exec/text_space.cpp)
+    int nunified;            // numberings of texts that exist for one execution (exec/unified_dictionary.cpp)
     int noutputs;
     FragmentOutput *outputs; // in the order of output_count()
     int nkeys,

@@ -12,10 +12,10 @@
 
 #include "pg/catalog/sql_type.h"
 #include "pg/catalog/type_operators.h"
+#include "pg/cost/cached_join_tables.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
 #include "pg/cost/group_count.h"
-#include "pg/cost/kept_tables.h"
 #include "pg/cost/outer_values.h"
 #include "pg/cost/own_selectivity.h"
 #include "pg/cost/plan_time.h"
@@ -34,11 +34,11 @@ struct GpuScanPath {
     CustomPath custom;
     FragmentSpec *spec;
     List *having;
-    const tier::Account *account; // what its costs are made of
-    double ns_per_unit;           // of its costs
-    const List *loads;            // of Load *: that are in its costs
-    double cpu_plan_ns;           // what PostgreSQL's own paths take
-    double cpu_first_ns;          // exec/cpu_first.h
+    const tier::Breakdown *breakdown; // what its costs are made of
+    double ns_per_unit;               // of its costs
+    const List *missing_columns;      // of MissingColumns *: that are in its costs
+    double cpu_plan_ns;               // what PostgreSQL's own paths take
+    double cpu_first_ns;              // exec/cpu_first.h
 };
 
 // ---- what is grouped ----
@@ -282,7 +282,7 @@ static List *in_postgres_order(PlannerInfo *root, List *having) {
 
 int planned_nodes = 0;
 
-constexpr double most_exchange = 100; // of what a unit of PostgreSQL's costs usually takes
+constexpr double max_exchange = 100; // of what a unit of PostgreSQL's costs usually takes
 
 extern "C" {
 static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
@@ -292,7 +292,7 @@ static Plan *plan_gpuscan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, 
 static const CustomPathMethods gpuscan_path_methods = {"GpuScan", plan_gpuscan, nullptr};
 
 CustomPath *make_gpuscan_path(RelOptInfo *rel, FragmentSpec *spec, List *having, Path *fallback, List *children,
-                              const tier::Account *account) {
+                              const tier::Breakdown *breakdown) {
     GpuScanPath *path = static_cast<GpuScanPath *>(palloc0(sizeof(GpuScanPath)));
     CustomPath *custom = &path->custom;
     custom->path.type = T_CustomPath;
@@ -306,7 +306,7 @@ CustomPath *make_gpuscan_path(RelOptInfo *rel, FragmentSpec *spec, List *having,
     custom->methods = &gpuscan_path_methods;
     path->spec = spec;
     path->having = having;
-    path->account = account;
+    path->breakdown = breakdown;
     path->ns_per_unit = device_ns_per_unit();
     return custom;
 }
@@ -331,11 +331,12 @@ CpuBaseline cpu_baseline_of(PlannerInfo *root, const RelOptInfo *rel) {
                              : CpuBaseline{best->total_cost, best->total_cost * device_ns_per_unit()};
 }
 
-static Cost cost_of(const List *loads) {
+static Cost cost_of(const List *missing_columns) {
     Cost cost = 0;
     ListCell *cell;
-    foreach (cell, loads)
-        cost += static_cast<const Load *>(lfirst(cell))->price - static_cast<const Load *>(lfirst(cell))->saved;
+    foreach (cell, missing_columns)
+        cost += static_cast<const MissingColumns *>(lfirst(cell))->price -
+                static_cast<const MissingColumns *>(lfirst(cell))->saved;
     return cost;
 }
 
@@ -344,27 +345,30 @@ void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline
     const double usual = device_ns_per_unit();
     path->cpu_plan_ns = baseline->ns;
     if (guc_offload != OFFLOAD_FORCE && asks_for_outer_values(root)) {
-        const Cost once = std::min(cost_of(candidate_loads(candidate)), custom->path.total_cost);
+        const Cost once = std::min(cost_of(candidate_missing_columns(candidate)), custom->path.total_cost);
         // (An execution that takes longer than that is none to wait for.)
         path->cpu_first_ns = baseline->ns < device_ns(once) ? device_ns(once) : 0;
         custom->path.startup_cost = std::max(custom->path.startup_cost - once, 0.0);
         custom->path.total_cost -= once;
     } else {
-        path->loads = all_loads(candidate);
+        path->missing_columns = all_missing_columns(candidate);
     }
-    path->ns_per_unit = std::clamp(baseline->ns / baseline->cost, usual / most_exchange, usual * most_exchange);
+    path->ns_per_unit = std::clamp(baseline->ns / baseline->cost, usual / max_exchange, usual * max_exchange);
     custom->path.startup_cost *= usual / path->ns_per_unit;
     custom->path.total_cost *= usual / path->ns_per_unit;
 }
 
-void offer_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
-                CustomPath *custom) {
+void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
+                    CustomPath *custom) {
     if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
-        note_offer(device_units(baseline->ns), custom->path.total_cost, force, candidate_loads(candidate));
+        request_admission(device_units(baseline->ns), custom->path.total_cost, force,
+                          candidate_missing_columns(candidate));
     price_path(root, candidate, baseline, custom);
 }
 
-const List *gpuscan_path_loads(const Path *path) { return reinterpret_cast<const GpuScanPath *>(path)->loads; }
+const List *gpuscan_path_missing_columns(const Path *path) {
+    return reinterpret_cast<const GpuScanPath *>(path)->missing_columns;
+}
 
 double gpuscan_path_ns(const Path *path) {
     return path->total_cost * reinterpret_cast<const GpuScanPath *>(path)->ns_per_unit;
@@ -410,7 +414,7 @@ static const Fragment *try_translation(const Candidate *candidate, const Fragmen
     if (candidate->trial != nullptr && ask_for_the_same(candidate->tried, spec))
         return candidate->trial;
     Candidate *notes = const_cast<Candidate *>(candidate);
-    FragmentSpec *copy = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec))); // the other one will be settled
+    FragmentSpec *copy = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec))); // the other one will be finalized
     *copy = *spec;
     notes->tried = copy;
     notes->trial = assemble(spec, false);
@@ -426,7 +430,7 @@ bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
 
 // ---- groups in order ----
 
-constexpr double least_sorted_groups = 1000; // PostgreSQL sorts fewer in less time than planning takes to think of it
+constexpr double min_sorted_groups = 1000; // PostgreSQL sorts fewer in less time than planning takes to think of it
 
 // What goes on above the groups, if that has an order: windows first, then DISTINCT, then ORDER BY.
 static List *order_above(const PlannerInfo *root) {
@@ -444,7 +448,7 @@ static List *order_above(const PlannerInfo *root) {
 // Of so many that PostgreSQL expects, those that there can be.
 static double expected_groups(PlannerInfo *root, double rows) {
     const List *clauses = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
-    return root->parse->groupingSets != NIL ? rows : std::min(rows, most_groups(root, clauses));
+    return root->parse->groupingSets != NIL ? rows : std::min(rows, max_groups(root, clauses));
 }
 
 static double passing_share(PlannerInfo *root, List *having) {
@@ -469,8 +473,8 @@ static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *hav
 // What groups cost, evaluated as `results`.
 static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const FragmentSpec *spec, const Fragment *trial,
                         const TextWork *texts, const CpuBaseline *baseline, GroupNumbers groups,
-                        const PathTarget *results, tier::Account *account) {
-    tier::Ledger ledger = device_ledger(account);
+                        const PathTarget *results, tier::Breakdown *breakdown) {
+    tier::Ledger ledger = device_ledger(breakdown);
     ledger.start(trial->nsources, trial->nlookups);
     ledger.texts(*texts);
     ledger.plan_cost(tier::Stage::Texts, texts->calls);
@@ -479,7 +483,7 @@ static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Fra
     ledger.plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple));
     if (spec->sorted)
         ledger.sort(groups.delivered, trial->nkeys + trial->naggregates);
-    return candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account) +
+    return candidate_cost(candidate, cached_join_tables(root, trial), device_units(baseline->ns), breakdown) +
            device_cost(ledger);
 }
 
@@ -496,7 +500,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
                             const FragmentSpec *groups, GroupNumbers numbers, const Fragment *unsorted_trial,
                             Path *fallback, const CpuBaseline *baseline, List *children, RelOptInfo *output) {
     if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
-        (fallback->rows < least_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
+        (fallback->rows < min_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
         !can_be_sorted(unsorted_trial, fallback->rows))
         return false;
     List *pathkeys = order_above(root);
@@ -514,13 +518,13 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     pathkeys = list_copy_head(pathkeys, list_length(spec->order));
     Path *sort = reinterpret_cast<Path *>(create_sort_path(root, output, fallback, pathkeys, -1.0));
     List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
-    tier::Account *account = new_account();
-    CustomPath *path = make_gpuscan_path(output, spec, having, sort, children, account);
+    tier::Breakdown *breakdown = new_breakdown();
+    CustomPath *path = make_gpuscan_path(output, spec, having, sort, children, breakdown);
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
     path->path.total_cost =
-        groups_cost(root, candidate, spec, trial, &texts, baseline, numbers, unsorted->path.pathtarget, account);
+        groups_cost(root, candidate, spec, trial, &texts, baseline, numbers, unsorted->path.pathtarget, breakdown);
     path->path.startup_cost = path->path.total_cost;
     price_path(root, candidate, baseline, path);
     add_path(output, &path->path);
@@ -543,7 +547,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     const Fragment *trial = try_translation(candidate, spec);
     if (trial == nullptr)
         return false;
-    settle_wanted_groups(root, results->exprs, trial, spec);
+    finalize_wanted_groups(root, results->exprs, trial, spec);
     TextWork texts;
     if (!text_work(root, trial, &texts) && guc_offload != OFFLOAD_FORCE)
         return false;
@@ -552,17 +556,17 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (fallback == nullptr)
         return refuse("no aggregation plan of PostgreSQL's that could take over");
 
-    tier::Account *account = new_account();
+    tier::Breakdown *breakdown = new_breakdown();
     const CpuBaseline baseline = cpu_baseline_of(root, output);
-    CustomPath *path = make_gpuscan_path(output, spec, ordered_having, fallback, children, account);
+    CustomPath *path = make_gpuscan_path(output, spec, ordered_having, fallback, children, breakdown);
     path->path.pathtarget = results;
     path->path.rows = wanted_groups(spec, fallback->rows);
     const GroupNumbers groups = groups_of(root, fallback, ordered_having, spec);
-    path->path.total_cost = groups_cost(root, candidate, spec, trial, &texts, &baseline, groups, results, account);
+    path->path.total_cost = groups_cost(root, candidate, spec, trial, &texts, &baseline, groups, results, breakdown);
     path->path.startup_cost = path->path.total_cost;
     if (force)
         output->pathlist = NIL; // whatever it costs
-    offer_path(root, candidate, &baseline, force, path);
+    price_new_path(root, candidate, &baseline, force, path);
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered ||
         !add_sorted_path(root, candidate, path, spec, groups, trial, fallback, &baseline, children, output) || !force)
@@ -581,8 +585,8 @@ static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *t
     node->custom_plans = custom_plans;
     node->methods = &gpuscan_scan_methods;
     spec_to_node(ours->spec, custom_plans, node);
-    if (ours->account != nullptr)
-        node->custom_private = lappend(node->custom_private, estimate_to_node(ours->account, ours->ns_per_unit,
+    if (ours->breakdown != nullptr)
+        node->custom_private = lappend(node->custom_private, estimate_to_node(ours->breakdown, ours->ns_per_unit,
                                                                               ours->cpu_plan_ns, ours->cpu_first_ns));
     return &node->scan.plan;
 }

@@ -8,10 +8,10 @@
 namespace gpuscan {
 
 // A path of `rel` that runs the spec. `fallback` answers the same with PostgreSQL's means and delivers the
-// spec's outputs; `children` feed sources. The caller sets rows and costs, and has noted in `account` what these are made of
+// spec's outputs; `children` feed sources. The caller sets rows and costs, and has noted in `breakdown` what these are made of
 // (NULL: nobody will ask).
 CustomPath *make_gpuscan_path(RelOptInfo *rel, FragmentSpec *spec, List *having, Path *fallback, List *children,
-                              const tier::Account *account);
+                              const tier::Breakdown *breakdown);
 
 bool is_gpuscan_path(const Path *path);
 
@@ -26,12 +26,12 @@ CpuBaseline cpu_baseline_of(PlannerInfo *root, const RelOptInfo *rel);
 // exactly if it takes less time. Whoever joins, sorts or limits either goes on from there. In a level that is evaluated anew for the rows of
 // a level above, bringing columns is no part of the costs: it is done once, and not before the CPU plan has taken as long (exec/cpu_first.h).
 void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, CustomPath *path);
-// The same of a path that is offered for the first time, and notes the offer (cost/investment.h); what the CPU plan takes in such a level is
-// noted when it is executed.
-void offer_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
-                CustomPath *path);
+// The same of a path that is priced for the first time, and requests admission (cost/cache_admission.h); what the CPU plan takes in such a
+// level is noted when it is executed.
+void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
+                    CustomPath *path);
 double gpuscan_path_ns(const Path *path);
-const List *gpuscan_path_loads(const Path *path);
+const List *gpuscan_path_missing_columns(const Path *path);
 
 // How many plan nodes have been made of such paths so far.
 extern int planned_nodes;

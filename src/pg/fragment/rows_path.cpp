@@ -17,9 +17,9 @@
 #include "pg/fragment/rows_path.h"
 
 #include "pg/catalog/sql_type.h"
+#include "pg/cost/cached_join_tables.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
-#include "pg/cost/kept_tables.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/path.h"
@@ -32,7 +32,7 @@
 
 namespace gpuscan {
 
-constexpr double most_single_entries = 4096; // that are asked for one by one
+constexpr double max_single_entries = 4096; // that are asked for one by one
 
 // ---- what is there ----
 
@@ -183,7 +183,7 @@ static double dictionary_entries(PlannerInfo *root, double rows, const FragmentS
         bool is_guess;
         const double distinct = distinct_values(root, column, &is_guess);
         if (!is_guess)
-            entries += rows < most_single_entries && rows < distinct ? rows : distinct;
+            entries += rows < max_single_entries && rows < distinct ? rows : distinct;
     }
     return entries;
 }
@@ -199,9 +199,10 @@ static double row_bytes(const Fragment *fragment) {
 // PostgreSQL's estimate.)
 static void set_costs(const PlannerInfo *root, const Candidate *candidate, const Fragment *trial, double found,
                       double wanted, double entries, const TextWork *texts, const CpuBaseline *baseline,
-                      tier::Account *account, Path *path) {
-    const Cost scans = candidate_cost(candidate, tables_kept(root, trial), device_units(baseline->ns), account);
-    tier::Ledger ledger = device_ledger(account);
+                      tier::Breakdown *breakdown, Path *path) {
+    const Cost scans =
+        candidate_cost(candidate, cached_join_tables(root, trial), device_units(baseline->ns), breakdown);
+    tier::Ledger ledger = device_ledger(breakdown);
     ledger.start(trial->nsources, trial->nlookups);
     ledger.texts(*texts);
     ledger.plan_cost(tier::Stage::Texts, texts->calls);
@@ -253,17 +254,17 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     if (trial == nullptr || trial->order == NIL || !text_work(root, trial, &texts))
         return;
     texts.shown = 0;
-    settle_first_rows(root, trial, spec);
+    finalize_first_rows(root, trial, spec);
     List *pathkeys = list_copy_head(root->query_pathkeys, list_length(spec->order));
     Path *sort = reinterpret_cast<Path *>(
         create_sort_path(root, rel, with_checks(root, rel, fallback, spec->checks), pathkeys, -1.0));
-    tier::Account *account = new_account();
-    CustomPath *path = make_gpuscan_path(rel, spec, NIL, sort, children, account);
+    tier::Breakdown *breakdown = new_breakdown();
+    CustomPath *path = make_gpuscan_path(rel, spec, NIL, sort, children, breakdown);
     const double found = expected_rows(root, rel), wanted = wanted_groups(spec, found);
     path->path.rows = wanted_groups(spec, rel->rows);
     path->path.pathkeys = pathkeys;
-    set_costs(root, candidate, trial, found, wanted, dictionary_entries(root, wanted, spec), &texts, baseline, account,
-              &path->path);
+    set_costs(root, candidate, trial, found, wanted, dictionary_entries(root, wanted, spec), &texts, baseline,
+              breakdown, &path->path);
     price_path(root, candidate, baseline, path);
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
@@ -327,18 +328,18 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     if (fallback == nullptr)
         return refuse("no plan of PostgreSQL's that could take over");
 
-    tier::Account *account = new_account();
+    tier::Breakdown *breakdown = new_breakdown();
     const CpuBaseline baseline = cpu_baseline_of(root, rel);
-    CustomPath *path = make_gpuscan_path(rel, spec, NIL, fallback, children, account);
+    CustomPath *path = make_gpuscan_path(rel, spec, NIL, fallback, children, breakdown);
     const double found = expected_rows(root, rel);
     path->path.rows = rel->rows;
-    set_costs(root, candidate, trial, found, found, dictionary_entries(root, found, spec), &texts, &baseline, account,
+    set_costs(root, candidate, trial, found, found, dictionary_entries(root, found, spec), &texts, &baseline, breakdown,
               &path->path);
     if (force) { // whatever it costs
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
     }
-    offer_path(root, candidate, &baseline, force, path);
+    price_new_path(root, candidate, &baseline, force, path);
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
         add_ordered_path(root, candidate, rel, spec, copy_of_path(fallback), &baseline, children, force);

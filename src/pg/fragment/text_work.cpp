@@ -13,8 +13,8 @@
 #include <algorithm>
 
 #include "pg/catalog/sql_type.h"
+#include "pg/cost/cached_pages.h"
 #include "pg/cost/device_cost.h"
-#include "pg/cost/resident.h"
 #include "pg/page_costs/planner_formulas.h"
 #include "pg/refusal.h"
 #include "pg/translate/lookup_key.h"
@@ -42,7 +42,7 @@ static double distinct_texts(PlannerInfo *root, const FragmentSource *source, co
 }
 
 static bool is_native_lookup(const FragmentLookup *lookup) {
-    if (!lookup_can_be_kept(lookup))
+    if (!lookup_is_cacheable(lookup))
         return false;
     StringInfoData function;
     initStringInfo(&function);
@@ -65,14 +65,14 @@ static double new_share(const PlannerInfo *root, const FragmentSource *source, c
     if (rel != nullptr && source->leaves == NIL) {
         Bitmapset *columns = bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
         whole = rel->pages * rel->allvisfrac;
-        there = resident_pages(root, rel, columns, device);
+        there = cached_pages(root, rel, columns, device);
         bms_free(columns);
     }
     ListCell *cell;
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
         whole += leaf->pages * leaf->allvisfrac;
-        there += resident_pages(root, leaf, columns_read(leaf), device);
+        there += cached_pages(root, leaf, columns_read(leaf), device);
     }
     return whole > 0 ? std::clamp(1 - there / whole, tier::expected_missing, 1.0) : tier::expected_missing;
 }
@@ -122,14 +122,14 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
         if (lookup->kind == LookupKind::Table)
             continue;
         double distinct = distinct_texts(root, fragment, lookup->source, lookup->column);
-        if (lookup->demanded) {
+        if (lookup->deferred) {
             if (distinct == 0)
                 distinct = fragment->sources[lookup->source].rows;
             QualCost call;
             cost_qual_eval_node(&call, reinterpret_cast<Node *>(lookup->expr), root);
             work->evaluated += distinct;
             work->calls += call.startup + distinct * call.per_tuple;
-            ++work->demands;
+            ++work->deferred;
             continue;
         }
         const FragmentSource *source = &fragment->sources[lookup->source];
@@ -139,7 +139,7 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
             work->evaluated += distinct;
     }
     for (int i = 0; i < fragment->noutputs; ++i)
-        if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].space == 0) ||
+        if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].unified == 0) ||
             fragment->outputs[i].rank_lookup >= 0)
             work->shown += distinct_texts(root, fragment, fragment->outputs[i].source, fragment->outputs[i].column);
     return fits;

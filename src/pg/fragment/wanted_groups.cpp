@@ -132,7 +132,7 @@ void ask_for_groups(PlannerInfo *root, List *having, FragmentSpec *spec) {
     spec->top_offset = reinterpret_cast<Expr *>(root->parse->limitOffset);
 }
 
-// ---- settling ----
+// ---- finalizing ----
 
 // Nothing that PostgreSQL would compute for every group can be an error, but what the device computes as well.
 static bool results_are_error_free(const PlannerInfo *root, const List *results, const FragmentSpec *spec) {
@@ -146,7 +146,7 @@ static bool results_are_error_free(const PlannerInfo *root, const List *results,
     return true;
 }
 
-void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *trial, FragmentSpec *spec) {
+void finalize_wanted_groups(const PlannerInfo *root, List *results, const Fragment *trial, FragmentSpec *spec) {
     const int keys = list_length(root->parse->sortClause);
     spec->having = trial->having;
     spec->order = trial->order;
@@ -200,7 +200,7 @@ void ask_for_checks(const PlannerInfo *root, FragmentSpec *spec) {
     }
 }
 
-void settle_first_rows(const PlannerInfo *root, const Fragment *trial, FragmentSpec *spec) {
+void finalize_first_rows(const PlannerInfo *root, const Fragment *trial, FragmentSpec *spec) {
     spec->order = trial->order;
     spec->order_flags = trial->order_flags;
     if (trial->top == nullptr)

@@ -11,7 +11,7 @@ namespace gpuscan {
 void ask_for_groups(PlannerInfo *root, List *having, FragmentSpec *spec);
 
 // Keeps of that what the device can decide, and what is right if it does. `results` is computed from the groups.
-void settle_wanted_groups(const PlannerInfo *root, List *results, const Fragment *trial, FragmentSpec *spec);
+void finalize_wanted_groups(const PlannerInfo *root, List *results, const Fragment *trial, FragmentSpec *spec);
 
 // Of so many groups or rows, how many will be delivered?
 double wanted_groups(const FragmentSpec *spec, double groups);
@@ -22,6 +22,6 @@ void ask_for_checks(const PlannerInfo *root, FragmentSpec *spec);
 
 // The same of rows in the order of `spec->order`: the first ones, where Limit is what follows.
 void ask_for_first_rows(const PlannerInfo *root, FragmentSpec *spec);
-void settle_first_rows(const PlannerInfo *root, const Fragment *trial, FragmentSpec *spec);
+void finalize_first_rows(const PlannerInfo *root, const Fragment *trial, FragmentSpec *spec);
 
 } // namespace gpuscan

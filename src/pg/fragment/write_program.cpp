@@ -34,7 +34,7 @@ static Array<ir::Index> *payload_expressions(Assembly *a) {
         static_cast<Array<ir::Index> *>(palloc0(sizeof(Array<ir::Index>) * static_cast<Size>(a->t.nsources)));
     for (int i = a->t.nsources - 1; i > 0; --i) {
         for (int k = 0; k < a->t.sources[i].payload.count; ++k) {
-            const PayloadColumn from = a->t.sources[i].payload[k];
+            const PayloadSource from = a->t.sources[i].payload[k];
             int step = 0, at = from.column;
             if (from.source != i) {
                 const int table = table_of_source(&a->t, i, from.source);
@@ -130,7 +130,7 @@ static void write_sources(Assembly *a, Writer *w) {
         const FragmentLookup &from = a->t.lookups[i];
         ir::Lookup lookup{};
         lookup.type = from.type;
-        lookup.demanded = from.demanded ? 1 : 0;
+        lookup.deferred = from.deferred ? 1 : 0;
         lookup.source = static_cast<ir::Index>(from.source);
         lookup.column = static_cast<ir::Index>(from.column);
         append(&w->lookups, lookup);

@@ -10,15 +10,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/page_costs/planner_formulas.h"
-#include "pg/page_costs/storage_tier.h"
 
 namespace gpuscan {
 
 constexpr double fuzz = 1.01; // STD_FUZZ_FACTOR
 constexpr double slack = 1 + 1e-9;
 
-static const storage::PageCosts &costs() { return storage_tier()->costs; }
+static const storage::PageCosts &costs() { return page_cost_model()->costs; }
 
 // ---- bounds ----
 
@@ -40,13 +40,13 @@ static Cost comparisons(double rows) { return 2 * cpu_operator_cost * rows * (st
 static unsigned slot_of(const SortedRows &rows) {
     uint64 bits;
     std::memcpy(&bits, &rows.total, sizeof bits);
-    return static_cast<unsigned>((bits * UINT64CONST(0x9E3779B97F4A7C15)) >> 58) % StorageTier::sorted_slots;
+    return static_cast<unsigned>((bits * UINT64CONST(0x9E3779B97F4A7C15)) >> 58) % PageCostModel::sorted_slots;
 }
 
 // The cheapest path of a relation is sorted for each of its pairs. What that costs depends on these three numbers alone.
 SortedInput sorted_input(Path *path) {
     const SortedRows rows{path->total_cost, path->rows, path->pathtarget->width, 0};
-    SortedRows *known = &storage_tier()->sorted[slot_of(rows)];
+    SortedRows *known = &page_cost_model()->sorted[slot_of(rows)];
     if (known->total != rows.total || known->rows != rows.rows || known->width != rows.width || known->startup == 0) {
         *known = rows;
         known->startup =
@@ -88,7 +88,7 @@ MergeShares shares_of_merge(JoinType type, const RestrictInfo *clause, const Pat
 }
 
 // PostgreSQL has tried each key first, with the first of its clauses: a clause without an entry is not among these.
-MergeShares least_shares_of_merge(JoinType type, const List *clauses) {
+MergeShares min_shares_of_merge(JoinType type, const List *clauses) {
     if (type == JOIN_FULL)
         return {1, 1};
     MergeShares least{1, 1};
@@ -143,13 +143,13 @@ static bool is_in_batches(double rows, int width) {
 }
 
 // PostgreSQL rounds up.
-static double least_pages_of(const Path *path) { return bytes_of(path->rows, path->pathtarget->width) / BLCKSZ; }
+static double min_pages_of(const Path *path) { return bytes_of(path->rows, path->pathtarget->width) / BLCKSZ; }
 
 CostBound bound_of_hash(const Path *outer, const Path *inner, bool shared) {
     Cost startup = outer->startup_cost + inner->total_cost + (cpu_operator_cost + cpu_tuple_cost) * inner->rows;
     Cost total = startup + outer->total_cost - outer->startup_cost + cpu_operator_cost * outer->rows;
     if (!shared && is_in_batches(inner->rows, inner->pathtarget->width)) {
-        const storage::FileCost files = storage::hash_join(costs(), least_pages_of(inner), least_pages_of(outer));
+        const storage::FileCost files = storage::hash_join(costs(), min_pages_of(inner), min_pages_of(outer));
         startup += files.startup;
         total += files.total;
     }

@@ -30,7 +30,7 @@ struct MergeShares {
 // By the first of its clauses and of the keys that it merges by, which PostgreSQL has looked at before.
 MergeShares shares_of_merge(JoinType type, const RestrictInfo *clause, const PathKey *key);
 // The same whichever of these clauses and keys they are.
-MergeShares least_shares_of_merge(JoinType type, const List *clauses);
+MergeShares min_shares_of_merge(JoinType type, const List *clauses);
 // A merge join that sorts both inputs, where they are not in order already.
 CostBound bound_of_merge(const SortedInput &outer, const SortedInput &inner, MergeShares shares);
 // A merge join of the outer path as it is.

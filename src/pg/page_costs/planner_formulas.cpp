@@ -5,10 +5,10 @@ namespace gpuscan {
 double hash_aggregate_pages(const PlannerInfo *root, double rows, int width, double groups, Size transition_space) {
     const double entry = hash_agg_entry_size(list_length(root->aggtransinfos), width, transition_space);
     Size memory;
-    uint64 most_groups;
+    uint64 max_groups;
     int partitions;
-    hash_agg_set_limits(entry, groups, 0, &memory, &most_groups, &partitions);
-    double batches = std::fmax(groups * entry / static_cast<double>(memory), groups / static_cast<double>(most_groups));
+    hash_agg_set_limits(entry, groups, 0, &memory, &max_groups, &partitions);
+    double batches = std::fmax(groups * entry / static_cast<double>(memory), groups / static_cast<double>(max_groups));
     batches = std::fmax(std::ceil(batches), 1.0);
     const double depth = std::ceil(std::log(batches) / std::log(partitions < 2 ? 2.0 : partitions));
     return 2 * (bytes_of(rows, width) / BLCKSZ * depth);

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "engine/cost/storage_cost.hpp"
-#include "pg/page_costs/storage_tier.h"
+#include "pg/page_costs/page_cost_model.h"
 
 namespace gpuscan {
 

@@ -5,12 +5,12 @@
 // page costs.
 #include "pg/page_costs/recost_join.h"
 
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/page_costs/planner_formulas.h"
-#include "pg/page_costs/storage_tier.h"
 
 namespace gpuscan {
 
-static const storage::PageCosts &costs() { return storage_tier()->costs; }
+static const storage::PageCosts &costs() { return page_cost_model()->costs; }
 
 static storage::Surrogate page_reads() { return {costs().seq_read, costs().random_read}; }
 

@@ -3,8 +3,8 @@
 
 #include "pg/pg.h"
 
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/page_costs/planner_formulas.h"
-#include "pg/page_costs/storage_tier.h"
 
 namespace gpuscan {
 
@@ -22,7 +22,7 @@ bool reads_files_again(const Path *path);
 
 // What a join with files costs at the least while joins are made: each page at the price of the time, and an eighth of work_mem is
 // less than any of these files has.
-inline Cost least_with_files() { return storage_tier()->for_joins.seq * (sort_memory() / 8 / BLCKSZ); }
+inline Cost least_with_files() { return page_cost_model()->for_joins.seq * (sort_memory() / 8 / BLCKSZ); }
 
 // Is there any among these? `any_price`: costs of inputs have changed, or duplicates of an input may have been removed without files
 // because these were too dear.

@@ -8,8 +8,8 @@
 // but cost something for each row may be gone from below the sort, whose cost it was part of.)
 #include "pg/page_costs/recost_sorts.h"
 
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/page_costs/planner_formulas.h"
-#include "pg/page_costs/storage_tier.h"
 
 namespace gpuscan {
 
@@ -33,7 +33,7 @@ static void recost_sort(Plan *plan, storage::Surrogate made_under) {
     exchange_page_costs(free_pages);
     cost_sort_of(&exact, nullptr, NIL, &from, input->plan_rows, -1);
     exchange_page_costs(before);
-    const Cost files = sort_files(storage_tier()->costs, input->plan_rows, input->plan_width),
+    const Cost files = sort_files(page_cost_model()->costs, input->plan_rows, input->plan_width),
                gone = cpu_tuple_cost * input->plan_rows;
     const auto distance = [&](Cost cost) {
         const Cost off = sort->startup_cost - cost;

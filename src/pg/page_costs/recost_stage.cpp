@@ -11,19 +11,19 @@
 // another than that of a sort of everything.
 #include "pg/page_costs/recost_stage.h"
 
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/page_costs/planner_formulas.h"
-#include "pg/page_costs/storage_tier.h"
 
 namespace gpuscan {
 
-struct SettledEntry {
+struct RecostedEntry {
     const Path *path;
     Cost startup, total;             // of the path as it was left
     Cost startup_moved, total_moved; // by the walk
     uint32 walk;
 };
 
-struct SettledPaths {
+struct RecostedPaths {
     HTAB *table; // NULL: none yet
     MemoryContext context;
     uint32 walk;
@@ -35,47 +35,47 @@ struct Moved {
 
 struct Stage {
     PlannerInfo *root;
-    SettledPaths *settled;
+    RecostedPaths *recosted;
     const RelOptInfo *rel;
     storage::Surrogate costs_of_rel; // under which its paths were made
     MadeUnder below;
-    storage::Surrogate made_under; // of the path that is being settled
+    storage::Surrogate made_under; // of the path that is being recosted
     bool changed;
 };
 
-static Moved settle(Stage *stage, Path *path);
+static Moved recost(Stage *stage, Path *path);
 
-SettledPaths *settled_paths_create() {
-    SettledPaths *settled = static_cast<SettledPaths *>(palloc0(sizeof(SettledPaths)));
-    settled->context = CurrentMemoryContext;
-    return settled;
+RecostedPaths *recosted_paths_create() {
+    RecostedPaths *recosted = static_cast<RecostedPaths *>(palloc0(sizeof(RecostedPaths)));
+    recosted->context = CurrentMemoryContext;
+    return recosted;
 }
 
-static const SettledEntry *find_entry(const SettledPaths *settled, const Path *path) {
-    return settled->table == nullptr
+static const RecostedEntry *find_entry(const RecostedPaths *recosted, const Path *path) {
+    return recosted->table == nullptr
                ? nullptr
-               : static_cast<const SettledEntry *>(hash_search(settled->table, &path, HASH_FIND, nullptr));
+               : static_cast<const RecostedEntry *>(hash_search(recosted->table, &path, HASH_FIND, nullptr));
 }
 
 // Most statements have no path whose cost is moved, and no table.
-static void enter_moved(SettledPaths *settled, const Path *path, Moved moved) {
-    if (settled->table == nullptr) {
+static void enter_moved(RecostedPaths *recosted, const Path *path, Moved moved) {
+    if (recosted->table == nullptr) {
         HASHCTL control{};
         control.keysize = sizeof(const Path *);
-        control.entrysize = sizeof(SettledEntry);
-        control.hcxt = settled->context;
-        settled->table = hash_create("settled paths", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+        control.entrysize = sizeof(RecostedEntry);
+        control.hcxt = recosted->context;
+        recosted->table = hash_create("recosted paths", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     }
     bool found;
-    SettledEntry *entry = static_cast<SettledEntry *>(hash_search(settled->table, &path, HASH_ENTER, &found));
+    RecostedEntry *entry = static_cast<RecostedEntry *>(hash_search(recosted->table, &path, HASH_ENTER, &found));
     entry->startup = path->startup_cost;
     entry->total = path->total_cost;
     entry->startup_moved = moved.startup;
     entry->total_moved = moved.total;
-    entry->walk = settled->walk;
+    entry->walk = recosted->walk;
 }
 
-static const storage::PageCosts &costs() { return storage_tier()->costs; }
+static const storage::PageCosts &costs() { return page_cost_model()->costs; }
 
 // Partial grouping has no hook, what is done with the rows of a partial DISTINCT comes after its hook, and up to 16 the
 // duplicates of a UNION are removed in a relation without members.
@@ -227,7 +227,7 @@ static Moved moved_merge_append(Stage *stage, const MergeAppendPath *path) {
     ListCell *cell;
     foreach (cell, path->subpaths) {
         Path *input = static_cast<Path *>(lfirst(cell));
-        const Moved moved = settle(stage, input);
+        const Moved moved = recost(stage, input);
         inputs = sum(inputs, pathkeys_contained_in(path->path.pathkeys, input->pathkeys) ? moved : whole(moved));
     }
     return inputs;
@@ -238,7 +238,7 @@ static Moved moved_append(Stage *stage, AppendPath *path) {
     bool moved = false;
     ListCell *cell;
     foreach (cell, path->subpaths) {
-        const Moved input = settle(stage, static_cast<Path *>(lfirst(cell)));
+        const Moved input = recost(stage, static_cast<Path *>(lfirst(cell)));
         moved = moved || input.startup != 0 || input.total != 0;
     }
     if (!moved)
@@ -259,11 +259,11 @@ static Moved moved_append(Stage *stage, AppendPath *path) {
 
 // Up to 17 its only input is an Append of both sides, and hashing is not told from sorting in its cost.
 static Moved moved_set_operation(Stage *stage, const SetOpPath *path) {
-    const Moved first = settle(stage, first_input_of(path));
+    const Moved first = recost(stage, first_input_of(path));
     Path *second = second_input_of(path);
     if (second == nullptr)
         return first;
-    const Moved inputs = sum(first, settle(stage, second));
+    const Moved inputs = sum(first, recost(stage, second));
     return path->strategy == SETOP_HASHED ? whole(inputs) : inputs;
 }
 
@@ -293,23 +293,23 @@ static Moved moved_by(Stage *stage, Path *path) {
     switch (nodeTag(path)) {
     case T_SortPath: {
         const SortPath *sort = reinterpret_cast<SortPath *>(path);
-        const Moved input = settle(stage, sort->subpath);
+        const Moved input = recost(stage, sort->subpath);
         return sum(whole(input), files_of_sort(stage, stage->root, sort, input));
     }
     case T_IncrementalSortPath: {
         // The first group comes before the first row, and with it its part of the input.
         const IncrementalSortPath *sort = reinterpret_cast<IncrementalSortPath *>(path);
-        const Moved input = settle(stage, sort->spath.subpath);
+        const Moved input = recost(stage, sort->spath.subpath);
         return sum(input, files_of_incremental_sort(stage, stage->root, sort, input));
     }
     case T_AggPath: {
         const AggPath *aggregate = reinterpret_cast<AggPath *>(path);
-        return sum(moved_aggregate(aggregate->aggstrategy, settle(stage, aggregate->subpath)),
+        return sum(moved_aggregate(aggregate->aggstrategy, recost(stage, aggregate->subpath)),
                    files_of_aggregate(stage, aggregate));
     }
     case T_GroupingSetsPath: {
         const GroupingSetsPath *sets = reinterpret_cast<GroupingSetsPath *>(path);
-        return sum(moved_aggregate(sets->aggstrategy, settle(stage, sets->subpath)),
+        return sum(moved_aggregate(sets->aggstrategy, recost(stage, sets->subpath)),
                    files_of_grouping_sets(stage, sets));
     }
     case T_MergeAppendPath: {
@@ -318,15 +318,15 @@ static Moved moved_by(Stage *stage, Path *path) {
     }
     case T_MaterialPath: {
         const MaterialPath *material = reinterpret_cast<MaterialPath *>(path);
-        return sum(settle(stage, material->subpath), files_of_material(stage, material));
+        return sum(recost(stage, material->subpath), files_of_material(stage, material));
     }
     case T_WindowAggPath: {
         const WindowAggPath *window = reinterpret_cast<WindowAggPath *>(path);
-        return moved_window(window, settle(stage, window->subpath));
+        return moved_window(window, recost(stage, window->subpath));
     }
     case T_LimitPath: {
         const LimitPath *limit = reinterpret_cast<LimitPath *>(path);
-        return moved_limit(limit, settle(stage, limit->subpath));
+        return moved_limit(limit, recost(stage, limit->subpath));
     }
     case T_AppendPath:
         return moved_append(stage, reinterpret_cast<AppendPath *>(path));
@@ -335,17 +335,17 @@ static Moved moved_by(Stage *stage, Path *path) {
     case T_SubqueryScanPath:
         return moved_subquery(stage, reinterpret_cast<SubqueryScanPath *>(path));
     case T_GroupPath:
-        return settle(stage, reinterpret_cast<GroupPath *>(path)->subpath);
+        return recost(stage, reinterpret_cast<GroupPath *>(path)->subpath);
     case T_UpperUniquePath:
-        return settle(stage, reinterpret_cast<UpperUniquePath *>(path)->subpath);
+        return recost(stage, reinterpret_cast<UpperUniquePath *>(path)->subpath);
     case T_ProjectionPath:
-        return settle(stage, reinterpret_cast<ProjectionPath *>(path)->subpath);
+        return recost(stage, reinterpret_cast<ProjectionPath *>(path)->subpath);
     case T_ProjectSetPath:
-        return settle(stage, reinterpret_cast<ProjectSetPath *>(path)->subpath);
+        return recost(stage, reinterpret_cast<ProjectSetPath *>(path)->subpath);
     case T_GatherPath:
-        return settle(stage, reinterpret_cast<GatherPath *>(path)->subpath);
+        return recost(stage, reinterpret_cast<GatherPath *>(path)->subpath);
     case T_GatherMergePath:
-        return settle(stage, reinterpret_cast<GatherMergePath *>(path)->subpath);
+        return recost(stage, reinterpret_cast<GatherMergePath *>(path)->subpath);
     default: // scans, joins and strangers
         return {};
     }
@@ -372,12 +372,12 @@ static bool is_gathered_scan_or_join(const Path *path) {
     return IsA(path, GatherMergePath) && is_scan_or_join(reinterpret_cast<const GatherMergePath *>(path)->subpath);
 }
 
-static Moved settle(Stage *stage, Path *path) {
+static Moved recost(Stage *stage, Path *path) {
     if (is_scan_or_join(path) || !is_in_stage(stage, path))
         return {};
-    const SettledEntry *known = find_entry(stage->settled, path);
+    const RecostedEntry *known = find_entry(stage->recosted, path);
     if (known != nullptr && known->startup == path->startup_cost && known->total == path->total_cost)
-        return known->walk == stage->settled->walk ? Moved{known->startup_moved, known->total_moved} : Moved{};
+        return known->walk == stage->recosted->walk ? Moved{known->startup_moved, known->total_moved} : Moved{};
     const storage::Surrogate outer = stage->made_under;
     stage->made_under = path->parent == stage->below.rel ? stage->below.costs : stage->costs_of_rel;
     const Moved moved = moved_by(stage, path);
@@ -387,25 +387,25 @@ static Moved settle(Stage *stage, Path *path) {
     path->startup_cost += moved.startup;
     path->total_cost += moved.total;
     stage->changed = true;
-    enter_moved(stage->settled, path, moved);
+    enter_moved(stage->recosted, path, moved);
     return moved;
 }
 
-static void settle_list(Stage *stage, List *paths) {
+static void recost_all(Stage *stage, List *paths) {
     ListCell *cell;
     foreach (cell, paths) {
         Path *path = static_cast<Path *>(lfirst(cell));
         if (!is_scan_or_join(path) && !is_gathered_scan_or_join(path))
-            settle(stage, path);
+            recost(stage, path);
     }
 }
 
-bool settle_paths(SettledPaths *settled, PlannerInfo *root, RelOptInfo *rel, storage::Surrogate made_under,
+bool recost_paths(RecostedPaths *recosted, PlannerInfo *root, RelOptInfo *rel, storage::Surrogate made_under,
                   MadeUnder below) {
-    Stage stage{root, settled, rel, made_under, below, made_under, false};
-    ++settled->walk;
-    settle_list(&stage, rel->pathlist);
-    settle_list(&stage, rel->partial_pathlist);
+    Stage stage{root, recosted, rel, made_under, below, made_under, false};
+    ++recosted->walk;
+    recost_all(&stage, rel->pathlist);
+    recost_all(&stage, rel->partial_pathlist);
     if (stage.changed) {
         order_by_cost(rel->pathlist);
         order_by_cost(rel->partial_pathlist);

@@ -8,8 +8,8 @@
 namespace gpuscan {
 
 // Paths whose costs are right. Keyed by address, which is used again when a path is freed; so what a path cost is kept, too.
-struct SettledPaths;
-SettledPaths *settled_paths_create(); // in the current memory context
+struct RecostedPaths;
+RecostedPaths *recosted_paths_create(); // in the current memory context
 
 // Of a relation's paths: which page costs they were made under.
 struct MadeUnder {
@@ -17,9 +17,9 @@ struct MadeUnder {
     storage::Surrogate costs;
 };
 
-// Settles the relation's own paths and, for grouping and set operations, those of the steps that have no hook of their own,
+// Recosts the relation's own paths and, for grouping and set operations, those of the steps that have no hook of their own,
 // which were made under `made_under`; and what they are made of among the paths of `below`. Returns whether a cost has changed.
-bool settle_paths(SettledPaths *settled, PlannerInfo *root, RelOptInfo *rel, storage::Surrogate made_under,
+bool recost_paths(RecostedPaths *recosted, PlannerInfo *root, RelOptInfo *rel, storage::Surrogate made_under,
                   MadeUnder below);
 
 } // namespace gpuscan

@@ -17,9 +17,9 @@
 #include "pg/page_costs/spilled_joins.h"
 
 #include "pg/page_costs/join_bounds.h"
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/page_costs/planner_formulas.h"
 #include "pg/page_costs/recost_join.h"
-#include "pg/page_costs/storage_tier.h"
 
 namespace gpuscan {
 
@@ -41,7 +41,7 @@ struct Join {
 };
 
 static storage::Surrogate page_reads() {
-    const storage::PageCosts &costs = storage_tier()->costs;
+    const storage::PageCosts &costs = page_cost_model()->costs;
     return {costs.seq_read, costs.random_read};
 }
 
@@ -162,7 +162,7 @@ static bool is_dominated(const Join &join, const CostBound &bound, const List *k
 }
 
 // Is there a path already that makes one with these costs not worth a closer look?
-static bool is_hopeless(const Join &join, const CostBound &bound, Order *order, bool partial) {
+static bool cannot_win(const Join &join, const CostBound &bound, Order *order, bool partial) {
     if (is_dominated(join, bound, order->keys, partial))
         return true;
     return order->keys != NIL && is_dominated(join, bound, NIL, partial) && useful_keys(join, order) != order->keys &&
@@ -348,10 +348,10 @@ static void merge_sorted(const Join &join, const SortedInput &inner, const Sorte
                                   ? sorted_input(static_cast<Path *>(linitial(join.outer->partial_pathlist)))
                                   : SortedInput{};
     const auto is_wanted = [&](Order *order, MergeShares shares) {
-        return !is_hopeless(join, bound_of_merge(outer, inner, shares), order, false);
+        return !cannot_win(join, bound_of_merge(outer, inner, shares), order, false);
     };
     const auto is_wanted_by_workers = [&](Order *order, MergeShares shares) {
-        return share.path != nullptr && !is_hopeless(join, bound_of_merge(share, whole, shares), order, true);
+        return share.path != nullptr && !cannot_win(join, bound_of_merge(share, whole, shares), order, true);
     };
     List *clauses = join.extra->mergeclause_list;
     if (!is_useful) {
@@ -447,15 +447,15 @@ static bool joins_anything(const OuterPaths &with) {
 static void join_outer_path(const Join &join, Path *outer, const OuterPaths &with, Order *order) {
     if (with.loops->other_files)
         loop_over_others(join, outer, useful_keys(join, order), with.partial);
-    if (with.writes_down && !is_hopeless(join, bound_of_loop(outer, with.loops->costs), order, with.partial))
+    if (with.writes_down && !cannot_win(join, bound_of_loop(outer, with.loops->costs), order, with.partial))
         loop_over_material(join, outer, with.loops, useful_keys(join, order), with.partial);
     if (with.sorted.path == nullptr || outer->pathkeys == NIL)
         return;
     const PathKey *key = static_cast<const PathKey *>(linitial(outer->pathkeys));
     const RestrictInfo *clause = first_clause_of(join, key);
     if (clause != nullptr &&
-        !is_hopeless(join, bound_of_merge(outer, with.sorted, shares_of_merge(join.type, clause, key)), order,
-                     with.partial))
+        !cannot_win(join, bound_of_merge(outer, with.sorted, shares_of_merge(join.type, clause, key)), order,
+                    with.partial))
         merge_with_sorted_inner(join, outer, with.sorted.path, useful_keys(join, order), with.partial);
 }
 
@@ -524,7 +524,7 @@ static Inputs inputs_of(const Join &join) {
 static void look_up_merges(const Join &join, Inputs *inputs) {
     if (join.extra->mergeclause_list == NIL)
         return;
-    inputs->shares = least_shares_of_merge(join.type, join.extra->mergeclause_list);
+    inputs->shares = min_shares_of_merge(join.type, join.extra->mergeclause_list);
     if (inputs->inner != nullptr)
         inputs->sorted = sorted_input(inputs->inner);
     if (inputs->whole != nullptr)

@@ -12,9 +12,9 @@
 // Nothing is executed. Privileges are those of EXPLAIN: the executor is started for explaining only, which checks them.
 #include "pg/pg.h"
 
+#include "pg/cost/cache_admission.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
-#include "pg/cost/investment.h"
 #include "pg/fragment/fragment.h"
 #include "pg/guc.h"
 #include "pg/planner/statement.h"
@@ -28,7 +28,7 @@ PG_FUNCTION_INFO_V1(gpuscan_explain_cost);
 namespace gpuscan {
 
 constexpr double small_step = 1e-6;
-constexpr double least_share = 2e-4; // of a cost, which is shown
+constexpr double min_share = 2e-4; // of a cost, which is shown
 constexpr int result_columns = 9;
 constexpr double not_told = -1e300; // a cost or a time
 
@@ -82,14 +82,14 @@ static Query *analyzed(const Explained *explained) {
 
 static PlannedStmt *planned(const Explained *explained) {
     PlannedStmt *volatile plan = nullptr;
-    investment_pause();
+    cache_admission_pause();
     PlannedTime *before = tell_planned_time(explained->time);
     *explained->time = {};
     PG_TRY();
     { plan = pg_plan_query(analyzed(explained), explained->text, CURSOR_OPT_PARALLEL_OK, nullptr); }
     PG_FINALLY();
     {
-        investment_resume();
+        cache_admission_resume();
         tell_planned_time(before);
     }
     PG_END_TRY();
@@ -212,7 +212,7 @@ struct Told {
 
 // Of all nodes together.
 static Told put_device(const Explained *explained, const char *alternative, const List *scans) {
-    tier::Account account = {}; // costs, here
+    tier::Breakdown breakdown = {}; // costs, here
     ListCell *cell;
     Told told = {};
     double amounts[tier::stages][tier::counts] = {}, ns[tier::stages][tier::counts] = {}, hidden_ns[tier::stages] = {};
@@ -226,11 +226,11 @@ static Told put_device(const Explained *explained, const char *alternative, cons
             told.cost += cost;
             told.ns += part->ns;
             if (part->count == count_hidden) {
-                account.hidden_ns[part->stage] += cost;
+                breakdown.hidden_ns[part->stage] += cost;
                 hidden_ns[part->stage] += part->ns;
                 continue;
             }
-            account.amount[part->stage][part->count] += cost;
+            breakdown.amount[part->stage][part->count] += cost;
             ns[part->stage][part->count] += part->ns;
             amounts[part->stage][part->count] += part->amount;
         }
@@ -247,13 +247,13 @@ static Told put_device(const Explained *explained, const char *alternative, cons
                                    info.unit,
                                    true,
                                    amounts[s][c],
-                                   account.amount[s][c],
+                                   breakdown.amount[s][c],
                                    ns[s][c]};
             if (row.amount != 0)
                 put(explained, &row);
         }
-        const ResultRow row = {alternative, stage, "side by side",       nullptr,     nullptr, nullptr,
-                               false,       0,     account.hidden_ns[s], hidden_ns[s]};
+        const ResultRow row = {alternative, stage, "side by side",         nullptr,     nullptr, nullptr,
+                               false,       0,     breakdown.hidden_ns[s], hidden_ns[s]};
         if (row.cost != 0)
             put(explained, &row);
     }
@@ -282,7 +282,7 @@ static Cost share_of(const Explained *explained, const char *setting, double val
     const Cost more = cost_of_the_rest(planned(explained)) - rest;
     AtEOXact_GUC(true, level);
     const Cost share = more / small_step;
-    return share > total * least_share && share <= total * (1 + 1e-3) ? share : 0;
+    return share > total * min_share && share <= total * (1 + 1e-3) ? share : 0;
 }
 
 static Cost put_settings(const Explained *explained, const char *alternative, const PlannedStmt *plan) {

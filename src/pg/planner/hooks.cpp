@@ -32,7 +32,7 @@
 #include "pg/fragment/path.h"
 #include "pg/fragment/rows_path.h"
 #include "pg/guc.h"
-#include "pg/page_costs/storage_tier.h"
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/planner/planner_state.h"
 #include "pg/refusal.h"
 #include "pg/refusal_state.h"
@@ -372,11 +372,11 @@ static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
     if (path == nullptr)
         return;
     executor::Work work{};
-    List *loads;
-    count_path(root, path, &work, &loads);
+    List *missing_columns;
+    count_path(root, path, &work, &missing_columns);
     work.other_ns += init_plans_ns(root);
     const double ns = executor::time_of(work, *device_executor_rates());
-    note_level(root, path, ns, loads);
+    note_level(root, path, ns, missing_columns);
     if (root->parent_root != nullptr)
         return;
     planning->ns = ns;
@@ -389,8 +389,8 @@ static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
 extern "C" {
 
 static PlannedStmt *gpuscan_planner(Query *parse, const char *query_string, int options, ParamListInfo params) {
-    if (storage_tier_flags != 0)
-        return plan_with_storage_tier(plan_statement, parse, query_string, options, params);
+    if (page_cost_model_flags != 0)
+        return plan_with_page_cost_model(plan_statement, parse, query_string, options, params);
     return plan_statement(parse, query_string, options, params);
 }
 

@@ -16,8 +16,8 @@
 
 #include "pg/catalog/declared_for_snapshot.h"
 #include "pg/catalog/stored_form.h"
+#include "pg/cost/cache_admission.h"
 #include "pg/cost/device_cost.h"
-#include "pg/cost/investment.h"
 #include "pg/cost/level_estimates.h"
 #include "pg/cost/level_time.h"
 #include "pg/fragment/path.h"
@@ -165,12 +165,12 @@ static bool ends_in_scan(const Plan *plan) {
 
 // Looking for what a device could do takes tens of microseconds; a plan that takes less than this is left alone, even where a device needs
 // less to begin.
-constexpr double least_worth_ns = 550e3;
+constexpr double min_worth_ns = 550e3;
 
-static Cost least_worth() {
+static Cost min_worth() {
     tier::Ledger ledger = device_ledger();
     ledger.start(1, 0);
-    return std::max(device_cost(ledger), device_units(least_worth_ns));
+    return std::max(device_cost(ledger), device_units(min_worth_ns));
 }
 
 static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAlternative *result) {
@@ -180,7 +180,7 @@ static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, bool h
     state.enabled = enabled;
     state.cursor = is_cursor(call);
     state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
-    state.start = least_worth();
+    state.start = min_worth();
     state.told = told_to;
     result->refusals.held = held;
     const bool planned = run_planner(parse, call, &state, result);
@@ -218,7 +218,7 @@ static double planning_ns(const PlanAlternative *plan) { return plan->relations 
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
 // have paid. A plan that costs less than a device needs to begin stays, and one that takes no longer than its planning.
 static void improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAlternative *best) {
-    const Cost start = least_worth();
+    const Cost start = min_worth();
     for (unsigned i = 0; i < lengthof(rewritings); ++i) {
         const Plan *plan = best->plan->planTree;
         if (!(wanted >> i & 1) ||
@@ -268,7 +268,7 @@ static bool must_see_stored_form(Query *query) {
 // As written, and as the rewritings that are worth it write it; the best plan.
 static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, bool enabled) {
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
-    const int offers = begin_offers(planning == nullptr);
+    const int requests = begin_admission(planning == nullptr);
     if (planning == nullptr)
         forget_levels();
     // Planning scribbles on its query.
@@ -283,7 +283,7 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
         *told_to = best.told;
     if (best.device_nodes > 0)
         forget_renumbered_children(best.plan);
-    settle_offers(offers, best.rewritten, best.device_nodes > 0, device_units(best.ns));
+    decide_admission(requests, best.rewritten, best.device_nodes > 0, device_units(best.ns));
     return best.plan;
 }
 

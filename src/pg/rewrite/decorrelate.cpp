@@ -178,7 +178,7 @@ static bool read_correlations(const Level *level, const Query *sub, Correlations
         OpExpr *conjunct = static_cast<OpExpr *>(lfirst(cell));
         if (levels_of(conjunct) < outer_columns)
             all->kept = lappend(all->kept, conjunct);
-        else if (all->count == most_pairs || !read_correlation(level, sub, conjunct, &all->pairs[all->count++]))
+        else if (all->count == max_pairs || !read_correlation(level, sub, conjunct, &all->pairs[all->count++]))
             return refuse("a subquery depends on its outer query by more than equalities of plain columns");
     }
     return (all->count > 0 && are_error_free(sub, all->kept)) || refuse("a subquery's condition could raise an error");
@@ -801,20 +801,20 @@ static bool is_join_already(const Node *conjunct) {
 }
 
 // Is there a subquery in it that PostgreSQL evaluates more than once?
-static bool is_by_row(Node *node, void *context) {
+static bool is_rowwise(Node *node, void *context) {
     if (node == nullptr)
         return false;
     if (IsA(node, SubLink) && (reinterpret_cast<SubLink *>(node)->testexpr != nullptr ||
                                contain_vars_of_level(reinterpret_cast<SubLink *>(node)->subselect, 1)))
         return true;
-    return walk_expression(node, is_by_row, context);
+    return walk_expression(node, is_rowwise, context);
 }
 
-static bool has_subquery_by_row(const List *conjuncts) {
+static bool has_rowwise_subquery(const List *conjuncts) {
     ListCell *cell;
     foreach (cell, conjuncts)
         if (!is_join_already(static_cast<const Node *>(lfirst(cell))) &&
-            is_by_row(static_cast<Node *>(lfirst(cell)), nullptr))
+            is_rowwise(static_cast<Node *>(lfirst(cell)), nullptr))
             return true;
     return false;
 }
@@ -854,7 +854,7 @@ static bool rewrite_level(Query *query) {
     // A row may meet a condition now that another one has kept from it.
     if (joins_are_error_free_with_links(query, reinterpret_cast<Node *>(query->jointree)))
         rewrite_where(&level);
-    else if (has_subquery_by_row(level.conjuncts))
+    else if (has_rowwise_subquery(level.conjuncts))
         refuse("a subquery per row, or a condition beside it, reads more than plain tables or could raise an error");
     if (!query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
         query->groupingSets == NIL && query->havingQual == nullptr)

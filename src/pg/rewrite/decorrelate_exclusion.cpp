@@ -26,7 +26,7 @@
 
 namespace gpuscan {
 
-constexpr int most_nullable_of_several = 2;
+constexpr int max_nullable_of_several = 2;
 
 // ---- what is asked ----
 
@@ -68,7 +68,7 @@ static List *member_tests(const SubLink *link) {
 bool read_members(const Level *level, const SubLink *link, Correlations *all) {
     const Query *sub = reinterpret_cast<const Query *>(link->subselect);
     List *tests = member_tests(link);
-    if (tests == NIL || list_length(tests) > most_pairs || list_length(tests) != list_length(sub->targetList) ||
+    if (tests == NIL || list_length(tests) > max_pairs || list_length(tests) != list_length(sub->targetList) ||
         !reads_plain_tables(sub) || sub->hasAggs)
         return false;
     all->count = 0;
@@ -169,7 +169,7 @@ List *exclude_members(Level *level, Node *conjunct) {
         }
         nullable += (has(inside, i) ? 1 : 0) + (has(outside, i) ? 1 : 0);
     }
-    if (all.count > 1 && nullable > most_nullable_of_several) {
+    if (all.count > 1 && nullable > max_nullable_of_several) {
         refuse("NOT IN of several columns that may be NULL");
         return NIL;
     }

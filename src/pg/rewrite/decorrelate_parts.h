@@ -21,11 +21,11 @@ struct Correlation {
     bool inside_first; // the operator's left side
 };
 
-constexpr int most_pairs = 8;
+constexpr int max_pairs = 8;
 
 struct Correlations {
     int count;
-    Correlation pairs[most_pairs];
+    Correlation pairs[max_pairs];
     List *kept; // the other conjuncts
 };
 

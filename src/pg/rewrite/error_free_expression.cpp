@@ -13,7 +13,7 @@
 
 namespace gpuscan {
 
-constexpr int most_digits = 1000;
+constexpr int max_digits = 1000;
 constexpr int digits_of_count = 19; // a sum of 10^19 rows has so many digits more than its terms
 
 // ---- numerics ----
@@ -64,7 +64,7 @@ static bool operation_bounds(Oid funcid, List *args, NumericBounds *bounds) {
         int before = a.digits - a.scale > b.digits - b.scale ? a.digits - a.scale : b.digits - b.scale;
         bounds->digits = before + bounds->scale + 1;
     }
-    return bounds->digits <= most_digits;
+    return bounds->digits <= max_digits;
 }
 
 static bool aggregate_bounds(const Aggref *aggref, NumericBounds *bounds) {
@@ -91,11 +91,11 @@ static bool aggregate_bounds(const Aggref *aggref, NumericBounds *bounds) {
         return false;
     }
     if (aggref->aggfnoid != F_SUM_NUMERIC && aggref->aggfnoid != F_SUM_INT8) { // a quotient
-        bounds->digits += most_digits / 10;
-        bounds->scale += most_digits / 10;
+        bounds->digits += max_digits / 10;
+        bounds->scale += max_digits / 10;
         bounds->exact_scale = false;
     }
-    return bounds->digits <= most_digits;
+    return bounds->digits <= max_digits;
 }
 
 bool numeric_bounds(Node *node, NumericBounds *bounds) {

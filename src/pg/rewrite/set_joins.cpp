@@ -38,11 +38,11 @@
 
 namespace gpuscan {
 
-constexpr int most_sides = 8;  // of a chain
-constexpr int most_united = 4; // of a UNION: each is joined with all before it
+constexpr int max_sides = 8;  // of a chain
+constexpr int max_united = 4; // of a UNION: each is joined with all before it
 // PostgreSQL plans a join of n equalities in n^3 steps (find_mergeclauses_for_outer_pathkeys looks at all of them for each of its
 // sort orders' columns), and a set operation in n: wider ones stay sets that PostgreSQL merges.
-constexpr int most_columns = 32;
+constexpr int max_columns = 32;
 
 // A set operation as a condition on the rows of its leftmost side.
 struct SetJoin {
@@ -53,7 +53,7 @@ struct SetJoin {
     struct {
         Query *side;
         bool excludes;
-    } others[most_sides];
+    } others[max_sides];
 };
 
 // ---- the sides ----
@@ -115,7 +115,7 @@ static bool make_set_again(Query *side) {
 static bool note_condition(SetJoin *join, Node *node, bool excludes) {
     if (IsA(node, RangeTblRef)) {
         Query *side = side_of(join->query, node);
-        if (join->count == most_sides || !fits(side, join->whole))
+        if (join->count == max_sides || !fits(side, join->whole))
             return false;
         join->others[join->count].side = side;
         join->others[join->count++].excludes = excludes;
@@ -334,7 +334,7 @@ static Node *join_sides(Query *query, SetOperationStmt *operation) {
 
 static bool note_united(SetJoin *join, Node *node) {
     if (IsA(node, RangeTblRef))
-        return join->count < most_united && note_condition(join, node, true);
+        return join->count < max_united && note_condition(join, node, true);
     const SetOperationStmt *operation = reinterpret_cast<const SetOperationStmt *>(node);
     return operation->op == SETOP_UNION && note_united(join, operation->larg) && note_united(join, operation->rarg);
 }
@@ -353,7 +353,7 @@ static bool unite_sides(Query *query, SetOperationStmt *operation) {
     SetJoin join{query, operation, 0, 0, {}};
     if (!note_united(&join, reinterpret_cast<Node *>(operation)))
         return false;
-    List *conditions[most_united] = {};
+    List *conditions[max_united] = {};
     for (int i = 1; i < join.count; ++i)
         for (int k = 0; k < i; ++k) {
             SubLink *partner = make_partner(&join, join.others[i].side, join.others[k].side);
@@ -380,7 +380,7 @@ static bool join_operation(Query *query, Node **node) {
     if (IsA(*node, RangeTblRef))
         return false;
     SetOperationStmt *operation = reinterpret_cast<SetOperationStmt *>(*node);
-    if (!operation->all && list_length(operation->colTypes) <= most_columns && merges_equal_values(operation)) {
+    if (!operation->all && list_length(operation->colTypes) <= max_columns && merges_equal_values(operation)) {
         if (operation->op == SETOP_UNION && unite_sides(query, operation))
             return true;
         Node *joined = operation->op != SETOP_UNION ? join_sides(query, operation) : nullptr;

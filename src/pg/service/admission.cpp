@@ -13,9 +13,9 @@ using namespace protocol;
 
 namespace {
 
-constexpr int slice_milliseconds = 10;     // the longest sleep between two tests for interrupts
-constexpr double least_patience_ns = 20e6; // for a slot that the same session has just let go
-constexpr uint64 averaged = 16;            // slots, about
+constexpr int slice_milliseconds = 10;   // the longest sleep between two tests for interrupts
+constexpr double min_patience_ns = 20e6; // for a slot that the same session has just let go
+constexpr uint64 averaged = 16;          // slots, about
 constexpr double never = std::numeric_limits<double>::infinity();
 
 uint32 own_entry = WaitQueue::no_entry; // of the queue, while this process waits
@@ -111,7 +111,7 @@ double expected_ns(Area *area, uint32 before) {
 double patience_ns(const Area *area, const Alternative &alternative) {
     static const double cores = std::max(static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)), 1.0);
     const double crowd = area->queue.length() * alternative.processes / cores;
-    return std::max(alternative.ns * std::max(crowd, 1.0), least_patience_ns);
+    return std::max(alternative.ns * std::max(crowd, 1.0), min_patience_ns);
 }
 
 } // namespace

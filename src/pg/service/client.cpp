@@ -26,7 +26,7 @@ using namespace protocol;
 
 constexpr int slice_milliseconds = 10; // the longest sleep between two tests for interrupts
 constexpr int spin_microseconds = 50;  // a futex round trip costs 5 to 10 us; short requests are common
-constexpr long fewest_cpus_to_spin = 3;
+constexpr long min_cpus_to_spin = 3;
 
 struct DeviceConnection {
     DeviceConnection *next;
@@ -241,7 +241,7 @@ static void spin_until_done(const DeviceConnection *connection) {
     static long cpus;
     if (cpus == 0)
         cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    if (cpus < fewest_cpus_to_spin)
+    if (cpus < min_cpus_to_spin)
         return;
     instr_time start, now;
     INSTR_TIME_SET_CURRENT(start);

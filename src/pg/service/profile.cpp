@@ -11,27 +11,27 @@
 
 namespace gpuscan {
 
-constexpr int most_notes = 10;
-constexpr Size most_bytes = 256 * 1024;
+constexpr int max_notes = 10;
+constexpr Size max_bytes = 256 * 1024;
 
-// The file's text in `text`, of at most most_bytes; -1 with errno set.
+// The file's text in `text`, of at most max_bytes; -1 with errno set.
 static ssize_t read_file(const char *path, char *text) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -1;
     Size size = 0;
     ssize_t got = 1;
-    while (size < most_bytes && (got = read(fd, text + size, most_bytes - size)) != 0) {
+    while (size < max_bytes && (got = read(fd, text + size, max_bytes - size)) != 0) {
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             break;
         size += static_cast<Size>(got);
     }
-    const int error = size >= most_bytes ? EFBIG : errno;
+    const int error = size >= max_bytes ? EFBIG : errno;
     close(fd);
     errno = error;
-    return got < 0 || size >= most_bytes ? -1 : static_cast<ssize_t>(size);
+    return got < 0 || size >= max_bytes ? -1 : static_cast<ssize_t>(size);
 }
 
 static void tell(const char *path, const tier::ProfileNote *notes, int count) {
@@ -48,9 +48,9 @@ static void publish_defaults(protocol::Area *area) {
 
 static void publish_text(protocol::Area *area, const char *path, const char *text, Size size) {
     tier::Profile profile;
-    tier::ProfileNote notes[most_notes];
+    tier::ProfileNote notes[max_notes];
     int count = 0;
-    (void)tier::parse_profile(text, size, &profile, notes, most_notes, &count);
+    (void)tier::parse_profile(text, size, &profile, notes, max_notes, &count);
     tell(path, notes, count);
     area->profile.publish(profile);
 }
@@ -73,7 +73,7 @@ void load_profile(protocol::Area *area) {
         publish_defaults(area);
         return;
     }
-    char *text = static_cast<char *>(palloc(most_bytes));
+    char *text = static_cast<char *>(palloc(max_bytes));
     const ssize_t size = read_file(path, text);
     if (size >= 0) {
         publish_text(area, path, text, static_cast<Size>(size));

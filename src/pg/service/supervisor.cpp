@@ -118,7 +118,7 @@ static void load_suspects(Area *area) {
     FILE *file = AllocateFile(suspects_file, PG_BINARY_R);
     if (!file)
         return;
-    char text[64 * most_suspects];
+    char text[64 * max_suspects];
     size_t size = fread(text, 1, sizeof text, file);
     FreeFile(file);
     read_suspects(area->suspects, std::string(text, size), library_version());

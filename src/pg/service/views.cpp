@@ -122,9 +122,10 @@ static void device_rows(FunctionCallInfo fcinfo) {
 
 static const char *command_name(uint32 command) {
     static const char *const names[] = {
-        "none",       "open",    "define source", "stage many",   "stage", "decode",    "publish",    "share",
-        "join",       "collect", "decode rows",   "deliver rows", "batch", "use space", "use lookup", "read dictionary",
-        "put lookup", "demand",  "put entries",   "run",          "fetch", "close",     "evict",      "list cache",
+        "none",        "open",        "define source", "stage many",      "stage",       "decode",
+        "publish",     "share",       "join",          "collect",         "decode rows", "deliver rows",
+        "batch",       "use unified", "use lookup",    "read dictionary", "put lookup",  "deferred codes",
+        "put entries", "run",         "fetch",         "close",           "evict",       "list cache",
         "test"};
     static_assert(lengthof(names) == size_t(Command::Test) + 1, "a name for each command");
     return command < lengthof(names) ? names[command] : "unknown";
@@ -156,8 +157,8 @@ static void death_rows(FunctionCallInfo fcinfo) {
     ReturnSetInfo *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
     const Area *area = service_area();
     const uint64 count = area ? area->deaths.count.load() : 0;
-    for (uint64 i = count > kept_deaths ? count - kept_deaths : 0; i < count; i++)
-        put_death(result, area, area->deaths.at[i % kept_deaths]);
+    for (uint64 i = count > max_deaths ? count - max_deaths : 0; i < count; i++)
+        put_death(result, area, area->deaths.at[i % max_deaths]);
 }
 
 // ---- gpuscan.stat --------------------------------------------------------------------------------------------------

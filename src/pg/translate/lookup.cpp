@@ -5,7 +5,7 @@
 // whose other arguments are constants or parameters, and whose errors (a pattern that ends in an escape, a negative
 // length, a malformed regular expression) are ruled out by looking at the constants. Everything else on text is refused.
 //
-// Where policies hide rows from the user, an expression that is not leakproof is demanded instead (lookup_on_demand.cpp).
+// Where policies hide rows from the user, an expression that is not leakproof is deferred instead (deferred_lookup.cpp).
 //
 // The largest subtree over one text column becomes one lookup, so a chain of OR over a column costs one table access.
 #include "pg/pg.h"
@@ -272,18 +272,19 @@ static int find_lookup(const Translation *t, const FragmentLookup &wanted) {
         const FragmentLookup &lookup = t->lookups[i];
         if (lookup.kind == wanted.kind && lookup.source == wanted.source && lookup.column == wanted.column &&
             lookup.collation == wanted.collation && equal(lookup.expr, wanted.expr) &&
-            lookup.is_bpchar == wanted.is_bpchar && lookup.demanded == wanted.demanded &&
-            (wanted.space == 0 || space_root(t, lookup.space) == space_root(t, wanted.space)))
+            lookup.is_bpchar == wanted.is_bpchar && lookup.deferred == wanted.deferred &&
+            (wanted.unified == 0 || unified_root(t, lookup.unified) == unified_root(t, wanted.unified)))
             return i;
     }
     return -1;
 }
 
-static int add_lookup(Translation *t, const FragmentLookup &lookup, const Value &column, SqlKind kind, Value *out) {
+static int add_lookup(Translation *t, const FragmentLookup &lookup, const TypedExpr &column, SqlKind kind,
+                      TypedExpr *out) {
     int index = find_lookup(t, lookup);
     if (index < 0)
         index = append(&t->lookups, lookup);
-    *out = Value{};
+    *out = TypedExpr{};
     out->kind = kind;
     out->type = lookup.type;
     out->expr = add_expr(t, ir::Op::Lookup, lookup.type, column.expr, static_cast<ir::Index>(index));
@@ -293,19 +294,19 @@ static int add_lookup(Translation *t, const FragmentLookup &lookup, const Value 
     return index;
 }
 
-// The texts of a lookup are codes of its space, or of a new one.
-static void add_space_lookup(Translation *t, const Value &column, FragmentLookup lookup, Value *out) {
+// The texts of a lookup are codes of its unified dictionary, or of a new one.
+static void add_unified_lookup(Translation *t, const TypedExpr &column, FragmentLookup lookup, TypedExpr *out) {
     lookup.kind = LookupKind::Text;
-    if (lookup.space == 0 && find_lookup(t, lookup) < 0)
-        lookup.space = new_space(t);
+    if (lookup.unified == 0 && find_lookup(t, lookup) < 0)
+        lookup.unified = new_unified_dictionary(t);
     const int index = add_lookup(t, lookup, column, lookup.is_bpchar ? SqlKind::Bpchar : SqlKind::Text, out);
-    out->space = t->lookups[index].space;
+    out->unified = t->lookups[index].unified;
 }
 
-bool translate_lookup(Translation *t, Expr *expr, Value *out) {
+bool translate_lookup(Translation *t, Expr *expr, TypedExpr *out) {
     DictionaryWalk walk{};
     unsound_walker(reinterpret_cast<Node *>(expr), &walk);
-    Value column;
+    TypedExpr column;
     if (!translate_column(t, const_cast<Var *>(walk.column), &column))
         return false;
     // How long it takes for entries of hidden rows, and which error it may find in them, would tell of these rows.
@@ -314,18 +315,19 @@ bool translate_lookup(Translation *t, Expr *expr, Value *out) {
     return add_function_lookup(t, column, expr, walk.has_params, hidden, out);
 }
 
-bool add_function_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool demanded, Value *out) {
+bool add_function_lookup(Translation *t, const TypedExpr &column, Expr *expr, bool has_params, bool deferred,
+                         TypedExpr *out) {
     FragmentLookup lookup{};
     lookup.source = column.source;
     lookup.column = column.column;
     lookup.expr = reinterpret_cast<Expr *>(over_one_value(expr));
     lookup.has_params = has_params;
-    lookup.demanded = demanded;
+    lookup.deferred = deferred;
     lookup.typid = exprType(reinterpret_cast<Node *>(expr));
     if (!lookup_type(expr, &lookup.type))
         return refuse("a function of a text that gives %s", format_type_be(lookup.typid));
     if (lookup.type == Type::Code) {
-        add_space_lookup(t, column, lookup, out);
+        add_unified_lookup(t, column, lookup, out);
         return true;
     }
     lookup.kind = LookupKind::Function;
@@ -333,7 +335,7 @@ bool add_function_lookup(Translation *t, const Value &column, Expr *expr, bool h
     return true;
 }
 
-void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool is_bpchar, int space, Value *out) {
+void add_text_lookup(Translation *t, const TypedExpr &column, Expr *expr, bool is_bpchar, int unified, TypedExpr *out) {
     FragmentLookup lookup{};
     lookup.source = column.source;
     lookup.column = column.column;
@@ -341,26 +343,26 @@ void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool is_bp
     lookup.typid = exprType(reinterpret_cast<Node *>(expr));
     lookup.type = Type::Code;
     lookup.is_bpchar = is_bpchar;
-    lookup.space = space;
-    add_space_lookup(t, column, lookup, out);
+    lookup.unified = unified;
+    add_unified_lookup(t, column, lookup, out);
 }
 
-bool translate_rank(Translation *t, const Value &value, Oid collation, int *index, Value *out) {
+bool translate_rank(Translation *t, const TypedExpr &value, Oid collation, int *index, TypedExpr *out) {
     FragmentLookup lookup{};
-    Value column = value;
-    if (value.space != 0) { // of the texts that an expression makes of a column
+    TypedExpr column = value;
+    if (value.unified != 0) { // of the texts that an expression makes of a column
         const ir::Expr &node = t->exprs[static_cast<int>(value.expr)];
         if (node.op != ir::Op::Lookup || t->lookups[static_cast<int>(node.b)].kind != LookupKind::Text)
             return refuse("the order of texts that come from more than one column");
         const FragmentLookup &texts = t->lookups[static_cast<int>(node.b)];
-        if (texts.demanded)
+        if (texts.deferred)
             return refuse("the order of texts that a function makes which may fail");
         column.source = texts.source;
         column.column = texts.column;
         column.expr = node.a;
         lookup.expr = texts.expr;
         lookup.has_params = texts.has_params;
-        lookup.space = value.space;
+        lookup.unified = value.unified;
     }
     lookup.kind = LookupKind::Rank;
     lookup.source = column.source;

@@ -72,9 +72,9 @@ bool forget_places(Node *node, void *context) {
 
 } // namespace
 
-bool lookup_can_be_kept(const FragmentLookup *lookup) {
+bool lookup_is_cacheable(const FragmentLookup *lookup) {
     Node *expr = reinterpret_cast<Node *>(lookup->expr);
-    return lookup->kind != LookupKind::Rank && !lookup->demanded && !lookup->has_params &&
+    return lookup->kind != LookupKind::Rank && !lookup->deferred && !lookup->has_params &&
            !contain_mutable_functions(expr) && !calls_foreign_function(expr, nullptr);
 }
 

@@ -7,10 +7,10 @@
 
 namespace gpuscan {
 
-// May the table be kept? It depends on nothing then but the expression and the dictionary.
-bool lookup_can_be_kept(const FragmentLookup *lookup);
+// May the table be cached? It depends on nothing then but the expression and the dictionary.
+bool lookup_is_cacheable(const FragmentLookup *lookup);
 
-// Appends what must be equal for two lookups over one dictionary to have the same table, if lookup_can_be_kept().
+// Appends what must be equal for two lookups over one dictionary to have the same table, if lookup_is_cacheable().
 void append_lookup_key(StringInfo out, const FragmentLookup *lookup);
 
 // native_text.cpp. Appends the lookup's expression as a function of the device process (engine/store/text_function.hpp). False,

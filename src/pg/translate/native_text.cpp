@@ -13,8 +13,8 @@ using text::Op;
 using text::Relation;
 using text::Step;
 
-constexpr int most_depth = 60; // of the device process's stack
-constexpr int most_steps = 2000;
+constexpr int max_depth = 60; // of the device process's stack
+constexpr int max_steps = 2000;
 
 struct Builder {
     StringInfoData steps, bytes;
@@ -24,7 +24,7 @@ struct Builder {
 };
 
 bool add(Builder *b, Op op, int64 first = 0, int64 second = 0, const char *bytes = nullptr, Size length = 0) {
-    if (b->nsteps >= most_steps || length > MaxAllocSize / 4)
+    if (b->nsteps >= max_steps || length > MaxAllocSize / 4)
         return false;
     Step step = {};
     step.op = op;
@@ -273,7 +273,7 @@ bool build_list(Builder *b, const ScalarArrayOpExpr *expr) {
 bool build_truths(Builder *b, const BoolExpr *expr) {
     ListCell *cell;
     foreach (cell, expr->args)
-        if (b->depth > most_depth || !build_truth(b, static_cast<Node *>(lfirst(cell))))
+        if (b->depth > max_depth || !build_truth(b, static_cast<Node *>(lfirst(cell))))
             return false;
         else
             ++b->depth;

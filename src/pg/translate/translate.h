@@ -17,7 +17,7 @@
 namespace gpuscan {
 
 // A column that a table carries: of the source it is built from, or of one that was joined to that.
-struct PayloadColumn {
+struct PayloadSource {
     int source, column;
 };
 
@@ -27,7 +27,7 @@ struct TranslatedSource : FragmentSource {
     int step;                     // in which of their joins the rows that it is joined into probe its table, from 1
     bool joined;                  // its join and the filters of that have been translated
     Array<AttrNumber> varattnos;  // per column: the attribute number in Vars
-    Array<PayloadColumn> payload; // build sides: what later steps read
+    Array<PayloadSource> payload; // build sides: what later steps read
 };
 
 // In an expression over groups: what stands for a group key or an aggregate.
@@ -37,9 +37,9 @@ struct GroupScope {
     const bool *narrow;            // per aggregate of the device's groups: ir::Aggregate::narrow
 };
 
-// A time zone in tables (translate_zone.cpp): lookups of its transitions, as instants and as its clocks show them after
+// A time zone in tables (translate_time_zone.cpp): lookups of its transitions, as instants and as its clocks show them after
 // each, and of the offsets from there on.
-struct ZoneTables {
+struct TimeZoneTables {
     pg_tz *zone;
     bool usable; // else every timestamp is a row error
     bool ends;   // later ones are
@@ -50,9 +50,9 @@ struct ZoneTables {
 struct NodeFacts {
     ir::Index depth; // of its longest way to a leaf, in nodes
     bool raises;     // evaluating it may be a row error, or call a function that may fail
-    bool demanded;   // evaluating it may call one
+    bool deferred;   // evaluating it may call one
     bool looks_up;   // evaluating it looks into a table of results
-    ir::Index steps; // at most, to find out when it does (demand.hpp): the tree above the calls
+    ir::Index steps; // at most, to find out when it does (deferred_evaluation.hpp): the tree above the calls
 };
 
 struct Translation {
@@ -68,21 +68,22 @@ struct Translation {
     Array<int> same_hash;   // per node: the next one in its bucket, -1: none
     Array<int> buckets;     // of nodes that may be shared, by hash: the first node, -1: none; a power of two of them
     ir::Index deepest;      // of the nodes
-    ir::Index most_steps;   // ... of the nodes
+    ir::Index max_steps;    // ... of the nodes
     int calls;              // of translate()
     int nesting;            // ... of which so many are at work
     bool reads_entries;     // the outermost one's expression does, see below
     Array<ir::Constant> constants;
     Array<FragmentConstant> late_constants;
     Array<FragmentLookup> lookups;
-    Array<const ZoneTables *> zones;
-    Array<int> spaces; // of texts: the space that each is a part of, from 1; 0: it stands for itself
+    Array<const TimeZoneTables *> time_zones;
+    Array<int>
+        unified_dictionaries; // of texts: the unified dictionary that each is a part of, from 1; 0: it stands for itself
 };
 
 // 128 bits that palloc can hold: it aligns to 8 bytes only, as PostgreSQL does with its own int128.
 using AlignedInt128 [[gnu::aligned(8)]] = int128;
 
-struct Value {
+struct TypedExpr {
     ir::Index expr; // none for a literal
     Type type;
     SqlKind kind;
@@ -95,11 +96,11 @@ struct Value {
     AlignedInt128 literal_value;
     ir::Index scale_node; // mixed_scale: how many digits PostgreSQL shows; none: nobody knows
     int source, column;   // Code: whose dictionary
-    int space;            // Code: not of a dictionary but of this space; else 0
+    int unified;          // Code: not of a dictionary but of this unified dictionary; else 0
     Expr *text;           // a text that is known when the plan starts (also `literal`)
 };
 
-bool translate(Translation *t, Expr *expr, Value *out);
+bool translate(Translation *t, Expr *expr, TypedExpr *out);
 
 // translate() to a boolean that is a node.
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out);
@@ -112,15 +113,15 @@ bool is_one_time_filter(Expr *qual);
 bool translate_qual(Translation *t, Expr *qual, ir::Index *out);
 
 // Makes a node of a value, of type `type` and, for numerics, with `scale`; widening only.
-bool as_node(Translation *t, const Value &value, Type type, int32 scale, ir::Index *out);
+bool as_node(Translation *t, const TypedExpr &value, Type type, int32 scale, ir::Index *out);
 
 // The value in its own type and scale.
-bool as_own_node(Translation *t, const Value &value, ir::Index *out);
+bool as_own_node(Translation *t, const TypedExpr &value, ir::Index *out);
 
 // False with a reason where the expressions so far are more than a device takes (ir::max_exprs, ir::max_expr_depth).
 bool within_budget(const Translation *t);
-// ... where they are whole: those that call functions of texts on demand are too long to say when (demand.hpp).
-bool within_demand_budget(const Translation *t);
+// ... where they are whole: those that call functions of texts on demand are too long to say when (deferred_evaluation.hpp).
+bool within_deferral_budget(const Translation *t);
 
 ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index b = ir::none, ir::Index c = ir::none);
 // Of one argument or two.
@@ -131,10 +132,10 @@ ir::Index add_constant(Translation *t, Type type, int128 value, bool null);
 bool may_raise(const Translation *t, ir::Index node);
 bool looks_up(const Translation *t, ir::Index node);
 // Does it call one?
-bool is_demanded(const Translation *t, ir::Index node);
+bool is_deferred(const Translation *t, ir::Index node);
 
 // a <op> b for any two values of comparable kinds.
-bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);
+bool translate_comparison(Translation *t, ir::Op op, const TypedExpr &a, const TypedExpr &b, TypedExpr *out);
 
 // What a value of this kind is compared by, as a node of the node; it may be one of another type.
 ir::Index order_node(Translation *t, SqlKind kind, ir::Index node);
@@ -142,7 +143,7 @@ ir::Index order_node(Translation *t, SqlKind kind, ir::Index node);
 bool has_plain_order(Oid typid);
 
 // Calls of built-in functions that the device evaluates itself (translate_function.cpp). False with a reason.
-bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Value *out);
+bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, TypedExpr *out);
 
 bool is_device_function(Oid funcid);
 
@@ -159,18 +160,19 @@ bool is_hashable_equality(Oid funcid);
 // A copy of an expression over one column, which becomes Var(1, 1): so it can be evaluated for a slot of one value of the column's base type.
 Node *over_one_value(Expr *expr);
 bool is_dictionary_expression(const Translation *t, Expr *expr);
-bool translate_lookup(Translation *t, Expr *expr, Value *out);
+bool translate_lookup(Translation *t, Expr *expr, TypedExpr *out);
 // What a call of this function may see of a dictionary: every entry.
 bool is_dictionary_function(Oid funcid, Oid collation, List *args);
-// Of one column as well, but only for what will be looked up (lookup_on_demand.cpp).
-bool is_demand(const Translation *t, Expr *expr);
+// Of one column as well, but only for what will be looked up (deferred_lookup.cpp).
+bool is_deferrable(const Translation *t, Expr *expr);
 // Is there a column whose values have a dictionary? Without one no part of the expression is a lookup, which each part would be looked
 // through for.
 bool reads_entries(Node *node);
-bool translate_demand(Translation *t, Expr *expr, Value *out);
+bool translate_deferred(Translation *t, Expr *expr, TypedExpr *out);
 // The table of `expr` over the entries of `column`. What it reads of the column becomes Var(1, 1).
-bool add_function_lookup(Translation *t, const Value &column, Expr *expr, bool has_params, bool demanded, Value *out);
-bool translate_rank(Translation *t, const Value &column, Oid collation, int *lookup, Value *out);
+bool add_function_lookup(Translation *t, const TypedExpr &column, Expr *expr, bool has_params, bool deferred,
+                         TypedExpr *out);
+bool translate_rank(Translation *t, const TypedExpr &column, Oid collation, int *lookup, TypedExpr *out);
 
 // A table of ascending values, and what stands beside them (translate_table.cpp). Both are kept as they are.
 int add_table(Translation *t, int64 *values, uint32 count);
@@ -179,18 +181,18 @@ ir::Index is_one_of(Translation *t, ir::Index node, int64 *values, uint32 count)
 // What of `results` stands where the node's value falls among the ascending values: from one of them to the next.
 ir::Index step_function(Translation *t, ir::Index node, int table, int results);
 
-// Texts in spaces (translate_text.cpp).
+// Texts in unified dictionaries (translate_text.cpp).
 bool is_sound_collation(Oid collation);
-int new_space(Translation *t);
-int space_root(const Translation *t, int space);
-// The text as a code of `space`, which joins the one that it is in.
-bool as_space_node(Translation *t, const Value &value, int space, bool is_bpchar, ir::Index *out);
+int new_unified_dictionary(Translation *t);
+int unified_root(const Translation *t, int unified);
+// The text as a code of `unified`, which joins the one that it is in.
+bool as_unified_node(Translation *t, const TypedExpr &value, int unified, bool is_bpchar, ir::Index *out);
 // A text that is known when the plan starts, NULL among them, becomes a node.
-bool settle_text(Translation *t, Value *value);
+bool make_text_node(Translation *t, TypedExpr *value);
 // a = b, a <> b.
-bool translate_text_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out);
-// The entries of `column` as `expr` makes them (which reads it as Var(1, 1)), as codes of `space`.
-void add_text_lookup(Translation *t, const Value &column, Expr *expr, bool is_bpchar, int space, Value *out);
+bool translate_text_comparison(Translation *t, ir::Op op, const TypedExpr &a, const TypedExpr &b, TypedExpr *out);
+// The entries of `column` as `expr` makes them (which reads it as Var(1, 1)), as codes of `unified`.
+void add_text_lookup(Translation *t, const TypedExpr &column, Expr *expr, bool is_bpchar, int unified, TypedExpr *out);
 
 // Aggregates (translate_aggregate.cpp).
 enum class StateOf { // what of the argument goes into a state
@@ -244,12 +246,12 @@ bool translate_moments(Translation *t, Aggref *aggref, const FloatMoments *known
                        FragmentOutput *out);
 
 // The output that shows a value as it is; of `type`, in which the device has it.
-FragmentOutput output_of_value(OutputKind kind, const Value &value, Type type, Oid typid, int32 typmod);
+FragmentOutput output_of_value(OutputKind kind, const TypedExpr &value, Type type, Oid typid, int32 typmod);
 bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir::Index *node, FragmentOutput *out);
 
 // Expressions over groups (translate_group.cpp), with t->groups set.
 // False: neither a group key nor an aggregate, nor a part of one.
-bool translate_of_group(Translation *t, Expr *expr, Value *out, bool *translated);
+bool translate_of_group(Translation *t, Expr *expr, TypedExpr *out, bool *translated);
 // A condition; not *exact: the node is true for some groups more.
 bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool *exact);
 
@@ -258,7 +260,7 @@ bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool 
 bool translate_group_order(Translation *t, Expr *expr, bool exactly, ir::Index *out);
 
 // The column that a Var means; also adds it to the source (and to the payload where needed).
-bool translate_column(Translation *t, Var *var, Value *out);
+bool translate_column(Translation *t, Var *var, TypedExpr *out);
 
 // Where the column stands in the payload of the table; it is added if it is not there.
 int payload_position(TranslatedSource *table, int source, int column);

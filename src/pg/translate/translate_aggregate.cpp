@@ -13,7 +13,7 @@
 namespace gpuscan {
 
 constexpr int digits_of_double = 15;     // of any number of so many digits there is a double of its own
-constexpr int32 most_scale_of_sums = 12; // in 128 bits, of values of different scales
+constexpr int32 max_scale_of_sums = 12;  // in 128 bits, of values of different scales
 constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (catalog/encode.h)
 
 // What a built-in aggregate is on the device. true is above false, so bool_and is a minimum and bool_or a maximum.
@@ -190,7 +190,7 @@ static bool translate_count(Translation *t, Aggref *aggref, AggregateStates *sta
     ir::Index node = ir::none;
     Type type = Type::Bool;
     if (argument != nullptr) {
-        Value value;
+        TypedExpr value;
         if (!translate(t, argument, &value))
             return false;
         if ((value.nullable || !value.literal) && !as_own_node(t, value, &node))
@@ -214,7 +214,7 @@ static bool translate_count(Translation *t, Aggref *aggref, AggregateStates *sta
 }
 
 // The sum of the squares beside the sum. Squares have twice the digits, so that only 128 bits may overflow (a row error).
-static bool add_squares(Translation *t, const Value &value, Aggref *aggref, AggregateStates *states,
+static bool add_squares(Translation *t, const TypedExpr &value, Aggref *aggref, AggregateStates *states,
                         FragmentOutput *out) {
     if (value.scale > max_scale_of_squares)
         return refuse("a variance of numeric values with more than %d decimals", max_scale_of_squares);
@@ -249,7 +249,7 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
     if (!counts && out->kind != OutputKind::SumInt8 && out->kind != OutputKind::SumNumeric &&
         out->kind != OutputKind::AvgNumeric)
         return refuse("DISTINCT in %s", format_procedure(aggref->aggfnoid));
-    Value value;
+    TypedExpr value;
     Expr *argument = argument_of(aggref);
     if (argument == nullptr || !translate(t, argument, &value))
         return false;
@@ -286,8 +286,8 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
 }
 
 // A sum is shown with as many digits as the value that is shown with most; NULLs do not count.
-static bool add_scale_state(Translation *t, const Value &value, ir::Index node, Aggref *aggref, AggregateStates *states,
-                            FragmentOutput *out) {
+static bool add_scale_state(Translation *t, const TypedExpr &value, ir::Index node, Aggref *aggref,
+                            AggregateStates *states, FragmentOutput *out) {
     ir::Index scale = add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::IsNotNull, Type::Bool, node),
                                value.scale_node, add_constant(t, Type::I32, 0, true));
     if (!filter_argument(t, aggref, Type::I32, &scale))
@@ -308,7 +308,7 @@ static bool add_part(Translation *t, ir::Function part, StateOf of, ir::Index no
 }
 
 // The smallest or largest of the intervals by both ranks: if these are of two intervals, PostgreSQL shows that which came first.
-static bool translate_interval_end(Translation *t, const Value &value, Aggref *aggref, ir::AggregateKind kind,
+static bool translate_interval_end(Translation *t, const TypedExpr &value, Aggref *aggref, ir::AggregateKind kind,
                                    AggregateStates *states, FragmentOutput *out) {
     ir::Index node;
     return as_own_node(t, value, &node) &&
@@ -317,7 +317,7 @@ static bool translate_interval_end(Translation *t, const Value &value, Aggref *a
 }
 
 // Few rows' values with that many decimals add up in 128 bits, so halves of them are added up.
-static bool add_long_sum(Translation *t, const Value &value, Aggref *aggref, AggregateStates *states,
+static bool add_long_sum(Translation *t, const TypedExpr &value, Aggref *aggref, AggregateStates *states,
                          FragmentOutput *out) {
     ir::Index node;
     return as_own_node(t, value, &node) &&
@@ -327,7 +327,7 @@ static bool add_long_sum(Translation *t, const Value &value, Aggref *aggref, Agg
 }
 
 // Months, days and microseconds are added up each for itself.
-static bool translate_interval_sum(Translation *t, const Value &value, Aggref *aggref, OutputKind kind,
+static bool translate_interval_sum(Translation *t, const TypedExpr &value, Aggref *aggref, OutputKind kind,
                                    AggregateStates *states, FragmentOutput *out) {
     static const struct {
         ir::Function function;
@@ -367,7 +367,7 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     if (known->output == OutputKind::Count)
         return translate_count(t, aggref, states, out);
 
-    Value value;
+    TypedExpr value;
     Expr *argument = argument_of(aggref);
     if (argument == nullptr || !translate(t, argument, &value))
         return false;
@@ -382,15 +382,15 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->scale = value.scale;
     out->source = value.source;
     out->column = value.column;
-    if (value.mixed_scale && value.scale > most_scale_of_sums)
+    if (value.mixed_scale && value.scale > max_scale_of_sums)
         return add_long_sum(t, value, aggref, states, out);
     if (is_text_kind(value.kind)) {
-        Value rank;
-        if (!settle_text(t, &value) || !translate_rank(t, value, aggref->inputcollid, &out->rank_lookup, &rank))
+        TypedExpr rank;
+        if (!make_text_node(t, &value) || !translate_rank(t, value, aggref->inputcollid, &out->rank_lookup, &rank))
             return false;
         out->source = t->lookups[out->rank_lookup].source;
         out->column = t->lookups[out->rank_lookup].column;
-        out->space = value.space;
+        out->unified = value.unified;
         out->type = Type::Code;
         value = rank;
     }
@@ -447,7 +447,7 @@ static void add_interval_states(Translation *t, AggregateStates *states, ir::Ind
     *node = order_node(t, SqlKind::Interval, *node);
 }
 
-FragmentOutput output_of_value(OutputKind kind, const Value &value, Type type, Oid typid, int32 typmod) {
+FragmentOutput output_of_value(OutputKind kind, const TypedExpr &value, Type type, Oid typid, int32 typmod) {
     FragmentOutput output{};
     output.kind = kind;
     output.agg = -1;
@@ -459,18 +459,18 @@ FragmentOutput output_of_value(OutputKind kind, const Value &value, Type type, O
     output.scale = value.scale;
     output.source = value.source;
     output.column = value.column;
-    output.space = value.space;
+    output.unified = value.unified;
     return output;
 }
 
 bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir::Index *node, FragmentOutput *out) {
-    Value value;
+    TypedExpr value;
     if (!translate(t, key, &value))
         return false;
     Oid typid = exprType(reinterpret_cast<Node *>(key));
     if (value.kind == SqlKind::Opaque)
         return refuse("GROUP BY a value of type %s", format_type_be(typid));
-    if (is_coded_kind(value.kind) && !settle_text(t, &value))
+    if (is_coded_kind(value.kind) && !make_text_node(t, &value))
         return false;
     if (is_text_kind(value.kind) && (!is_sound_collation(exprCollation(reinterpret_cast<Node *>(key)))))
         return refuse("GROUP BY a text with a nondeterministic collation");

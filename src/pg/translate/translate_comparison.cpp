@@ -7,8 +7,8 @@
 
 namespace gpuscan {
 
-constexpr int max_in_list = 256;  // of what must be compared one by one
-constexpr int least_in_table = 9; // with fewer values comparisons are faster than a search
+constexpr int max_in_list = 256; // of what must be compared one by one
+constexpr int min_in_table = 9;  // with fewer values comparisons are faster than a search
 
 ir::Index order_node(Translation *t, SqlKind kind, ir::Index node) {
     ir::Function order;
@@ -38,7 +38,7 @@ bool has_plain_order(Oid typid) {
     return even || refuse("the order of an enum of which values have been inserted later");
 }
 
-bool translate_comparison(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out) {
+bool translate_comparison(Translation *t, ir::Op op, const TypedExpr &a, const TypedExpr &b, TypedExpr *out) {
     Type type = a.type;
     int32 scale = 0;
     if (a.kind == SqlKind::Opaque || b.kind == SqlKind::Opaque)
@@ -77,9 +77,9 @@ bool equality_operator(Oid funcid, Oid collation, ir::Op *op) {
 }
 
 // a IS DISTINCT FROM b = NOT (both NULL OR (a = b) IS TRUE)
-bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *out) {
+bool translate_distinct(Translation *t, const DistinctExpr *expr, TypedExpr *out) {
     ir::Op op;
-    Value a, b, equal;
+    TypedExpr a, b, equal;
     ir::Index left, right, same;
     Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
     if (!equality_operator(funcid, expr->inputcollid, &op))
@@ -97,8 +97,8 @@ bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *out) {
 
 // Values that are integers of up to 64 bits in a list of such are looked for in a table. False without a reason if there is
 // another value.
-static bool list_as_table(Translation *t, const Value &x, Oid type, const Datum *values, const bool *nulls, int count,
-                          ir::Index *out) {
+static bool list_as_table(Translation *t, const TypedExpr &x, Oid type, const Datum *values, const bool *nulls,
+                          int count, ir::Index *out) {
     if (x.type == Type::Bool || !is_integer(x.type) || x.type == Type::I128 || x.mixed_scale)
         return false;
     ir::Index node;
@@ -117,7 +117,7 @@ static bool list_as_table(Translation *t, const Value &x, Oid type, const Datum 
         any_null = any_null || nulls[i];
         if (nulls[i])
             continue;
-        Value value;
+        TypedExpr value;
         if (!translate_const(t, &element, &value) || !value.literal || value.text != nullptr)
             return false;
         if (value.kind != x.kind && !(is_integer_kind(value.kind) && is_integer_kind(x.kind)))
@@ -143,7 +143,7 @@ static bool list_as_table(Translation *t, const Value &x, Oid type, const Datum 
 }
 
 // x = ANY ('{...}') and x <> ALL ('{...}'): a search, or a chain of comparisons.
-bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, Value *out) {
+bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, TypedExpr *out) {
     ir::Op op;
     Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
     if (!comparison_operator(funcid, &op) && !(text_operator(funcid, &op) && is_sound_collation(expr->inputcollid)))
@@ -151,10 +151,10 @@ bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, V
     const Const *array = static_cast<const Const *>(lsecond(expr->args));
     if (!IsA(array, Const) || array->constisnull)
         return refuse("IN or ANY with an array that is not constant");
-    Value x;
+    TypedExpr x;
     ir::Index node;
     if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &x) ||
-        !settle_text(t, &x) || !as_own_node(t, x, &node))
+        !make_text_node(t, &x) || !as_own_node(t, x, &node))
         return false;
     if (x.literal) { // evaluated once
         x.literal = false;
@@ -173,7 +173,7 @@ bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, V
     deconstruct_array(elements, type, length, by_value, align, &values, &nulls, &count);
     const bool is_list = expr->useOr ? op == ir::Op::Eq : op == ir::Op::Ne;
     ir::Index listed;
-    if (is_list && count >= least_in_table && !is_coded_kind(x.kind) &&
+    if (is_list && count >= min_in_table && !is_coded_kind(x.kind) &&
         list_as_table(t, x, type, values, nulls, count, &listed)) {
         bool_value(out, expr->useOr ? listed : add_expr(t, ir::Op::Not, Type::Bool, listed), true);
         return true;
@@ -186,7 +186,7 @@ bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, V
     Array<ir::Index> comparisons{};
     for (int i = 0; i < count; ++i) {
         Const *element = makeConst(type, -1, InvalidOid, length, values[i], nulls[i], by_value);
-        Value value, compared;
+        TypedExpr value, compared;
         if (!translate_const(t, element, &value) || !translate_comparison(t, op, x, value, &compared))
             return false;
         append(&comparisons, compared.expr);

@@ -1,7 +1,7 @@
 // CASE, COALESCE, NULLIF, GREATEST, LEAST: of which type and scale is a value that may come from any of several branches?
 //
 // All branches are of one SQL type, but numerics differ in scale and digits: the result takes the largest scale and as
-// many digits as any branch needs, and remembers how many each branch would be shown with. Texts become codes of one space.
+// many digits as any branch needs, and remembers how many each branch would be shown with. Texts become codes of one unified dictionary.
 #include "pg/pg.h"
 
 #include "pg/catalog/type_operators.h"
@@ -12,7 +12,7 @@ namespace gpuscan {
 
 // ---- values of one common shape ----
 
-ir::Index display_scale(Translation *t, const Value &value) {
+ir::Index display_scale(Translation *t, const TypedExpr &value) {
     return value.mixed_scale ? value.scale_node : add_constant(t, Type::I32, value.scale, false);
 }
 
@@ -24,26 +24,26 @@ struct Shape {
     bool mixed_scale;
     bool unknown_scale; // and nobody knows how many digits PostgreSQL would show
     bool nullable;
-    int source, column, space; // of texts, as in Value
+    int source, column, unified; // of texts, as in TypedExpr
 };
 
-// Texts of one column keep its codes; any others meet in a space.
-static void common_space(Translation *t, const Value *values, int count, Shape *shape) {
-    const Value *first = nullptr;
+// Texts of one column keep its codes; any others meet in a unified dictionary.
+static void common_unified_dictionary(Translation *t, const TypedExpr *values, int count, Shape *shape) {
+    const TypedExpr *first = nullptr;
     for (int i = 0; i < count; ++i) {
-        const Value &v = values[i];
+        const TypedExpr &v = values[i];
         if (v.literal_null)
             continue;
-        bool same = v.text == nullptr && v.space == 0 &&
+        bool same = v.text == nullptr && v.unified == 0 &&
                     (first == nullptr || (first->source == v.source && first->column == v.column));
         if (!same) {
-            shape->space = new_space(t);
+            shape->unified = new_unified_dictionary(t);
             return;
         }
         first = &v;
     }
     if (first == nullptr) {
-        shape->space = new_space(t);
+        shape->unified = new_unified_dictionary(t);
         return;
     }
     shape->source = first->source;
@@ -51,7 +51,7 @@ static void common_space(Translation *t, const Value *values, int count, Shape *
 }
 
 // The type and scale that can hold every one of the values, which are of one SQL type.
-static bool common_shape(Translation *t, const Value *values, int count, SqlKind kind, Shape *shape) {
+static bool common_shape(Translation *t, const TypedExpr *values, int count, SqlKind kind, Shape *shape) {
     *shape = Shape{};
     shape->kind = kind;
     if (kind == SqlKind::None)
@@ -66,15 +66,15 @@ static bool common_shape(Translation *t, const Value *values, int count, SqlKind
         if (is_integer_kind(kind))
             shape->precision = integer_digits(kind);
         if (is_coded_kind(kind))
-            common_space(t, values, count, shape);
-        if (kind == SqlKind::Bpchar && shape->space != 0)
+            common_unified_dictionary(t, values, count, shape);
+        if (kind == SqlKind::Bpchar && shape->unified != 0)
             return refuse("a conditional expression of type character over more than one column");
         return true;
     }
     bool first = true;
     int whole = 0;
     for (int i = 0; i < count; ++i) {
-        const Value &v = values[i];
+        const TypedExpr &v = values[i];
         if (v.literal && v.literal_null)
             continue;
         shape->unknown_scale |= v.mixed_scale && v.scale_node == ir::none;
@@ -88,19 +88,19 @@ static bool common_shape(Translation *t, const Value *values, int count, SqlKind
     return true;
 }
 
-static void shaped_value(Value *out, const Shape &shape, ir::Index node) {
+static void shaped_value(TypedExpr *out, const Shape &shape, ir::Index node) {
     node_value(out, shape.kind, shape.type, node, shape.nullable);
     out->scale = shape.scale;
     out->precision = shape.precision;
     out->mixed_scale = shape.mixed_scale;
     out->source = shape.source;
     out->column = shape.column;
-    out->space = shape.space;
+    out->unified = shape.unified;
 }
 
-static bool as_shape_node(Translation *t, const Value &value, const Shape &shape, ir::Index *out) {
-    if (shape.space != 0)
-        return as_space_node(t, value, shape.space, false, out);
+static bool as_shape_node(Translation *t, const TypedExpr &value, const Shape &shape, ir::Index *out) {
+    if (shape.unified != 0)
+        return as_unified_node(t, value, shape.unified, false, out);
     return as_node(t, value, shape.type, shape.scale, out);
 }
 
@@ -124,10 +124,10 @@ static Node *replace_case_test(Node *node, void *context) {
     return mutate_expression(node, replace_case_test, context);
 }
 
-bool translate_case(Translation *t, const CaseExpr *expr, Value *out) {
+bool translate_case(Translation *t, const CaseExpr *expr, TypedExpr *out) {
     int count = list_length(expr->args);
     ir::Index *conditions = static_cast<ir::Index *>(palloc(sizeof(ir::Index) * static_cast<Size>(count)));
-    Value *results = static_cast<Value *>(palloc(sizeof(Value) * static_cast<Size>(count + 1)));
+    TypedExpr *results = static_cast<TypedExpr *>(palloc(sizeof(TypedExpr) * static_cast<Size>(count + 1)));
     for (int i = 0; i < count; ++i) {
         const CaseWhen *when = static_cast<const CaseWhen *>(list_nth(expr->args, i));
         Expr *condition = when->expr;
@@ -162,9 +162,9 @@ bool translate_case(Translation *t, const CaseExpr *expr, Value *out) {
     return true;
 }
 
-bool translate_coalesce(Translation *t, const CoalesceExpr *expr, Value *out) {
+bool translate_coalesce(Translation *t, const CoalesceExpr *expr, TypedExpr *out) {
     int count = list_length(expr->args);
-    Value *values = static_cast<Value *>(palloc(sizeof(Value) * static_cast<Size>(count)));
+    TypedExpr *values = static_cast<TypedExpr *>(palloc(sizeof(TypedExpr) * static_cast<Size>(count)));
     for (int i = 0; i < count; ++i)
         if (!translate(t, static_cast<Expr *>(list_nth(expr->args, i)), &values[i]))
             return false;
@@ -191,15 +191,15 @@ bool translate_coalesce(Translation *t, const CoalesceExpr *expr, Value *out) {
     return true;
 }
 
-bool translate_nullif(Translation *t, const NullIfExpr *expr, Value *out) {
+bool translate_nullif(Translation *t, const NullIfExpr *expr, TypedExpr *out) {
     ir::Op op;
-    Value a, b, equal;
+    TypedExpr a, b, equal;
     ir::Index node, condition;
     Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
     if (!equality_operator(funcid, expr->inputcollid, &op))
         return refuse("NULLIF by %s", format_procedure(funcid));
     if (!may_execute(t, funcid) || !translate(t, static_cast<Expr *>(linitial(expr->args)), &a) ||
-        !settle_text(t, &a) || !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) ||
+        !make_text_node(t, &a) || !translate(t, static_cast<Expr *>(lsecond(expr->args)), &b) ||
         !translate_comparison(t, op, a, b, &equal) || !as_own_node(t, a, &node) || !as_own_node(t, equal, &condition))
         return false;
     *out = a;
@@ -238,9 +238,9 @@ static Candidate best_of(Translation *t, const Contest &contest, const Candidate
 }
 
 // The largest or smallest of the values that are not NULL; the first one of equal ones.
-bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out) {
+bool translate_min_max(Translation *t, const MinMaxExpr *expr, TypedExpr *out) {
     int count = list_length(expr->args);
-    Value *values = static_cast<Value *>(palloc(sizeof(Value) * static_cast<Size>(count)));
+    TypedExpr *values = static_cast<TypedExpr *>(palloc(sizeof(TypedExpr) * static_cast<Size>(count)));
     for (int i = 0; i < count; ++i)
         if (!translate(t, static_cast<Expr *>(list_nth(expr->args, i)), &values[i]))
             return false;

@@ -33,7 +33,7 @@ static ir::Index is_finite_date(Translation *t, ir::Index date) {
 }
 
 // date + n: infinity stays, and the result must be a date (IS_VALID_DATE).
-static bool date_plus_days(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out) {
+static bool date_plus_days(Translation *t, ir::Op op, const TypedExpr &a, const TypedExpr &b, TypedExpr *out) {
     ir::Index date, days;
     if (!as_own_node(t, a, &date) || !as_node(t, b, Type::I32, 0, &days))
         return false;
@@ -53,7 +53,7 @@ static bool date_plus_days(Translation *t, ir::Op op, const Value &a, const Valu
     return true;
 }
 
-static bool date_minus_date(Translation *t, const Value &a, const Value &b, Value *out) {
+static bool date_minus_date(Translation *t, const TypedExpr &a, const TypedExpr &b, TypedExpr *out) {
     ir::Index left, right;
     if (!as_own_node(t, a, &left) || !as_own_node(t, b, &right))
         return false;
@@ -71,7 +71,7 @@ static bool date_minus_date(Translation *t, const Value &a, const Value &b, Valu
 }
 
 // date::timestamp: infinities stay, days beyond the last timestamp are an error.
-static bool date_to_timestamp(Translation *t, const Value &a, Value *out) {
+static bool date_to_timestamp(Translation *t, const TypedExpr &a, TypedExpr *out) {
     ir::Index date;
     if (!as_own_node(t, a, &date))
         return false;
@@ -94,7 +94,7 @@ static ir::Index is_finite_timestamp(Translation *t, ir::Index time) {
 }
 
 // timestamp::date: the same for both infinities.
-static bool timestamp_to_date(Translation *t, const Value &a, Value *out) {
+static bool timestamp_to_date(Translation *t, const TypedExpr &a, TypedExpr *out) {
     ir::Index time;
     if (!as_own_node(t, a, &time))
         return false;
@@ -102,7 +102,7 @@ static bool timestamp_to_date(Translation *t, const Value &a, Value *out) {
     return true;
 }
 
-static bool is_finite(Translation *t, const Value &a, Value *out) {
+static bool is_finite(Translation *t, const TypedExpr &a, TypedExpr *out) {
     ir::Index node;
     if (!as_own_node(t, a, &node))
         return false;
@@ -114,7 +114,8 @@ static bool is_finite(Translation *t, const Value &a, Value *out) {
 
 // d < ts is d < the first day that does not begin before ts; d <= ts is d <= the day of ts. A date whose timestamp would be
 // out of range is beyond every finite timestamp, and so it is here. A constant timestamp becomes a constant date.
-static bool date_against_timestamp(Translation *t, ir::Op op, const Value &date, const Value &timestamp, Value *out) {
+static bool date_against_timestamp(Translation *t, ir::Op op, const TypedExpr &date, const TypedExpr &timestamp,
+                                   TypedExpr *out) {
     const bool ceil = op == ir::Op::Lt || op == ir::Op::Ge;
     ir::Index day, floor_day, other;
     if (!as_own_node(t, date, &day))
@@ -157,7 +158,7 @@ static ir::Index day_to_micros(Translation *t, ir::Index day) {
 }
 
 // The same day some months later, at the same time of the day; of an instant, as the zone's clocks show it.
-static ir::Index plus_months(Translation *t, const ZoneTables *zone, ir::Index time, ir::Index months) {
+static ir::Index plus_months(Translation *t, const TimeZoneTables *zone, ir::Index time, ir::Index months) {
     if (zone != nullptr)
         return checked_timestamp(t, from_clock(t, zone, plus_months(t, nullptr, to_clock(t, zone, time), months)));
     ir::Index day = add_call(t, ir::Function::FloorDay, time);
@@ -170,18 +171,18 @@ static ir::Index plus_micros(Translation *t, ir::Index time, ir::Index micros) {
     return checked_timestamp(t, add_expr(t, ir::Op::Add, Type::I64, time, micros));
 }
 
-static ir::Index plus_days(Translation *t, const ZoneTables *zone, ir::Index time, ir::Index micros) {
+static ir::Index plus_days(Translation *t, const TimeZoneTables *zone, ir::Index time, ir::Index micros) {
     if (zone == nullptr)
         return plus_micros(t, time, micros);
     return checked_timestamp(t, from_clock(t, zone, plus_micros(t, to_clock(t, zone, time), micros)));
 }
 
 // An interval that the device must look into.
-static bool plus_any_interval(Translation *t, bool minus, const Value &a, Expr *argument, Value *out) {
-    Value start = a, b;
+static bool plus_any_interval(Translation *t, bool minus, const TypedExpr &a, Expr *argument, TypedExpr *out) {
+    TypedExpr start = a, b;
     ir::Index first, interval;
-    const ZoneTables *zone = nullptr;
-    if (a.kind == SqlKind::Timestamptz && (zone = zone_tables(t, session_timezone)) == nullptr)
+    const TimeZoneTables *zone = nullptr;
+    if (a.kind == SqlKind::Timestamptz && (zone = time_zone_tables(t, session_timezone)) == nullptr)
         return false;
     if ((a.kind == SqlKind::Date && !date_to_timestamp(t, a, &start)) || !as_own_node(t, start, &first) ||
         !translate(t, argument, &b) || !as_own_node(t, b, &interval))
@@ -200,7 +201,7 @@ static bool plus_any_interval(Translation *t, bool minus, const Value &a, Expr *
 }
 
 // Months, then days, then microseconds, each of them checked.
-static bool plus_interval(Translation *t, bool minus, const Value &a, Expr *argument, Value *out) {
+static bool plus_interval(Translation *t, bool minus, const TypedExpr &a, Expr *argument, TypedExpr *out) {
     const Const *constant = reinterpret_cast<const Const *>(argument);
     if (!IsA(constant, Const) || constant->constisnull)
         return plus_any_interval(t, minus, a, argument, out);
@@ -216,10 +217,10 @@ static bool plus_interval(Translation *t, bool minus, const Value &a, Expr *argu
     days *= USECS_PER_DAY;
     if (!fits(days, Type::I64) || !fits(micros, Type::I64))
         return refuse("an interval that is too long");
-    Value start = a;
-    const ZoneTables *zone = nullptr;
+    TypedExpr start = a;
+    const TimeZoneTables *zone = nullptr;
     if (a.kind == SqlKind::Timestamptz && (months != 0 || days != 0) &&
-        (zone = zone_tables(t, session_timezone)) == nullptr)
+        (zone = time_zone_tables(t, session_timezone)) == nullptr)
         return false;
     if (a.kind == SqlKind::Date && !date_to_timestamp(t, a, &start))
         return false;
@@ -238,7 +239,8 @@ static bool plus_interval(Translation *t, bool minus, const Value &a, Expr *argu
     return true;
 }
 
-static bool of_two_times(Translation *t, ir::Function function, const Value &a, const Value &b, Value *out) {
+static bool of_two_times(Translation *t, ir::Function function, const TypedExpr &a, const TypedExpr &b,
+                         TypedExpr *out) {
     ir::Index left, right;
     if (!as_own_node(t, a, &left) || !as_own_node(t, b, &right))
         return false;
@@ -246,7 +248,7 @@ static bool of_two_times(Translation *t, ir::Function function, const Value &a, 
     return true;
 }
 
-static bool minus_interval(Translation *t, const Value &a, Value *out) {
+static bool minus_interval(Translation *t, const TypedExpr &a, TypedExpr *out) {
     ir::Index node;
     if (!as_own_node(t, a, &node))
         return false;
@@ -300,7 +302,7 @@ static const TimePart time_parts[] = {
     {"microseconds", ir::Function::MinuteMicros, 0},
 };
 
-static bool epoch_of(Translation *t, const Value &a, ir::Index node, Value *out) {
+static bool epoch_of(Translation *t, const TypedExpr &a, ir::Index node, TypedExpr *out) {
     ir::Index seconds;
     if (a.kind == SqlKind::Date) {
         ir::Index day = add_expr(t, ir::Op::Add, Type::I64, add_expr(t, ir::Op::Cast, Type::I64, node),
@@ -361,8 +363,8 @@ static ir::Index interval_micros(Translation *t, ir::Index interval) {
                     add_call(t, ir::Function::IntervalMicros, interval));
 }
 
-static bool extract_from_interval(Translation *t, SqlKind result, const char *name, const Value &a, ir::Index node,
-                                  Value *out) {
+static bool extract_from_interval(Translation *t, SqlKind result, const char *name, const TypedExpr &a, ir::Index node,
+                                  TypedExpr *out) {
     ir::Index interval = add_call(t, ir::Function::FiniteInterval, node), part = ir::none;
     int32 scale = 0;
     if (pg_strcasecmp(name, "epoch") == 0) {
@@ -396,7 +398,7 @@ static bool extract_from_interval(Translation *t, SqlKind result, const char *na
 }
 
 // The numeric of extract(); date_part() has the same number as a float.
-static bool extract(Translation *t, SqlKind result, Expr *unit, const Value &a, Value *out) {
+static bool extract(Translation *t, SqlKind result, Expr *unit, const TypedExpr &a, TypedExpr *out) {
     char *name = nullptr;
     ir::Index node;
     if (!unit_name(unit, &name) || !as_own_node(t, a, &node))
@@ -406,7 +408,7 @@ static bool extract(Translation *t, SqlKind result, Expr *unit, const Value &a, 
     if (pg_strcasecmp(name, "epoch") == 0 && result == SqlKind::Numeric)
         return epoch_of(t, a, node, out);
     if (a.kind == SqlKind::Timestamptz) {
-        const ZoneTables *zone = zone_tables(t, session_timezone);
+        const TimeZoneTables *zone = time_zone_tables(t, session_timezone);
         if (zone == nullptr)
             return false;
         node = choose(t, is_finite_timestamp(t, node), to_clock(t, zone, node), node);
@@ -464,12 +466,12 @@ static const DatePart time_starts[] = {
 };
 
 // Of an instant, as a zone's clocks show it: hours and what is shorter begin with the same offset, days by the clock.
-static bool truncate(Translation *t, Expr *unit, const Value &a, pg_tz *in_zone, Value *out) {
+static bool truncate(Translation *t, Expr *unit, const TypedExpr &a, pg_tz *in_time_zone, TypedExpr *out) {
     char *name = nullptr;
     ir::Index instant, start = ir::none;
-    const ZoneTables *zone = nullptr;
+    const TimeZoneTables *zone = nullptr;
     if (!unit_name(unit, &name) || !as_own_node(t, a, &instant) ||
-        (a.kind == SqlKind::Timestamptz && (zone = zone_tables(t, in_zone)) == nullptr))
+        (a.kind == SqlKind::Timestamptz && (zone = time_zone_tables(t, in_time_zone)) == nullptr))
         return false;
     ir::Index time =
         zone == nullptr ? instant : choose(t, is_finite_timestamp(t, instant), to_clock(t, zone, instant), instant);
@@ -480,7 +482,7 @@ static bool truncate(Translation *t, Expr *unit, const Value &a, pg_tz *in_zone,
             start = add_call(t, known.function, time);
     if (start != ir::none && zone != nullptr)
         start = choose(t, is_finite_timestamp(t, instant),
-                       add_expr(t, ir::Op::Sub, Type::I64, start, zone_offset(t, zone, instant)), instant);
+                       add_expr(t, ir::Op::Sub, Type::I64, start, time_zone_offset(t, zone, instant)), instant);
     ir::Index day = add_call(t, ir::Function::FloorDay, time), first = ir::none;
     if (pg_strcasecmp(name, "day") == 0)
         first = day;
@@ -501,9 +503,9 @@ static bool truncate(Translation *t, Expr *unit, const Value &a, pg_tz *in_zone,
 
 // ---- between instants and clocks ----
 
-static bool instant_to_clock(Translation *t, pg_tz *in_zone, const Value &a, Value *out) {
+static bool instant_to_clock(Translation *t, pg_tz *in_time_zone, const TypedExpr &a, TypedExpr *out) {
     ir::Index node;
-    const ZoneTables *zone = zone_tables(t, in_zone);
+    const TimeZoneTables *zone = time_zone_tables(t, in_time_zone);
     if (zone == nullptr || !as_own_node(t, a, &node))
         return false;
     node_value(out, SqlKind::Timestamp, Type::I64,
@@ -512,10 +514,10 @@ static bool instant_to_clock(Translation *t, pg_tz *in_zone, const Value &a, Val
     return true;
 }
 
-static bool clock_to_instant(Translation *t, pg_tz *in_zone, const Value &a, Value *out) {
-    Value start = a;
+static bool clock_to_instant(Translation *t, pg_tz *in_time_zone, const TypedExpr &a, TypedExpr *out) {
+    TypedExpr start = a;
     ir::Index node;
-    const ZoneTables *zone = zone_tables(t, in_zone);
+    const TimeZoneTables *zone = time_zone_tables(t, in_time_zone);
     if (zone == nullptr || (a.kind == SqlKind::Date && !date_to_timestamp(t, a, &start)) ||
         !as_own_node(t, start, &node))
         return false;
@@ -536,8 +538,8 @@ static Expr *as_instant(Expr *clock) {
                                                  COERCE_EXPLICIT_CAST));
 }
 
-static bool compare_instants(Translation *t, ir::Op op, Expr *first, Expr *second, Value *out) {
-    Value a, b;
+static bool compare_instants(Translation *t, ir::Op op, Expr *first, Expr *second, TypedExpr *out) {
+    TypedExpr a, b;
     ir::Index left, right;
     if (!translate(t, as_instant(first), &a) || !translate(t, as_instant(second), &b) || !as_own_node(t, a, &left) ||
         !as_own_node(t, b, &right))
@@ -547,61 +549,61 @@ static bool compare_instants(Translation *t, ir::Op op, Expr *first, Expr *secon
 }
 
 // AT TIME ZONE has the zone first.
-static bool between_zones(Translation *t, Form form, List *args, Value *out) {
-    Value a, clock;
+static bool between_time_zones(Translation *t, Rule rule, List *args, TypedExpr *out) {
+    TypedExpr a, clock;
     pg_tz *zone = session_timezone;
-    if (list_length(args) > 1 && (zone = named_zone(static_cast<Expr *>(linitial(args)))) == nullptr)
+    if (list_length(args) > 1 && (zone = named_time_zone(static_cast<Expr *>(linitial(args)))) == nullptr)
         return false;
     if (!translate(t, static_cast<Expr *>(llast(args)), &a))
         return false;
-    if (form == Form::ClockToInstant)
+    if (rule == Rule::ClockToInstant)
         return clock_to_instant(t, zone, a, out);
-    if (form == Form::InstantToClock)
+    if (rule == Rule::InstantToClock)
         return instant_to_clock(t, zone, a, out);
     return instant_to_clock(t, zone, a, &clock) && timestamp_to_date(t, clock, out);
 }
 
 // ---- the call ----
 
-bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, Value *out) {
-    Value a, b;
+bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, TypedExpr *out) {
+    TypedExpr a, b;
     Expr *first = static_cast<Expr *>(linitial(args));
     Expr *second = list_length(args) > 1 ? static_cast<Expr *>(lsecond(args)) : nullptr;
-    if (builtin.form == Form::Extract)
+    if (builtin.rule == Rule::Extract)
         return translate(t, second, &a) && extract(t, kind, first, a, out);
-    if (builtin.form == Form::DateTrunc) {
+    if (builtin.rule == Rule::DateTrunc) {
         pg_tz *zone = session_timezone;
-        if (list_length(args) > 2 && (zone = named_zone(static_cast<Expr *>(lthird(args)))) == nullptr)
+        if (list_length(args) > 2 && (zone = named_time_zone(static_cast<Expr *>(lthird(args)))) == nullptr)
             return false;
         return translate(t, second, &a) && truncate(t, first, a, zone, out);
     }
-    if (builtin.form == Form::InstantToClock || builtin.form == Form::InstantToDate ||
-        builtin.form == Form::ClockToInstant)
-        return between_zones(t, builtin.form, args, out);
-    if (builtin.form == Form::Instants)
+    if (builtin.rule == Rule::InstantToClock || builtin.rule == Rule::InstantToDate ||
+        builtin.rule == Rule::ClockToInstant)
+        return between_time_zones(t, builtin.rule, args, out);
+    if (builtin.rule == Rule::Instants)
         return compare_instants(t, builtin.op, first, second, out);
     if (!translate(t, first, &a))
         return false;
-    if (builtin.form == Form::PlusInterval)
+    if (builtin.rule == Rule::PlusInterval)
         return plus_interval(t, builtin.op == ir::Op::Sub, a, second, out);
     if (second != nullptr && !translate(t, second, &b))
         return false;
-    switch (builtin.form) {
-    case Form::DatePlusDays:
+    switch (builtin.rule) {
+    case Rule::DatePlusDays:
         return date_plus_days(t, builtin.op, a, b, out);
-    case Form::OfTwoTimes:
+    case Rule::OfTwoTimes:
         return of_two_times(t, builtin.function, a, b, out);
-    case Form::MinusInterval:
+    case Rule::MinusInterval:
         return minus_interval(t, a, out);
-    case Form::DateMinusDate:
+    case Rule::DateMinusDate:
         return date_minus_date(t, a, b, out);
-    case Form::DateToTimestamp:
+    case Rule::DateToTimestamp:
         return date_to_timestamp(t, a, out);
-    case Form::TimestampToDate:
+    case Rule::TimestampToDate:
         return timestamp_to_date(t, a, out);
-    case Form::DateTimestamp:
+    case Rule::DateTimestamp:
         return date_against_timestamp(t, builtin.op, a, b, out);
-    case Form::TimestampDate:
+    case Rule::TimestampDate:
         return date_against_timestamp(t, ir::mirrored(builtin.op), b, a, out);
     default:
         return is_finite(t, a, out);

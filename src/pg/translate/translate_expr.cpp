@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "engine/store/demand.hpp"
+#include "engine/store/deferred_evaluation.hpp"
 #include "pg/guard.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
@@ -22,19 +22,19 @@ namespace gpuscan {
 
 static NodeFacts facts_of(const Translation *t, const ir::Expr &e) {
     NodeFacts facts{};
-    facts.demanded = e.op == ir::Op::Lookup && t->lookups[static_cast<int>(e.b)].demanded;
+    facts.deferred = e.op == ir::Op::Lookup && t->lookups[static_cast<int>(e.b)].deferred;
     facts.looks_up = e.op == ir::Op::Lookup;
-    facts.raises = facts.demanded || ir::raises_itself(t->exprs.at, e);
+    facts.raises = facts.deferred || ir::raises_itself(t->exprs.at, e);
     ir::for_each_operand(e, [&](ir::Index operand) {
         const NodeFacts &of = t->facts[static_cast<int>(operand)];
         facts.depth = std::max(facts.depth, of.depth);
         facts.raises = facts.raises || of.raises;
-        facts.demanded = facts.demanded || of.demanded;
+        facts.deferred = facts.deferred || of.deferred;
         facts.looks_up = facts.looks_up || of.looks_up;
         facts.steps += of.steps; // (each is limited below)
     });
     ++facts.depth;
-    facts.steps = facts.demanded ? std::min<ir::Index>(facts.steps + 1, most_demand_steps + 1) : 0;
+    facts.steps = facts.deferred ? std::min<ir::Index>(facts.steps + 1, max_deferral_steps + 1) : 0;
     return facts;
 }
 
@@ -80,7 +80,7 @@ ir::Index add_expr(Translation *t, ir::Op op, Type type, ir::Index a, ir::Index 
     }
     append(&t->facts, facts_of(t, e));
     t->deepest = std::max(t->deepest, t->facts[t->facts.count - 1].depth);
-    t->most_steps = std::max(t->most_steps, t->facts[t->facts.count - 1].steps);
+    t->max_steps = std::max(t->max_steps, t->facts[t->facts.count - 1].steps);
     append(&t->same_hash, -1);
     const int node = append(&t->exprs, e);
     if (shared)
@@ -96,7 +96,7 @@ bool may_raise(const Translation *t, ir::Index node) { return t->facts[static_ca
 
 bool looks_up(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].looks_up; }
 
-bool is_demanded(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].demanded; }
+bool is_deferred(const Translation *t, ir::Index node) { return t->facts[static_cast<int>(node)].deferred; }
 
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null) {
     ir::Constant constant{};
@@ -132,10 +132,10 @@ static bool power_of_ten(int exponent, int128 *out) {
     return true;
 }
 
-bool as_node(Translation *t, const Value &value, Type type, int32 scale, ir::Index *out) {
+bool as_node(Translation *t, const TypedExpr &value, Type type, int32 scale, ir::Index *out) {
     int128 factor = 1;
-    if (value.text != nullptr) // nobody needs to know which space it is in
-        return as_space_node(t, value, new_space(t), false, out);
+    if (value.text != nullptr) // nobody needs to know which unified dictionary it is in
+        return as_unified_node(t, value, new_unified_dictionary(t), false, out);
     if (value.kind == SqlKind::Numeric && scale > value.scale && !power_of_ten(scale - value.scale, &factor))
         return refuse("numeric scales are too far apart");
 
@@ -161,12 +161,12 @@ bool as_node(Translation *t, const Value &value, Type type, int32 scale, ir::Ind
     return true;
 }
 
-bool as_own_node(Translation *t, const Value &value, ir::Index *out) {
+bool as_own_node(Translation *t, const TypedExpr &value, ir::Index *out) {
     return as_node(t, value, value.type, value.scale, out);
 }
 
-void node_value(Value *out, SqlKind kind, Type type, ir::Index expr, bool nullable) {
-    *out = Value{};
+void node_value(TypedExpr *out, SqlKind kind, Type type, ir::Index expr, bool nullable) {
+    *out = TypedExpr{};
     out->kind = kind;
     out->type = type;
     out->expr = expr;
@@ -175,7 +175,7 @@ void node_value(Value *out, SqlKind kind, Type type, ir::Index expr, bool nullab
         out->precision = integer_digits(kind);
 }
 
-void bool_value(Value *out, ir::Index expr, bool nullable) {
+void bool_value(TypedExpr *out, ir::Index expr, bool nullable) {
     node_value(out, SqlKind::Bool, Type::Bool, expr, nullable);
 }
 
@@ -191,7 +191,7 @@ ir::Index raise_node(Translation *t, Type type) {
 
 // ---- the walk ----
 
-static bool translate_call(Translation *t, Oid funcid, List *args, Expr *expr, Value *out) {
+static bool translate_call(Translation *t, Oid funcid, List *args, Expr *expr, TypedExpr *out) {
     if (is_late_constant(expr)) {
         SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(expr)));
         if (kind != SqlKind::None && kind != SqlKind::Opaque && kind != SqlKind::Numeric &&
@@ -202,32 +202,32 @@ static bool translate_call(Translation *t, Oid funcid, List *args, Expr *expr, V
 }
 
 // Some constructs are translated several times (the argument of CASE x WHEN for each of its arms), and such ones may be nested.
-constexpr int most_calls = 50000;
+constexpr int max_calls = 50000;
 
 bool within_budget(const Translation *t) {
-    if (t->calls > most_calls || t->exprs.count > static_cast<int>(ir::max_exprs))
+    if (t->calls > max_calls || t->exprs.count > static_cast<int>(ir::max_exprs))
         return refuse("an expression that is too large for a device");
     if (t->deepest > ir::max_expr_depth)
         return refuse("an expression that is too deep for a device");
     return true;
 }
 
-bool within_demand_budget(const Translation *t) {
-    if (t->most_steps <= most_demand_steps)
+bool within_deferral_budget(const Translation *t) {
+    if (t->max_steps <= max_deferral_steps)
         return true;
     bool fit = false;
     guarded([&] {
-        std::vector<bool> demanded;
+        std::vector<bool> deferred;
         for (int i = 0; i < t->lookups.count; ++i)
-            demanded.push_back(t->lookups[i].demanded);
-        fit = demands_fit(t->exprs.at, static_cast<size_t>(t->exprs.count), demanded);
+            deferred.push_back(t->lookups[i].deferred);
+        fit = deferrals_fit(t->exprs.at, static_cast<size_t>(t->exprs.count), deferred);
     });
     return fit || refuse("an expression around functions of texts that is too long for a device");
 }
 
-static bool translate_node(Translation *t, Expr *expr, Value *out);
+static bool translate_node(Translation *t, Expr *expr, TypedExpr *out);
 
-bool translate(Translation *t, Expr *expr, Value *out) {
+bool translate(Translation *t, Expr *expr, TypedExpr *out) {
     check_stack_depth();
     CHECK_FOR_INTERRUPTS();
     ++t->calls;
@@ -242,7 +242,7 @@ bool translate(Translation *t, Expr *expr, Value *out) {
     return translated;
 }
 
-static bool translate_node(Translation *t, Expr *expr, Value *out) {
+static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     bool translated;
     if (t->groups != nullptr && translate_of_group(t, expr, out, &translated))
         return translated;
@@ -251,8 +251,8 @@ static bool translate_node(Translation *t, Expr *expr, Value *out) {
     const bool may_look_up = t->groups == nullptr && t->reads_entries;
     if (may_look_up && is_dictionary_expression(t, expr))
         return translate_lookup(t, expr, out);
-    if (may_look_up && is_demand(t, expr))
-        return translate_demand(t, expr, out);
+    if (may_look_up && is_deferrable(t, expr))
+        return translate_deferred(t, expr, out);
 
     switch (nodeTag(expr)) {
     case T_Const:
@@ -321,7 +321,7 @@ static bool translate_node(Translation *t, Expr *expr, Value *out) {
 }
 
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {
-    Value value;
+    TypedExpr value;
     if (!translate(t, expr, &value))
         return false;
     if (value.kind != SqlKind::Bool)
@@ -332,7 +332,7 @@ bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {
 bool is_one_time_filter(Expr *qual) { return !IsA(qual, Const) && is_late_constant(qual); }
 
 bool translate_qual(Translation *t, Expr *qual, ir::Index *out) {
-    Value value;
+    TypedExpr value;
     return is_one_time_filter(qual) ? translate_late_constant(t, qual, &value) && as_own_node(t, value, out)
                                     : translate_condition(t, qual, out);
 }

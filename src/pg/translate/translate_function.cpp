@@ -11,22 +11,22 @@
 namespace gpuscan {
 
 // clang-format off
-#define ARITHMETIC(name, op) {F_##name, Form::Arithmetic, ir::Op::op, {}}
-#define NUMBER(name, form) {F_##name, Form::form, ir::Op::Call, {}}
-#define FLOAT(name, function) {F_##name, Form::OfFloat, ir::Op::Call, ir::Function::function}
-#define BITS(name, function) {F_##name, Form::Bits, ir::Op::Call, ir::Function::function}
-#define CONVERT(name) {F_##name, Form::Convert, ir::Op::Cast, {}}
+#define ARITHMETIC(name, op) {F_##name, Rule::Arithmetic, ir::Op::op, {}}
+#define NUMBER(name, rule) {F_##name, Rule::rule, ir::Op::Call, {}}
+#define FLOAT(name, function) {F_##name, Rule::OfFloat, ir::Op::Call, ir::Function::function}
+#define BITS(name, function) {F_##name, Rule::Bits, ir::Op::Call, ir::Function::function}
+#define CONVERT(name) {F_##name, Rule::Convert, ir::Op::Cast, {}}
 #define COMPARISONS(prefix) \
-    {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}, \
-    {F_##prefix##LT, Form::Compare, ir::Op::Lt, {}}, {F_##prefix##LE, Form::Compare, ir::Op::Le, {}}, \
-    {F_##prefix##GT, Form::Compare, ir::Op::Gt, {}}, {F_##prefix##GE, Form::Compare, ir::Op::Ge, {}}
+    {F_##prefix##EQ, Rule::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Rule::Compare, ir::Op::Ne, {}}, \
+    {F_##prefix##LT, Rule::Compare, ir::Op::Lt, {}}, {F_##prefix##LE, Rule::Compare, ir::Op::Le, {}}, \
+    {F_##prefix##GT, Rule::Compare, ir::Op::Gt, {}}, {F_##prefix##GE, Rule::Compare, ir::Op::Ge, {}}
 
 #define INSTANTS(first, second) \
-    {F_##first##_EQ_##second, Form::Instants, ir::Op::Eq, {}}, {F_##first##_NE_##second, Form::Instants, ir::Op::Ne, {}}, \
-    {F_##first##_LT_##second, Form::Instants, ir::Op::Lt, {}}, {F_##first##_LE_##second, Form::Instants, ir::Op::Le, {}}, \
-    {F_##first##_GT_##second, Form::Instants, ir::Op::Gt, {}}, {F_##first##_GE_##second, Form::Instants, ir::Op::Ge, {}}
+    {F_##first##_EQ_##second, Rule::Instants, ir::Op::Eq, {}}, {F_##first##_NE_##second, Rule::Instants, ir::Op::Ne, {}}, \
+    {F_##first##_LT_##second, Rule::Instants, ir::Op::Lt, {}}, {F_##first##_LE_##second, Rule::Instants, ir::Op::Le, {}}, \
+    {F_##first##_GT_##second, Rule::Instants, ir::Op::Gt, {}}, {F_##first##_GE_##second, Rule::Instants, ir::Op::Ge, {}}
 
-#define EQUALITY(prefix) {F_##prefix##EQ, Form::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Form::Compare, ir::Op::Ne, {}}
+#define EQUALITY(prefix) {F_##prefix##EQ, Rule::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Rule::Compare, ir::Op::Ne, {}}
 
 static constexpr Builtin builtins[] = {
     COMPARISONS(INT2), COMPARISONS(INT4), COMPARISONS(INT8), COMPARISONS(INT24), COMPARISONS(INT42),
@@ -57,8 +57,8 @@ static constexpr Builtin builtins[] = {
 
     ARITHMETIC(NUMERIC_MOD, Mod), ARITHMETIC(MOD_NUMERIC_NUMERIC, Mod),
 
-    {F_TEXTEQ, Form::CompareText, ir::Op::Eq, {}}, {F_TEXTNE, Form::CompareText, ir::Op::Ne, {}},
-    {F_BPCHAREQ, Form::CompareText, ir::Op::Eq, {}}, {F_BPCHARNE, Form::CompareText, ir::Op::Ne, {}},
+    {F_TEXTEQ, Rule::CompareText, ir::Op::Eq, {}}, {F_TEXTNE, Rule::CompareText, ir::Op::Ne, {}},
+    {F_BPCHAREQ, Rule::CompareText, ir::Op::Eq, {}}, {F_BPCHARNE, Rule::CompareText, ir::Op::Ne, {}},
 
     NUMBER(INT2ABS, Absolute), NUMBER(INT4ABS, Absolute), NUMBER(INT8ABS, Absolute), NUMBER(NUMERIC_ABS, Absolute),
     NUMBER(ABS_INT2, Absolute), NUMBER(ABS_INT4, Absolute), NUMBER(ABS_INT8, Absolute), NUMBER(ABS_NUMERIC, Absolute),
@@ -74,12 +74,12 @@ static constexpr Builtin builtins[] = {
     BITS(INT4NOT, BitXor), BITS(INT8NOT, BitXor), BITS(INT2SHL, ShiftLeft32), BITS(INT4SHL, ShiftLeft32),
     BITS(INT8SHL, ShiftLeft64), BITS(INT2SHR, ShiftRight32), BITS(INT4SHR, ShiftRight32), BITS(INT8SHR, ShiftRight64),
 
-    {F_INT2UM, Form::Negate, ir::Op::Neg, {}}, {F_INT4UM, Form::Negate, ir::Op::Neg, {}}, {F_INT8UM, Form::Negate, ir::Op::Neg, {}},
-    {F_FLOAT4UM, Form::Negate, ir::Op::Neg, {}}, {F_FLOAT8UM, Form::Negate, ir::Op::Neg, {}},
-    {F_NUMERIC_UMINUS, Form::Negate, ir::Op::Neg, {}},
-    {F_INT2UP, Form::Identity, ir::Op::Neg, {}}, {F_INT4UP, Form::Identity, ir::Op::Neg, {}},
-    {F_INT8UP, Form::Identity, ir::Op::Neg, {}}, {F_FLOAT4UP, Form::Identity, ir::Op::Neg, {}},
-    {F_FLOAT8UP, Form::Identity, ir::Op::Neg, {}}, {F_NUMERIC_UPLUS, Form::Identity, ir::Op::Neg, {}},
+    {F_INT2UM, Rule::Negate, ir::Op::Neg, {}}, {F_INT4UM, Rule::Negate, ir::Op::Neg, {}}, {F_INT8UM, Rule::Negate, ir::Op::Neg, {}},
+    {F_FLOAT4UM, Rule::Negate, ir::Op::Neg, {}}, {F_FLOAT8UM, Rule::Negate, ir::Op::Neg, {}},
+    {F_NUMERIC_UMINUS, Rule::Negate, ir::Op::Neg, {}},
+    {F_INT2UP, Rule::Identity, ir::Op::Neg, {}}, {F_INT4UP, Rule::Identity, ir::Op::Neg, {}},
+    {F_INT8UP, Rule::Identity, ir::Op::Neg, {}}, {F_FLOAT4UP, Rule::Identity, ir::Op::Neg, {}},
+    {F_FLOAT8UP, Rule::Identity, ir::Op::Neg, {}}, {F_NUMERIC_UPLUS, Rule::Identity, ir::Op::Neg, {}},
 
     CONVERT(INT2_INT4), CONVERT(INT2_INT8), CONVERT(INT4_INT2), CONVERT(INT4_INT8), CONVERT(INT8_INT2),
     CONVERT(INT8_INT4), CONVERT(INT4_BOOL), CONVERT(FLOAT4_INT2), CONVERT(FLOAT4_INT4), CONVERT(FLOAT4_INT8),
@@ -89,37 +89,37 @@ static constexpr Builtin builtins[] = {
     CONVERT(NUMERIC_NUMERIC_INT4), CONVERT(FLOAT8_NUMERIC), CONVERT(INT2_NUMERIC), CONVERT(INT4_NUMERIC),
     CONVERT(INT8_NUMERIC),
 
-    {F_DATE_PLI, Form::DatePlusDays, ir::Op::Add, {}}, {F_DATE_MII, Form::DatePlusDays, ir::Op::Sub, {}},
-    {F_DATE_MI, Form::DateMinusDate, ir::Op::Sub, {}}, {F_TIMESTAMP_DATE, Form::DateToTimestamp, ir::Op::Cast, {}},
-    {F_DATE_TIMESTAMP, Form::TimestampToDate, ir::Op::Cast, {}},
-    {F_DATE_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}}, {F_DATE_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
-    {F_TIMESTAMP_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}}, {F_TIMESTAMP_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
-    {F_TIMESTAMPTZ_PL_INTERVAL, Form::PlusInterval, ir::Op::Add, {}},
-    {F_TIMESTAMPTZ_MI_INTERVAL, Form::PlusInterval, ir::Op::Sub, {}},
-    {F_TIMESTAMP_MI, Form::OfTwoTimes, ir::Op::Call, ir::Function::TimestampMinus},
-    {F_TIMESTAMPTZ_MI, Form::OfTwoTimes, ir::Op::Call, ir::Function::TimestampMinus},
-    {F_AGE_TIMESTAMP_TIMESTAMP, Form::OfTwoTimes, ir::Op::Call, ir::Function::TimestampAge},
-    {F_INTERVAL_PL, Form::OfTwoTimes, ir::Op::Call, ir::Function::IntervalPlus},
-    {F_INTERVAL_MI, Form::OfTwoTimes, ir::Op::Call, ir::Function::IntervalMinus},
-    {F_INTERVAL_UM, Form::MinusInterval, ir::Op::Call, ir::Function::IntervalMinus},
-    {F_EXTRACT_TEXT_INTERVAL, Form::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_INTERVAL, Form::Extract, ir::Op::Call, {}},
-    {F_DATE_EQ_TIMESTAMP, Form::DateTimestamp, ir::Op::Eq, {}}, {F_DATE_NE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ne, {}},
-    {F_DATE_LT_TIMESTAMP, Form::DateTimestamp, ir::Op::Lt, {}}, {F_DATE_LE_TIMESTAMP, Form::DateTimestamp, ir::Op::Le, {}},
-    {F_DATE_GT_TIMESTAMP, Form::DateTimestamp, ir::Op::Gt, {}}, {F_DATE_GE_TIMESTAMP, Form::DateTimestamp, ir::Op::Ge, {}},
-    {F_TIMESTAMP_EQ_DATE, Form::TimestampDate, ir::Op::Eq, {}}, {F_TIMESTAMP_NE_DATE, Form::TimestampDate, ir::Op::Ne, {}},
-    {F_TIMESTAMP_LT_DATE, Form::TimestampDate, ir::Op::Lt, {}}, {F_TIMESTAMP_LE_DATE, Form::TimestampDate, ir::Op::Le, {}},
-    {F_TIMESTAMP_GT_DATE, Form::TimestampDate, ir::Op::Gt, {}}, {F_TIMESTAMP_GE_DATE, Form::TimestampDate, ir::Op::Ge, {}},
+    {F_DATE_PLI, Rule::DatePlusDays, ir::Op::Add, {}}, {F_DATE_MII, Rule::DatePlusDays, ir::Op::Sub, {}},
+    {F_DATE_MI, Rule::DateMinusDate, ir::Op::Sub, {}}, {F_TIMESTAMP_DATE, Rule::DateToTimestamp, ir::Op::Cast, {}},
+    {F_DATE_TIMESTAMP, Rule::TimestampToDate, ir::Op::Cast, {}},
+    {F_DATE_PL_INTERVAL, Rule::PlusInterval, ir::Op::Add, {}}, {F_DATE_MI_INTERVAL, Rule::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMP_PL_INTERVAL, Rule::PlusInterval, ir::Op::Add, {}}, {F_TIMESTAMP_MI_INTERVAL, Rule::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMPTZ_PL_INTERVAL, Rule::PlusInterval, ir::Op::Add, {}},
+    {F_TIMESTAMPTZ_MI_INTERVAL, Rule::PlusInterval, ir::Op::Sub, {}},
+    {F_TIMESTAMP_MI, Rule::OfTwoTimes, ir::Op::Call, ir::Function::TimestampMinus},
+    {F_TIMESTAMPTZ_MI, Rule::OfTwoTimes, ir::Op::Call, ir::Function::TimestampMinus},
+    {F_AGE_TIMESTAMP_TIMESTAMP, Rule::OfTwoTimes, ir::Op::Call, ir::Function::TimestampAge},
+    {F_INTERVAL_PL, Rule::OfTwoTimes, ir::Op::Call, ir::Function::IntervalPlus},
+    {F_INTERVAL_MI, Rule::OfTwoTimes, ir::Op::Call, ir::Function::IntervalMinus},
+    {F_INTERVAL_UM, Rule::MinusInterval, ir::Op::Call, ir::Function::IntervalMinus},
+    {F_EXTRACT_TEXT_INTERVAL, Rule::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_INTERVAL, Rule::Extract, ir::Op::Call, {}},
+    {F_DATE_EQ_TIMESTAMP, Rule::DateTimestamp, ir::Op::Eq, {}}, {F_DATE_NE_TIMESTAMP, Rule::DateTimestamp, ir::Op::Ne, {}},
+    {F_DATE_LT_TIMESTAMP, Rule::DateTimestamp, ir::Op::Lt, {}}, {F_DATE_LE_TIMESTAMP, Rule::DateTimestamp, ir::Op::Le, {}},
+    {F_DATE_GT_TIMESTAMP, Rule::DateTimestamp, ir::Op::Gt, {}}, {F_DATE_GE_TIMESTAMP, Rule::DateTimestamp, ir::Op::Ge, {}},
+    {F_TIMESTAMP_EQ_DATE, Rule::TimestampDate, ir::Op::Eq, {}}, {F_TIMESTAMP_NE_DATE, Rule::TimestampDate, ir::Op::Ne, {}},
+    {F_TIMESTAMP_LT_DATE, Rule::TimestampDate, ir::Op::Lt, {}}, {F_TIMESTAMP_LE_DATE, Rule::TimestampDate, ir::Op::Le, {}},
+    {F_TIMESTAMP_GT_DATE, Rule::TimestampDate, ir::Op::Gt, {}}, {F_TIMESTAMP_GE_DATE, Rule::TimestampDate, ir::Op::Ge, {}},
     INSTANTS(TIMESTAMPTZ, DATE), INSTANTS(DATE, TIMESTAMPTZ), INSTANTS(TIMESTAMPTZ, TIMESTAMP), INSTANTS(TIMESTAMP, TIMESTAMPTZ),
-    {F_ISFINITE_DATE, Form::IsFinite, ir::Op::And, {}}, {F_ISFINITE_TIMESTAMP, Form::IsFinite, ir::Op::And, {}},
-    {F_ISFINITE_TIMESTAMPTZ, Form::IsFinite, ir::Op::And, {}},
-    {F_EXTRACT_TEXT_DATE, Form::Extract, ir::Op::Call, {}}, {F_EXTRACT_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},
-    {F_EXTRACT_TEXT_TIMESTAMPTZ, Form::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_TIMESTAMP, Form::Extract, ir::Op::Call, {}},
-    {F_DATE_TRUNC_TEXT_TIMESTAMP, Form::DateTrunc, ir::Op::Call, {}},
-    {F_DATE_PART_TEXT_TIMESTAMPTZ, Form::Extract, ir::Op::Call, {}}, {F_DATE_TRUNC_TEXT_TIMESTAMPTZ, Form::DateTrunc, ir::Op::Call, {}},
-    {F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, Form::DateTrunc, ir::Op::Call, {}},
-    {F_TIMESTAMP_TIMESTAMPTZ, Form::InstantToClock, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMPTZ, Form::InstantToClock, ir::Op::Call, {}},
-    {F_DATE_TIMESTAMPTZ, Form::InstantToDate, ir::Op::Call, {}}, {F_TIMESTAMPTZ_TIMESTAMP, Form::ClockToInstant, ir::Op::Call, {}},
-    {F_TIMESTAMPTZ_DATE, Form::ClockToInstant, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMP, Form::ClockToInstant, ir::Op::Call, {}},
+    {F_ISFINITE_DATE, Rule::IsFinite, ir::Op::And, {}}, {F_ISFINITE_TIMESTAMP, Rule::IsFinite, ir::Op::And, {}},
+    {F_ISFINITE_TIMESTAMPTZ, Rule::IsFinite, ir::Op::And, {}},
+    {F_EXTRACT_TEXT_DATE, Rule::Extract, ir::Op::Call, {}}, {F_EXTRACT_TEXT_TIMESTAMP, Rule::Extract, ir::Op::Call, {}},
+    {F_EXTRACT_TEXT_TIMESTAMPTZ, Rule::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_TIMESTAMP, Rule::Extract, ir::Op::Call, {}},
+    {F_DATE_TRUNC_TEXT_TIMESTAMP, Rule::DateTrunc, ir::Op::Call, {}},
+    {F_DATE_PART_TEXT_TIMESTAMPTZ, Rule::Extract, ir::Op::Call, {}}, {F_DATE_TRUNC_TEXT_TIMESTAMPTZ, Rule::DateTrunc, ir::Op::Call, {}},
+    {F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, Rule::DateTrunc, ir::Op::Call, {}},
+    {F_TIMESTAMP_TIMESTAMPTZ, Rule::InstantToClock, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMPTZ, Rule::InstantToClock, ir::Op::Call, {}},
+    {F_DATE_TIMESTAMPTZ, Rule::InstantToDate, ir::Op::Call, {}}, {F_TIMESTAMPTZ_TIMESTAMP, Rule::ClockToInstant, ir::Op::Call, {}},
+    {F_TIMESTAMPTZ_DATE, Rule::ClockToInstant, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMP, Rule::ClockToInstant, ir::Op::Call, {}},
 };
 // clang-format on
 
@@ -131,7 +131,7 @@ bool is_device_function(Oid funcid) { return find_builtin(funcid) != nullptr; }
 
 bool comparison_operator(Oid funcid, ir::Op *op) {
     const Builtin *builtin = find_builtin(funcid);
-    if (builtin == nullptr || builtin->form != Form::Compare)
+    if (builtin == nullptr || builtin->rule != Rule::Compare)
         return false;
     *op = builtin->op;
     return true;
@@ -139,7 +139,7 @@ bool comparison_operator(Oid funcid, ir::Op *op) {
 
 bool text_operator(Oid funcid, ir::Op *op) {
     const Builtin *builtin = find_builtin(funcid);
-    if (builtin == nullptr || builtin->form != Form::CompareText)
+    if (builtin == nullptr || builtin->rule != Rule::CompareText)
         return false;
     *op = builtin->op;
     return true;
@@ -155,7 +155,7 @@ bool is_hashable_equality(Oid funcid) {
 // ---- arithmetic ----
 
 // PostgreSQL's rules: the sum has the larger scale, the product both scales together; both are exact.
-static bool numeric_arithmetic(Translation *t, ir::Op op, const Value &a, const Value &b, Value *out) {
+static bool numeric_arithmetic(Translation *t, ir::Op op, const TypedExpr &a, const TypedExpr &b, TypedExpr *out) {
     int32 scale_a = a.scale, scale_b = b.scale, scale, precision;
     if (op == ir::Op::Mul) {
         scale = a.scale + b.scale;
@@ -185,7 +185,8 @@ static bool numeric_arithmetic(Translation *t, ir::Op op, const Value &a, const 
     return true;
 }
 
-static bool arithmetic(Translation *t, ir::Op op, SqlKind kind, const Value &a, const Value &b, Value *out) {
+static bool arithmetic(Translation *t, ir::Op op, SqlKind kind, const TypedExpr &a, const TypedExpr &b,
+                       TypedExpr *out) {
     if (kind == SqlKind::Numeric)
         return op == ir::Op::Div ? numeric_quotient(t, a, b, out) : numeric_arithmetic(t, op, a, b, out);
     Type type = engine_type(kind);
@@ -196,7 +197,7 @@ static bool arithmetic(Translation *t, ir::Op op, SqlKind kind, const Value &a, 
     return true;
 }
 
-static bool negate(Translation *t, const Value &a, Value *out) {
+static bool negate(Translation *t, const TypedExpr &a, TypedExpr *out) {
     ir::Index node;
     if (!as_own_node(t, a, &node))
         return false;
@@ -208,7 +209,7 @@ static bool negate(Translation *t, const Value &a, Value *out) {
 
 // ---- casts ----
 
-static bool to_numeric(const Value &a, Value *out) {
+static bool to_numeric(const TypedExpr &a, TypedExpr *out) {
     *out = a;
     out->kind = SqlKind::Numeric;
     out->scale = 0;
@@ -216,14 +217,14 @@ static bool to_numeric(const Value &a, Value *out) {
 }
 
 // numeric -> numeric(p,s): rounded; out of range is a row error.
-static bool numeric_to_typmod(const Value &a, const Const *typmod, Translation *t, Value *out) {
+static bool numeric_to_typmod(const TypedExpr &a, const Const *typmod, Translation *t, TypedExpr *out) {
     int precision, scale;
     if (!IsA(typmod, Const) || typmod->constisnull ||
         !numeric_typmod(DatumGetInt32(typmod->constvalue), &precision, &scale))
         return refuse("a cast to numeric with a precision that is not constant");
     if (precision > 36 || scale < 0 || scale > 36)
         return refuse("a cast to numeric(%d,%d)", precision, scale);
-    Value rounded;
+    TypedExpr rounded;
     ir::Index node;
     if (!rounded_numeric(t, a, scale, false, &rounded) || !as_own_node(t, rounded, &node))
         return false;
@@ -251,7 +252,7 @@ static bool numeric_to_typmod(const Value &a, const Const *typmod, Translation *
 }
 
 // Exact when both the integer and the power of ten are doubles without rounding: then one division rounds correctly.
-static bool numeric_to_double(Translation *t, const Value &a, Value *out) {
+static bool numeric_to_double(Translation *t, const TypedExpr &a, TypedExpr *out) {
     if (a.precision > 15 || a.scale > 22)
         return refuse("a cast from numeric with more than 15 digits to double precision");
     ir::Index node;
@@ -271,7 +272,7 @@ static bool numeric_to_double(Translation *t, const Value &a, Value *out) {
     return true;
 }
 
-static bool convert_node(Translation *t, SqlKind kind, const Value &a, Value *out) {
+static bool convert_node(Translation *t, SqlKind kind, const TypedExpr &a, TypedExpr *out) {
     Type type = engine_type(kind);
     ir::Index node;
     if (!as_own_node(t, a, &node))
@@ -284,7 +285,7 @@ static bool convert_node(Translation *t, SqlKind kind, const Value &a, Value *ou
     return true;
 }
 
-static bool convert(Translation *t, SqlKind kind, List *args, const Value &a, Value *out) {
+static bool convert(Translation *t, SqlKind kind, List *args, const TypedExpr &a, TypedExpr *out) {
     if (kind == SqlKind::Numeric) {
         if (a.kind != SqlKind::Numeric)
             return to_numeric(a, out);
@@ -293,7 +294,7 @@ static bool convert(Translation *t, SqlKind kind, List *args, const Value &a, Va
     if (a.kind == SqlKind::Numeric && kind == SqlKind::Float8)
         return numeric_to_double(t, a, out);
     if (a.kind == SqlKind::Numeric) { // to an integer: rounded
-        Value rounded;
+        TypedExpr rounded;
         return rounded_numeric(t, a, 0, false, &rounded) && convert_node(t, kind, rounded, out);
     }
     return convert_node(t, kind, a, out);
@@ -301,48 +302,48 @@ static bool convert(Translation *t, SqlKind kind, List *args, const Value &a, Va
 
 // ---- the call ----
 
-bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Value *out) {
+bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, TypedExpr *out) {
     const Builtin *builtin = find_builtin(funcid);
     if (builtin == nullptr)
         return refuse("function %s with these arguments", format_procedure(funcid));
     if (!may_execute(t, funcid))
         return false;
-    if (builtin->form == Form::Compare &&
+    if (builtin->rule == Rule::Compare &&
         (is_unscaled(t, static_cast<Expr *>(linitial(args))) || is_unscaled(t, static_cast<Expr *>(lsecond(args)))))
         return translate_unscaled_comparison(t, builtin->op, args, out);
     SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(node)));
-    if (builtin->form >= Form::DatePlusDays)
+    if (builtin->rule >= Rule::DatePlusDays)
         return translate_datetime(t, *builtin, kind, args, out);
-    Value a, b;
+    TypedExpr a, b;
     if (!translate(t, static_cast<Expr *>(linitial(args)), &a))
         return false;
-    bool two = builtin->form == Form::Arithmetic || builtin->form == Form::Compare ||
-               builtin->form == Form::CompareText || (builtin->form == Form::Bits && list_length(args) == 2);
+    bool two = builtin->rule == Rule::Arithmetic || builtin->rule == Rule::Compare ||
+               builtin->rule == Rule::CompareText || (builtin->rule == Rule::Bits && list_length(args) == 2);
     if (two && !translate(t, static_cast<Expr *>(lsecond(args)), &b))
         return false;
 
     if (a.kind == SqlKind::Opaque || (two && b.kind == SqlKind::Opaque))
         return refuse("%s of numeric without precision and scale", format_procedure(funcid));
-    switch (builtin->form) {
-    case Form::Arithmetic:
+    switch (builtin->rule) {
+    case Rule::Arithmetic:
         return arithmetic(t, builtin->op, kind, a, b, out);
-    case Form::Compare:
+    case Rule::Compare:
         if (a.kind == SqlKind::Enum && builtin->op != ir::Op::Eq && builtin->op != ir::Op::Ne && !t->binding &&
             !has_plain_order(exprType(static_cast<Node *>(linitial(args)))))
             return false;
         return translate_comparison(t, builtin->op, a, b, out);
-    case Form::Bits:
+    case Rule::Bits:
         return translate_bits(t, *builtin, kind, a, two ? &b : nullptr, out);
-    case Form::CompareText:
+    case Rule::CompareText:
         if (!is_sound_collation(exprInputCollation(reinterpret_cast<Node *>(node))))
             return refuse("a comparison under a nondeterministic collation");
         return translate_comparison(t, builtin->op, a, b, out);
-    case Form::Negate:
+    case Rule::Negate:
         return negate(t, a, out);
-    case Form::Identity:
+    case Rule::Identity:
         *out = a;
         return true;
-    case Form::Convert:
+    case Rule::Convert:
         return convert(t, kind, args, a, out);
     default:
         return translate_math(t, *builtin, kind, args, a, out);

@@ -36,7 +36,7 @@ static const FragmentOutput *output_of(const Translation *t, const Expr *expr) {
     return nullptr;
 }
 
-static bool value_of_key(Translation *t, const FragmentOutput *output, Value *out) {
+static bool value_of_key(Translation *t, const FragmentOutput *output, TypedExpr *out) {
     if (is_coded_kind(output->value_kind))
         return refuse("a text or the like in a condition over groups");
     ir::Index node = add_expr(t, ir::Op::Column, output->type, ir::group_keys, static_cast<ir::Index>(output->key));
@@ -59,7 +59,7 @@ static ir::Index count_node(Translation *t, const FragmentOutput *output) {
     return add_expr(t, ir::Op::Column, Type::I64, ir::group_counts, static_cast<ir::Index>(output->agg));
 }
 
-static void sum_value(Translation *t, const FragmentOutput *output, Value *out) {
+static void sum_value(Translation *t, const FragmentOutput *output, TypedExpr *out) {
     const bool narrow = t->groups->narrow[output->agg];
     ir::Index node = state_node(t, output, narrow ? Type::I64 : Type::I128);
     if (narrow)
@@ -71,7 +71,7 @@ static void sum_value(Translation *t, const FragmentOutput *output, Value *out) 
     out->scale_node = ir::none;
 }
 
-static bool value_of_aggregate(Translation *t, const FragmentOutput *output, Value *out) {
+static bool value_of_aggregate(Translation *t, const FragmentOutput *output, TypedExpr *out) {
     switch (output->kind) {
     case OutputKind::Count:
         node_value(out, SqlKind::Int8, Type::I64, count_node(t, output), false);
@@ -110,7 +110,7 @@ static bool value_of_aggregate(Translation *t, const FragmentOutput *output, Val
     }
 }
 
-bool translate_of_group(Translation *t, Expr *expr, Value *out, bool *translated) {
+bool translate_of_group(Translation *t, Expr *expr, TypedExpr *out, bool *translated) {
     const FragmentOutput *output = output_of(t, expr);
     if (output != nullptr) {
         *translated =
@@ -132,7 +132,7 @@ static bool is_average(const Translation *t, const Expr *expr) {
 
 // 2 sum + n >= 2 c n, or 2 sum - n <= 2 c n.
 static ir::Index bound_of_average(Translation *t, const FragmentOutput *average, bool above, ir::Index bound) {
-    Value sum;
+    TypedExpr sum;
     sum_value(t, average, &sum);
     const ir::Index count = add_expr(t, ir::Op::Cast, Type::I128, count_node(t, average));
     const ir::Index left = add_expr(t, above ? ir::Op::Add : ir::Op::Sub, Type::I128,
@@ -148,7 +148,7 @@ static bool bound_node(Translation *t, const FragmentOutput *average, Expr *othe
     if (is_unscaled(t, other))
         return add_rounded_constant(t, strip_relabels(other), Type::I128, scale, above ? Rounding::Down : Rounding::Up,
                                     node);
-    Value value;
+    TypedExpr value;
     if (!translate(t, other, &value))
         return false;
     if (value.kind != SqlKind::Numeric)
@@ -222,9 +222,9 @@ bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool 
 
 // By its rank in the dictionary.
 static bool order_of_text(Translation *t, const FragmentOutput *output, Oid collation, ir::Index *out) {
-    Value text, rank;
+    TypedExpr text, rank;
     int lookup;
-    if (output->kind != OutputKind::GroupKey || output->space != 0)
+    if (output->kind != OutputKind::GroupKey || output->unified != 0)
         return refuse("groups in the order of a text that is not a column's");
     const ir::Index node = add_expr(t, ir::Op::Column, Type::Code, ir::group_keys, static_cast<ir::Index>(output->key));
     node_value(&text, output->value_kind, Type::Code, node, true);
@@ -237,7 +237,7 @@ bool translate_group_order(Translation *t, Expr *expr, bool exactly, ir::Index *
     const FragmentOutput *output = exactly ? output_of(t, expr) : nullptr;
     if (output != nullptr && is_text_kind(output->value_kind))
         return order_of_text(t, output, exprCollation(reinterpret_cast<Node *>(expr)), out);
-    Value value;
+    TypedExpr value;
     if (!translate(t, expr, &value))
         return false;
     if (!is_in_order(value.kind) || (exactly && value.kind == SqlKind::Uuid))

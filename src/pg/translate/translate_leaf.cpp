@@ -47,7 +47,7 @@ int payload_position(TranslatedSource *table, int source, int column) {
     for (int i = 0; i < table->payload.count; ++i)
         if (table->payload[i].source == source && table->payload[i].column == column)
             return i;
-    return append(&table->payload, PayloadColumn{source, column});
+    return append(&table->payload, PayloadSource{source, column});
 }
 
 int table_of_source(const Translation *t, int pipeline, int source) {
@@ -105,13 +105,13 @@ bool add_rounded_column(Translation *t, int source, const Var *var, Type type, i
     return column_node(t, source, find_column(&t->sources[source], var, column), type, node);
 }
 
-static void set_scale(const FragmentColumn &column, Value *out) {
+static void set_scale(const FragmentColumn &column, TypedExpr *out) {
     if (sql_kind(column.typid) == SqlKind::Numeric)
         numeric_typmod(column.typmod, &out->precision, &out->scale);
 }
 
 // Above a semi join nobody asks for a column of its other side; above an anti join it is NULL.
-static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColumn &column, Value *out) {
+static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColumn &column, TypedExpr *out) {
     const SqlKind kind = sql_kind(column.typid);
     if (join != ir::JoinKind::Anti || column.type == Type::Code)
         return refuse("a column that is not there after a semi or anti join");
@@ -120,7 +120,7 @@ static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColum
     return true;
 }
 
-bool translate_column(Translation *t, Var *var, Value *out) {
+bool translate_column(Translation *t, Var *var, TypedExpr *out) {
     if (var->varlevelsup != 0)
         return refuse("a column of an outer query");
     if (var->varattno == InvalidAttrNumber)
@@ -157,7 +157,7 @@ bool translate_column(Translation *t, Var *var, Value *out) {
 
 // ---- constants ----
 
-static bool numeric_literal(Datum datum, Value *out) {
+static bool numeric_literal(Datum datum, TypedExpr *out) {
     char *text = DatumGetCString(DirectFunctionCall1(numeric_out, datum));
     int128 value = 0;
     int digits = 0, scale = 0;
@@ -185,11 +185,11 @@ static bool numeric_literal(Datum datum, Value *out) {
     return true;
 }
 
-bool translate_const(Translation *t, const Const *constant, Value *out) {
+bool translate_const(Translation *t, const Const *constant, TypedExpr *out) {
     SqlKind kind = sql_kind(constant->consttype);
     if (kind == SqlKind::None)
         return refuse("a constant has type %s, which no device knows", format_type_be(constant->consttype));
-    *out = Value{};
+    *out = TypedExpr{};
     out->kind = kind;
     out->expr = ir::none;
     out->literal = true;
@@ -257,7 +257,7 @@ bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Ro
 }
 
 // A value that is known when the plan starts: PostgreSQL evaluates it, the program gets it as a constant.
-bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
+bool translate_late_constant(Translation *t, Expr *expr, TypedExpr *out) {
     Oid typid = exprType(reinterpret_cast<Node *>(expr));
     SqlKind kind = sql_kind(typid);
     if (kind == SqlKind::None)
@@ -265,7 +265,7 @@ bool translate_late_constant(Translation *t, Expr *expr, Value *out) {
     if (kind == SqlKind::Opaque)
         return refuse("a parameter has type %s, which is only handed through", format_type_be(typid));
     if (is_coded_kind(kind)) {
-        *out = Value{};
+        *out = TypedExpr{};
         out->kind = kind;
         out->type = Type::Code;
         out->expr = ir::none;

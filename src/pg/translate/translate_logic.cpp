@@ -31,12 +31,12 @@ ir::Index connect_conditions(Translation *t, BoolExprType type, const ir::Index 
     return connect_two(t, type, a, connect_conditions(t, type, conditions + first, count - first));
 }
 
-bool translate_bool(Translation *t, const BoolExpr *expr, Value *out) {
+bool translate_bool(Translation *t, const BoolExpr *expr, TypedExpr *out) {
     Array<ir::Index> conditions{};
     bool nullable = false;
     ListCell *cell;
     foreach (cell, expr->args) {
-        Value value;
+        TypedExpr value;
         ir::Index node;
         if (!translate(t, static_cast<Expr *>(lfirst(cell)), &value) || !as_own_node(t, value, &node))
             return false;
@@ -50,8 +50,8 @@ bool translate_bool(Translation *t, const BoolExpr *expr, Value *out) {
     return true;
 }
 
-bool translate_null_test(Translation *t, const NullTest *test, Value *out) {
-    Value value;
+bool translate_null_test(Translation *t, const NullTest *test, TypedExpr *out) {
+    TypedExpr value;
     ir::Index node;
     if (test->argisrow)
         return refuse("IS NULL of a row");
@@ -62,7 +62,7 @@ bool translate_null_test(Translation *t, const NullTest *test, Value *out) {
     return true;
 }
 
-bool translate_boolean_test(Translation *t, const BooleanTest *test, Value *out) {
+bool translate_boolean_test(Translation *t, const BooleanTest *test, TypedExpr *out) {
     ir::Index a;
     if (!translate_condition(t, test->arg, &a))
         return false;

@@ -25,7 +25,7 @@ static int128 power_of_ten(int exponent) {
     return power;
 }
 
-bool rounded_numeric(Translation *t, const Value &a, int32 scale, bool cut, Value *out) {
+bool rounded_numeric(Translation *t, const TypedExpr &a, int32 scale, bool cut, TypedExpr *out) {
     const int whole = a.precision - a.scale;
     ir::Index node;
     if (scale >= a.scale) {
@@ -55,7 +55,7 @@ bool rounded_numeric(Translation *t, const Value &a, int32 scale, bool cut, Valu
     return true;
 }
 
-static bool round_to(Translation *t, List *args, const Value &a, bool cut, Value *out) {
+static bool round_to(Translation *t, List *args, const TypedExpr &a, bool cut, TypedExpr *out) {
     int32 scale = 0;
     if (list_length(args) > 1) {
         const Const *digits = reinterpret_cast<const Const *>(strip_relabels(static_cast<Expr *>(lsecond(args))));
@@ -69,8 +69,8 @@ static bool round_to(Translation *t, List *args, const Value &a, bool cut, Value
 }
 
 // The whole number below (or above): what is cut off, and one more where it was cut in the wrong direction.
-static bool whole_number(Translation *t, const Value &a, bool up, Value *out) {
-    Value cut;
+static bool whole_number(Translation *t, const TypedExpr &a, bool up, TypedExpr *out) {
+    TypedExpr cut;
     ir::Index node, whole;
     if (!rounded_numeric(t, a, 0, true, &cut))
         return false;
@@ -89,7 +89,8 @@ static bool whole_number(Translation *t, const Value &a, bool up, Value *out) {
 }
 
 // Bits of a shorter integer are those of a longer one, signs included. A shift to the left loses what a smallint has no bits for.
-bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const Value &a, const Value *b, Value *out) {
+bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const TypedExpr &a, const TypedExpr *b,
+                    TypedExpr *out) {
     const Type width = ir::function_info(builtin.function).argument;
     ir::Index left, right;
     if (!as_node(t, a, width, 0, &left))
@@ -110,15 +111,15 @@ bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const 
     return true;
 }
 
-bool translate_math(Translation *t, const Builtin &builtin, SqlKind, List *args, const Value &a, Value *out) {
+bool translate_math(Translation *t, const Builtin &builtin, SqlKind, List *args, const TypedExpr &a, TypedExpr *out) {
     ir::Index node;
-    if (builtin.form == Form::Round || builtin.form == Form::Truncate)
-        return round_to(t, args, a, builtin.form == Form::Truncate, out);
-    if (builtin.form == Form::Ceil || builtin.form == Form::Floor)
-        return whole_number(t, a, builtin.form == Form::Ceil, out);
+    if (builtin.rule == Rule::Round || builtin.rule == Rule::Truncate)
+        return round_to(t, args, a, builtin.rule == Rule::Truncate, out);
+    if (builtin.rule == Rule::Ceil || builtin.rule == Rule::Floor)
+        return whole_number(t, a, builtin.rule == Rule::Ceil, out);
     if (!as_own_node(t, a, &node))
         return false;
-    if (builtin.form == Form::OfFloat) {
+    if (builtin.rule == Rule::OfFloat) {
         if (a.type != Type::F64)
             return refuse("a function of a floating-point number");
         node_value(out, SqlKind::Float8, Type::F64, add_call(t, builtin.function, node), a.nullable);
@@ -126,7 +127,7 @@ bool translate_math(Translation *t, const Builtin &builtin, SqlKind, List *args,
     }
     ir::Index zero = constant_of(t, a.type, 0);
     ir::Index negative = binary(t, ir::Op::Lt, Type::Bool, node, zero);
-    if (builtin.form == Form::Absolute) {
+    if (builtin.rule == Rule::Absolute) {
         *out = a;
         out->literal = false;
         out->expr = choose(t, a.type, negative, add_expr(t, ir::Op::Neg, a.type, node), node);

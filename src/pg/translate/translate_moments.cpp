@@ -54,7 +54,7 @@ struct MomentArgument {
 };
 
 static bool translate_argument(Translation *t, Expr *expr, MomentArgument *out) {
-    Value value;
+    TypedExpr value;
     if (!translate(t, expr, &value) || !as_own_node(t, value, &out->plain))
         return false;
     if (value.type != Type::F64)

@@ -10,14 +10,14 @@ namespace gpuscan {
 bool fits(int128 value, Type type);
 
 // *out = the node `expr` as a value of `kind`; without scale and precision where it is a numeric.
-void node_value(Value *out, SqlKind kind, Type type, ir::Index expr, bool nullable);
-void bool_value(Value *out, ir::Index expr, bool nullable);
+void node_value(TypedExpr *out, SqlKind kind, Type type, ir::Index expr, bool nullable);
+void bool_value(TypedExpr *out, ir::Index expr, bool nullable);
 
 // A node that raises a row error whenever it is evaluated: PostgreSQL's own error is then raised by its plan.
 ir::Index raise_node(Translation *t, Type type);
 
 // What a built-in function is to the translator; what it does depends on the arguments' types.
-enum class Form : uint8_t {
+enum class Rule : uint8_t {
     Arithmetic, // a <op> b in the result's type
     Compare,
     CompareText,
@@ -54,35 +54,37 @@ enum class Form : uint8_t {
 
 struct Builtin {
     Oid funcid;
-    Form form;
+    Rule rule;
     ir::Op op;
     ir::Function function; // OfFloat, Bits, OfTwoTimes
 };
 
 // Functions of numbers (translate_math.cpp).
-bool translate_math(Translation *t, const Builtin &builtin, SqlKind kind, List *args, const Value &a, Value *out);
+bool translate_math(Translation *t, const Builtin &builtin, SqlKind kind, List *args, const TypedExpr &a,
+                    TypedExpr *out);
 // A numeric with `scale` digits after the point, rounded half away from zero or cut off.
-bool rounded_numeric(Translation *t, const Value &a, int32 scale, bool cut, Value *out);
+bool rounded_numeric(Translation *t, const TypedExpr &a, int32 scale, bool cut, TypedExpr *out);
 
 // a / b of numerics (translate_quotient.cpp).
-bool numeric_quotient(Translation *t, const Value &a, const Value &b, Value *out);
+bool numeric_quotient(Translation *t, const TypedExpr &a, const TypedExpr &b, TypedExpr *out);
 
 // & | # ~ << >> of integers (translate_math.cpp).
-bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const Value &a, const Value *b, Value *out);
+bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const TypedExpr &a, const TypedExpr *b,
+                    TypedExpr *out);
 
 // Dates and timestamps (translate_datetime.cpp).
-bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, Value *out);
+bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, TypedExpr *out);
 
-// Time zones (translate_zone.cpp): nullptr with a reason. The nodes are finite timestamps.
-const ZoneTables *zone_tables(Translation *t, pg_tz *zone);
-pg_tz *named_zone(Expr *name);
-ir::Index zone_offset(Translation *t, const ZoneTables *zone, ir::Index instant); // microseconds east
-ir::Index to_clock(Translation *t, const ZoneTables *zone, ir::Index instant);
-ir::Index from_clock(Translation *t, const ZoneTables *zone, ir::Index clock);
+// Time zones (translate_time_zone.cpp): nullptr with a reason. The nodes are finite timestamps.
+const TimeZoneTables *time_zone_tables(Translation *t, pg_tz *zone);
+pg_tz *named_time_zone(Expr *name);
+ir::Index time_zone_offset(Translation *t, const TimeZoneTables *zone, ir::Index instant); // microseconds east
+ir::Index to_clock(Translation *t, const TimeZoneTables *zone, ir::Index instant);
+ir::Index from_clock(Translation *t, const TimeZoneTables *zone, ir::Index clock);
 
 // Leaves (translate_leaf.cpp). Late constants are built-in functions of constants and parameters, none of them volatile.
-bool translate_const(Translation *t, const Const *constant, Value *out);
-bool translate_late_constant(Translation *t, Expr *expr, Value *out);
+bool translate_const(Translation *t, const Const *constant, TypedExpr *out);
+bool translate_late_constant(Translation *t, Expr *expr, TypedExpr *out);
 bool is_late_constant(Expr *expr);
 
 // A numeric that is encoded for one comparison: a late constant, or a column of a CPU plan.
@@ -94,27 +96,27 @@ bool add_rounded_column(Translation *t, int source, const Var *var, Type type, i
 bool equality_operator(Oid funcid, Oid collation, ir::Op *op);
 
 // The display scale of a numeric as a node.
-ir::Index display_scale(Translation *t, const Value &value);
+ir::Index display_scale(Translation *t, const TypedExpr &value);
 
 // Logic (translate_logic.cpp).
 // a AND b AND ..., a OR b OR ..., where none is evaluated that may raise an error if one before it decides.
 ir::Index connect_conditions(Translation *t, BoolExprType type, const ir::Index *conditions, int count);
-bool translate_bool(Translation *t, const BoolExpr *expr, Value *out);
-bool translate_null_test(Translation *t, const NullTest *test, Value *out);
-bool translate_boolean_test(Translation *t, const BooleanTest *test, Value *out);
+bool translate_bool(Translation *t, const BoolExpr *expr, TypedExpr *out);
+bool translate_null_test(Translation *t, const NullTest *test, TypedExpr *out);
+bool translate_boolean_test(Translation *t, const BooleanTest *test, TypedExpr *out);
 
 // Comparisons (translate_comparison.cpp).
-bool translate_distinct(Translation *t, const DistinctExpr *expr, Value *out);
-bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, Value *out);
+bool translate_distinct(Translation *t, const DistinctExpr *expr, TypedExpr *out);
+bool translate_array_comparison(Translation *t, const ScalarArrayOpExpr *expr, TypedExpr *out);
 
 // Comparisons of a numeric with one that has no scale of its own (translate_unscaled.cpp).
 bool is_unscaled(const Translation *t, Expr *expr);
-bool translate_unscaled_comparison(Translation *t, ir::Op op, List *args, Value *out);
+bool translate_unscaled_comparison(Translation *t, ir::Op op, List *args, TypedExpr *out);
 
 // Conditional expressions (translate_conditional.cpp).
-bool translate_case(Translation *t, const CaseExpr *expr, Value *out);
-bool translate_coalesce(Translation *t, const CoalesceExpr *expr, Value *out);
-bool translate_nullif(Translation *t, const NullIfExpr *expr, Value *out);
-bool translate_min_max(Translation *t, const MinMaxExpr *expr, Value *out);
+bool translate_case(Translation *t, const CaseExpr *expr, TypedExpr *out);
+bool translate_coalesce(Translation *t, const CoalesceExpr *expr, TypedExpr *out);
+bool translate_nullif(Translation *t, const NullIfExpr *expr, TypedExpr *out);
+bool translate_min_max(Translation *t, const MinMaxExpr *expr, TypedExpr *out);
 
 } // namespace gpuscan

@@ -22,8 +22,8 @@
 namespace gpuscan {
 
 constexpr int digits_of_quotient = 16; // NUMERIC_MIN_SIG_DIGITS
-constexpr int32 most_operand_decimals = 28;
-constexpr int most_digits = 38;
+constexpr int32 max_operand_decimals = 28;
+constexpr int max_digits = 38;
 
 static const struct {
     int32 scale;
@@ -33,9 +33,9 @@ static const struct {
                        {24, ir::Function::Quotient25},
                        {28, ir::Function::Quotient29}};
 
-static int digits_of(const Value &value) {
+static int digits_of(const TypedExpr &value) {
     if (!value.literal)
-        return value.precision > 0 ? std::min(value.precision, most_digits) : most_digits;
+        return value.precision > 0 ? std::min(value.precision, max_digits) : max_digits;
     int digits = 0;
     for (int128 left = value.literal_value; left != 0; left /= 10)
         ++digits;
@@ -46,28 +46,28 @@ static int digits_of(const Value &value) {
 static int weight_of(int n) { return n >= 0 ? n / 4 : -((3 - n) / 4); }
 
 // The powers of ten that the first digits of the smallest number and of the largest one stand for; 0 apart.
-static int least_power(const Value &value) {
+static int least_power(const TypedExpr &value) {
     return value.literal && digits_of(value) > 0 ? digits_of(value) - 1 - value.scale : -value.scale;
 }
-static int largest_power(const Value &value) { return digits_of(value) - 1 - value.scale; }
+static int largest_power(const TypedExpr &value) { return digits_of(value) - 1 - value.scale; }
 
 static ir::Index larger(Translation *t, ir::Index a, ir::Index b) {
     return add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::Gt, Type::Bool, a, b), a, b);
 }
 
 // What neither operand shows fewer digits than.
-static ir::Index shown_digits(Translation *t, const Value &a, const Value &b) {
+static ir::Index shown_digits(Translation *t, const TypedExpr &a, const TypedExpr &b) {
     if (!a.mixed_scale && !b.mixed_scale)
         return add_constant(t, Type::I32, std::max(a.scale, b.scale), false);
     return larger(t, display_scale(t, a), display_scale(t, b));
 }
 
-bool numeric_quotient(Translation *t, const Value &a, const Value &b, Value *out) {
+bool numeric_quotient(Translation *t, const TypedExpr &a, const TypedExpr &b, TypedExpr *out) {
     const int32 common = (std::max(a.scale, b.scale) + 3) / 4 * 4;
     if (t->groups != nullptr) // where it is not known how large the operands are, and PostgreSQL does it anyway
         return refuse("a division of numerics in a condition over groups");
-    if (common > most_operand_decimals)
-        return refuse("a division of numerics with more than %d decimals", most_operand_decimals);
+    if (common > max_operand_decimals)
+        return refuse("a division of numerics with more than %d decimals", max_operand_decimals);
     if ((a.mixed_scale && a.scale_node == ir::none) || (b.mixed_scale && b.scale_node == ir::none))
         return refuse("a division of numerics of which it is not known with how many digits they are shown");
     const int quotient_weight = weight_of(least_power(a)) - weight_of(largest_power(b)) - 1; // at least

@@ -54,12 +54,12 @@ static Rounding rounding_for(ir::Op op, bool unscaled_right) {
     }
 }
 
-bool translate_unscaled_comparison(Translation *t, ir::Op op, List *args, Value *out) {
+bool translate_unscaled_comparison(Translation *t, ir::Op op, List *args, TypedExpr *out) {
     Expr *left = static_cast<Expr *>(linitial(args)), *right = static_cast<Expr *>(lsecond(args));
     bool unscaled_right = is_unscaled(t, right);
     if (unscaled_right && is_unscaled(t, left))
         return refuse("a comparison of two numerics without precision and scale");
-    Value known;
+    TypedExpr known;
     if (!translate(t, unscaled_right ? left : right, &known))
         return false;
     if (known.kind != SqlKind::Numeric)

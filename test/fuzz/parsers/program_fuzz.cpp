@@ -175,7 +175,7 @@ void generate(const Program &program, std::mt19937_64 &random) {
             }
             request.tables.push_back(&tables[k]);
         }
-        request.group.grouping = p.keys.count == 0 ? codegen::Grouping::None : codegen::Grouping::Wide;
+        request.group.grouping = p.keys.count == 0 ? codegen::GroupingKind::None : codegen::GroupingKind::Wide;
         for (ir::Index a = 0; a < p.aggregates.count; ++a) {
             const ir::Aggregate &aggregate = program.aggregates[p.aggregates.first + a];
             const Type type = aggregate.arg == ir::none ? Type::I64 : program.exprs[aggregate.arg].type;

@@ -51,7 +51,7 @@ class Recorder : public test::Client {
     const char number_;
 };
 
-// What a whole fragment does not send: functions and spaces of texts, demands, rows of a CPU plan, questions about the cache.
+// What a whole fragment does not send: functions and unified dictionaries, deferred lookups, rows of a CPU plan, questions about the cache.
 void write_rarer() {
     using namespace test;
     std::string log;
@@ -61,26 +61,26 @@ void write_rarer() {
         const std::string bytes = join_program(true);
         return parse_program(bytes.data(), bytes.size());
     }();
-    const auto begin = [&](uint8_t demanded) {
-        program.lookups[0].demanded = demanded;
+    const auto begin = [&](uint8_t deferred) {
+        program.lookups[0].deferred = deferred;
         course.ask(Command::Open, open_message(serialize_program(program)));
         course.ask(Command::DefineSource, define_message(0, world().server.dim, {1, 2}));
         course.ask(Command::DefineSource, define_message(1, world().server.fact, {1, 2, 3}));
         course.feed(0, world().server.dim);
-        if (demanded != 0)
-            course.ask(Command::Demand, Message().put(DemandRequest{0, 0}));
+        if (deferred != 0)
+            course.ask(Command::DeferredCodes, Message().put(DeferredCodesRequest{0, 0}));
         course.ask(Command::Run, run_message(0));
         course.feed(1, world().server.fact);
     };
     begin(1);
     Answer a;
-    course.ask(Command::Demand, Message().put(DemandRequest{1, 0}), &a);
+    course.ask(Command::DeferredCodes, Message().put(DeferredCodesRequest{1, 0}), &a);
     course.ask(Command::PutEntries, Message()
                                         .put(PutEntriesRequest{0, 2})
                                         .array(std::vector<uint32_t>{0, 1})
                                         .array(std::vector<uint8_t>{1, 0})
                                         .array(std::vector<uint8_t>{0, 0}));
-    course.ask(Command::Demand, Message().put(DemandRequest{1, 0}), &a);
+    course.ask(Command::DeferredCodes, Message().put(DeferredCodesRequest{1, 0}), &a);
     course.ask(Command::Run, run_message(1));
     course.ask(Command::Fetch, Message());
     fuzz::write_input("demand", log);
@@ -96,7 +96,8 @@ void write_rarer() {
     steps[1].length = 3;
     std::string function(reinterpret_cast<const char *>(&header), sizeof header);
     function.append(reinterpret_cast<const char *>(steps), sizeof steps) += "%d%";
-    course.ask(Command::UseSpace, Message().put(UseSpaceRequest{1, 1, 0, 0}).put(SpaceText{0, 4}).raw("like", 4));
+    course.ask(Command::UseUnifiedDictionary,
+               Message().put(UseUnifiedDictionaryRequest{1, 1, 0, 0}).put(UnifiedText{0, 4}).raw("like", 4));
     UseLookupRequest use = {};
     use.key_size = 4;
     use.function_size = static_cast<uint32_t>(function.size());

@@ -1,0 +1,28 @@
+// See cached_builds.hpp.
+#include "engine/store/cached_builds.hpp"
+
+namespace gpuscan {
+
+void CachedBuilds::add(uint64_t fingerprint) {
+    if (has(fingerprint))
+        return;
+    auto *slot = table_.least(fingerprint);
+    if (slot->count.load(std::memory_order_relaxed) != 0)
+        return;
+    table_.take(slot, fingerprint, 1);
+    count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void CachedBuilds::remove(uint64_t fingerprint) {
+    if (!has(fingerprint))
+        return;
+    table_.take(table_.find(fingerprint), 0, 0);
+    count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void CachedBuilds::clear() {
+    table_.clear();
+    count_.store(0, std::memory_order_relaxed);
+}
+
+} // namespace gpuscan

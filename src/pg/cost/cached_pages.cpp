@@ -1,0 +1,53 @@
+// See cached_pages.h. A page counts only where all columns have it; since the table has counts and not pages, that is taken to be so
+// of as many as the least cached column has.
+#include "pg/pg.h"
+
+#include "pg/cost/cached_pages.h"
+
+#include <algorithm>
+
+#include "pg/service/area.h"
+
+namespace gpuscan {
+
+ColumnLocator column_locator(Relation relation, int attnum) {
+    const protocol::Locator file = locator_of(relation);
+    return {file.tablespace, file.database, file.relation, static_cast<uint32>(attnum)};
+}
+
+Bitmapset *columns_read(const RelOptInfo *rel) {
+    Bitmapset *columns = nullptr;
+    ListCell *cell;
+    pull_varattnos(reinterpret_cast<Node *>(rel->reltarget->exprs), rel->relid, &columns);
+    foreach (cell, rel->baserestrictinfo)
+        pull_varattnos(reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause), rel->relid, &columns);
+    return columns;
+}
+
+double cached_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device, double whole,
+                    Bitmapset **absent) {
+    const protocol::Area *area = service_area();
+    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+    if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind)) {
+        if (absent != nullptr)
+            *absent = bms_copy(columns);
+        return 0;
+    }
+    Relation relation = table_open(rte->relid, NoLock); // the query has locked it
+    ColumnLocator column = column_locator(relation, 0);
+    table_close(relation, NoLock);
+    uint64 pages = area->cache_statistics[device].pages(column);
+    for (int i = -1; (pages > 0 || absent != nullptr) && (i = bms_next_member(columns, i)) >= 0;) {
+        const int attnum = i + FirstLowInvalidHeapAttributeNumber;
+        if (attnum <= 0)
+            continue;
+        column.attnum = static_cast<uint32>(attnum);
+        const uint64 there = area->cache_statistics[device].pages(column);
+        pages = std::min(pages, there);
+        if (absent != nullptr && static_cast<double>(there) < whole)
+            *absent = bms_add_member(*absent, i);
+    }
+    return static_cast<double>(pages);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,162 @@
+// Lookups whose function may see only what the query would have shown to it (engine/store/deferred_evaluation.hpp): which codes these are,
+// and what the backend has made of them.
+//
+// A pass of a pipeline is not run before the backend has asked for what is deferred until nothing is left. Whoever runs it
+// without that gets what is true of no row: finish_deferred() refuses.
+#include <algorithm>
+
+#include "server/session.hpp"
+
+namespace gpuscan {
+
+using namespace protocol;
+
+// The tables cover their dictionaries as they are now.
+void Session::grow_deferred() {
+    for (uint32_t i = 0; i < lookups_.size(); ++i) {
+        const ir::Lookup &lookup = program_.lookups[i];
+        if (!lookup.deferred || feeds_[lookup.source] == nullptr)
+            continue;
+        LookupState &state = lookups_[i];
+        const size_t entries = dictionary_of(i).size(), before = state.growing ? state.growing->entries : 0;
+        if (state.growing && before == entries)
+            continue;
+        auto table = std::make_shared<LookupTable>(lookup.type, entries, device_->device->work_memory());
+        const size_t width = type_width(lookup.type);
+        std::fill(table->nulls.begin(), table->nulls.end(), 1);
+        std::vector<uint8_t> known(entries + 1, 0);
+        if (state.growing) {
+            const LookupTable &old = *state.growing;
+            memcpy(table->values.data(), old.values.data(), before * width);
+            memcpy(table->nulls.data(), old.nulls.data(), before);
+            memcpy(known.data(), state.known.data(), before);
+            memcpy(table->values.data() + entries * width, old.values.data() + before * width, width); // of NULL
+            table->nulls[entries] = old.nulls[before];
+            known[entries] = state.known[before];
+        }
+        state.growing = std::move(table);
+        state.known = std::move(known);
+        state.table = state.growing;
+        state.changed = true;
+    }
+}
+
+// A lookup of which codes are asked for; it is no such one when its source is not defined, or UseLookup has come in between.
+Session::LookupState &Session::growing(uint32_t lookup) {
+    check(lookup < lookups_.size() && lookups_[lookup].growing != nullptr, "no deferred lookup");
+    return lookups_[lookup];
+}
+
+// The codes by which the lookup will be asked, those among them that have been put already.
+std::vector<uint32_t> Session::codes_that_reach(const DeferredLookup &deferred) {
+    const Program program = program_of_deferred(program_, pipeline_, deferred);
+    PassInput input;
+    for (SourceFeed *feed : feeds_of(program.main().source))
+        feed->add_to(input);
+    make_skipper(pipeline_).skip(input.chunks);
+    if (input.chunks.empty())
+        return {};
+    const std::unique_ptr<Execution> execution = device_->device->prepare(program, cancel_);
+    for (uint32_t i = 0; i < lookups_.size(); ++i) {
+        LookupState &state = lookups_[i];
+        if (state.growing)
+            state.growing->finish();
+        if (state.table)
+            execution->set_lookup(i, state.table);
+    }
+    for (uint32_t p = 0; p < pipeline_; ++p)
+        execution->use_build(p, execution_->finished_build(p));
+    const GroupTable groups = execution->run_aggregate(input.chunks);
+    const ExecutionStats stats = execution->stats();
+    rest_stats_.kernel_us += stats.kernel_us;
+    rest_stats_.compile_us += stats.compile_us;
+    rest_stats_.link_bytes += stats.link_bytes;
+    const uint32_t null = static_cast<uint32_t>(growing(deferred.lookup(program_)).growing->entries);
+    std::vector<uint32_t> codes;
+    codes.reserve(groups.ngroups);
+    for (size_t i = 0; i < groups.ngroups; ++i)
+        codes.push_back(groups.key_nulls[i] ? null : static_cast<uint32_t>(groups.keys[i].low));
+    return codes;
+}
+
+void Session::collect_deferred(const DeferredLookup &deferred) {
+    const LookupState &state = growing(deferred.lookup(program_));
+    deferred_.codes.clear();
+    deferred_.asked = 0;
+    for (uint32_t code : codes_that_reach(deferred)) {
+        if (code >= state.known.size())
+            throw DeviceError("a code beyond its lookup table");
+        if (!state.known[code])
+            deferred_.codes.push_back(code);
+    }
+    std::sort(deferred_.codes.begin(), deferred_.codes.end());
+}
+
+void Session::deferred_codes(MessageReader &in, MessageWriter &out) {
+    const DeferredCodesRequest request = in.head<DeferredCodesRequest>();
+    check(request.pipeline == pipeline_ && pipeline_ < program_.pipelines.size(), "pipelines run in their order");
+    if (!deferred_.open) {
+        deferred_ = DeferredState();
+        deferred_.open = true;
+        deferred_.all = deferred_lookups_of(program_, pipeline_);
+        grow_deferred();
+    }
+    while (deferred_.asked == deferred_.codes.size() && deferred_.next < deferred_.all.size())
+        collect_deferred(deferred_.all[deferred_.next++]);
+    DeferredCodesReply reply = {};
+    reply.lookup = ir::none;
+    const size_t left = deferred_.codes.size() - deferred_.asked;
+    if (left > 0) {
+        reply.lookup = deferred_.all[deferred_.next - 1].lookup(program_);
+        reply.entries = static_cast<uint32_t>(growing(reply.lookup).growing->entries);
+        reply.count = static_cast<uint32_t>(std::min<size_t>(left, max_deferred_codes));
+    }
+    out.put(reply);
+    if (reply.count > 0)
+        memcpy(out.part(reply.count * sizeof(uint32_t)), deferred_.codes.data() + deferred_.asked,
+               reply.count * sizeof(uint32_t));
+    deferred_.asked += reply.count;
+}
+
+void Session::put_entries(MessageReader &in) {
+    const PutEntriesRequest request = in.head<PutEntriesRequest>();
+    LookupState &state = growing(request.lookup);
+    LookupTable &table = *state.growing;
+    const size_t width = type_width(table.type);
+    const std::vector<uint32_t> codes = in.array<uint32_t>(request.count);
+    const uint8_t *const values = in.part(request.count, width);
+    const uint8_t *const nulls = in.part(request.count);
+    for (uint32_t i = 0; i < request.count; ++i) {
+        check(codes[i] <= table.entries, "a code beyond its lookup table");
+        memcpy(table.values.data() + codes[i] * width, values + i * width, width);
+        table.nulls[codes[i]] = nulls[i];
+        state.known[codes[i]] = 1;
+    }
+    state.changed = true;
+}
+
+// Before a pass runs: nothing is lacking, and the execution has the tables.
+void Session::finish_deferred() {
+    for (uint32_t i = 0; i < lookups_.size(); ++i)
+        if (program_.lookups[i].deferred != 0) {
+            check(deferred_.open && deferred_.next == deferred_.all.size() && deferred_.asked == deferred_.codes.size(),
+                  "a lookup lacks entries");
+            break;
+        }
+    if (!deferred_.codes.empty()) {
+        const std::vector<uint8_t> &known = growing(deferred_.all.back().lookup(program_)).known;
+        for (uint32_t code : deferred_.codes)
+            check(code < known.size() && known[code] != 0, "a lookup lacks an entry");
+    }
+    for (uint32_t i = 0; i < lookups_.size(); ++i) {
+        LookupState &state = lookups_[i];
+        if (!state.growing || !state.changed)
+            continue;
+        state.growing->finish();
+        execution_->set_lookup(i, state.table);
+        state.changed = false;
+    }
+    deferred_ = DeferredState();
+}
+
+} // namespace gpuscan

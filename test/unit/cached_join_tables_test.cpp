@@ -1,0 +1,279 @@
+// Join tables that outlive their execution: found again by equal bytes over living columns only, the oldest leave first.
+#include <gtest/gtest.h>
+
+#include "engine/ir/build_fingerprint.hpp"
+#include "engine/ir/build_identity.hpp"
+#include "engine/store/cached_join_tables.hpp"
+#include "program_builder.hpp"
+
+namespace gpuscan {
+namespace {
+
+using namespace test;
+
+struct Table : BuiltTable {
+    ColumnStats key_bounds(ir::Index) const override { return {}; }
+    explicit Table(size_t size) : size(size) {}
+    size_t bytes() const override { return size; }
+    size_t size;
+};
+
+BuildIdentity identity(const std::string &bytes, const std::vector<BufferRef> &read) {
+    return {bytes, {read.begin(), read.end()}};
+}
+
+TEST(CachedJoinTablesTest, FoundByEqualBytes) {
+    CachedJoinTables tables;
+    const BufferRef column = std::make_shared<Buffer>();
+    const BuiltTableRef table = std::make_shared<Table>(10);
+    const uint64_t id = tables.keep(identity("a", {column}), table, 0);
+    EXPECT_NE(id, 0u);
+    EXPECT_EQ(tables.find(identity("a", {column}), 0).table, table);
+    EXPECT_EQ(tables.find(identity("a", {column}), 0).id, id);
+    EXPECT_EQ(tables.find(identity("ab", {column}), 0).table, nullptr);
+    EXPECT_EQ(tables.keep(identity("a", {column}), std::make_shared<Table>(20), 0), id) << "the first one stays";
+    EXPECT_EQ(tables.bytes(), 10u);
+}
+
+TEST(CachedJoinTablesTest, DeadWithAnyOfItsColumns) {
+    CachedJoinTables tables;
+    BufferRef first = std::make_shared<Buffer>(), second = std::make_shared<Buffer>();
+    tables.keep(identity("a", {first, second}), std::make_shared<Table>(10), 0);
+    const uint64_t other = tables.keep(identity("b", {first}), std::make_shared<Table>(10), 0);
+    second.reset();
+    EXPECT_EQ(tables.find(identity("a", {first}), 0).table, nullptr);
+    EXPECT_EQ(tables.bytes(), 10u);
+    EXPECT_EQ(tables.find(identity("b", {first}), 0).id, other);
+    first.reset();
+    tables.drop_dead();
+    EXPECT_EQ(tables.bytes(), 0u);
+    first = std::make_shared<Buffer>();
+    EXPECT_NE(tables.keep(identity("b", {first}), std::make_shared<Table>(10), 0), other) << "ids are not given twice";
+}
+
+TEST(CachedJoinTablesTest, TheLeastRecentlyUsedGoFirst) {
+    CachedJoinTables tables;
+    tables.set_limit(30);
+    for (const char *name : {"a", "b", "c"})
+        tables.keep(identity(name, {}), std::make_shared<Table>(10), 0);
+    EXPECT_NE(tables.find(identity("a", {}), 0).table, nullptr);
+    tables.keep(identity("d", {}), std::make_shared<Table>(10), 0);
+    EXPECT_EQ(tables.find(identity("b", {}), 0).table, nullptr);
+    EXPECT_EQ(tables.keep(identity("e", {}), std::make_shared<Table>(31), 0), 0u) << "larger than all that is kept";
+    EXPECT_EQ(tables.bytes(), 30u);
+    tables.set_limit(10);
+    EXPECT_NE(tables.find(identity("d", {}), 0).table, nullptr);
+    EXPECT_TRUE(tables.drop_one());
+    EXPECT_FALSE(tables.drop_one());
+    EXPECT_EQ(tables.bytes(), 0u);
+}
+
+TEST(CachedJoinTablesTest, TablesInUseStay) {
+    CachedJoinTables tables;
+    const BuiltTableRef used = std::make_shared<Table>(10);
+    tables.keep(identity("used", {}), used, 0);
+    tables.keep(identity("idle", {}), std::make_shared<Table>(10), 0);
+    EXPECT_TRUE(tables.drop_one());
+    EXPECT_FALSE(tables.drop_one()) << "letting it go would give no memory back";
+    EXPECT_EQ(tables.find(identity("used", {}), 0).table, used);
+}
+
+// What planners are told: a fingerprint has a table as long as one can be found under it.
+struct ToldTest : ::testing::Test {
+    ToldTest() {
+        builds.clear();
+        tables.tell(&builds);
+    }
+    std::string told() const { // of fingerprints 1 to 9
+        std::string result;
+        for (uint64_t fingerprint = 1; fingerprint < 10; ++fingerprint)
+            if (builds.has(fingerprint))
+                result += std::to_string(fingerprint);
+        EXPECT_EQ(builds.any(), !result.empty());
+        return result;
+    }
+    void keep(const char *name, uint64_t fingerprint, const std::vector<BufferRef> &read = {}) {
+        tables.keep(identity(name, read), std::make_shared<Table>(10), fingerprint);
+    }
+    bool find(const char *name, uint64_t fingerprint, const std::vector<BufferRef> &read = {}) {
+        return tables.find(identity(name, read), fingerprint).table != nullptr;
+    }
+    CachedBuilds builds;
+    CachedJoinTables tables;
+};
+
+TEST_F(ToldTest, OfTablesThatAreKeptOrFound) {
+    EXPECT_EQ(told(), "");
+    keep("a", 1);
+    keep("b", 0); // nobody knows what it computes
+    EXPECT_EQ(told(), "1");
+    EXPECT_TRUE(find("b", 2)); // somebody does
+    EXPECT_TRUE(find("a", 3));
+    EXPECT_EQ(told(), "123");
+    EXPECT_FALSE(find("c", 4));
+    tables.forget(5);
+    tables.forget(0);
+    EXPECT_EQ(told(), "123");
+}
+
+TEST_F(ToldTest, NotOfTablesThatCannotBeFound) {
+    keep("old rows", 1);
+    keep("others", 2);
+    EXPECT_FALSE(find("new rows", 1));
+    EXPECT_EQ(told(), "2");
+    keep("new rows", 1);
+    EXPECT_EQ(told(), "12");
+    tables.forget(1); // its rows cannot be identified now
+    EXPECT_EQ(told(), "2");
+    EXPECT_TRUE(find("old rows", 1));
+    keep("new rows", 1);
+    tables.set_limit(20); // the others go, which were used least recently
+    EXPECT_EQ(told(), "1");
+    EXPECT_TRUE(tables.drop_one()); // the old rows' table, which is nobody's any more
+    EXPECT_EQ(told(), "1");
+    EXPECT_TRUE(tables.drop_one());
+    EXPECT_EQ(told(), "");
+}
+
+TEST_F(ToldTest, NotOfDeadTables) {
+    BufferRef column = std::make_shared<Buffer>();
+    keep("a", 1, {column});
+    keep("b", 2, {column});
+    keep("c", 3);
+    column.reset();
+    EXPECT_EQ(told(), "123") << "nobody has looked";
+    EXPECT_FALSE(find("a", 4, {column}));
+    EXPECT_EQ(told(), "23");
+    tables.drop_dead();
+    EXPECT_EQ(told(), "3");
+}
+
+TEST_F(ToldTest, FewFingerprintsOfOneTable) {
+    for (uint64_t fingerprint = 1; fingerprint < 7; ++fingerprint)
+        keep("a", fingerprint);
+    EXPECT_EQ(told(), "3456");
+    tables.set_limit(5);
+    EXPECT_EQ(told(), "");
+}
+
+TEST_F(ToldTest, OfOneDeviceOfAKind) {
+    keep("a", 1);
+    tables.tell(nullptr);
+    builds.clear();
+    keep("b", 2);
+    EXPECT_EQ(told(), "");
+    tables.tell(&builds);
+    EXPECT_EQ(told(), "12");
+}
+
+TEST(CachedBuildsTest, ManyFindNoRoom) {
+    auto builds = std::make_unique<CachedBuilds>();
+    builds->clear();
+    constexpr uint64_t all = 5000;
+    for (uint64_t i = 1; i <= all; ++i)
+        builds->add(i << 8); // of one bucket
+    uint64_t there = 0;
+    for (uint64_t i = 1; i <= all; ++i)
+        there += builds->has(i << 8);
+    EXPECT_GT(there, 0u);
+    EXPECT_LT(there, all);
+    EXPECT_FALSE(builds->has(0));
+    for (uint64_t i = 1; i <= all; ++i) {
+        builds->remove(i << 8);
+        builds->remove(i << 8);
+    }
+    EXPECT_FALSE(builds->any());
+    builds->add(7);
+    EXPECT_TRUE(builds->has(7));
+}
+
+// One build beside different others is described alike; whatever it computes otherwise shows.
+TEST(BuildIdentityTest, TellsBuildsApart) {
+    const std::vector<uint8_t> values = {1, 0}, other_values = {0, 1}, nulls = {0, 0};
+    auto describe = [&](int64_t constant, ir::Index key, bool second_source, const std::vector<uint8_t> &lookup,
+                        uint64_t id, ir::Function part = ir::Function::Month) {
+        ProgramBuilder b;
+        if (second_source)
+            b.column(Type::I64, 0, 0);
+        const ir::Index s = b.source({{Type::I32, 1, {}}, {Type::Code, 1, {}}, {Type::I32, 1, {}}});
+        const ir::Index inner = b.build(s, {}, {}, {b.column(Type::I32, 0, 0)}, {});
+        const ir::Index filter = b.compare(ir::Op::Lt, b.column(Type::I32, 0, 0), b.constant(Type::I32, constant));
+        const ir::Index text = b.lookup(Type::Bool, s, 1, b.column(Type::Code, 0, 1));
+        const ir::Index call =
+            b.expr(ir::Op::Call, Type::I64, b.column(Type::I32, 0, 0), ir::none, static_cast<ir::Index>(part));
+        const ir::Index day = b.compare(ir::Op::Eq, call, b.constant(Type::I64, 3));
+        const ir::Index build = b.build(s, {{filter, 0}, {text, 0}, {day, 0}}, {{inner, {b.column(Type::I32, 0, 2)}}},
+                                        {b.column(Type::I32, 0, key)}, {b.column(Type::Code, 0, 1)});
+        BuildParts parts;
+        parts.lookup = [&](ir::Index) { return LookupContents{&lookup, &nulls}; };
+        parts.table_id = [&](ir::Index) { return id; };
+        return describe_build(b.program, build, parts);
+    };
+    const std::string one = describe(5, 0, false, values, 1);
+    EXPECT_EQ(one, describe(5, 0, true, values, 1));
+    EXPECT_NE(one, describe(6, 0, false, values, 1));
+    EXPECT_NE(one, describe(5, 2, false, values, 1));
+    EXPECT_NE(one, describe(5, 0, false, other_values, 1));
+    EXPECT_NE(one, describe(5, 0, false, values, 2));
+    EXPECT_NE(one, describe(5, 0, false, values, 1, ir::Function::Day));
+}
+
+// Fingerprints differ in what the program says and in what stands for the rest, whatever else the program does.
+TEST(BuildFingerprintTest, TellsBuildsApart) {
+    struct Parts {
+        uint64_t source = 10, outer_source = 11, lookup = 20, constant = value_of_program;
+        int64_t value = 5;
+        ir::Index payload = 0;
+        bool other_exprs = false;
+    };
+    // Of the table that the main pipeline probes, and of the one that is probed when it is built.
+    auto fingerprints = [](const Parts &parts) {
+        ProgramBuilder b;
+        const ir::Index s = b.source({{Type::I32, 1, {}}, {Type::Code, 1, {}}, {Type::I32, 1, {}}});
+        const ir::Index outer = b.source({{Type::I32, 1, {}}, {Type::I32, 1, {}}});
+        const ir::Index fact = b.source({{Type::I32, 1, {}}});
+        if (parts.other_exprs)
+            b.compare(ir::Op::Lt, b.column(Type::I32, 0, 0), b.constant(Type::I32, 77));
+        const ir::Index filter = b.compare(ir::Op::Lt, b.column(Type::I32, 0, 0), b.constant(Type::I32, parts.value));
+        const ir::Index constant = static_cast<ir::Index>(b.program.constants.size() - 1);
+        const ir::Index text = b.lookup(Type::Bool, s, 1, b.column(Type::Code, 0, 1));
+        const ir::Index inner = b.build(s, {{filter, 0}, {text, 0}}, {}, {b.column(Type::I32, 0, 0)},
+                                        {b.column(Type::I32, 0, parts.payload)});
+        const ir::Index build = b.build(outer, {}, {{inner, {b.column(Type::I32, 0, 0)}}}, {b.column(Type::I32, 0, 1)},
+                                        {b.column(Type::I32, 1, 0)});
+        b.aggregate(fact, {}, {{build, {b.column(Type::I32, 0, 0)}}}, {}, {{ir::AggregateKind::CountRows}});
+        const std::string bytes = serialize_program(b.program);
+        std::vector<uint64_t> constants(b.program.constants.size(), value_of_program);
+        constants[constant] = parts.constant;
+        const uint64_t sources[] = {parts.source, parts.outer_source, unknown_part}, lookups[] = {parts.lookup};
+        uint64_t found[2] = {};
+        EXPECT_TRUE(fingerprint_builds(bytes.data(), bytes.size(), {sources, lookups, constants.data()}, found));
+        return std::make_pair(found[1], found[0]);
+    };
+    const auto one = fingerprints({});
+    EXPECT_NE(one.first, 0u);
+    EXPECT_NE(one.second, 0u);
+    EXPECT_NE(one.first, one.second);
+    EXPECT_EQ(one, fingerprints({10, 11, 20, 0, 5, 0, true}));
+    auto is_different = [&](const Parts &parts) {
+        const auto other = fingerprints(parts);
+        EXPECT_NE(other.second, one.second);
+        return other.first != 0 && other.first != one.first; // what is probed is a part of it
+    };
+    EXPECT_TRUE(is_different({12}));
+    EXPECT_TRUE(is_different({10, 11, 21}));
+    EXPECT_TRUE(is_different({10, 11, 20, 30}));
+    EXPECT_TRUE(is_different({10, 11, 20, 0, 6}));
+    EXPECT_TRUE(is_different({10, 11, 20, 0, 5, 2}));
+    const auto other_outer = fingerprints({10, 12});
+    EXPECT_EQ(other_outer.second, one.second);
+    EXPECT_NE(other_outer.first, one.first);
+    const std::pair<uint64_t, uint64_t> none = {0, 0};
+    for (const Parts &unknown : {Parts{unknown_part}, Parts{10, 11, unknown_part}, Parts{10, 11, 20, unknown_part}})
+        EXPECT_EQ(fingerprints(unknown), none);
+    EXPECT_EQ(fingerprints({10, unknown_part}), std::make_pair(uint64_t(0), one.second));
+    EXPECT_FALSE(fingerprint_builds("", 0, {}, nullptr));
+}
+
+} // namespace
+} // namespace gpuscan
