@@ -2,8 +2,8 @@
 //
 // In the shared area, without a lock: any of these processes may die at any moment, and the device process gives slots back, too. A
 // waiter takes a number, which is its place in the order, and an entry, on whose word it sleeps. Whoever gives a slot back wakes the one
-// with the lowest number, and nobody else. Only that one may take a slot; as it leaves it wakes the next, who looks whether there is
-// another one. A wake that is lost (its waiter was just leaving) costs a slice of sleep, since waiters look again from time to time.
+// with the lowest number, and nobody else. That one takes the slot; as it leaves it wakes the next, who looks whether there is another
+// one. (Who gives up waiting may take one, too: pg/service/admission.) A wake that is lost (its waiter was just leaving) costs a slice of sleep, since waiters look again from time to time.
 #pragma once
 
 #include <atomic>

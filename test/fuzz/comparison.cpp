@@ -187,18 +187,46 @@ struct Pairing {
     vector<size_t> tried = vector<size_t>(to.rows.size(), none);      // ... for which row of `from`
     static constexpr size_t none = Ordered::none;
 
-    bool find_partner(size_t row, size_t first, size_t searcher) {
+    // A path of rows, each of which takes the partner of the next one; of the last one the partner is free. (Not by recursion: a path may
+    // be as long as the answer.)
+    struct Step {
+        size_t row, begin, count, first, next; // the next candidate is begin + (first + next) % count
+        size_t candidate;
+    };
+
+    Step step_of(size_t row, size_t first) const {
         const auto [begin, end] = to.near(from.key(row));
-        for (size_t i = begin; i < end; ++i) {
-            const size_t k = begin + (i + first) % (end - begin);
-            if (tried[k] == searcher ||
-                !partners(from.answer.column_types, from.answer.rows[from.rows[row]], to.answer.rows[to.rows[k]]))
+        return {row, begin, end - begin, first, 0, none};
+    }
+
+    // The step's next candidate that nobody on this search has tried, or none.
+    size_t next_candidate(Step *step, size_t searcher) {
+        while (step->next < step->count) {
+            const size_t k = step->begin + (step->first + step->next++) % step->count;
+            if (tried[k] != searcher &&
+                partners(from.answer.column_types, from.answer.rows[from.rows[step->row]], to.answer.rows[to.rows[k]]))
+                return k;
+        }
+        return none;
+    }
+
+    bool find_partner(size_t row) {
+        vector<Step> path = {step_of(row, row)};
+        while (!path.empty()) {
+            const size_t k = next_candidate(&path.back(), row);
+            path.back().candidate = k;
+            if (k == none) {
+                path.pop_back();
                 continue;
-            tried[k] = searcher;
-            if (partner_of[k] == none || find_partner(partner_of[k], k + 1, searcher)) {
-                partner_of[k] = row;
-                return true;
             }
+            tried[k] = row;
+            if (partner_of[k] != none) {
+                path.push_back(step_of(partner_of[k], k + 1));
+                continue;
+            }
+            for (const Step &step : path)
+                partner_of[step.candidate] = step.row;
+            return true;
         }
         return false;
     }
@@ -206,7 +234,7 @@ struct Pairing {
     Indices rows_without() {
         Indices out;
         for (size_t row = 0; row < from.rows.size(); ++row)
-            if (!find_partner(row, row, row))
+            if (!find_partner(row))
                 out.push_back(from.rows[row]);
         return out;
     }

@@ -19,10 +19,10 @@ SELECT function_returns('gpuscan', 'prewarm', ARRAY['regclass'], 'bigint');
 SELECT function_returns('gpuscan', 'evict', ARRAY['regclass'], 'bigint');
 
 -- the settings: defaults, kinds, refused values
-SELECT results_eq($$SELECT name, context, vartype, boot_val FROM pg_settings WHERE name LIKE 'gpuscan.%' ORDER BY name COLLATE "C"$$,
-    $$VALUES ('gpuscan.cache_size', 'sighup', 'integer', '1048576'), ('gpuscan.cost_profile_file', 'sighup', 'string', 'gpuscan.profile'), ('gpuscan.device', 'user', 'enum', 'auto'), ('gpuscan.device_memory_share', 'sighup', 'integer', '80'),
+SELECT results_eq($$SELECT name, context, vartype, CASE name WHEN 'gpuscan.cache_size' THEN 'of the machine' ELSE boot_val END FROM pg_settings WHERE name LIKE 'gpuscan.%' ORDER BY name COLLATE "C"$$,
+    $$VALUES ('gpuscan.cache_size', 'sighup', 'integer', 'of the machine'), ('gpuscan.cost_profile_file', 'sighup', 'string', 'gpuscan.profile'), ('gpuscan.device', 'user', 'enum', 'auto'), ('gpuscan.device_memory_share', 'sighup', 'integer', '80'),
              ('gpuscan.device_timeout', 'sighup', 'integer', '30000'), ('gpuscan.enable_decorrelation', 'user', 'bool', 'on'), ('gpuscan.exact_float', 'user', 'bool', 'off'), ('gpuscan.explain_refusals', 'user', 'bool', 'off'),
-             ('gpuscan.hashagg_write_page_cost', 'user', 'real', '-1'), ('gpuscan.host_threads', 'sighup', 'integer', '0'), ('gpuscan.log_fallbacks', 'superuser', 'bool', 'off'), ('gpuscan.max_concurrent_fragments', 'postmaster', 'integer', '64'),
+             ('gpuscan.hashagg_write_page_cost', 'user', 'real', '-1'), ('gpuscan.host_threads', 'sighup', 'integer', '0'), ('gpuscan.log_fallbacks', 'superuser', 'bool', 'off'), ('gpuscan.max_concurrent_fragments', 'postmaster', 'integer', '-1'),
              ('gpuscan.max_feed_workers', 'user', 'integer', '-1'), ('gpuscan.offload', 'user', 'enum', 'auto'), ('gpuscan.random_read_page_cost', 'user', 'real', '-1'), ('gpuscan.random_write_page_cost', 'user', 'real', '-1'),
              ('gpuscan.seq_read_page_cost', 'user', 'real', '-1'), ('gpuscan.seq_write_page_cost', 'user', 'real', '-1')$$, 'settings');
 SELECT results_eq($$SELECT enumvals FROM pg_settings WHERE name IN ('gpuscan.device', 'gpuscan.offload') ORDER BY name$$, $$VALUES ('{auto,cuda,host,none}'::text[]), ('{off,auto,force}')$$, 'spellings');

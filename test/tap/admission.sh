@@ -22,7 +22,8 @@ pgbench -n -f "$tap_files/query.sql" -t 40 >/dev/null 2>&1 # how long a slot is 
 
 # ---- a slot for twenty sessions ----
 before=$(fallbacks)
-ok 'twenty sessions share a slot' pgbench -n -f "$tap_files/query.sql" -c 20 -j 2 -T 10 -l --log-prefix="$tap_files/latency" >"$tap_files/pgbench.log" 2>&1
+pgbench -n -f "$tap_files/query.sql" -c 20 -j 2 -T 10 -l --log-prefix="$tap_files/latency" >"$tap_files/pgbench.log" 2>&1
+result $? 'twenty sessions share a slot'
 is 'none of them falls back' "$(fallbacks)" "$before"
 # In the order of arrival nobody is overtaken: a round of twenty gives each session one turn.
 turns=$(cat "$tap_files"/latency* | awk '{ n[$1]++ } END { for (c in n) { if (min == "" || n[c] < min) min = n[c]; if (n[c] > max) max = n[c] } print min, max }')

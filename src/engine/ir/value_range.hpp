@@ -24,7 +24,6 @@ struct ValueRange {
     static ValueRange of(int128 min, int128 max, bool null = true);
     static ValueRange truth(bool can_be_true, bool can_be_false, bool can_be_null);
     bool can_be(bool truth) const { return value && (!known || (truth ? max > 0 : min <= 0)); }
-    bool one() const { return known && min == max; }
 };
 
 // What is known of the leaves. What a lookup says need not fit the bounds of the code; it does not ask whether the code raises.

@@ -49,7 +49,7 @@ bool take_slot(Area *area, Admission *admission) {
         slot->backend_pid = MyProcPid;
         slot->program = 0;
         slot->query[0] = '\0';
-        slot->taken_ns = monotonic_ns();
+        slot->taken_ns = monotonic_ns(); // (until now 0: it is held since a moment)
         slot->generation = admission->generation;
         admission->slot = number;
         return true;
@@ -80,9 +80,9 @@ double until_slot_ns(Area *area, uint32 before) {
         if (slot->state != uint32_t(SlotState::Taken))
             ++free;
         else
-            held += std::max(usual, now > taken ? static_cast<double>(now - taken) : 0.0);
+            held += std::max(usual, taken != 0 && now > taken ? static_cast<double>(now - taken) : 0.0);
     }
-    if (free > before)
+    if (free > before || free == area->nslots)
         return 0;
     return held / (area->nslots - free) * (before + 1 - free) / area->nslots;
 }
@@ -152,8 +152,12 @@ void stop_waiting() {
     service_area()->queue.leave(entry);
 }
 
-void note_release(Area *area, const Slot *slot) {
-    const uint64 held = monotonic_ns() - slot->taken_ns.load(std::memory_order_relaxed);
+uint64 end_holding(Slot *slot) {
+    const uint64 taken = slot->taken_ns.exchange(0), now = monotonic_ns();
+    return taken != 0 && now > taken ? now - taken : 0;
+}
+
+void note_release(Area *area, uint64 held) {
     const uint64 usual = area->slot_ns.load(std::memory_order_relaxed);
     area->slot_ns.store(usual == 0 ? held : usual - usual / averaged + held / averaged, std::memory_order_relaxed);
     area->queue.wake_first();

@@ -1,15 +1,16 @@
 // Admission control: which fragment gets a request slot, who waits for one, and for how long.
 //
 // A fragment that finds no free slot, or a device process that is only starting, may wait for it, in the order of arrival. It waits while it
-// expects to be served sooner than its CPU plan would answer, and never longer than that plan is expected to take: so it loses at most
-// as much again (ski rental, as in engine/store/admission_credits.hpp). If many wait, the processes of their CPU plans would share the
+// expects to be served sooner than its CPU plan would answer, and no longer than that plan is expected to take: so it loses at most as
+// much again (ski rental, as in engine/store/admission_credits.hpp). If many wait, the processes of their CPU plans would share the
 // machine's cores: that makes these plans take longer, and waiting better.
 //
 // What is expected. Of slots: each is held as long as those before were on the average, or, if it has been held for longer, as long again.
 // With n slots and k fragments before this one, k + 1 of them must be given back: (k + 1) / n of that time. Of a device process that
 // starts: what the start before took; beyond that, and of the first one, as long again as it has taken so far.
 //
-// A backend that holds a slot already does not wait for a second one, because others might do the same.
+// A backend that holds a slot already does not wait for a second one, because others might do the same. Everybody waits up to 20 ms, which
+// the slot takes that the same session has just let go. Who gives up takes a slot that is free just then, whoever stands before.
 #pragma once
 
 #include "pg/pg.h"
@@ -37,7 +38,9 @@ bool admit(protocol::Area *area, const Alternative &alternative, Admission *admi
 // Ends a wait that an interrupt has broken off. Callable in abort, never throws.
 void stop_waiting();
 
-// A slot is given back (its state says so already, or will soon).
-void note_release(protocol::Area *area, const protocol::Slot *slot);
+// Before a slot's state says that it is given back, or will be soon: for how many nanoseconds it was held.
+uint64 end_holding(protocol::Slot *slot);
+// ... and after that.
+void note_release(protocol::Area *area, uint64 held_ns);
 
 } // namespace gpuscan

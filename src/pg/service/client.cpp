@@ -68,13 +68,14 @@ static void release_slot(DeviceConnection *connection) {
     connection->lost = true;
     Slot *slot = slot_of(connection);
     slot->backend_pid = 0;
+    const uint64 held = end_holding(slot);
     // The generation changes after the old device process has gone, so nobody else looks at a dead slot. If it changes
     // after this test the slot is left Abandoned, and the supervisor frees it.
     if (generation_is_over(connection) || !(connection->outstanding || connection->session_open))
         slot->state = uint32_t(SlotState::Free);
     else
         abandon_slot(connection);
-    note_release(service_area(), slot);
+    note_release(service_area(), held);
 }
 
 static void forget(DeviceConnection **link) {
@@ -179,6 +180,7 @@ DeviceConnection *device_connect(const Alternative &alternative, const char **re
     if (connection == nullptr) {
         *reason = "out of memory";
         area->slot(admission.slot)->state = uint32_t(SlotState::Free);
+        area->queue.wake_first();
         return nullptr;
     }
     connection->owner = CurrentResourceOwner;

@@ -223,6 +223,8 @@ static void start_child(Area *area) {
 
     area->generation++;
     free_abandoned_slots(area);
+    if (running_devices == 0) // (nobody wanted it until now)
+        area->start_began_ns = monotonic_ns();
     running_devices = wanted_devices(area);
     area->wanted_devices = running_devices;
     started_at = GetCurrentTimestamp();
