@@ -90,65 +90,90 @@ GRANT EXECUTE ON FUNCTION cache_rows() TO pg_monitor;
 GRANT SELECT ON devices, stat TO PUBLIC;
 GRANT SELECT ON cached_columns TO pg_monitor;
 
--- What is on, what is missing, and the command that mends it: a row for each item.
+-- What is on, what is missing, and the command that mends it: a row for each item. (pg_settings hides from plain users what they may not
+-- see.)
+CREATE FUNCTION visible_pages(relation regclass)
+RETURNS bigint LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'gpuscan_visible_pages';
+
+COMMENT ON FUNCTION visible_pages(regclass) IS 'pages that the visibility map marks as all-visible; NULL while somebody has the table locked';
+
 CREATE FUNCTION status(OUT item text, OUT state text, OUT detail text, OUT remedy text)
-RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE ROWS 9
+RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED ROWS 10
 SET search_path = pg_catalog, @extschema@, pg_temp
+SET gpuscan.explain_refusals = off
 AS $$
-WITH preload AS (
-    SELECT NOT EXISTS (SELECT FROM devices WHERE state = 'not preloaded') AS done,
-        current_setting('shared_preload_libraries') AS libraries),
+WITH server AS (
+    SELECT NOT EXISTS (SELECT FROM devices WHERE state = 'not preloaded') AS preloaded,
+        (SELECT setting FROM pg_settings WHERE name = 'shared_preload_libraries') AS libraries),
+-- Settings that can keep queries from a device: the values that do, and what takes each back where it comes from.
 setting AS (
-    SELECT current_setting('gpuscan.offload') AS offload, current_setting('gpuscan.cache_size') AS cache_size,
-        current_setting('transaction_isolation') AS isolation
-    FROM preload WHERE done),
+    SELECT s.name, s.setting AS value,
+        CASE s.name WHEN 'gpuscan.offload' THEN s.setting = 'off'
+            WHEN 'gpuscan.device' THEN s.setting = 'none' OR s.setting IN (SELECT kind FROM devices WHERE devices.state <> 'ready')
+            WHEN 'transaction_isolation' THEN s.setting = 'serializable'
+            ELSE s.setting <> '-1' END AS is_off,
+        CASE WHEN s.name = 'transaction_isolation' THEN 'use repeatable read: serializable transactions run in PostgreSQL'
+            WHEN s.name = 'old_snapshot_threshold' THEN 'ALTER SYSTEM SET old_snapshot_threshold = -1; then restart the server'
+            WHEN s.source = 'session' THEN format('SET %s = auto', s.name)
+            WHEN s.source = 'database' THEN format('ALTER DATABASE %I RESET %s, for new sessions', current_database(), s.name)
+            WHEN s.source = 'user' THEN format('ALTER ROLE %I RESET %s, for new sessions', session_user, s.name)
+            WHEN s.source = 'database user'
+            THEN format('ALTER ROLE %I IN DATABASE %I RESET %s, for new sessions', session_user, current_database(), s.name)
+            ELSE format('ALTER SYSTEM SET %s = auto; SELECT pg_reload_conf()', s.name) END AS remedy
+    FROM pg_settings s, server
+    WHERE preloaded AND s.name IN ('gpuscan.offload', 'gpuscan.device', 'transaction_isolation', 'old_snapshot_threshold')),
+big AS (
+    SELECT c.oid::regclass::text AS name, c.relpersistence, pg_relation_size(c.oid) / 8192 AS pages, c.oid
+    FROM pg_class c, server
+    WHERE preloaded AND c.relkind IN ('r', 'm') AND c.relnamespace <> 'pg_catalog'::regnamespace AND (pg_has_role(c.relowner, 'USAGE') OR pg_has_role('pg_read_all_stats', 'USAGE'))
+        AND c.relpersistence <> 't' AND pg_relation_size(c.oid) >= 8 * 1024 * 1024),
 written AS (
-    SELECT c.oid::regclass::text AS name, c.relpages, 1 - least(c.relallvisible, c.relpages)::float8 / c.relpages AS share
-    FROM pg_class c, setting
-    WHERE c.relkind IN ('r', 'm') AND c.relpages >= 1000 AND c.relallvisible < 0.9 * c.relpages AND c.relpersistence = 'p'
-    ORDER BY c.relpages - c.relallvisible DESC, 1 LIMIT 3)
-SELECT 'preload', CASE WHEN done THEN 'ok' ELSE 'missing' END, format('shared_preload_libraries = %L', libraries),
-    CASE WHEN NOT done THEN format('ALTER SYSTEM SET shared_preload_libraries = %s; then restart the server',
-                                   concat_ws(', ', nullif(libraries, ''), 'gpuscan')) END
-FROM preload
+    SELECT name, pages, pages - visible_pages(oid) AS hidden FROM big WHERE relpersistence = 'p'),
+worst AS (SELECT * FROM written WHERE hidden > 0.1 * pages ORDER BY hidden DESC, name LIMIT 3)
+SELECT 'preload', CASE WHEN preloaded THEN 'ok' ELSE 'missing' END, coalesce('shared_preload_libraries = ' || quote_literal(libraries), CASE WHEN preloaded THEN 'gpuscan is preloaded' END),
+    CASE WHEN NOT preloaded THEN format('ALTER SYSTEM SET shared_preload_libraries = %s; then restart the server',
+                                        concat_ws(', ', 'gpuscan', nullif(libraries, ''))) END
+FROM server
 UNION ALL
 SELECT CASE d.kind WHEN 'host' THEN 'CPU engine' ELSE 'GPU' END, CASE d.state WHEN 'ready' THEN 'ok' ELSE d.state END,
     concat_ws('; ', nullif(d.name, 'host'), coalesce(d.note, CASE d.state WHEN 'ready' THEN 'ready' END)),
     CASE WHEN d.state = 'off' THEN 'ALTER SYSTEM SET gpuscan.device = auto; SELECT pg_reload_conf()'
+         WHEN d.state = 'starting' THEN 'wait a moment; if it stays so, raise max_worker_processes, or look into the server''s log'
          WHEN d.state = 'failed' AND d.kind = 'cuda'
          THEN 'none is needed without a GPU; else install what is missing, then restart the server' END
-FROM devices d, setting
+FROM devices d, server WHERE preloaded
 UNION ALL
-SELECT 'offload', CASE offload WHEN 'off' THEN 'off' ELSE 'ok' END, format('gpuscan.offload = %s', offload),
-    CASE offload WHEN 'off' THEN 'SET gpuscan.offload = auto' END
-FROM setting
+SELECT name, CASE WHEN is_off THEN 'off' ELSE 'ok' END, format('%s = %L', name, value), CASE WHEN is_off THEN remedy END
+FROM setting WHERE is_off OR name IN ('gpuscan.offload', 'gpuscan.device')
 UNION ALL
-SELECT 'isolation', CASE isolation WHEN 'serializable' THEN 'off' ELSE 'ok' END, format('transaction_isolation = %L', isolation),
-    CASE isolation WHEN 'serializable' THEN 'use repeatable read: serializable transactions run in PostgreSQL' END
-FROM setting
-UNION ALL
-SELECT CASE d.kind WHEN 'host' THEN 'CPU engine''s cache' ELSE 'GPU''s cache' END, CASE WHEN s.chunks_evicted > 0 THEN 'full' ELSE 'ok' END,
-    format('%s %s, %s chunks evicted', coalesce(pg_size_pretty(d.cache_bytes) || ' used of', 'at most'),
-           CASE d.kind WHEN 'host' THEN cache_size ELSE pg_size_pretty(d.memory_limit) END, s.chunks_evicted),
-    CASE WHEN s.chunks_evicted > 0 AND d.kind = 'host'
-         THEN 'ALTER SYSTEM SET gpuscan.cache_size = SIZE; SELECT pg_reload_conf()' END
-FROM devices d, stat s, setting WHERE d.state = 'ready'
+SELECT CASE d.kind WHEN 'host' THEN 'CPU engine''s cache' ELSE 'GPU''s cache' END, CASE WHEN c.is_full THEN 'full' ELSE 'ok' END,
+    format('%s %s, %s chunks evicted', coalesce(pg_size_pretty(d.cache_bytes) || ' used of', 'at most'), pg_size_pretty(c.most), s.chunks_evicted),
+    CASE WHEN c.is_full AND d.kind = 'host' THEN 'ALTER SYSTEM SET gpuscan.cache_size = SIZE; SELECT pg_reload_conf()' END
+FROM devices d, stat s, server,
+    LATERAL (SELECT CASE d.kind WHEN 'host' THEN pg_size_bytes(current_setting('gpuscan.cache_size')) ELSE d.memory_limit / 100 * 80 END) m(most),
+    LATERAL (SELECT m.most, s.chunks_evicted > 0 AND d.cache_bytes > 0.8 * m.most) c(most, is_full)
+WHERE preloaded AND d.state = 'ready'
 UNION ALL
 SELECT 'fallbacks', CASE WHEN fallbacks > 0 THEN 'look' ELSE 'ok' END,
     format('%s of %s fragments were answered by PostgreSQL', fallbacks, fragments),
-    CASE WHEN fallbacks > 0 THEN 'ALTER SYSTEM SET gpuscan.log_fallbacks = on; SELECT pg_reload_conf(); reasons are in the log then' END
-FROM stat, setting
+    CASE WHEN fallbacks > 0 THEN CASE current_setting('gpuscan.log_fallbacks') WHEN 'on' THEN 'the reasons are in the server''s log'
+        ELSE 'ALTER SYSTEM SET gpuscan.log_fallbacks = on; SELECT pg_reload_conf(); reasons are in the log then' END END
+FROM stat, server WHERE preloaded
 UNION ALL
 SELECT 'device process', CASE WHEN restarts > 0 THEN 'look' ELSE 'ok' END, format('%s deaths', restarts),
     CASE WHEN restarts > 0 THEN 'SELECT * FROM gpuscan.deaths' END
-FROM stat, setting
+FROM stat, server WHERE preloaded
 UNION ALL
-SELECT 'vacuum', 'look', format('%s: %s %% of its %s pages cannot be cached', name, round((100 * share)::numeric), relpages),
-    format('VACUUM %s', name)
-FROM written
+SELECT 'vacuum', 'look', format('%s: %s %% of its %s pages cannot be cached', name, 100 * hidden / pages, pages),
+    format('VACUUM %s; if it does not help, end transactions that are older than the writes', name)
+FROM worst
 UNION ALL
-SELECT 'vacuum', 'ok', 'of each table of 8 MB or more at least 90 % of the pages can be cached', NULL
-FROM setting WHERE NOT EXISTS (SELECT FROM written)
+SELECT 'vacuum', 'ok', format('of each of %s tables of 8 MB or more at least 90 %% of the pages can be cached', (SELECT count(*) FROM written)), NULL
+FROM server WHERE preloaded AND NOT EXISTS (SELECT FROM worst)
+UNION ALL
+SELECT 'unlogged', 'look', format('%s, with %s pages, is unlogged, so it is never cached', name, pages), format('ALTER TABLE %s SET LOGGED', name)
+FROM (SELECT * FROM big WHERE relpersistence = 'u' ORDER BY pages DESC, name LIMIT 3) u
 $$;
 
 COMMENT ON FUNCTION status() IS 'what of gpuscan is on, what is missing, and how to mend it';

@@ -2,12 +2,32 @@
 \set SHOW_CONTEXT never
 
 -- What is on. (A machine may have a GPU; counters and tables are those of other tests.)
-SELECT item, state, remedy FROM gpuscan.status() WHERE item IN ('preload', 'CPU engine', 'offload', 'isolation') ORDER BY 1 COLLATE "C";
-SET default_transaction_isolation = serializable;
+SELECT item, state, remedy FROM gpuscan.status() WHERE item IN ('preload', 'CPU engine', 'gpuscan.offload', 'transaction_isolation')
+ORDER BY item COLLATE "C";
+CREATE TABLE written AS SELECT i FROM generate_series(1, 400000) i;
+CREATE UNLOGGED TABLE unlogged AS SELECT i FROM generate_series(1, 400000) i;
+SELECT gpuscan.visible_pages('written');
+SELECT item, state, detail FROM gpuscan.status() WHERE detail ~ 'written|unlogged' ORDER BY 1;
+VACUUM written;
+SELECT gpuscan.visible_pages('written') = pg_relation_size('written') / 8192 AS all_visible;
+SELECT count(*) FROM gpuscan.status() WHERE detail ~ 'written';
+UPDATE written SET i = -i WHERE i % 1000 = 0; -- (ANALYZE would not know)
+SELECT item, state, remedy FROM gpuscan.status() WHERE detail ~ 'written';
 SET gpuscan.offload = off;
-SELECT item, state, remedy FROM gpuscan.status() WHERE item IN ('offload', 'isolation') ORDER BY 1 COLLATE "C";
-RESET default_transaction_isolation;
+SET gpuscan.device = none;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT item, state, remedy FROM gpuscan.status() WHERE state = 'off' AND item <> 'GPU' ORDER BY item COLLATE "C";
+COMMIT;
+RESET gpuscan.device;
 RESET gpuscan.offload;
+CREATE ROLE service_reader;
+GRANT SELECT ON written TO service_reader;
+SET ROLE service_reader;
+SELECT item, state, detail FROM gpuscan.status() WHERE item IN ('preload', 'vacuum', 'unlogged') ORDER BY item COLLATE "C";
+SELECT gpuscan.visible_pages('written');
+RESET ROLE;
+DROP TABLE written, unlogged;
+DROP ROLE service_reader;
 
 -- Settings
 SELECT name, CASE name WHEN 'gpuscan.cache_size' THEN 'the machine''s' ELSE boot_val END AS boot_val, unit, context, vartype

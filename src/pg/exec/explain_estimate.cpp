@@ -40,11 +40,13 @@ Figures estimated(const Estimate *estimate) {
     return figures;
 }
 
-// What the node took beyond the run went into tuples (the children's rows are part of feeding). 0 if nobody looked at the clock.
+// What an execution of the node, on the average, took beyond the run went into tuples (the children's rows are part of feeding). 0 if
+// nobody looked at the clock.
 double emit_ms(const PlanState *ps, double others) {
     if (ps->instrument == nullptr || !ps->instrument->need_timer)
         return 0;
-    const double all = (ps->instrument->total + INSTR_TIME_GET_DOUBLE(ps->instrument->counter)) * 1000;
+    const double loops = std::max(ps->instrument->nloops, 1.0);
+    const double all = (ps->instrument->total + INSTR_TIME_GET_DOUBLE(ps->instrument->counter)) * 1000 / loops;
     return all > others ? all - others : 0;
 }
 
