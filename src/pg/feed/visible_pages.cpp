@@ -14,8 +14,8 @@ static bool count_visible_pages(Oid relid, int64 *pages) {
         return false;
     Relation relation = try_relation_open(relid, NoLock);
     BlockNumber visible = 0;
-    const bool counts = relation != nullptr && RELKIND_HAS_TABLE_AM(relation->rd_rel->relkind) &&
-                        (!RELATION_IS_OTHER_TEMP(relation));
+    const bool counts =
+        relation != nullptr && RELKIND_HAS_TABLE_AM(relation->rd_rel->relkind) && (!RELATION_IS_OTHER_TEMP(relation));
     if (counts)
         visibilitymap_count(relation, &visible, nullptr);
     if (relation != nullptr)
