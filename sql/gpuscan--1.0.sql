@@ -191,6 +191,13 @@ AS 'MODULE_PATHNAME', 'gpuscan_prewarm';
 
 COMMENT ON FUNCTION prewarm(regclass) IS 'reads a relation into the cache of gpuscan; returns pages';
 
+-- In sentences. Checks the privileges that EXPLAIN checks, and executes nothing.
+CREATE FUNCTION advise(query text, OUT part text, OUT runs_on text, OUT why text, OUT change text)
+RETURNS SETOF record LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'gpuscan_advise';
+
+COMMENT ON FUNCTION advise(text) IS 'what of a query runs where and why, and what could be changed';
+
 -- Why a plan was chosen. Checks the privileges that EXPLAIN checks, and executes nothing.
 CREATE FUNCTION explain_cost(query text, OUT alternative text, OUT component text, OUT work text, OUT tier text, OUT pattern text,
                                      OUT amount float8, OUT unit text, OUT ms float8, OUT cost float8)

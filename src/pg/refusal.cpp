@@ -16,11 +16,13 @@ namespace gpuscan {
 
 struct Refusal {
     const void *level;
-    const char *reason;
+    const char *reason, *change;
     bool told;
 };
 
 static RefusalState *current = nullptr;
+static List **listener = nullptr;
+static MemoryContext listener_context = nullptr;
 
 RefusalState *refusals_begin(RefusalState *state) {
     RefusalState *outer = current;
@@ -33,7 +35,18 @@ RefusalState *refusals_begin(RefusalState *state) {
 
 void refusals_end(RefusalState *outer) { current = outer; }
 
+static void tell_listener(const Refusal *refusal) {
+    MemoryContext before = MemoryContextSwitchTo(listener_context);
+    ToldRefusal *told = static_cast<ToldRefusal *>(palloc(sizeof(ToldRefusal)));
+    told->reason = pstrdup(refusal->reason);
+    told->change = refusal->change;
+    *listener = lappend(*listener, told);
+    MemoryContextSwitchTo(before);
+}
+
 static void report(const Refusal *refusal) {
+    if (listener != nullptr && !is_attempt_running())
+        return tell_listener(refusal);
     ereport(guc_explain_refusals && !is_attempt_running() ? NOTICE : DEBUG2,
             (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
 }
@@ -51,30 +64,50 @@ void refusals_level(const void *level) {
         current->level = level;
 }
 
-bool refusals_wanted() { return guc_explain_refusals || message_level_is_interesting(DEBUG2); }
+List **listen_to_refusals(List **to) {
+    List **before = listener;
+    listener = to;
+    listener_context = CurrentMemoryContext;
+    return before;
+}
 
-bool refuse(const char *format, ...) {
+bool refusals_wanted() { return listener != nullptr || guc_explain_refusals || message_level_is_interesting(DEBUG2); }
+
+static void note(const char *change, const char *format, va_list arguments) {
     if (current == nullptr || !refusals_wanted())
-        return false;
+        return;
     char reason[512];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
-    va_end(arguments);
 
     ListCell *cell;
     foreach (cell, current->refusals) {
         const Refusal *noted = static_cast<const Refusal *>(lfirst(cell));
         if (strcmp(noted->reason, reason) == 0 && (noted->told || noted->level == current->level))
-            return false;
+            return;
     }
     MemoryContext before = MemoryContextSwitchTo(current->context);
     Refusal *refusal = static_cast<Refusal *>(palloc(sizeof(Refusal)));
     refusal->level = current->level;
     refusal->reason = pstrdup(reason);
+    refusal->change = change;
     refusal->told = false;
     current->refusals = lappend(current->refusals, refusal);
     MemoryContextSwitchTo(before);
+}
+
+bool refuse(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    note(nullptr, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool refuse_with(const char *change, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    note(change, format, arguments);
+    va_end(arguments);
     return false;
 }
 

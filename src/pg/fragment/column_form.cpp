@@ -62,9 +62,11 @@ bool describe_column(Oid type, int32 typmod, Oid collation, FragmentColumn *colu
     column->type = engine_type(kind);
     if (is_text_kind(kind)) {
         if (!OidIsValid(column->collation) || !get_collation_isdeterministic(column->collation))
-            return refuse("a text column has a nondeterministic collation");
+            return refuse_with("give the column a deterministic collation",
+                               "a text column has a nondeterministic collation");
         if (kind == SqlKind::Bpchar && column->typmod < static_cast<int32>(VARHDRSZ))
-            return refuse("a column has type character without a length");
+            return refuse_with("declare the column as text, or as character with a length",
+                               "a column has type character without a length");
     }
     return true;
 }

@@ -102,9 +102,10 @@ static bool dictionary_is_taken(PlannerInfo *root, const FragmentSource *source,
     const double distinct = distinct_texts(root, source, column, &width);
     if (dictionary_fits(distinct, width))
         return true;
-    return refuse("the texts of column %s of %s need gpuscan.cache_size to be some %.0f MB",
-                  get_attname(source->relid, column->attnum, false), get_rel_name(source->relid),
-                  2 * dictionary_bytes(distinct, width) / (1 << 20));
+    return refuse_with("raise gpuscan.cache_size",
+                       "the texts of column %s of %s need gpuscan.cache_size to be some %.0f MB",
+                       get_attname(source->relid, column->attnum, false), get_rel_name(source->relid),
+                       2 * dictionary_bytes(distinct, width) / (1 << 20));
 }
 
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {

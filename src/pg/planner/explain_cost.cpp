@@ -12,13 +12,11 @@
 // Nothing is executed. Privileges are those of EXPLAIN: the executor is started for explaining only, which checks them.
 #include "pg/pg.h"
 
-#include "pg/cost/cache_admission.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
 #include "pg/fragment/fragment.h"
 #include "pg/guc.h"
-#include "pg/planner/statement.h"
-#include "pg/service/area.h"
+#include "pg/planner/examined_query.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -52,60 +50,11 @@ constexpr PricedSetting priced_settings[] = {
 };
 
 struct Explained {
-    const char *text;
-    RawStmt *statement;
+    ExaminedQuery query;
     ReturnSetInfo *result;
-    PlannedTime *time; // of what has been planned last
 };
 
-// ---- the query ----
-
-static RawStmt *parse_one(const char *text) {
-    List *statements = pg_parse_query(text);
-    if (list_length(statements) != 1)
-        ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
-                        errmsg("gpuscan.explain_cost takes one statement, not %d", list_length(statements))));
-    return linitial_node(RawStmt, statements);
-}
-
-// Parsed anew for each plan, as planning changes it.
-static Query *analyzed(const Explained *explained) {
-    RawStmt *copy = static_cast<RawStmt *>(copyObject(explained->statement));
-    List *queries = pg_analyze_and_rewrite_fixedparams(copy, explained->text, nullptr, 0, nullptr);
-    Query *query = list_length(queries) == 1 ? linitial_node(Query, queries) : nullptr;
-    if (query == nullptr || query->commandType != CMD_SELECT || query->utilityStmt != nullptr || query->hasModifyingCTE)
-        ereport(ERROR,
-                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("gpuscan.explain_cost takes a query that only reads"),
-                 errhint("SELECT, VALUES and TABLE do, with or without WITH.")));
-    return query;
-}
-
-static PlannedStmt *planned(const Explained *explained) {
-    PlannedStmt *volatile plan = nullptr;
-    cache_admission_pause();
-    PlannedTime *before = tell_planned_time(explained->time);
-    *explained->time = {};
-    PG_TRY();
-    { plan = pg_plan_query(analyzed(explained), explained->text, CURSOR_OPT_PARALLEL_OK, nullptr); }
-    PG_FINALLY();
-    {
-        cache_admission_resume();
-        tell_planned_time(before);
-    }
-    PG_END_TRY();
-    return plan;
-}
-
-// As EXPLAIN does it.
-static void check_privileges(const Explained *explained, PlannedStmt *plan) {
-    PushActiveSnapshot(GetTransactionSnapshot());
-    QueryDesc *desc = CreateQueryDesc(plan, explained->text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
-                                      nullptr, nullptr, 0);
-    ExecutorStart(desc, EXEC_FLAG_EXPLAIN_ONLY);
-    ExecutorEnd(desc);
-    FreeQueryDesc(desc);
-    PopActiveSnapshot();
-}
+static PlannedStmt *planned(const Explained *explained) { return plan_examined(&explained->query); }
 
 // ---- settings ----
 
@@ -152,50 +101,6 @@ static void put_note(const Explained *explained, const char *alternative, const 
 }
 
 // ---- a plan's nodes on a device ----
-
-static void collect_scans(const Plan *plan, List **scans);
-
-static void collect_list(const List *plans, List **scans) {
-    ListCell *cell;
-    foreach (cell, plans)
-        collect_scans(static_cast<const Plan *>(lfirst(cell)), scans);
-}
-
-static void collect_scans(const Plan *plan, List **scans) {
-    if (plan == nullptr)
-        return;
-    switch (nodeTag(plan)) {
-    case T_CustomScan: {
-        CustomScan *scan = reinterpret_cast<CustomScan *>(const_cast<Plan *>(plan));
-        const bool ours = scan->methods == &gpuscan_scan_methods;
-        if (ours)
-            *scans = lappend(*scans, scan);
-        // The first one of ours is what would take over.
-        collect_list(ours ? list_copy_tail(scan->custom_plans, 1) : scan->custom_plans, scans);
-        break;
-    }
-    case T_Append:
-        collect_list(reinterpret_cast<const Append *>(plan)->appendplans, scans);
-        break;
-    case T_MergeAppend:
-        collect_list(reinterpret_cast<const MergeAppend *>(plan)->mergeplans, scans);
-        break;
-    case T_SubqueryScan:
-        collect_scans(reinterpret_cast<const SubqueryScan *>(plan)->subplan, scans);
-        break;
-    default:
-        break;
-    }
-    collect_scans(plan->lefttree, scans);
-    collect_scans(plan->righttree, scans);
-}
-
-static List *scans_of(const PlannedStmt *plan) {
-    List *scans = NIL;
-    collect_scans(plan->planTree, &scans);
-    collect_list(plan->subplans, &scans);
-    return scans;
-}
 
 // Storage and the cost of plans are among PostgreSQL's settings.
 static bool is_told_by_settings(const EstimatePart *part) {
@@ -266,7 +171,7 @@ static Told put_device(const Explained *explained, const char *alternative, cons
 static Cost cost_of_the_rest(const PlannedStmt *plan) {
     Cost rest = plan->planTree->total_cost;
     ListCell *cell;
-    foreach (cell, scans_of(plan)) {
+    foreach (cell, device_scans_of(plan)) {
         const Estimate *estimate = estimate_of_scan(static_cast<const CustomScan *>(lfirst(cell)));
         for (int i = 0; estimate != nullptr && i < estimate->nparts; ++i)
             if (!is_told_by_settings(&estimate->parts[i]))
@@ -327,9 +232,9 @@ static const char *kind_of(const List *scans) {
 // Under settings that make the alternative. The rows add up to the last one.
 static void put_alternative(const Explained *explained, const char *alternative) {
     const PlannedStmt *plan = planned(explained);
-    const PlannedTime time = *explained->time; // the settings' shares are found by planning
+    const PlannedTime time = explained->query.time; // the settings' shares are found by planning
     const Cost total = plan->planTree->total_cost;
-    const List *scans = scans_of(plan);
+    const List *scans = device_scans_of(plan);
     Told told = put_device(explained, alternative, scans);
     told.ns += put_steps(explained, alternative, &time);
     told.cost += put_settings(explained, alternative, plan);
@@ -345,24 +250,19 @@ static void put_choice(const Explained *explained) {
     const PlannedStmt *plan = planned(explained);
     const ResultRow row = {"chosen",
                            "total",
-                           kind_of(scans_of(plan)),
+                           kind_of(device_scans_of(plan)),
                            nullptr,
                            nullptr,
                            nullptr,
                            false,
                            0,
                            plan->planTree->total_cost,
-                           explained->time->ns};
+                           explained->query.time.ns};
     put(explained, &row);
 }
 
-static bool is_ready(int device) {
-    const protocol::Area *area = service_area();
-    return area != nullptr && area->devices[device].state == static_cast<uint32>(protocol::ServiceState::Ready);
-}
-
 static void put_device_alternative(const Explained *explained, const char *device, int index) {
-    if (!is_ready(index)) {
+    if (!is_device_ready(index)) {
         put_note(explained, device, "this device is not ready (see gpuscan.devices)");
         return;
     }
@@ -373,22 +273,11 @@ static void put_device_alternative(const Explained *explained, const char *devic
     AtEOXact_GUC(true, level);
 }
 
-// Errors of the query point into its own text, not into that of the statement that calls the function.
-static void point_into_query(void *text) {
-    const int position = geterrposition();
-    if (position > 0) {
-        errposition(0);
-        internalerrposition(position);
-        internalerrquery(static_cast<const char *>(text));
-    }
-    errcontext("query given to gpuscan.explain_cost");
-}
-
 static void explain_alternatives(const Explained *explained) {
     device_costs_begin();
     const int level = NewGUCNestLevel();
     set_for_now("gpuscan.explain_refusals", "off");
-    check_privileges(explained, planned(explained));
+    check_examined_privileges(&explained->query, planned(explained));
     const int alone = NewGUCNestLevel();
     set_for_now("gpuscan.offload", "off");
     put_alternative(explained, "postgresql");
@@ -402,18 +291,10 @@ static void explain_alternatives(const Explained *explained) {
 static void explain_cost(FunctionCallInfo fcinfo) {
     InitMaterializedSRF(fcinfo, 0);
     Explained explained = {};
-    PlannedTime time = {};
-    explained.time = &time;
-    explained.text = text_to_cstring(PG_GETARG_TEXT_PP(0));
     explained.result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
-    ErrorContextCallback callback = {};
-    callback.previous = error_context_stack;
-    callback.callback = point_into_query;
-    callback.arg = const_cast<char *>(explained.text);
-    error_context_stack = &callback;
-    explained.statement = parse_one(explained.text);
-    explain_alternatives(&explained);
-    error_context_stack = callback.previous;
+    examine(
+        &explained.query, "gpuscan.explain_cost", text_to_cstring(PG_GETARG_TEXT_PP(0)),
+        [](void *context) { explain_alternatives(static_cast<const Explained *>(context)); }, &explained);
 }
 
 } // namespace gpuscan

@@ -170,7 +170,8 @@ List *exclude_members(Level *level, Node *conjunct) {
         nullable += (has(inside, i) ? 1 : 0) + (has(outside, i) ? 1 : 0);
     }
     if (all.count > 1 && nullable > max_nullable_of_several) {
-        refuse("NOT IN of several columns that may be NULL");
+        refuse_with("write NOT IN as NOT EXISTS, or declare the columns NOT NULL",
+                    "NOT IN of several columns that may be NULL");
         return NIL;
     }
     List *conjuncts = NIL;

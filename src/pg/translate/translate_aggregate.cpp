@@ -372,12 +372,14 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     if (argument == nullptr || !translate(t, argument, &value))
         return false;
     if (value.kind == SqlKind::Opaque)
-        return refuse("an aggregate over numeric without precision and scale");
+        return refuse_with("declare the column as numeric(precision, scale)",
+                           "an aggregate over numeric without precision and scale");
     bool sum = known->kind == ir::AggregateKind::Sum;
     if (value.mixed_scale && (!sum || is_variance(known->output)))
         return refuse("a minimum, maximum or variance of numeric values of different scales");
     if (sum && is_float_kind(value.kind) && guc_exact_float && !t->binding)
-        return refuse("a sum of floating-point numbers (gpuscan.exact_float is on)");
+        return refuse_with("SET gpuscan.exact_float = off",
+                           "a sum of floating-point numbers (gpuscan.exact_float is on)");
     out->type = value.type;
     out->scale = value.scale;
     out->source = value.source;

@@ -242,6 +242,33 @@ bool translate(Translation *t, Expr *expr, TypedExpr *out) {
     return translated;
 }
 
+// Of expressions that no device evaluates.
+static const char *name_of_kind(const Expr *expr) {
+    switch (nodeTag(expr)) {
+    case T_RowCompareExpr:
+        return "a comparison of rows";
+    case T_RowExpr:
+        return "a row";
+    case T_ArrayExpr:
+    case T_ArrayCoerceExpr:
+        return "an array";
+    case T_SubscriptingRef:
+        return "an element of an array or the like";
+    case T_FieldSelect:
+    case T_FieldStore:
+        return "a field of a composite value";
+    case T_WindowFunc:
+        return "a window function";
+    case T_SubPlan:
+    case T_AlternativeSubPlan:
+        return "a subquery";
+    case T_SQLValueFunction:
+        return "a value such as CURRENT_DATE, in this place";
+    default:
+        return psprintf("an expression of a kind that no device knows (%d)", static_cast<int>(nodeTag(expr)));
+    }
+}
+
 static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     bool translated;
     if (t->groups != nullptr && translate_of_group(t, expr, out, &translated))
@@ -306,7 +333,7 @@ static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     }
     case T_SubPlan:
     case T_AlternativeSubPlan:
-        return refuse("a subquery that is evaluated per row");
+        return refuse_with("write the subquery as a join", "a subquery that is evaluated per row");
     case T_PlaceHolderVar:
         return refuse("an expression that an outer join or a lateral subquery computes");
     case T_CoerceToDomain:
@@ -316,7 +343,7 @@ static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     case T_MinMaxExpr:
         return translate_min_max(t, reinterpret_cast<MinMaxExpr *>(expr), out);
     default:
-        return refuse("an expression of a kind that no device knows (%d)", static_cast<int>(nodeTag(expr)));
+        return refuse("%s", name_of_kind(expr));
     }
 }
 

@@ -165,7 +165,7 @@ static bool numeric_arithmetic(Translation *t, ir::Op op, const TypedExpr &a, co
         precision = std::max(a.precision - a.scale, b.precision - b.scale) + scale + 1;
     }
     if (scale > 38)
-        return refuse("a numeric result has more than 38 digits after the point");
+        return refuse_with("round the operands first", "a numeric result has more than 38 digits after the point");
     Type type = numeric_type(precision);
     ir::Index left, right;
     if (!as_node(t, a, type, scale_a, &left) || !as_node(t, b, type, scale_b, &right))
@@ -305,7 +305,7 @@ static bool convert(Translation *t, SqlKind kind, List *args, const TypedExpr &a
 bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, TypedExpr *out) {
     const Builtin *builtin = find_builtin(funcid);
     if (builtin == nullptr)
-        return refuse("function %s with these arguments", format_procedure(funcid));
+        return refuse("function %s", format_procedure(funcid));
     if (!may_execute(t, funcid))
         return false;
     if (builtin->rule == Rule::Compare &&

@@ -274,7 +274,8 @@ bool translate_late_constant(Translation *t, Expr *expr, TypedExpr *out) {
         return true;
     }
     if (kind == SqlKind::Numeric)
-        return refuse("a parameter of type numeric, whose scale is not known at plan time");
+        return refuse_with("cast the parameter to numeric(precision, scale)",
+                           "a parameter of type numeric, whose scale is not known at plan time");
     Type type = engine_type(kind);
     ir::Index node = add_late_constant(t, FragmentConstant{0, expr, typid, type, 0, Rounding::None, 0, false});
     node_value(out, kind, type, node, true);

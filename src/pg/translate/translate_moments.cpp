@@ -85,7 +85,8 @@ bool translate_moments(Translation *t, Aggref *aggref, const FloatMoments *known
     if (aggref->aggdistinct != NIL)
         return refuse("DISTINCT in %s", format_procedure(aggref->aggfnoid));
     if (known->final != nullptr && guc_exact_float && !t->binding)
-        return refuse("a variance or regression of floating-point numbers (gpuscan.exact_float is on)");
+        return refuse_with("SET gpuscan.exact_float = off",
+                           "a variance or regression of floating-point numbers (gpuscan.exact_float is on)");
     MomentArgument x, y{};
     // Regressions have the dependent variable first.
     if (!translate_argument(t, static_cast<TargetEntry *>(llast(aggref->args))->expr, &x) ||

@@ -58,12 +58,14 @@ bool translate_unscaled_comparison(Translation *t, ir::Op op, List *args, TypedE
     Expr *left = static_cast<Expr *>(linitial(args)), *right = static_cast<Expr *>(lsecond(args));
     bool unscaled_right = is_unscaled(t, right);
     if (unscaled_right && is_unscaled(t, left))
-        return refuse("a comparison of two numerics without precision and scale");
+        return refuse_with("declare one of the columns as numeric(precision, scale)",
+                           "a comparison of two numerics without precision and scale");
     TypedExpr known;
     if (!translate(t, unscaled_right ? left : right, &known))
         return false;
     if (known.kind != SqlKind::Numeric)
-        return refuse("a comparison with a numeric without precision and scale");
+        return refuse_with("declare the column as numeric(precision, scale)",
+                           "a comparison with a numeric without precision and scale");
     Type type = known.precision <= 18 && known.type == Type::I64 && !known.literal ? Type::I64 : Type::I128;
     ir::Index known_node, unscaled_node;
     if (!as_node(t, known, type, known.scale, &known_node))

@@ -1,0 +1,173 @@
+// gpuscan.advise(query): what of a query would run where, why the rest stays with PostgreSQL, and what could be changed.
+//
+// The query is planned by PostgreSQL alone, with devices wherever they can, and by cost. The reasons for which parts were refused are those of
+// gpuscan.explain_refusals. Nothing is executed; privileges are those of EXPLAIN.
+#include "pg/pg.h"
+
+#include "pg/cost/device_cost.h"
+#include "pg/cost/estimate.h"
+#include "pg/fragment/plan_data.h"
+#include "pg/guc.h"
+#include "pg/planner/examined_query.h"
+#include "pg/refusal.h"
+#include "pg/settings.h"
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gpuscan_advise);
+}
+
+namespace gpuscan {
+
+constexpr char postgresql[] = "PostgreSQL";
+
+struct Advice {
+    ExaminedQuery query;
+    ReturnSetInfo *result;
+    List *refusals; // of ToldRefusal *
+};
+
+static void put(const Advice *advice, const char *part, const char *runs_on, const char *why, const char *change) {
+    const char *texts[] = {part, runs_on, why, change};
+    Datum values[lengthof(texts)] = {};
+    bool nulls[lengthof(texts)] = {};
+    for (size_t i = 0; i < lengthof(texts); ++i) {
+        nulls[i] = texts[i] == nullptr;
+        values[i] = nulls[i] ? Datum(0) : CStringGetTextDatum(texts[i]);
+    }
+    tuplestore_putvalues(advice->result->setResult, advice->result->setDesc, values, nulls);
+}
+
+// A plan under some settings, and how long it is expected to take.
+struct Planned {
+    const PlannedStmt *plan;
+    List *scans;
+    double ms;
+};
+
+static Planned plan_with(const Advice *advice, const char *offload) {
+    const int level = NewGUCNestLevel();
+    set_for_now("gpuscan.offload", offload);
+    const PlannedStmt *plan = plan_examined(&advice->query);
+    AtEOXact_GUC(true, level);
+    return {plan, device_scans_of(plan), advice->query.time.ns / 1e6};
+}
+
+// ---- a node ----
+
+// Their names; or calls of prewarm().
+static const char *tables_of(const Fragment *fragment, const PlannedStmt *plan, bool calls) {
+    StringInfoData names;
+    initStringInfo(&names);
+    for (int i = 0; i < fragment->nsources; ++i) {
+        if (!fragment->sources[i].is_relation)
+            continue;
+        const RangeTblEntry *entry = rt_fetch(fragment->sources[i].rti, plan->rtable);
+        const char *name =
+            quote_qualified_identifier(get_namespace_name(get_rel_namespace(entry->relid)), get_rel_name(entry->relid));
+        appendStringInfoString(&names, names.len > 0 ? ", " : "");
+        appendStringInfoString(&names, calls ? psprintf("gpuscan.prewarm(%s)", quote_literal_cstr(name)) : name);
+    }
+    return names.data;
+}
+
+static const char *work_of(const Fragment *fragment) {
+    if (!fragment->delivers_rows)
+        return fragment->nsources > 1 ? "joins and aggregation of " : "aggregation of ";
+    return fragment->nsources > 1 ? "joins of " : "scan of ";
+}
+
+static double feed_ms(const CustomScan *scan) {
+    const Estimate *estimate = estimate_of_scan(scan);
+    return estimate != nullptr ? std::max(estimated_ns(estimate, tier::Stage::Feed), 0.0) / 1e6 : 0;
+}
+
+static void put_scan(const Advice *advice, const Planned *planned, const CustomScan *scan) {
+    const Fragment *fragment = fragment_bind(scan, planned->plan->rtable);
+    const Estimate *estimate = estimate_of_scan(scan);
+    const char *why = nullptr;
+    if (estimate != nullptr)
+        why = psprintf("estimated %.1f ms, of which reading columns that are not cached takes %.1f ms",
+                       estimated_ns(estimate) / 1e6, feed_ms(scan));
+    put(advice, psprintf("%s%s", work_of(fragment), tables_of(fragment, planned->plan, false)),
+        device_is_gpu() ? "the GPU" : "the CPU engine", why, nullptr);
+}
+
+// ---- the query ----
+
+// Would cached columns be enough?
+static const char *change_for(const Planned *alone, const Planned *forced) {
+    if (guc_offload == OFFLOAD_OFF)
+        return "SET gpuscan.offload = auto";
+    double feed = 0;
+    StringInfoData calls;
+    initStringInfo(&calls);
+    ListCell *cell;
+    foreach (cell, forced->scans) {
+        const CustomScan *scan = static_cast<const CustomScan *>(lfirst(cell));
+        feed += feed_ms(scan);
+        appendStringInfo(&calls, "%s%s", calls.len > 0 ? ", " : "",
+                         tables_of(fragment_bind(scan, forced->plan->rtable), forced->plan, true));
+    }
+    if (feed < forced->ms / 10 || forced->ms - feed >= alone->ms)
+        return nullptr;
+    return psprintf("SELECT %s; with its columns cached the query is expected to take %.1f ms", calls.data,
+                    forced->ms - feed);
+}
+
+static void put_query(const Advice *advice, const Planned *alone, const Planned *chosen, const Planned *forced) {
+    if (chosen->scans != NIL)
+        return put(advice, "the query", device_is_gpu() ? "PostgreSQL and the GPU" : "PostgreSQL and the CPU engine",
+                   psprintf("estimated %.1f ms; PostgreSQL alone: %.1f ms", chosen->ms, alone->ms), nullptr);
+    const char *why = forced->scans == NIL
+                          ? "no part of it can run on a device"
+                          : psprintf("estimated %.1f ms; with a device: %.1f ms", alone->ms, forced->ms);
+    put(advice, "the query", postgresql, why, forced->scans != NIL ? change_for(alone, forced) : nullptr);
+}
+
+// With devices wherever they can: that is where all reasons are told.
+static Planned plan_and_listen(Advice *advice) {
+    Planned forced = {};
+    List **before = listen_to_refusals(&advice->refusals);
+    PG_TRY();
+    { forced = plan_with(advice, "force"); }
+    PG_FINALLY();
+    { listen_to_refusals(before); }
+    PG_END_TRY();
+    return forced;
+}
+
+static void advise(Advice *advice) {
+    device_costs_begin();
+    check_examined_privileges(&advice->query, plan_examined(&advice->query));
+    if (!is_device_ready(0) && !is_device_ready(1))
+        return put(advice, "the query", postgresql, "no device is ready", "SELECT * FROM gpuscan.status()");
+    const Planned alone = plan_with(advice, "off"), forced = plan_and_listen(advice);
+    const Planned chosen = guc_offload == OFFLOAD_OFF ? alone : plan_with(advice, "auto");
+    put_query(advice, &alone, &chosen, &forced);
+    ListCell *cell;
+    foreach (cell, chosen.scans)
+        put_scan(advice, &chosen, static_cast<const CustomScan *>(lfirst(cell)));
+    foreach (cell, advice->refusals) {
+        const ToldRefusal *refusal = static_cast<const ToldRefusal *>(lfirst(cell));
+        put(advice, "a part of the query", postgresql, refusal->reason, refusal->change);
+    }
+}
+
+} // namespace gpuscan
+
+extern "C" {
+
+Datum gpuscan_advise(PG_FUNCTION_ARGS) {
+    using namespace gpuscan;
+    InitMaterializedSRF(fcinfo, 0);
+    Advice advice = {};
+    advice.result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+    const int level = NewGUCNestLevel();
+    set_for_now("gpuscan.explain_refusals", "off");
+    examine(
+        &advice.query, "gpuscan.advise", text_to_cstring(PG_GETARG_TEXT_PP(0)),
+        [](void *context) { advise(static_cast<Advice *>(context)); }, &advice);
+    AtEOXact_GUC(true, level);
+    PG_RETURN_VOID();
+}
+}
