@@ -73,6 +73,8 @@ List **listen_to_refusals(List **to) {
 
 bool refusals_wanted() { return listener != nullptr || guc_explain_refusals || message_level_is_interesting(DEBUG2); }
 
+static void note(const char *change, const char *format, va_list arguments) pg_attribute_printf(2, 0);
+
 static void note(const char *change, const char *format, va_list arguments) {
     if (current == nullptr || !refusals_wanted())
         return;
