@@ -17,12 +17,16 @@ endless='SELECT sum(a.v - b.v), count(*) FROM twins a JOIN twins b ON a.k = b.k'
 fallbacks() { sql 'SELECT fallbacks FROM gpuscan.stat'; }
 answer=$(PGOPTIONS='-c gpuscan.offload=off' sql "$digest")
 is 'the query runs on the device' "$(sql "$digest")" "$answer"
-echo "$query;" >"$tap_files/query.sql"
-pgbench -n -f "$tap_files/query.sql" -t 40 >/dev/null 2>&1 # how long a slot is held is known from now on
+sql "CREATE TABLE wide AS SELECT i % 1000 AS k, i AS v FROM generate_series(1, 60000) i; VACUUM (FREEZE, ANALYZE) wide"
+# (some 0.1 s on the device; a CPU plan that would take much longer is worth waiting for)
+pairs='SELECT count(*), sum(a.v + b.v) FROM wide a JOIN wide b ON a.k = b.k'
+wanted=$(sql "$pairs")
+echo "$pairs;" >"$tap_files/pairs.sql"
+pgbench -n -f "$tap_files/pairs.sql" -t 20 >/dev/null 2>&1 # how long a slot is held is known from now on
 
 # ---- a slot for twenty sessions ----
 before=$(fallbacks)
-pgbench -n -f "$tap_files/query.sql" -c 20 -j 2 -T 10 -l --log-prefix="$tap_files/latency" >"$tap_files/pgbench.log" 2>&1
+pgbench -n -f "$tap_files/pairs.sql" -c 20 -j 2 -T 10 -l --log-prefix="$tap_files/latency" >"$tap_files/pgbench.log" 2>&1
 result $? 'twenty sessions share a slot'
 is 'none of them falls back' "$(fallbacks)" "$before"
 # In the order of arrival nobody is overtaken: a round of twenty gives each session one turn.
@@ -69,6 +73,35 @@ wait "$waiter"
 release
 is 'nobody stays in the queue' "$(sql "$digest")" "$answer"
 is 'and the slot is found' "$(fallbacks)" $((before + 2))
+
+# ---- a storm ----
+# Sessions that come, wait, are cancelled and terminated at any moment: nobody is forgotten in the queue, no slot is lost.
+before=$(fallbacks)
+end=$((SECONDS + 15)) wrong=0
+for i in {1..12}; do
+    while [ "$SECONDS" -lt "$end" ]; do
+        got=$(PGAPPNAME=storm psql -XAtq -c "$pairs" 2>"$tap_files/storm.$i")
+        [ "$got" = "$wanted" ] || grep -qE 'canceling statement|terminating connection' "$tap_files/storm.$i" || { cat "$tap_files/storm.$i"; echo "# $got"; echo wrong >>"$tap_files/storm.wrong"; }
+    done &
+done
+waiting=0 signals=0
+while [ "$SECONDS" -lt "$end" ]; do
+    for function in pg_cancel_backend pg_terminate_backend; do
+        n=$(sql "SELECT count($function(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE application_name = 'storm' AND wait_event IN ('GpuscanDevice', 'Extension') ORDER BY random() LIMIT 2) w")
+        signals=$((signals + n))
+    done
+    n=$(sql "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'storm' AND wait_event IN ('GpuscanDevice', 'Extension')")
+    [ "$n" -le "$waiting" ] || waiting=$n
+    sleep 0.05
+done
+wait
+note "up to $waiting sessions waited at once; $signals signals; $(($(fallbacks) - before)) fallbacks"
+ok 'many sessions were waiting' test "$waiting" -ge 6
+ok 'and were disturbed' test "$signals" -ge 20
+ok 'every answer was right, or a clean error' test ! -e "$tap_files/storm.wrong"
+before=$(fallbacks)
+is 'afterwards nobody is in the queue' "$(sql "$pairs")" "$wanted"
+is 'and the slot is there' "$(fallbacks)" "$before"
 
 # ---- a death ----
 device() { sql "SELECT pid FROM gpuscan.devices WHERE kind = 'host' AND state = 'ready'"; }
