@@ -7,9 +7,9 @@ ORDER BY item COLLATE "C";
 CREATE TABLE written AS SELECT i FROM generate_series(1, 400000) i;
 CREATE UNLOGGED TABLE unlogged AS SELECT i FROM generate_series(1, 400000) i;
 SELECT gpuscan.visible_pages('written');
-SELECT item, state, detail FROM gpuscan.status() WHERE detail ~ 'written|unlogged' ORDER BY 1;
+SELECT item, state, regexp_replace(detail, '[0-9]+ pages', 'N pages') AS detail FROM gpuscan.status() WHERE detail ~ 'written|unlogged' ORDER BY 1;
 VACUUM written;
-SELECT gpuscan.visible_pages('written') = pg_relation_size('written') / 8192 AS all_visible;
+SELECT gpuscan.visible_pages('written') > 0.95 * pg_relation_size('written') / 8192 AS all_visible; -- (17 adds empty pages at the end)
 SELECT count(*) FROM gpuscan.status() WHERE detail ~ 'written';
 UPDATE written SET i = -i WHERE i % 1000 = 0; -- (ANALYZE would not know)
 SELECT item, state, remedy FROM gpuscan.status() WHERE detail ~ 'written';
