@@ -56,7 +56,6 @@ CREATE PROCEDURE note(moment int) LANGUAGE sql AS $$ INSERT INTO estimates SELEC
 -- Nothing is kept.
 SELECT number FROM estimates WHERE rows = 0;
 SELECT sum(tables_reused(query)) >= 0 AS run FROM queries;
-SELECT pg_sleep(2); -- (requests of the last second or so make devices dearer)
 CALL note(1);
 -- What was kept is found, and no work is estimated for it.
 SELECT number, about, rows > 0 AS builds, tables_reused(query) AS reused FROM queries JOIN estimates USING (number) WHERE at = 1 ORDER BY number;

@@ -7,10 +7,10 @@ void CachedBuilds::add(uint64_t fingerprint) {
     if (has(fingerprint))
         return;
     auto *slot = table_.least(fingerprint);
-    if (slot->count.load(std::memory_order_relaxed) != 0)
-        return;
-    table_.take(slot, fingerprint, 1);
-    count_.fetch_add(1, std::memory_order_relaxed);
+    const bool is_free = slot->count.load(std::memory_order_relaxed) == 0;
+    table_.take(slot, fingerprint, ++last_);
+    if (is_free)
+        count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CachedBuilds::remove(uint64_t fingerprint) {
@@ -22,6 +22,7 @@ void CachedBuilds::remove(uint64_t fingerprint) {
 
 void CachedBuilds::clear() {
     table_.clear();
+    last_ = 0;
     count_.store(0, std::memory_order_relaxed);
 }
 

@@ -1,8 +1,8 @@
 // What a device keeps now, for those who plan: of which builds it has the finished table (cached_join_tables.hpp).
 //
 // A build is known by its fingerprint (build_fingerprint.hpp). The device's CachedJoinTables writes, under its lock; any process reads
-// without one. Who finds no free slot (count_table.hpp) looks as if no table of his were there; that, like two builds with
-// the same fingerprint, only makes an estimate worse.
+// without one. Who finds no free slot (count_table.hpp) displaces the build that was told first: that one looks as if its table
+// were not there, which, like two builds with the same fingerprint, only makes an estimate worse.
 #pragma once
 
 #include "engine/store/count_table.hpp"
@@ -21,7 +21,8 @@ class CachedBuilds {
     void clear();
 
   private:
-    CountTable<256> table_; // counts are 0 or 1
+    CountTable<256> table_; // counts: which one it was that was told, from 1 on
+    uint64_t last_;         // of the counts; the writer's
     std::atomic<uint32_t> count_;
 };
 
