@@ -77,7 +77,7 @@ is 'and the slot is found' "$(fallbacks)" $((before + 2))
 # ---- a storm ----
 # Sessions that come, wait, are cancelled and terminated at any moment: nobody is forgotten in the queue, no slot is lost.
 before=$(fallbacks)
-end=$((SECONDS + 15)) wrong=0
+end=$((SECONDS + 15))
 for i in {1..12}; do
     while [ "$SECONDS" -lt "$end" ]; do
         got=$(PGAPPNAME=storm psql -XAtq -c "$pairs" 2>"$tap_files/storm.$i")
