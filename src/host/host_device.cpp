@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "engine/util/huge_pages.hpp"
-#include "engine/util/machine_memory.hpp"
+#include "engine/util/machine.hpp"
 #include "host/decode.hpp"
 #include "host/execution.hpp"
 #include "host/pack.hpp"

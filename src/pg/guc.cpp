@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "engine/util/machine_memory.hpp"
+#include "engine/util/machine.hpp"
 #include "pg/page_costs/page_cost_model.h"
 #include "pg/service/area.h"
 

@@ -19,7 +19,7 @@
 
 #include "cuda/compiler_processes.hpp"
 #include "cuda/cuda_device.hpp"
-#include "engine/util/machine_memory.hpp"
+#include "engine/util/machine.hpp"
 #include "host/host_device.hpp"
 
 namespace gpuscan {

@@ -10,15 +10,13 @@
 
 #include "pg/cost/device_cost.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "engine/store/decode.hpp"
 #include "engine/store/dictionary.hpp"
-#include "engine/util/machine_memory.hpp"
+#include "engine/util/machine.hpp"
 #include "pg/cost/feed_workers.h"
 #include "pg/guc.h"
 #include "pg/page_costs/page_cost_model.h"
@@ -61,10 +59,7 @@ static double cache_bytes(bool gpu) {
     return guc_cache_size * 1024.0;
 }
 
-double device_cores() {
-    static const double online = std::max(static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)), 1.0);
-    return online;
-}
+double device_cores() { return machine_cores(); }
 
 // Of what executions may take (server/device_setup.cpp).
 static double work_bytes(bool gpu) {

@@ -5,22 +5,16 @@
 // to 300. So more than 7 are not started unless somebody says so.
 #include "pg/cost/feed_workers.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "engine/util/machine.hpp"
 #include "pg/guc.h"
 
 namespace gpuscan {
 
 constexpr int max_auto_workers = 7;
 
-static int auto_workers() {
-    static int cores;
-    if (cores == 0)
-        cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-    return std::min(cores / 2 - 1, max_auto_workers);
-}
+static int auto_workers() { return std::min(machine_cores() / 2 - 1, max_auto_workers); }
 
 int feed_workers_worth(double pages, double rowwise, double chunks) {
     const int most = std::min(guc_max_feed_workers < 0 ? auto_workers() : guc_max_feed_workers, max_parallel_workers);

@@ -54,7 +54,7 @@ void gather(const PlanWalk &walk, const Path *path) {
         IsA(path, GatherPath) ? as<GatherPath>(path)->num_workers : as<GatherMergePath>(path)->num_workers;
     walk.by_workers(contention(input_of(path), workers)).count_path(input_of(path));
     walk.count(Step::RowGathered, walk.rows_of(path));
-    walk.count(Step::TeamStarted, workers > 0 ? 1 : 0);
+    walk.count(Step::TeamStarted, 1);
 }
 
 void limit(const PlanWalk &walk, const Path *path) {

@@ -39,7 +39,7 @@ static void put(const Advice *advice, const char *part, const char *runs_on, con
 
 // A plan under some settings, and how long it is expected to take.
 struct Planned {
-    const PlannedStmt *plan;
+    PlannedStmt *plan;
     List *scans;
     double ms;
 };
@@ -47,7 +47,7 @@ struct Planned {
 static Planned plan_with(const Advice *advice, const char *offload) {
     const int level = NewGUCNestLevel();
     set_for_now("gpuscan.offload", offload);
-    const PlannedStmt *plan = plan_examined(&advice->query);
+    PlannedStmt *plan = plan_examined(&advice->query);
     AtEOXact_GUC(true, level);
     return {plan, device_scans_of(plan), advice->query.time.ns / 1e6};
 }
@@ -138,10 +138,11 @@ static Planned plan_and_listen(Advice *advice) {
 
 static void advise(Advice *advice) {
     device_costs_begin();
-    check_examined_privileges(&advice->query, plan_examined(&advice->query));
+    const Planned alone = plan_with(advice, "off");
+    check_examined_privileges(&advice->query, alone.plan);
     if (!is_device_ready(0) && !is_device_ready(1))
         return put(advice, "the query", postgresql, "no device is ready", "SELECT * FROM gpuscan.status()");
-    const Planned alone = plan_with(advice, "off"), forced = plan_and_listen(advice);
+    const Planned forced = plan_and_listen(advice);
     const Planned chosen = guc_offload == OFFLOAD_OFF ? alone : plan_with(advice, "auto");
     put_query(advice, &alone, &chosen, &forced);
     ListCell *cell;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/util/machine.hpp"
 #include "engine/util/monotonic_clock.hpp"
 #include "pg/service/area.h"
 
@@ -13,7 +14,6 @@ using namespace protocol;
 
 namespace {
 
-constexpr int slice_milliseconds = 10;   // the longest sleep between two tests for interrupts
 constexpr double min_patience_ns = 20e6; // for a slot that the same session has just let go
 constexpr uint64 averaged = 16;          // slots, about
 constexpr double never = std::numeric_limits<double>::infinity();
@@ -109,8 +109,7 @@ double expected_ns(Area *area, uint32 before) {
 
 // What the CPU plan would take if everybody who waits gave up.
 double patience_ns(const Area *area, const Alternative &alternative) {
-    static const double cores = std::max(static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)), 1.0);
-    const double crowd = area->queue.length() * alternative.processes / cores;
+    const double crowd = area->queue.length() * alternative.processes / machine_cores();
     return std::max(alternative.ns * std::max(crowd, 1.0), min_patience_ns);
 }
 

@@ -19,6 +19,8 @@
 
 namespace gpuscan {
 
+constexpr int slice_milliseconds = 10; // the longest sleep of a backend between two tests for interrupts
+
 // What answers instead.
 struct Alternative {
     double ns;        // that it takes, alone on the machine; 0: nobody knows, or there is none

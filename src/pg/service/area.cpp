@@ -18,6 +18,7 @@
 
 #include <algorithm>
 
+#include "engine/util/machine.hpp"
 #include "pg/guc.h"
 
 namespace gpuscan {
@@ -25,7 +26,7 @@ namespace gpuscan {
 using namespace protocol;
 
 constexpr int device_exit_milliseconds = 5000;
-constexpr long min_slots = 32, max_slots = 1024; // by default
+constexpr int min_slots = 32, max_slots = 1024; // by default
 
 static shmem_startup_hook_type previous_shmem_startup_hook;
 static Area *shared_area;
@@ -88,7 +89,7 @@ static uint32 slot_count() {
     if (guc_max_concurrent_fragments > 0)
         return uint32(guc_max_concurrent_fragments);
     // More at once finish no more in a second, and each of them later (doc/performance.md): the others are better off in the queue.
-    return uint32(std::clamp(2 * sysconf(_SC_NPROCESSORS_ONLN), min_slots, max_slots));
+    return uint32(std::clamp(2 * machine_cores(), min_slots, max_slots));
 }
 
 static void area_create() {

@@ -16,6 +16,7 @@
 // caller disconnects or the transaction ends, and device_disconnect() ignores pointers that are not in the list.
 #include "pg/service/client.h"
 
+#include "engine/util/machine.hpp"
 #include "pg/service/admission.h"
 #include "pg/service/area.h"
 #include "server/futex.hpp"
@@ -24,9 +25,8 @@ namespace gpuscan {
 
 using namespace protocol;
 
-constexpr int slice_milliseconds = 10; // the longest sleep between two tests for interrupts
-constexpr int spin_microseconds = 50;  // a futex round trip costs 5 to 10 us; short requests are common
-constexpr long min_cpus_to_spin = 3;
+constexpr int spin_microseconds = 50; // a futex round trip costs 5 to 10 us; short requests are common
+constexpr int min_cpus_to_spin = 3;
 
 struct DeviceConnection {
     DeviceConnection *next;
@@ -240,10 +240,7 @@ bool device_done(const DeviceConnection *connection) {
 }
 
 static void spin_until_done(const DeviceConnection *connection) {
-    static long cpus;
-    if (cpus == 0)
-        cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    if (cpus < min_cpus_to_spin)
+    if (machine_cores() < min_cpus_to_spin)
         return;
     instr_time start, now;
     INSTR_TIME_SET_CURRENT(start);

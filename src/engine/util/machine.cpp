@@ -1,4 +1,4 @@
-#include "engine/util/machine_memory.hpp"
+#include "engine/util/machine.hpp"
 
 #include <unistd.h>
 
@@ -54,6 +54,11 @@ uint64_t find() {
 uint64_t machine_memory() {
     static const uint64_t memory = find();
     return memory;
+}
+
+int machine_cores() {
+    static const int cores = std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
+    return cores;
 }
 
 } // namespace gpuscan

@@ -8,4 +8,7 @@ namespace gpuscan {
 // is less. Read once.
 uint64_t machine_memory();
 
+// Processor cores that are online; at least 1. Asked once.
+int machine_cores();
+
 } // namespace gpuscan
