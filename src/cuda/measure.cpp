@@ -118,9 +118,9 @@ tier::Measurement measure_gpu(SharedState &state) {
     if (buffer)
         measure_memory(measuring, *buffer, m);
     measure_link(measuring, *state.pinned, m);
-    m.put(tier::near_bytes, static_cast<double>(state.shared_per_block));
+    m.put(tier::near_cache, static_cast<double>(state.shared_per_block));
     if (state.cache_bytes > 0)
-        m.put(tier::far_bytes, static_cast<double>(state.cache_bytes));
+        m.put(tier::far_cache, static_cast<double>(state.cache_bytes));
     return m;
 }
 

@@ -20,8 +20,8 @@ TEST_F(CudaMeasureTest, MeasuresMemoryAndLink) {
         const double ns = measurement.weights.values[static_cast<int>(count)];
         EXPECT_TRUE(std::isfinite(ns) && ns > 0) << tier::info(count).name << ' ' << ns;
     }
-    EXPECT_GT(measurement.weights.values[tier::near_bytes], 0);
-    EXPECT_GT(measurement.weights.values[tier::far_bytes], 0);
+    EXPECT_GT(measurement.weights.values[tier::near_cache], 0);
+    EXPECT_GT(measurement.weights.values[tier::far_cache], 0);
 }
 
 } // namespace

@@ -13,8 +13,19 @@ namespace {
 
 double &weight(Weights &weights, Count count) { return weights.values[static_cast<int>(count)]; }
 
+// As a profile writes it.
+std::string words_of(const std::string &enumerator) {
+    std::string words;
+    for (const char c : enumerator) {
+        if (isupper(static_cast<unsigned char>(c)) && !words.empty())
+            words += '_';
+        words += static_cast<char>(tolower(c));
+    }
+    return words;
+}
+
 // Every access goes to memory.
-void no_caches(Weights &weights) { weights.values[near_bytes] = weights.values[far_bytes] = 0; }
+void no_caches(Weights &weights) { weights.values[near_cache] = weights.values[far_cache] = 0; }
 
 double amount(const Breakdown &breakdown, Stage stage, Count count) {
     return breakdown.amount[static_cast<int>(stage)][static_cast<int>(count)];
@@ -395,16 +406,11 @@ TEST(TierCost, ADeviceHasFewWeightsAndAllAreMeasured) {
     EXPECT_EQ(weights[false], weights[true] - 3); // no link, no compiler
 }
 
-// The table is in the order of Count: its ends, and each pattern of memory and links.
+#define GPUSCAN_NAME(name, ...) #name,
 TEST(TierCost, EveryCountHasItsName) {
-    EXPECT_STREQ(info(Count::MemorySeqRead).name, "memory_seq_read");
-    EXPECT_STREQ(info(Count::MemoryRandomWriteCached).name, "memory_random_write_cached");
-    EXPECT_STREQ(info(Count::LinkSeqWrite).name, "link_seq_write");
-    EXPECT_STREQ(info(Count::RowBuilt).name, "row_built");
-    EXPECT_STREQ(info(Count::BackendByte).name, "backend_byte");
-    EXPECT_STREQ(info(Count::TeamStarted).name, "team_started");
-    EXPECT_STREQ(info(Count::PlanCost).name, "plan_cost");
-    EXPECT_STREQ(weight_table[contention].name, "contention");
+    const char *const enumerators[] = {GPUSCAN_DEVICE_COUNTS(GPUSCAN_NAME)};
+    for (int i = 0; i < counts; ++i)
+        EXPECT_EQ(words_of(enumerators[i]), weight_table[i].name);
     for (int i = 0; i < counts; ++i)
         EXPECT_EQ(info(static_cast<Count>(i)).pattern == Pattern::None,
                   info(static_cast<Count>(i)).tier != Tier::Memory && info(static_cast<Count>(i)).tier != Tier::Link &&

@@ -35,7 +35,7 @@ TEST(TierProfile, WhatIsWrittenIsRead) {
     profile.ns_per_unit = 3210.5;
     profile.devices[0].values[static_cast<int>(Count::MemoryRandomRead)] = 11.25;
     profile.devices[1].values[static_cast<int>(Count::MemorySeqRead)] = 0.000219;
-    profile.devices[1].values[far_bytes] = 62914560;
+    profile.devices[1].values[far_cache] = 62914560;
     Origins origins = {};
     origins.server[0] = true;
     const std::string text = format_profile(profile, origins, "host", "NVIDIA H200 # 1 = [x]");
@@ -45,7 +45,7 @@ TEST(TierProfile, WhatIsWrittenIsRead) {
     EXPECT_DOUBLE_EQ(parsed.profile.ns_per_unit, 3210.5);
     EXPECT_DOUBLE_EQ(ns(parsed.profile, false, Count::MemoryRandomRead), 11.25);
     EXPECT_DOUBLE_EQ(ns(parsed.profile, true, Count::MemorySeqRead), 0.000219);
-    EXPECT_DOUBLE_EQ(parsed.profile.devices[1].values[far_bytes], 62914560);
+    EXPECT_DOUBLE_EQ(parsed.profile.devices[1].values[far_cache], 62914560);
     for (int gpu = 0; gpu < 2; ++gpu)
         for (int i = 0; i < device_values; ++i) {
             const double read = parsed.profile.devices[gpu].values[i], written = profile.devices[gpu].values[i];

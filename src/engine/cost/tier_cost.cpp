@@ -74,8 +74,8 @@ Prices prices(const Weights &weights, const Machine &machine) {
     put(Count::StorageSeqRead, machine.page_read);
     put(Count::StorageSeqWrite, machine.page_write);
     put(Count::PlanCost, 1);
-    result.near_bytes = weights.values[near_bytes];
-    result.far_bytes = weights.values[far_bytes];
+    result.near_bytes = weights.values[near_cache];
+    result.far_bytes = weights.values[far_cache];
     return result;
 }
 

@@ -221,11 +221,11 @@ HostMeasurement measure_host() {
     HostMeasurement result = {};
     Measurement &m = result.host;
     m.weights = default_weights(false);
-    const double near = cache_bytes(_SC_LEVEL2_CACHE_SIZE, m.weights.values[near_bytes]);
+    const double near = cache_bytes(_SC_LEVEL2_CACHE_SIZE, m.weights.values[near_cache]);
     const double far =
-        std::max(std::min(cache_bytes(_SC_LEVEL3_CACHE_SIZE, m.weights.values[far_bytes]), max_far_bytes), near);
-    m.put(near_bytes, near);
-    m.put(far_bytes, far);
+        std::max(std::min(cache_bytes(_SC_LEVEL3_CACHE_SIZE, m.weights.values[far_cache]), max_far_bytes), near);
+    m.put(near_cache, near);
+    m.put(far_cache, far);
     measure_memory(m, near, far);
     result.slowness = row_ns() / reference_row_ns;
     return result;

@@ -42,39 +42,6 @@ enum class Sharing : uint8_t {
     Feeders, // the same; on a GPU's behalf one thread for each feeding process, by which counts are divided
 };
 
-// In the order of the table.
-enum class Count : uint8_t {
-    MemorySeqRead,
-    MemorySeqWrite,
-    MemoryRandomRead,
-    MemoryRandomReadCached,
-    MemoryRandomWrite,
-    MemoryRandomWriteCached,
-    LinkSeqRead,
-    LinkSeqWrite,
-    PageDecoded,
-    ValueDecoded,
-    ValueStep,
-    RowStep,
-    RowBuilt,
-    TextNumbered,
-    PageFound,
-    PageInTeam,
-    BackendRow,
-    BackendValue,
-    BackendByte,
-    FragmentStarted,
-    SourceOpened,
-    KernelCompiled,
-    TeamStarted, // the last one of a device's own; the planner knows the others
-    StorageSeqRead,
-    StorageSeqWrite,
-    PlanCost,
-};
-constexpr int counts = static_cast<int>(Count::PlanCost) + 1;
-// What else is known of a device, behind its weights in the table: sizes of caches, and how much longer work takes beside others'.
-constexpr int near_bytes = counts, far_bytes = counts + 1, contention = counts + 2, device_values = counts + 3;
-
 struct CountInfo {
     const char *name; // as in a profile
     Tier tier;
@@ -88,39 +55,50 @@ struct CountInfo {
     const char *meaning;
 };
 
+// Each weight once: its enumerator and its entry in the table. A device's own end with TeamStarted; the planner knows the others.
 // clang-format off
-constexpr CountInfo weight_table[device_values] = {
-    {"memory_seq_read", Tier::Memory, Pattern::SequentialRead, Sharing::Threads, "byte", "first start", 0.1, 0.00022, "columns"},
-    {"memory_seq_write", Tier::Memory, Pattern::SequentialWrite, Sharing::Threads, "byte", "first start", 0.15, 0.00024, "rows"},
-    {"memory_random_read", Tier::Memory, Pattern::RandomRead, Sharing::Threads, "access", "first start", 8, 0.026, "of a table beyond the caches"},
-    {"memory_random_read_cached", Tier::Memory, Pattern::RandomRead, Sharing::Threads, "access", "first start", 2, 0.006, "... within the far cache"},
-    {"memory_random_write", Tier::Memory, Pattern::RandomWrite, Sharing::Threads, "access", "first start", 15, 0.07, "of a table or groups beyond the caches"},
-    {"memory_random_write_cached", Tier::Memory, Pattern::RandomWrite, Sharing::Threads, "access", "first start", 3, 0.016, "... within the far cache"},
-    {"link_seq_read", Tier::Link, Pattern::SequentialRead, Sharing::One, "byte", "first start", 0, 0.01946, "pages that the device reads in place"},
-    {"link_seq_write", Tier::Link, Pattern::SequentialWrite, Sharing::One, "byte", "first start", 0, 0.01894, "results to the host's memory"},
-    {"page_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "page", "bring many pages", 1700, 40, "a heap page is taken apart"},
-    {"value_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "value", "bring four integers", 9, 0.25, "... and a value of it becomes one of a column"},
-    {"value_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "three conditions", 1, 0.00035, "a condition is evaluated for a row"},
-    {"row_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "six sums", 1.5, 0.0017, "a row is looked up, or updates an aggregate's state"},
-    {"row_built", Tier::Processor, Pattern::None, Sharing::One, "row", "join with a large table", 12, 0.05, "a row of a join table is collected and inserted"},
-    {"text_numbered", Tier::Processor, Pattern::None, Sharing::Feeders, "text", "bring different texts", 330, 60, "a text that no row had before"},
-    {"page_found", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages", 450, 490, "a page is found, pinned and vouched for"},
-    {"page_in_team", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages, in a team", 700, 700, "what a page takes a feeding worker more"},
-    {"backend_row", Tier::Backend, Pattern::None, Sharing::One, "row", "rows", 25, 25, "a row becomes a tuple"},
-    {"backend_value", Tier::Backend, Pattern::None, Sharing::One, "value", "rows of six columns", 5, 5, "... and each of its columns"},
-    {"backend_byte", Tier::Backend, Pattern::None, Sharing::One, "byte", "many rows", 0.7, 0.7, "rows on their way to the backend"},
-    {"fragment_started", Tier::Latency, Pattern::None, Sharing::One, "fragment", "start", 250000, 710000, "binding, constants, locks, requests to the device process"},
-    {"source_opened", Tier::Latency, Pattern::None, Sharing::One, "source", "start, three tables", 50000, 58000, "columns are looked up, a kernel is launched"},
-    {"kernel_compiled", Tier::Latency, Pattern::None, Sharing::One, "kernel", "kernels", 0, 80e6, "a kernel that nobody has compiled before"},
-    {"team_started", Tier::Latency, Pattern::None, Sharing::One, "team", "bring a column, in a team", 4e6, 4e6, "feeding workers are started and waited for"},
-    {"storage_seq_read", Tier::Storage, Pattern::SequentialRead, Sharing::One, "page", "settings", 0, 0, "a page of a relation or a temporary file"},
-    {"storage_seq_write", Tier::Storage, Pattern::SequentialWrite, Sharing::One, "page", "settings", 0, 0, "a page of a temporary file"},
-    {"plan_cost", Tier::Backend, Pattern::None, Sharing::One, "unit", "settings", 0, 0, "what PostgreSQL says that a part of the plan costs"},
-    {"near_bytes", Tier::Memory, Pattern::None, Sharing::One, "bytes", "first start", 1e6, 200e3, "the cache of a core, or of a multiprocessor"},
-    {"far_bytes", Tier::Memory, Pattern::None, Sharing::One, "bytes", "first start", 32e6, 50e6, "the cache of all of them"},
-    {"contention", Tier::Processor, Pattern::None, Sharing::One, "", "bench/concurrency.sh", 1, 0.08, "how much longer work takes beside one other request that always runs"},
-};
+#define GPUSCAN_DEVICE_COUNTS(X) \
+    X(MemorySeqRead, "memory_seq_read", Tier::Memory, Pattern::SequentialRead, Sharing::Threads, "byte", "first start", 0.1, 0.00022, "columns") \
+    X(MemorySeqWrite, "memory_seq_write", Tier::Memory, Pattern::SequentialWrite, Sharing::Threads, "byte", "first start", 0.15, 0.00024, "rows") \
+    X(MemoryRandomRead, "memory_random_read", Tier::Memory, Pattern::RandomRead, Sharing::Threads, "access", "first start", 8, 0.026, "of a table beyond the caches") \
+    X(MemoryRandomReadCached, "memory_random_read_cached", Tier::Memory, Pattern::RandomRead, Sharing::Threads, "access", "first start", 2, 0.006, "... within the far cache") \
+    X(MemoryRandomWrite, "memory_random_write", Tier::Memory, Pattern::RandomWrite, Sharing::Threads, "access", "first start", 15, 0.07, "of a table or groups beyond the caches") \
+    X(MemoryRandomWriteCached, "memory_random_write_cached", Tier::Memory, Pattern::RandomWrite, Sharing::Threads, "access", "first start", 3, 0.016, "... within the far cache") \
+    X(LinkSeqRead, "link_seq_read", Tier::Link, Pattern::SequentialRead, Sharing::One, "byte", "first start", 0, 0.01946, "pages that the device reads in place") \
+    X(LinkSeqWrite, "link_seq_write", Tier::Link, Pattern::SequentialWrite, Sharing::One, "byte", "first start", 0, 0.01894, "results to the host's memory") \
+    X(PageDecoded, "page_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "page", "bring many pages", 1700, 40, "a heap page is taken apart") \
+    X(ValueDecoded, "value_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "value", "bring four integers", 9, 0.25, "... and a value of it becomes one of a column") \
+    X(ValueStep, "value_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "three conditions", 1, 0.00035, "a condition is evaluated for a row") \
+    X(RowStep, "row_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "six sums", 1.5, 0.0017, "a row is looked up, or updates an aggregate's state") \
+    X(RowBuilt, "row_built", Tier::Processor, Pattern::None, Sharing::One, "row", "join with a large table", 12, 0.05, "a row of a join table is collected and inserted") \
+    X(TextNumbered, "text_numbered", Tier::Processor, Pattern::None, Sharing::Feeders, "text", "bring different texts", 330, 60, "a text that no row had before") \
+    X(PageFound, "page_found", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages", 450, 490, "a page is found, pinned and vouched for") \
+    X(PageInTeam, "page_in_team", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages, in a team", 700, 700, "what a page takes a feeding worker more") \
+    X(BackendRow, "backend_row", Tier::Backend, Pattern::None, Sharing::One, "row", "rows", 25, 25, "a row becomes a tuple") \
+    X(BackendValue, "backend_value", Tier::Backend, Pattern::None, Sharing::One, "value", "rows of six columns", 5, 5, "... and each of its columns") \
+    X(BackendByte, "backend_byte", Tier::Backend, Pattern::None, Sharing::One, "byte", "many rows", 0.7, 0.7, "rows on their way to the backend") \
+    X(FragmentStarted, "fragment_started", Tier::Latency, Pattern::None, Sharing::One, "fragment", "start", 250000, 710000, "binding, constants, locks, requests to the device process") \
+    X(SourceOpened, "source_opened", Tier::Latency, Pattern::None, Sharing::One, "source", "start, three tables", 50000, 58000, "columns are looked up, a kernel is launched") \
+    X(KernelCompiled, "kernel_compiled", Tier::Latency, Pattern::None, Sharing::One, "kernel", "kernels", 0, 80e6, "a kernel that nobody has compiled before") \
+    X(TeamStarted, "team_started", Tier::Latency, Pattern::None, Sharing::One, "team", "bring a column, in a team", 4e6, 4e6, "feeding workers are started and waited for") \
+    X(StorageSeqRead, "storage_seq_read", Tier::Storage, Pattern::SequentialRead, Sharing::One, "page", "settings", 0, 0, "a page of a relation or a temporary file") \
+    X(StorageSeqWrite, "storage_seq_write", Tier::Storage, Pattern::SequentialWrite, Sharing::One, "page", "settings", 0, 0, "a page of a temporary file") \
+    X(PlanCost, "plan_cost", Tier::Backend, Pattern::None, Sharing::One, "unit", "settings", 0, 0, "what PostgreSQL says that a part of the plan costs")
+// What else is known of a device, behind its weights in the table: sizes of caches, and how much longer work takes beside others'.
+#define GPUSCAN_DEVICE_FACTS(X) \
+    X(near_cache, "near_bytes", Tier::Memory, Pattern::None, Sharing::One, "bytes", "first start", 1e6, 200e3, "the cache of a core, or of a multiprocessor") \
+    X(far_cache, "far_bytes", Tier::Memory, Pattern::None, Sharing::One, "bytes", "first start", 32e6, 50e6, "the cache of all of them") \
+    X(contention, "contention", Tier::Processor, Pattern::None, Sharing::One, "", "bench/concurrency.sh", 1, 0.08, "how much longer work takes beside one other request that always runs")
 // clang-format on
+
+#define GPUSCAN_WEIGHT(name, ...) name,
+enum class Count : uint8_t { GPUSCAN_DEVICE_COUNTS(GPUSCAN_WEIGHT) };
+constexpr int counts = static_cast<int>(Count::PlanCost) + 1;
+enum DeviceValue : int { last_count = counts - 1, GPUSCAN_DEVICE_FACTS(GPUSCAN_WEIGHT) device_values };
+#undef GPUSCAN_WEIGHT
+#define GPUSCAN_WEIGHT(name, ...) {__VA_ARGS__},
+constexpr CountInfo weight_table[] = {GPUSCAN_DEVICE_COUNTS(GPUSCAN_WEIGHT) GPUSCAN_DEVICE_FACTS(GPUSCAN_WEIGHT)};
+#undef GPUSCAN_WEIGHT
 
 // Other work, in weights that it goes with.
 constexpr double near_reads = 0.25, near_writes = 0.1; // cached ones: in the near cache
