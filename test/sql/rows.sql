@@ -190,6 +190,52 @@ FETCH 1 FROM e;
 DELETE FROM t WHERE CURRENT OF e;
 SELECT id, s FROM t WHERE id BETWEEN 40 AND 41 AND s IS NOT NULL;
 ROLLBACK;
+-- unless the transaction writes nothing; then it goes back like PostgreSQL's scan
+BEGIN READ ONLY;
+EXPLAIN (COSTS OFF) DECLARE c CURSOR FOR SELECT id, s FROM t WHERE id BETWEEN 40 AND 44 AND s IS NOT NULL;
+EXPLAIN (COSTS OFF) DECLARE c NO SCROLL CURSOR FOR SELECT id FROM t WHERE id = 40;
+DECLARE c CURSOR FOR SELECT id FROM t WHERE id BETWEEN 40 AND 44 AND s IS NOT NULL;
+FETCH 3 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH ALL FROM c;
+MOVE ABSOLUTE 0 IN c;
+FETCH 1 FROM c;
+DECLARE h CURSOR WITH HOLD FOR SELECT id FROM t WHERE id BETWEEN 40 AND 44 AND s IS NOT NULL LIMIT 3;
+FETCH 2 FROM h;
+-- (what no scan could show backwards is not kept for that)
+EXPLAIN (COSTS OFF) DECLARE d CURSOR FOR SELECT i2, count(*) FROM t GROUP BY i2;
+-- not in a subtransaction, whose end may allow to write, nor under a limit for temporary files
+SAVEPOINT inner_one;
+EXPLAIN (COSTS OFF) DECLARE d CURSOR FOR SELECT id FROM t WHERE id = 40;
+ROLLBACK TO inner_one;
+RELEASE inner_one;
+SET LOCAL temp_file_limit = '1MB';
+EXPLAIN (COSTS OFF) DECLARE d CURSOR FOR SELECT id FROM t WHERE id = 40;
+COMMIT;
+FETCH BACKWARD 1 FROM h;
+CLOSE h;
+-- nor where a function keeps the plan for a transaction that writes
+CREATE FUNCTION kept(writes boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c CURSOR FOR SELECT id FROM t WHERE id = 40; row_id int;
+BEGIN
+    OPEN c;
+    FETCH c INTO row_id;
+    IF writes THEN
+        UPDATE t SET s = 'kept' WHERE CURRENT OF c;
+    END IF;
+    CLOSE c;
+    RETURN row_id;
+END $$;
+SET plan_cache_mode = force_generic_plan;
+BEGIN READ ONLY;
+SELECT kept(false);
+COMMIT;
+BEGIN;
+SELECT kept(true);
+SELECT s FROM t WHERE id = 40 AND s IS NOT NULL;
+ROLLBACK;
+RESET plan_cache_mode;
+DROP FUNCTION kept;
 -- a function that reads row by row, and writes what it reads
 CREATE FUNCTION walk() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r record; sum numeric := 0; rows int := 0;

@@ -337,10 +337,12 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
     if (candidate != nullptr) {
         if (aggregates(root) && topmost && can_aggregate(root, candidate))
             return;
-        if (planning->cursor && is_updatable(root)) {
+        const bool is_scan = planning->cursor && is_updatable(root);
+        if (is_scan && planning->updatable) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
         } else if (add_rows_path(root, candidate, rel, may_force && guc_offload == OFFLOAD_FORCE, !planning->cursor)) {
             level_of(root)->offered = true;
+            planning->backward |= is_scan;
             if (topmost && IS_PARTITIONED_REL(rel) && device_is_cheapest(rel))
                 disguise_partitions(root, rel);
             refusals_forget();

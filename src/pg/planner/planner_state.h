@@ -27,7 +27,9 @@ struct PlannerState {
     MemoryContext context;
     // Asked once: the join hook is called thousands of times.
     bool enabled;
-    bool cursor;       // perhaps: UPDATE ... WHERE CURRENT OF may want to know where a row came from
+    bool cursor;       // perhaps
+    bool updatable;    // ... and UPDATE ... WHERE CURRENT OF may want to know where a row came from
+    bool backward;     // ... and PostgreSQL's plan would go backwards where a device's does not
     bool by_cost;      // what PostgreSQL does cheaply is left alone
     Cost start;        // what is not worth a look, and what the smallest fragment costs before its first row
     PlannedTime *told; // somebody wants to be told (NULL: nobody)

@@ -42,6 +42,8 @@ struct PlannerCall {
     const char *query_string;
     int options;
     ParamListInfo params;
+    bool updatable; // a cursor, perhaps, whose rows a later statement may update
+    bool scrolls;   // a cursor that goes backwards if its plan does; planned as if it always did
 };
 
 // Ways to write a query otherwise, in the order in which they are tried.
@@ -65,6 +67,7 @@ struct PlanAlternative {
     double ns;     // that the plan takes, as far as it is known: else 0
     int relations; // that were planned, joins among them
     int device_nodes;
+    bool backward; // see PlannerState
     RefusalState refusals;
     PlannedTime told; // if somebody wants to know
 };
@@ -140,7 +143,32 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
 }
 
 // PostgreSQL plans no parallel scans for cursors, and this is how they are known.
-static bool is_cursor(const PlannerCall *call) { return (call->options & CURSOR_OPT_PARALLEL_OK) == 0; }
+static bool is_cursor(int options) { return (options & CURSOR_OPT_PARALLEL_OK) == 0; }
+
+// In a read-only transaction nobody updates its rows; that ends with a subtransaction. A plan of the portal's own text (DECLARE, EXPLAIN)
+// is used now, while those of functions may be kept for other transactions.
+static bool is_read_only(const char *query_string) {
+    return XactReadOnly && GetCurrentTransactionNestLevel() == 1 && ActivePortal != nullptr &&
+           ActivePortal->sourceText == query_string;
+}
+
+// PostgreSQL keeps the rows of a cursor with SCROLL in a Material where its plan does not go backwards. Here `plan` is to have none.
+static void forget_material(PlannedStmt *plan) {
+    Plan *material = plan->planTree, *below = material->lefttree;
+    if (!IsA(material, Material))
+        return;
+    below->initPlan = material->initPlan;
+    plan->planTree = below;
+}
+
+// (What a Material keeps may become a temporary file.)
+static void allow_rows_of_cursor(PlannerCall *call) {
+    if (!call->updatable || temp_file_limit >= 0 || !is_read_only(call->query_string))
+        return;
+    call->updatable = false;
+    call->scrolls = (call->options & (CURSOR_OPT_SCROLL | CURSOR_OPT_NO_SCROLL)) == 0;
+    call->options |= call->scrolls ? CURSOR_OPT_SCROLL : 0;
+}
 
 // Would PostgreSQL find the row of a table on which a cursor with this plan stands (search_plan_tree)?
 static bool ends_in_scan(const Plan *plan) {
@@ -155,6 +183,7 @@ static bool ends_in_scan(const Plan *plan) {
         return true;
     case T_Result:
     case T_Limit:
+    case T_Material:
         return plan->lefttree != nullptr && ends_in_scan(plan->lefttree);
     case T_SubqueryScan:
         return ends_in_scan(reinterpret_cast<const SubqueryScan *>(plan)->subplan);
@@ -178,7 +207,8 @@ static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, bool h
     device_costs_begin();
     state.context = CurrentMemoryContext;
     state.enabled = enabled;
-    state.cursor = is_cursor(call);
+    state.cursor = is_cursor(call->options);
+    state.updatable = call->updatable;
     state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
     state.start = min_worth();
     state.told = told_to;
@@ -187,6 +217,7 @@ static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, bool h
     if (planned)
         result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
     result->relations = state.relations;
+    result->backward = state.backward;
     if (told_to != nullptr)
         result->told = *told_to;
     return planned;
@@ -224,7 +255,7 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
         if (!(wanted >> i & 1) ||
             (guc_offload == OFFLOAD_AUTO &&
              (plan->total_cost < start || best->ns < std::max(device_ns(start), planning_ns(best)))) ||
-            (is_cursor(call) && ends_in_scan(plan)))
+            (is_cursor(call->options) && (best->backward || ends_in_scan(plan))))
             continue;
         PlanAlternative next{};
         if (!plan_also(query, call, best, 1u << i, &next))
@@ -283,16 +314,19 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
         *told_to = best.told;
     if (best.device_nodes > 0)
         forget_renumbered_children(best.plan);
+    if (call->scrolls && !(best.backward && best.device_nodes > 0))
+        forget_material(best.plan);
     decide_admission(requests, best.rewritten, best.device_nodes > 0, device_units(best.ns));
     return best.plan;
 }
 
 PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
-    const PlannerCall call{query_string, options, params};
     const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available() &&
                          !(guc_offload == OFFLOAD_AUTO && device_has_failed()) && !must_see_stored_form(parse);
+    PlannerCall call{query_string, options, params, is_cursor(options), false};
     if (!enabled && planning == nullptr && told_to == nullptr)
         return plan_as_usual(parse, &call);
+    allow_rows_of_cursor(&call);
     PlannedStmt *volatile plan = nullptr;
     volatile bool is_transient = false;
     const bool outer =
