@@ -22,7 +22,8 @@
 #   make dist                 the sources of this commit as build/gpuscan-RELEASE.tar.gz and .zip (the latter for PGXN)
 #   make deb                  Debian packages in build/deb, for each PostgreSQL whose development files are installed
 #   make deb-check            ... looked at by lintian, installed into a bare Debian 12 and used there; needs root
-#   make calibrate            gpuscan-calibrate, the client that finds weights of the cost model; make install-calibrate
+#   make calibrate            the clients: gpuscan-calibrate, which finds weights of the cost model, and gpuscan-explain, which makes a page
+#                             of a plan; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
 #   make coverage             after a change of what devices can do: writes the tables of doc/sql-support.md
 #   make help                 this text

@@ -6,37 +6,17 @@
 #include <optional>
 #include <vector>
 
+#include "html.hpp"
 #include "report.hpp"
 #include "weights.hpp"
 
 namespace calibrate {
 namespace {
 
+using html::escaped;
+
 constexpr double width = 760, height = 240, left = 70, right = 10, top = 10, bottom = 30;
 const char *const colors[] = {"#1b6ca8", "#c0392b", "#27824a", "#8e44ad", "#b9770e", "#117a8b", "#7f5539", "#555555"};
-
-std::string escaped(const std::string &text) {
-    std::string s;
-    for (char c : text) {
-        switch (c) {
-        case '&':
-            s += "&amp;";
-            break;
-        case '<':
-            s += "&lt;";
-            break;
-        case '>':
-            s += "&gt;";
-            break;
-        case '"':
-            s += "&quot;";
-            break;
-        default:
-            s += c;
-        }
-    }
-    return s;
-}
 
 std::string fixed(double value) {
     char text[32];

@@ -40,11 +40,13 @@ PG_BUILD     := $(BUILD)/pg$(MAJORVERSION)
 ENGINE_BUILD := $(BUILD)/engine
 UNIT_BUILD   := $(BUILD)/unit
 CALIBRATE_BUILD := $(BUILD)/calibrate
+EXPLAIN_BUILD := $(BUILD)/explain
 
 PG_OBJECTS     := $(PG_SOURCES:src/%.cpp=$(PG_BUILD)/%.o)
 ENGINE_OBJECTS := $(ENGINE_SOURCES:src/%.cpp=$(ENGINE_BUILD)/%.o) $(ENGINE_BUILD)/embedded_sources.o
 UNIT_OBJECTS   := $(UNIT_SOURCES:test/unit/%.cpp=$(UNIT_BUILD)/%.o)
 CALIBRATE_OBJECTS      := $(CALIBRATE_SOURCES:calibrate/%.cpp=$(CALIBRATE_BUILD)/%.o)
+EXPLAIN_OBJECTS := $(patsubst explain/%.cpp,$(EXPLAIN_BUILD)/%.o,$(wildcard explain/*.cpp))
 # What it shares with the benchmarks.
 CALIBRATE_SHARED       := $(CALIBRATE_BUILD)/u_test.o $(CALIBRATE_BUILD)/configurations.o
 CALIBRATE_PURE_OBJECTS := $(CALIBRATE_PURE:calibrate/%.cpp=$(CALIBRATE_BUILD)/%.o)
@@ -83,6 +85,7 @@ PG_FLAGS := $(CXXFLAGS) $(CXXFLAGS_SL_MODULE) $(filter -D% -U%,$(CPPFLAGS)) $(CO
 CALIBRATE_FLAGS := $(COMMON_FLAGS) -O2 -I.
 
 comma := ,
+LIBPQ = -L$(libdir) $(if $(filter-out /usr/lib%,$(libdir)),-Wl$(comma)-rpath$(comma)$(libdir)) -lpq
 
 # $(call recorded,FILE,TEXT): FILE, rewritten only when it does not hold TEXT. Objects depend on the record of their
 # command line and of the server's version, the library on the record of its objects (a deleted source must leave it).
@@ -179,14 +182,21 @@ $(UNIT_BUILD)/thread_tests: $(THREAD_TESTS:%=$(UNIT_BUILD)/%_test.o) $(ENGINE_OB
 	$(CXX) $(SANITIZE_FLAGS) -o $@ $^ -lgtest -lgtest_main -pthread -ldl -lm
 
 .PHONY: calibrate install-calibrate uninstall-calibrate
-calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
+calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate $(EXPLAIN_BUILD)/gpuscan-explain
 
 # (The arithmetic of device costs and their profile are the engine's.)
 $(CALIBRATE_BUILD)/gpuscan-calibrate: $(CALIBRATE_OBJECTS) $(CALIBRATE_SHARED) $(CALIBRATE_BUILD)/plan_tree.o $(ENGINE_BUILD)/engine/cost/tier_cost.o $(ENGINE_BUILD)/engine/cost/executor_cost.o $(ENGINE_BUILD)/engine/cost/tier_profile.o
-	$(CXX) -o $@ $^ -L$(libdir) $(if $(filter-out /usr/lib%,$(libdir)),-Wl$(comma)-rpath$(comma)$(libdir)) -lpq -pthread
+	$(CXX) -o $@ $^ $(LIBPQ) -pthread
 
-$(CALIBRATE_BUILD)/main.o: CALIBRATE_FLAGS += -DGPUSCAN_RELEASE='"$(RELEASE)"'
-$(CALIBRATE_BUILD)/main.o: META.json
+$(EXPLAIN_BUILD)/gpuscan-explain: $(EXPLAIN_OBJECTS)
+	$(CXX) -o $@ $^ $(LIBPQ)
+
+$(CALIBRATE_BUILD)/main.o $(EXPLAIN_BUILD)/main.o: CALIBRATE_FLAGS += -DGPUSCAN_RELEASE='"$(RELEASE)"'
+$(CALIBRATE_BUILD)/main.o $(EXPLAIN_BUILD)/main.o: META.json
+$(EXPLAIN_BUILD)/%.o: explain/%.cpp $(CALIBRATE_RECORD)
+	@mkdir -p $(@D)
+	$(COMPILER) $(CALIBRATE_FLAGS) -isystem $(includedir) -c -o $@ $<
+
 $(CALIBRATE_BUILD)/%.o: calibrate/%.cpp $(CALIBRATE_RECORD)
 	@mkdir -p $(@D)
 	$(COMPILER) $(CALIBRATE_FLAGS) -isystem $(includedir) -c -o $@ $<
@@ -199,12 +209,12 @@ $(CALIBRATE_SHARED): $(CALIBRATE_BUILD)/%.o: bench/common/%.cpp $(CALIBRATE_RECO
 	@mkdir -p $(@D)
 	$(COMPILER) $(CALIBRATE_FLAGS) -c -o $@ $<
 
-install-calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate
+install-calibrate: $(CALIBRATE_BUILD)/gpuscan-calibrate $(EXPLAIN_BUILD)/gpuscan-explain
 	$(MKDIR_P) '$(DESTDIR)$(bindir)'
-	$(INSTALL_PROGRAM) $< '$(DESTDIR)$(bindir)/gpuscan-calibrate'
+	$(INSTALL_PROGRAM) $^ '$(DESTDIR)$(bindir)'
 
 uninstall-calibrate:
-	rm -f '$(DESTDIR)$(bindir)/gpuscan-calibrate'
+	rm -f '$(DESTDIR)$(bindir)/gpuscan-calibrate' '$(DESTDIR)$(bindir)/gpuscan-explain'
 
 # For a machine with a GPU and little else: the CUDA device's tests and benchmark, and a stand-in for libcuda and NVRTC
 # with which the tests run on any machine (test/cuda_emulator).
@@ -256,4 +266,4 @@ $(FUZZ_BUILD)/%.o: %.cpp
 
 .SECONDARY: $(FUZZ_SOURCES:%.cpp=$(FUZZ_BUILD)/%.o)
 
--include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(CALIBRATE_OBJECTS:.o=.d) $(CALIBRATE_BUILD)/plan_tree.d $(FUZZ_OBJECTS:.o=.d) $(FUZZ_SOURCES:%.cpp=$(FUZZ_BUILD)/%.d)
+-include $(PG_OBJECTS:.o=.d) $(ENGINE_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(CALIBRATE_OBJECTS:.o=.d) $(EXPLAIN_OBJECTS:.o=.d) $(CALIBRATE_BUILD)/plan_tree.d $(FUZZ_OBJECTS:.o=.d) $(FUZZ_SOURCES:%.cpp=$(FUZZ_BUILD)/%.d)

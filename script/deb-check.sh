@@ -53,6 +53,7 @@ from_packages() {
     in_bare_debian "$build"/*_amd64.deb <<'EOF'
 apt-get install -y --no-install-recommends ./postgresql-15-gpuscan_*.deb ./gpuscan-calibrate_*.deb
 gpuscan-calibrate --version
+gpuscan-explain --version
 . ./first-hour.sh
 EOF
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Install the Debian packages that gpuscan's targets need, as root or through sudo; silent and idle when all are there.
-# Usage: script/setup.sh [build] [ci] [bench] [core] [fuzz] [sqlsmith] [postgres-build] [postgres-keyring]       (default: build)
+# Usage: script/setup.sh [build] [ci] [browser] [bench] [core] [fuzz] [sqlsmith] [postgres-build] [postgres-keyring]       (default: build)
 #   build           compiler, PostgreSQL with its development files, pgTAP and pg_prove, libpq, CLI11, nlohmann-json, Eigen, GoogleTest
 #   ci              formatter and linters
+#   browser         Chromium, in which test/tap/explain_page.sh looks at a page
 #   deb             debhelper with PostgreSQL's parts, lintian, rpmlint, help2man, and mmdebstrap for a bare system to try the packages in
 #   bench           gnuplot, for the figures of the benchmarks
 #   core            python3, which compares what PostgreSQL's own tests print, and the Perl module that its recovery tests need
@@ -33,6 +34,7 @@ for group in "${@:-build}"; do
     case $group in
         build) packages+=(make g++ ccache "postgresql-$major" "postgresql-server-dev-$major" "postgresql-$major-pgtap" libtap-parser-sourcehandler-pgtap-perl libpq-dev libcli11-dev nlohmann-json3-dev libeigen3-dev libgtest-dev util-linux) ;;
         ci) packages+=(clang-format-14 cppcheck shellcheck git) ;;
+        browser) packages+=(chromium) ;;
         core) packages+=(python3-minimal libipc-run-perl) ;;
         deb) packages+=(debhelper dpkg-dev fakeroot help2man lintian mmdebstrap rpmlint postgresql-server-dev-all libpq-dev libcli11-dev nlohmann-json3-dev) ;;
         bench) packages+=(gnuplot-nox) ;;

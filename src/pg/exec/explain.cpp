@@ -4,8 +4,11 @@
 // the device did. Durations and bytes depend on the machine and come with TIMING only, so that the rest is stable in
 // tests. The fragment's expressions refer to the node's scan tuple (INDEX_VARs) and are deparsed with the node as
 // context; the tables behind it are not known to EXPLAIN by themselves (the planner gives nodes for upper relations no
-// relids), so their names are filled into EXPLAIN's own list first. The CPU plan is shown under VERBOSE, and when it has
-// answered.
+// relids), so their names are filled into EXPLAIN's own list first.
+//
+// The CPU plan is shown under VERBOSE, and when it has answered. Tools take the times and costs of whatever is among a node's "Plans" from the
+// node's own. So a CPU plan that has run is a subplan of the node, with the name "CPU Plan"; of one that has not, JSON and its kin tell in a
+// group of its own, which is a whole plan by itself.
 #include "pg/exec/state.h"
 #include "pg/guc.h"
 
@@ -135,6 +138,17 @@ const char *join_name(ir::JoinKind kind) {
     return names[static_cast<int>(kind)];
 }
 
+// What the device says of a join table ("hash 100 entries, 12 kB, kept"), with its figures as numbers.
+void show_table(const char *table, ExplainState *es) {
+    ExplainPropertyText("Table", table, es);
+    unsigned long entries, size;
+    char unit[3];
+    if (sscanf(table, "%*[^0-9]%lu %*[a-z], %lu %2[kB]", &entries, &size, unit) != 3)
+        return;
+    ExplainPropertyUInteger("Table Entries", nullptr, entries, es);
+    ExplainPropertyUInteger("Table Size", "kB", unit[0] == 'k' ? size : (size + 1023) / 1024, es);
+}
+
 // The join with the table of a source.
 void show_join(const Explainer *explainer, int number) {
     const FragmentSource *source = &explainer->state->fragment->sources[number];
@@ -172,7 +186,7 @@ void show_join(const Explainer *explainer, int number) {
     show_optional(explainer, "Partner Filter", partner_filter);
     show_optional(explainer, "Filter", filter);
     if (table && explainer->es->timing)
-        ExplainPropertyText("Table", table, explainer->es);
+        show_table(table, explainer->es);
     ExplainCloseGroup("Step", nullptr, true, explainer->es);
 }
 
@@ -198,12 +212,14 @@ void show_wanted(const Explainer *explainer, const char *label) {
         return;
     const Const *top = reinterpret_cast<const Const *>(fragment->top);
     const Const *offset = reinterpret_cast<const Const *>(fragment->top_offset);
+    if (IsA(top, Const) && !top->constisnull && (offset == nullptr || (IsA(offset, Const) && !offset->constisnull))) {
+        const uint64 skipped = offset != nullptr ? static_cast<uint64>(DatumGetInt64(offset->constvalue)) : 0;
+        ExplainPropertyUInteger(label, nullptr, static_cast<uint64>(DatumGetInt64(top->constvalue)) + skipped,
+                                explainer->es);
+        return;
+    }
     char *wanted = deparse(explainer, reinterpret_cast<Node *>(fragment->top));
-    if (IsA(top, Const) && !top->constisnull && (offset == nullptr || (IsA(offset, Const) && !offset->constisnull)))
-        wanted = psprintf(UINT64_FORMAT,
-                          static_cast<uint64>(DatumGetInt64(top->constvalue)) +
-                              (offset != nullptr ? static_cast<uint64>(DatumGetInt64(offset->constvalue)) : 0));
-    else if (fragment->top_offset != nullptr)
+    if (fragment->top_offset != nullptr)
         wanted = psprintf("%s + %s", wanted, deparse(explainer, reinterpret_cast<Node *>(fragment->top_offset)));
     ExplainPropertyText(label, wanted, explainer->es);
 }
@@ -268,6 +284,44 @@ void show_steps(const Explainer *explainer) {
         tables += fragment->lookups[i].kind != LookupKind::Table;
     if (es->verbose && tables > 0)
         ExplainPropertyInteger("Dictionary Tables", nullptr, tables, es);
+}
+
+// ---- init plans ----
+
+struct InitPlanValues {
+    const Explainer *explainer;
+    List *names;
+};
+
+// EXPLAIN writes the value of an init plan as "$0", from PostgreSQL 17 on as "(InitPlan 1).col1"; other parameters are shown as the columns
+// that they come from.
+bool collect_init_plan_values(Node *node, void *context) {
+    InitPlanValues *values = static_cast<InitPlanValues *>(context);
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Param) && reinterpret_cast<const Param *>(node)->paramkind == PARAM_EXEC) {
+        char *name = deparse(values->explainer, node);
+        if (name[0] == '$' || strstr(name, "InitPlan") != nullptr)
+            values->names = list_append_unique(values->names, makeString(name));
+    }
+    return walk_expression(node, collect_init_plan_values, context);
+}
+
+// Tools take an init plan's time from the node whose text names its value. They look at a node's texts only, not into Steps.
+void show_init_plan_values(const Explainer *explainer) {
+    const Fragment *fragment = explainer->state->fragment;
+    InitPlanValues values = {explainer, NIL};
+    for (int i = 0; i < fragment->nconstants; ++i)
+        collect_init_plan_values(reinterpret_cast<Node *>(fragment->constants[i].expr), &values);
+    for (int i = 0; i < fragment->nlookups; ++i)
+        collect_init_plan_values(reinterpret_cast<Node *>(fragment->lookups[i].expr), &values);
+    StringInfoData text;
+    initStringInfo(&text);
+    ListCell *cell;
+    foreach (cell, values.names)
+        appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", strVal(lfirst(cell)));
+    if (text.len > 0)
+        ExplainPropertyText("Init Plan Values", text.data, explainer->es);
 }
 
 // ---- the device ----
@@ -373,6 +427,29 @@ void show_report(const Explainer *explainer) {
         show_durations(explainer, report);
 }
 
+// ---- the CPU plan ----
+
+// In a group of its own. (EXPLAIN does not know there what is above the node. It needs that for parameters, which it numbers else, and for
+// work tables of recursive queries, which no fragment reads.)
+void show_apart(PlanState *plan, const ExplainState *es) {
+    PlannedStmt statement = *plan->state->es_plannedstmt;
+    statement.queryId = 0; // it is not the plan of the whole query
+    QueryDesc query = {};
+    query.plannedstmt = &statement;
+    query.planstate = plan;
+    ExplainState own = *es; // which knows the names of this plan's tables, and the groups that are open
+    ExplainOpenGroup(cpu_plan_name, cpu_plan_name, true, &own);
+    ExplainPrintPlan(&own, &query);
+    ExplainCloseGroup(cpu_plan_name, cpu_plan_name, true, &own);
+}
+
+void show_cpu_plan(GpuScanState *state, const ExplainState *es) {
+    if (state->fallback_shown || (es->verbose && is_text(es)))
+        name_fallback(state);
+    else if (es->verbose)
+        show_apart(start_fallback(state), es);
+}
+
 } // namespace
 
 bool may_see_counts(const GpuScanState *state) { return !state->fragment->hides_counts || superuser(); }
@@ -389,12 +466,13 @@ void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     const bool answered = es->analyze && explainer.ran->phase == Phase::Answered;
     ExplainPropertyText("Device", answered ? explainer.ran->run.report.device : device_now(), es);
     show_steps(&explainer);
+    if (!is_text(es) && !state->fallback_shown)
+        show_init_plan_values(&explainer);
     if (es->analyze)
         show_report(&explainer);
     if (may_see_counts(state))
         explain_estimate(explainer.ran, es);
-    if (es->verbose)
-        show_fallback(state);
+    show_cpu_plan(state, es);
 }
 
 } // namespace gpuscan

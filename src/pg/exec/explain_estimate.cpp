@@ -117,6 +117,7 @@ void show_part(const EstimatePart *part, bool gpu, ExplainState *es) {
         if (info.pattern != tier::Pattern::None)
             ExplainPropertyText("Pattern", tier::name_of(info.pattern), es);
         ExplainPropertyFloat("Amount", info.unit, part->amount, 0, es);
+        ExplainPropertyText("Unit", info.unit, es);
     }
     ExplainPropertyFloat("Time", "ms", part->ns / 1e6, 3, es);
     ExplainCloseGroup("Work", nullptr, true, es);

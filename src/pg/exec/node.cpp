@@ -475,6 +475,25 @@ void show_fallback(GpuScanState *state) {
     MemoryContextSwitchTo(old);
 }
 
+void name_fallback(GpuScanState *state) {
+    show_fallback(state);
+    List **children = &state->css.custom_ps;
+    if (!list_member_ptr(*children, state->fallback))
+        return;
+    MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+    const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
+    SubPlan *subplan = makeNode(SubPlan);
+    subplan->plan_name = pstrdup(cpu_plan_name);
+    // No other subplan's number: EXPLAIN shows each but once.
+    subplan->plan_id = list_length(statement->subplans) + 1 + state->css.ss.ps.plan->plan_node_id;
+    SubPlanState *named = makeNode(SubPlanState);
+    named->subplan = subplan;
+    named->planstate = state->fallback;
+    *children = list_delete_ptr(*children, state->fallback);
+    state->css.ss.ps.subPlan = lappend(state->css.ss.ps.subPlan, named);
+    MemoryContextSwitchTo(old);
+}
+
 void show_other_run(PlanState *from, PlanState *to) {
     if (!is_gpuscan(from))
         return;

@@ -41,6 +41,9 @@ bool is_gpuscan(const PlanState *state);
 PlanState *start_fallback(GpuScanState *state);
 // ... and shows it to PostgreSQL as a child.
 void show_fallback(GpuScanState *state);
+// ... and has EXPLAIN show it as a subplan with this name.
+constexpr char cpu_plan_name[] = "CPU Plan";
+void name_fallback(GpuScanState *state);
 
 // Where `from` is a GpuScan node's state: has EXPLAIN show its run instead of that of `to`, a state of the same plan that has none.
 void show_other_run(PlanState *from, PlanState *to);
