@@ -150,6 +150,10 @@ make_program() {
     done
 }
 
+build_events() {
+    make_program events/events-gen events/events-run
+}
+
 build_tpch() {
     make_program tpch/tpch-gen tpch/tpch-run
 }
