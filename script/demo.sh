@@ -65,11 +65,13 @@ for _ in $(seq 120); do
 done
 gpu=$(sql "SELECT name FROM gpuscan.devices WHERE kind = 'cuda' AND state = 'ready'")
 if [ -n "$gpu" ]; then
-    echo "gpuscan runs on the GPU, $gpu; the column \"host ms\" has the times of the CPU engine with $(nproc) cores."
+    echo "gpuscan runs on the GPU, $gpu. The column \"host ms\" has the times of its CPU engine, with $(nproc) cores."
     options+=(--beside host)
 else
-    echo "There is no GPU ($(sql "SELECT note FROM gpuscan.devices WHERE kind = 'cuda'")), so gpuscan runs on the CPU engine with $(nproc) cores."
+    echo "No GPU takes part: $(sql "SELECT note FROM gpuscan.devices WHERE kind = 'cuda'")."
+    echo "gpuscan runs on its CPU engine, with $(nproc) cores."
 fi
+echo "Times are those of repeated queries, whose columns are cached; the ratio says how many times as long PostgreSQL takes."
 
 phase "the tables and queries of bench/$benchmark, scale factor ${SF:=1}"
 bench/"$benchmark".sh "$SF" --load --where "${options[@]}"
