@@ -3,7 +3,9 @@
 #   make                      build build/pgNN/gpuscan.so for the PostgreSQL of PG_CONFIG (default: pg_config in PATH)
 #   make install              install it there; DESTDIR=... and PG_CONFIG=... work as usual; make install-debug: its debug information, too
 #   make installcheck         the regression tests (TEST="joins": these) in a server that runs, with gpuscan preloaded
-#   make demo [KEEP=1]        packages, build, private server, Star Schema Benchmark at scale factor 1
+#   make demo [SF=1]          packages, build, private server, Star Schema Benchmark at this scale factor; says what to try next
+#   make demo-events [SF=1]   the same with a dashboard's questions to the events of a web shop: texts, jsonb, NULLs, retention
+#   make demo-stop            stops the demos' server, which stays up until then, and removes it with its data
 #   make calibrate-demo       packages, build, private server, gpuscan-calibrate from search to undo on queries like TPC-H's
 #   make check [PG=17]        packages, build, private server, every test; last line "N passed, N failed"
 #   make check TEST="joins cancel"    the tests of these names, of whatever group (unit: cache for test/unit/cache_test.cpp)
@@ -40,7 +42,7 @@ export SANITIZE
 unexport SECONDS
 
 # Targets that run before PostgreSQL's development files are there, because they install them.
-HOUSE = demo calibrate-demo dist deb deb-check check stress fuzz fuzz-parsers emulated sanitized coverage oracle neutral core sqlsmith help setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
+HOUSE = demo demo-events demo-stop calibrate-demo dist deb deb-check check stress fuzz fuzz-parsers emulated sanitized coverage oracle neutral core sqlsmith help setup pg-15-patched pg-15-oracle pg-17-oracle pg-18-oracle pg-17 pg-18 format lint clean distclean
 
 .PHONY: all install unit calibrate bench-tools thread-tests fuzzers $(HOUSE)
 all:
@@ -50,7 +52,13 @@ include script/build.mk
 else
 
 demo:
-	+@BUILD='$(BUILD)' KEEP='$(KEEP)' script/demo.sh
+	+@BUILD='$(BUILD)' script/demo.sh
+
+demo-events:
+	+@BUILD='$(BUILD)' script/demo.sh events
+
+demo-stop:
+	@BUILD='$(BUILD)' script/demo.sh stop
 
 calibrate-demo:
 	+@BUILD='$(BUILD)' script/calibrate-demo.sh
@@ -121,7 +129,7 @@ format:
 lint:
 	script/lint.sh
 
-clean distclean:
+clean distclean: demo-stop
 	rm -rf $(BUILD)
 	$(if $(wildcard bench/Makefile),-@$(MAKE) -s -C bench clean)
 

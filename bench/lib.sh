@@ -150,6 +150,10 @@ make_program() {
     done
 }
 
+build_events() {
+    make_program events/events-gen events/events-run
+}
+
 build_tpch() {
     make_program tpch/tpch-gen tpch/tpch-run
 }
@@ -169,13 +173,13 @@ build_ssb() {
 # path); OPTIONS are the runner's that only this benchmark has, as parse_options takes them.
 load_and_run() {
     local benchmark=$1 schema=$2 sf load=0 generate=() run=() csv=$bench/results/$1.csv with_csv=1
-    parse_options "load,cold,first,no-extension,freeze,threads:,schema:,dbname:,reps:,warmups:,postgres-reps:,device:,offload:,workers:,set:,only:,csv:,$3" "${@:4}"
+    parse_options "load,cold,first,where,no-extension,freeze,threads:,schema:,dbname:,reps:,warmups:,postgres-reps:,device:,beside:,offload:,workers:,set:,only:,csv:,$3" "${@:4}"
     set -- "${words[@]}"
     while [[ $1 != -- ]]; do
         case $1 in
             --load) load=1; shift; continue ;;
             --freeze) generate+=("$1"); shift; continue ;;
-            --cold | --first | --no-extension | --refusals) run+=("$1"); shift; continue ;;
+            --cold | --first | --where | --no-extension | --refusals) run+=("$1"); shift; continue ;;
             --selectivity) run+=("$1") with_csv=0; shift; continue ;;
             --threads) generate+=("$1" "$2") ;;
             --data-seed) generate+=(--seed "$2") ;;

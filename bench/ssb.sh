@@ -17,7 +17,9 @@ The tables are loaded first if they are missing.
   --reps N          hot runs of each query with gpuscan; their median counts (default 5)
   --cold            also time each query with gpuscan's cache empty (stored in ssb_cold.csv)
   --first           also time each query's first execution ever, kernels compiled (stored in the column first_ms)
+  --where           show what ran where, and why, instead of times of kernels and planning
   --device NAME     gpuscan.device: host or cuda
+  --beside NAME     also time each query on this device
   --offload MODE    gpuscan.offload: auto or force (default: the server's setting)
   --workers N       parallel workers for PostgreSQL (default: the server's setting)
   --schema NAME     schema of the tables (default public)

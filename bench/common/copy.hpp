@@ -72,6 +72,11 @@ class CopyWriter {
         put32(4);
         put32(static_cast<uint32_t>(value));
     }
+    void bigint(int64_t value) {
+        put32(8);
+        put32(static_cast<uint32_t>(static_cast<uint64_t>(value) >> 32));
+        put32(static_cast<uint32_t>(value));
+    }
     void boolean(bool value) {
         put32(1);
         buffer_[used_++] = value ? 1 : 0;
@@ -99,6 +104,13 @@ class CopyWriter {
         put32(static_cast<uint32_t>(value.size()));
         append(value.data(), value.size());
     }
+
+    void jsonb(std::string_view value) {
+        put32(static_cast<uint32_t>(1 + value.size()));
+        buffer_[used_++] = 1; // the version of jsonb_recv's format: one, and the text
+        append(value.data(), value.size());
+    }
+    void null() { put32(0xFFFFFFFF); }
 
     // Hands the last piece on; gives the number of rows.
     int64_t finish() {

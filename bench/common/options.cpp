@@ -47,6 +47,10 @@ Options parse_options(const Benchmark &b, int argc, char **argv) {
                      "show instead what each query costs more as the first of a session, beyond PostgreSQL's own cost "
                      "of a new connection"),
         app.add_option("--device", o.device, "set gpuscan.device (host, cuda, ...)"),
+        app.add_option("--beside", o.beside, "also time each query on this device (in a column of its own)"),
+        app.add_flag(
+            "--where", o.where,
+            "show what ran where, and why (gpuscan.advise), instead of nodes and times of kernels and planning"),
         app.add_option("--offload", o.offload, "set gpuscan.offload for the runs with gpuscan (default: as it is)")
             ->check(CLI::IsMember({"auto", "force"}))};
     app.add_flag("--refusals", o.refusals,

@@ -58,11 +58,12 @@ struct Plan {
 // One line of the table.
 struct Measured {
     std::string query;
-    std::optional<double> postgres_ms, gpuscan_ms, cold_ms, first_ms, kernel_ms, planning_ms;
+    std::optional<double> postgres_ms, gpuscan_ms, beside_ms, cold_ms, first_ms, kernel_ms, planning_ms;
     std::optional<bool> equal; // nothing: not compared
     std::string error;         // with gpuscan
     std::string postgres_error;
     std::vector<std::string> refusals;
+    std::string where;
     Plan plan;
 };
 
@@ -357,6 +358,24 @@ class Runner {
         return reasons;
     }
 
+    // Where the executed plan has run, and gpuscan.advise's reasons for what PostgreSQL did of it.
+    std::string where(const Query &q, const Plan &plan) {
+        if (plan.fell_back)
+            return "PostgreSQL: the device could not answer";
+        std::string reasons =
+            connection_->value("SELECT coalesce(string_agg(DISTINCT why, '; ') FILTER (WHERE part <> 'the query'), "
+                               "                string_agg(why, '; ')) "
+                               "FROM gpuscan.advise(" +
+                               connection_->quote_literal(q.sql) + ") WHERE runs_on = 'PostgreSQL'");
+        const std::string device = plan.device == "host" ? "CPU engine" : plan.device;
+        if (!reasons.empty())
+            reasons = ": " + reasons;
+        return plan.nodes == 0   ? "PostgreSQL" + reasons
+               : reasons.empty() ? device
+               : plan.aggregates ? device + ", the rest PostgreSQL" + reasons
+                                 : device + " reads, PostgreSQL computes" + reasons;
+    }
+
     // Leaves the device with the tables' columns but without a kernel: removes the compiled ones, which lie below the
     // data directory and in NVRTC's own cache in the home directory of the server's user, and ends the device's process,
     // which also holds them in memory and comes back by itself.
@@ -420,6 +439,9 @@ class Runner {
         }
         try {
             offload_on();
+            if (!options_.beside.empty()) // (which the query before has set)
+                connection_->exec(options_.device.empty() ? "RESET gpuscan.device"
+                                                          : "SET gpuscan.device = " + options_.device);
             if (options_.cold) {
                 for (const char *name : benchmark_.tables)
                     connection_->exec("SELECT gpuscan.evict($1::regclass)", {name});
@@ -427,6 +449,12 @@ class Runner {
             }
             m.gpuscan_ms = hot_median(q, options_.warmups, options_.reps, expected);
             explain(q, m);
+            if (options_.where)
+                m.where = where(q, m.plan);
+            if (!options_.beside.empty()) {
+                connection_->exec("SET gpuscan.device = " + connection_->quote_literal(options_.beside));
+                m.beside_ms = hot_median(q, options_.warmups, options_.reps, expected);
+            }
             if (options_.refusals)
                 m.refusals = refusals_of(q);
         } catch (const pg::Error &e) {
@@ -501,22 +529,32 @@ class Runner {
 
     void print_header() {
         print_header_line();
-        print_columns({"query", "PostgreSQL ms", "gpuscan ms", "cold ms", "first ms", "ratio", "equal?", "device",
-                       "nodes", "aggregates", "kernels ms", "planning ms"});
+        print_columns({"query", "PostgreSQL ms", "gpuscan ms", options_.beside + " ms", "cold ms", "first ms", "ratio",
+                       "equal?", "device", "nodes", "aggregates", "kernels ms", "planning ms", "what ran where"});
     }
 
     struct Line {
-        std::string query, postgres, gpuscan, cold, first, ratio, equal, device, nodes, aggregates, kernel, planning;
+        std::string query, postgres, gpuscan, beside, cold, first, ratio, equal, device, nodes, aggregates, kernel,
+            planning, where;
     };
 
     void print_columns(const Line &l) const {
-        std::printf("%-6s %14s %12s", l.query.c_str(), l.postgres.c_str(), l.gpuscan.c_str());
+        size_t width = 6;
+        for (const Query &q : queries_)
+            width = std::max(width, q.name.size());
+        std::printf("%-*s %14s %12s", static_cast<int>(width), l.query.c_str(), l.postgres.c_str(), l.gpuscan.c_str());
+        if (!options_.beside.empty())
+            std::printf(" %12s", l.beside.c_str());
         if (options_.cold)
             std::printf(" %12s", l.cold.c_str());
         if (options_.first)
             std::printf(" %12s", l.first.c_str());
-        std::printf(" %8s  %-6s  %-20s %5s", l.ratio.c_str(), l.equal.c_str(), l.device.c_str(), l.nodes.c_str());
-        if (options_.extension)
+        std::printf(" %8s  %-6s", l.ratio.c_str(), l.equal.c_str());
+        if (options_.where)
+            std::printf("  %s", l.where.c_str());
+        else
+            std::printf("  %-20s %5s", l.device.c_str(), l.nodes.c_str());
+        if (options_.extension && !options_.where)
             std::printf("  %-10s %11s %11s", l.aggregates.c_str(), l.kernel.c_str(), l.planning.c_str());
         std::printf("\n");
         std::fflush(stdout);
@@ -543,14 +581,14 @@ class Runner {
 
     void print_line(const Measured &m) const {
         print_columns({m.query, number(m.postgres_ms, "%.1f", "-"), number(m.gpuscan_ms, "%.2f", "-"),
-                       number(m.cold_ms, "%.1f", "-"), number(m.first_ms, "%.1f", "-"),
-                       number(ratio_of(m.postgres_ms, m.gpuscan_ms), "%.2f", "-"),
+                       number(m.beside_ms, "%.2f", "-"), number(m.cold_ms, "%.1f", "-"),
+                       number(m.first_ms, "%.1f", "-"), number(ratio_of(m.postgres_ms, m.gpuscan_ms), "%.2f", "-"),
                        !m.error.empty()              ? "ERROR"
                        : !m.equal || !with_gpuscan() ? "-"
                        : *m.equal                    ? "yes"
                                                      : "NO",
                        m.plan.device, with_gpuscan() ? std::to_string(m.plan.nodes) : "-", aggregates(m.plan),
-                       number(m.kernel_ms, "%.3f", "-"), number(m.planning_ms, "%.3f", "-")});
+                       number(m.kernel_ms, "%.3f", "-"), number(m.planning_ms, "%.3f", "-"), m.where});
         for (const std::string &reason : m.refusals)
             std::printf("       not offloaded: %s\n", reason.c_str());
         if (!m.postgres_error.empty())
@@ -570,8 +608,8 @@ class Runner {
     // A sum runs over the queries that have that time, the ratio over those that have both; returns whether every result
     // was right.
     bool print_sum(const std::vector<Measured> &table) const {
-        double postgres = 0, gpuscan = 0, postgres_both = 0, gpuscan_both = 0, cold = 0, first = 0, kernel = 0,
-               planning = 0;
+        double postgres = 0, gpuscan = 0, beside = 0, postgres_both = 0, gpuscan_both = 0, cold = 0, first = 0,
+               kernel = 0, planning = 0;
         int timed = 0, compared = 0, equal = 0, used = 0, aggregated = 0;
         std::string slow;
         for (const Measured &m : table) {
@@ -585,6 +623,7 @@ class Runner {
             if (m.gpuscan_ms) {
                 ++timed;
                 gpuscan += *m.gpuscan_ms;
+                beside += m.beside_ms.value_or(0);
                 cold += m.cold_ms.value_or(0);
                 first += m.first_ms.value_or(0);
                 kernel += m.kernel_ms.value_or(0);
@@ -601,16 +640,17 @@ class Runner {
             return any ? number(v, pattern, "") : std::string("-");
         };
         if (!with_gpuscan()) {
-            print_columns({"sum", number(postgres, "%.1f", ""), "-", "-", "-", "-", "-", "-", "-", "-", "-", "-"});
+            print_columns(
+                {"sum", number(postgres, "%.1f", ""), "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", ""});
             if (equal < compared)
                 std::printf("%d of %d queries gave different results in different runs\n", compared - equal, count);
             return equal == compared;
         }
         print_columns({"sum", sum(postgres, "%.1f", options_.postgres_reps > 0), sum(gpuscan, "%.2f", timed > 0),
-                       sum(cold, "%.1f", timed > 0), sum(first, "%.1f", timed > 0),
+                       sum(beside, "%.2f", timed > 0), sum(cold, "%.1f", timed > 0), sum(first, "%.1f", timed > 0),
                        number(ratio_of(postgres_both, gpuscan_both), "%.2f", "-"),
                        compared > 0 ? of(equal, compared) : "-", "", of(used, count), of(aggregated, count),
-                       sum(kernel, "%.3f", timed > 0), sum(planning, "%.3f", timed > 0)});
+                       sum(kernel, "%.3f", timed > 0), sum(planning, "%.3f", timed > 0), ""});
         if (compared > 0)
             std::printf("%s equal, ", of(equal, compared).c_str());
         std::printf("%s with a device, %s aggregate their largest table there\n", of(used, count).c_str(),

@@ -12,7 +12,7 @@
 namespace bench {
 
 struct Options {
-    std::string dbname, schema, queries, csv, device, offload;
+    std::string dbname, schema, queries, csv, device, beside, offload;
     std::vector<std::string> only;
     std::vector<std::pair<std::string, std::string>> settings;
     int reps = 5;
@@ -29,6 +29,7 @@ struct Options {
     bool new_connections = false;
     bool extension = true;
     bool refusals = false;
+    bool where = false;
     bool own_task = false;
 };
 

@@ -52,7 +52,8 @@ harness stress '20 runs' env STRESS_SECONDS=10 script/check.sh stress
 harness fuzz '20 runs' env MATRIX=0 script/fuzz.sh 200 7
 harness core '5 runs' test/core/run.sh PG="$major" force int4
 harness coverage '0 seconds' script/coverage.sh --check
-harness demo '5 runs' script/demo.sh
+# shellcheck disable=SC2016 # (the inner shell's)
+harness demo '5 runs' bash -c 'script/demo.sh; status=$?; script/demo.sh stop; exit $status'
 harness calibrate-demo '5 seconds' env DEVICE=host QUERIES=q6 script/calibrate-demo.sh
 on_server ssb '5 runs' bench/ssb.sh "$SF" --offload force --reps 1 --warmups 0 --csv "$tap_files/ssb.csv"
 on_server tpch '2 runs' bench/tpch.sh "$SF" --offload force --reps 1 --warmups 0 --only q1,q6 --csv "$tap_files/tpch.csv"
