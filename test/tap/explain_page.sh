@@ -48,6 +48,12 @@ shows ran "Execution $(ms ran '$[0]."Execution Time"')" "Planning $(ms ran '$[0]
 lacks ran 'Fell back'
 is 'needs nothing else' "$(grep -E '(src|href)=|url\(|@import|<script' "$here/ran.html")" ''
 
+# (What a GPU would have said.)
+sed 's/"Device": "host"/"Device": "NVIDIA <H200>"/; s/"Link Bytes": 0/"Link Bytes": 3145728/; s/"Pages Cached": 0/"Pages Cached": 640/' "$here/ran.json" >"$here/gpu.json"
+ok 'a plan of a GPU has a page' page gpu
+shows gpu 'Ran on NVIDIA <H200>' 'Ran on the GPU NVIDIA <H200> .' 'link over the link to the GPU 3.0 MB' 'device memory pages whose columns were cached 5.0 MB'
+lacks gpu 'CPU engine'
+
 psql -XAtq -c 'BEGIN ISOLATION LEVEL SERIALIZABLE' -c "EXPLAIN (ANALYZE, FORMAT JSON) $join" -c COMMIT >"$here/fell.json"
 ok 'a fallback has a page' page fell
 shows fell 'Ran on PostgreSQL (fallback)' "PostgreSQL's plan below answered instead of the device. Reason: the transaction is serializable ." 'CPU Plan'
