@@ -44,6 +44,24 @@ RESET enable_seqscan;
 -- A subquery for each row, a subquery once, and one whose rows are kept.
 SELECT ms('SELECT count(*) FROM f WHERE v > (SELECT max(k) FROM d WHERE d.k <= f.v)') > 10 * ms('SELECT count(*) FROM f WHERE v > (SELECT max(k) FROM d)') AS for_each_row;
 SELECT step FROM steps('WITH x AS MATERIALIZED (SELECT v FROM f) SELECT count(*) FROM x, x y WHERE x.v = y.v') WHERE step = 'row_kept';
+-- LIMIT: what is done before the first row is done in full, a team of workers is started or an index for whatever few rows, and the rest is
+-- done for those that are wanted.
+CREATE FUNCTION step(query text, name text) RETURNS float8 LANGUAGE sql AS $$ SELECT amount FROM steps(query) WHERE step = name $$;
+SELECT step('SELECT id FROM f ORDER BY id LIMIT 10', 'index_started') AS started, round(step('SELECT id FROM f ORDER BY id LIMIT 10', 'index_entry')) AS entries,
+       round(step('SELECT id FROM f ORDER BY id OFFSET 500 LIMIT 10', 'index_entry')) AS entries_behind_others;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SELECT round(step('SELECT name FROM f JOIN d USING (k) LIMIT 10', 'row_hashed')) AS hashed;
+RESET enable_nestloop;
+RESET enable_mergejoin;
+SELECT step('SELECT v, count(*) FROM f GROUP BY v LIMIT 10', 'page_in_order') = step('SELECT v, count(*) FROM f GROUP BY v', 'page_in_order') AS all_of_the_table;
+-- ... of one input after the other: the second one is not sorted.
+SELECT step FROM steps('(SELECT id FROM f) UNION ALL (SELECT k FROM f ORDER BY v) LIMIT 10') WHERE step IN ('row_kept', 'page_in_order') ORDER BY 1;
+SELECT step FROM steps('(SELECT id FROM f) UNION ALL (SELECT k FROM f ORDER BY v) LIMIT 100010') WHERE step IN ('row_kept', 'page_in_order') ORDER BY 1;
+-- What a node keeps, it reads again in other executions, and does not make again.
+SET enable_material = off;
+SELECT step('WITH x AS MATERIALIZED (SELECT k FROM d) SELECT count(*) FROM f, x WHERE f.v < x.k', 'row_kept') AS kept;
+RESET enable_material;
 -- Prices of the processor's work are followed: ten times the cost is ten times the time.
 SELECT round(ms('SELECT count(*) FROM f WHERE v <> -1')) AS ms \gset before_
 SET cpu_operator_cost = 0.25;
@@ -81,6 +99,24 @@ FROM steps('SELECT count(f.v) FROM items JOIN f ON f.id = items.id') WHERE step 
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 RESET enable_memoize;
+SELECT step('SELECT id FROM f WHERE v <> -1 LIMIT 10', 'team_started') AS teams, step('SELECT id FROM f WHERE v <> -1 LIMIT 10', 'page_in_order') < 1 AS few_pages;
+-- Each worker sorts its part, and keeps ten rows of it.
+SELECT step, round(amount / 1000) AS thousands FROM steps('SELECT id FROM f ORDER BY v, id LIMIT 10') WHERE step IN ('tuple', 'row_kept', 'operation') ORDER BY 1;
+-- However few rows it finds.
+SELECT round(step('SELECT id FROM f WHERE v = -5 AND k = -7', 'page_in_order') / (pg_relation_size('f') / 8192) * 10) AS tenths_of_the_table;
+-- A partition without workers is one process's: the plan takes as long as its largest, or as the processes' parts of all.
+CREATE TABLE p (id int, v int) PARTITION BY RANGE (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (90000) WITH (parallel_workers = 0, autovacuum_enabled = off);
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (90000) TO (100000) WITH (parallel_workers = 1, autovacuum_enabled = off);
+INSERT INTO p SELECT i, i FROM generate_series(0, 99999) i;
+VACUUM (FREEZE, ANALYZE) p;
+CREATE FUNCTION scanned(query text) RETURNS numeric LANGUAGE sql AS $$ SELECT round(step(query, 'page_in_order')::numeric / (pg_relation_size('p1') + pg_relation_size('p2')) * 8192, 2) $$;
+SELECT scanned('SELECT count(*) FROM p WHERE v <> -1') AS largest, round(pg_relation_size('p1')::numeric / (pg_relation_size('p1') + pg_relation_size('p2')), 2) AS expected;
+ALTER TABLE p1 RESET (parallel_workers);
+SELECT scanned('SELECT count(*) FROM p WHERE v <> -1') AS shared, round(1 / 1.7, 2) AS expected;
+SET parallel_leader_participation = off;
+SELECT scanned('SELECT count(*) FROM p WHERE v <> -1') AS of_one_worker;
+RESET parallel_leader_participation;
 SET max_parallel_workers_per_gather = 0;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;

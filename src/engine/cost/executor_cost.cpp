@@ -16,6 +16,12 @@ const Rates &default_rates() {
     return rates;
 }
 
+void add(Work *work, const Work &more, double times) {
+    for (int i = 0; i < steps; ++i)
+        work->amount[i] += more.amount[i] * times;
+    work->other_ns += more.other_ns * times;
+}
+
 double time_of(const Work &work, const Rates &rates) {
     double ns = work.other_ns;
     for (int i = 0; i < steps; ++i)

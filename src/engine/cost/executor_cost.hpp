@@ -16,25 +16,9 @@
 
 namespace gpuscan::executor {
 
-enum class Step : uint8_t {
-    PageInOrder,
-    PageOutOfOrder,
-    PageTouched,
-    CacheMiss,
-    IndexStarted,
-    IndexEntry,
-    Tuple,
-    Attribute,
-    Operation,
-    Numeric,
-    Text,
-    RowHashed,
-    GroupMade,
-    RowKept,
-    RowGathered,
-    TeamStarted,
-};
-constexpr int steps = static_cast<int>(Step::TeamStarted) + 1;
+// A step's rate is multiplied by how many of them there are: for each row that a node hands on, or for each execution of the node, which begins
+// whether it is asked for many rows or for one.
+enum class Per : uint8_t { Row, Execution };
 
 // Of PostgreSQL's settings, the one in whose price PostgreSQL would put the step: a rate holds at the setting's default, and follows it.
 // (Pages: their settings are what storage takes, and these are in memory. Nor do cores' prices say what memory takes.)
@@ -46,33 +30,41 @@ struct StepInfo {
     double ns;             // measured, see below; by default
     const char *benchmark; // the query that has most of it, of those that measure steps (calibrate/step_queries.cpp)
     Setting setting;
+    Per per;
     const char *meaning;
 };
 
-// In the order of Step. The rates are of a core that takes as long to test a row as tier_measure.cpp's reference; a device process scales them
-// to its own machine, and `gpuscan-calibrate measure` finds those that differ. (On 2 cores of half the reference's time, PostgreSQL 15,
+// Each step once: its enumerator and its entry in the table. The rates are of a core that takes as long to test a row as tier_measure.cpp's
+// reference; a device process scales them to its own machine, and `gpuscan-calibrate measure` finds those that differ. (On 2 cores of half the reference's time, PostgreSQL 15,
 // November 2026, least squares found 0.65 to 1.3 of these, scaled, but 3 of page_in_order, for which pairs of queries say 0.8 to 1.4;
 // page_out_of_order, page_touched and row_gathered were not told there.)
-constexpr StepInfo step_table[] = {
-    {"page_in_order", "page", 530, "pages with few rows", Setting::None, "of a table in shared buffers"},
-    {"page_out_of_order", "page", 300, "an index out of order", Setting::None, "to which an index leads"},
-    {"page_touched", "page", 1100, "lookups of parallel workers", Setting::None,
-     "more for a worker's first look at it"},
-    {"cache_miss", "access", 560, "a join of two larger tables", Setting::None, "that ends in memory"},
-    {"index_started", "descent", 920, "lookups in order", Setting::Operator, "from an index's root to its first entry"},
-    {"index_entry", "entry", 45, "an index alone", Setting::IndexTuple, "the next, or its row on the page before"},
-    {"tuple", "row", 37, "all pairs with a few rows", Setting::Tuple, "that a node hands on"},
-    {"attribute", "value", 3.9, "the last column", Setting::Tuple, "a column that a row is taken apart for"},
-    {"operation", "call", 9, "sums of expressions", Setting::Operator, "an operator of fixed-length values"},
-    {"numeric", "call", 46, "sums of numeric expressions", Setting::Operator, "a comparison or sum of numerics"},
-    {"text", "call", 38, "patterns", Setting::Operator, "a comparison or function of texts"},
-    {"row_hashed", "row", 50, "few groups", Setting::Operator, "that is looked up in a hash table"},
-    {"group_made", "group", 350, "many groups of a small table", Setting::Tuple, "that is new"},
-    {"row_kept", "row", 190, "a window", Setting::Tuple, "that is written down in memory and read again"},
-    {"row_gathered", "row", 79, "rows of parallel workers", Setting::ParallelTuple, "from a parallel worker"},
-    {"team_started", "team", 8.5e6, "parallel workers", Setting::ParallelSetup, "parallel workers, start and end"},
-};
-static_assert(sizeof step_table / sizeof *step_table == steps);
+// clang-format off
+#define GPUSCAN_EXECUTOR_STEPS(X) \
+    X(PageInOrder, "page_in_order", "page", 530, "pages with few rows", Setting::None, Per::Row, "of a table in shared buffers") \
+    X(PageOutOfOrder, "page_out_of_order", "page", 300, "an index out of order", Setting::None, Per::Row, "to which an index leads") \
+    X(PageTouched, "page_touched", "page", 1100, "lookups of parallel workers", Setting::None, Per::Row, "more for a worker's first look at it") \
+    X(CacheMiss, "cache_miss", "access", 560, "a join of two larger tables", Setting::None, Per::Row, "that ends in memory") \
+    X(IndexStarted, "index_started", "descent", 920, "lookups in order", Setting::Operator, Per::Execution, "from an index's root to its first entry") \
+    X(IndexEntry, "index_entry", "entry", 45, "an index alone", Setting::IndexTuple, Per::Row, "the next, or its row on the page before") \
+    X(Tuple, "tuple", "row", 37, "all pairs with a few rows", Setting::Tuple, Per::Row, "that a node hands on") \
+    X(Attribute, "attribute", "value", 3.9, "the last column", Setting::Tuple, Per::Row, "a column that a row is taken apart for") \
+    X(Operation, "operation", "call", 9, "sums of expressions", Setting::Operator, Per::Row, "an operator of fixed-length values") \
+    X(Numeric, "numeric", "call", 46, "sums of numeric expressions", Setting::Operator, Per::Row, "a comparison or sum of numerics") \
+    X(Text, "text", "call", 38, "patterns", Setting::Operator, Per::Row, "a comparison or function of texts") \
+    X(RowHashed, "row_hashed", "row", 50, "few groups", Setting::Operator, Per::Row, "that is looked up in a hash table") \
+    X(GroupMade, "group_made", "group", 350, "many groups of a small table", Setting::Tuple, Per::Row, "that is new") \
+    X(RowKept, "row_kept", "row", 190, "a window", Setting::Tuple, Per::Row, "that is written down in memory and read again") \
+    X(RowGathered, "row_gathered", "row", 79, "rows of parallel workers", Setting::ParallelTuple, Per::Row, "from a parallel worker") \
+    X(TeamStarted, "team_started", "team", 8.5e6, "parallel workers", Setting::ParallelSetup, Per::Execution, "parallel workers, start and end")
+// clang-format on
+
+#define GPUSCAN_STEP(name, ...) name,
+enum class Step : uint8_t { GPUSCAN_EXECUTOR_STEPS(GPUSCAN_STEP) };
+#undef GPUSCAN_STEP
+#define GPUSCAN_STEP(name, ...) {__VA_ARGS__},
+constexpr StepInfo step_table[] = {GPUSCAN_EXECUTOR_STEPS(GPUSCAN_STEP)};
+#undef GPUSCAN_STEP
+constexpr int steps = sizeof step_table / sizeof *step_table;
 constexpr const StepInfo &info(Step step) { return step_table[static_cast<int>(step)]; }
 
 // Work that takes several times as long as the step that it is like.
@@ -94,6 +86,7 @@ struct Work {
 };
 
 inline void add(Work *work, Step step, double amount) { work->amount[static_cast<int>(step)] += amount; }
+void add(Work *work, const Work &more, double times); // with its time
 
 double time_of(const Work &work, const Rates &rates); // ns
 

@@ -17,7 +17,7 @@ static void count_aggregate_step(const PlanWalk &walk, const AggTransInfo *trans
                             : nullptr;
     const Cost declared = declared_cost(walk.root, combines ? transition->combinefn_oid : transition->transfn_oid);
     if (declared > 0)
-        walk.count_units(rows * declared);
+        walk.count_units(0, rows * declared);
     else
         walk.count(first != nullptr ? step_of_type(exprType(first)) : Step::Operation, rows);
     if (combines)
@@ -64,11 +64,13 @@ void count_aggregate(const PlanWalk &walk, const Path *path) {
     const AggPath *aggregate = as<AggPath>(path);
     const double rows = walk.rows_of(aggregate->subpath), most = max_groups(walk.root, aggregate->groupClause),
                  groups = std::min(path->rows, most);
-    count_aggregate_steps(walk, rows, aggregate->aggsplit);
+    const PlanWalk reading = aggregate->aggstrategy == AGG_SORTED ? walk : walk.whole();
+    reading.count_path(aggregate->subpath);
+    count_aggregate_steps(reading, rows, aggregate->aggsplit);
     if (aggregate->aggstrategy != AGG_PLAIN)
-        count_group_keys(walk, aggregate->groupClause, rows);
+        count_group_keys(reading, aggregate->groupClause, rows);
     if (aggregate->aggstrategy == AGG_HASHED || aggregate->aggstrategy == AGG_MIXED)
-        hash_groups(walk, rows, std::max(std::min(static_cast<double>(aggregate->numGroups), most), groups), path);
+        hash_groups(reading, rows, std::max(std::min(static_cast<double>(aggregate->numGroups), most), groups), path);
     walk.expression(aggregate->qual, groups);
     walk.expression(path->pathtarget->exprs, groups);
     walk.count(Step::Tuple, groups);
@@ -77,16 +79,18 @@ void count_aggregate(const PlanWalk &walk, const Path *path) {
 void count_grouping_sets(const PlanWalk &walk, const Path *path) {
     const GroupingSetsPath *sets = as<GroupingSetsPath>(path);
     const double rows = walk.rows_of(sets->subpath);
+    const PlanWalk reading = sets->aggstrategy == AGG_SORTED && list_length(sets->rollups) == 1 ? walk : walk.whole();
+    reading.count_path(sets->subpath);
     ListCell *cell;
     foreach (cell, sets->rollups) {
         const RollupData *rollup = lfirst_node(RollupData, cell);
         if (rollup->is_hashed)
-            hash_groups(walk, rows, rollup->numGroups, path);
+            hash_groups(reading, rows, rollup->numGroups, path);
         else if (cell != list_head(sets->rollups)) // (the first one's order is the input's)
-            walk.sort(rows, 0, NIL, sets->subpath->pathtarget->width);
+            reading.sort(rows, 0, NIL, sets->subpath->pathtarget->width);
         for (int set = 0; set < list_length(rollup->gsets); ++set)
-            count_aggregate_steps(walk, rows, AGGSPLIT_SIMPLE);
-        count_group_keys(walk, rollup->groupClause, rows);
+            count_aggregate_steps(reading, rows, AGGSPLIT_SIMPLE);
+        count_group_keys(reading, rollup->groupClause, rows);
     }
     walk.expression(path->pathtarget->exprs, path->rows);
 }

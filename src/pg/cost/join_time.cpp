@@ -40,27 +40,35 @@ void count_hash_join(const PlanWalk &walk, const Path *path) {
     const Path *outer = hash->jpath.outerjoinpath, *inner = hash->jpath.innerjoinpath;
     const double outer_rows = walk.rows_of(outer), inner_rows = walk.rows_of(inner), rows = walk.rows_of(path);
     walk.count_path(outer);
-    walk.count_path(inner);
+    // (A table that is in memory, and depends on nothing that changes, serves all executions.)
+    const PlanWalk build = walk.once(hash->num_batches > 1 || inner->param_info != nullptr);
+    build.count_path(inner);
     // (Batches: each of them has a table that fits into work_mem.)
     const double all = std::max(inner_rows, hash->inner_rows_total * walk.correction_of(inner));
     const double bytes = std::min(all * (hash_entry_bytes + inner->pathtarget->width),
                                   hash->num_batches > 1 ? sort_memory() * hash_mem_multiplier : DBL_MAX);
-    executor::Work table{};
-    executor::build(&table, inner_rows, bytes);
-    executor::probe(&table, outer_rows, bytes);
-    walk.count_all(table);
-    count_keys(walk, hash->path_hashclauses, outer_rows, inner_rows, outer_rows + inner_rows, rows);
+    executor::Work built{}, probed{};
+    executor::build(&built, inner_rows, bytes);
+    build.count_all(built);
+    executor::probe(&probed, outer_rows, bytes);
+    walk.count_all(probed);
+    count_keys(build, hash->path_hashclauses, 0, inner_rows, inner_rows, 0);
+    count_keys(walk, hash->path_hashclauses, outer_rows, 0, outer_rows, rows);
     joined_rows(walk, &hash->jpath, hash->path_hashclauses, rows);
-    if (hash->num_batches > 1) // files, by PostgreSQL's formulas
-        walk.count_units(storage::hash_join(device_page_costs(), pages_of(inner_rows, inner->pathtarget->width),
-                                            pages_of(outer_rows, outer->pathtarget->width))
-                             .total);
+    if (hash->num_batches > 1) { // files, by PostgreSQL's formulas
+        const storage::FileCost files =
+            storage::hash_join(device_page_costs(), pages_of(inner_rows, inner->pathtarget->width),
+                               pages_of(outer_rows, outer->pathtarget->width));
+        walk.count_units(files.startup, files.total);
+    }
 }
 
 static void count_sorted(const PlanWalk &walk, const Path *input, const List *sort_keys) {
-    walk.count_path(input);
-    if (sort_keys != NIL)
-        walk.sort(walk.rows_of(input), 0, sort_keys, input->pathtarget->width);
+    if (sort_keys == NIL)
+        return walk.count_path(input);
+    const PlanWalk whole = walk.whole();
+    whole.count_path(input);
+    whole.sort(walk.rows_of(input), 0, sort_keys, input->pathtarget->width);
 }
 
 void count_merge_join(const PlanWalk &walk, const Path *path) {
@@ -78,10 +86,7 @@ void count_merge_join(const PlanWalk &walk, const Path *path) {
 // The inner side of a nested loop, executed `loops` times.
 static void inner_side(const PlanWalk &walk, const Path *inner, double loops) {
     walk.count(Step::Tuple, loops); // (to begin anew)
-    if (IsA(inner, MaterialPath)) {
-        walk.count_path(inner);
-        walk.count(Step::Tuple, walk.rows_of(as<MaterialPath>(inner)->subpath) * loops);
-    } else if (IsA(inner, MemoizePath)) {
+    if (IsA(inner, MemoizePath)) {
         const MemoizePath *memoize = as<MemoizePath>(inner);
         walk.count(Step::RowKept, loops);
         walk.repeated(std::clamp(static_cast<double>(memoize->est_entries), 1.0, loops)).count_path(memoize->subpath);

@@ -2,6 +2,9 @@
 // are taken as they are, but for what is known better (composite_keys.h, group_count.h); what they cost is not looked at, but where a path
 // is none of those that are known here, whose own part of the cost counts.
 //
+// LIMIT. A node is asked for a share of its rows, and asks its inputs for the same share, but those that it needs whole before its first row
+// (PlanWalk::whole): a hash join builds its table, a team of workers starts, whatever they are started for.
+//
 // Parallel workers. A partial path's rows are those of one process. Where there are more processes than cores, each of them takes so much
 // longer. A worker is a new process each time, and its first access to each page of shared memory is a page fault, which a session has long had.
 #include "pg/pg.h"
@@ -9,6 +12,7 @@
 #include "pg/cost/plan_time.h"
 
 #include <algorithm>
+#include <cfloat>
 
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
@@ -28,58 +32,131 @@ namespace {
 // What every path of one input begins with.
 const Path *input_of(const Path *path) { return as<MaterialPath>(path)->subpath; }
 
-// ---- appending, gathering, limits ----
+// ---- nodes that tell their inputs how many rows are wanted ----
 
-void append(const PlanWalk &walk, const Path *path) {
-    const bool merges = IsA(path, MergeAppendPath);
-    ListCell *cell;
-    foreach (cell, merges ? as<MergeAppendPath>(path)->subpaths : as<AppendPath>(path)->subpaths)
-        walk.count_path(static_cast<const Path *>(lfirst(cell)));
-    if (merges)
-        walk.count(Step::RowKept, walk.rows_of(path));
+void append_sorted(const PlanWalk &walk, const Path *path, const Path *child) {
+    if (pathkeys_contained_in(path->pathkeys, child->pathkeys))
+        return walk.hand_on(child);
+    const PlanWalk whole = walk.whole();
+    whole.count_path(child);
+    whole.sort(whole.rows_of(child), walk.bound, path->pathkeys, child->pathtarget->width);
 }
 
-// More processes than cores: each takes so much longer.
-double contention(const Path *partial, int workers) {
-    const double processes = workers + (parallel_leader_participation ? 1.0 : 0.0);
-    // PostgreSQL takes the leader for a part of a process (get_parallel_divisor).
-    const double divisor = partial->parent->rows > 0 && partial->rows > 0
-                               ? std::clamp(partial->parent->rows / partial->rows, 1.0, processes)
-                               : processes;
-    return std::max(divisor / device_cores(), 1.0);
+void merge_append(const PlanWalk &walk, const Path *path) {
+    ListCell *cell;
+    foreach (cell, as<MergeAppendPath>(path)->subpaths)
+        append_sorted(walk, path, static_cast<const Path *>(lfirst(cell)));
+    walk.count(Step::RowKept, walk.rows_of(path));
+}
+
+// A partial child is for as many processes as it has been planned for, and gets all of them.
+double share_of_processes(const Path *append, const Path *child) {
+    return parallel_divisor(child) / parallel_divisor(append);
+}
+
+// One child after the other, as far as rows are asked for.
+void append_in_turn(const PlanWalk &walk, const Path *path) {
+    double wanted = walk.share < 1 ? walk.share * walk.rows_of(path) : DBL_MAX;
+    ListCell *cell;
+    foreach (cell, as<AppendPath>(path)->subpaths) {
+        const Path *child = static_cast<const Path *>(lfirst(cell));
+        const double rows = walk.rows_of(child);
+        PlanWalk next = walk.divided(share_of_processes(path, child));
+        next.share = std::min(wanted / rows, 1.0);
+        append_sorted(next, path, child);
+        wanted -= rows;
+        if (wanted <= 0)
+            return;
+    }
+}
+
+// A whole child is one process's, whoever comes first, and partial ones are everybody's. So each process does its part of the sum, but for
+// who has got a child that takes longer than that (and is not contended with by those who have nothing left to do).
+void append_in_parallel(const PlanWalk &walk, const Path *path) {
+    const AppendPath *append = as<AppendPath>(path);
+    const double processes = parallel_divisor(path);
+    Work even{};
+    double longest = 0;
+    ListCell *cell;
+    foreach (cell, append->subpaths) {
+        const Path *child = static_cast<const Path *>(lfirst(cell));
+        const bool whole = foreach_current_index(cell) < append->first_partial_path;
+        Work work{};
+        walk.into(&work).hand_on(child);
+        executor::add(&even, work, whole ? 1 / processes : share_of_processes(path, child));
+        if (whole)
+            longest = std::max(longest, executor::time_of(work, *device_executor_rates()) / walk.contention);
+    }
+    const double ns = executor::time_of(even, *device_executor_rates());
+    executor::add(walk.work, even, longest > ns && ns > 0 ? longest / ns : 1);
+}
+
+void append(const PlanWalk &walk, const Path *path) {
+    (path->parallel_aware ? append_in_parallel : append_in_turn)(walk, path);
 }
 
 void gather(const PlanWalk &walk, const Path *path) {
-    const int workers =
-        IsA(path, GatherPath) ? as<GatherPath>(path)->num_workers : as<GatherMergePath>(path)->num_workers;
-    walk.by_workers(contention(input_of(path), workers)).count_path(input_of(path));
+    const Path *partial = input_of(path);
+    walk.by_workers(std::max(parallel_divisor(partial) / device_cores(), 1.0)).hand_on(partial);
     walk.count(Step::RowGathered, walk.rows_of(path));
     walk.count(Step::TeamStarted, 1);
 }
 
+// Rows that are read and not shown. (As PostgreSQL expects: adjust_limit_rows_costs. But functions are not called once more.)
+double skipped_rows(const PlanWalk &walk, Node *offset, double rows) {
+    if (offset == nullptr)
+        return 0;
+    const Node *known = IsA(offset, Param) ? estimate_expression_value(walk.root, offset) : offset;
+    if (!IsA(known, Const))
+        return rows / 10;
+    const Const *constant = reinterpret_cast<const Const *>(known);
+    return constant->constisnull ? 0 : std::max(static_cast<double>(DatumGetInt64(constant->constvalue)), 0.0);
+}
+
 void limit(const PlanWalk &walk, const Path *path) {
-    const Path *below = input_of(path);
-    const double rows = walk.rows_of(below), wanted = std::min(path->rows, rows);
-    if (IsA(below, SortPath)) {
-        walk.count_path(input_of(below));
-        return walk.sort(walk.rows_of(input_of(below)), wanted, below->pathkeys, below->pathtarget->width);
-    }
-    // What comes before the first row is needed whole.
-    const double whole = below->total_cost > 0 ? below->startup_cost / below->total_cost : 1;
-    walk.repeated(whole + (1 - whole) * wanted / rows).count_path(below);
+    const LimitPath *limit = as<LimitPath>(path);
+    const double rows = walk.rows_of(limit->subpath);
+    if (limit->limitCount == nullptr)
+        return walk.count_path(limit->subpath);
+    const double wanted = std::min(path->rows + skipped_rows(walk, limit->limitOffset, rows), rows);
+    PlanWalk first = walk.part(wanted / rows);
+    first.bound = limit->limitOption == LIMIT_OPTION_COUNT ? wanted : 0;
+    first.hand_on(limit->subpath);
+}
+
+void projection(const PlanWalk &walk, const Path *path) {
+    walk.hand_on(input_of(path));
+    walk.expression(path->pathtarget->exprs, walk.rows_of(path));
+}
+
+// ---- nodes that read all of their input before the first row, or a part that PostgreSQL knows ----
+
+void sort(const PlanWalk &walk, const Path *path) {
+    const PlanWalk whole = walk.whole();
+    whole.count_path(input_of(path));
+    whole.sort(whole.rows_of(input_of(path)), walk.bound, path->pathkeys, path->pathtarget->width);
+}
+
+void incremental_sort(const PlanWalk &walk, const Path *path) {
+    const double first_group = path->total_cost > 0 ? path->startup_cost / path->total_cost : 1;
+    const PlanWalk groups = walk.whole().part(std::max(walk.share, first_group));
+    groups.count_path(input_of(path));
+    groups.sort(groups.rows_of(input_of(path)), 0, path->pathkeys, path->pathtarget->width);
+}
+
+// A node of which it is not known what it does: what PostgreSQL says that it costs by itself.
+void own_cost(const PlanWalk &walk, const Path *path) {
+    walk.count_units(0, std::max(path->total_cost - input_of(path)->total_cost, 0.0));
+}
+
+void unique(const PlanWalk &walk, const Path *path) {
+    walk.whole().count_path(input_of(path));
+    own_cost(walk.whole(), path);
 }
 
 // ---- nodes whose input is counted already ----
 
 void rows_kept(const PlanWalk &walk, const Path *path) { walk.count(Step::RowKept, walk.rows_of(path)); }
-
-void projection(const PlanWalk &walk, const Path *path) {
-    walk.expression(path->pathtarget->exprs, walk.rows_of(path));
-}
-
-void sort(const PlanWalk &walk, const Path *path) {
-    walk.sort(walk.rows_of(input_of(path)), 0, path->pathkeys, path->pathtarget->width);
-}
 
 // A row is kept with those of its partition, counts in a function, and is handed on.
 void window(const PlanWalk &walk, const Path *path) {
@@ -87,22 +164,19 @@ void window(const PlanWalk &walk, const Path *path) {
         walk.count(step, walk.rows_of(input_of(path)));
 }
 
-// A node of which it is not known what it does: what PostgreSQL says that it costs by itself.
-void own_cost(const PlanWalk &walk, const Path *path) {
-    walk.count_units(std::max(path->total_cost - input_of(path)->total_cost, 0.0));
-}
-
 // ---- the rest ----
 
-void whole_cost(const PlanWalk &walk, const Path *path) { walk.count_units(path->total_cost); }
+void whole_cost(const PlanWalk &walk, const Path *path) { walk.count_units(path->startup_cost, path->total_cost); }
 
 void plain_path(const PlanWalk &walk, const Path *path) {
     if (path->pathtype == T_SeqScan)
         return count_scan(walk, path);
     if (path->pathtype != T_CteScan)
         return whole_cost(walk, path);
-    walk.count(Step::RowKept, path->parent->tuples);
-    walk.conditions(path->parent->baserestrictinfo, path->parent->tuples);
+    const double rows = path->parent->tuples;
+    walk.once(path->param_info != nullptr).count(Step::RowKept, rows);
+    walk.read_again(rows);
+    walk.conditions(path->parent->baserestrictinfo, rows);
 }
 
 // PostgreSQL has added the costs of expressions' subqueries that are computed once to those of the level's paths, and of ours the costs
@@ -117,12 +191,18 @@ void subquery_scan(const PlanWalk &walk, const Path *path) {
     PlanWalk below = walk;
     below.root = root;
     below.key_joins = composite_key_joins(root);
+    below.anew |= path->param_info != nullptr; // (LATERAL)
     const double rows = below.rows_of(input);
     if (root->init_plans != NIL) {
         *walk.missing_columns = list_concat(*walk.missing_columns, init_plans_missing_columns(root));
-        walk.work->other_ns += init_plans_ns(root) - walk.times * init_plans_in_cost_ns(root, input);
+        walk.work->other_ns += init_plans_ns(root);
+        const double counted = init_plans_in_cost_ns(root, input);
+        below.count_ns(-counted, -counted);
     }
-    below.count_path(input);
+    if (path->parent->baserestrictinfo == NIL)
+        below.hand_on(input);
+    else
+        below.count_path(input);
     walk.conditions(path->parent->baserestrictinfo, rows);
     walk.count(Step::Tuple, rows);
 }
@@ -139,7 +219,8 @@ void custom(const PlanWalk &walk, const Path *path) {
             ns -= device_ns(missing->price - missing->saved);
     }
     *walk.missing_columns = list_concat(*walk.missing_columns, gpuscan_path_missing_columns(path));
-    walk.work->other_ns += walk.times * std::max(ns, 0.0);
+    ns = std::max(ns, 0.0);
+    walk.count_ns(path->total_cost > 0 ? ns * path->startup_cost / path->total_cost : ns, ns);
 }
 
 // ---- which node is counted by what ----
@@ -147,39 +228,39 @@ void custom(const PlanWalk &walk, const Path *path) {
 struct NodeKind {
     NodeTag tag;
     void (*count)(const PlanWalk &walk, const Path *path);
-    bool reads_all;  // its input once and to the end: then that is counted first
+    bool streams;    // one input, which is read as far as rows are asked for: then that is counted first
     bool hands_each; // row of its input on, and no other
+    bool keeps;      // its rows, so that it is executed once by each process, if nothing else has changed
 };
 
 constexpr NodeKind node_kinds[] = {
-    {T_Path, plain_path, false, false},
-    {T_IndexPath, count_index_scan, false, false},
-    {T_BitmapHeapPath, count_bitmap_scan, false, false},
-    {T_SubqueryScanPath, subquery_scan, false, false},
-    {T_NestPath, count_nested_loop, false, false},
-    {T_MergePath, count_merge_join, false, false},
-    {T_HashPath, count_hash_join, false, false},
-    {T_AppendPath, append, false, false},
-    {T_MergeAppendPath, append, false, false},
-    {T_GatherPath, gather, false, true},
-    {T_GatherMergePath, gather, false, true},
-    {T_LimitPath, limit, false, false},
-    {T_MaterialPath, rows_kept, true, true},
-    {T_MemoizePath, rows_kept, true, false},
-    {T_ProjectionPath, projection, true, true},
-    {T_SortPath, sort, true, true},
-    {T_IncrementalSortPath, sort, true, true},
-    {T_WindowAggPath, window, true, true},
-    {T_GroupPath, count_group, true, false},
-    {T_AggPath, count_aggregate, true, false},
-    {T_GroupingSetsPath, count_grouping_sets, true, false},
-    {T_UniquePath, own_cost, true, false},
-    {T_UpperUniquePath, own_cost, true, false},
-    {T_ProjectSetPath, own_cost, true, false},
-    {T_LockRowsPath, own_cost, true, false},
-    {T_CustomPath, custom, false, false},
+    {T_Path, plain_path, false, false, false},
+    {T_IndexPath, count_index_scan, false, false, false},
+    {T_BitmapHeapPath, count_bitmap_scan, false, false, false},
+    {T_SubqueryScanPath, subquery_scan, false, false, false},
+    {T_NestPath, count_nested_loop, false, false, false},
+    {T_MergePath, count_merge_join, false, false, false},
+    {T_HashPath, count_hash_join, false, false, false},
+    {T_AppendPath, append, false, false, false},
+    {T_MergeAppendPath, merge_append, false, false, false},
+    {T_GatherPath, gather, false, true, false},
+    {T_GatherMergePath, gather, false, true, false},
+    {T_LimitPath, limit, false, false, false},
+    {T_MaterialPath, rows_kept, true, true, true},
+    {T_ProjectionPath, projection, false, true, false},
+    {T_SortPath, sort, false, true, true},
+    {T_IncrementalSortPath, incremental_sort, false, true, false},
+    {T_WindowAggPath, window, true, true, false},
+    {T_GroupPath, count_group, true, false, false},
+    {T_AggPath, count_aggregate, false, false, false},
+    {T_GroupingSetsPath, count_grouping_sets, false, false, false},
+    {T_UniquePath, unique, false, false, false},
+    {T_UpperUniquePath, own_cost, true, false, false},
+    {T_ProjectSetPath, own_cost, true, false, false},
+    {T_LockRowsPath, own_cost, true, false, false},
+    {T_CustomPath, custom, false, false, false},
 };
-constexpr NodeKind unknown_kind = {T_Invalid, whole_cost, false, false};
+constexpr NodeKind unknown_kind = {T_Invalid, whole_cost, false, false, false};
 
 const NodeKind &kind_of(const Path *path) {
     for (const NodeKind &kind : node_kinds)
@@ -201,12 +282,73 @@ bool has_text(const List *pathkeys) {
 
 } // namespace
 
-void PlanWalk::count_path(const Path *path) const {
+// ---- the walk ----
+
+PlanWalk PlanWalk::whole() const {
+    PlanWalk walk = *this;
+    walk.share = 1;
+    walk.bound = 0;
+    return walk;
+}
+
+PlanWalk PlanWalk::once(bool depends) const {
+    PlanWalk walk = whole();
+    if (!depends && !anew)
+        walk.executions = 1;
+    return walk;
+}
+
+// (One that is begun is an execution, if one that is not asked for all of its rows.)
+PlanWalk PlanWalk::repeated(double often) const {
+    PlanWalk walk = whole();
+    walk.executions = executions * std::max(often * share, 1.0);
+    walk.share = std::min(often * share, 1.0);
+    return walk;
+}
+
+PlanWalk PlanWalk::part(double of_rows) const {
+    PlanWalk walk = *this;
+    walk.share = share * std::min(of_rows, 1.0);
+    return walk;
+}
+
+PlanWalk PlanWalk::by_workers(double contended) const {
+    PlanWalk walk = *this;
+    walk.lives = lives * executions;
+    walk.contention = contended;
+    walk.executions = 1;
+    walk.is_worker = true;
+    return walk;
+}
+
+PlanWalk PlanWalk::divided(double share_of_process) const {
+    PlanWalk walk = *this;
+    walk.lives = lives * share_of_process;
+    return walk;
+}
+
+PlanWalk PlanWalk::into(Work *other) const {
+    PlanWalk walk = *this;
+    walk.work = other;
+    return walk;
+}
+
+void PlanWalk::hand_on(const Path *path) const {
     check_stack_depth();
     const NodeKind &kind = kind_of(path);
-    if (kind.reads_all)
+    if (kind.keeps && executions > 1 && !anew && path->param_info == nullptr) {
+        once(false).hand_on(path);
+        return read_again(rows_of(path));
+    }
+    if (kind.streams)
         count_path(input_of(path));
     kind.count(*this, path);
+}
+
+void PlanWalk::count_path(const Path *path) const {
+    PlanWalk walk = *this;
+    walk.bound = 0;
+    walk.hand_on(path);
 }
 
 double PlanWalk::correction_of(const Path *path) const {
@@ -219,34 +361,51 @@ double PlanWalk::correction_of(const Path *path) const {
 
 double PlanWalk::rows_of(const Path *path) const { return std::max(path->rows * correction_of(path), 1.0); }
 
-void PlanWalk::count_all(const Work &more) const {
-    for (int i = 0; i < executor::steps; ++i)
-        work->amount[i] += more.amount[i] * times;
+void PlanWalk::count(Step step, double amount) const {
+    executor::add(work, step, amount * times() * (executor::info(step).per == executor::Per::Row ? share : 1));
 }
 
-void PlanWalk::count_units(Cost units) const { work->other_ns += times * units * device_ns_per_unit(); }
+void PlanWalk::count_all(const Work &more) const { executor::add(work, more, times() * share); }
+
+void PlanWalk::count_ns(double before_first_row, double in_all) const {
+    work->other_ns += times() * (before_first_row + (in_all - before_first_row) * share);
+}
+
+void PlanWalk::count_units(Cost before_first_row, Cost in_all) const {
+    count_ns(before_first_row * device_ns_per_unit(), in_all * device_ns_per_unit());
+}
 
 void PlanWalk::conditions(const List *list, double rows) const {
     const ExpressionCounting to = {root, device_ns_per_unit(), work};
-    count_conditions(&to, list, rows * times);
+    count_conditions(&to, list, rows * times() * share);
 }
 
 void PlanWalk::expression(const void *node, double rows) const {
+    if (rows <= 0)
+        return;
     const ExpressionCounting to = {root, device_ns_per_unit(), work};
-    count_expression(&to, static_cast<Node *>(const_cast<void *>(node)), rows * times);
+    count_expression(&to, static_cast<Node *>(const_cast<void *>(node)), rows * times() * share);
 }
 
 void PlanWalk::sort(double rows, double kept, const List *pathkeys, int width) const {
     Work sorted{};
     executor::sort(&sorted, rows, kept, has_text(pathkeys));
     count_all(sorted);
-    if (kept <= 0 && is_spilled(rows, width))
-        count_units(sort_files(device_page_costs(), rows, width));
+    if (kept <= 0 && is_spilled(rows, width)) {
+        const Cost files = sort_files(device_page_costs(), rows, width);
+        count_units(files, files);
+    }
 }
+
+void PlanWalk::read_again(double rows) const {
+    executor::add(work, Step::Tuple, rows * share * (executions - 1) * lives * contention);
+}
+
+// ---- paths ----
 
 void count_path(PlannerInfo *root, const Path *path, Work *work, List **missing_columns) {
     List *brought = NIL;
-    PlanWalk{root, composite_key_joins(root), work, 1, 0, &brought}.count_path(path);
+    PlanWalk{root, composite_key_joins(root), work, &brought, 1, 1, 0, 1, 1, false, false}.count_path(path);
     if (missing_columns != nullptr)
         *missing_columns = brought;
     else

@@ -44,26 +44,24 @@ static void scanned_rows(const PlanWalk &walk, const Path *path, const List *fil
 }
 
 // Of a process that shares the scan with others: PostgreSQL's rows are its own already.
-static double share_of_process(const Path *path) {
-    return path->parallel_aware && path->parent->rows > 0 ? std::min(path->rows / path->parent->rows, 1.0) : 1;
-}
+static double share_of_process(const Path *path) { return path->parallel_aware ? 1 / parallel_divisor(path) : 1; }
 
 // ---- pages ----
 
 // Pages that are not in shared buffers cost what the settings say.
 static void read_pages(const PlanWalk &walk, const RelOptInfo *rel, double pages, Cost price) {
     if (rel->pages > static_cast<BlockNumber>(NBuffers))
-        walk.count_units(pages * (1 - NBuffers / static_cast<double>(rel->pages)) * price);
+        walk.count_units(0, pages * (1 - NBuffers / static_cast<double>(rel->pages)) * price);
 }
 
-// Pages of `all` that each execution looks at. In a worker the first look at each counts: of n executions, each at other pages by chance,
-// it is all * (1 - (1 - pages / all)^n) (Cardenas, CACM 18, 1975).
-static void touch(const PlanWalk &walk, double all, double pages) {
-    if (walk.worker <= 0 || all < 1)
+// Pages of `all` that each execution looks at, some in any case and others for rows. In a worker the first look at each counts: of n executions,
+// each at other pages by chance, it is all * (1 - (1 - pages / all)^n) (Cardenas, CACM 18, 1975).
+static void touch(const PlanWalk &walk, double all, double first, double for_rows) {
+    if (!walk.is_worker || all < 1)
         return;
-    const double executions = walk.times * walk.worker;
-    const double touched = all * (1 - std::pow(1 - std::min(pages / all, 1.0), executions));
-    executor::add(walk.work, Step::PageTouched, touched / walk.worker);
+    const double pages = first + for_rows * walk.share;
+    const double touched = all * (1 - std::pow(1 - std::min(pages / all, 1.0), walk.executions));
+    executor::add(walk.work, Step::PageTouched, touched * walk.lives * walk.contention);
 }
 
 static void count_misses(const PlanWalk &walk, double pages, double of_pages) {
@@ -73,15 +71,15 @@ static void count_misses(const PlanWalk &walk, double pages, double of_pages) {
 void count_fetches(const PlanWalk &walk, const RelOptInfo *rel, double far, double pages) {
     walk.count(Step::PageOutOfOrder, pages);
     count_misses(walk, far, rel->pages);
-    touch(walk, rel->pages, pages);
+    touch(walk, rel->pages, 0, pages);
 }
 
 // ... which then finds so many entries.
 static void start_index(const PlanWalk &walk, const IndexOptInfo *index, double found) {
     const double pages = index->pages;
     walk.count(Step::IndexStarted, 1);
-    count_misses(walk, leaves_missed, pages);
-    touch(walk, pages, 1 + found * pages / std::max(index->tuples, 1.0));
+    count_misses(walk.whole(), leaves_missed, pages);
+    touch(walk, pages, 1, found * pages / std::max(index->tuples, 1.0));
     walk.count(Step::IndexEntry, found);
 }
 
@@ -91,7 +89,7 @@ void count_scan(const PlanWalk &walk, const Path *path) {
     const RelOptInfo *rel = path->parent;
     const double share = share_of_process(path), pages = rel->pages * share;
     walk.count(Step::PageInOrder, pages);
-    touch(walk, rel->pages, pages);
+    touch(walk, rel->pages, 0, pages);
     read_pages(walk, rel, pages, device_page_costs().seq_read);
     scanned_rows(walk, path, rel->baserestrictinfo, rel->tuples * share, walk.rows_of(path));
 }
@@ -169,7 +167,7 @@ void count_bitmap_scan(const PlanWalk &walk, const Path *path) {
     const double found = std::max(rel->tuples * selectivity * share_of_process(path), rows);
     const double all = std::max(static_cast<double>(rel->pages), 1.0);
     const double pages = std::min(2 * all * found / (2 * all + found), all); // Mackert and Lohman
-    count_bitmap(walk, bitmap);
+    count_bitmap(walk.whole(), bitmap);
     count_fetches(walk, rel, pages, pages);
     walk.count(Step::IndexEntry, std::max(found - pages, 0.0));
     read_pages(walk, rel, pages, device_page_costs().random_read);
