@@ -112,14 +112,18 @@ BEGIN
 END $$;
 SELECT * FROM zone_cursor('off');
 SELECT * FROM zone_cursor('force');
+-- A plan that is bound again (in another time zone) finds a function changed: the CPU plan goes on with what it has begun.
+CREATE FUNCTION marked(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN upper($1); END $$;
 \set mode off
 BEGIN; SET LOCAL gpuscan.offload = :mode; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE guarded(k) = 1; SET LOCAL ROLE moments_plain; FETCH ALL FROM c; ROLLBACK;
 BEGIN; SET LOCAL gpuscan.offload = :mode; SET LOCAL ROLE moments_plain; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE guarded(k) = 1; ROLLBACK;
 BEGIN; SET LOCAL gpuscan.offload = :mode; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE k = 3; DROP INDEX on_k; ROLLBACK;
+BEGIN; SET LOCAL gpuscan.offload = :mode; DECLARE c CURSOR FOR SELECT marked(name), count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 2; ALTER FUNCTION marked VOLATILE; SET LOCAL timezone = 'Asia/Tokyo'; FETCH ALL FROM c; ROLLBACK;
 \set mode force
 BEGIN; SET LOCAL gpuscan.offload = :mode; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE guarded(k) = 1; SET LOCAL ROLE moments_plain; FETCH ALL FROM c; ROLLBACK;
 BEGIN; SET LOCAL gpuscan.offload = :mode; SET LOCAL ROLE moments_plain; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE guarded(k) = 1; ROLLBACK;
 BEGIN; SET LOCAL gpuscan.offload = :mode; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE k = 3; DROP INDEX on_k; ROLLBACK;
+BEGIN; SET LOCAL gpuscan.offload = :mode; DECLARE c CURSOR FOR SELECT marked(name), count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 2; ALTER FUNCTION marked VOLATILE; SET LOCAL timezone = 'Asia/Tokyo'; FETCH ALL FROM c; ROLLBACK;
 
 -- EXPLAIN ANALYZE shows what was tried, as executed (without what differs between versions of PostgreSQL)
 CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql SET search_path = moments, public AS $$

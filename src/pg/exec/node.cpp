@@ -231,6 +231,8 @@ bool notices_conflicts(const SourceRelations *relations, Snapshot snapshot) {
 const char *reason_for_cpu(GpuScanState *state) {
     EState *estate = state->css.ss.ps.state;
     Snapshot snapshot = estate->es_snapshot;
+    if (state->fragment->program == nullptr)
+        return "a function or type that the plan uses has changed since it was made";
     if (estate->es_epq_active)
         return "a row is being checked again after a concurrent update";
     if (IsParallelWorker())
@@ -303,14 +305,14 @@ void look_at_alternative(GpuScanState *state) {
 }
 
 void run_on_device(GpuScanState *state) {
+    // What a clock shows is the session's when rows are read, not when a cursor is opened.
+    if (state->zone != session_timezone)
+        bind(state);
     const char *reason = reason_for_cpu(state);
     if (reason) {
         fall_back(state, reason);
         return;
     }
-    // What a clock shows is the session's when rows are read, not when a cursor is opened.
-    if (state->zone != session_timezone)
-        bind(state);
     reset_run(state);
     ++state->executions;
     device_count(&protocol::Counters::fragments, 1);

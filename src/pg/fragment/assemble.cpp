@@ -508,20 +508,25 @@ static Fragment *make_fragment(Assembly *a) {
     return fragment;
 }
 
+// For the CPU plan, and for EXPLAIN.
+static Fragment *describe_only(const FragmentSpec *spec) {
+    Fragment *fragment = static_cast<Fragment *>(palloc0(sizeof(Fragment)));
+    static_cast<FragmentSpec &>(*fragment) = *spec;
+    fragment->noutputs = output_count(spec);
+    return fragment;
+}
+
 Fragment *assemble(const FragmentSpec *spec, bool binding) {
     Assembly a;
     begin(&a, spec, binding);
     const bool possible = translate_all(&a) && within_budget(&a.t) && within_deferral_budget(&a.t);
-    // What the planner has found possible must be possible now.
-    if (!possible ||
-        (binding && (a.having.count < list_length(spec->having) || a.order.count < list_length(spec->order) ||
-                     (spec->top != nullptr && a.top == ir::none)))) {
-        if (binding)
-            ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("a GpuScan node cannot be bound to the device"),
-                            errdetail("A function or type that the plan uses has changed since it was made.")));
-        return nullptr;
-    }
-    return make_fragment(&a);
+    if (!binding)
+        return possible ? make_fragment(&a) : nullptr;
+    // What the planner has found possible is so now, too, unless a function or a type has changed: a cursor is bound again when it is read in
+    // another time zone.
+    const bool as_planned = possible && a.having.count == list_length(spec->having) &&
+                            a.order.count == list_length(spec->order) && (spec->top == nullptr || a.top != ir::none);
+    return as_planned ? make_fragment(&a) : describe_only(spec);
 }
 
 Fragment *assemble_count(FragmentSource *source) {

@@ -118,13 +118,14 @@ struct Fragment : FragmentSpec {
     int nkeys,
         naggregates; // of the groups that the device process delivers; of several sets, a group's number is its last key
     // The engine's program in its wire format (engine/ir/program.hpp): header and arrays; FragmentConstants are filled in
-    // by the executor directly in the copy it sends (program_constants points into `program`).
+    // by the executor directly in the copy it sends (program_constants points into `program`). NULL: no device can run it any more.
     char *program;
     Size program_size;
     ir::Constant *program_constants;
 };
 
-// Planner (binding = false): NULL where a device may not run it, the reason has been told. Binding: never NULL.
+// Where a device may not run it: the planner (binding = false) gets NULL, and the reason has been told; binding never gives NULL but a
+// fragment without a program, of which only the CPU plan can be executed.
 Fragment *assemble(const FragmentSpec *spec, bool binding);
 
 // count(*) of one relation of which these columns are asked for, whether they are needed or not.

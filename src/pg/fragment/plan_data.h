@@ -10,8 +10,7 @@ namespace gpuscan {
 // Fills custom_scan_tlist, custom_exprs and custom_private. `plans` are the planned custom_paths.
 void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node);
 
-// Rebuilds the fragment of a planned node. Never returns NULL; a node that cannot be bound (a bug, or a function
-// redefined between planning and execution) is an ereport(ERROR).
+// Rebuilds the fragment of a planned node. Never returns NULL; if a function or a type has changed since, it may lack its program.
 Fragment *fragment_bind(const CustomScan *node, const List *range_table);
 
 } // namespace gpuscan

@@ -2,7 +2,7 @@
 //
 // translate() walks an expression tree and appends nodes to the program under construction. It serves three callers:
 // a hook that asks whether a qual is shippable (`probing`: any base relation's column will do), assemble() as a trial
-// at plan time, and assemble() at executor start (`binding`: a failure there is an error, and privileges are enforced).
+// at plan time, and assemble() at executor start (`binding`: a failure there means the CPU plan, and privileges are enforced).
 //
 // Integers and numerics that are constants stay literals until their consumer says in which type and scale it wants them.
 #pragma once
