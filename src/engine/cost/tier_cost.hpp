@@ -142,9 +142,9 @@ class Ledger {
     void lookups(int more);               // tables over dictionaries
     void relation(const RelationWork &work);
     void plan_rows(double cost, double rows, double columns); // of a CPU plan with such a cost in the planner's units
-    void build(double rows);
-    void probe(double rows, double entries);
-    void pairs(double rows, double entries);
+    void build(double rows);                 // of a join table: row_built, memory_random_write(_cached)
+    void probe(double rows, double entries); // ... by each row: row_step, memory_random_read(_cached)
+    void pairs(double rows, double entries); // ... without an equality: value_step
     void unmatched(double entries);
     void aggregate(double rows, double groups, double delivered, int keys, int states); // (of the groups, so many)
     void aggregate_again(double groups);
