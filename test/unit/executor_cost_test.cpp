@@ -5,17 +5,21 @@
 #include <string>
 
 #include "engine/cost/executor_cost.hpp"
+#include "profile_name.hpp"
 
 namespace gpuscan::executor {
 namespace {
 
 double amount(const Work &work, Step step) { return work.amount[static_cast<int>(step)]; }
 
+#define GPUSCAN_NAME(name, ...) #name,
 TEST(ExecutorCost, EveryStepHasANameAndARate) {
+    const char *const enumerators[] = {GPUSCAN_EXECUTOR_STEPS(GPUSCAN_NAME)};
     std::set<std::string> names;
     for (int i = 0; i < steps; ++i) {
         const StepInfo &step = info(static_cast<Step>(i));
         EXPECT_TRUE(names.insert(step.name).second) << step.name;
+        EXPECT_EQ(step.name, profile_name(enumerators[i]));
         EXPECT_GT(step.ns, 0) << step.name;
         EXPECT_EQ(step.ns, default_rates().ns[i]) << step.name;
         EXPECT_NE(std::string(step.meaning), "") << step.name;
@@ -34,6 +38,24 @@ TEST(ExecutorCost, TimeIsTheSumOfStepsAndOfWhatIsKnownAsTime) {
     add(&work, Step::Operation, 300);
     work.other_ns = 7;
     EXPECT_DOUBLE_EQ(time_of(work, rates), 150 * 20 + 300 * 5 + 7);
+}
+
+TEST(ExecutorCost, WorkIsAddedWithItsTime) {
+    Work child{}, sum{};
+    add(&child, Step::Tuple, 10);
+    child.other_ns = 100;
+    add(&sum, Step::Tuple, 1);
+    add(&sum, child, 0.5);
+    EXPECT_DOUBLE_EQ(amount(sum, Step::Tuple), 6);
+    EXPECT_DOUBLE_EQ(sum.other_ns, 50);
+}
+
+TEST(ExecutorCost, WhatBeginsAnExecutionDoesNotGrowWithItsRows) {
+    for (int i = 0; i < steps; ++i) {
+        const StepInfo &step = info(static_cast<Step>(i));
+        const bool begins = std::string(step.unit) == "team" || std::string(step.unit) == "descent";
+        EXPECT_EQ(step.per == Per::Execution, begins) << step.name;
+    }
 }
 
 TEST(ExecutorCost, ATableWithinTheCachesIsNeverFar) {

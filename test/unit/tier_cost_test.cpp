@@ -7,22 +7,12 @@
 
 #include "engine/cost/tier_cost.hpp"
 #include "engine/cost/tier_profile.hpp"
+#include "profile_name.hpp"
 
 namespace gpuscan::tier {
 namespace {
 
 double &weight(Weights &weights, Count count) { return weights.values[static_cast<int>(count)]; }
-
-// As a profile writes it.
-std::string words_of(const std::string &enumerator) {
-    std::string words;
-    for (const char c : enumerator) {
-        if (isupper(static_cast<unsigned char>(c)) && !words.empty())
-            words += '_';
-        words += static_cast<char>(tolower(c));
-    }
-    return words;
-}
 
 // Every access goes to memory.
 void no_caches(Weights &weights) { weights.values[near_cache] = weights.values[far_cache] = 0; }
@@ -410,7 +400,7 @@ TEST(TierCost, ADeviceHasFewWeightsAndAllAreMeasured) {
 TEST(TierCost, EveryCountHasItsName) {
     const char *const enumerators[] = {GPUSCAN_DEVICE_COUNTS(GPUSCAN_NAME)};
     for (int i = 0; i < counts; ++i)
-        EXPECT_EQ(words_of(enumerators[i]), weight_table[i].name);
+        EXPECT_EQ(profile_name(enumerators[i]), weight_table[i].name);
     for (int i = 0; i < counts; ++i)
         EXPECT_EQ(info(static_cast<Count>(i)).pattern == Pattern::None,
                   info(static_cast<Count>(i)).tier != Tier::Memory && info(static_cast<Count>(i)).tier != Tier::Link &&
