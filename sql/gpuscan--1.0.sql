@@ -101,7 +101,6 @@ COMMENT ON FUNCTION visible_pages(regclass) IS 'pages that the visibility map ma
 CREATE FUNCTION status(OUT item text, OUT state text, OUT detail text, OUT remedy text)
 RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED ROWS 10
 SET search_path = pg_catalog, @extschema@, pg_temp
-SET gpuscan.explain_refusals = off
 AS $$
 WITH server AS (
     SELECT NOT EXISTS (SELECT FROM devices WHERE state = 'not preloaded') AS preloaded,
@@ -139,7 +138,9 @@ UNION ALL
 SELECT CASE d.kind WHEN 'host' THEN 'CPU engine' ELSE 'GPU' END, CASE d.state WHEN 'ready' THEN 'ok' ELSE d.state END,
     concat_ws('; ', nullif(d.name, 'host'), coalesce(d.note, CASE d.state WHEN 'ready' THEN 'ready' END)),
     CASE WHEN d.state = 'off' THEN 'ALTER SYSTEM SET gpuscan.device = auto; SELECT pg_reload_conf()'
-         WHEN d.state = 'starting' THEN 'wait a moment; if it stays so, raise max_worker_processes, or look into the server''s log'
+         WHEN d.state = 'starting' THEN 'wait a moment; if it stays so, look into the server''s log'
+         WHEN d.state = 'not started'
+         THEN format('ALTER SYSTEM SET max_worker_processes = %s; then restart the server', current_setting('max_worker_processes')::int + 8)
          WHEN d.state = 'failed' AND d.kind = 'cuda'
          THEN 'none is needed without a GPU; else install what is missing, then restart the server' END
 FROM devices d, server WHERE preloaded
@@ -152,8 +153,15 @@ SELECT CASE d.kind WHEN 'host' THEN 'CPU engine''s cache' ELSE 'GPU''s cache' EN
     CASE WHEN c.is_full AND d.kind = 'host' THEN 'ALTER SYSTEM SET gpuscan.cache_size = SIZE; SELECT pg_reload_conf()' END
 FROM devices d, stat s, server,
     LATERAL (SELECT CASE d.kind WHEN 'host' THEN pg_size_bytes(current_setting('gpuscan.cache_size')) ELSE d.memory_limit / 100 * 80 END) m(most),
-    LATERAL (SELECT m.most, s.chunks_evicted > 0 AND d.cache_bytes > 0.8 * m.most) c(most, is_full)
+    LATERAL (SELECT m.most, d.cache_bytes > CASE WHEN s.chunks_evicted > 0 THEN 0.8 ELSE 0.95 END * m.most) c(most, is_full)
 WHERE preloaded AND d.state = 'ready'
+UNION ALL
+-- A chunk (32,672 pages) is cached with all of its columns that a query reads, of some 4 bytes a value, or not at all.
+SELECT 'cache size', 'look', format('%s: all columns of a chunk take some %s, more than the cache has; what does not fit is read again by each query', name, pg_size_pretty(bytes)),
+    format('ALTER SYSTEM SET gpuscan.cache_size = ''%s MB''; SELECT pg_reload_conf()', ceil(1.25 * bytes / 1048576))
+FROM (SELECT big.name, (c.reltuples * least(1, 32672.0 / greatest(c.relpages, 1)) * c.relnatts * 4)::bigint AS bytes
+      FROM big JOIN pg_class c USING (oid) WHERE big.relpersistence = 'p' ORDER BY 2 DESC, 1 LIMIT 3) t
+WHERE bytes > pg_size_bytes(current_setting('gpuscan.cache_size')) AND NOT EXISTS (SELECT FROM devices WHERE kind = 'cuda' AND state = 'ready')
 UNION ALL
 SELECT 'fallbacks', CASE WHEN fallbacks > 0 THEN 'look' ELSE 'ok' END,
     format('%s of %s fragments were answered by PostgreSQL', fallbacks, fragments),

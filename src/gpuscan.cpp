@@ -8,6 +8,7 @@
 #include "pg/cost/cache_admission.h"
 #include "pg/exec/node.h"
 #include "pg/guc.h"
+#include "pg/planner/explain_refusals.h"
 #include "pg/planner/hooks.h"
 #include "pg/service/area.h"
 #include "pg/service/supervisor.h"
@@ -25,5 +26,6 @@ void _PG_init() {
     gpuscan::area_init();
     gpuscan::supervisor_register();
     gpuscan::planner_init();
+    gpuscan::explain_refusals_init();
     gpuscan::cache_admission_init();
 }

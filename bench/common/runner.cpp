@@ -341,20 +341,16 @@ class Runner {
 
     // Why parts of the query stay with PostgreSQL.
     std::vector<std::string> refusals_of(const Query &q) {
-        static const std::string head = "gpuscan: not offloaded: ";
+        static const std::string head = "Refused: ";
         std::vector<std::string> reasons;
-        const PQnoticeReceiver before = PQsetNoticeReceiver(
-            connection_->raw(),
-            [](void *list, const PGresult *notice) {
-                const char *message = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-                if (message && std::string(message).rfind(head, 0) == 0)
-                    static_cast<std::vector<std::string> *>(list)->push_back(message + head.size());
-            },
-            &reasons);
-        connection_->exec("SET client_min_messages = notice; SET gpuscan.explain_refusals = on");
-        connection_->exec("EXPLAIN " + q.sql);
-        connection_->exec("RESET gpuscan.explain_refusals; SET client_min_messages = warning");
-        PQsetNoticeReceiver(connection_->raw(), before, nullptr);
+        connection_->exec("SET gpuscan.explain_refusals = on");
+        const pg::Result lines = connection_->exec("EXPLAIN " + q.sql);
+        connection_->exec("RESET gpuscan.explain_refusals");
+        for (int i = 0; i < lines.rows(); ++i) {
+            const std::string line = lines.get(i, 0);
+            if (line.rfind(head, 0) == 0)
+                reasons.push_back(line.substr(head.size()));
+        }
         return reasons;
     }
 

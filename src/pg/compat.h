@@ -35,6 +35,27 @@ extern "C" {
 }
 #endif
 
+// 17: what EXPLAIN does where no hook does it otherwise is a function (standard_ExplainOneQuery).
+#if PG_VERSION_NUM >= 170000
+inline void explain_query_as_usual(Query *query, int options, IntoClause *into, ExplainState *es, const char *text,
+                                   ParamListInfo params, QueryEnvironment *environment) {
+    standard_ExplainOneQuery(query, options, into, es, text, params, environment);
+}
+#else
+inline void explain_query_as_usual(Query *query, int options, IntoClause *into, ExplainState *es, const char *text,
+                                   ParamListInfo params, QueryEnvironment *environment) {
+    const BufferUsage before = pgBufferUsage;
+    instr_time start, duration;
+    INSTR_TIME_SET_CURRENT(start);
+    PlannedStmt *plan = pg_plan_query(query, text, options, params);
+    INSTR_TIME_SET_CURRENT(duration);
+    INSTR_TIME_SUBTRACT(duration, start);
+    BufferUsage buffers = {};
+    BufferUsageAccumDiff(&buffers, &pgBufferUsage, &before);
+    ExplainOnePlan(plan, into, es, text, params, environment, &duration, es->buffers ? &buffers : nullptr);
+}
+#endif
+
 // 18: the range table may hold an entry for GROUP BY, which is no table to choose column names from (commit 247dea89f76).
 #if PG_VERSION_NUM >= 180000
 inline int explained_tables(const ExplainState *es) { return es->rtable_size; }

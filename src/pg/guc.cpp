@@ -105,9 +105,9 @@ void guc_init() {
                              "Sums of float4 and float8 depend in their last digits on the order of the "
                              "additions, in parallel plans of PostgreSQL too.",
                              &guc_exact_float, guc_exact_float, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
-    DefineCustomBoolVariable("gpuscan.explain_refusals", "Reports at plan time why a query does not run on the device.",
-                             nullptr, &guc_explain_refusals, guc_explain_refusals, PGC_USERSET, 0, nullptr, nullptr,
-                             nullptr);
+    DefineCustomBoolVariable("gpuscan.explain_refusals",
+                             "Lets EXPLAIN show why parts of a query do not run on a device.", nullptr,
+                             &guc_explain_refusals, guc_explain_refusals, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("gpuscan.host_threads", "Sets the number of threads of the CPU engine.",
                             "0 means one thread for every processor core.", &guc_host_threads, guc_host_threads, 0,
                             1024, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);

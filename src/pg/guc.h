@@ -15,7 +15,7 @@ extern int guc_device_memory_share; // gpuscan.device_memory_share (SIGHUP, per 
 extern int guc_device_timeout;      // gpuscan.device_timeout (SIGHUP, ms): a silent device process is ended, 0 = never
 extern bool guc_enable_decorrelation; // gpuscan.enable_decorrelation (USERSET): plan subqueries per row as joins, too
 extern bool guc_exact_float;          // gpuscan.exact_float (USERSET): refuse plans that reorder float additions
-extern bool guc_explain_refusals;     // gpuscan.explain_refusals (USERSET): NOTICE with the reason at plan time
+extern bool guc_explain_refusals;     // gpuscan.explain_refusals (USERSET): EXPLAIN tells the reasons
 extern int guc_host_threads;          // gpuscan.host_threads (SIGHUP): threads of the host device, 0 = one per core
 extern bool guc_log_fallbacks;        // gpuscan.log_fallbacks (SUSET): tell the server's log of each
 extern int

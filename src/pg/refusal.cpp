@@ -2,14 +2,15 @@
 //
 // While a level is planned many things are tried, and most of what is refused on the way (a join in the wrong order)
 // does not matter in the end. So reasons are noted per query level, told when the level is finished without a device
-// path, and forgotten when there is one. Formatting costs more than planning some queries, so nothing is noted when
-// nobody would see it. The lists belong to one call of the planner; nested calls have their own (see refusals_begin).
+// path, and forgotten when there is one. What has been told waits for the choice of the statement's plan, since a statement may
+// be planned in several ways. Formatting costs more than planning some queries, so nothing is noted when nobody would see it. The
+// lists belong to one call of the planner; nested calls have their own (see refusals_begin), and no listener.
 #include "pg/pg.h"
 
 #include "pg/refusal.h"
 
-#include "pg/attempt.h"
-#include "pg/guc.h"
+#include <utility>
+
 #include "pg/refusal_state.h"
 
 namespace gpuscan {
@@ -21,8 +22,7 @@ struct Refusal {
 };
 
 static RefusalState *current = nullptr;
-static List **listener = nullptr;
-static MemoryContext listener_context = nullptr;
+static RefusalListener next_listener = {}, listener = {};
 
 RefusalState *refusals_begin(RefusalState *state) {
     RefusalState *outer = current;
@@ -35,43 +35,53 @@ RefusalState *refusals_begin(RefusalState *state) {
 
 void refusals_end(RefusalState *outer) { current = outer; }
 
-static void tell_listener(const Refusal *refusal) {
-    MemoryContext before = MemoryContextSwitchTo(listener_context);
+RefusalListener refusals_begin_statement() { return std::exchange(listener, std::exchange(next_listener, {})); }
+
+void refusals_end_statement(RefusalListener outer) { listener = outer; }
+
+List **listen_to_refusals(List **to) { return std::exchange(next_listener, {to, CurrentMemoryContext}).to; }
+
+bool refusals_wanted() {
+    return listener.to != nullptr || next_listener.to != nullptr || message_level_is_interesting(DEBUG2);
+}
+
+static void report(const char *reason, const char *change) {
+    ereport(DEBUG2, (errmsg_internal("gpuscan: not offloaded: %s", reason)));
+    if (listener.to == nullptr)
+        return;
+    ListCell *cell;
+    foreach (cell, *listener.to)
+        if (strcmp(static_cast<const ToldRefusal *>(lfirst(cell))->reason, reason) == 0)
+            return;
+    MemoryContext before = MemoryContextSwitchTo(listener.context);
     ToldRefusal *told = static_cast<ToldRefusal *>(palloc(sizeof(ToldRefusal)));
-    told->reason = pstrdup(refusal->reason);
-    told->change = refusal->change;
-    *listener = lappend(*listener, told);
+    told->reason = pstrdup(reason);
+    told->change = change;
+    *listener.to = lappend(*listener.to, told);
     MemoryContextSwitchTo(before);
 }
 
-static void report(const Refusal *refusal) {
-    if (listener != nullptr && !is_attempt_running())
-        return tell_listener(refusal);
-    ereport(guc_explain_refusals && !is_attempt_running() ? NOTICE : DEBUG2,
-            (errmsg("gpuscan: not offloaded: %s", refusal->reason)));
+bool refusals_release(const RefusalState *state) {
+    bool any = false;
+    ListCell *cell;
+    foreach (cell, state->refusals) {
+        const Refusal *refusal = static_cast<const Refusal *>(lfirst(cell));
+        if (refusal->told)
+            report(refusal->reason, refusal->change);
+        any |= refusal->told;
+    }
+    return any;
 }
 
-void refusals_release(RefusalState *state) {
-    state->held = false;
-    ListCell *cell;
-    foreach (cell, state->refusals)
-        if (static_cast<const Refusal *>(lfirst(cell))->told)
-            report(static_cast<const Refusal *>(lfirst(cell)));
+void refuse_statement(const char *reason, const char *change) {
+    if (refusals_wanted())
+        report(reason, change);
 }
 
 void refusals_level(const void *level) {
     if (current != nullptr)
         current->level = level;
 }
-
-List **listen_to_refusals(List **to) {
-    List **before = listener;
-    listener = to;
-    listener_context = CurrentMemoryContext;
-    return before;
-}
-
-bool refusals_wanted() { return listener != nullptr || guc_explain_refusals || message_level_is_interesting(DEBUG2); }
 
 static void note(const char *change, const char *format, va_list arguments) pg_attribute_printf(2, 0);
 
@@ -113,22 +123,13 @@ bool refuse_with(const char *change, const char *format, ...) {
     return false;
 }
 
-void refusals_tell(const char *otherwise) {
+void refusals_tell() {
     if (current == nullptr)
         return;
-    int count = 0;
     ListCell *cell;
-    foreach (cell, current->refusals)
-        count += static_cast<const Refusal *>(lfirst(cell))->level == current->level ? 1 : 0;
-    if (count == 0 && otherwise != nullptr)
-        refuse("%s", otherwise);
     foreach (cell, current->refusals) {
         Refusal *refusal = static_cast<Refusal *>(lfirst(cell));
-        if (refusal->level != current->level || refusal->told)
-            continue;
-        refusal->told = true;
-        if (!current->held)
-            report(refusal);
+        refusal->told |= refusal->level == current->level;
     }
 }
 

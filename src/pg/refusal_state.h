@@ -9,8 +9,18 @@ struct RefusalState {
     List *refusals; // of Refusal *
     const void *level;
     MemoryContext context;
-    bool held; // what is told waits for refusals_release
 };
+
+// Who is told the reasons of a statement (to: NULL: nobody).
+struct RefusalListener {
+    List **to;
+    MemoryContext context;
+};
+
+// The statement that is planned now gets the listener that waits; those that are planned meanwhile, for functions, get none. Returns
+// the one of before, which refusals_end_statement takes back.
+RefusalListener refusals_begin_statement();
+void refusals_end_statement(RefusalListener outer);
 
 // Makes `state` the current one and returns the one before, which refusals_end takes back.
 RefusalState *refusals_begin(RefusalState *state);
@@ -19,13 +29,16 @@ void refusals_end(RefusalState *outer);
 // The query level (a PlannerInfo) that the following refusals belong to.
 void refusals_level(const void *level);
 
-// The level has no device path: tells its reasons, or `otherwise` (if not NULL) if there is none.
-void refusals_tell(const char *otherwise);
+// The level has no device path: its reasons count.
+void refusals_tell();
 
-// Tells what was held, once it is known that this is the plan.
-void refusals_release(RefusalState *state);
-
-// The level has one.
+// The level has one, or what was refused was only one way to it.
 void refusals_forget();
+
+// Tells the reasons, once it is known that this is the plan. Returns whether there are any.
+bool refusals_release(const RefusalState *state);
+
+// Tells why no part of the statement can run on a device.
+void refuse_statement(const char *reason, const char *change);
 
 } // namespace gpuscan

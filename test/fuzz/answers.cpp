@@ -74,7 +74,7 @@ Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &argume
     c.exec("SET LOCAL gpuscan.offload = " + offload + "; SET LOCAL plan_cache_mode = force_" +
            (generic ? "generic" : "custom") + "_plan");
     if (offload == "force")
-        c.exec("SET LOCAL client_min_messages = debug1");
+        c.exec("SET LOCAL client_min_messages = debug2");
     if (q.parameters.empty() && cursor) {
         take(answer, pg::Result(PQexec(c.raw(), ("DECLARE fuzzed SCROLL CURSOR FOR " + q.sql).c_str())));
         for (const char *fetch : {"FETCH ALL FROM fuzzed", "FETCH BACKWARD ALL FROM fuzzed"})

@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
             w.falsified = falsified;
             w.verbose = verbose;
             w.alone = alone;
-            w.run(0, "CREATE EXTENSION IF NOT EXISTS gpuscan; SET gpuscan.explain_refusals = on");
+            w.run(0, "CREATE EXTENSION IF NOT EXISTS gpuscan");
             c.prepare(w);
             const long share = queries / static_cast<long>(chosen.size());
             const time_t start = time(nullptr);

@@ -45,8 +45,7 @@ int main(int argc, char **argv) {
         PQsetNoticeProcessor(c.raw(), notice, nullptr);
         c.exec("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS gpuscan");
         make_tables(c, nullptr);
-        c.exec("SET statement_timeout = '" + number(timeout) +
-               "s'; SET extra_float_digits = 1; SET gpuscan.explain_refusals = on");
+        c.exec("SET statement_timeout = '" + number(timeout) + "s'; SET extra_float_digits = 1");
         long differences = 0, device = 0, fallback = 0, cpu = 0, errors = 0, timeouts = 0, plan_dependent = 0;
         string history;
         const time_t start = time(nullptr);

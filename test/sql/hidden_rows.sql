@@ -143,6 +143,18 @@ SELECT estimated('SELECT t, count(*) FROM few_x WHERE t LIKE ''%secret%'' GROUP 
 SET ROLE hidden_reader;
 SELECT estimated(q), q FROM unnest(ARRAY['SELECT t, count(*) FROM few_x WHERE t LIKE ''%secret%'' GROUP BY t', 'SELECT count(*) FROM few_x WHERE upper(t) = ''SECRET''', 'SELECT count(*) FROM few_x WHERE length(t) = 6',
     'SELECT a.t, count(*) FROM few_x a JOIN few_x b USING (id) WHERE a.t LIKE ''%cre%'' GROUP BY 1', 'SELECT count(*) FROM barred_x WHERE t LIKE ''%secret%''', 'SELECT length(t), count(*) FROM barred_x WHERE upper(t) = ''SECRET'' GROUP BY 1']) q;
+-- Nor does advice.
+RESET ROLE;
+CREATE FUNCTION advised(query text) RETURNS bool LANGUAGE sql AS $$
+    SELECT array_agg(replace(a::text, '_with', '_none') ORDER BY a::text) = (SELECT array_agg(b::text ORDER BY b::text) FROM gpuscan.advise(replace(query, '_x', '_none')) b)
+    FROM gpuscan.advise(replace(query, '_x', '_with')) a
+$$;
+GRANT EXECUTE ON FUNCTION advised TO hidden_reader;
+SELECT advised('SELECT t, count(*) FROM few_x WHERE t LIKE ''%secret%'' GROUP BY t') AS of_superuser;
+SET ROLE hidden_reader;
+SELECT advised(q), q FROM unnest(ARRAY['SELECT t, count(*) FROM few_x WHERE t LIKE ''%secret%'' GROUP BY t', 'SELECT string_agg(t, '','') FROM few_x WHERE upper(t) = ''SECRET'' ', 'SELECT count(*) FROM few_x WHERE length(t) = 6',
+    'SELECT a.t, count(*) FROM few_x a JOIN few_x b USING (id) WHERE a.t LIKE ''%cre%'' GROUP BY 1', 'SELECT count(*) FROM barred_x WHERE t LIKE ''%secret%'' ', 'SELECT rank() OVER (ORDER BY t) FROM barred_x WHERE upper(t) = ''SECRET'' ']) q;
+SELECT part, why FROM gpuscan.advise('SELECT count(*) FROM with_secret WHERE t LIKE ''%secret%'' ') WHERE why ~ '123456789|secret is';
 -- Policies rule out chunks and zones as ever, and what is leakproof may.
 SELECT explained('SELECT count(*) FROM with_secret WHERE t LIKE ''%4%''', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') ~ 'RowsIn|Skipped|Pages|Values|DeviceWork' AS shows_figures;
 -- What a device stumbles over may be a hidden row's: neither EXPLAIN nor a message tells.

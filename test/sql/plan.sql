@@ -87,13 +87,12 @@ EXPLAIN (COSTS OFF) SELECT t, sum(b) FROM fact JOIN dim USING (k) JOIN other ON 
 RESET geqo_threshold;
 
 -- refusals, with the reason
-SET gpuscan.explain_refusals = on;
 SET client_min_messages = notice;
 CREATE FUNCTION refusal(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; plan text := '';
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP plan := plan || line; END LOOP;
-    RETURN CASE WHEN plan LIKE '%GpuScan%' THEN 'offloaded' ELSE 'not offloaded' END;
+    RETURN concat_ws('; not ', CASE WHEN plan LIKE '%GpuScan%' THEN 'offloaded' ELSE 'not offloaded' END, (SELECT string_agg(r, '; not ') FROM refusals(query) r));
 END $$;
 \set VERBOSITY terse
 SELECT refusal('SELECT count(*) FROM fact LEFT JOIN (dim FULL JOIN fact f USING (k)) ON fact.a = coalesce(dim.grp, f.a)');
@@ -128,6 +127,15 @@ SELECT refusal('SELECT count(*) FROM fact WHERE n > (SELECT avg(k) FROM dim)');
 SELECT refusal('SELECT sum(b) FROM barrier WHERE s = ''s1''');
 SELECT refusal('SELECT d.k, q.z FROM dim d, LATERAL (SELECT sum(f.a + v.z) AS z FROM fact f, LATERAL (SELECT f.a + d.k AS z OFFSET 0) v) q');
 SELECT refusal('INSERT INTO small SELECT sum(a) FROM fact');
+SELECT refusal('UPDATE fact SET a = 1 WHERE k IN (SELECT k FROM dim)');
+SELECT refusal('DELETE FROM fact WHERE id > (SELECT max(grp) FROM dim)');
+SELECT refusal('MERGE INTO fact USING dim ON dim.k = fact.k WHEN MATCHED THEN DELETE');
+SELECT refusal('WITH w AS (UPDATE fact SET a = 2 RETURNING k) SELECT count(*) FROM w');
+SELECT refusal('SELECT rank() OVER (ORDER BY b) FROM fact');
+SELECT refusal('SELECT a, rank() OVER (ORDER BY count(*)) FROM fact GROUP BY a');
+SELECT refusal('SELECT rank() OVER (ORDER BY b) FROM fact WHERE random() < 0.5');
+SELECT refusal('SELECT 1');
+SELECT refusal('SELECT count(*) FROM generate_series(1, 10)');
 SELECT refusal('SELECT sum(y) FROM fact');
 SET gpuscan.exact_float = on;
 SELECT refusal('SELECT sum(y) FROM fact');
@@ -145,9 +153,8 @@ SELECT refusal('SELECT grp, sum(w) FROM dim GROUP BY grp');
 CREATE TABLE wide AS SELECT 's' || i AS s FROM generate_series(1, 3000) i;
 ANALYZE wide;
 UPDATE pg_statistic SET stawidth = 1000000 WHERE starelid = 'wide'::regclass;
-SELECT refusal('SELECT count(*) FROM wide WHERE s LIKE ''%7''');
+SELECT refusal('SELECT count(*) FROM wide, wide b WHERE wide.s LIKE ''%7'' AND b.s LIKE ''%7''');
 -- ... and tables of which none is worth a look may have joins that are: these are then searched once more, for the device
-RESET gpuscan.explain_refusals;
 CREATE TABLE fan AS SELECT i AS id, i % 10 AS k, i % 7 AS v FROM generate_series(1, 1000) i;
 CREATE TABLE leaf AS SELECT i AS k FROM generate_series(0, 7) i;
 ANALYZE fan, leaf;

@@ -120,18 +120,20 @@ SELECT device_nodes('SELECT k FROM a UNION (SELECT k FROM b EXCEPT ALL SELECT k 
 SELECT device_nodes('SELECT k FROM a EXCEPT (SELECT k FROM b UNION ALL SELECT k FROM c)');
 SELECT device_nodes('SELECT k, count(*), avg(n) FROM (SELECT * FROM a UNION ALL SELECT * FROM b WHERE f) u WHERE t > ''text 3'' GROUP BY k HAVING count(*) > 5');
 SELECT device_nodes('SELECT s, sum(c) FROM (SELECT 1 AS s, id AS c FROM a UNION ALL SELECT 2, id FROM b) u GROUP BY s');
-SET gpuscan.explain_refusals = on;
-SET client_min_messages = notice;
 SELECT device_nodes('SELECT k, count(DISTINCT t) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
+SELECT refusals('SELECT k, count(DISTINCT t) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
 SELECT device_nodes('SELECT x, count(*) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY x');
+SELECT refusals('SELECT x, count(*) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY x');
 SELECT device_nodes('SELECT w, count(*) FROM (SELECT d - timestamp ''2024-01-01'' AS w FROM a UNION ALL SELECT d - timestamp ''2023-01-01'' FROM b) u GROUP BY w');
+SELECT refusals('SELECT w, count(*) FROM (SELECT d - timestamp ''2024-01-01'' AS w FROM a UNION ALL SELECT d - timestamp ''2023-01-01'' FROM b) u GROUP BY w');
 SELECT device_nodes('SELECT d - timestamp ''2024-01-01'' FROM a EXCEPT SELECT d - timestamp ''2023-01-01'' FROM b');
+SELECT refusals('SELECT d - timestamp ''2024-01-01'' FROM a EXCEPT SELECT d - timestamp ''2023-01-01'' FROM b');
 SELECT device_nodes('SELECT k, sum(x) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
+SELECT refusals('SELECT k, sum(x) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
 SET gpuscan.exact_float = on;
 SELECT device_nodes('SELECT k, sum(x) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
+SELECT refusals('SELECT k, sum(x) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u GROUP BY k');
 RESET gpuscan.exact_float;
-SET client_min_messages = warning;
-RESET gpuscan.explain_refusals;
 -- by cost, of what is cached: a set first where it is small
 SET gpuscan.offload = auto;
 CREATE TABLE large AS SELECT i AS id, i % 10 AS k FROM generate_series(1, 200000) i;

@@ -243,14 +243,15 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT check_query('SELECT id FROM o WHERE n < (SELECT avg(n) FROM i WHERE i.k = o.k)', 'any');
 COMMIT;
 -- EXPLAIN says why not
-SET gpuscan.explain_refusals = on;
 SET gpuscan.offload = force;
 SET client_min_messages = notice;
-DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k < o.k)'; END $$;
-DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(1 / v) FROM i WHERE i.k = o.k)'; END $$;
-DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k = o.k LIMIT 1)'; END $$;
-DO $$ BEGIN EXECUTE 'EXPLAIN SELECT id FROM o WHERE (k, v) NOT IN (SELECT k, v FROM i)'; END $$;
-RESET gpuscan.explain_refusals;
+SELECT refusals('SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k < o.k)');
+SELECT refusals('SELECT id FROM o WHERE v < (SELECT max(1 / v) FROM i WHERE i.k = o.k)');
+SELECT refusals('SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k = o.k LIMIT 1)');
+SELECT refusals('SELECT id FROM o WHERE (k, v) NOT IN (SELECT k, v FROM i)');
+-- EXPLAIN's names are those of the query, or those that PostgreSQL gives to a second use
+EXPLAIN (COSTS OFF) SELECT id FROM o WHERE v < (SELECT avg(v) FROM i WHERE i.k = o.k);
+EXPLAIN (COSTS OFF) SELECT count(*) FROM o WHERE k IN (SELECT o.k FROM o WHERE v > 5);
 RESET gpuscan.offload;
 SET client_min_messages = warning;
 DROP SCHEMA subqueries CASCADE;

@@ -23,6 +23,16 @@ BEGIN
     END;
 END $$;
 
+-- Why parts of a statement cannot run on a device, as EXPLAIN says.
+CREATE OR REPLACE FUNCTION refusals(statement text) RETURNS SETOF text
+LANGUAGE plpgsql SET gpuscan.explain_refusals = 'on' AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || statement INTO plan;
+    RETURN QUERY SELECT jsonb_array_elements_text(plan #> '{0,Refused}');
+END $$;
+
 -- How a statement is executed with the device forced: device, fallback: REASON, or cpu. An error: only planned.
 CREATE OR REPLACE FUNCTION plan_of(statement text) RETURNS text
 LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$

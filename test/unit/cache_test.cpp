@@ -491,6 +491,21 @@ TEST_F(CacheTest, ZonesBoundTheRowsThroughRepairs) {
     }
 }
 
+TEST_F(CacheTest, EvictionTellsOfAllThatTheListShows) {
+    for (const bool all : {false, true}) {
+        Table table(50, 100);
+        relation = cache.relation(file, "base/5/16384");
+        build(table, question(table, 1, {column(1), column(3)}));
+        size_t listed = 0, dictionaries = column(3)->dictionary->bytes();
+        for (const Cache::Entry &entry : cache.list())
+            listed += entry.bytes;
+        EXPECT_GT(listed, dictionaries);
+        EXPECT_GT(dictionaries, 0u);
+        EXPECT_EQ(all ? cache.evict_all() : cache.evict(file), listed);
+        EXPECT_TRUE(cache.list().empty());
+    }
+}
+
 TEST_F(CacheTest, ValuesAreStoredInFrames) {
     Table table(50, 100); // a: 0 to 4999, b: 100 rows of each of 0, 200, ... 9800, t: one code
     const ColumnRef a = column(1), b = column(2), t = column(3);

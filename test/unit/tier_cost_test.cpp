@@ -165,6 +165,26 @@ TEST(TierCost, WhatIsNotCachedIsBrought) {
     EXPECT_DOUBLE_EQ(missing_share(work, 1e9), 0);
 }
 
+TEST(TierCost, WhatDoesNotFitIsNotCached) {
+    RelationWork work = million_rows();
+    work.cached_share = 0;
+    work.chunk_rows = 1e6;
+    EXPECT_DOUBLE_EQ(fitting_share(work, 6e6), 0.5);
+    EXPECT_DOUBLE_EQ(decoded_share(work, 12e6), 1);
+    EXPECT_DOUBLE_EQ(decoded_share(work, 11e6), 0); // the columns of the chunk are 12 MB
+    Machine enough = one_core(), little = one_core();
+    enough.cache_bytes = 12e6;
+    little.cache_bytes = 11e6;
+    const Prices price = prices(default_weights(false), enough);
+    Breakdown decoded = {}, rowwise = {};
+    Ledger(enough, price, &decoded).relation(work);
+    Ledger(little, price, &rowwise).relation(work);
+    EXPECT_EQ(decoded.amount[static_cast<int>(Stage::Feed)][static_cast<int>(Count::BackendRow)], 0);
+    EXPECT_GT(rowwise.amount[static_cast<int>(Stage::Feed)][static_cast<int>(Count::BackendRow)], 0);
+    work.cached_share = 1; // what is there does fit
+    EXPECT_DOUBLE_EQ(decoded_share(work, 11e6), 1);
+}
+
 TEST(TierCost, RowsOfATableThatIsThereAreBroughtButNotRead) {
     const Machine machine = gpu();
     const Prices price = prices(default_weights(true), machine);

@@ -104,13 +104,23 @@ double passes(double table_bytes, double work_bytes) {
     return work_bytes > 0 && table_bytes > work_bytes ? std::ceil(table_bytes / work_bytes) : 1;
 }
 
+// A chunk is cached with all of its columns that are read, or read row by row.
+double decoded_share(const RelationWork &work, double cache_bytes) {
+    const bool fits = work.cached_share >= 1 || work.chunk_rows * work.read.all * value_bytes <= cache_bytes;
+    return fits ? work.visible_share : 0;
+}
+
 // A scan larger than the cache keeps its first part and streams the rest.
+double fitting_share(const RelationWork &work, double cache_bytes) {
+    const double bytes = work.rows * work.read.all * value_bytes;
+    return bytes > cache_bytes && bytes > 0 ? cache_bytes / bytes : 1;
+}
+
 double missing_share(const RelationWork &work, double cache_bytes) {
     if (work.brought_before)
         return 0;
-    const double bytes = work.rows * work.absent.all * value_bytes;
-    const double fitting = bytes > cache_bytes && bytes > 0 ? cache_bytes / bytes : 1;
-    const double kept = work.cached_share < 0 ? fitting * (1 - expected_missing) : work.cached_share;
+    const double kept =
+        work.cached_share < 0 ? fitting_share(work, cache_bytes) * (1 - expected_missing) : work.cached_share;
     return 1 - std::clamp(kept, 0.0, 1.0);
 }
 
@@ -172,7 +182,7 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
 
 void Ledger::relation(const RelationWork &work) {
     const double values = work.rows * work.read.all;
-    const double visible = work.pages * work.visible_share, rowwise = work.pages - visible;
+    const double visible = work.pages * decoded_share(work, machine_.cache_bytes), rowwise = work.pages - visible;
     const double brought = visible * missing_share(work, machine_.cache_bytes), decoded = brought + rowwise;
 
     const double round = (1 + work.workers) * work.chunk_pages,

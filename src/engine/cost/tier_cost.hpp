@@ -97,6 +97,7 @@ struct RelationWork {
     double pages;
     double visible_share; // of the pages that are all-visible
     double rows;          // before the filters
+    double chunk_rows;    // of them, those of the largest chunk
     double conjuncts;
     Columns read, absent;  // absent: of those that are looked at, which the cache does not have of all pages
     double text_entries;   // different texts of the absent ones
@@ -119,6 +120,10 @@ constexpr double expected_missing = 0.1;
 // Kernels are kept in files, too; few executions meet one that nobody has compiled.
 constexpr double expected_compiles = 0.001;
 
+// The share of the pages that can be decoded into columns.
+double decoded_share(const RelationWork &work, double cache_bytes);
+// The share of the columns that the cache can hold.
+double fitting_share(const RelationWork &work, double cache_bytes);
 // The share of what could be cached that has to be brought.
 double missing_share(const RelationWork &work, double cache_bytes);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace gpuscan {
@@ -384,23 +385,39 @@ RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, siz
     return relation;
 }
 
+// Of the dictionaries that go with these relations, each counted once: partitions share theirs.
+size_t Cache::dictionary_bytes_of(const std::vector<RelationRef> &dropped) const {
+    std::set<const Dictionary *> gone;
+    for (const RelationRef &relation : dropped)
+        for (const ColumnRef &column : relation->columns)
+            gone.insert(column->dictionary.get());
+    for (const auto &relation : relations_)
+        for (const ColumnRef &column : relation.second->columns)
+            gone.erase(column->dictionary.get());
+    gone.erase(nullptr);
+    size_t bytes = 0;
+    for (const Dictionary *dictionary : gone)
+        bytes += dictionary->bytes();
+    return bytes;
+}
+
 size_t Cache::evict_all() {
     std::vector<RelationRef> dropped; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
     size_t bytes = 0;
     while (!relations_.empty())
         dropped.push_back(drop(relations_.begin(), &bytes));
-    return bytes;
+    return bytes + dictionary_bytes_of(dropped);
 }
 
 size_t Cache::evict(const RelationFile &file) {
-    RelationRef dropped; // let go outside the lock
+    std::vector<RelationRef> dropped; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
     size_t bytes = 0;
     auto found = relations_.find(file);
     if (found != relations_.end())
-        dropped = drop(found, &bytes);
-    return bytes;
+        dropped.push_back(drop(found, &bytes));
+    return bytes + dictionary_bytes_of(dropped);
 }
 
 size_t Cache::evict_gone(const std::function<bool(const std::string &path)> &exists) {

@@ -123,6 +123,7 @@ class Cache {
     size_t budget() const { return budget_.load(std::memory_order_relaxed); }
     size_t bytes() const { return used_->load(std::memory_order_relaxed); }
 
+    // Bytes of columns and dictionaries that go; where somebody still reads them, once he has finished.
     size_t evict_all();
     size_t evict(const RelationFile &file);
     // Evicts the relations whose files are gone or empty; `exists` answers for a path.
@@ -143,6 +144,7 @@ class Cache {
     bool evict_one(uint64_t before);
     bool free_device_memory() { return (reclaim_ && reclaim_()) || evict_one(UINT64_MAX); }
     RelationRef drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes);
+    size_t dictionary_bytes_of(const std::vector<RelationRef> &dropped) const;
     void count(const CachedRelation &relation, const ChunkVersion *version, int sign);
     ChunkRef exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version);
     std::shared_ptr<Dictionary> shared_dictionary(const std::string &name);

@@ -161,8 +161,9 @@ Cost device_relation_cost(const tier::RelationWork *work, tier::Breakdown *break
     tier::Ledger l = device_ledger(breakdown);
     tier::RelationWork relation = *work;
     relation.resident_share = work->pages > NBuffers ? NBuffers / work->pages : 1;
-    const double missing = work->pages * work->visible_share * tier::missing_share(relation, machine.cache_bytes);
-    const double rowwise = work->pages * (1 - work->visible_share);
+    const double decoded = work->pages * tier::decoded_share(relation, machine.cache_bytes);
+    const double missing = decoded * tier::missing_share(relation, machine.cache_bytes);
+    const double rowwise = work->pages - decoded;
     const double chunks = std::ceil(work->pages / pages_per_chunk);
     relation.workers = feed_workers_worth(missing, 0, chunks);
     relation.row_workers = feed_workers_worth(0, rowwise, chunks);
@@ -172,10 +173,11 @@ Cost device_relation_cost(const tier::RelationWork *work, tier::Breakdown *break
 }
 
 Cost device_missing_cost(const tier::RelationWork *work) {
-    if (work->brought_before || work->cached_share >= 1)
+    const double kept = tier::fitting_share(*work, machine.cache_bytes);
+    if (work->brought_before || work->cached_share >= kept || tier::decoded_share(*work, machine.cache_bytes) == 0)
         return 0;
     tier::RelationWork cached = *work;
-    cached.cached_share = 1;
+    cached.cached_share = kept;
     return device_relation_cost(work) - device_relation_cost(&cached);
 }
 

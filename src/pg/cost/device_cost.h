@@ -39,8 +39,7 @@ Cost device_cost(const tier::Ledger &ledger);
 
 // Reading a relation's pages into columns, but for what depends on the machine: the processes that feed it and what stands in shared buffers.
 Cost device_relation_cost(const tier::RelationWork *work, tier::Breakdown *breakdown = nullptr);
-Cost device_missing_cost(
-    const tier::RelationWork *work); // the part of it that goes if everything that can be cached is
+Cost device_missing_cost(const tier::RelationWork *work); // the part of it that goes when as much is cached as fits
 
 // Entries of dictionaries, each column's counted (fragment/text_work.cpp). `native`: for which the device evaluates an expression itself;
 // it keeps what comes out, as long as it has the texts. `evaluated`: for which PostgreSQL evaluates one. `shown`: that the backend needs to

@@ -77,7 +77,10 @@ char *source_name(const Explainer *explainer, int index) {
     if (!source->is_relation)
         return psprintf("rows of %s", source->alias ? source->alias : "a CPU plan");
     const char *name = get_rel_name(source->relid);
-    const char *alias = source->alias ? source->alias : name;
+    const char *alias =
+        static_cast<char *>(list_nth(explainer->es->rtable_names, source->rti - 1)); // as in expressions
+    if (alias == nullptr)
+        alias = source->alias ? source->alias : name;
     StringInfoData text;
     initStringInfo(&text);
     if (name && strcmp(name, alias) != 0)

@@ -2,6 +2,9 @@
 
 #include "pg/fragment/candidate_source.h"
 
+#include <algorithm>
+
+#include "engine/store/decode.hpp"
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
@@ -107,6 +110,9 @@ static void add_size(PlannerInfo *root, const RelOptInfo *rel, CandidateSource *
     if (rte->rtekind == RTE_RELATION && get_rel_persistence(rte->relid) == RELPERSISTENCE_PERMANENT)
         source->visible += rel->pages * rel->allvisfrac;
     source->work.rows += rel->tuples;
+    if (rel->pages > 0)
+        source->work.chunk_rows = std::max(
+            source->work.chunk_rows, rel->tuples * std::min(1.0, static_cast<double>(pages_per_chunk) / rel->pages));
 }
 
 CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {

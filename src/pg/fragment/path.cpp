@@ -543,7 +543,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     if (spec == nullptr)
         return false;
     if (!reads_relation(spec))
-        return refuse("a query level without a table that a device could read");
+        return false;
     const Fragment *trial = try_translation(candidate, spec);
     if (trial == nullptr)
         return false;

@@ -132,6 +132,11 @@ static bool has_volatile_subplan(PlannerInfo *root, const RelOptInfo *rel) {
     return finds_volatile_subplan(reinterpret_cast<Node *>(rel->reltarget->exprs), root);
 }
 
+// (PostgreSQL calls IN (SELECT ...) so when it makes a join of it.)
+static const char *user_name_of(const RangeTblEntry *rte) {
+    return strcmp(rte->eref->aliasname, "ANY_subquery") == 0 ? "a subquery" : rte->eref->aliasname;
+}
+
 // Rows of PostgreSQL's own plan feed the device, and if the device gives up, the fallback computes them once more: that
 // must not show (nextval, functions that write, FOR UPDATE).
 static bool may_run_twice(PlannerInfo *root, const RelOptInfo *rel, const RangeTblEntry *rte) {
@@ -140,12 +145,12 @@ static bool may_run_twice(PlannerInfo *root, const RelOptInfo *rel, const RangeT
     for (const void *part : parts)
         if (part != nullptr && !only_reads(part))
             return rte->rtekind != RTE_RELATION && // whose refusal has been told
-                   refuse("%s calls a volatile function, or locks rows", rte->eref->aliasname);
+                   refuse("%s calls a volatile function, or locks rows", user_name_of(rte));
     if (has_unrepeatable_cte(root) &&
         (rte->rtekind == RTE_CTE || finds_cte(reinterpret_cast<Node *>(rte->subquery), nullptr)))
-        return refuse("%s may read a CTE that writes, locks rows or calls a volatile function", rte->eref->aliasname);
+        return refuse("%s may read a CTE that writes, locks rows or calls a volatile function", user_name_of(rte));
     if (has_volatile_subplan(root, rel))
-        return refuse("%s calls a volatile function in a subquery", rte->eref->aliasname);
+        return refuse("%s calls a volatile function in a subquery", user_name_of(rte));
     return true;
 }
 
@@ -153,7 +158,7 @@ static bool may_run_twice(PlannerInfo *root, const RelOptInfo *rel, const RangeT
 static bool in_recursion(const PlannerInfo *root, const RangeTblEntry *rte) {
     for (; root != nullptr; root = root->parent_root)
         if (root->hasRecursion)
-            return !refuse("%s may depend on a recursive query's working table", rte->eref->aliasname);
+            return !refuse("%s may depend on a recursive query's working table", user_name_of(rte));
     return false;
 }
 

@@ -308,7 +308,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
     List *children = NIL;
     FragmentSpec *spec = candidate_spec(root, candidate, &children);
     if (!reads_relation(spec))
-        return refuse("a query level without a table that a device could read");
+        return false;
     spec->delivers_rows = true;
     spec->columns = rel->reltarget->exprs;
     const bool expressions = has_expressions(rel);

@@ -4,6 +4,9 @@
 // gpuscan.explain_refusals. Nothing is executed; privileges are those of EXPLAIN.
 #include "pg/pg.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
 #include "pg/fragment/plan_data.h"
@@ -54,6 +57,55 @@ static Planned plan_with(const Advice *advice, const char *offload) {
 
 // ---- a node ----
 
+static double rows_of(Oid relid) {
+    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+    if (!HeapTupleIsValid(tuple))
+        return 0;
+    const Form_pg_class form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+    const double rows = form->relkind == RELKIND_PARTITIONED_TABLE ? 0 : std::max(form->reltuples, 0.0F);
+    ReleaseSysCache(tuple);
+    return rows;
+}
+
+// Of the columns that the nodes read, as the cost model counts them.
+static double column_bytes(const Planned *planned) {
+    double bytes = 0;
+    ListCell *cell;
+    foreach (cell, planned->scans) {
+        const Fragment *fragment = fragment_bind(static_cast<const CustomScan *>(lfirst(cell)), planned->plan->rtable);
+        for (int i = 0; i < fragment->nsources; ++i) {
+            const FragmentSource *source = &fragment->sources[i];
+            if (!source->is_relation)
+                continue;
+            const Oid relid = rt_fetch(source->rti, planned->plan->rtable)->relid;
+            ListCell *table;
+            foreach (table, find_all_inheritors(relid, NoLock, nullptr))
+                bytes += rows_of(lfirst_oid(table)) * source->columns.count * tier::value_bytes;
+        }
+    }
+    return bytes;
+}
+
+static double feed_ms(const CustomScan *scan) {
+    const Estimate *estimate = estimate_of_scan(scan);
+    return estimate != nullptr ? std::max(estimated_ns(estimate, tier::Stage::Feed), 0.0) / 1e6 : 0;
+}
+
+// The command, if gpuscan.cache_size is what keeps the columns from being cached; else NULL.
+static const char *larger_cache_for(const Planned *planned) {
+    constexpr double spare = 1.25;
+    const double bytes = column_bytes(planned);
+    double feed = 0;
+    ListCell *cell;
+    foreach (cell, planned->scans)
+        feed += feed_ms(static_cast<const CustomScan *>(lfirst(cell)));
+    if (device_is_gpu() || bytes <= guc_cache_size * 1024.0 || feed < planned->ms / 10)
+        return nullptr;
+    return psprintf("ALTER SYSTEM SET gpuscan.cache_size = '%.0f MB'; SELECT pg_reload_conf(); what does not fit is "
+                    "read again by each query",
+                    std::ceil(bytes * spare / (1024 * 1024)));
+}
+
 // Their names; or calls of prewarm().
 static const char *tables_of(const Fragment *fragment, const PlannedStmt *plan, bool calls) {
     StringInfoData names;
@@ -74,11 +126,6 @@ static const char *work_of(const Fragment *fragment) {
     if (!fragment->delivers_rows)
         return fragment->nsources > 1 ? "joins and aggregation of " : "aggregation of ";
     return fragment->nsources > 1 ? "joins of " : "scan of ";
-}
-
-static double feed_ms(const CustomScan *scan) {
-    const Estimate *estimate = estimate_of_scan(scan);
-    return estimate != nullptr ? std::max(estimated_ns(estimate, tier::Stage::Feed), 0.0) / 1e6 : 0;
 }
 
 static void put_scan(const Advice *advice, const Planned *planned, const CustomScan *scan) {
@@ -110,6 +157,8 @@ static const char *change_for(const Planned *alone, const Planned *forced) {
     }
     if (feed < forced->ms / 10 || forced->ms - feed >= alone->ms)
         return nullptr;
+    if (const char *command = larger_cache_for(forced))
+        return command;
     return psprintf("SELECT %s; with its columns cached the query is expected to take %.1f ms", calls.data,
                     forced->ms - feed);
 }
@@ -117,7 +166,8 @@ static const char *change_for(const Planned *alone, const Planned *forced) {
 static void put_query(const Advice *advice, const Planned *alone, const Planned *chosen, const Planned *forced) {
     if (chosen->scans != NIL)
         return put(advice, "the query", device_is_gpu() ? "PostgreSQL and the GPU" : "PostgreSQL and the CPU engine",
-                   psprintf("estimated %.1f ms; PostgreSQL alone: %.1f ms", chosen->ms, alone->ms), nullptr);
+                   psprintf("estimated %.1f ms; PostgreSQL alone: %.1f ms", chosen->ms, alone->ms),
+                   larger_cache_for(chosen));
     const char *why = forced->scans == NIL
                           ? "no part of it can run on a device"
                           : psprintf("estimated %.1f ms; with a device: %.1f ms", alone->ms, forced->ms);
@@ -163,12 +213,9 @@ Datum gpuscan_advise(PG_FUNCTION_ARGS) {
     InitMaterializedSRF(fcinfo, 0);
     Advice advice = {};
     advice.result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
-    const int level = NewGUCNestLevel();
-    set_for_now("gpuscan.explain_refusals", "off");
     examine(
         &advice.query, "gpuscan.advise", text_to_cstring(PG_GETARG_TEXT_PP(0)),
         [](void *context) { advise(static_cast<Advice *>(context)); }, &advice);
-    AtEOXact_GUC(true, level);
     PG_RETURN_VOID();
 }
 }

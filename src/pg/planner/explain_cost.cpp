@@ -275,8 +275,6 @@ static void put_device_alternative(const Explained *explained, const char *devic
 
 static void explain_alternatives(const Explained *explained) {
     device_costs_begin();
-    const int level = NewGUCNestLevel();
-    set_for_now("gpuscan.explain_refusals", "off");
     check_examined_privileges(&explained->query, planned(explained));
     const int alone = NewGUCNestLevel();
     set_for_now("gpuscan.offload", "off");
@@ -285,7 +283,6 @@ static void explain_alternatives(const Explained *explained) {
     put_device_alternative(explained, "host", 0);
     put_device_alternative(explained, "cuda", 1);
     put_choice(explained);
-    AtEOXact_GUC(true, level);
 }
 
 static void explain_cost(FunctionCallInfo fcinfo) {

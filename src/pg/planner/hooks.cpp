@@ -66,11 +66,26 @@ static bool is_query(const PlannerInfo *root) {
     return root->parse->commandType == CMD_SELECT || root->parse->commandType == CMD_INSERT;
 }
 
+static const char *name_of_write(CmdType type) {
+    return type == CMD_UPDATE ? "UPDATE" : type == CMD_DELETE ? "DELETE" : "MERGE";
+}
+
+// Is a part of the level planned as a level of its own?
+static bool has_levels_below(const PlannerInfo *root) {
+    if (root->glob->subplans != NIL)
+        return true;
+    for (int i = 1; i < root->simple_rel_array_size; ++i)
+        if (root->simple_rel_array[i] != nullptr && root->simple_rte_array[i]->rtekind == RTE_SUBQUERY)
+            return true;
+    return false;
+}
+
 // UPDATE, DELETE and row locks need to know where a row came from.
 static bool level_is_ours(const PlannerInfo *root) {
     const Query *query = root->parse;
     if (!is_query(root))
-        return false;
+        return refuse("rows that %s changes%s", name_of_write(query->commandType),
+                      has_levels_below(root) ? "; its subqueries can run on a device" : "");
     if (query->rowMarks != NIL || root->rowMarks != NIL)
         return refuse("row locks (FOR UPDATE and the like)");
     return true;
@@ -349,13 +364,23 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
             return;
         }
     }
-    if (topmost && !aggregates(root) && is_query(root))
-        refusals_tell("a query level without a table that a device could read");
+    if (topmost && !aggregates(root))
+        refusals_tell();
 }
 
 // A device that can do all of the level's joins has no use for the rows of a part of them.
 static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
     return is_topmost(root, rel) || root->join_info_list != NIL;
+}
+
+static void refuse_windows(const PlannerInfo *root, const RelOptInfo *output) {
+    const LevelState *level = level_of(root);
+    const bool below = level->offered || level->aggregated;
+    if (!below && not_worth_a_look(output))
+        return;
+    refusals_level(root);
+    refuse("window functions%s", below ? "; the rows that they look at can come from a device" : "");
+    refusals_tell();
 }
 
 // Partitions among them.
@@ -442,20 +467,24 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         show_partitions(root);
     if (stage == UPPERREL_FINAL && (enabled() || (planning != nullptr && planning->told != nullptr)))
         finish_level(root, output);
+    if (stage == UPPERREL_WINDOW && enabled() && refusals_wanted())
+        refuse_windows(root, output);
     const bool distinct = stage == UPPERREL_DISTINCT && removes_duplicates(root->parse);
     if ((stage != UPPERREL_GROUP_AGG && !distinct) || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
         root->parse->commandType != CMD_SELECT || (not_worth_a_look(output) && !level_of(root)->offered))
         return;
     CandidateTable *candidates = candidates_of(root);
+    LevelState *level = level_of(root);
     const Candidate *candidate =
         candidates != nullptr && aggregates(root) ? candidate_of(root, candidates, input->relids) : nullptr;
     PathTarget *results = distinct ? input->cheapest_total_path->pathtarget : output->reltarget;
     Node *having = distinct ? nullptr : static_cast<const GroupPathExtraData *>(extra)->havingQual;
     if (candidate != nullptr && add_aggregate_path(root, candidate, input, output, results, having,
                                                    guc_offload == OFFLOAD_FORCE, !planning->cursor)) {
+        level->aggregated = true;
         refusals_forget();
     } else {
-        refusals_tell("a query level without a table that a device could read");
+        refusals_tell();
     }
 }
 

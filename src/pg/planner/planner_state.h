@@ -12,6 +12,7 @@ struct LevelState {
     const PlannerInfo *root;
     bool aggregates, extremum;  // of the query
     bool offered;               // rows of a device: what its paths cost is not PostgreSQL's alone
+    bool aggregated;            // by a device, if that path is taken
     bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
     bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business

@@ -29,6 +29,7 @@
 #include "pg/rewrite/decorrelate.h"
 #include "pg/rewrite/set_joins.h"
 #include "pg/rewrite/set_operations.h"
+#include "pg/service/area.h"
 #include "pg/settings.h"
 
 namespace gpuscan {
@@ -124,7 +125,7 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
         if (rewrite(parse, result->rewritten))
             result->plan = plan_as_usual(parse, call);
         else
-            refusals_tell(nullptr);
+            refusals_tell();
     }
     PG_FINALLY();
     {
@@ -202,17 +203,16 @@ static Cost min_worth() {
     return std::max(device_cost(ledger), device_units(min_worth_ns));
 }
 
-static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, bool held, PlanAlternative *result) {
+static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, PlanAlternative *result) {
     PlannerState state{};
     device_costs_begin();
     state.context = CurrentMemoryContext;
     state.enabled = enabled;
     state.cursor = is_cursor(call->options);
     state.updatable = call->updatable;
-    state.by_cost = guc_offload == OFFLOAD_AUTO && !refusals_wanted() && told_to == nullptr;
+    state.by_cost = guc_offload == OFFLOAD_AUTO && told_to == nullptr;
     state.start = min_worth();
     state.told = told_to;
-    result->refusals.held = held;
     const bool planned = run_planner(parse, call, &state, result);
     if (planned)
         result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
@@ -227,7 +227,7 @@ static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, bool h
 static bool plan_also(const Query *query, const PlannerCall *call, const PlanAlternative *best, unsigned way,
                       PlanAlternative *next) {
     next->rewritten = best->rewritten | way;
-    return plan_one(static_cast<Query *>(copyObject(const_cast<Query *>(query))), call, true, true, next);
+    return plan_one(static_cast<Query *>(copyObject(const_cast<Query *>(query))), call, true, next);
 }
 
 // Without a device the rewritten query is PostgreSQL's to plan like any other, so its costs decide as well; but how many groups there
@@ -248,8 +248,10 @@ static double planning_ns(const PlanAlternative *plan) { return plan->relations 
 
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
 // have paid. A plan that costs less than a device needs to begin stays, and one that takes no longer than its planning.
-static void improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAlternative *best) {
+// Returns whether a rewriting has told why there is nothing that it could do.
+static bool improve_plan(const Query *query, const PlannerCall *call, unsigned wanted, PlanAlternative *best) {
     const Cost start = min_worth();
+    bool told = false;
     for (unsigned i = 0; i < lengthof(rewritings); ++i) {
         const Plan *plan = best->plan->planTree;
         if (!(wanted >> i & 1) ||
@@ -259,10 +261,11 @@ static void improve_plan(const Query *query, const PlannerCall *call, unsigned w
             continue;
         PlanAlternative next{};
         if (!plan_also(query, call, best, 1u << i, &next))
-            refusals_release(&next.refusals);
+            told |= refusals_release(&next.refusals);
         else if (is_better(&next, best))
             *best = next;
     }
+    return told;
 }
 
 // A CPU plan that is a device's source stands in the statement's plan twice, there and in the fallback, so PostgreSQL numbers the
@@ -285,15 +288,32 @@ static void forget_renumbered_children(PlannedStmt *plan) {
     plan->appendRelations = once;
 }
 
-static bool must_see_stored_form(Query *query) {
-    if (!looks_at_stored_form(query))
-        return false;
-    RefusalState state{};
-    RefusalState *outer = refusals_begin(&state);
-    refuse("the statement calls a function that looks at how values are stored");
-    refusals_tell(nullptr);
-    refusals_end(outer);
-    return true;
+// Can no part of any statement run on a device, or none of this one? Where the user has not switched devices off, he is told why.
+static bool is_refused(Query *query) {
+    const char *reason = nullptr, *change = nullptr;
+    if (snapshots_can_be_too_old()) {
+        reason = "old_snapshot_threshold is set";
+        change = "ALTER SYSTEM SET old_snapshot_threshold = -1; then restart the server";
+    } else if (supervisor_is_missing()) {
+        reason = "all max_worker_processes were taken when the server started, so nobody starts the device process";
+        change = "ALTER SYSTEM SET max_worker_processes = NUMBER; then restart the server";
+    } else if (looks_at_stored_form(query)) {
+        reason = "the statement calls a function that looks at how values are stored";
+    }
+    if (reason != nullptr)
+        refuse_statement(reason, change);
+    return reason != nullptr;
+}
+
+// The general reasons count where there is no special one, and no part runs on a device.
+static void tell_reasons(const PlanAlternative *best, bool any) {
+    any |= refusals_release(&best->refusals);
+    if (any || best->device_nodes > 0)
+        return;
+    if (guc_offload == OFFLOAD_AUTO && told_to == nullptr && best->plan->planTree->total_cost < min_worth())
+        refuse_statement("PostgreSQL takes less time for it than a device needs to begin", nullptr);
+    else
+        refuse_statement("no table that a device could read", nullptr);
 }
 
 // As written, and as the rewritings that are worth it write it; the best plan.
@@ -305,11 +325,10 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     // Planning scribbles on its query.
     const Query *query = wanted != 0 ? static_cast<const Query *>(copyObject(parse)) : nullptr;
     PlanAlternative best{};
-    plan_one(parse, call, enabled, query != nullptr, &best);
-    if (query != nullptr) {
-        improve_plan(query, call, wanted, &best);
-        refusals_release(&best.refusals);
-    }
+    plan_one(parse, call, enabled, &best);
+    const bool told = query != nullptr && improve_plan(query, call, wanted, &best);
+    if (enabled && refusals_wanted())
+        tell_reasons(&best, told);
     if (told_to != nullptr)
         *told_to = best.told;
     if (best.device_nodes > 0)
@@ -320,23 +339,36 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     return best.plan;
 }
 
-PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
+static PlannedStmt *plan_call(Query *parse, PlannerCall *call) {
     const bool enabled = guc_offload != OFFLOAD_OFF && guc_device != DEVICE_NONE && service_available() &&
-                         !(guc_offload == OFFLOAD_AUTO && device_has_failed()) && !must_see_stored_form(parse);
-    PlannerCall call{query_string, options, params, is_cursor(options), false};
-    if (!enabled && planning == nullptr && told_to == nullptr)
-        return plan_as_usual(parse, &call);
-    allow_rows_of_cursor(&call);
+                         !(guc_offload == OFFLOAD_AUTO && device_has_failed()) && !is_refused(parse);
+    if (!enabled && planning == nullptr && told_to == nullptr && !refusals_wanted())
+        return plan_as_usual(parse, call);
+    allow_rows_of_cursor(call);
     PlannedStmt *volatile plan = nullptr;
     volatile bool is_transient = false;
     const bool outer =
         exchange_transience(false); // (of a statement whose planning calls a function that plans, and may catch errors)
     PG_TRY();
-    { plan = plan_alternatives(parse, &call, enabled); }
+    { plan = plan_alternatives(parse, call, enabled); }
     PG_FINALLY();
     { is_transient = exchange_transience(outer); }
     PG_END_TRY();
     plan->transientPlan |= is_transient;
+    return plan;
+}
+
+PlannedStmt *plan_statement(Query *parse, const char *query_string, int options, ParamListInfo params) {
+    PlannerCall call{query_string, options, params, is_cursor(options), false};
+    if (!refusals_wanted())
+        return plan_call(parse, &call);
+    PlannedStmt *volatile plan = nullptr;
+    const RefusalListener outer = refusals_begin_statement();
+    PG_TRY();
+    { plan = plan_call(parse, &call); }
+    PG_FINALLY();
+    { refusals_end_statement(outer); }
+    PG_END_TRY();
     return plan;
 }
 

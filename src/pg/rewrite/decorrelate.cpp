@@ -382,6 +382,14 @@ static void leave_out_groups(const Level *level, const Correlations *all, Query 
 
 // ---- the grouped subquery, joined ----
 
+// As EXPLAIN shows it: the column's, if it is one of the subquery's own.
+static char *name_of_key(const Query *sub, const Node *key, int number) {
+    const Var *var = reinterpret_cast<const Var *>(key);
+    if (IsA(key, Var) && var->varlevelsup == 0)
+        return pstrdup(get_rte_attribute_name(rt_fetch(var->varno, sub->rtable), var->varattno));
+    return psprintf("key_%d", number);
+}
+
 // The subquery without its correlation, grouped by the inner sides; values follow later.
 static Query *make_grouped(const Query *sub, const Correlations *all) {
     Query *grouped = static_cast<Query *>(copyObject(const_cast<Query *>(sub)));
@@ -391,7 +399,7 @@ static Query *make_grouped(const Query *sub, const Correlations *all) {
         Node *key = all->pairs[i].inside;
         SortGroupClause *clause = makeNode(SortGroupClause);
         TargetEntry *entry = makeTargetEntry(static_cast<Expr *>(copyObject(reinterpret_cast<Expr *>(key))),
-                                             static_cast<AttrNumber>(i + 1), psprintf("key_%d", i + 1), false);
+                                             static_cast<AttrNumber>(i + 1), name_of_key(sub, key, i + 1), false);
         clause->tleSortGroupRef = entry->ressortgroupref = static_cast<Index>(i + 1);
         get_sort_group_operators(exprType(key), false, true, false, &clause->sortop, &clause->eqop, nullptr,
                                  &clause->hashable);
@@ -435,13 +443,13 @@ struct Joined {
 static Joined join_grouped(Level *level, const Correlations *all, Query *grouped) {
     Query *query = level->query;
     ParseNamespaceItem *item =
-        addRangeTableEntryForSubquery(make_parsestate(nullptr), grouped, makeAlias("decorrelated", NIL), false, true);
+        addRangeTableEntryForSubquery(make_parsestate(nullptr), grouped, makeAlias("subquery", NIL), false, true);
     query->rtable = lappend(query->rtable, item->p_rte);
     int rti = list_length(query->rtable);
     RangeTblEntry *entry = makeNode(RangeTblEntry); // nobody reads the join's own columns, so it has none
     entry->rtekind = RTE_JOIN;
     entry->jointype = JOIN_LEFT;
-    entry->eref = makeAlias("decorrelated_join", NIL);
+    entry->eref = makeAlias("subquery_join", NIL);
     entry->inFromCl = true;
     query->rtable = lappend(query->rtable, entry);
 

@@ -33,6 +33,12 @@ static Area *shared_area;
 
 Area *service_area() { return shared_area; }
 
+bool supervisor_is_missing() {
+    constexpr int patience_ms = 10000;
+    return shared_area != nullptr && shared_area->generation == 0 &&
+           TimestampDifferenceExceeds(PgStartTime, GetCurrentTimestamp(), patience_ms);
+}
+
 void area_publish_settings(Area *area) {
     area->cache_size = uint64(guc_cache_size) * 1024;
     area->device_share = guc_device_memory_share;

@@ -12,6 +12,9 @@ void area_init(); // called by _PG_init while libraries are preloaded
 // The area, or NULL in a server that has not preloaded the library.
 protocol::Area *service_area();
 
+// The supervisor has not come in the ten seconds since the server started: no background worker was left for it.
+bool supervisor_is_missing();
+
 // The file that holds a relation.
 inline protocol::Locator locator_of(Relation relation) {
     return {locator_tablespace(relation->rd_locator), locator_database(relation->rd_locator),

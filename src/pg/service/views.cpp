@@ -59,6 +59,10 @@ static const char *device_state(Area *area, int device, const char **note) {
         *note = "add gpuscan to shared_preload_libraries and restart";
         return "not preloaded";
     }
+    if (supervisor_is_missing()) {
+        *note = "all max_worker_processes were taken when the server started, so nobody starts the device process";
+        return "not started";
+    }
     if (area->generation == 0)
         return "starting";
     uint32 wanted = area->wanted_devices;
