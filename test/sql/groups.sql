@@ -77,3 +77,12 @@ CLOSE part;
 RESET work_mem;
 RESET hash_mem_multiplier;
 RESET gpuscan.offload;
+
+-- A primary key that child tables do not have: PostgreSQL groups by it alone. So it does for a key that is newer than the snapshot.
+CREATE TABLE parent (id int PRIMARY KEY, v int);
+CREATE TABLE child () INHERITS (parent);
+INSERT INTO parent SELECT i, i FROM generate_series(1, 100) i;
+INSERT INTO child SELECT i, 1000 + i FROM generate_series(1, 100) i;
+SELECT check_query('SELECT count(*), sum(n) FROM (SELECT id, v IS NULL, count(*) AS n FROM parent GROUP BY id) g', 'any'),
+    check_query('SELECT id, count(*) FROM parent GROUP BY id HAVING v + count(*) > 0', 'cpu'),
+    check_query('SELECT id, v, count(*) FROM ONLY parent GROUP BY id');

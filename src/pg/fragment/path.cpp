@@ -12,6 +12,7 @@
 
 #include "pg/catalog/sql_type.h"
 #include "pg/catalog/type_operators.h"
+#include "pg/catalog/unique_keys.h"
 #include "pg/cost/cached_join_tables.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
@@ -85,8 +86,20 @@ static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, Fragme
     spec->asked = lappend(spec->asked, keys);
 }
 
-// Collects Aggrefs, and Vars outside of them that are no group keys: those depend functionally on the keys (PostgreSQL
-// has checked that), so grouping by them too changes nothing.
+// Has every group one value of the column, which is no group key? PostgreSQL has found the relation's primary key among the
+// group keys. But it is the key of this relation alone: tables that inherit from it may have more rows of it, and so may an
+// older snapshot. (PostgreSQL shows any of the values then.)
+static bool depends_on_keys(const PlannerInfo *root, const Var *var) {
+    const RangeTblEntry *rte = planner_rt_fetch(var->varno, root);
+    if (rte->rtekind == RTE_RELATION && rte->inh && rte->relkind != RELKIND_PARTITIONED_TABLE)
+        return refuse("a column that depends on a primary key of %s, which its children do not have",
+                      rte->eref->aliasname);
+    return !bms_is_member(var->varno, relations_with_newer_keys(root)) ||
+           refuse("a column that depends on a primary key that is newer than the snapshot");
+}
+
+// Collects Aggrefs, and Vars outside of them that are no group keys: those depend functionally on the keys, so grouping by
+// them too changes nothing.
 static bool collect_outputs(Node *node, void *context) {
     OutputWalk *walk = static_cast<OutputWalk *>(context);
     FragmentSpec *spec = walk->spec;
@@ -97,6 +110,8 @@ static bool collect_outputs(Node *node, void *context) {
         spec->aggrefs = list_append_unique(spec->aggrefs, node);
         return false;
     case T_Var:
+        if (!depends_on_keys(walk->root, reinterpret_cast<Var *>(node)))
+            return walk->impossible = true;
         spec->keys = lappend(spec->keys, node);
         return false;
     case T_GroupingFunc:
