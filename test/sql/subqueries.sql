@@ -242,6 +242,8 @@ RESET temp_file_limit;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT check_query('SELECT id FROM o WHERE n < (SELECT avg(n) FROM i WHERE i.k = o.k)', 'any');
 COMMIT;
+-- What has been written otherwise need not be what PostgreSQL can plan.
+SELECT check_query('SELECT o.n, i.v FROM o FULL JOIN i ON o.n = 1 WHERE i.v < NULL AND i.n < (SELECT max(c.n) FROM o c WHERE c.k = i.k)', 'any');
 -- EXPLAIN says why not
 SET gpuscan.offload = force;
 SET client_min_messages = notice;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pg/attempt.h"
 #include "pg/catalog/declared_for_snapshot.h"
 #include "pg/catalog/stored_form.h"
 #include "pg/cost/cache_admission.h"
@@ -223,11 +224,26 @@ static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, PlanAl
     return planned;
 }
 
-// Once more, in one more way than `best`. False: there is nothing to rewrite.
+struct Replanning {
+    const Query *query;
+    const PlannerCall *call;
+    PlanAlternative *next;
+    bool planned;
+};
+
+static void replan(void *argument) {
+    Replanning *again = static_cast<Replanning *>(argument);
+    Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(again->query)));
+    again->planned = plan_one(copy, again->call, true, again->next);
+}
+
+// Once more, in one more way than `best`. False: there is nothing to rewrite, or PostgreSQL cannot plan what has been written (a
+// full join without equalities, which it would have found not to be needed).
 static bool plan_also(const Query *query, const PlannerCall *call, const PlanAlternative *best, unsigned way,
                       PlanAlternative *next) {
+    Replanning again{query, call, next, false};
     next->rewritten = best->rewritten | way;
-    return plan_one(static_cast<Query *>(copyObject(const_cast<Query *>(query))), call, true, next);
+    return attempt(replan, &again, nullptr) == Attempt::Done && again.planned;
 }
 
 // Without a device the rewritten query is PostgreSQL's to plan like any other, so its costs decide as well; but how many groups there
