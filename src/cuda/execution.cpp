@@ -85,7 +85,7 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
     const Index columns = static_cast<Index>(input.forms.size());
     size_t mask_bytes = 0;
     for (const ChunkView &chunk : chunks)
-        if (chunk.row_mask)
+        if (chunk.row_mask && !chunk.device_mask)
             mask_bytes += (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
     PinnedMemory::Piece *staged = nullptr;
     if (mask_bytes > 0) {
@@ -105,7 +105,9 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
         tile += (static_cast<uint64_t>(chunk.nrows) + codegen::tile_rows - 1) / codegen::tile_rows;
         words[at + ChunkWords::tile_end] = tile;
         words[at + ChunkWords::nrows] = chunk.nrows;
-        if (chunk.row_mask) {
+        if (chunk.device_mask) {
+            words[at + ChunkWords::mask] = reinterpret_cast<uint64_t>(chunk.device_mask);
+        } else if (chunk.row_mask) {
             const size_t bytes = (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
             memcpy(static_cast<char *>(staged->data) + mask_at, chunk.row_mask, bytes);
             words[at + ChunkWords::mask] = address_of(*input.masks) + mask_at;

@@ -69,6 +69,7 @@ struct ColumnView {
 struct ChunkView {
     uint32_t nrows = 0;
     const uint64_t *row_mask = nullptr; // HOST memory, bit r = row r takes part; nullptr: every row does
+    const void *device_mask = nullptr;  // the same in device memory, if it is there
     std::vector<ColumnView> columns;    // one per source column
 };
 
@@ -203,6 +204,8 @@ class Device {
     virtual void ping() noexcept {}
     // The account of host memory that executions and sessions use beside buffers; no limit until one is set.
     const WorkMemoryRef &work_memory() const { return work_memory_; }
+    // Its memory is the host's.
+    virtual bool reads_host_memory() const { return false; }
     // Throws OutOfDeviceMemory beyond the limit. Contents are undefined.
     virtual BufferRef allocate(size_t bytes) = 0;
     virtual void set_memory_limit(size_t bytes) = 0;

@@ -101,6 +101,7 @@ class HostDevice : public Device {
   public:
     explicit HostDevice(unsigned threads) : pool_(std::max(1u, threads)) {}
 
+    bool reads_host_memory() const override { return true; }
     DeviceInfo info() const override {
         DeviceInfo info;
         info.name = "host";

@@ -130,9 +130,8 @@ void set_state(Area &area, ServiceState state) {
     auto *devices = new Devices;
     auto *setup = new DeviceSetup(options, *devices);
     setup->start_compilers();
-    const BufferPool pool = {static_cast<const uint8_t *>(options.shared_buffers), options.shared_buffers_size};
     const int spin = std::thread::hardware_concurrency() >= min_cores_to_spin ? spin_microseconds : 0;
-    auto *server = new SlotServer{&area, area.generation.load(), devices, pool, spin};
+    auto *server = new SlotServer{&area, area.generation.load(), devices, options.pool, spin};
     const bool usable = setup->start();
     if (usable)
         server->start();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "server/page_lsn.hpp"
 #include "server/protocol.hpp"
 
 namespace gpuscan {
@@ -10,9 +11,8 @@ namespace gpuscan {
 // What the supervisor passes to its child.
 struct DeviceProcessOptions {
     protocol::Area *area;
-    void *shared_buffers;       // first page (BufferBlocks)
-    size_t shared_buffers_size; // bytes
-    const void *protect[4];     // addresses inside mappings that must become read-only (PostgreSQL's shared memory)
+    BufferPool pool;
+    const void *protect[4]; // addresses inside mappings that must become read-only (PostgreSQL's shared memory)
     int nprotect;
     void *detach;          // PostgreSQL's System V interlock segment, or nullptr
     const char *cache_dir; // for compiled kernels, below the data directory

@@ -105,8 +105,8 @@ void DeviceSetup::start_cuda() {
     options.ordinal = 0;
     options.cache_dir = options_.cache_dir != nullptr ? options_.cache_dir : "";
     options.compilers = std::move(compilers_); // without a GPU they end with these options
-    options.pool = options_.shared_buffers;
-    options.pool_bytes = options_.shared_buffers_size;
+    options.pool = options_.pool.pages;
+    options.pool_bytes = options_.pool.size;
     auto opening = std::make_shared<Opening>();
     std::thread(open_cuda, opening, options).detach();
     std::unique_lock<std::mutex> guard(opening->lock);

@@ -225,46 +225,52 @@ struct ColumnHead {
     int64_t missing_high;
 };
 
-struct StageRequest { // visible bitmap (bitmap_bytes), then npages uint64 page LSNs if has_lsns
+struct
+    StageRequest { // visible bitmap (bitmap_bytes); if has_lsns the bitmap of a NeedLsns and of its pages uint64 LSNs and
+                   // uint32 buffers (from 0; UINT32_MAX: in none that stays)
     uint32_t source;
     uint32_t chunk;  // number of the visibility map page
     uint32_t npages; // pages of the chunk that exist: min(nblocks - chunk * pages_per_chunk, pages_per_chunk)
     uint32_t has_lsns;
     uint32_t accept_missing; // do not build: use what is valid (another backend repairs)
-    uint32_t prefer_build;   // 0: the map page has no LSN identity, only use or build for this session (never cache)
-    uint64_t map_lsn;
+    uint32_t lsns_prove;     // 1: a page whose LSN has not moved is right, visible or not
+    uint64_t map_lsn;        // 0: there is no map page, or it has no LSN that identifies it
+    uint64_t wal_end;        // as in ChunkQuestion
 };
 enum class StageState : uint32_t {
     Ready = 0,     // the chunk is held by the session; `covered` says for which pages
-    NeedLsns = 1,  // the map's LSN moved: send the LSN of every visible page (others 0)
+    NeedLsns = 1,  // send the LSNs of these pages
     NeedPages = 2, // this session is now the chunk's builder: decode the pages in `missing`, then Publish
     Busy = 3,      // another session builds it; `missing` as above. Wait and stage again, or accept_missing
 };
-struct StageReply {     // also the reply to Publish. Followed by one bitmap (bitmap_bytes): covered (Ready) or missing
-    uint32_t state;     // StageState
-    uint32_t pages;     // bits set in the bitmap
+struct StageReply { // also the reply to Publish. Followed by one bitmap (bitmap_bytes): covered, wanted LSNs or missing
+    uint32_t state; // StageState
+    uint32_t pages; // bits set in the bitmap
     uint32_t pass_full; // 1: run the pipeline before staging more
     uint32_t rows;      // that the session holds now and has not told of (Ready)
 };
 
-// Many chunks of one source, for what the cache has: a chunk of which every visible page is right at its map LSN is held
-// by the session as after Stage; nothing happens to the others. The chunks are taken in order until the pass is full.
+// Many chunks of one source, for what the cache has: a chunk of which it has everything, or nearly, is held by the session as
+// after Stage; nothing happens to the others. The chunks are taken in order until the pass is full.
 struct StageManyRequest { // StageManyEntry[count]; then per entry that is not all_visible its bitmap (bitmap_bytes)
     uint32_t count;
-    uint32_t unused;
+    uint32_t lsns_prove; // as in StageRequest, for all of them
+    uint64_t wal_end;
 };
 struct StageManyEntry {
     uint32_t chunk, npages; // as in StageRequest
     uint32_t all_visible;   // 1: all of the npages are, no bitmap is sent
     uint32_t source;
-    uint64_t map_lsn; // never 0
+    uint64_t map_lsn;
 };
 enum class StageManyState : uint8_t {
     NotHeld = 0,
-    Held = 1,
-    Skipped = 2, // staged, without a row: by the bounds of cached columns none would be of use
+    Held = 1,       // every page that can be cached: all, or the visible ones if LSNs prove nothing
+    Skipped = 2,    // the same, without a row: by the bounds of cached columns none would be of use
+    HeldInPart = 3, // without a few pages
 };
-struct StageManyReply { // answered uint8: StageManyState; answered uint32: rows of each that is held or skipped
+struct StageManyReply { // answered uint8: StageManyState; answered uint32: rows of each that is held or skipped;
+                        // the covered pages' bitmap (bitmap_bytes) of each that is HeldInPart
     uint32_t answered;  // entries that were looked at, from the first
     uint32_t pass_full;
 };
@@ -282,7 +288,7 @@ struct DecodeRequest { // bad_pages uint16 (second check failed, of earlier wind
     uint32_t npages;
     uint32_t nbad;
     uint32_t copied;
-    uint32_t has_masks; // DecodeRows always, Decode never
+    uint32_t has_masks; // DecodeRows always; Decode: if not all normal line pointers of all pages count
     uint32_t unused;
 };
 struct DecodeReply { // npages uint8 PageStatus
@@ -293,8 +299,6 @@ struct DecodeReply { // npages uint8 PageStatus
 struct PublishRequest { // nbad uint16
     uint32_t source;
     uint32_t nbad;
-    uint32_t map_unchanged; // 1: the map page still has map_lsn and the bits; 0: publish without a map LSN
-    uint32_t unused;
 };
 
 // Shares a source with parallel workers until the session ends.

@@ -21,7 +21,8 @@ using namespace protocol;
 
 namespace {
 
-constexpr size_t build_part = 4; // room is made for a hash table up to this part of the device's memory
+constexpr size_t build_part = 4;             // room is made for a hash table up to this part of the device's memory
+constexpr size_t min_chunks_for_threads = 4; // to be examined: 50 us each and more
 constexpr size_t max_identity_bytes = size_t(1) << 20; // a build with larger lookups or masks is not recognised
 constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
 
@@ -229,10 +230,11 @@ void Session::define_source(const DefineSourceRequest &request, MessageReader &i
     const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
     const std::string path(request.path, strnlen(request.path, sizeof request.path));
     if (first)
-        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), began_, file, path, columns);
+        feeds_[request.source] =
+            std::make_unique<SourceFeed>(*device_, shown_counters(), pool_, began_, file, path, columns);
     else
-        define_another(request, std::make_unique<SourceFeed>(*device_, shown_counters(), began_, file, path, columns,
-                                                             feeds_[request.source]->load()));
+        define_another(request, std::make_unique<SourceFeed>(*device_, shown_counters(), pool_, began_, file, path,
+                                                             columns, feeds_[request.source]->load()));
 }
 
 // One more relation of a source: its texts must have the codes that they have in the others.
@@ -277,12 +279,40 @@ SourceFeed &Session::feed(uint32_t source) {
 
 // ---- staging ------------------------------------------------------------------------------------------------------
 
+// What the cache has of the chunks. Where pages must be compared, several threads do that.
+std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &request,
+                                                   const std::vector<StageManyEntry> &entries, MessageReader &in) {
+    std::vector<std::unique_ptr<PageBits>> visible(entries.size()); // nullptr: all pages are
+    size_t partly_visible = 0;
+    for (size_t i = 0; i < entries.size(); ++i) {
+        check(entries[i].npages <= pages_per_chunk, "too many pages");
+        feed(entries[i].source);
+        if (entries[i].all_visible)
+            continue;
+        ++partly_visible;
+        visible[i] = std::make_unique<PageBits>();
+        visible[i]->read(in.part(bitmap_bytes), entries[i].npages);
+    }
+    std::vector<SourceFeed::Examined> examined(entries.size());
+    auto one = [&](size_t i, unsigned) {
+        const StageManyEntry &entry = entries[i];
+        examined[i] = feed(entry.source).examine(request, entry, visible[i].get());
+    };
+    if (partly_visible >= min_chunks_for_threads)
+        device_->pool().run(entries.size(), one);
+    else
+        for (size_t i = 0; i < entries.size(); ++i)
+            one(i, 0);
+    return examined;
+}
+
 void Session::stage_many(MessageReader &in, MessageWriter &out) {
     const StageManyRequest request = in.head<StageManyRequest>();
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
-    std::vector<uint8_t> held;
+    std::vector<uint8_t> states;
     std::vector<uint32_t> rows;
-    held.reserve(entries.size());
+    std::vector<PageBits> covered;
+    states.reserve(entries.size());
     rows.reserve(entries.size());
     // The tables that the next pipeline probes are there.
     std::vector<SourceFeed *> next;
@@ -290,43 +320,40 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
         next = feeds_of(program_.pipelines[pipeline_].source);
     std::unique_ptr<Skipper> skipper;
     bool full = false;
-    for (const StageManyEntry &entry : entries) {
+    std::vector<SourceFeed::Examined> examined = examine(request, entries, in);
+    for (size_t i = 0; i < entries.size(); ++i) {
+        const StageManyEntry &entry = entries[i];
         SourceFeed &source = feed(entry.source);
-        check(entry.npages <= pages_per_chunk, "too many pages");
-        PageBits visible;
-        if (!entry.all_visible)
-            visible.read(in.part(bitmap_bytes), entry.npages);
-        const PageBits *const pages = entry.all_visible ? nullptr : &visible;
-        StageManyState state = StageManyState::NotHeld;
-        if (source.stage_complete(entry.chunk, entry.map_lsn, entry.npages, pages))
-            state = StageManyState::Held;
-        else if (std::find(next.begin(), next.end(), &source) != next.end())
-            if (const uint32_t skipped =
-                    source.stage_pruned(entry.chunk, entry.map_lsn, entry.npages, pages, [&](const ChunkView &chunk) {
-                        if (!skipper)
-                            skipper.reset(new Skipper(make_skipper(pipeline_)));
-                        return skipper->is_prunable(chunk);
-                    })) {
-                state = StageManyState::Skipped;
-                ++chunks_skipped_;
-                rows_skipped_ += skipped;
-                rows.push_back(skipped);
-            }
-        if (rows.size() == held.size())
-            rows.push_back(static_cast<uint32_t>(source.take_new_rows()));
-        held.push_back(static_cast<uint8_t>(state));
+        std::function<bool(const ChunkView &)> is_prunable;
+        if (std::find(next.begin(), next.end(), &source) != next.end())
+            is_prunable = [&](const ChunkView &chunk) {
+                if (!skipper)
+                    skipper.reset(new Skipper(make_skipper(pipeline_)));
+                return skipper->is_prunable(chunk);
+            };
+        const SourceFeed::StagedAhead staged = source.stage_ahead(entry, std::move(examined[i]), is_prunable);
+        if (staged.state == StageManyState::Skipped) {
+            ++chunks_skipped_;
+            rows_skipped_ += staged.skipped;
+        } else if (staged.state == StageManyState::HeldInPart) {
+            covered.push_back(staged.covered);
+        }
+        rows.push_back(staged.skipped + static_cast<uint32_t>(source.take_new_rows()));
+        states.push_back(static_cast<uint8_t>(staged.state));
         full = source.pass_full();
         if (full)
             break;
     }
     StageManyReply reply = {};
-    reply.answered = static_cast<uint32_t>(held.size());
+    reply.answered = static_cast<uint32_t>(states.size());
     reply.pass_full = full;
     out.put(reply);
-    if (held.empty())
+    if (states.empty())
         return;
-    memcpy(out.part(held.size()), held.data(), held.size());
+    memcpy(out.part(states.size()), states.data(), states.size());
     memcpy(out.part(rows.size() * sizeof(uint32_t)), rows.data(), rows.size() * sizeof(uint32_t));
+    for (const PageBits &pages : covered)
+        pages.write(out.part(bitmap_bytes));
 }
 
 void Session::stage(MessageReader &in, MessageWriter &out) {
@@ -335,17 +362,20 @@ void Session::stage(MessageReader &in, MessageWriter &out) {
     check(request.npages <= pages_per_chunk, "too many pages");
     PageBits visible;
     visible.read(in.part(bitmap_bytes), request.npages);
-    std::vector<uint64_t> lsns;
-    if (request.has_lsns)
-        lsns = in.array<uint64_t>(request.npages);
-    put_staged(out, source.stage(request, visible, request.has_lsns ? lsns.data() : nullptr), source);
+    GivenLsns given;
+    if (request.has_lsns) {
+        given.pages.read(in.part(bitmap_bytes), request.npages);
+        given.lsns = in.array<uint64_t>(given.pages.count());
+        given.buffers = in.array<uint32_t>(given.lsns.size());
+    }
+    put_staged(out, source.stage(request, visible, request.has_lsns ? &given : nullptr), source);
 }
 
 void Session::publish(MessageReader &in, MessageWriter &out) {
     const PublishRequest request = in.head<PublishRequest>();
     SourceFeed &source = feed(request.source);
     const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
-    put_staged(out, source.publish(bad, request.map_unchanged != 0), source);
+    put_staged(out, source.publish(bad), source);
 }
 
 void Session::share(MessageReader &in, MessageWriter &out) {
@@ -368,7 +398,7 @@ void Session::join(MessageReader &in) {
     if (!share)
         throw DeviceError("the session to be joined has ended");
     device_ = std::move(share.device);
-    feeds_.push_back(std::make_unique<SourceFeed>(*device_, share.source->uncounted ? unshown_ : counters_,
+    feeds_.push_back(std::make_unique<SourceFeed>(*device_, share.source->uncounted ? unshown_ : counters_, pool_,
                                                   std::move(share.source)));
 }
 
@@ -416,14 +446,30 @@ std::vector<WindowPage> Session::window(const DecodeRequest &request, const std:
     return pages;
 }
 
+// One for each page, if the request has any.
+static std::vector<TupleMask> read_masks(const DecodeRequest &request, const std::vector<PageEntry> &entries,
+                                         MessageReader &in) {
+    const std::vector<TupleMask> masks = in.array<TupleMask>(request.has_masks ? request.npages : 0);
+    for (size_t i = 0; i < masks.size(); ++i) {
+        int tuples = 0;
+        for (uint64_t word : masks[i].bits)
+            tuples += __builtin_popcountll(word);
+        check(tuples == entries[i].ntuples, "a mask does not have its tuples");
+    }
+    return masks;
+}
+
 void Session::decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
     const DecodeRequest request = in.head<DecodeRequest>();
     SourceFeed &source = feed(request.source);
     check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
-    check(!request.has_masks, "masks belong to DecodeRows");
     const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
     const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
-    put_statuses(out, source.decode(window(request, entries, in), bad, cancel), source);
+    const std::vector<TupleMask> masks = read_masks(request, entries, in);
+    std::vector<WindowPage> pages = window(request, entries, in);
+    for (size_t i = 0; i < masks.size(); ++i)
+        pages[i].mask = &masks[i];
+    put_statuses(out, source.decode(pages, bad, cancel), source);
 }
 
 void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
@@ -432,13 +478,7 @@ void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atom
     check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
     check(request.has_masks && request.nbad == 0, "DecodeRows needs masks and nothing else");
     const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
-    const std::vector<TupleMask> masks = in.array<TupleMask>(request.npages);
-    for (size_t i = 0; i < masks.size(); ++i) {
-        int tuples = 0;
-        for (uint64_t word : masks[i].bits)
-            tuples += __builtin_popcountll(word);
-        check(tuples == entries[i].ntuples, "a mask does not have its tuples");
-    }
+    const std::vector<TupleMask> masks = read_masks(request, entries, in);
     put_statuses(out, source.decode_rows(window(request, entries, in), masks, cancel), source);
 }
 

@@ -105,6 +105,8 @@ class Session {
     SourceFeed &feed(uint32_t source);
     // All of a source that is defined.
     std::vector<SourceFeed *> feeds_of(uint32_t source);
+    std::vector<SourceFeed::Examined> examine(const protocol::StageManyRequest &request,
+                                              const std::vector<protocol::StageManyEntry> &entries, MessageReader &in);
     std::vector<WindowPage> window(const protocol::DecodeRequest &request,
                                    const std::vector<protocol::PageEntry> &entries, MessageReader &in) const;
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &feed) const;

@@ -24,7 +24,8 @@ struct ServedDevice;
 // What is staged of one chunk.
 struct HeldChunk {
     std::vector<ColumnValues> columns;
-    ChunkRows rows;
+    RowsRef rows;
+    BufferRef mask; // theirs in device memory, if it is there
     size_t bytes = 0;
     bool is_private = false; // nobody else can have it
 };

@@ -12,6 +12,14 @@ namespace {
 constexpr size_t builders_part = 4;                    // of the cache, for chunks that are being built
 constexpr size_t delivered_rows = transient_limit / 4; // bytes; each helper has so many
 
+// Reading a page row by row takes 9 us, making the next version of a whole chunk 1 ms: of so many pages one is read by row, by
+// all queries together, before a query makes that version (ski rental).
+constexpr uint32_t pages_per_missing = 256;
+uint32_t bearable(uint32_t npages) { return npages / pages_per_missing; }
+
+constexpr uint32_t pages_per_task = 2048; // when LSNs are compared: 20 ns each
+constexpr uint32_t pages_ahead = 16;      // that are fetched while others are compared
+
 } // namespace
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const std::vector<Type> &types)
@@ -29,10 +37,10 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
     batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
 }
 
-SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const RelationFile &file,
-                       const std::string &path, const std::vector<ColumnDefinition> &columns,
+SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPool &pool, uint64_t began,
+                       const RelationFile &file, const std::string &path, const std::vector<ColumnDefinition> &columns,
                        std::shared_ptr<PassLoad> load)
-    : device_(device), cache_(device.cache), counters_(counters), began_(began), load_(std::move(load)),
+    : device_(device), pool_(pool), cache_(device.cache), counters_(counters), began_(began), load_(std::move(load)),
       relation_(cache_.relation(file, path)), max_code_(columns.size(), -1) {
     for (const ColumnDefinition &wanted : columns) {
         ColumnRef cached = cache_.column(relation_, wanted.key, wanted.layout, wanted.dictionary);
@@ -48,8 +56,9 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
     batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
 }
 
-SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, std::shared_ptr<SharedSource> source)
-    : device_(device), cache_(device.cache), counters_(counters), began_(source->began), joined_(true),
+SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPool &pool,
+                       std::shared_ptr<SharedSource> source)
+    : device_(device), pool_(pool), cache_(device.cache), counters_(counters), began_(source->began), joined_(true),
       load_(source->load), relation_(source->relation), cached_(source->columns), shared_(std::move(source)),
       max_code_(cached_.size(), -1) {
     for (const ColumnRef &column : cached_) {
@@ -74,30 +83,91 @@ ChunkBuilder::Allocate SourceFeed::work_allocator() {
 
 // ---- staging ------------------------------------------------------------------------------------------------------
 
-SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits &visible, const uint64_t *lsns) {
+ChunkQuestion SourceFeed::question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t wal_end, bool lsns_prove,
+                                   const PageBits &visible, const GivenLsns *given) const {
+    ChunkQuestion question;
+    question.visible = visible;
+    question.map_lsn = map_lsn;
+    question.wal_end = wal_end;
+    question.wanted = lsns_prove ? PageBits::first(npages) : visible;
+    question.columns = ids_;
+    question.compare = [this, chunk, given](const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
+                                            PageBits &unknown) {
+        PageBits others = pages;
+        size_t at = 0;
+        if (given != nullptr)
+            given->pages.for_each([&](uint32_t page) {
+                const uint64_t lsn = given->lsns[at++];
+                if (!pages.test(page))
+                    return;
+                others.reset(page);
+                if (lsn != 0 && lsn == version.pages[page].lsn)
+                    unchanged.set(page);
+            });
+        compare_lsns(chunk, version, others, unchanged, unknown);
+    };
+    return question;
+}
+
+void SourceFeed::compare_lsns(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
+                              PageBits &unknown) const {
+    std::vector<uint32_t> list;
+    pages.for_each([&](uint32_t page) {
+        if (version.pages[page].lsn != 0)
+            list.push_back(page);
+    });
+    const RelationFile &file = Cache::file(relation_);
+    const std::shared_ptr<PagePlaces> places = cache_.places(relation_, chunk);
+    const size_t ntasks = (list.size() + pages_per_task - 1) / pages_per_task;
+    std::vector<PageBits> same(ntasks), not_found(ntasks);
+    auto compare = [&](size_t task, unsigned) {
+        const size_t end = std::min(list.size(), (task + 1) * pages_per_task);
+        for (size_t i = task * pages_per_task, ahead = i; i < end; ++i) {
+            for (; ahead < std::min(end, i + pages_ahead); ++ahead)
+                prefetch_page_lsn(pool_, places->get(list[ahead]));
+            const uint32_t page = list[i];
+            const PageTag tag = {file.tablespace, file.database, file.relation, 0, chunk * pages_per_chunk + page};
+            uint64_t lsn = 0;
+            if (!read_page_lsn(pool_, tag, places->get(page), &lsn))
+                not_found[task].set(page);
+            else if (lsn == version.pages[page].lsn)
+                same[task].set(page);
+        }
+    };
+    if (ntasks == 1)
+        compare(0, 0);
+    else if (ntasks > 1)
+        device_.pool().run(ntasks, compare);
+    for (size_t task = 0; task < ntasks; ++task) {
+        unchanged |= same[task];
+        unknown |= not_found[task];
+    }
+}
+
+SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits &visible, const GivenLsns *given) {
     check(relation_ != nullptr, "the source is not a relation");
     check(!shared_->is_staged(request.chunk), "the chunk is staged already");
     build_.reset();
-    const bool identity = request.map_lsn != 0;
-    ChunkQuestion question;
-    question.visible = visible;
-    question.map_lsn = request.map_lsn;
-    question.lsns = lsns;
-    question.npages = request.npages;
-    question.columns = ids_;
+    const bool cacheable = request.map_lsn != 0 || request.lsns_prove != 0;
+    const ChunkQuestion asked = question(request.chunk, request.npages, request.map_lsn, request.wal_end,
+                                         request.lsns_prove != 0, visible, given);
+    if (given != nullptr) {
+        const std::shared_ptr<PagePlaces> places = cache_.places(relation_, request.chunk);
+        size_t at = 0;
+        given->pages.for_each([&](uint32_t page) { places->set(page, given->buffers[at++]); });
+    }
     Cache::Token token;
     for (;;) {
-        Cache::Snapshot now = identity ? cache_.chunk(relation_, request.chunk) : Cache::Snapshot();
-        ChunkAnswer answer = check_chunk(now.version.get(), now.map_lsn, question);
-        if (answer.need_lsns)
-            return {StageState::NeedLsns, visible};
-        if (!answer.missing.any() || request.accept_missing) {
-            if (answer.confirms_map)
-                cache_.confirm(relation_, request.chunk, now.version, answer.verified, request.map_lsn);
+        Cache::Snapshot now = cacheable ? cache_.chunk(relation_, request.chunk) : Cache::Snapshot();
+        ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), asked);
+        if (answer.unknown.any() && given == nullptr)
+            return {StageState::NeedLsns, answer.unknown};
+        if (answer.news)
+            cache_.confirm(relation_, request.chunk, now.version, answer.proof);
+        if (!answer.missing.any() || request.accept_missing)
             return ready(request.chunk, now.version, answer.covered);
-        }
-        if (token || !identity || !request.prefer_build)
-            return start_build(request, now.version, answer, std::move(token));
+        if (token || !cacheable)
+            return start_build(request, now.version, answer, asked, std::move(token));
         token = cache_.take_token(relation_, request.chunk);
         if (!token)
             return {StageState::Busy, answer.missing};
@@ -105,54 +175,81 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     }
 }
 
-bool SourceFeed::stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible) {
-    check(relation_ != nullptr, "the source is not a relation");
-    check(!shared_->is_staged(chunk), "the chunk is staged already");
-    check(map_lsn != 0, "the map page has no LSN");
-    const Cache::Snapshot now = cache_.chunk(relation_, chunk);
-    if (!now.version || now.map_lsn != map_lsn)
-        return false;
-    std::vector<const ColumnData *> columns;
-    columns.reserve(ids_.size());
-    for (uint32_t id : ids_) {
-        const auto column = now.version->columns.find(id);
-        if (column == now.version->columns.end())
-            return false;
-        columns.push_back(&column->second);
-    }
-    const bool whole = visible == nullptr && npages != 0 && now.version->whole_pages == npages &&
-                       std::all_of(columns.begin(), columns.end(), [](const ColumnData *c) { return c->whole; });
-    if (whole) {
-        HeldChunk held;
-        held.rows.nrows = held.rows.participating = now.version->nrows;
-        hold(*now.version, std::move(held), false);
-        count_hits(npages);
-    } else {
-        const PageBits bits = visible != nullptr ? *visible : PageBits::first(npages);
-        if (!now.version->known_pages.contains(bits) ||
-            !std::all_of(columns.begin(), columns.end(), [&](const ColumnData *c) { return c->have.contains(bits); }))
-            return false;
-        hold(*now.version, bits, false);
-        count_hits(bits.count());
-    }
-    shared_->note_staged(chunk);
-    cache_.touch(relation_, chunk, cached_);
-    return true;
+// A chunk of which every page is visible, known to the cache, and proved by the map page's LSN: the common case, and cheap to see.
+bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyEntry &entry) const {
+    return now.version && now.proof && entry.npages != 0 && entry.map_lsn != 0 && now.proof->map_lsn == entry.map_lsn &&
+           now.proof->whole_by_map >= entry.npages && now.version->whole_pages == entry.npages &&
+           std::all_of(ids_.begin(), ids_.end(), [&](uint32_t id) {
+               const auto column = now.version->columns.find(id);
+               return column != now.version->columns.end() && column->second.whole;
+           });
 }
 
-uint32_t SourceFeed::stage_pruned(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
-                                  const std::function<bool(const ChunkView &)> &is_prunable) {
+SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const StageManyEntry &entry,
+                                         const PageBits *visible) const {
+    check(relation_ != nullptr, "the source is not a relation");
+    Examined examined;
+    examined.now = cache_.chunk(relation_, entry.chunk);
+    const Cache::Snapshot &now = examined.now;
+    if (!now.version || (entry.map_lsn == 0 && request.lsns_prove == 0))
+        return examined;
+    if (visible == nullptr && is_whole(now, entry)) {
+        examined.ncovered = entry.npages;
+        examined.rows = now.version->known_rows;
+        return examined;
+    }
+    const ChunkQuestion asked =
+        question(entry.chunk, entry.npages, entry.map_lsn, request.wal_end, request.lsns_prove != 0,
+                 visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr);
+    const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), asked);
+    if (answer.unknown.any())
+        return examined;
+    if (answer.news)
+        cache_.confirm(relation_, entry.chunk, now.version, answer.proof);
+    examined.ncovered = answer.covered.count();
+    examined.missing = answer.missing.count();
+    if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))
+        examined.rows = covered_rows(*now.version, answer.covered);
+    if (answer.covered == asked.wanted)
+        return examined;
+    const bool verified = answer.verified.contains(asked.wanted);
+    examined.pages.reset(new Examined::Pages{asked.wanted, answer.covered, verified});
+    return examined;
+}
+
+SourceFeed::StagedAhead SourceFeed::stage_ahead(const StageManyEntry &entry, Examined &&examined,
+                                                const std::function<bool(const ChunkView &)> &is_prunable) {
+    check(!shared_->is_staged(entry.chunk), "the chunk is staged already");
+    StagedAhead staged;
+    if (examined.rows &&
+        (!examined.pages || cache_.note_missing(relation_, entry.chunk, examined.missing) <= bearable(entry.npages))) {
+        staged.state = examined.pages ? StageManyState::HeldInPart : StageManyState::Held;
+        if (examined.pages)
+            staged.covered = examined.pages->covered;
+        shared_->note_staged(entry.chunk);
+        cache_.touch(relation_, entry.chunk, cached_);
+        hold(*examined.now.version, std::move(examined.rows), false);
+        count_hits(examined.ncovered);
+    } else if (is_prunable && examined.pages && examined.pages->verified) {
+        staged.skipped = rows_pruned(*examined.now.version, examined.pages->wanted, is_prunable);
+        if (staged.skipped != 0) {
+            staged.state = StageManyState::Skipped;
+            shared_->note_staged(entry.chunk);
+        }
+    }
+    return staged;
+}
+
+// How many rows are passed over if, by the bounds of the columns that have all of the pages, none is wanted.
+uint32_t SourceFeed::rows_pruned(const ChunkVersion &version, const PageBits &pages,
+                                 const std::function<bool(const ChunkView &)> &is_prunable) const {
     static const uint8_t some_nulls = 0; // nobody looks at the flags
-    const Cache::Snapshot now = cache_.chunk(relation_, chunk);
-    const PageBits bits = visible != nullptr ? *visible : PageBits::first(npages);
-    if (!now.version || now.map_lsn != map_lsn || !now.version->known_pages.contains(bits))
-        return 0;
     ChunkView view;
-    view.nrows = now.version->live_rows;
+    view.nrows = version.live_rows;
     bool any = false;
     for (size_t c = 0; c < ids_.size(); ++c) {
-        const auto column = now.version->columns.find(ids_[c]);
-        if (column != now.version->columns.end() && column->second.have.contains(bits)) {
+        const auto column = version.columns.find(ids_[c]);
+        if (column != version.columns.end() && column->second.have.contains(pages)) {
             const ColumnData &data = column->second;
             view.columns.push_back(column_view(data.type, data.frame, data.values.get(), data.nulls.get(), data.stats));
             any = true;
@@ -163,28 +260,26 @@ uint32_t SourceFeed::stage_pruned(uint32_t chunk, uint64_t map_lsn, uint32_t npa
             view.columns.push_back(unknown);
         }
     }
-    if (!any || view.nrows == 0 || !is_prunable(view))
-        return 0;
-    shared_->note_staged(chunk);
-    return view.nrows;
+    return any && view.nrows != 0 && is_prunable(view) ? view.nrows : 0;
 }
 
 SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered) {
     shared_->note_staged(chunk);
     if (covered.any()) {
         cache_.touch(relation_, chunk, cached_);
-        hold(*version, covered, false);
+        hold(*version, covered_rows(*version, covered), false);
         count_hits(covered.count());
     }
     return {StageState::Ready, covered};
 }
 
 SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
-                                           Cache::Token token) {
+                                           ChunkQuestion question, Cache::Token token) {
     auto build = std::make_unique<Build>();
     build->chunk = request.chunk;
     build->is_private = !token;
-    build->map_lsn = request.map_lsn;
+    build->question = std::move(question);
+    build->places = cache_.places(relation_, request.chunk);
     build->covered = answer.covered;
     build->token = std::move(token);
     std::vector<BuildColumn> columns;
@@ -214,6 +309,9 @@ std::vector<PageStatus> SourceFeed::decode(const std::vector<WindowPage> &window
         twice.set(page.page);
     }
     drop_bad_pages(bad);
+    for (const WindowPage &page : window)
+        if (page.in_place)
+            build_->places->set(page.page, static_cast<uint32_t>(size_t(page.data - pool_.pages) / page_size));
     try {
         return build_->builder->decode(window, cancel);
     } catch (const Undecodable &reason) {
@@ -229,19 +327,19 @@ void SourceFeed::drop_bad_pages(const std::vector<uint16_t> &bad) {
     }
 }
 
-SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad, bool map_unchanged) {
+SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad) {
     check(build_ != nullptr, "no chunk is being built");
     drop_bad_pages(bad);
     std::unique_ptr<Build> build = std::move(build_);
-    const bool identity = map_unchanged && !build->is_private;
-    std::shared_ptr<ChunkVersion> version = build->builder->finish(identity);
+    std::shared_ptr<ChunkVersion> version = build->builder->finish();
     PageBits usable = build->builder->covered();
-    hold(*version, usable, build->is_private);
+    hold(*version, covered_rows(*version, usable), build->is_private);
     if (build->is_private) {
         if (build->covered.any())
-            hold(*build->base, build->covered, false);
+            hold(*build->base, covered_rows(*build->base, build->covered), false);
     } else {
-        cache_.publish(build->token, std::move(version), identity ? build->map_lsn : 0, build->squeezed);
+        cache_.publish(build->token, std::move(version), proof_of(build->builder->verified(), build->question),
+                       build->squeezed);
         counters_.chunks_built.fetch_add(1, std::memory_order_relaxed);
     }
     shared_->note_staged(build->chunk);
@@ -258,15 +356,13 @@ void SourceFeed::count_hits(uint32_t pages) {
         column->hits.fetch_add(1, std::memory_order_relaxed);
 }
 
-void SourceFeed::hold(const ChunkVersion &version, const PageBits &covered, bool is_private) {
-    HeldChunk held;
-    held.rows = covered_rows(version, covered);
-    hold(version, std::move(held), is_private);
-}
-
-void SourceFeed::hold(const ChunkVersion &version, HeldChunk held, bool is_private) {
-    if (held.rows.participating == 0)
+void SourceFeed::hold(const ChunkVersion &version, RowsRef rows, bool is_private) {
+    if (rows->participating == 0)
         return;
+    HeldChunk held;
+    if (rows == version.known_rows)
+        held.mask = version.mask;
+    held.rows = std::move(rows);
     held.columns.reserve(ids_.size());
     for (uint32_t id : ids_) {
         held.columns.push_back(version.columns.at(id));
@@ -282,7 +378,7 @@ void SourceFeed::hold(const ChunkVersion &version, HeldChunk held, bool is_priva
 }
 
 void SourceFeed::keep(HeldChunk chunk) {
-    new_rows_ += chunk.rows.participating;
+    new_rows_ += chunk.rows->participating;
     for (size_t c = 0; c < ids_.size(); ++c)
         note_codes(c, chunk.columns[c].stats.max);
     held_.push_back(std::move(chunk));
@@ -332,7 +428,7 @@ void SourceFeed::deliver_rows() {
     if (decoded_->empty())
         return decoded_->clear();
     HeldChunk chunk;
-    chunk.rows = decoded_->rows();
+    chunk.rows = std::make_shared<ChunkRows>(decoded_->rows());
     chunk.is_private = true;
     for (size_t c = 0; c < columns_.size(); ++c) {
         chunk.columns.push_back(decoded_->column(c));
@@ -394,8 +490,9 @@ void SourceFeed::add_to(PassInput &input) {
     build_.reset();
     for (const HeldChunk &held : held_) {
         ChunkView view;
-        view.nrows = held.rows.nrows;
-        view.row_mask = held.rows.row_mask.empty() ? nullptr : held.rows.row_mask.data();
+        view.nrows = held.rows->nrows;
+        view.row_mask = held.rows->row_mask.empty() ? nullptr : held.rows->row_mask.data();
+        view.device_mask = held.mask ? held.mask->data : nullptr;
         for (const ColumnValues &column : held.columns) {
             view.columns.push_back(
                 column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
@@ -403,7 +500,7 @@ void SourceFeed::add_to(PassInput &input) {
                 view.columns.back().zones = column.zones->data();
         }
         input.chunks.push_back(std::move(view));
-        input.rows += held.rows.participating;
+        input.rows += held.rows->participating;
     }
     if (decoded_)
         decoded_->add_to(input);
@@ -434,7 +531,7 @@ bool SourceFeed::identify(size_t max_bytes, BuildIdentity &identity) const {
         return false;
     size_t mask_bytes = 0;
     for (const HeldChunk &held : held_) {
-        mask_bytes += held.rows.row_mask.size() * sizeof(uint64_t);
+        mask_bytes += held.rows->row_mask.size() * sizeof(uint64_t);
         if (held.is_private || mask_bytes > max_bytes)
             return false;
     }
@@ -445,9 +542,9 @@ bool SourceFeed::identify(size_t max_bytes, BuildIdentity &identity) const {
     put_number(held_.size());
     put_number(columns_.size());
     for (const HeldChunk &held : held_) {
-        put_number(held.rows.nrows);
-        put_number(held.rows.row_mask.size());
-        put(held.rows.row_mask.data(), held.rows.row_mask.size() * sizeof(uint64_t));
+        put_number(held.rows->nrows);
+        put_number(held.rows->row_mask.size());
+        put(held.rows->row_mask.data(), held.rows->row_mask.size() * sizeof(uint64_t));
         for (const ColumnValues &column : held.columns) {
             put_number(column.frame.width);
             put_number(static_cast<uint64_t>(column.frame.base));

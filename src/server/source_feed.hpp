@@ -15,14 +15,16 @@
 
 #include "server/column_message.hpp"
 #include "server/devices.hpp"
+#include "server/page_lsn.hpp"
 #include "server/uncached_rows.hpp"
 
 namespace gpuscan {
 
-// PostgreSQL's shared_buffers as this process sees it.
-struct BufferPool {
-    const uint8_t *pages = nullptr;
-    size_t size = 0; // bytes
+// The LSNs that the backend has read of some pages of a chunk, and where they lie.
+struct GivenLsns {
+    PageBits pages;
+    std::vector<uint64_t> lsns;    // in the order of the pages
+    std::vector<uint32_t> buffers; // the same
 };
 
 class SourceFeed {
@@ -30,29 +32,48 @@ class SourceFeed {
     // Rows of a CPU plan.
     SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const std::vector<Type> &types);
     // Columns of a relation; throws DeviceError when one of them is refused.
-    SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const RelationFile &file,
-               const std::string &path, const std::vector<ColumnDefinition> &columns,
+    SourceFeed(ServedDevice &device, protocol::Counters &counters, const BufferPool &pool, uint64_t began,
+               const RelationFile &file, const std::string &path, const std::vector<ColumnDefinition> &columns,
                std::shared_ptr<PassLoad> load = std::make_shared<PassLoad>());
     // Joins the source of another session.
-    SourceFeed(ServedDevice &device, protocol::Counters &counters, std::shared_ptr<SharedSource> source);
+    SourceFeed(ServedDevice &device, protocol::Counters &counters, const BufferPool &pool,
+               std::shared_ptr<SharedSource> source);
     ~SourceFeed();
     SourceFeed(const SourceFeed &) = delete;
     SourceFeed &operator=(const SourceFeed &) = delete;
 
     struct Staged {
         protocol::StageState state = protocol::StageState::Ready;
-        PageBits pages; // covered or missing
+        PageBits pages; // covered, missing, or those whose LSNs are wanted
     };
-    Staged stage(const protocol::StageRequest &request, const PageBits &visible, const uint64_t *lsns);
-    // Holds the chunk if the cache has all visible pages of it, right at this map LSN; `visible` nullptr: all npages are.
-    bool stage_complete(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible);
-    // The same where columns are missing, but those that are there let `is_prunable` say of their bounds that no row is wanted:
-    // then the chunk is staged, and nothing of it is held. Answers the rows that were passed over, none: it is not so.
-    uint32_t stage_pruned(uint32_t chunk, uint64_t map_lsn, uint32_t npages, const PageBits *visible,
-                          const std::function<bool(const ChunkView &)> &is_prunable);
+    // `given` nullptr: the first question.
+    Staged stage(const protocol::StageRequest &request, const PageBits &visible, const GivenLsns *given);
+
+    struct StagedAhead {
+        protocol::StageManyState state = protocol::StageManyState::NotHeld;
+        PageBits covered;     // HeldInPart
+        uint32_t skipped = 0; // rows that were passed over
+    };
+    // What the cache has of a chunk; several threads may ask at the same time. `visible` nullptr: all pages are.
+    struct Examined {
+        struct Pages {
+            PageBits wanted, covered;
+            bool verified; // the version knows all wanted pages, and they are right
+        };
+        Cache::Snapshot now;
+        RowsRef rows;                 // of the covered pages; nullptr: the chunk cannot be held like this
+        std::unique_ptr<Pages> pages; // nullptr: all are covered, or nothing is known
+        uint32_t ncovered = 0, missing = 0;
+    };
+    Examined examine(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
+                     const PageBits *visible) const;
+    // Holds the chunk if the cache has all or nearly all of it. Where columns are missing, those that are there may let
+    // `is_prunable` say of their bounds that no row is wanted: then the chunk is staged, and nothing of it is held.
+    StagedAhead stage_ahead(const protocol::StageManyEntry &entry, Examined &&examined,
+                            const std::function<bool(const ChunkView &)> &is_prunable);
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
                                    const std::atomic<uint32_t> *cancel);
-    Staged publish(const std::vector<uint16_t> &bad, bool map_unchanged);
+    Staged publish(const std::vector<uint16_t> &bad);
 
     std::vector<PageStatus> decode_rows(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
                                         const std::atomic<uint32_t> *cancel);
@@ -93,7 +114,8 @@ class SourceFeed {
     struct Build {
         uint32_t chunk = 0;
         bool is_private = false;
-        uint64_t map_lsn = 0;
+        ChunkQuestion question;
+        std::shared_ptr<PagePlaces> places;
         ChunkRef base;    // of a private build: what the cache had
         PageBits covered; // of the base
         bool squeezed = false;
@@ -103,12 +125,18 @@ class SourceFeed {
 
     ChunkBuilder::Allocate cache_allocator(bool *squeezed);
     ChunkBuilder::Allocate work_allocator();
+    ChunkQuestion question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t wal_end, bool lsns_prove,
+                           const PageBits &visible, const GivenLsns *given) const;
+    void compare_lsns(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
+                      PageBits &unknown) const;
+    bool is_whole(const Cache::Snapshot &now, const protocol::StageManyEntry &entry) const;
+    uint32_t rows_pruned(const ChunkVersion &version, const PageBits &pages,
+                         const std::function<bool(const ChunkView &)> &is_prunable) const;
     Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);
     Staged start_build(const protocol::StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
-                       Cache::Token token);
+                       ChunkQuestion question, Cache::Token token);
     void drop_bad_pages(const std::vector<uint16_t> &bad);
-    void hold(const ChunkVersion &version, const PageBits &covered, bool is_private);
-    void hold(const ChunkVersion &version, HeldChunk held, bool is_private); // its rows are filled in
+    void hold(const ChunkVersion &version, RowsRef rows, bool is_private);
     void keep(HeldChunk chunk);
     void count_hits(uint32_t pages);
     void note_codes(size_t column, int64_t code);
@@ -116,6 +144,7 @@ class SourceFeed {
     [[noreturn]] void give_up(const Undecodable &reason);
 
     ServedDevice &device_;
+    const BufferPool pool_;
     Cache &cache_;
     protocol::Counters &counters_;
     const uint64_t began_; // the cache's clock at the session's start

@@ -14,6 +14,7 @@ ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (20001) TO (40001);
 INSERT INTO parted SELECT a, b FROM t;
 SELECT wait_for_snapshots();
 VACUUM (FREEZE, ANALYZE) t, parted;
+SELECT gpuscan.evict() >= 0; -- what the INSERT has read
 
 CREATE FUNCTION cost(query text) RETURNS numeric LANGUAGE plpgsql AS $$
 DECLARE plan jsonb;

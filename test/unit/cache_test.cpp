@@ -96,13 +96,22 @@ class CacheTest : public ::testing::Test {
         return cache.column(relation, "key" + std::to_string(attnum), Table::layout(attnum));
     }
 
+    // `lsns`: the LSNs of the table's pages are known.
     ChunkQuestion question(const Table &table, uint64_t map_lsn, const std::vector<ColumnRef> &columns,
                            bool lsns = false) {
         ChunkQuestion q;
-        q.visible = all_pages(table.npages());
+        q.visible = q.wanted = all_pages(table.npages());
         q.map_lsn = map_lsn;
-        q.npages = table.npages();
-        q.lsns = lsns ? table.lsns() : nullptr;
+        q.compare = [this, &table, lsns](const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
+                                         PageBits &unknown) {
+            compared = pages.count();
+            pages.for_each([&](uint32_t page) {
+                if (!lsns)
+                    unknown.set(page);
+                else if (table.lsns()[page] != 0 && table.lsns()[page] == version.pages[page].lsn)
+                    unchanged.set(page);
+            });
+        };
         for (const ColumnRef &c : columns)
             q.columns.push_back(c->id);
         return q;
@@ -110,15 +119,18 @@ class CacheTest : public ::testing::Test {
 
     ChunkAnswer ask(const ChunkQuestion &q) {
         const Cache::Snapshot now = cache.chunk(relation, 0);
-        return check_chunk(now.version.get(), now.map_lsn, q);
+        compared = 0;
+        return check_chunk(now.version.get(), now.proof.get(), q);
+    }
+    void confirm(const ChunkAnswer &answer) {
+        cache.confirm(relation, 0, cache.chunk(relation, 0).version, answer.proof);
     }
 
     // Decodes what is missing and publishes it. Returns the number of pages decoded.
-    uint32_t build(const Table &table, const ChunkQuestion &q, bool map_unchanged = true,
-                   const std::vector<uint32_t> &bad = {}, uint64_t began = UINT64_MAX, uint32_t number = 0) {
+    uint32_t build(const Table &table, const ChunkQuestion &q, const std::vector<uint32_t> &bad = {},
+                   uint64_t began = UINT64_MAX, uint32_t number = 0) {
         const Cache::Snapshot now = cache.chunk(relation, number);
-        const ChunkAnswer answer = check_chunk(now.version.get(), now.map_lsn, q);
-        EXPECT_FALSE(answer.need_lsns);
+        const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), q);
         Cache::Token token = cache.take_token(relation, number);
         EXPECT_TRUE(token);
         bool squeezed = false;
@@ -128,7 +140,7 @@ class CacheTest : public ::testing::Test {
                 if (column(attnum)->id == id)
                     columns.push_back({id, &column(attnum)->layout, column(attnum)->dictionary.get()});
         ChunkBuilder builder(
-            *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, q.npages,
+            *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, table.npages(),
             columns);
         statuses.clear();
         std::vector<WindowPage> window;
@@ -139,6 +151,10 @@ class CacheTest : public ::testing::Test {
         };
         answer.missing.for_each([&](uint32_t page) {
             window.push_back(table.window_page(page));
+            if (masks.count(page) != 0) {
+                window.back().mask = &masks[page];
+                window.back().ntuples = static_cast<uint16_t>(__builtin_popcountll(masks[page].bits[0]));
+            }
             if (window.size() == window_pages)
                 decode();
         });
@@ -146,9 +162,9 @@ class CacheTest : public ::testing::Test {
         full = builder.full();
         for (uint32_t page : bad)
             builder.drop_page(page);
-        std::shared_ptr<ChunkVersion> version = builder.finish(map_unchanged);
+        std::shared_ptr<ChunkVersion> version = builder.finish();
         covered = builder.covered();
-        cache.publish(token, version, map_unchanged ? q.map_lsn : 0, squeezed);
+        cache.publish(token, version, proof_of(builder.verified(), q), squeezed);
         return builder.decoded_pages();
     }
 
@@ -167,7 +183,7 @@ class CacheTest : public ::testing::Test {
     // Column a of every row of the covered pages.
     std::vector<int32_t> values(const PageBits &pages, const ColumnRef &a) {
         const Cache::Snapshot now = cache.chunk(relation, 0);
-        const ChunkRows rows = covered_rows(*now.version, pages);
+        const ChunkRows rows = *covered_rows(*now.version, pages);
         std::vector<int32_t> out;
         for (uint32_t r = 0; r < rows.nrows; ++r)
             if (rows.row_mask.empty() || (rows.row_mask[r / 64] >> (r % 64) & 1))
@@ -196,7 +212,9 @@ class CacheTest : public ::testing::Test {
         });
     }
 
-    size_t window_pages = SIZE_MAX; // of build()
+    size_t window_pages = SIZE_MAX;      // of build()
+    std::map<uint32_t, TupleMask> masks; // of pages of which not all tuples count
+    uint32_t compared = 0;               // pages whose LSNs the last question asked for
     std::vector<PageStatus> statuses;
     PageBits covered;
     bool full = false;
@@ -213,7 +231,7 @@ TEST_F(CacheTest, BuildsThenServesByMapLsn) {
     EXPECT_EQ(answer.covered.count(), 200u);
     EXPECT_EQ(values(answer.covered, a).size(), 2000u);
     const Cache::Snapshot now = cache.chunk(relation, 0);
-    EXPECT_TRUE(covered_rows(*now.version, answer.covered).row_mask.empty());
+    EXPECT_TRUE(covered_rows(*now.version, answer.covered)->row_mask.empty());
     EXPECT_EQ(now.version->columns.at(a->id).nulls, nullptr);
     EXPECT_EQ(now.version->columns.at(a->id).stats.max, 19909);
 }
@@ -224,6 +242,7 @@ TEST_F(CacheTest, ClearBitMasksPage) {
     build(table, question(table, 77, {a}));
     ChunkQuestion q = question(table, 77, {a});
     q.visible.reset(3);
+    q.wanted = q.visible; // as in recovery
     const ChunkAnswer answer = ask(q);
     EXPECT_FALSE(answer.missing.any());
     EXPECT_EQ(answer.covered.count(), 9u);
@@ -240,7 +259,7 @@ TEST_F(CacheTest, MovedMapLsnAsksForPageLsnsAndRepairsOnlyChangedPages) {
     const std::vector<int32_t> old = values(all_pages(50), a);
 
     table.write(7, 100000, 12, 9000);
-    EXPECT_TRUE(ask(question(table, 78, {a})).need_lsns);
+    EXPECT_EQ(ask(question(table, 78, {a})).unknown.count(), 50u);
     const ChunkAnswer answer = ask(question(table, 78, {a}, true));
     EXPECT_EQ(answer.missing.count(), 1u);
     EXPECT_TRUE(answer.missing.test(7));
@@ -251,7 +270,7 @@ TEST_F(CacheTest, MovedMapLsnAsksForPageLsnsAndRepairsOnlyChangedPages) {
     EXPECT_EQ(ask(question(table, 78, {a})).covered.count(), 50u);
 
     // A reader of the old version still sees the old rows.
-    const ChunkRows rows = covered_rows(*before.version, all_pages(50));
+    const ChunkRows rows = *covered_rows(*before.version, all_pages(50));
     int64_t sum = 0;
     for (uint32_t r = 0; r < rows.nrows; ++r)
         sum += value(before.version->columns.at(a->id), r);
@@ -263,19 +282,22 @@ TEST_F(CacheTest, UnmovedPagesConfirmTheMap) {
     const ColumnRef a = column(1);
     build(table, question(table, 77, {a}));
     const ChunkAnswer answer = ask(question(table, 99, {a}, true));
-    EXPECT_TRUE(answer.confirms_map);
+    EXPECT_TRUE(answer.news);
     EXPECT_FALSE(answer.missing.any());
     const ChunkRef version = cache.chunk(relation, 0).version;
-    cache.confirm(relation, 0, version, answer.verified, 99);
-    EXPECT_EQ(ask(question(table, 99, {a})).covered.count(), 20u);
+    confirm(answer);
+    const ChunkAnswer again = ask(question(table, 99, {a}));
+    EXPECT_EQ(again.covered.count(), 20u);
+    EXPECT_FALSE(again.news);
+    EXPECT_EQ(compared, 0u);
     EXPECT_EQ(cache.chunk(relation, 0).version, version);
-    // A version that is no longer current confirms nothing, and neither does one of which a successor is being built.
-    cache.confirm(relation, 0, std::make_shared<ChunkVersion>(), PageBits(), 100);
-    {
-        Cache::Token token = cache.take_token(relation, 0);
-        cache.confirm(relation, 0, version, PageBits(), 100);
-    }
-    EXPECT_EQ(cache.chunk(relation, 0).map_lsn, 99u);
+    // An older look, which ends later, takes nothing away; a version that is no longer current confirms nothing.
+    confirm(ask(question(table, 98, {a}, true)));
+    ChunkProof other;
+    other.map_lsn = 100;
+    cache.confirm(relation, 0, std::make_shared<ChunkVersion>(), other);
+    EXPECT_EQ(cache.chunk(relation, 0).proof->map_lsn, 99u);
+    EXPECT_EQ(cache.chunk(relation, 0).proof->whole_by_map, 20u);
     EXPECT_EQ(cache.chunk(relation, 0).version, version);
 }
 
@@ -293,15 +315,12 @@ TEST_F(CacheTest, MapLsnStandsForPagesThatItsFinderDidNotSee) {
         const ChunkQuestion first = question(table, 78, {a});
         ChunkQuestion second = question(table, 78, {build_it ? b : a}, true);
         second.visible.reset(4);
-        if (build_it) {
+        second.wanted = second.visible;
+        if (build_it)
             EXPECT_EQ(build(table, second), 9u);
-        } else {
-            const ChunkAnswer answer = ask(second);
-            EXPECT_TRUE(answer.confirms_map);
-            cache.confirm(relation, 0, cache.chunk(relation, 0).version, answer.verified, 78);
-        }
+        else
+            confirm(ask(second));
         const ChunkAnswer answer = ask(first);
-        EXPECT_FALSE(answer.need_lsns);
         EXPECT_FALSE(answer.covered.test(4));
         EXPECT_TRUE(answer.missing.test(4));
         EXPECT_EQ(answer.covered.count(), 9u);
@@ -315,15 +334,81 @@ TEST_F(CacheTest, MapLsnStandsForPagesBeyondItsFindersEnd) {
     build(table, question(table, 77, {a}));
     table.write(9, 7000, 10, 9000);
     ChunkQuestion shorter = question(table, 78, {a}, true);
-    shorter.npages = 8;
-    shorter.visible.reset(8);
-    shorter.visible.reset(9);
-    cache.confirm(relation, 0, cache.chunk(relation, 0).version, ask(shorter).verified, 78);
+    shorter.visible = shorter.wanted = all_pages(8);
+    confirm(ask(shorter));
     const ChunkAnswer answer = ask(question(table, 78, {a}));
     EXPECT_EQ(answer.covered.count(), 8u);
     EXPECT_EQ(answer.missing.count(), 2u);
-    EXPECT_EQ(build(table, question(table, 78, {a})), 2u);
+    EXPECT_EQ(build(table, question(table, 78, {a}, true)), 1u);
     EXPECT_EQ(values(all_pages(10), a).back(), 7009);
+}
+
+// Bits that are clear, of pages that have not changed since they were decoded, and no map at all.
+TEST_F(CacheTest, UnmovedPagesAreRightWithoutTheMap) {
+    Table table(20);
+    const ColumnRef a = column(1);
+    ChunkQuestion q = question(table, 0, {a}, true);
+    q.visible = PageBits();
+    EXPECT_EQ(build(table, q), 20u);
+    EXPECT_EQ(ask(q).covered.count(), 20u);
+    EXPECT_EQ(compared, 20u);
+    table.write(5, 7000, 9, 9000);
+    const ChunkAnswer answer = ask(q);
+    EXPECT_EQ(answer.covered.count(), 19u);
+    EXPECT_EQ(answer.missing.count(), 1u);
+    EXPECT_EQ(build(table, q), 1u);
+    EXPECT_EQ(values(all_pages(20), a).back(), 7008);
+    EXPECT_EQ(ask(q).covered.count(), 20u);
+    // The map vouches for what was compared when its bit was set.
+    ChunkQuestion some = question(table, 80, {a}, true);
+    some.visible.reset(5);
+    confirm(ask(some));
+    ChunkQuestion later = question(table, 80, {a});
+    later.visible.reset(5);
+    const ChunkAnswer rest = ask(later);
+    EXPECT_EQ(rest.covered.count(), 19u);
+    EXPECT_EQ(rest.unknown.count(), 1u);
+    EXPECT_TRUE(rest.unknown.test(5));
+}
+
+TEST_F(CacheTest, EndOfWalVouchesForWhatWasComparedThere) {
+    Table table(20);
+    const ColumnRef a = column(1);
+    ChunkQuestion q = question(table, 0, {a}, true);
+    q.visible = PageBits();
+    q.wal_end = 500;
+    build(table, q);
+    EXPECT_EQ(ask(q).covered.count(), 20u);
+    EXPECT_EQ(compared, 0u);
+    q.wal_end = 0; // somebody who has written
+    EXPECT_EQ(ask(q).covered.count(), 20u);
+    EXPECT_EQ(compared, 20u);
+    q.wal_end = 501;
+    table.write(5, 7000, 9, 9000);
+    const ChunkAnswer answer = ask(q);
+    EXPECT_EQ(compared, 20u);
+    EXPECT_FALSE(answer.covered.test(5));
+    confirm(answer);
+    EXPECT_EQ(ask(q).covered.count(), 19u);
+    EXPECT_EQ(compared, 1u); // that one may still be as the version has it, for all that is known
+    EXPECT_TRUE(ask(q).missing.test(5));
+    q.wal_end = 499; // an older look
+    confirm(ask(q));
+    EXPECT_EQ(cache.chunk(relation, 0).proof->wal_end, 501u);
+}
+
+// Of a page some tuples are dead.
+TEST_F(CacheTest, DecodesTheTuplesOfTheMask) {
+    Table table(3);
+    const ColumnRef a = column(1);
+    TupleMask mask;
+    mask.bits[0] = 0x3fe; // without the first of ten
+    masks[1] = mask;
+    EXPECT_EQ(build(table, question(table, 77, {a})), 3u);
+    const std::vector<int32_t> v = values(all_pages(3), a);
+    EXPECT_EQ(v.size(), 29u);
+    EXPECT_EQ(std::count(v.begin(), v.end(), 100), 0);
+    EXPECT_EQ(std::count(v.begin(), v.end(), 101), 1);
 }
 
 TEST_F(CacheTest, LsnZeroIsNoIdentity) {
@@ -335,8 +420,8 @@ TEST_F(CacheTest, LsnZeroIsNoIdentity) {
     const ChunkAnswer moved = ask(question(table, 78, {a}, true));
     EXPECT_EQ(moved.missing.count(), 1u);
     EXPECT_TRUE(moved.missing.test(2));
-    EXPECT_EQ(ask(question(table, 0, {a}, true)).missing.count(), 5u);
-    EXPECT_FALSE(ask(question(table, 0, {a}, true)).covered.any());
+    EXPECT_EQ(ask(question(table, 0, {a}, true)).covered.count(), 4u);
+    EXPECT_TRUE(ask(question(table, 0, {a}, true)).missing.test(2));
 }
 
 TEST_F(CacheTest, PagesWithLsnZeroKeepTheirOtherColumnsAsLongAsTheMapVerifiesThem) {
@@ -359,14 +444,6 @@ TEST_F(CacheTest, PagesWithLsnZeroKeepTheirOtherColumnsAsLongAsTheMapVerifiesThe
     EXPECT_EQ(ask(question(table, 78, {a})).covered.count(), 5u);
     EXPECT_EQ(values(all_pages(5), a).back(), 8009);
     EXPECT_FALSE(ask(question(table, 78, {b})).covered.test(1));
-}
-
-TEST_F(CacheTest, PublishedWithoutMapLsnNeedsPageLsns) {
-    Table table(5);
-    const ColumnRef a = column(1);
-    build(table, question(table, 77, {a}), false);
-    EXPECT_TRUE(ask(question(table, 77, {a})).need_lsns);
-    EXPECT_EQ(ask(question(table, 77, {a}, true)).covered.count(), 5u);
 }
 
 TEST_F(CacheTest, OtherColumnLaterFillsTheSameRows) {
@@ -400,7 +477,7 @@ TEST_F(CacheTest, BuildAtNewMapLsnForgetsWhatItDidNotVerify) {
     const ColumnRef a = column(1), b = column(2);
     build(table, question(table, 77, {a}));
     // Column b is built at another map LSN without page LSNs, and one page's second check fails.
-    build(table, question(table, 78, {b}), true, {6});
+    build(table, question(table, 78, {b}), {6});
     EXPECT_EQ(covered.count(), 9u);
     const ChunkAnswer answer = ask(question(table, 78, {a}));
     EXPECT_EQ(answer.covered.count(), 9u);
@@ -648,7 +725,7 @@ TEST_F(CacheTest, ScanLargerThanTheCacheKeepsItsFirstPart) {
     const ColumnRef a = column(1);
     const uint64_t began = cache.tick();
     for (uint32_t chunk = 0; chunk < 40; ++chunk)
-        build(table, question(table, 77, {a}), true, {}, began, chunk);
+        build(table, question(table, 77, {a}), {}, began, chunk);
     EXPECT_LE(cache.bytes(), 1000u * 1000);
     EXPECT_NE(cache.chunk(relation, 0).version, nullptr);
     uint32_t kept = 0;
@@ -684,7 +761,7 @@ TEST_F(CacheTest, PlannersKnowWhichPagesAreCached) {
     EXPECT_EQ(cache_statistics->pages({1663, 6, 16384, 1}), 0u);
 
     build(table, question(table, 77, {a, b}));
-    build(table, question(table, 77, {b}), true, {}, UINT64_MAX, 1);
+    build(table, question(table, 77, {b}), {}, UINT64_MAX, 1);
     EXPECT_EQ(pages(0), 200u);
     EXPECT_EQ(pages(1), 100u);
     EXPECT_EQ(pages(2), 200u);
@@ -693,10 +770,9 @@ TEST_F(CacheTest, PlannersKnowWhichPagesAreCached) {
     table.write(10, 1000, 100, 5000);
     const ChunkQuestion q = question(table, 78, {a, b}, true);
     const Cache::Snapshot now = cache.chunk(relation, 0);
-    const ChunkAnswer answer = check_chunk(now.version.get(), now.map_lsn, q);
-    cache.confirm(relation, 0, now.version, answer.verified, 78);
-    EXPECT_EQ(pages(0), 199u);
-    EXPECT_EQ(pages(1), 99u);
+    cache.confirm(relation, 0, now.version, check_chunk(now.version.get(), now.proof.get(), q).proof);
+    EXPECT_EQ(pages(0), 200u);
+    EXPECT_EQ(pages(1), 100u);
     build(table, question(table, 78, {a}, true));
     EXPECT_EQ(pages(0), 200u);
     EXPECT_EQ(pages(1), 100u);

@@ -209,14 +209,14 @@ TEST(CalibrateDevice, ParallelWorkersAreAsPlanned) {
 }
 
 // Work of bringing pages, as EXPLAIN shows it.
-Json brought_by(double workers, double pages, double visible_share) {
+Json brought_by(double workers, double pages, double cacheable_share) {
     const tier::Prices prices = tier::prices(tier::default_weights(false), {});
     tier::Breakdown account = {};
     tier::RelationWork work = {};
     work.pages = pages;
     work.rows = 50 * pages;
-    work.visible_share = visible_share;
-    (visible_share > 0 ? work.workers : work.row_workers) = workers;
+    work.cacheable_share = cacheable_share;
+    (cacheable_share > 0 ? work.workers : work.row_workers) = workers;
     work.chunk_pages = 4096;
     tier::Ledger({}, prices, &account).relation(work);
     Json parts = Json::array();
@@ -229,12 +229,12 @@ Json brought_by(double workers, double pages, double visible_share) {
 }
 
 TEST(CalibrateDevice, FeedingWorkersAreAsPlanned) {
-    for (const double visible_share : {1.0, 0.0})
+    for (const double cacheable_share : {1.0, 0.0})
         for (const double pages : {20000.0, 55123.0, 1e6})
             for (int planned = 0; planned <= 7; ++planned)
                 for (int launched = 0; launched <= 7; ++launched)
                     EXPECT_EQ(left_out([&](Json &plan) {
-                                  plan["Estimated Work"] = brought_by(planned, pages, visible_share);
+                                  plan["Estimated Work"] = brought_by(planned, pages, cacheable_share);
                                   plan["Feed Workers"] = launched;
                               }),
                               planned == launched ? "" : "feeding workers are not as many as were planned")
@@ -348,7 +348,7 @@ struct Simulated {
 tier::RelationWork relation(double rows, double columns, double texts, double cached) {
     tier::RelationWork work = {};
     work.pages = rows / 50;
-    work.visible_share = work.resident_share = 1;
+    work.cacheable_share = work.resident_share = 1;
     work.rows = rows;
     work.read = work.absent = {columns, texts, texts};
     work.conjuncts = 1;

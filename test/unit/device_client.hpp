@@ -211,28 +211,32 @@ inline Message define_message(uint32_t source, const Relation &r, const std::vec
     return message;
 }
 
-inline Message stage_message(uint32_t source, const Relation &r, bool lsns, bool accept = false, bool prefer = true) {
+// lsns: with the LSNs of all visible pages. Not identified: a map page without an LSN.
+inline Message stage_message(uint32_t source, const Relation &r, bool lsns, bool accept = false,
+                             bool identified = true) {
     StageRequest request = {};
     request.source = source;
     request.npages = r.npages;
     request.has_lsns = lsns;
     request.accept_missing = accept;
-    request.prefer_build = prefer;
-    request.map_lsn = r.map_lsn;
+    request.map_lsn = identified ? r.map_lsn : 0;
     Message message;
     message.put(request);
     uint8_t bits[bitmap_bytes];
     r.visible.write(bits);
     message.raw(bits, sizeof bits);
-    if (lsns)
-        message.array(r.lsns);
-    return message;
+    if (!lsns)
+        return message;
+    std::vector<uint64_t> of_visible;
+    r.visible.for_each([&](uint32_t page) { of_visible.push_back(r.lsns[page]); });
+    message.raw(bits, sizeof bits).array(of_visible);
+    return message.array(std::vector<uint32_t>(of_visible.size(), PagePlaces::none));
 }
 
 // Every one of these chunks has the relation's pages.
 inline Message stage_many_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &chunks) {
     Message message;
-    message.put(StageManyRequest{static_cast<uint32_t>(chunks.size()), 0});
+    message.put(StageManyRequest{static_cast<uint32_t>(chunks.size()), 0, 0});
     const bool all = r.visible == PageBits::first(r.npages);
     std::vector<StageManyEntry> entries;
     for (uint32_t chunk : chunks)
@@ -286,7 +290,6 @@ inline Message publish_message(uint32_t source, const std::vector<uint16_t> &bad
     PublishRequest request = {};
     request.source = source;
     request.nbad = static_cast<uint32_t>(bad.size());
-    request.map_unchanged = 1;
     return Message().put(request).array(bad);
 }
 

@@ -38,8 +38,8 @@ class DeviceProcessTest : public ::testing::Test {
         area->state = static_cast<uint32_t>(ServiceState::Starting);
         DeviceProcessOptions options = {};
         options.area = area;
-        options.shared_buffers = const_cast<uint8_t *>(server.pool().pages);
-        options.shared_buffers_size = server.pool().size;
+        options.pool.pages = server.pool().pages;
+        options.pool.size = server.pool().size;
         options.protect[options.nprotect++] = server.pool().pages + 100;
         pid = fork();
         if (pid == 0)

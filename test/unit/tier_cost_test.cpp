@@ -143,7 +143,7 @@ TEST(TierCost, TablesThatDoNotFitNeedSeveralPasses) {
 RelationWork million_rows() {
     RelationWork work = {};
     work.pages = 20000;
-    work.visible_share = 1;
+    work.cacheable_share = 1;
     work.rows = 1e6;
     work.read = work.absent = {3, 0, 0};
     work.conjuncts = 1;
@@ -252,7 +252,7 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     const Machine machine = one_core();
     const Prices price = prices(default_weights(false), machine);
     RelationWork work = million_rows();
-    work.visible_share = 0.75;           // the other pages are read by row, each time, and their texts looked up
+    work.cacheable_share = 0.75;         // the other pages are read by row, each time, and their texts looked up
     work.read = work.absent = {3, 3, 2}; // a numeric beside them
     work.text_entries = 1000;
     work.cached_share = 0;
@@ -270,7 +270,7 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     // For a GPU each feeding process numbers those of its chunks.
     const Machine other = gpu();
     const Prices gpu_price = prices(default_weights(true), other);
-    work.visible_share = 1;
+    work.cacheable_share = 1;
     work.cached_share = 0;
     work.workers = 7;
     work.chunk_pages = work.pages / 3;
@@ -287,7 +287,7 @@ TEST(TierCost, OnlyAbsentColumnsAreDecodedButOfPagesReadByRow) {
     const Machine machine = one_core();
     const Prices price = prices(default_weights(false), machine);
     RelationWork work = million_rows();
-    work.visible_share = 0.75;
+    work.cacheable_share = 0.75;
     work.cached_share = 0;
     work.read = {4, 3, 2};
     work.absent = {1, 1, 0};

@@ -107,7 +107,7 @@ double passes(double table_bytes, double work_bytes) {
 // A chunk is cached with all of its columns that are read, or read row by row.
 double decoded_share(const RelationWork &work, double cache_bytes) {
     const bool fits = work.cached_share >= 1 || work.chunk_rows * work.read.all * value_bytes <= cache_bytes;
-    return fits ? work.visible_share : 0;
+    return fits ? work.cacheable_share : 0;
 }
 
 // A scan larger than the cache keeps its first part and streams the rest.

@@ -95,9 +95,9 @@ struct Columns {
 
 struct RelationWork {
     double pages;
-    double visible_share; // of the pages that are all-visible
-    double rows;          // before the filters
-    double chunk_rows;    // of them, those of the largest chunk
+    double cacheable_share; // of the pages, those that can be cached
+    double rows;            // before the filters
+    double chunk_rows;      // of them, those of the largest chunk
     double conjuncts;
     Columns read, absent;  // absent: of those that are looked at, which the cache does not have of all pages
     double text_entries;   // different texts of the absent ones

@@ -24,7 +24,9 @@ constexpr size_t low_watermark_percent = 80;
 
 struct Cache::Chunk {
     ChunkRef version;
-    uint64_t map_lsn = 0;
+    ProofRef proof;                     // of the version
+    std::shared_ptr<PagePlaces> places; // nullptr: never asked for
+    uint32_t missed = 0;                // pages that queries made do without since the version was published
     bool building = false;
     std::map<uint32_t, uint64_t> last_use; // by column
 };
@@ -99,6 +101,8 @@ std::shared_ptr<Dictionary> Cache::shared_dictionary(const std::string &name) {
     return made;
 }
 
+const RelationFile &Cache::file(const RelationRef &relation) { return relation->file; }
+
 ColumnRef Cache::column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
                         const std::string &dictionary) {
     std::lock_guard<std::mutex> guard(lock_);
@@ -145,7 +149,7 @@ Cache::Snapshot Cache::chunk(const RelationRef &relation, uint32_t number) {
     auto chunk = relation->chunks.find(number);
     if (chunk == relation->chunks.end())
         return {};
-    return {chunk->second.version, chunk->second.map_lsn};
+    return {chunk->second.version, chunk->second.proof};
 }
 
 std::vector<ChunkRef> Cache::versions(const RelationRef &relation) {
@@ -165,22 +169,28 @@ void Cache::touch(const RelationRef &relation, uint32_t number, const std::vecto
         chunk.last_use[column->id] = now;
 }
 
-void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const PageBits &verified,
-                    uint64_t map_lsn) {
-    ChunkRef right = version;
-    const PageBits others = version->known_pages - verified;
-    if (others.any()) {
-        auto next = std::make_shared<ChunkVersion>(*version);
-        others.for_each([&](uint32_t page) { next->forget_page(page); });
-        next->summarize();
-        right = std::move(next);
-    }
+void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const ChunkProof &proof) {
+    auto next = std::make_shared<ChunkProof>(proof);
     std::lock_guard<std::mutex> guard(lock_);
     auto chunk = relation->chunks.find(number);
-    if (chunk == relation->chunks.end() || chunk->second.version != version || chunk->second.building)
+    if (chunk == relation->chunks.end() || chunk->second.version != version)
         return;
-    right = exchange(*relation, chunk->second, std::move(right)); // goes outside the lock, if nobody holds it
-    chunk->second.map_lsn = map_lsn;
+    if (chunk->second.proof)
+        add_proof(*next, *chunk->second.proof);
+    chunk->second.proof = std::move(next);
+}
+
+std::shared_ptr<PagePlaces> Cache::places(const RelationRef &relation, uint32_t number) {
+    std::lock_guard<std::mutex> guard(lock_);
+    std::shared_ptr<PagePlaces> &places = relation->chunks[number].places;
+    if (!places)
+        places = std::make_shared<PagePlaces>();
+    return places;
+}
+
+uint32_t Cache::note_missing(const RelationRef &relation, uint32_t number, uint32_t pages) {
+    std::lock_guard<std::mutex> guard(lock_);
+    return relation->chunks[number].missed += pages;
 }
 
 Cache::Token Cache::take_token(const RelationRef &relation, uint32_t number) {
@@ -214,9 +224,10 @@ void Cache::Token::release() {
     cache_ = nullptr;
 }
 
-void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, uint64_t map_lsn, bool cold) {
+void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, const ChunkProof &proof, bool cold) {
     uint64_t now = cold ? 0 : tick();
-    version->summarize();
+    version->summarize([this](const std::vector<uint64_t> &mask) { return put_mask(mask); });
+    auto proved = std::make_shared<const ChunkProof>(proof);
     ChunkRef old; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
     Chunk &chunk = token.relation_->chunks[token.number_];
@@ -224,7 +235,21 @@ void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, u
         if (!chunk.version || chunk.version->columns.count(column.first) == 0)
             chunk.last_use[column.first] = now;
     old = exchange(*token.relation_, chunk, std::move(version));
-    chunk.map_lsn = map_lsn;
+    chunk.proof = std::move(proved);
+    chunk.missed = 0;
+}
+
+// A device that reads host memory needs no copy. Without the memory for it there is none.
+BufferRef Cache::put_mask(const std::vector<uint64_t> &mask) {
+    if (device_.reads_host_memory())
+        return nullptr;
+    try {
+        BufferRef buffer = allocate(mask.size() * sizeof(uint64_t), UINT64_MAX);
+        device_.upload(*buffer, 0, mask.data(), mask.size() * sizeof(uint64_t));
+        return buffer;
+    } catch (const OutOfDeviceMemory &) {
+        return nullptr;
+    }
 }
 
 // ---- what planners are told ---------------------------------------------------------------------------------------
@@ -351,7 +376,7 @@ void Cache::erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t 
         return;
     if (chunk.version->columns.size() == 1) {
         exchange(relation, chunk, nullptr);
-        chunk.map_lsn = 0;
+        chunk.proof = nullptr;
         return;
     }
     auto next = std::make_shared<ChunkVersion>(*chunk.version);

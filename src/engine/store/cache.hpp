@@ -2,11 +2,11 @@
 //
 //   relation (locator)  ->  columns (key and layout, compared in full; a text column's dictionary, which columns of several
 //                           relations share if they name it alike: the partitions of a table)
-//                       ->  chunks (number of the visibility map page)  ->  the current version, its map LSN, its builder
+//                       ->  chunks (number of the visibility map page)  ->  the current version, its proof, its builder
 //
 // Readers take a version (a shared_ptr) under the cache's mutex and use it without one. A builder holds the chunk's only
-// token; it publishes by swapping the pointer. The map LSN belongs to the chunk beside the version: a query that has
-// verified every page may move it without a new version.
+// token; it publishes by swapping the pointer. What proves the version's pages right stands beside it (ChunkProof): a query
+// that has compared LSNs adds to it without a new version.
 //
 // Memory: every buffer comes from allocate(), which counts it until its last owner is gone. The unit of eviction is one
 // column of one chunk, the least recently used first, and never one that somebody uses (the buffer's use count says so).
@@ -61,6 +61,7 @@ class Cache {
     // ---- finding things ----
     std::shared_ptr<Dictionary> new_dictionary() const;
     RelationRef relation(const RelationFile &file, const std::string &path);
+    static const RelationFile &file(const RelationRef &relation);
     // `dictionary`: the name under which a text column shares one, "": it has its own.
     ColumnRef column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
                      const std::string &dictionary = {});
@@ -71,17 +72,19 @@ class Cache {
     // ---- chunks ----
     struct Snapshot {
         ChunkRef version; // nullptr: nothing cached
-        uint64_t map_lsn = 0;
+        ProofRef proof;   // of this version; nullptr: none
     };
     Snapshot chunk(const RelationRef &relation, uint32_t number);
+    std::shared_ptr<PagePlaces> places(const RelationRef &relation, uint32_t number);
+    // A query made do without so many pages of the chunk; returns of how many queries have since the last version, this one
+    // included.
+    uint32_t note_missing(const RelationRef &relation, uint32_t number, uint32_t pages);
     // The current versions of all chunks.
     std::vector<ChunkRef> versions(const RelationRef &relation);
     // The columns of a chunk have been of use; moves them to the end of the line for eviction.
     void touch(const RelationRef &relation, uint32_t number, const std::vector<ColumnRef> &columns);
-    // These pages of `version` are right at this map LSN, the others are forgotten; has an effect only if it is still
-    // the current version and nobody builds another one.
-    void confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const PageBits &verified,
-                 uint64_t map_lsn);
+    // Adds to what proves `version` right; has an effect only if it is still the current one.
+    void confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const ChunkProof &proof);
 
     // The right to build a chunk; given back by its end.
     class Token {
@@ -102,7 +105,7 @@ class Cache {
     // The token, empty when somebody else has it.
     Token take_token(const RelationRef &relation, uint32_t number);
     // Makes `version` the current one. `cold`: it goes first when memory is needed.
-    void publish(const Token &token, std::shared_ptr<ChunkVersion> version, uint64_t map_lsn, bool cold);
+    void publish(const Token &token, std::shared_ptr<ChunkVersion> version, const ChunkProof &proof, bool cold);
 
     // ---- memory ----
     uint64_t tick(); // now, on the clock of last uses
@@ -140,6 +143,7 @@ class Cache {
   private:
     friend class CachedRelation;
     struct Chunk;
+    BufferRef put_mask(const std::vector<uint64_t> &mask);
     bool make_room_for(size_t bytes, uint64_t began, bool *squeezed);
     bool evict_one(uint64_t before);
     bool free_device_memory() { return (reclaim_ && reclaim_()) || evict_one(UINT64_MAX); }

@@ -26,7 +26,10 @@ PageBits ChunkVersion::cpu_only(const std::vector<uint32_t> &wanted) const {
     return bits;
 }
 
-void ChunkVersion::summarize() {
+void ChunkVersion::summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put) {
+    known_rows = nullptr; // or it would be taken for true
+    known_rows = covered_rows(*this, known_pages);
+    mask = known_rows->row_mask.empty() ? nullptr : put(known_rows->row_mask);
     const uint32_t npages = known_pages.count();
     whole_pages = garbage_rows() == 0 && known_pages == PageBits::first(npages) ? npages : 0;
     for (auto &column : columns)
@@ -34,7 +37,6 @@ void ChunkVersion::summarize() {
 }
 
 void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
-    whole_pages = 0;
     pages[page] = {lsn, nrows, rows};
     known_pages.set(page);
     nrows += rows;
@@ -44,7 +46,6 @@ void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
 void ChunkVersion::forget_page(uint32_t page) {
     if (!known(page))
         return;
-    whole_pages = 0;
     known_pages.reset(page);
     live_rows -= pages[page].nrows;
     for (auto &column : columns)
@@ -53,54 +54,108 @@ void ChunkVersion::forget_page(uint32_t page) {
         cpu.pages.reset(page);
 }
 
-ChunkAnswer check_chunk(const ChunkVersion *version, uint64_t version_map_lsn, const ChunkQuestion &question) {
+static void summarize(ChunkProof &proof) {
+    const uint32_t count = proof.by_map.count();
+    proof.whole_by_map = proof.by_map == PageBits::first(count) ? count : 0;
+}
+
+ChunkProof proof_of(const PageBits &verified, const ChunkQuestion &question) {
+    ChunkProof proof;
+    proof.map_lsn = question.map_lsn;
+    if (question.map_lsn != 0)
+        proof.by_map = verified & question.visible;
+    proof.wal_end = question.wal_end;
+    if (question.wal_end != 0)
+        proof.by_wal = verified;
+    summarize(proof);
+    return proof;
+}
+
+void add_proof(ChunkProof &proof, const ChunkProof &other) {
+    if (other.map_lsn > proof.map_lsn) {
+        proof.map_lsn = other.map_lsn;
+        proof.by_map = other.by_map;
+    } else if (other.map_lsn == proof.map_lsn) {
+        proof.by_map |= other.by_map;
+    }
+    if (other.wal_end > proof.wal_end) {
+        proof.wal_end = other.wal_end;
+        proof.by_wal = other.by_wal;
+    } else if (other.wal_end == proof.wal_end) {
+        proof.by_wal |= other.by_wal;
+    }
+    summarize(proof);
+}
+
+ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, const ChunkQuestion &question) {
     ChunkAnswer answer;
-    if (version == nullptr || question.map_lsn == 0) {
-        answer.missing = question.visible;
+    answer.missing = question.wanted;
+    if (version == nullptr)
         return answer;
-    }
-    PageBits have = version->have(question.columns) & question.visible;
-    PageBits cpu_only = version->cpu_only(question.columns) & question.visible;
-    PageBits known = version->known_pages & question.visible;
-    if (question.map_lsn == version_map_lsn) {
-        answer.verified = known;
-    } else if (question.lsns != nullptr) {
-        known.for_each([&](uint32_t page) {
-            if (page < question.npages && question.lsns[page] != 0 && question.lsns[page] == version->pages[page].lsn)
-                answer.verified.set(page);
-        });
-        answer.confirms_map = true;
-    } else if ((have | cpu_only).any()) {
-        answer.need_lsns = true;
-        return answer;
-    }
+    const PageBits have = version->have(question.columns) & question.wanted;
+    const PageBits cpu_only = version->cpu_only(question.columns) & question.wanted;
+    const PageBits of_use = have | cpu_only;
+    if (proof != nullptr && question.map_lsn != 0 && question.map_lsn == proof->map_lsn)
+        answer.verified |= version->known_pages & question.wanted & question.visible & proof->by_map;
+    if (proof != nullptr && question.wal_end != 0 && question.wal_end == proof->wal_end)
+        answer.verified |= version->known_pages & question.wanted & proof->by_wal;
+    const PageBits others = of_use - answer.verified;
+    if (others.any())
+        question.compare(*version, others, answer.verified, answer.unknown);
+    answer.news = others.any() || proof == nullptr || proof->map_lsn != question.map_lsn;
+    if (answer.news)
+        answer.proof = proof_of(answer.verified, question);
     answer.covered = have & answer.verified;
-    answer.missing = question.visible - answer.covered - (cpu_only & answer.verified);
+    answer.missing = question.wanted - answer.covered - (cpu_only & answer.verified);
     return answer;
 }
 
-ChunkRows covered_rows(const ChunkVersion &version, const PageBits &covered) {
-    ChunkRows rows;
+// Calls f(word, bits) for the words of a mask in which the page has rows.
+template <class F> static void each_word(const PageRows &page, F f) {
+    for (uint32_t row = page.row_start, end = page.row_start + page.nrows; row < end;) {
+        const uint32_t n = std::min(64 - row % 64, end - row);
+        const uint64_t ones = n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1;
+        f(row / 64, ones << (row % 64));
+        row += n;
+    }
+}
+
+// From the rows of all known pages, of which few are not covered.
+static RowsRef known_without(const ChunkVersion &version, const PageBits &pages) {
+    auto rows = std::make_shared<ChunkRows>(*version.known_rows);
+    if (rows->row_mask.empty())
+        rows->row_mask.assign((size_t(rows->nrows) + 63) / 64, ~uint64_t(0));
+    pages.for_each([&](uint32_t page) {
+        rows->participating -= version.pages[page].nrows;
+        each_word(version.pages[page], [&](uint32_t word, uint64_t bits) { rows->row_mask[word] &= ~bits; });
+    });
+    return rows;
+}
+
+RowsRef covered_rows(const ChunkVersion &version, const PageBits &covered) {
+    if (version.known_rows) {
+        const PageBits others = version.known_pages - covered;
+        const uint32_t count = others.count();
+        if (count == 0)
+            return version.known_rows;
+        if (count <= covered.count())
+            return known_without(version, others);
+    }
+    auto rows = std::make_shared<ChunkRows>();
     if (version.garbage_rows() == 0 && covered == version.known_pages) {
-        rows.nrows = rows.participating = version.nrows;
+        rows->nrows = rows->participating = version.nrows;
         return rows;
     }
     covered.for_each([&](uint32_t page) {
         const PageRows &p = version.pages[page];
-        rows.nrows = std::max(rows.nrows, p.row_start + p.nrows);
-        rows.participating += p.nrows;
+        rows->nrows = std::max(rows->nrows, p.row_start + p.nrows);
+        rows->participating += p.nrows;
     });
-    if (rows.participating == rows.nrows)
+    if (rows->participating == rows->nrows)
         return rows;
-    rows.row_mask.resize((size_t(rows.nrows) + 63) / 64);
+    rows->row_mask.resize((size_t(rows->nrows) + 63) / 64);
     covered.for_each([&](uint32_t page) {
-        const PageRows &p = version.pages[page];
-        for (uint32_t row = p.row_start, end = p.row_start + p.nrows; row < end;) {
-            uint32_t n = std::min(64 - row % 64, end - row);
-            uint64_t ones = n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1;
-            rows.row_mask[row / 64] |= ones << (row % 64);
-            row += n;
-        }
+        each_word(version.pages[page], [&](uint32_t word, uint64_t bits) { rows->row_mask[word] |= bits; });
     });
     return rows;
 }

@@ -8,12 +8,16 @@
 // All columns of a chunk share one layout (page -> rows), and the layout carries the LSN at which the page was decoded.
 // A column that is decoded later, from a page with that same LSN, fills the same rows.
 //
-// Which pages a query may use (doc/architecture.md, "The column cache"): the visibility map says by its LSN that nothing became visible since,
-// or page by page the heap page's LSN says that it is still the one decoded. LSN 0 is no identity, neither of a map page
-// nor of a heap page: files loaded without WAL have it, and so has whatever reuses their name. The map page is given an LSN
-// before its chunk is cached; the heap pages go by that one.
+// Which pages a query may use (doc/architecture.md, "The column cache"): those that have not changed since they were decoded.
+// A page's own LSN proves that. Two things say it of many pages at once, if they are as they were when LSNs were last
+// compared (ChunkProof): the LSN of the visibility map's page, and the end of WAL. LSN 0 is no identity, neither of a map
+// page nor of a heap page: files loaded without WAL have it, and so has whatever reuses their name. The map page is given
+// an LSN before its chunk is cached; the heap pages go by that one.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -56,6 +60,14 @@ struct CpuPages {
     PageBits pages;
 };
 
+// What a pipeline reads of a version.
+struct ChunkRows {
+    uint32_t nrows = 0;             // rows from the first on that must be looked at
+    uint32_t participating = 0;     // rows of covered pages
+    std::vector<uint64_t> row_mask; // empty: all nrows take part
+};
+using RowsRef = std::shared_ptr<const ChunkRows>;
+
 struct ChunkVersion {
     uint32_t nrows = 0;                     // rows given away, garbage included
     uint32_t live_rows = 0;                 // of known pages
@@ -63,11 +75,19 @@ struct ChunkVersion {
     std::vector<PageRows> pages;            // by page; means something for known pages only
     std::map<uint32_t, ColumnData> columns; // by the column's number in its relation
     std::vector<CpuPages> cpu_pages;
-    // By summarize(): pages 0..whole_pages-1 are known, no others, and all rows are theirs. 0: it is not so.
-    uint32_t whole_pages = 0;
+    // By summarize(), and nothing while a builder works on the version: ...
+    uint32_t whole_pages = 0; // pages 0..whole_pages-1 are known, no others, and all rows are theirs; 0: it is not so
+    RowsRef known_rows;       // of all known pages
+    BufferRef mask;           // their mask in device memory; nullptr: there is none
 
     // Notes what a hot query wants to know without a look at every page. Before publication, after the last change.
-    void summarize();
+    // `put`: brings a mask into device memory (nullptr: nowhere).
+    void summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put);
+    void forget_summary() {
+        whole_pages = 0;
+        known_rows = nullptr;
+        mask = nullptr;
+    }
     bool known(uint32_t page) const { return known_pages.test(page); }
     // Pages that are known and decoded in all of the columns.
     PageBits have(const std::vector<uint32_t> &columns) const;
@@ -80,34 +100,65 @@ struct ChunkVersion {
 };
 using ChunkRef = std::shared_ptr<const ChunkVersion>;
 
-// A query's question about one chunk.
+// What shows of a version's pages that they are right, without a look at each. A page in the list was right when the map
+// page had this LSN and the page's bit was set, or when WAL ended there. Setting a bit moves the map's LSN, but clearing one
+// does not before 17.11 and 18.6, so others may have seen the same LSN with more bits: only listed pages are meant.
+struct ChunkProof {
+    uint64_t map_lsn = 0, wal_end = 0; // 0: none
+    PageBits by_map, by_wal;
+    uint32_t whole_by_map = 0; // pages 0..n-1 are in by_map (0: not known)
+};
+using ProofRef = std::shared_ptr<const ChunkProof>;
+
+// Where the chunk's pages were last seen in PostgreSQL's shared buffers: guesses that whoever uses them checks. Shared by the
+// chunk's versions.
+class PagePlaces {
+  public:
+    static constexpr uint32_t none = UINT32_MAX;
+    PagePlaces() {
+        for (auto &place : place_)
+            place.store(none, std::memory_order_relaxed);
+    }
+    uint32_t get(uint32_t page) const { return place_[page].load(std::memory_order_relaxed); }
+    void set(uint32_t page, uint32_t buffer) { place_[page].store(buffer, std::memory_order_relaxed); }
+
+  private:
+    std::array<std::atomic<uint32_t>, pages_per_chunk> place_;
+};
+
+// A query's question about one chunk, asked after its snapshot was taken.
 struct ChunkQuestion {
-    PageBits visible;               // the map's bits
-    uint64_t map_lsn = 0;           // read together with the bits
-    const uint64_t *lsns = nullptr; // of the heap pages (nullptr: not sent)
-    uint32_t npages = 0;
+    // Compares the LSNs of these heap pages with those at which the version decoded them. Pages of which it finds no LSN are
+    // `unknown`.
+    using Compare =
+        std::function<void(const ChunkVersion &, const PageBits &pages, PageBits &unchanged, PageBits &unknown)>;
+
+    PageBits visible;     // the map's bits
+    uint64_t map_lsn = 0; // read together with the bits
+    uint64_t wal_end =
+        0; // read before the bits and the LSNs; 0: it proves nothing to the asker, who may have written himself
+    PageBits wanted; // pages that count if they have not changed: all, in recovery the visible ones
     std::vector<uint32_t> columns;
+    Compare compare;
 };
 
 struct ChunkAnswer {
-    bool need_lsns = false;    // cannot be answered without the pages' LSNs
-    bool confirms_map = false; // by the pages' LSNs: with only the verified pages it is right at this map LSN
-    PageBits verified;         // known pages whose rows are right for this query
-    PageBits covered;          // visible, verified, and decoded in every column
-    PageBits missing;          // visible, to be decoded
+    PageBits verified; // known pages whose rows are right for this query
+    PageBits covered;  // wanted, verified, and decoded in every column
+    PageBits missing;  // wanted, to be decoded
+    PageBits unknown;  // cached, but their LSNs could not be compared (they are `missing`, too)
+    bool news = false; // something was found that the proof did not say
+    ChunkProof proof;  // what is proved now
 };
 
-// `version` may be nullptr; `version_map_lsn` is the map LSN at which all its pages are right (0: none). All of them, not
-// only those that were visible to whoever found out: until 17.10 and 18.5 a bit is cleared without a new LSN, so others
-// may hold the same map LSN with more bits; and a scan that began when the table was shorter sees fewer pages.
-ChunkAnswer check_chunk(const ChunkVersion *version, uint64_t version_map_lsn, const ChunkQuestion &question);
+// `version` and `proof` may be nullptr.
+ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, const ChunkQuestion &question);
+// The proof that these pages are right, by what the question knew.
+ChunkProof proof_of(const PageBits &verified, const ChunkQuestion &question);
+// What two looks at the same version have proved: of each kind the later one, or both.
+void add_proof(ChunkProof &proof, const ChunkProof &other);
 
-// What a pipeline reads of a version: the rows of the covered pages.
-struct ChunkRows {
-    uint32_t nrows = 0;             // rows from the first on that must be looked at
-    uint32_t participating = 0;     // rows of covered pages
-    std::vector<uint64_t> row_mask; // empty: all nrows take part
-};
-ChunkRows covered_rows(const ChunkVersion &version, const PageBits &covered);
+// The rows of the covered pages, all of which the version knows.
+RowsRef covered_rows(const ChunkVersion &version, const PageBits &covered);
 
 } // namespace gpuscan

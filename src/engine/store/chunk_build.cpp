@@ -29,6 +29,7 @@ ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, con
       to_come_(answer.missing.count()) {
     for (const BuildColumn &column : columns_)
         ids_.push_back(column.id);
+    work_->forget_summary();
     if (work_->pages.size() < npages)
         work_->pages.resize(npages);
     fresh_.resize(columns_.size());
@@ -207,7 +208,7 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
     for (size_t i : pages) {
         const WindowPage &page = window[i];
         job.pages.push_back(
-            {page.data, fresh_start_[page.page], page.ntuples, static_cast<uint16_t>(page.in_place), nullptr});
+            {page.data, fresh_start_[page.page], page.ntuples, static_cast<uint16_t>(page.in_place), page.mask});
     }
     for (size_t c : columns)
         job.columns.push_back(
@@ -364,9 +365,7 @@ void ChunkBuilder::note_zone_map(const Fresh &fresh, const std::vector<RowRun> &
     data.zones = std::make_shared<ZoneMap>(std::move(zones));
 }
 
-std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity) {
-    if (map_identity)
-        (work_->known_pages - verified_).for_each([&](uint32_t page) { work_->forget_page(page); });
+std::shared_ptr<ChunkVersion> ChunkBuilder::finish() {
     for (size_t c = 0; c < columns_.size(); ++c) {
         const PageBits pages = fresh_[c].pages & work_->known_pages;
         try {
@@ -385,7 +384,5 @@ std::shared_ptr<ChunkVersion> ChunkBuilder::finish(bool map_identity) {
     }
     return work_;
 }
-
-PageBits ChunkBuilder::covered() const { return usable_; }
 
 } // namespace gpuscan

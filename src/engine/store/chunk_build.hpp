@@ -30,6 +30,7 @@ struct WindowPage {
     bool in_place = false;
     uint64_t lsn = 0;
     const uint8_t *data = nullptr;
+    const TupleMask *mask = nullptr; // nullptr: every normal line pointer
 };
 
 struct BuildColumn {
@@ -61,10 +62,11 @@ class ChunkBuilder {
     void drop_page(uint32_t page);
     bool full() const { return full_; }
 
-    // Ends the build. With map_identity every page of the version must be right at the map's LSN: those that this build
-    // has not verified are forgotten, visible or not. Returns the version; covered() then says what the query may use.
-    std::shared_ptr<ChunkVersion> finish(bool map_identity);
-    PageBits covered() const;
+    // Ends the build. Returns the version; covered() then says what the query may use, verified() of which pages it is known
+    // that they are right (those beyond the device included).
+    std::shared_ptr<ChunkVersion> finish();
+    PageBits covered() const { return usable_; }
+    PageBits verified() const { return verified_ & work_->known_pages; }
     uint32_t decoded_pages() const { return decoded_; }
 
   private:

@@ -21,6 +21,8 @@ ChunkView slice(const ChunkView &chunk, uint32_t begin, uint32_t end) {
     part.nrows = end - begin;
     if (part.row_mask != nullptr)
         part.row_mask += begin / 64;
+    if (part.device_mask != nullptr)
+        part.device_mask = static_cast<const uint64_t *>(part.device_mask) + begin / 64;
     for (ColumnView &column : part.columns) {
         if (column.values != nullptr)
             column.values = static_cast<const uint8_t *>(column.values) + begin * column.frame.bytes(column.type);

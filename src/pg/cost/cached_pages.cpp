@@ -24,6 +24,12 @@ Bitmapset *columns_read(const RelOptInfo *rel) {
     return columns;
 }
 
+double cacheable_pages(const RelOptInfo *rel, char persistence) {
+    if (persistence != RELPERSISTENCE_PERMANENT)
+        return 0;
+    return RecoveryInProgress() ? rel->pages * rel->allvisfrac : rel->pages;
+}
+
 double cached_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device, double whole,
                     Bitmapset **absent) {
     const protocol::Area *area = service_area();

@@ -13,6 +13,10 @@ ColumnLocator column_locator(Relation relation, int attnum);
 // Attribute numbers of what a query reads of a relation, as in pull_varattnos().
 Bitmapset *columns_read(const RelOptInfo *rel);
 
+// Pages of a plain table (a leaf of a partitioned one) that a device can cache; all of it, but in recovery only those that are
+// all-visible, and nothing of an unlogged or temporary table.
+double cacheable_pages(const RelOptInfo *rel, char persistence);
+
 // Pages of a plain table (a leaf of a partitioned one) of which the device (0: host, 1: CUDA, as in protocol::Area) has all of these
 // columns. 0 without a running service. `absent`, if wanted, gets the columns that it has of less than `whole` pages.
 double cached_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device,

@@ -1,5 +1,5 @@
-// See cpu_first.h. A plan may be kept for long, so the node asks whether the columns have come meanwhile; a relation without all-visible pages
-// has none to bring.
+// See cpu_first.h. A plan may be kept for long, so the node asks whether the columns have come meanwhile; a relation without pages that
+// can be cached has none to bring.
 #include "pg/pg.h"
 
 #include "pg/exec/cpu_first.h"
@@ -17,7 +17,8 @@ namespace {
 constexpr double nearly_all = 0.9;
 
 bool has_columns(const CacheStatistics *cache_statistics, const SourceRelation *source, int ncolumns) {
-    const double enough = nearly_all * source->relation->rd_rel->relallvisible;
+    const Form_pg_class class_form = source->relation->rd_rel;
+    const double enough = nearly_all * (RecoveryInProgress() ? class_form->relallvisible : class_form->relpages);
     return std::all_of(source->attnums, source->attnums + ncolumns, [=](AttrNumber attnum) {
         return attnum <= 0 ||
                static_cast<double>(cache_statistics->pages(column_locator(source->relation, attnum))) >= enough;

@@ -13,6 +13,8 @@ struct Window {
     uint32 input_offset;
     uint32 npages;
     protocol::PageEntry *entries;
+    TupleMask *masks;    // the tuples that every snapshot sees
+    bool masked;         // of a page these are not all that it has
     PageBuffer *buffers; // InvalidBuffer: copied
     uint8 *status;       // what the device said of the pages
 };
@@ -35,8 +37,9 @@ struct ChunkAhead {
     int relation; // of the source
     protocol::StageManyEntry question;
     uint8 *visible; // NULL: every page is
-    uint32 npages;  // that are visible
-    bool held;      // by the session, all visible pages of it
+    uint32 npages;  // that can be cached
+    bool held;      // by the session, as far as it can be cached
+    uint8 *covered; // which pages the session holds; NULL: those npages
     bool fed;       // completely, by whomever
 };
 
@@ -49,6 +52,7 @@ struct ChunkFeed {
     BufferAccessStrategy strategy;
     PageFinder finder;
     bool cacheable;
+    bool lsns_prove; // a page that has not changed is right, visible or not
     PageBuffer map_buffer;
     int window_pages; // 0: copy
     Window windows[2];
@@ -56,7 +60,9 @@ struct ChunkFeed {
 
     uint32 chunk, npages;
     BlockNumber first;
-    XLogRecPtr map_lsn;
+    XLogRecPtr map_lsn; // 0: nothing is known by the map
+    uint32 nvisible;
+    TransactionId horizon; // of the build: every snapshot sees what older transactions did
     uint8 visible[bitmap_bytes_aligned];
     uint8 covered[bitmap_bytes_aligned];
     uint8 missing[bitmap_bytes_aligned];

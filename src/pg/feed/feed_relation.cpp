@@ -1,27 +1,37 @@
 // Feeding a table: the backend's half of the column cache. Whether an answer is right depends on this file.
 //
-// A chunk is what one page of the visibility map covers. The map says which heap pages every snapshot sees in full,
-// and setting one of its bits always moves the LSN of the map page. Per chunk:
+// The cache holds the tuples of a page that every snapshot sees, as long as the page has none about which snapshots
+// differ. Such a page is right for a query if no change that the query sees has been made since: every change of a page moves
+// its LSN before its transaction commits, so the LSN is compared after the snapshot was taken. In recovery only the
+// visibility map tells what every snapshot sees.
+//
+// A chunk is what one page of the visibility map covers. Setting one of the map's bits always moves the LSN of the map page,
+// so a map page that is as it was says of all pages whose bit is set that they are. Per chunk:
 //
 //   read     LSN and bits of the map page in one hold of its SHARE lock (the bit is stored before the LSN, both under
 //            the EXCLUSIVE lock: without ours, a new bit could be seen with the old LSN)
-//   ahead    map LSN as recorded and every visible page cached: the device has the chunk (StageMany, many chunks at once);
-//            what follows is done for the other chunks one by one, from a new look at the map on
-//   Stage    map LSN as recorded: the device has the chunk, for the pages whose bit is set. Moved: it asks for the
-//            heap pages' own LSNs (under their SHARE locks), and keeps those pages that did not change
-//   build    pages that are missing, in windows: pin; SHARE lock; note pd_lsn, require PD_ALL_VISIBLE; unlock; the
-//            device decodes under the pin; SHARE lock again: same pd_lsn, still PD_ALL_VISIBLE. The second lock is
-//            the barrier against a writer that has placed its tuple but has not yet cleared the bit (15 and 16 do
-//            the two in that order, in one hold of the page's EXCLUSIVE lock)
-//   Publish  after another look at the map page: a page whose bit went is not used; if the LSN moved, the chunk is
-//            published without one, so that the next reader goes by the heap pages' LSNs
+//   ahead    the cache has the chunk, or nearly: the device has it (StageMany, many chunks at once); what follows is done
+//            for the other chunks one by one, from a new look at the map on
+//   Stage    the device process compares the LSNs of pages that the map does not vouch for, where it finds them in
+//            shared buffers. It asks for the others (they are read under the pages' SHARE locks)
+//   build    pages that are missing or have changed, in windows: pin; SHARE lock; note pd_lsn and which tuples every
+//            snapshot sees, unless snapshots differ; unlock; the device decodes under the pin; SHARE lock again: same
+//            pd_lsn. The second lock is the barrier against a writer that has placed its tuple but not yet its LSN
+//   Publish  the device drops the pages whose second check failed, and other queries may use the chunk
 //   rows     every page that is not covered now is read row by row under the snapshot (feed_rows.cpp)
+//
+// What every snapshot sees is decided as VACUUM decides it: by HeapTupleSatisfiesVacuumHorizon, and by the oldest transaction
+// that any snapshot, ours included, may regard as running. This never changes until the page does. A page whose flag
+// PD_ALL_VISIBLE is set needs no look at its tuples; in recovery the flag proves nothing without the map's bit.
+//
+// A later content of a page is right for an older snapshot, too, as long as it is cached at all: what it lacks or has more
+// was decided for that snapshot as well. So it does not matter what happens to page or map between look and publication.
 //
 // A page image that was copied under its SHARE lock needs no second look: nothing was read outside of the lock.
 // The LSN of a heap page is read with BufferGetLSNAtomic: with checksums, a hint bit moves it under a SHARE lock.
 //
-// PD_ALL_VISIBLE is required besides the map's bit, never instead of it (on a standby the page's flag proves nothing;
-// and a page whose flag is clear while its bit is set would not have the bit cleared by writers).
+// While WAL ends where it ended when LSNs were compared, no later snapshot sees a change: it would need a commit record behind that.
+// But a transaction sees its own changes without one, so this counts only for those that have written nothing.
 //
 // nblocks is taken after the snapshot: pages that come later hold nothing that the snapshot sees.
 #include "pg/feed/feed.h"
@@ -171,7 +181,21 @@ PageBuffer read_page(ChunkFeed *feed, uint32 page) {
 
 // ---- staging ----
 
-bool send_stage(ChunkFeed *feed, const uint64 *lsns, bool accept_missing) {
+// Where WAL ends, before anything is looked at; 0: that proves nothing to this transaction.
+XLogRecPtr end_of_wal() {
+    return RecoveryInProgress() || TransactionIdIsValid(GetTopTransactionIdIfAny()) ? InvalidXLogRecPtr
+                                                                                    : GetXLogInsertRecPtr();
+}
+
+// LSNs of pages, and where they lie.
+struct PageLsns {
+    uint8 pages[bitmap_bytes_aligned];
+    uint32 count;
+    uint64 lsns[pages_per_chunk];
+    uint32 buffers[pages_per_chunk];
+};
+
+bool send_stage(ChunkFeed *feed, const PageLsns *lsns, bool accept_missing, XLogRecPtr wal_end) {
     char *input = device_input(feed->run->connection);
     protocol::StageRequest head = {};
     head.source = feed->feed;
@@ -179,15 +203,20 @@ bool send_stage(ChunkFeed *feed, const uint64 *lsns, bool accept_missing) {
     head.npages = feed->npages;
     head.has_lsns = lsns != nullptr;
     head.accept_missing = accept_missing;
-    head.prefer_build = feed->map_lsn != InvalidXLogRecPtr;
+    head.lsns_prove = feed->lsns_prove;
     head.map_lsn = feed->map_lsn;
+    head.wal_end = wal_end;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     memcpy(input + size, feed->visible, protocol::bitmap_bytes);
     size += aligned(protocol::bitmap_bytes);
     if (lsns) {
-        memcpy(input + size, lsns, feed->npages * sizeof *lsns);
-        size += feed->npages * sizeof *lsns;
+        memcpy(input + size, lsns->pages, protocol::bitmap_bytes);
+        size += aligned(protocol::bitmap_bytes);
+        memcpy(input + size, lsns->lsns, lsns->count * sizeof *lsns->lsns);
+        size += lsns->count * sizeof *lsns->lsns;
+        memcpy(input + size, lsns->buffers, lsns->count * sizeof *lsns->buffers);
+        size += lsns->count * sizeof *lsns->buffers;
     }
     return request(feed->run, protocol::Command::Stage, size, sizeof(protocol::StageReply));
 }
@@ -201,32 +230,56 @@ bool reply_bitmap(ChunkFeed *feed, uint8 *to) {
     return true;
 }
 
-uint64 *collect_lsns(ChunkFeed *feed) {
-    uint64 *lsns = static_cast<uint64 *>(palloc0(feed->npages * sizeof(uint64)));
+// Reads what the device wants to know (the last reply). A page that a ring of buffers holds will not stay there.
+void collect_lsns(ChunkFeed *feed, PageLsns *lsns) {
+    lsns->count = 0;
     for (uint32 page = 0; page < feed->npages; ++page) {
-        if (!bit(feed->visible, page))
+        if (!bit(lsns->pages, page))
             continue;
         PageBuffer buffer = read_page(feed, page);
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
-        lsns[page] = BufferGetLSNAtomic(buffer);
+        lsns->lsns[lsns->count] = BufferGetLSNAtomic(buffer);
+        lsns->buffers[lsns->count++] = buffer - 1;
         UnlockReleaseBuffer(buffer);
     }
-    return lsns;
+}
+
+bool tell_lsns(ChunkFeed *feed, bool accept_missing, XLogRecPtr wal_end) {
+    PageLsns *lsns = static_cast<PageLsns *>(palloc(sizeof(PageLsns)));
+    bool told = reply_bitmap(feed, lsns->pages);
+    if (told) {
+        collect_lsns(feed, lsns);
+        told = send_stage(feed, lsns, accept_missing, wal_end);
+    }
+    pfree(lsns);
+    return told;
 }
 
 // ---- staging ahead ----
 
-// Reads the map of the chunk; false: it has to be staged by itself.
+// Looks at the map of the chunk. Without a page of it nothing is visible.
+void look_at_map(ChunkFeed *feed) {
+    if (read_map(feed, &feed->map_lsn, feed->visible, &feed->nvisible))
+        return;
+    feed->map_lsn = InvalidXLogRecPtr;
+    feed->nvisible = 0;
+    memset(feed->visible, 0, sizeof feed->visible);
+}
+
+// Reads the map of the chunk; false: it has to be staged by itself, or can't be.
 bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
-    XLogRecPtr lsn;
-    if (!feed->cacheable || !read_map(feed, &lsn, feed->visible, &ahead->npages) || lsn == InvalidXLogRecPtr)
-        ahead->npages = 0;
+    ahead->question.npages = feed->npages;
+    if (!feed->cacheable)
+        return false;
+    look_at_map(feed);
+    if (feed->nvisible > 0 && feed->map_lsn == InvalidXLogRecPtr) // it gets one
+        return false;
+    ahead->npages = feed->lsns_prove ? feed->npages : feed->nvisible;
     if (ahead->npages == 0)
         return false;
     ahead->question.source = feed->feed;
-    ahead->question.npages = feed->npages;
-    ahead->question.all_visible = ahead->npages == feed->npages;
-    ahead->question.map_lsn = lsn;
+    ahead->question.all_visible = feed->nvisible == feed->npages;
+    ahead->question.map_lsn = feed->map_lsn;
     if (!ahead->question.all_visible) {
         ahead->visible = static_cast<uint8 *>(palloc(bitmap_bytes_aligned));
         memcpy(ahead->visible, feed->visible, bitmap_bytes_aligned);
@@ -236,9 +289,12 @@ bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
 
 // Keeps the first `kept` of the chunks that were looked at.
 void forget_ahead(SourceScan *scan, uint32 kept) {
-    for (uint32 i = kept; i < scan->nahead; ++i)
+    for (uint32 i = kept; i < scan->nahead; ++i) {
         if (scan->ahead[i].visible)
             pfree(scan->ahead[i].visible);
+        if (scan->ahead[i].covered)
+            pfree(scan->ahead[i].covered);
+    }
     scan->nahead = kept;
 }
 
@@ -281,6 +337,7 @@ uint32 look_at_chunks(SourceScan *scan, int source, uint32 *asked) {
 bool stage_ahead(SourceScan *scan, int source) {
     FragmentRun *run = scan->run;
     uint32 asked[chunks_ahead];
+    const XLogRecPtr wal_end = end_of_wal();
     const uint32 nasked = look_at_chunks(scan, source, asked);
     if (nasked == 0)
         return true;
@@ -288,6 +345,8 @@ bool stage_ahead(SourceScan *scan, int source) {
     char *input = device_input(run->connection);
     protocol::StageManyRequest head = {};
     head.count = nasked;
+    head.lsns_prove = !RecoveryInProgress();
+    head.wal_end = wal_end;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     for (uint32 i = 0; i < nasked; ++i, size += sizeof(protocol::StageManyEntry))
@@ -309,6 +368,7 @@ bool stage_ahead(SourceScan *scan, int source) {
     const uint32 answered = reply->answered;
     if (answered == 0 || answered > nasked || reply_size < states + aligned(answered) + answered * sizeof(uint32))
         return give_up(run, "the device's reply is too short");
+    Size bitmaps = states + aligned(answered) + aligned(answered * sizeof(uint32));
     for (uint32 i = 0; i < answered; ++i) {
         ChunkAhead *ahead = &scan->ahead[asked[i]];
         uint32 rows;
@@ -316,7 +376,16 @@ bool stage_ahead(SourceScan *scan, int source) {
         run->relations[source].at[ahead->relation].rows += rows;
         const protocol::StageManyState state = static_cast<protocol::StageManyState>(output[states + i]);
         ahead->held = state != protocol::StageManyState::NotHeld;
-        run->report.pages_cached += state == protocol::StageManyState::Held ? ahead->npages : 0;
+        if (state == protocol::StageManyState::HeldInPart) {
+            if (reply_size < bitmaps + protocol::bitmap_bytes)
+                return give_up(run, "the device's reply is too short");
+            ahead->covered = static_cast<uint8 *>(palloc0(bitmap_bytes_aligned));
+            memcpy(ahead->covered, output + bitmaps, protocol::bitmap_bytes);
+            bitmaps += aligned(protocol::bitmap_bytes);
+            run->report.pages_cached += pg_popcount(reinterpret_cast<char *>(ahead->covered), bitmap_bytes_aligned);
+        } else if (state == protocol::StageManyState::Held) {
+            run->report.pages_cached += ahead->npages;
+        }
     }
     if (answered < nasked) { // the others are asked for again
         scan->relation = scan->ahead[asked[answered]].relation;
@@ -346,7 +415,68 @@ uint32 count_tuples(Page page) {
 }
 
 Size copied_images_offset() {
-    return aligned(sizeof(protocol::DecodeRequest)) + copied_window_pages * sizeof(protocol::PageEntry);
+    return aligned(sizeof(protocol::DecodeRequest)) +
+           copied_window_pages * (sizeof(protocol::PageEntry) + sizeof(TupleMask));
+}
+
+// The tuples of a page under its lock that every snapshot sees; false: there are others that some snapshot may see.
+bool take_decided(const ChunkFeed *feed, PageBuffer buffer, BlockNumber block, TupleMask *mask, uint32 *count) {
+    Page page = BufferGetPage(buffer);
+    const OffsetNumber last = PageGetMaxOffsetNumber(page);
+    for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i) {
+        ItemId item = PageGetItemId(page, i);
+        if (!ItemIdIsNormal(item))
+            continue;
+        HeapTupleData tuple;
+        tuple.t_tableOid = RelationGetRelid(feed->relation);
+        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        tuple.t_len = ItemIdGetLength(item);
+        ItemPointerSet(&tuple.t_self, block, i);
+        TransactionId dead_after = InvalidTransactionId;
+        switch (HeapTupleSatisfiesVacuumHorizon(&tuple, buffer, &dead_after)) {
+        case HEAPTUPLE_LIVE:
+            if (!HeapTupleHeaderXminCommitted(tuple.t_data) ||
+                !TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple.t_data), feed->horizon))
+                return false;
+            mask->bits[(i - 1) / 64] |= uint64(1) << ((i - 1) % 64);
+            ++*count;
+            break;
+        case HEAPTUPLE_RECENTLY_DEAD:
+            if (!TransactionIdPrecedes(dead_after, feed->horizon))
+                return false;
+            break;
+        case HEAPTUPLE_DEAD:
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+// Takes all normal line pointers.
+void take_all(Page page, TupleMask *mask) {
+    const OffsetNumber last = PageGetMaxOffsetNumber(page);
+    for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i)
+        if (ItemIdIsNormal(PageGetItemId(page, i)))
+            mask->bits[(i - 1) / 64] |= uint64(1) << ((i - 1) % 64);
+}
+
+// Notes which tuples of a page under its lock the cache is to have; false: the page cannot be cached.
+bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleMask *mask, uint32 *count) {
+    Page page = BufferGetPage(buffer);
+    if (PageIsNew(page) || PageGetMaxOffsetNumber(page) > max_tuples_per_page)
+        return false;
+    *mask = TupleMask();
+    *count = 0;
+    if (!PageIsAllVisible(page))
+        return feed->lsns_prove && take_decided(feed, buffer, feed->first + number, mask, count);
+    if (!feed->lsns_prove && !bit(feed->visible, number))
+        return false;
+    *count = count_tuples(page);
+    if (feed->nvisible < feed->npages) // other pages of the window may need masks
+        take_all(page, mask);
+    return true;
 }
 
 // Fills a window with the next missing pages from *next on, first check included.
@@ -355,24 +485,26 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
     const uint32 limit = copy ? copied_window_pages : feed->window_pages;
     char *images = device_input(feed->run->connection) + window->input_offset + copied_images_offset();
     window->npages = 0;
+    window->masked = false;
     for (; *next < feed->npages && window->npages < limit; ++*next) {
-        if (!bit(feed->missing, *next) || !bit(feed->visible, *next))
+        if (!bit(feed->missing, *next))
             continue;
         PageBuffer buffer = read_page(feed, *next);
+        if (!bit(feed->visible, *next)) // or the next scan that does it moves the LSN
+            heap_page_prune_opt(feed->relation, buffer);
         if (lock_pages)
             LockBuffer(buffer, BUFFER_LOCK_SHARE);
         Page page = BufferGetPage(buffer);
-        bool usable = !PageIsNew(page) && PageIsAllVisible(page);
+        uint32 count = 0;
+        const bool usable = take_tuples(feed, buffer, *next, &window->masks[window->npages], &count);
         protocol::PageEntry entry = {};
         entry.page = *next;
-        entry.lsn = BufferGetLSNAtomic(buffer);
+        entry.ntuples = count;
+        entry.lsn = BufferGetLSNAtomic(buffer); // (after the look at the tuples, which may set hint bits)
         entry.buffer = copy ? window->npages : buffer - 1;
-        if (usable) {
-            entry.ntuples = count_tuples(page);
-            usable = entry.ntuples <= max_tuples_per_page;
-        }
         if (usable && copy)
             memcpy(images + Size(window->npages) * BLCKSZ, page, BLCKSZ);
+        window->masked |= usable && !PageIsAllVisible(page) && count != count_tuples(page);
         if (lock_pages)
             LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
         if (!usable || copy)
@@ -391,10 +523,15 @@ void post_window(ChunkFeed *feed, Window *window) {
     head.source = feed->feed;
     head.npages = window->npages;
     head.copied = copy;
+    head.has_masks = window->masked;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     memcpy(input + size, window->entries, window->npages * sizeof *window->entries);
     size += window->npages * sizeof *window->entries;
+    if (window->masked) {
+        memcpy(input + size, window->masks, window->npages * sizeof *window->masks);
+        size += window->npages * sizeof *window->masks;
+    }
     if (copy) {
         if (size != copied_images_offset())
             memmove(input + size, input + copied_images_offset(), Size(window->npages) * BLCKSZ);
@@ -408,8 +545,7 @@ bool page_is_unchanged(PageBuffer buffer, uint64 lsn) {
     if (!lock_pages)
         return true;
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
-    Page page = BufferGetPage(buffer);
-    bool unchanged = BufferGetLSNAtomic(buffer) == lsn && PageIsAllVisible(page);
+    bool unchanged = BufferGetLSNAtomic(buffer) == lsn;
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
     return unchanged;
 }
@@ -454,9 +590,11 @@ void check_window(ChunkFeed *feed, Window *window) {
     window->npages = 0;
 }
 
-// While the device decodes one window, the one before is checked again and the one behind is collected.
-bool decode_missing(ChunkFeed *feed) {
+// While the device decodes one window, the one before is checked again and the one behind is collected. *nothing: there was
+// no page that can be cached.
+bool decode_missing(ChunkFeed *feed, bool *nothing) {
     uint32 next = 0;
+    *nothing = true;
     int current = 0;
     Window *flying = nullptr;
     for (;;) {
@@ -467,8 +605,10 @@ bool decode_missing(ChunkFeed *feed) {
             release_window(window);
             return false;
         }
-        if (window->npages > 0)
+        if (window->npages > 0) {
             post_window(feed, window);
+            *nothing = false;
+        }
         if (flying)
             check_window(feed, flying);
         if (window->npages == 0)
@@ -479,24 +619,10 @@ bool decode_missing(ChunkFeed *feed) {
 }
 
 bool publish(ChunkFeed *feed) {
-    XLogRecPtr lsn = InvalidXLogRecPtr;
-    uint8 now[bitmap_bytes_aligned];
-    uint32 set;
-    if (!read_map(feed, &lsn, now, &set))
-        memset(now, 0, sizeof now); // (cannot be: the map only shrinks under a stronger lock than ours)
-    bool unchanged = lsn == feed->map_lsn;
-    for (uint32 page = 0; page < feed->npages; ++page) {
-        if (!bit(feed->visible, page) || bit(now, page))
-            continue;
-        unchanged = false;
-        if (bit(feed->sent, page))
-            feed->bad[feed->nbad++] = page;
-    }
     char *input = device_input(feed->run->connection);
     protocol::PublishRequest head = {};
     head.source = feed->feed;
     head.nbad = feed->nbad;
-    head.map_unchanged = unchanged;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     memcpy(input + size, feed->bad, feed->nbad * sizeof *feed->bad);
@@ -507,6 +633,7 @@ bool publish(ChunkFeed *feed) {
 void prepare_windows(ChunkFeed *feed) {
     memset(feed->sent, 0, sizeof feed->sent);
     feed->nbad = 0;
+    feed->horizon = feed->lsns_prove ? GetOldestNonRemovableTransactionId(feed->relation) : InvalidTransactionId;
     feed->window_pages = window_pages(feed->relation, 2);
     if (feed->bad)
         return;
@@ -514,6 +641,7 @@ void prepare_windows(ChunkFeed *feed) {
     for (Window &window : feed->windows) {
         window.entries =
             static_cast<protocol::PageEntry *>(palloc(protocol::max_window_pages * sizeof(protocol::PageEntry)));
+        window.masks = static_cast<TupleMask *>(palloc(protocol::max_window_pages * sizeof(TupleMask)));
         window.buffers = static_cast<PageBuffer *>(palloc(protocol::max_window_pages * sizeof(PageBuffer)));
         window.status = static_cast<uint8 *>(palloc(protocol::max_window_pages));
     }
@@ -531,7 +659,9 @@ void pause(int milliseconds) {
 } // namespace
 
 void take_covered(uint8 *covered, const ChunkAhead *ahead) {
-    if (ahead->visible)
+    if (ahead->covered)
+        memcpy(covered, ahead->covered, bitmap_bytes_aligned);
+    else if (ahead->visible && ahead->npages < ahead->question.npages)
         memcpy(covered, ahead->visible, bitmap_bytes_aligned);
     else
         set_bits(covered, ahead->question.npages);
@@ -553,30 +683,35 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
     bool accept_missing = false, stamped = false;
     int waited = 0, wait = 1;
     for (;;) {
-        uint32 visible;
-        if (!read_map(feed, &feed->map_lsn, feed->visible, &visible) || visible == 0)
+        const XLogRecPtr wal_end = end_of_wal();
+        look_at_map(feed);
+        if (feed->nvisible == 0 && !feed->lsns_prove)
             return true;
-        if (feed->map_lsn == InvalidXLogRecPtr && !stamped) {
+        if (feed->nvisible > 0 && feed->map_lsn == InvalidXLogRecPtr && !stamped) {
             stamp_map(feed);
             stamped = true;
             continue;
         }
-        if (!send_stage(feed, nullptr, accept_missing))
+        if (!send_stage(feed, nullptr, accept_missing, wal_end))
             return false;
         uint32 built = 0;
         const protocol::StageReply *reply = reply_of<protocol::StageReply>(run);
         if (reply->state == static_cast<uint32>(protocol::StageState::NeedLsns)) {
-            uint64 *lsns = collect_lsns(feed);
-            bool sent = send_stage(feed, lsns, accept_missing);
-            pfree(lsns);
-            if (!sent)
+            if (!tell_lsns(feed, accept_missing, wal_end))
                 return false;
             reply = reply_of<protocol::StageReply>(run);
         }
         if (reply->state == static_cast<uint32>(protocol::StageState::NeedPages)) {
             uint64 before = run->report.pages_decoded;
+            bool nothing;
             prepare_windows(feed);
-            if (!reply_bitmap(feed, feed->missing) || !decode_missing(feed) || !publish(feed))
+            if (!reply_bitmap(feed, feed->missing) || !decode_missing(feed, &nothing))
+                return false;
+            if (nothing && !accept_missing) { // and no version that is like the one before
+                accept_missing = true;
+                continue;
+            }
+            if (!publish(feed))
                 return false;
             built = run->report.pages_decoded - before;
             reply = reply_of<protocol::StageReply>(run);
@@ -617,6 +752,7 @@ ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 number, Bloc
     feed->feed = number;
     feed->nblocks = nblocks;
     feed->cacheable = is_cacheable(relation);
+    feed->lsns_prove = !RecoveryInProgress();
     feed->map_buffer = InvalidBuffer;
     // As a sequential scan does: a large table shall not wipe out shared_buffers.
     if (!RelationUsesLocalBuffers(relation) && nblocks > static_cast<BlockNumber>(NBuffers / 4))
@@ -633,6 +769,7 @@ void end_chunks(ChunkFeed *feed) {
         pfree(feed->bad);
         for (Window &window : feed->windows) {
             pfree(window.entries);
+            pfree(window.masks);
             pfree(window.buffers);
             pfree(window.status);
         }
@@ -657,7 +794,7 @@ bool feed_missing(SourceScan *scan) {
         const ChunkAhead *ahead = &scan->ahead[i];
         ChunkFeed *feed = scan->feeds[ahead->relation];
         go_to_chunk(feed, ahead->question.chunk);
-        const uint32 missing = ahead->held ? 0 : ahead->npages;
+        const uint32 missing = ahead->held ? 0 : ahead->npages; // at most
         const uint32 others = rows && !RelationUsesLocalBuffers(feed->relation) ? feed->npages - ahead->npages : 0;
         if (missing == 0 && others < min_pages_for_workers)
             continue;

@@ -19,21 +19,21 @@ namespace gpuscan {
 
 // Of those pages that could be; summed over its leaves, if it has any. `absent` gets the columns of which some are not.
 static double cached_share(const CandidateSource *source, const Bitmapset *columns, Bitmapset **absent) {
-    if (source->visible <= 0)
+    if (source->cacheable <= 0)
         return 1;
     const PlannerInfo *root = source->root;
     const int device = device_is_gpu() ? 1 : 0;
     double pages = 0;
     if (source->leaves == NIL)
-        pages = cached_pages(root, source->rel, columns, device, source->visible, absent);
+        pages = cached_pages(root, source->rel, columns, device, source->cacheable, absent);
     ListCell *cell;
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
         pages += cached_pages(root, leaf, columns_read(leaf), device);
     }
-    if (source->leaves != NIL && pages < source->visible)
+    if (source->leaves != NIL && pages < source->cacheable)
         *absent = bms_copy(columns);
-    return std::min(pages / source->visible, 1.0);
+    return std::min(pages / source->cacheable, 1.0);
 }
 
 // Columns of it that are there when the level's plan begins, because subqueries that are computed before have needed them.
@@ -58,7 +58,7 @@ static void look_into_cache(CandidateSource *source) {
     work->cached_share = bms_is_empty(others) && !bms_is_empty(columns) ? 1 : cached_share(source, others, &absent);
     work->read.all = bms_num_members(columns);
     work->absent.all = bms_num_members(absent);
-    if (source->visible < work->pages)
+    if (source->cacheable < work->pages)
         kinds_of_columns(root, source->rel, columns, &work->read);
     if (absent != nullptr)
         work->text_entries = kinds_of_columns(root, source->rel, absent, &work->absent);
@@ -107,8 +107,8 @@ Cost source_cost(const CandidateSource *source) {
 static void add_size(PlannerInfo *root, const RelOptInfo *rel, CandidateSource *source) {
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
     source->work.pages += rel->pages;
-    if (rte->rtekind == RTE_RELATION && get_rel_persistence(rte->relid) == RELPERSISTENCE_PERMANENT)
-        source->visible += rel->pages * rel->allvisfrac;
+    if (rte->rtekind == RTE_RELATION)
+        source->cacheable += cacheable_pages(rel, get_rel_persistence(rte->relid));
     source->work.rows += rel->tuples;
     if (rel->pages > 0)
         source->work.chunk_rows = std::max(
@@ -148,7 +148,7 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
         add_size(root, root->simple_rel_array[lfirst_int(cell)], source);
     if (source->leaves == NIL)
         add_size(root, rel, source);
-    source->work.visible_share = source->work.pages > 0 ? source->visible / source->work.pages : 1;
+    source->work.cacheable_share = source->work.pages > 0 ? source->cacheable / source->work.pages : 1;
     source->work.conjuncts = list_length(source->quals);
     return source;
 }

@@ -18,7 +18,7 @@ struct CandidateSource : FragmentSource {
     // is_relation: in all of its relations. Columns are known when somebody has looked into the cache (of those that are read, more
     // than their number only where pages are read row by row).
     tier::RelationWork work;
-    double visible; // of the pages
+    double cacheable; // pages that can be cached
     bool looked;
     MissingColumns missing; // of what the cache does not have
 };

@@ -64,14 +64,14 @@ static double new_share(const PlannerInfo *root, const FragmentSource *source, c
     double whole = 0, there = 0;
     if (rel != nullptr && source->leaves == NIL) {
         Bitmapset *columns = bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
-        whole = rel->pages * rel->allvisfrac;
+        whole = cacheable_pages(rel, RELPERSISTENCE_PERMANENT);
         there = cached_pages(root, rel, columns, device);
         bms_free(columns);
     }
     ListCell *cell;
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
-        whole += leaf->pages * leaf->allvisfrac;
+        whole += cacheable_pages(leaf, RELPERSISTENCE_PERMANENT);
         there += cached_pages(root, leaf, columns_read(leaf), device);
     }
     return whole > 0 ? std::clamp(1 - there / whole, tier::expected_missing, 1.0) : tier::expected_missing;

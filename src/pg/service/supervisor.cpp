@@ -210,8 +210,14 @@ static void child_is_gone(Area *area) {
 static void start_child(Area *area) {
     DeviceProcessOptions options = {};
     options.area = area;
-    options.shared_buffers = BufferBlocks;
-    options.shared_buffers_size = size_t(NBuffers) * BLCKSZ;
+    static_assert(sizeof(BufferTag) == sizeof(PageTag), "page_lsn.cpp compares them as bytes");
+    options.pool.pages = reinterpret_cast<const uint8 *>(BufferBlocks);
+    options.pool.size = size_t(NBuffers) * BLCKSZ;
+    options.pool.descriptors = reinterpret_cast<const uint8 *>(BufferDescriptors);
+    options.pool.descriptor_size = sizeof(BufferDescPadded);
+    options.pool.tag_offset = offsetof(BufferDesc, tag);
+    options.pool.state_offset = offsetof(BufferDesc, state);
+    options.pool.valid = BM_VALID;
     options.protect[options.nprotect++] = BufferBlocks;
     options.protect[options.nprotect++] = ProcGlobal;
     // With shared_memory_type = mmap this small segment only tells a new postmaster that old processes are still

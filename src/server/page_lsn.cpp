@@ -1,0 +1,52 @@
+// Has a page in shared_buffers changed? See page_lsn.hpp.
+#include "server/page_lsn.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "engine/store/decode.hpp"
+
+namespace gpuscan {
+namespace {
+
+bool is_there(const BufferPool &pool, uint32_t buffer) {
+    return pool.descriptors != nullptr && buffer < pool.size / page_size;
+}
+
+const uint8_t *descriptor(const BufferPool &pool, uint32_t buffer) {
+    return pool.descriptors + buffer * pool.descriptor_size;
+}
+
+bool holds(const BufferPool &pool, const PageTag &tag, uint32_t buffer) {
+    const uint8_t *const at = descriptor(pool, buffer);
+    const uint32_t state = *reinterpret_cast<const volatile uint32_t *>(at + pool.state_offset);
+    const bool same = memcmp(at + pool.tag_offset, &tag, sizeof tag) == 0;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return same && (state & pool.valid) != 0;
+}
+
+// pd_lsn: the high half stands first.
+uint64_t lsn_of(const BufferPool &pool, uint32_t buffer) {
+    const auto *const halves = reinterpret_cast<const volatile uint32_t *>(pool.pages + size_t(buffer) * page_size);
+    const uint64_t high = halves[0], low = halves[1];
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return high << 32 | low;
+}
+
+} // namespace
+
+bool read_page_lsn(const BufferPool &pool, const PageTag &tag, uint32_t buffer, uint64_t *lsn) {
+    if (!is_there(pool, buffer) || !holds(pool, tag, buffer))
+        return false;
+    *lsn = lsn_of(pool, buffer);
+    return holds(pool, tag, buffer) && lsn_of(pool, buffer) == *lsn && holds(pool, tag, buffer);
+}
+
+void prefetch_page_lsn(const BufferPool &pool, uint32_t buffer) {
+    if (!is_there(pool, buffer))
+        return;
+    __builtin_prefetch(descriptor(pool, buffer));
+    __builtin_prefetch(pool.pages + size_t(buffer) * page_size);
+}
+
+} // namespace gpuscan
