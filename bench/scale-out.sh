@@ -34,6 +34,7 @@ parse "$@"
 cd "$bench/.."
 # shellcheck source=script/nodes.bash
 . script/nodes.bash
+trap 'exit 130' INT TERM HUP
 at_exit+=('stop_nodes bench/scale-out >&2 || status=1')
 start_nodes --demo 'gpuscan.device = host' || fail 'no servers'
 for n in 1 2 3; do
