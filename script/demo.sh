@@ -85,7 +85,7 @@ The server stays up, in $SERVER. What to try next, in this directory:
     psql -c 'SELECT * FROM gpuscan.status()'    # is it on, and is anything missing?
     psql -c "EXPLAIN (ANALYZE) \$(cat $query)"    # what ran where
     psql -c 'SELECT * FROM gpuscan.advise(\$\$$partly\$\$)'    # why is this query not faster?
-    psql -c "SELECT kind, state, pg_size_pretty(cache_bytes) AS cached, pg_size_pretty(pg_table_size('$table')) AS \"table\" FROM gpuscan.devices"
+    psql -c "SELECT kind, state, pg_size_pretty(cache_bytes) AS cached, pg_size_pretty(pg_table_size('$table')) AS \"table\" FROM gpuscan.devices WHERE state = 'ready'"
     make $other    # $says
     make demo-stop    # stops this server and removes it with its data
 TEXT
