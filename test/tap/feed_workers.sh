@@ -7,7 +7,7 @@
 start_server 'shared_buffers = 640MB' 'gpuscan.device = host' 'gpuscan.max_feed_workers = 2' 'max_parallel_workers_per_gather = 0' \
     'gpuscan.max_concurrent_fragments = 8' 'gpuscan.cache_size = 1GB'
 sql "CREATE EXTENSION pg_buffercache;
-     CREATE TABLE long (id int, g int2, n numeric(9,2), t text) WITH (fillfactor = 10, autovacuum_enabled = off);
+     CREATE UNLOGGED TABLE long (id int, g int2, n numeric(9,2), t text) WITH (fillfactor = 10, autovacuum_enabled = off);
      INSERT INTO long SELECT i, i % 40, i / 4.0, 't' || i % 1000 FROM generate_series(1, 1200000) i;
      CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 5 AS name FROM generate_series(0, 30) i;
      ANALYZE long; VACUUM (FREEZE, ANALYZE) dim"
@@ -49,7 +49,7 @@ idle() {
     )" ' 8 device'
 }
 
-# ---- pages that are not all-visible ----
+# ---- pages that cannot be cached ----
 
 by_row() {
     sql "SET gpuscan.offload = force; $1 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $groups" | sed -n 's/ *Pages: cached=[0-9]* *decoded=[0-9]* *//p; s/.*\(Feed Workers: \)/\1/p' | tr '\n' ' '
@@ -64,6 +64,7 @@ SQL
 }
 is 'workers bring rows' "$(by_row '')" "rowwise=$pages Feed Workers: 2 "
 is 'alone the session does' "$(by_row 'SET gpuscan.max_feed_workers = 0;')" "rowwise=$pages "
+sql 'ALTER TABLE long SET LOGGED'
 check_all 'never vacuumed' ''
 is 'rows of the own transaction' "$(sql "BEGIN; UPDATE long SET n = n + 1 WHERE g = 7; DELETE FROM long WHERE id % 1000 = 5; SAVEPOINT s; INSERT INTO long SELECT i, 3, 1, 'new' FROM generate_series(1, 70000) i;
     DELETE FROM long WHERE id < 10; ROLLBACK TO s; DECLARE c CURSOR FOR SELECT count(*) FROM long; UPDATE long SET n = 0 WHERE id = 77; SELECT check_query('$groups'); ROLLBACK" | tail -n 1 | sed 's/([0-9]*/(N/')" 'ok (N rows)'

@@ -8,7 +8,7 @@
 //
 // The CPU plan is shown under VERBOSE, and when it has answered. Tools take the times and costs of whatever is among a node's "Plans" from the
 // node's own. So a CPU plan that has run is a subplan of the node, with the name "CPU Plan"; of one that has not, JSON and its kin tell in a
-// group of its own, which is a whole plan by itself.
+// group of its own, which is a whole plan by itself, if it needs nothing from the plan around it.
 #include "pg/exec/state.h"
 #include "pg/guc.h"
 
@@ -432,7 +432,7 @@ void show_report(const Explainer *explainer) {
 
 // ---- the CPU plan ----
 
-// In a group of its own. (EXPLAIN does not know there what is above the node. It needs that for parameters, which it numbers else, and for
+// In a group of its own. EXPLAIN does not know there what is above the node, and could not name parameters that come from there. (Nor
 // work tables of recursive queries, which no fragment reads.)
 void show_apart(PlanState *plan, const ExplainState *es) {
     PlannedStmt statement = *plan->state->es_plannedstmt;
@@ -447,7 +447,9 @@ void show_apart(PlanState *plan, const ExplainState *es) {
 }
 
 void show_cpu_plan(GpuScanState *state, const ExplainState *es) {
-    if (state->fallback_shown || (es->verbose && is_text(es)))
+    const Plan *plan =
+        static_cast<const Plan *>(linitial(reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan)->custom_plans));
+    if (state->fallback_shown || (es->verbose && (is_text(es) || !bms_is_empty(plan->extParam))))
         name_fallback(state);
     else if (es->verbose)
         show_apart(start_fallback(state), es);
