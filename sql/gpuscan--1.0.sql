@@ -92,12 +92,6 @@ GRANT SELECT ON cached_columns TO pg_monitor;
 
 -- What is on, what is missing, and the command that mends it: a row for each item. (pg_settings hides from plain users what they may not
 -- see.)
-CREATE FUNCTION visible_pages(relation regclass)
-RETURNS bigint LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
-AS 'MODULE_PATHNAME', 'gpuscan_visible_pages';
-
-COMMENT ON FUNCTION visible_pages(regclass) IS 'pages that the visibility map marks as all-visible; NULL while somebody has the table locked';
-
 CREATE FUNCTION status(OUT item text, OUT state text, OUT detail text, OUT remedy text)
 RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED ROWS 10
 SET search_path = pg_catalog, @extschema@, pg_temp
@@ -127,9 +121,16 @@ big AS (
     FROM pg_class c, server
     WHERE preloaded AND c.relkind IN ('r', 'm') AND c.relnamespace <> 'pg_catalog'::regnamespace AND (pg_has_role(c.relowner, 'USAGE') OR pg_has_role('pg_read_all_stats', 'USAGE'))
         AND c.relpersistence <> 't' AND pg_relation_size(c.oid) >= 8 * 1024 * 1024),
-written AS (
-    SELECT name, pages, pages - visible_pages(oid) AS hidden FROM big WHERE relpersistence = 'p'),
-worst AS (SELECT * FROM written WHERE hidden > 0.1 * pages ORDER BY hidden DESC, name LIMIT 3)
+-- In recovery only the visibility map tells which pages can be cached.
+worst AS (
+    SELECT name, pages, greatest(pages - c.relallvisible, 0) AS hidden FROM big JOIN pg_class c USING (oid)
+    WHERE pg_is_in_recovery() AND big.relpersistence = 'p' AND pages - c.relallvisible > 0.1 * pages ORDER BY hidden DESC, name LIMIT 3),
+-- Elsewhere a page is not cached from a change on until no snapshot is older than that.
+oldest AS (
+    SELECT * FROM (SELECT age(backend_xmin), format('session %s', pid), format('SELECT pg_terminate_backend(%s)', pid) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL
+        UNION ALL SELECT age(transaction), format('prepared transaction %L', gid), format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts
+        UNION ALL SELECT age(xmin), format('replication slot %L', slot_name), format('SELECT pg_drop_replication_slot(%L)', slot_name) FROM pg_replication_slots WHERE xmin IS NOT NULL) s(age, who, remedy)
+    ORDER BY age DESC LIMIT 1)
 SELECT 'preload', CASE WHEN preloaded THEN 'ok' ELSE 'missing' END, coalesce('shared_preload_libraries = ' || quote_literal(libraries), CASE WHEN preloaded THEN 'gpuscan is preloaded' END),
     CASE WHEN NOT preloaded THEN format('ALTER SYSTEM SET shared_preload_libraries = %s; then restart the server',
                                         concat_ws(', ', 'gpuscan', nullif(libraries, ''))) END
@@ -173,12 +174,12 @@ SELECT 'device process', CASE WHEN restarts > 0 THEN 'look' ELSE 'ok' END, forma
     CASE WHEN restarts > 0 THEN 'SELECT * FROM gpuscan.deaths' END
 FROM stat, server WHERE preloaded
 UNION ALL
-SELECT 'vacuum', 'look', format('%s: %s %% of its %s pages cannot be cached', name, 100 * hidden / pages, pages),
-    format('VACUUM %s; if it does not help, end transactions that are older than the writes', name)
+SELECT 'vacuum', 'look', format('%s: %s %% of its %s pages cannot be cached by a standby', name, 100 * hidden / pages, pages), format('VACUUM %s, on the primary', name)
 FROM worst
 UNION ALL
-SELECT 'vacuum', 'ok', format('of each of %s tables of 8 MB or more at least 90 %% of the pages can be cached', (SELECT count(*) FROM written)), NULL
-FROM server WHERE preloaded AND NOT EXISTS (SELECT FROM worst)
+SELECT 'old snapshots', CASE WHEN age > 100000 THEN 'look' ELSE 'ok' END, format('%s has a snapshot that is %s transactions old; pages that changed since are read row by row', who, age),
+    CASE WHEN age > 100000 THEN remedy END
+FROM oldest, server WHERE preloaded AND NOT pg_is_in_recovery()
 UNION ALL
 SELECT 'unlogged', 'look', format('%s, with %s pages, is unlogged, so it is never cached', name, pages), format('ALTER TABLE %s SET LOGGED', name)
 FROM (SELECT * FROM big WHERE relpersistence = 'u' ORDER BY pages DESC, name LIMIT 3) u
