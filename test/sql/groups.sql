@@ -84,5 +84,5 @@ CREATE TABLE child () INHERITS (parent);
 INSERT INTO parent SELECT i, i FROM generate_series(1, 100) i;
 INSERT INTO child SELECT i, 1000 + i FROM generate_series(1, 100) i;
 SELECT check_query('SELECT count(*), sum(n) FROM (SELECT id, v IS NULL, count(*) AS n FROM parent GROUP BY id) g', 'any'),
-    check_query('SELECT id, count(*) FROM parent GROUP BY id HAVING v + count(*) > 0', 'cpu'),
+    check_query('SELECT id, count(*) FROM parent GROUP BY id HAVING v + count(*) > 0', 'any'),
     check_query('SELECT id, v, count(*) FROM ONLY parent GROUP BY id');

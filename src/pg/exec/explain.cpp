@@ -8,7 +8,7 @@
 //
 // The CPU plan is shown under VERBOSE, and when it has answered. Tools take the times and costs of whatever is among a node's "Plans" from the
 // node's own. So a CPU plan that has run is a subplan of the node, with the name "CPU Plan"; of one that has not, JSON and its kin tell in a
-// group of its own, which is a whole plan by itself, if it needs nothing from the plan around it.
+// group of its own, which is a whole plan by itself; one that needs values from the plan around it is not shown there.
 #include "pg/exec/state.h"
 #include "pg/guc.h"
 
@@ -432,8 +432,8 @@ void show_report(const Explainer *explainer) {
 
 // ---- the CPU plan ----
 
-// In a group of its own. EXPLAIN does not know there what is above the node, and could not name parameters that come from there. (Nor
-// work tables of recursive queries, which no fragment reads.)
+// In a group of its own. EXPLAIN does not know there what is above the node, and could not name parameters that come from there (nor
+// work tables of recursive queries, which no fragment reads).
 void show_apart(PlanState *plan, const ExplainState *es) {
     PlannedStmt statement = *plan->state->es_plannedstmt;
     statement.queryId = 0; // it is not the plan of the whole query
@@ -447,11 +447,10 @@ void show_apart(PlanState *plan, const ExplainState *es) {
 }
 
 void show_cpu_plan(GpuScanState *state, const ExplainState *es) {
-    const Plan *plan =
-        static_cast<const Plan *>(linitial(reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan)->custom_plans));
-    if (state->fallback_shown || (es->verbose && (is_text(es) || !bms_is_empty(plan->extParam))))
+    const CustomScan *scan = reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan);
+    if (state->fallback_shown || (es->verbose && is_text(es)))
         name_fallback(state);
-    else if (es->verbose)
+    else if (es->verbose && bms_is_empty(static_cast<const Plan *>(linitial(scan->custom_plans))->extParam))
         show_apart(start_fallback(state), es);
 }
 
