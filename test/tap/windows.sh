@@ -87,5 +87,5 @@ proves_its_worth() {
     done
     result "$found" "$2: there is a difference"
 }
-proves_its_worth 1 'without locks and checks of heap pages'
+proves_its_worth 1 "without a look at heap pages' LSNs"
 proves_its_worth 2 'without the lock of the map page'
