@@ -136,14 +136,14 @@ SELECT 'preload', CASE WHEN preloaded THEN 'ok' ELSE 'missing' END, coalesce('sh
                                         concat_ws(', ', 'gpuscan', nullif(libraries, ''))) END
 FROM server
 UNION ALL
-SELECT CASE d.kind WHEN 'host' THEN 'CPU engine' ELSE 'GPU' END, CASE d.state WHEN 'ready' THEN 'ok' ELSE d.state END,
+SELECT CASE d.kind WHEN 'host' THEN 'CPU engine' ELSE 'GPU' END, CASE WHEN d.state = 'ready' THEN 'ok' WHEN d.note ~ 'libcuda' THEN 'none' ELSE d.state END,
     concat_ws('; ', nullif(d.name, 'host'), coalesce(d.note, CASE d.state WHEN 'ready' THEN 'ready' END)),
     CASE WHEN d.state = 'off' THEN 'ALTER SYSTEM SET gpuscan.device = auto; SELECT pg_reload_conf()'
          WHEN d.state = 'starting' THEN 'wait a moment; if it stays so, look into the server''s log'
          WHEN d.state = 'not started'
          THEN format('ALTER SYSTEM SET max_worker_processes = %s; then restart the server', current_setting('max_worker_processes')::int + 8)
          WHEN d.state = 'failed' AND d.kind = 'cuda'
-         THEN 'none is needed without a GPU; else install what is missing, then restart the server' END
+         THEN 'nothing is needed without a GPU; else install what is missing, then restart the server' END
 FROM devices d, server WHERE preloaded
 UNION ALL
 SELECT name, CASE WHEN is_off THEN 'off' ELSE 'ok' END, format('%s = %L', name, value), CASE WHEN is_off THEN remedy END
