@@ -337,17 +337,15 @@ SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad) {
     check(build_ != nullptr, "no chunk is being built");
     drop_bad_pages(bad);
     std::unique_ptr<Build> build = std::move(build_);
-    std::shared_ptr<ChunkVersion> version = build->builder->finish();
-    PageBits usable = build->builder->covered();
-    hold(*version, covered_rows(*version, usable), build->is_private);
-    if (build->is_private) {
-        if (build->covered.any())
-            hold(*build->base, covered_rows(*build->base, build->covered), false);
-    } else {
-        cache_.publish(build->token, std::move(version), proof_of(build->builder->verified(), build->question),
-                       build->squeezed);
+    const std::shared_ptr<ChunkVersion> version = build->builder->finish();
+    const PageBits usable = build->builder->covered();
+    if (!build->is_private) { // (first, since that sums up the version)
+        cache_.publish(build->token, version, proof_of(build->builder->verified(), build->question), build->squeezed);
         counters_.chunks_built.fetch_add(1, std::memory_order_relaxed);
     }
+    hold(*version, covered_rows(*version, usable), build->is_private);
+    if (build->is_private && build->covered.any())
+        hold(*build->base, covered_rows(*build->base, build->covered), false);
     shared_->note_staged(build->chunk);
     counters_.pages_decoded.fetch_add(build->builder->decoded_pages(), std::memory_order_relaxed);
     count_hits(build->covered.count());

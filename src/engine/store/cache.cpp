@@ -244,7 +244,7 @@ BufferRef Cache::put_mask(const std::vector<uint64_t> &mask) {
     if (device_.reads_host_memory())
         return nullptr;
     try {
-        BufferRef buffer = allocate(mask.size() * sizeof(uint64_t), UINT64_MAX);
+        BufferRef buffer = allocate(mask.size() * sizeof(uint64_t), 0); // (for that alone no column goes)
         device_.upload(*buffer, 0, mask.data(), mask.size() * sizeof(uint64_t));
         return buffer;
     } catch (const OutOfDeviceMemory &) {
@@ -377,6 +377,7 @@ void Cache::erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t 
     if (chunk.version->columns.size() == 1) {
         exchange(relation, chunk, nullptr);
         chunk.proof = nullptr;
+        chunk.places = nullptr;
         return;
     }
     auto next = std::make_shared<ChunkVersion>(*chunk.version);

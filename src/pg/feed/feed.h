@@ -71,11 +71,15 @@ struct ChunkFeed {
     uint32 nbad;
 };
 
+struct RowFeed; // feed_rows.cpp
+
 // All of a source's relations, one after the other.
 struct SourceScan {
     FragmentRun *run;
     int nrelations;
-    ChunkFeed **feeds;              // by relation; NULL before and after its turn
+    ChunkFeed **feeds; // by relation; NULL before and after its turn
+    RowFeed *rows;     // of the relation rows_of, NULL: none are under way
+    int rows_of;
     ChunkAhead ahead[chunks_ahead]; // in the order of the scan
     uint32 nahead;
     int relation; // where it goes on
@@ -97,7 +101,13 @@ bool feed_other_pages(ChunkFeed *feed, const uint8 *covered);
 
 // ---- feed_rows.cpp ----
 
-// The pages of the chunk whose bit in `covered` is not set, with visibility checked row by row.
+// Pages with visibility checked row by row, of one chunk of the relation after the other: they go to the device by windows, so
+// that a page in each of many chunks takes one round trip. Nothing else may pin many pages meanwhile. In the current memory context.
+RowFeed *begin_rows(const ChunkFeed *from);
+// The pages of the chunk whose bit in `covered` is not set. False: the fragment has failed, and the rows need no end.
+bool add_rows(RowFeed *feed, const ChunkFeed *from, const uint8 *covered);
+bool end_rows(RowFeed *feed);
+// All of that for one chunk.
 bool feed_rows(const ChunkFeed *feed, const uint8 *covered);
 // The same in a parallel worker: those in feed->covered are left out, those that it has brought are added to them.
 bool bring_rows(ChunkFeed *feed, bool *pass_full);

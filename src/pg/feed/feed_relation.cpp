@@ -815,13 +815,31 @@ bool feed_alone(ChunkFeed *feed) {
     return staged && (!pass_full || run_pipeline(feed->run, false)) && feed_other_pages(feed, feed->covered);
 }
 
+// Sends the rows that are under way.
+bool flush_rows(SourceScan *scan) {
+    RowFeed *rows = scan->rows;
+    scan->rows = nullptr;
+    return !rows || end_rows(rows);
+}
+
+// Adds the other pages of a chunk that the session holds to the rows that are under way.
+bool feed_held(SourceScan *scan, const ChunkAhead *ahead, ChunkFeed *feed) {
+    const bool all = !ahead->covered && ahead->npages == ahead->question.npages;
+    if (all || scan->run->visible_only)
+        return true;
+    if (scan->rows && scan->rows_of != ahead->relation && !flush_rows(scan))
+        return false;
+    if (!scan->rows)
+        scan->rows = begin_rows(feed);
+    scan->rows_of = ahead->relation;
+    take_covered(feed->covered, ahead);
+    return add_rows(scan->rows, feed, feed->covered);
+}
+
 bool feed_chunk(SourceScan *scan, const ChunkAhead *ahead) {
     ChunkFeed *feed = scan->feeds[ahead->relation];
     go_to_chunk(feed, ahead->question.chunk);
-    if (!ahead->held)
-        return feed_alone(feed);
-    take_covered(feed->covered, ahead);
-    return feed_other_pages(feed, feed->covered);
+    return ahead->held ? feed_held(scan, ahead, feed) : flush_rows(scan) && feed_alone(feed);
 }
 
 // Lets go of the relations before the one that the scan is in.
@@ -840,6 +858,8 @@ bool feed_scan(SourceScan *scan, int source) {
         for (uint32 i = 0; i < scan->nahead; ++i)
             if (!scan->ahead[i].fed && !feed_chunk(scan, &scan->ahead[i]))
                 return false;
+        if (!flush_rows(scan))
+            return false;
         end_feeds(scan, scan->relation);
     } while (scan->nahead > 0);
     return true;

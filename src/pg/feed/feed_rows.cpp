@@ -13,9 +13,9 @@
 #include "pg/feed/feed.h"
 
 namespace gpuscan {
-namespace {
 
 struct RowFeed {
+    MemoryContext context; // of everything here
     FragmentRun *run;
     Relation relation;
     uint32 feed;          // its number in the device's session
@@ -37,6 +37,8 @@ struct RowFeed {
     bool *row_nulls;
     MemoryContext row_context;
 };
+
+namespace {
 
 void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
 bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
@@ -228,26 +230,29 @@ uint32 covered_words(const uint8 *covered, uint32 page, uint32 npages) {
     return skipped;
 }
 
-RowFeed rows_of(const ChunkFeed *from) {
-    RowFeed feed = {};
-    feed.run = from->run;
-    feed.relation = from->relation;
-    feed.feed = from->feed;
-    feed.from = from->from;
-    feed.source = from->source;
-    feed.strategy = from->strategy;
-    feed.first = from->first;
+} // namespace
+
+RowFeed *begin_rows(const ChunkFeed *from) {
+    MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
+    RowFeed *feed = static_cast<RowFeed *>(MemoryContextAllocZero(context, sizeof(RowFeed)));
+    feed->context = context;
+    feed->run = from->run;
+    feed->relation = from->relation;
+    feed->feed = from->feed;
+    feed->from = from->from;
+    feed->source = from->source;
+    feed->strategy = from->strategy;
     return feed;
 }
 
-bool send_pages(RowFeed *feed, uint32 npages, const uint8 *covered) {
-    MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "GpuScan rows", ALLOCSET_DEFAULT_SIZES);
-    MemoryContext old = MemoryContextSwitchTo(context);
+bool add_rows(RowFeed *feed, const ChunkFeed *from, const uint8 *covered) {
+    MemoryContext old = MemoryContextSwitchTo(feed->context);
     bool fed = true;
-    for (uint32 page = 0; fed && page < npages; ++page) {
+    feed->first = from->first;
+    for (uint32 page = 0; fed && page < from->npages; ++page) {
         if (page % 64 == 0)
-            page += covered_words(covered, page, npages);
-        if (page >= npages || (covered[page / 8] >> (page % 8)) & 1)
+            page += covered_words(covered, page, from->npages);
+        if (page >= from->npages || (covered[page / 8] >> (page % 8)) & 1)
             continue;
         if (feed->limit == 0)
             prepare(feed);
@@ -255,25 +260,29 @@ bool send_pages(RowFeed *feed, uint32 npages, const uint8 *covered) {
         if (feed->npages == feed->limit)
             fed = send_window(feed);
     }
-    fed = fed && send_window(feed);
     MemoryContextSwitchTo(old);
-    MemoryContextDelete(context);
     return fed;
 }
 
-} // namespace
+bool end_rows(RowFeed *feed) {
+    MemoryContext old = MemoryContextSwitchTo(feed->context);
+    const bool fed = send_window(feed);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(feed->context);
+    return fed;
+}
 
 bool feed_rows(const ChunkFeed *from, const uint8 *covered) {
-    RowFeed feed = rows_of(from);
-    return send_pages(&feed, from->npages, covered);
+    RowFeed *feed = begin_rows(from);
+    return add_rows(feed, from, covered) && end_rows(feed);
 }
 
 bool bring_rows(ChunkFeed *from, bool *pass_full) {
     FragmentRun *run = from->run;
     uint8 brought[bitmap_bytes_aligned] = {};
-    RowFeed feed = rows_of(from);
-    feed.brought = brought;
-    if (!send_pages(&feed, from->npages, from->covered))
+    RowFeed *feed = begin_rows(from);
+    feed->brought = brought;
+    if (!add_rows(feed, from, from->covered) || !end_rows(feed))
         return false;
     protocol::DeliverRowsRequest head = {};
     head.source = from->feed;
