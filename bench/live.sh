@@ -39,6 +39,7 @@ while [ $# -gt 0 ]; do
 done
 
 files=$(mktemp -d)
+chmod 755 "$files" # the server is another user's
 if [ -z "${PGHOST:-}" ]; then
     trap 'script/server.sh stop "$files/server" >/dev/null; rm -rf "$files"' EXIT
     script/server.sh start --dir "$files/server" 'shared_buffers = 1GB' "gpuscan.device = $device" 'autovacuum = off' >"$files/env"
@@ -69,10 +70,12 @@ look() {
     printf '%-34s %9.1f %9.1f %9.1f %7.2f  %-9s %s\n' "$1" "$plain" "$first" "$hot" "$(awk "BEGIN { print $hot / ${vacuumed:-$hot} }")" "$equal" "$pages"
     hot_ms=$hot
 }
+sql -c 'SET client_min_messages = warning' -c 'CREATE EXTENSION IF NOT EXISTS gpuscan'
+since=$(script/honest.sh since)
 fill="SELECT i AS id, i % 1000 AS k, (i * 7919::int8 % 100000)::int AS a, i * 3::int8 AS b, 'text ' || i % 50 AS c, date '2020-01-01' + i % 1000 AS d, (i % 10000 / 100.0)::numeric(12,2) AS x FROM generate_series(1, $rows) i"
 
 printf '%-34s %9s %9s %9s %7s\n' "$rows rows, $device, $offload (ms)" PostgreSQL first hot 'to vac.'
-sql -c 'SET client_min_messages = warning' -c 'CREATE EXTENSION IF NOT EXISTS gpuscan; DROP SCHEMA IF EXISTS live CASCADE; CREATE SCHEMA live' \
+sql -c 'SET client_min_messages = warning' -c 'DROP SCHEMA IF EXISTS live CASCADE; CREATE SCHEMA live' \
     -c "CREATE TABLE live.t AS $fill LIMIT 0" -c "INSERT INTO live.t $fill" -c 'ANALYZE live.t'
 look 'loaded by INSERT'
 sql -c 'VACUUM live.t'
@@ -91,5 +94,5 @@ sql -c "INSERT INTO live.t SELECT * FROM live.t WHERE hashint8(id) % 5 = 0"
 look '20 % appended'
 sql -c 'ALTER TABLE live.t SET UNLOGGED' -c 'VACUUM live.t'
 look 'unlogged'
-sql -c "SELECT 'restarts ' || restarts || ', fallbacks ' || fallbacks FROM gpuscan.stat"
+script/honest.sh bench/live since "$since"
 sql -c 'SET client_min_messages = warning' -c 'DROP SCHEMA live CASCADE'

@@ -21,9 +21,9 @@
 //     DefineSource    once per source; a source of several relations: once per relation
 //     UseUnifiedDictionary once per unified dictionary that the device may keep, with the constants in it
 //     per source, build pipelines first, per map page of the relation:
-//       StageMany     map LSNs and visible pages of many map pages  -> which of them the cache has in full; each other one:
+//       StageMany     map LSNs and visible pages of many map pages  -> which of them the cache has, or nearly; each other one:
 //       Stage         map LSN, visible pages                        -> Ready{covered} | NeedLsns | NeedPages | Busy
-//       Stage         the same with the pages' LSNs                 -> Ready | NeedPages | Busy
+//       Stage         the same with LSNs that were asked for        -> Ready | NeedPages | Busy
 //       Decode*       windows of pinned pages                       -> status per page
 //       Publish       pages whose second check failed               -> Ready{covered}
 //       every page that is not in `covered` is read row by row by the backend:
