@@ -91,9 +91,17 @@ static ErrorData *run_in_subtransaction(void (*work)(void *argument), void *argu
     return error;
 }
 
+// Deferred triggers run when the transaction ends, after the last statement. A server with assertions wants no subtransaction
+// rolled back then.
+static bool in_deferred_trigger() {
+    LOCAL_FCINFO(call, 0);
+    InitFunctionCallInfoData(*call, nullptr, 0, InvalidOid, nullptr, nullptr);
+    return ActivePortal == nullptr && DatumGetInt32(pg_trigger_depth(call)) > 0;
+}
+
 Attempt attempt(void (*work)(void *argument), void *argument, const char **message) {
     int levels;
-    if (!leave_parallel_mode(&levels))
+    if (in_deferred_trigger() || !leave_parallel_mode(&levels))
         return Attempt::Impossible;
     Watch watch{CurrentMemoryContext, false};
     ErrorData *error = run_in_subtransaction(work, argument, levels > 0, &watch);

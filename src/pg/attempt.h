@@ -8,7 +8,8 @@ namespace gpuscan {
 enum class Attempt {
     Done,
     Failed,     // an error was raised, or a message for the client was about to be sent
-    Impossible, // no attempt was made: a server with assertions runs workers (leave_parallel_mode), or trial.cpp refuses
+    Impossible, // no attempt was made: a server with assertions runs workers (leave_parallel_mode), a deferred trigger runs at the
+                // transaction's end, or trial.cpp refuses
 };
 
 // Calls `work` with `argument` in a subtransaction, in the current memory context, and is in that context again afterwards. What

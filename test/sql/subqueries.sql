@@ -244,6 +244,18 @@ SELECT check_query('SELECT id FROM o WHERE n < (SELECT avg(n) FROM i WHERE i.k =
 COMMIT;
 -- What has been written otherwise need not be what PostgreSQL can plan.
 SELECT check_query('SELECT o.n, i.v FROM o FULL JOIN i ON o.n = 1 WHERE i.v < NULL AND i.n < (SELECT max(c.n) FROM o c WHERE c.k = i.k)', 'any');
+-- Planned when the transaction ends.
+CREATE FUNCTION counts() RETURNS trigger LANGUAGE plpgsql SET gpuscan.offload = force AS $$
+DECLARE n int := (SELECT count(*) FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k = o.k));
+BEGIN
+    RAISE WARNING '% rows', n;
+    RETURN NULL;
+END $$;
+CREATE TABLE late (a int);
+CREATE CONSTRAINT TRIGGER late AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION counts();
+BEGIN;
+INSERT INTO late VALUES (1);
+COMMIT;
 -- EXPLAIN says why not
 SET gpuscan.offload = force;
 SET client_min_messages = notice;
