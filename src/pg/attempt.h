@@ -7,7 +7,7 @@ namespace gpuscan {
 
 enum class Attempt {
     Done,
-    Failed,     // an error was raised, or a message for the client was about to be sent
+    Failed, // an error was raised, or a message for the client was about to be sent
     Impossible, // no attempt was made: a server with assertions runs workers (leave_parallel_mode), a deferred trigger runs at the
                 // transaction's end, or trial.cpp refuses
 };
