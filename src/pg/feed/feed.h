@@ -66,8 +66,7 @@ struct ChunkFeed {
     uint8 visible[bitmap_bytes_aligned];
     uint8 covered[bitmap_bytes_aligned];
     uint8 missing[bitmap_bytes_aligned];
-    uint8 sent[bitmap_bytes_aligned]; // pages that the device decoded for this session
-    uint16 *bad;                      // decoded pages that must not be used: their second check failed
+    uint16 *bad; // decoded pages that must not be used: their second check failed
     uint32 nbad;
 };
 
@@ -78,6 +77,7 @@ struct SourceScan {
     FragmentRun *run;
     int nrelations;
     ChunkFeed **feeds; // by relation; NULL before and after its turn
+    bool lsns_prove;   // as in ChunkFeed, for all of them
     RowFeed *rows;     // of the relation rows_of, NULL: none are under way
     int rows_of;
     ChunkAhead ahead[chunks_ahead]; // in the order of the scan
@@ -85,6 +85,19 @@ struct SourceScan {
     int relation; // where it goes on
     uint32 chunk;
 };
+
+// The tuple of a normal line pointer, as visibility checks want it.
+inline HeapTupleData tuple_at(Relation relation, Page page, BlockNumber block, OffsetNumber number) {
+    ItemId item = PageGetItemId(page, number);
+    HeapTupleData tuple;
+    tuple.t_tableOid = RelationGetRelid(relation);
+    tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+    tuple.t_len = ItemIdGetLength(item);
+    ItemPointerSet(&tuple.t_self, block, number);
+    return tuple;
+}
+
+inline void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
 
 // ---- feed_relation.cpp ----
 

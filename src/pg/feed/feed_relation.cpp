@@ -56,7 +56,6 @@ constexpr uint32 min_pages_for_workers = 1024; // pages of a chunk: fewer are re
 constexpr int longest_wait = 500;              // ms for another session's build, then the missing pages are read by row
 
 bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
-void set_bit(uint8 *bitmap, uint32 i) { bitmap[i / 8] |= 1 << (i % 8); }
 
 // ---- what may be cached ----
 
@@ -166,8 +165,9 @@ void stamp_map(ChunkFeed *feed) {
     LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
 }
 
-ChunkFeed *begin_scan(FragmentRun *run, int source, SourceRelation *from) {
-    ChunkFeed *feed = begin_chunks(run, from->relation, from->feed, RelationGetNumberOfBlocks(from->relation));
+ChunkFeed *begin_scan(const SourceScan *scan, int source, SourceRelation *from) {
+    ChunkFeed *feed = begin_chunks(scan->run, from->relation, from->feed, RelationGetNumberOfBlocks(from->relation));
+    feed->lsns_prove = scan->lsns_prove; // (the end of recovery must not come between two looks)
     feed->source = source;
     feed->from = from;
     ++from->scans;
@@ -303,7 +303,7 @@ ChunkFeed *present_feed(SourceScan *scan, int source) {
     for (; scan->relation < scan->nrelations; ++scan->relation, scan->chunk = 0) {
         ChunkFeed **feed = &scan->feeds[scan->relation];
         if (!*feed)
-            *feed = begin_scan(scan->run, source, &relations->at[scan->relation]);
+            *feed = begin_scan(scan, source, &relations->at[scan->relation]);
         if (Size(scan->chunk) * pages_per_chunk < (*feed)->nblocks)
             return *feed;
         unpin_map(*feed);
@@ -344,7 +344,7 @@ bool stage_ahead(SourceScan *scan, int source) {
     char *input = device_input(run->connection);
     protocol::StageManyRequest head = {};
     head.count = nasked;
-    head.lsns_prove = !RecoveryInProgress();
+    head.lsns_prove = scan->lsns_prove;
     head.wal_end = wal_end;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
@@ -423,21 +423,16 @@ bool take_decided(const ChunkFeed *feed, PageBuffer buffer, BlockNumber block, T
     Page page = BufferGetPage(buffer);
     const OffsetNumber last = PageGetMaxOffsetNumber(page);
     for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i) {
-        ItemId item = PageGetItemId(page, i);
-        if (!ItemIdIsNormal(item))
+        if (!ItemIdIsNormal(PageGetItemId(page, i)))
             continue;
-        HeapTupleData tuple;
-        tuple.t_tableOid = RelationGetRelid(feed->relation);
-        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
-        tuple.t_len = ItemIdGetLength(item);
-        ItemPointerSet(&tuple.t_self, block, i);
+        HeapTupleData tuple = tuple_at(feed->relation, page, block, i);
         TransactionId dead_after = InvalidTransactionId;
         switch (HeapTupleSatisfiesVacuumHorizon(&tuple, buffer, &dead_after)) {
         case HEAPTUPLE_LIVE:
             // (Committed, if perhaps not on disk yet: a crash that loses the commit ends the cache, too.)
             if (!TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple.t_data), feed->horizon))
                 return false;
-            mask->bits[(i - 1) / 64] |= uint64(1) << ((i - 1) % 64);
+            take_tuple(mask, i - 1);
             ++*count;
             break;
         case HEAPTUPLE_RECENTLY_DEAD:
@@ -458,7 +453,7 @@ void take_all(Page page, TupleMask *mask) {
     const OffsetNumber last = PageGetMaxOffsetNumber(page);
     for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i)
         if (ItemIdIsNormal(PageGetItemId(page, i)))
-            mask->bits[(i - 1) / 64] |= uint64(1) << ((i - 1) % 64);
+            take_tuple(mask, i - 1);
 }
 
 // Notes which tuples of a page under its lock the cache is to have; false: the page cannot be cached.
@@ -576,7 +571,6 @@ void check_window(ChunkFeed *feed, Window *window) {
         if (window->status[i] != static_cast<uint8>(PageStatus::Ok))
             continue; // the device does not count it either: read row by row
         if (unchanged) {
-            set_bit(feed->sent, entry->page);
             ++feed->run->report.pages_decoded;
         } else {
             feed->bad[feed->nbad++] = entry->page;
@@ -626,7 +620,6 @@ bool publish(ChunkFeed *feed) {
 }
 
 void prepare_windows(ChunkFeed *feed) {
-    memset(feed->sent, 0, sizeof feed->sent);
     feed->nbad = 0;
     feed->horizon = feed->lsns_prove ? GetOldestNonRemovableTransactionId(feed->relation) : InvalidTransactionId;
     feed->window_pages = window_pages(feed->relation, 2);
@@ -873,6 +866,7 @@ bool feed_relations(FragmentRun *run, int source) {
     SourceScan *scan = static_cast<SourceScan *>(palloc0(sizeof(SourceScan)));
     scan->run = run;
     scan->nrelations = run->relations[source].count;
+    scan->lsns_prove = !RecoveryInProgress();
     scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));
     batch_begin(run, source);
     bool fed = feed_scan(scan, source) && batch_flush(run);

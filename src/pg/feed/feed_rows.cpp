@@ -40,7 +40,6 @@ struct RowFeed {
 
 namespace {
 
-void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
 bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
 
 // The visible tuples of a page under its lock.
@@ -52,14 +51,9 @@ uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, Tuple
     uint32 count = 0;
     *mask = TupleMask();
     for (OffsetNumber i = FirstOffsetNumber; i <= last; ++i) {
-        ItemId item = PageGetItemId(page, i);
-        if (!ItemIdIsNormal(item))
+        if (!ItemIdIsNormal(PageGetItemId(page, i)))
             continue;
-        HeapTupleData tuple;
-        tuple.t_tableOid = RelationGetRelid(feed->relation);
-        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
-        tuple.t_len = ItemIdGetLength(item);
-        ItemPointerSet(&tuple.t_self, block, i);
+        HeapTupleData tuple = tuple_at(feed->relation, page, block, i);
         if (all_visible || HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer)) {
             take_tuple(mask, i - 1);
             ++count;
@@ -89,12 +83,7 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
         if (!has_tuple(mask, offset))
             continue;
         CHECK_FOR_INTERRUPTS();
-        ItemId item = PageGetItemId(page, offset + 1);
-        HeapTupleData tuple;
-        tuple.t_tableOid = RelationGetRelid(feed->relation);
-        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
-        tuple.t_len = ItemIdGetLength(item);
-        ItemPointerSet(&tuple.t_self, block, offset + 1);
+        HeapTupleData tuple = tuple_at(feed->relation, page, block, offset + 1);
         // No further than PostgreSQL would go: what stands behind may be damaged.
         ExecStoreHeapTuple(&tuple, feed->slot, false);
         slot_getsomeattrs(feed->slot, feed->last_attribute);
