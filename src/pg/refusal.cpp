@@ -15,9 +15,8 @@
 
 namespace gpuscan {
 
-struct Refusal {
-    const void *level;
-    const char *reason, *change;
+struct Refusal : ToldRefusal {
+    const PlannerInfo *level;
     bool told;
 };
 
@@ -45,18 +44,17 @@ bool refusals_wanted() {
     return listener.to != nullptr || next_listener.to != nullptr || message_level_is_interesting(DEBUG2);
 }
 
-static void report(const char *reason, const char *change) {
-    ereport(DEBUG2, (errmsg_internal("gpuscan: not offloaded: %s", reason)));
+static void report(const ToldRefusal *refusal) {
+    ereport(DEBUG2, (errmsg_internal("gpuscan: not offloaded: %s", refusal->reason)));
     if (listener.to == nullptr)
         return;
     ListCell *cell;
     foreach (cell, *listener.to)
-        if (strcmp(static_cast<const ToldRefusal *>(lfirst(cell))->reason, reason) == 0)
+        if (strcmp(static_cast<const ToldRefusal *>(lfirst(cell))->reason, refusal->reason) == 0)
             return;
     MemoryContext before = MemoryContextSwitchTo(listener.context);
     ToldRefusal *told = static_cast<ToldRefusal *>(palloc(sizeof(ToldRefusal)));
-    told->reason = pstrdup(reason);
-    told->change = change;
+    *told = {pstrdup(refusal->reason), refusal->change, refusal->tables ? pstrdup(refusal->tables) : nullptr};
     *listener.to = lappend(*listener.to, told);
     MemoryContextSwitchTo(before);
 }
@@ -67,20 +65,33 @@ bool refusals_release(const RefusalState *state) {
     foreach (cell, state->refusals) {
         const Refusal *refusal = static_cast<const Refusal *>(lfirst(cell));
         if (refusal->told)
-            report(refusal->reason, refusal->change);
+            report(refusal);
         any |= refusal->told;
     }
     return any;
 }
 
 void refuse_statement(const char *reason, const char *change) {
+    const ToldRefusal refusal = {reason, change, nullptr};
     if (refusals_wanted())
-        report(reason, change);
+        report(&refusal);
 }
 
-void refusals_level(const void *level) {
+void refusals_level(const PlannerInfo *level) {
     if (current != nullptr)
         current->level = level;
+}
+
+static const char *tables_of(const PlannerInfo *level) {
+    StringInfoData names;
+    initStringInfo(&names);
+    const ListCell *cell;
+    foreach (cell, level != nullptr ? level->parse->rtable : NIL) {
+        const RangeTblEntry *entry = static_cast<const RangeTblEntry *>(lfirst(cell));
+        if (entry->rtekind == RTE_RELATION && entry->inFromCl)
+            appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", quote_identifier(entry->eref->aliasname));
+    }
+    return names.len > 0 ? names.data : nullptr;
 }
 
 static void note(const char *change, const char *format, va_list arguments) pg_attribute_printf(2, 0);
@@ -102,6 +113,7 @@ static void note(const char *change, const char *format, va_list arguments) {
     refusal->level = current->level;
     refusal->reason = pstrdup(reason);
     refusal->change = change;
+    refusal->tables = tables_of(current->level);
     refusal->told = false;
     current->refusals = lappend(current->refusals, refusal);
     MemoryContextSwitchTo(before);

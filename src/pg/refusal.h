@@ -14,6 +14,7 @@ bool refuse_with(const char *change, const char *format, ...) pg_attribute_print
 
 struct ToldRefusal {
     const char *reason, *change; // change: NULL if nothing helps
+    const char *tables;          // that the query level reads itself, by their names in the query; NULL: none
 };
 
 // The reasons of the statement that is planned next are added to `to`, a list of ToldRefusal * in the context of now (NULL: nobody

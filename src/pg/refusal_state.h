@@ -7,7 +7,7 @@ namespace gpuscan {
 
 struct RefusalState {
     List *refusals; // of Refusal *
-    const void *level;
+    const PlannerInfo *level;
     MemoryContext context;
 };
 
@@ -26,8 +26,8 @@ void refusals_end_statement(RefusalListener outer);
 RefusalState *refusals_begin(RefusalState *state);
 void refusals_end(RefusalState *outer);
 
-// The query level (a PlannerInfo) that the following refusals belong to.
-void refusals_level(const void *level);
+// The query level that the following refusals belong to.
+void refusals_level(const PlannerInfo *level);
 
 // The level has no device path: its reasons count.
 void refusals_tell();

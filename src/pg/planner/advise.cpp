@@ -200,7 +200,8 @@ static void advise(Advice *advice) {
         put_scan(advice, &chosen, static_cast<const CustomScan *>(lfirst(cell)));
     foreach (cell, advice->refusals) {
         const ToldRefusal *refusal = static_cast<const ToldRefusal *>(lfirst(cell));
-        put(advice, "a part of the query", postgresql, refusal->reason, refusal->change);
+        put(advice, refusal->tables ? psprintf("what reads %s", refusal->tables) : "the query", postgresql,
+            refusal->reason, refusal->change);
     }
 }
 
