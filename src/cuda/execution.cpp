@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "cuda/execution_state.hpp"
+#include "cuda/masks.hpp"
 #include "device/status.cuh"
 
 namespace gpuscan::cuda {
@@ -83,20 +84,12 @@ CudaExecution::Input CudaExecution::survey(const Pipeline &pipeline, const std::
 CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std::vector<ChunkView> &chunks) {
     Input input = survey(pipeline, chunks);
     const Index columns = static_cast<Index>(input.forms.size());
-    size_t mask_bytes = 0;
-    for (const ChunkView &chunk : chunks)
-        if (chunk.row_mask && !chunk.device_mask)
-            mask_bytes += (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
-    PinnedMemory::Piece *staged = nullptr;
-    if (mask_bytes > 0) {
-        staged = &streams_->stage(mask_bytes);
-        input.masks = streams_->allocate(mask_bytes);
-    }
+    const DeviceMasks masks = put_masks(*state_, *streams_, chunks);
     std::vector<uint64_t> words;
     words.reserve(chunks.size() * ChunkWords::count(columns));
-    size_t mask_at = 0;
     uint64_t tile = 0;
-    for (const ChunkView &chunk : chunks) {
+    for (size_t i = 0; i < chunks.size(); ++i) {
+        const ChunkView &chunk = chunks[i];
         if (chunk.nrows == 0)
             continue;
         const size_t at = words.size();
@@ -105,14 +98,7 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
         tile += (static_cast<uint64_t>(chunk.nrows) + codegen::tile_rows - 1) / codegen::tile_rows;
         words[at + ChunkWords::tile_end] = tile;
         words[at + ChunkWords::nrows] = chunk.nrows;
-        if (chunk.device_mask) {
-            words[at + ChunkWords::mask] = reinterpret_cast<uint64_t>(chunk.device_mask);
-        } else if (chunk.row_mask) {
-            const size_t bytes = (static_cast<size_t>(chunk.nrows) + 63) / 64 * 8;
-            memcpy(static_cast<char *>(staged->data) + mask_at, chunk.row_mask, bytes);
-            words[at + ChunkWords::mask] = address_of(*input.masks) + mask_at;
-            mask_at += bytes;
-        }
+        words[at + ChunkWords::mask] = masks.masks[i];
         for (Index c = 0; c < columns; ++c) {
             const ColumnView &view = chunk.columns[c];
             const uint64_t values = reinterpret_cast<uint64_t>(view.values);
@@ -124,10 +110,10 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
             words[at + ChunkWords::nulls(c)] = nulls;
         }
     }
-    if (staged)
-        streams_->copy_in(address_of(*input.masks), staged->data, mask_bytes);
+    input.uploaded_masks = masks.uploaded;
+    input.patched_masks = masks.patched;
     input.words = streams_->send(words.data(), words.size() * sizeof(uint64_t));
-    stats_.link_bytes += mask_bytes + words.size() * sizeof(uint64_t);
+    stats_.link_bytes += masks.link_bytes + words.size() * sizeof(uint64_t);
     stats_.rows_in += input.rows;
     return input;
 }

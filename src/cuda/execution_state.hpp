@@ -174,7 +174,7 @@ class CudaExecution : public Execution {
 
     // The chunks of one run, described in device memory.
     struct Input {
-        BufferRef words, masks;
+        BufferRef words, uploaded_masks, patched_masks;
         uint64_t chunks = 0;
         uint64_t tiles = 0;
         uint64_t rows = 0;

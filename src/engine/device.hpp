@@ -5,6 +5,7 @@
 // the backend with the reason and the backend runs its CPU plan. Thread-safe: several sessions use one device at once.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -65,12 +66,26 @@ struct ColumnView {
     const ColumnStats *zones = nullptr; // bounds by zone, for all of the rows; nullptr: not known
 };
 
-// The rows of one chunk. Views stay valid until the call they are passed to returns.
+// Rows [first, end) of a chunk.
+struct RowRange {
+    uint32_t first, end;
+};
+
+// The rows of one chunk, or of a slice of it. Views stay valid until the call they are passed to returns.
 struct ChunkView {
     uint32_t nrows = 0;
     const uint64_t *row_mask = nullptr; // HOST memory, bit r = row r takes part; nullptr: every row does
     const void *device_mask = nullptr;  // the same in device memory, if it is there
-    std::vector<ColumnView> columns;    // one per source column
+    // HOST memory, may be nullptr: ranges of the chunk's rows that take no part whatever the mask says, in order, none meets another
+    const std::vector<RowRange> *without = nullptr;
+    uint32_t first_row = 0;          // of the slice, in the chunk: a multiple of 64
+    std::vector<ColumnView> columns; // one per source column
+
+    // The first of the ranges that ends behind a row of the view.
+    std::vector<RowRange>::const_iterator without_from(uint32_t row) const {
+        return std::lower_bound(without->begin(), without->end(), first_row + row,
+                                [](const RowRange &range, uint32_t at) { return range.end <= at; });
+    }
 };
 
 // The groups that one pass produced, in host memory, no two with the same keys. Without GROUP BY there is exactly one

@@ -75,21 +75,41 @@ void PipelineRunner::check_cancel() const {
         throw Cancelled();
 }
 
+// The mask of the rows [begin, end), at most a batch; false: all take part.
+static bool take_mask(const ChunkView &chunk, uint32_t begin, uint32_t end, uint64_t *mask) {
+    const size_t words = (end - begin + 63) / 64;
+    if (chunk.row_mask != nullptr)
+        memcpy(mask, chunk.row_mask + begin / 64, words * sizeof *mask);
+    if (chunk.without == nullptr)
+        return chunk.row_mask != nullptr;
+    auto range = chunk.without_from(begin);
+    const uint32_t first = chunk.first_row + begin, last = chunk.first_row + end; // in the chunk
+    if (range == chunk.without->end() || range->first >= last)
+        return chunk.row_mask != nullptr;
+    if (chunk.row_mask == nullptr)
+        std::fill_n(mask, words, ~uint64_t(0));
+    for (; range != chunk.without->end() && range->first < last; ++range)
+        for (uint32_t row = std::max(range->first, first); row < std::min(range->end, last); ++row)
+            mask[(row - first) / 64] &= ~(uint64_t(1) << ((row - first) % 64));
+    return true;
+}
+
 // The rows of [begin, end) that take part.
 void PipelineRunner::fill(const ChunkView &chunk, uint32_t begin, uint32_t end) {
     Batch &batch = steps_[0].batch;
     batch.base = begin;
     batch.n = end - begin;
     batch.identity = true;
-    if (chunk.row_mask != nullptr) {
+    uint64_t mask[batch_rows / 64];
+    if (take_mask(chunk, begin, end, mask)) {
         batch.rows = steps_[0].storage.rows.get();
         uint32_t n = 0;
-        for (uint32_t word = begin / 64; word * 64 < end; ++word) { // begin is a multiple of 64
-            uint64_t bits = chunk.row_mask[word];
-            if (end - word * 64 < 64)
-                bits &= (uint64_t(1) << (end - word * 64)) - 1;
+        for (uint32_t at = begin; at < end; at += 64) { // begin is a multiple of 64
+            uint64_t bits = mask[(at - begin) / 64];
+            if (end - at < 64)
+                bits &= (uint64_t(1) << (end - at)) - 1;
             for (; bits != 0; bits &= bits - 1)
-                batch.rows[n++] = word * 64 + static_cast<uint32_t>(__builtin_ctzll(bits));
+                batch.rows[n++] = at + static_cast<uint32_t>(__builtin_ctzll(bits));
         }
         batch.identity = n == batch.n;
         batch.n = n;

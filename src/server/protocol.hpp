@@ -269,9 +269,10 @@ enum class StageManyState : uint8_t {
     Skipped = 2,    // the same, without a row: by the bounds of cached columns none would be of use
     HeldInPart = 3, // without a few pages
 };
-struct StageManyReply { // answered uint8: StageManyState; answered uint32: rows of each that is held or skipped;
-                        // the covered pages' bitmap (bitmap_bytes) of each that is HeldInPart
-    uint32_t answered;  // entries that were looked at, from the first
+struct
+    StageManyReply { // answered uint8: StageManyState; answered uint32: rows of each that is held or skipped, pages to
+                     // bring of each other one; the covered pages' bitmap (bitmap_bytes) of each that is HeldInPart
+    uint32_t answered; // entries that were looked at, from the first
     uint32_t pass_full;
 };
 

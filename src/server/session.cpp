@@ -310,10 +310,10 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
     const StageManyRequest request = in.head<StageManyRequest>();
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> states;
-    std::vector<uint32_t> rows;
+    std::vector<uint32_t> counts;
     std::vector<PageBits> covered;
     states.reserve(entries.size());
-    rows.reserve(entries.size());
+    counts.reserve(entries.size());
     // The tables that the next pipeline probes are there.
     std::vector<SourceFeed *> next;
     if (pipeline_ < program_.pipelines.size() && feeds_[program_.pipelines[pipeline_].source] != nullptr)
@@ -331,6 +331,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
                     skipper.reset(new Skipper(make_skipper(pipeline_)));
                 return skipper->is_prunable(chunk);
             };
+        const uint32_t missing = examined[i].missing;
         const SourceFeed::StagedAhead staged = source.stage_ahead(entry, std::move(examined[i]), is_prunable);
         if (staged.state == StageManyState::Skipped) {
             ++chunks_skipped_;
@@ -338,7 +339,8 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
         } else if (staged.state == StageManyState::HeldInPart) {
             covered.push_back(staged.covered);
         }
-        rows.push_back(staged.skipped + static_cast<uint32_t>(source.take_new_rows()));
+        const uint32_t new_rows = static_cast<uint32_t>(source.take_new_rows());
+        counts.push_back(staged.state == StageManyState::NotHeld ? missing : staged.skipped + new_rows);
         states.push_back(static_cast<uint8_t>(staged.state));
         full = source.pass_full();
         if (full)
@@ -351,7 +353,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
     if (states.empty())
         return;
     memcpy(out.part(states.size()), states.data(), states.size());
-    memcpy(out.part(rows.size() * sizeof(uint32_t)), rows.data(), rows.size() * sizeof(uint32_t));
+    memcpy(out.part(counts.size() * sizeof(uint32_t)), counts.data(), counts.size() * sizeof(uint32_t));
     for (const PageBits &pages : covered)
         pages.write(out.part(bitmap_bytes));
 }

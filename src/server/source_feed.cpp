@@ -23,6 +23,8 @@ constexpr size_t delivered_rows = transient_limit / 4; // bytes; each helper has
 constexpr uint32_t pages_per_missing = 256;
 uint32_t bearable(uint32_t npages) { return npages / pages_per_missing; }
 
+size_t mask_words(const ChunkRows &rows) { return rows.mask ? rows.mask->size() : 0; }
+
 constexpr uint32_t pages_per_task = 2048; // when LSNs are compared: 20 ns each
 constexpr uint32_t pages_ahead = 16;      // that are fetched while others are compared
 
@@ -195,12 +197,14 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
                                          const PageBits *visible) const {
     check(relation_ != nullptr, "the source is not a relation");
     Examined examined;
+    examined.missing = entry.npages;
     examined.now = cache_.chunk(relation_, entry.chunk);
     const Cache::Snapshot &now = examined.now;
     if (!now.version || (entry.map_lsn == 0 && request.lsns_prove == 0))
         return examined;
     if (visible == nullptr && is_whole(now, entry)) {
         examined.ncovered = entry.npages;
+        examined.missing = 0;
         examined.rows = now.version->known_rows;
         return examined;
     }
@@ -208,12 +212,12 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
         question(entry.chunk, entry.npages, entry.map_lsn, request.wal_end, request.lsns_prove != 0,
                  visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr);
     const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), asked);
+    examined.missing = answer.missing.count();
     if (answer.unknown.any())
         return examined;
     if (answer.news)
         cache_.confirm(relation_, entry.chunk, now.version, answer.proof);
     examined.ncovered = answer.covered.count();
-    examined.missing = answer.missing.count();
     if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))
         examined.rows = covered_rows(*now.version, answer.covered);
     if (answer.covered == asked.wanted)
@@ -364,7 +368,7 @@ void SourceFeed::hold(const ChunkVersion &version, RowsRef rows, bool is_private
     if (rows->participating == 0)
         return;
     HeldChunk held;
-    if (rows == version.known_rows)
+    if (version.known_rows && rows->mask == version.known_rows->mask)
         held.mask = version.mask;
     held.rows = std::move(rows);
     held.columns.reserve(ids_.size());
@@ -495,8 +499,9 @@ void SourceFeed::add_to(PassInput &input) {
     for (const HeldChunk &held : held_) {
         ChunkView view;
         view.nrows = held.rows->nrows;
-        view.row_mask = held.rows->row_mask.empty() ? nullptr : held.rows->row_mask.data();
+        view.row_mask = held.rows->mask ? held.rows->mask->data() : nullptr;
         view.device_mask = held.mask ? held.mask->data : nullptr;
+        view.without = held.rows->without.empty() ? nullptr : &held.rows->without;
         for (const ColumnValues &column : held.columns) {
             view.columns.push_back(
                 column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
@@ -535,7 +540,7 @@ bool SourceFeed::identify(size_t max_bytes, BuildIdentity &identity) const {
         return false;
     size_t mask_bytes = 0;
     for (const HeldChunk &held : held_) {
-        mask_bytes += held.rows->row_mask.size() * sizeof(uint64_t);
+        mask_bytes += mask_words(*held.rows) * sizeof(uint64_t) + held.rows->without.size() * sizeof(RowRange);
         if (held.is_private || mask_bytes > max_bytes)
             return false;
     }
@@ -547,8 +552,11 @@ bool SourceFeed::identify(size_t max_bytes, BuildIdentity &identity) const {
     put_number(columns_.size());
     for (const HeldChunk &held : held_) {
         put_number(held.rows->nrows);
-        put_number(held.rows->row_mask.size());
-        put(held.rows->row_mask.data(), held.rows->row_mask.size() * sizeof(uint64_t));
+        put_number(mask_words(*held.rows));
+        if (held.rows->mask)
+            put(held.rows->mask->data(), mask_words(*held.rows) * sizeof(uint64_t));
+        put_number(held.rows->without.size());
+        put(held.rows->without.data(), held.rows->without.size() * sizeof(RowRange));
         for (const ColumnValues &column : held.columns) {
             put_number(column.frame.width);
             put_number(static_cast<uint64_t>(column.frame.base));

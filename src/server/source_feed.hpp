@@ -63,7 +63,8 @@ class SourceFeed {
         Cache::Snapshot now;
         RowsRef rows;                 // of the covered pages; nullptr: the chunk cannot be held like this
         std::unique_ptr<Pages> pages; // nullptr: all are covered, or nothing is known
-        uint32_t ncovered = 0, missing = 0;
+        uint32_t ncovered = 0;
+        uint32_t missing = 0; // pages to bring
     };
     Examined examine(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
                      const PageBits *visible) const;

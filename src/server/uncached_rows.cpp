@@ -121,8 +121,8 @@ void DecodedRows::add_to(PassInput &input) {
     ChunkView view;
     view.nrows = nrows_;
     if (valid_ != nrows_) {
-        input.masks.push_back(rows().row_mask);
-        view.row_mask = input.masks.back().data();
+        input.masks.push_back(rows().mask);
+        view.row_mask = input.masks.back()->data();
     }
     for (size_t c = 0; c < columns_.size(); ++c)
         view.columns.push_back(column_view(columns_[c].type, Frame(), data_[c].values.get(),
@@ -137,10 +137,11 @@ ChunkRows DecodedRows::rows() const {
     rows.participating = valid_;
     if (valid_ == nrows_)
         return rows;
-    rows.row_mask.resize((size_t(nrows_) + 63) / 64);
+    std::vector<uint64_t> mask((size_t(nrows_) + 63) / 64);
     for (const auto &range : valid_rows_)
         for (uint32_t row = range.first; row < range.second; ++row)
-            rows.row_mask[row / 64] |= uint64_t(1) << (row % 64);
+            mask[row / 64] |= uint64_t(1) << (row % 64);
+    rows.mask = std::make_shared<const std::vector<uint64_t>>(std::move(mask));
     return rows;
 }
 

@@ -22,7 +22,7 @@ struct TransientColumn {
 // What one pipeline reads, with everything that must live as long as the views.
 struct PassInput {
     std::vector<ChunkView> chunks;
-    std::vector<std::vector<uint64_t>> masks;
+    std::vector<RowMask> masks;
     std::vector<BufferRef> buffers;
     uint64_t rows = 0;
 };

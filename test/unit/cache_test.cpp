@@ -186,7 +186,9 @@ class CacheTest : public ::testing::Test {
         const ChunkRows rows = *covered_rows(*now.version, pages);
         std::vector<int32_t> out;
         for (uint32_t r = 0; r < rows.nrows; ++r)
-            if (rows.row_mask.empty() || (rows.row_mask[r / 64] >> (r % 64) & 1))
+            if ((!rows.mask || ((*rows.mask)[r / 64] >> (r % 64) & 1)) &&
+                std::none_of(rows.without.begin(), rows.without.end(),
+                             [r](const RowRange &range) { return range.first <= r && r < range.end; }))
                 out.push_back(static_cast<int32_t>(value(now.version->columns.at(a->id), r)));
         EXPECT_EQ(out.size(), rows.participating);
         std::sort(out.begin(), out.end());
@@ -231,7 +233,7 @@ TEST_F(CacheTest, BuildsThenServesByMapLsn) {
     EXPECT_EQ(answer.covered.count(), 200u);
     EXPECT_EQ(values(answer.covered, a).size(), 2000u);
     const Cache::Snapshot now = cache.chunk(relation, 0);
-    EXPECT_TRUE(covered_rows(*now.version, answer.covered)->row_mask.empty());
+    EXPECT_TRUE(covered_rows(*now.version, answer.covered)->mask == nullptr);
     EXPECT_EQ(now.version->columns.at(a->id).nulls, nullptr);
     EXPECT_EQ(now.version->columns.at(a->id).stats.max, 19909);
 }

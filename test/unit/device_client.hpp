@@ -256,13 +256,13 @@ inline std::vector<bool> held_of(const Answer &answer) {
     return held;
 }
 
-// Of each chunk that was looked at.
-inline std::vector<uint32_t> rows_of(const Answer &answer) {
+// Of each chunk that was looked at: its rows, or the pages to bring.
+inline std::vector<uint32_t> counts_of(const Answer &answer) {
     const uint32_t answered = answer.head<StageManyReply>().answered;
-    std::vector<uint32_t> rows(answered);
+    std::vector<uint32_t> counts(answered);
     const size_t at = sizeof(StageManyReply) + (answered + 7) / 8 * 8;
-    memcpy(rows.data(), &answer.bytes.at(at), answered * sizeof(uint32_t));
-    return rows;
+    memcpy(counts.data(), &answer.bytes.at(at), answered * sizeof(uint32_t));
+    return counts;
 }
 
 inline PageBits bits_of(const Answer &answer) {

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "engine/result/group_merge.hpp"
 #include "engine/result/unmatched.hpp"
 #include "reference.hpp"
@@ -19,6 +21,7 @@ struct Loaded {
     std::vector<ChunkView> views;
     std::vector<BufferRef> buffers;
     std::vector<std::vector<uint64_t>> masks;
+    std::deque<std::vector<RowRange>> without; // (views point to them)
 };
 
 // A column in a frame: the narrowest one, or the narrow[c] - 1 times next wider one.
@@ -56,19 +59,39 @@ inline std::vector<uint8_t> narrow(const Chunk &chunk, size_t c, ColumnView &col
     return bytes;
 }
 
+// Rows that take no part, every other run of them as a range.
+inline void put_mask(const Chunk &chunk, ChunkView &view, Loaded &out) {
+    std::vector<uint64_t> mask((chunk.nrows + 63) / 64, ~uint64_t(0));
+    std::vector<RowRange> without;
+    bool any_bit = false, as_range = chunk.nrows % 2 == 0;
+    for (uint32_t r = 0, end; r < chunk.nrows; r = end) {
+        for (end = r + 1; end < chunk.nrows && bool(chunk.mask[end]) == bool(chunk.mask[r]);)
+            ++end;
+        if (chunk.mask[r])
+            continue;
+        as_range = !as_range;
+        if (as_range)
+            without.push_back({r, end});
+        any_bit |= !as_range;
+        for (uint32_t row = r; row < end && !as_range; ++row)
+            mask[row / 64] &= ~(uint64_t(1) << (row % 64));
+    }
+    out.masks.push_back(std::move(mask));
+    out.without.push_back(std::move(without));
+    if (any_bit)
+        view.row_mask = out.masks.back().data();
+    if (!out.without.back().empty())
+        view.without = &out.without.back();
+}
+
 inline Loaded load(Device &device, const Program &program, Index source, const std::vector<Chunk> &chunks) {
     Loaded out;
     Range columns = program.sources[source].columns;
     for (const Chunk &chunk : chunks) {
         ChunkView view;
         view.nrows = chunk.nrows;
-        if (!chunk.mask.empty()) {
-            out.masks.emplace_back((chunk.nrows + 63) / 64, 0);
-            for (uint32_t r = 0; r < chunk.nrows; ++r)
-                if (chunk.mask[r])
-                    out.masks.back()[r / 64] |= uint64_t(1) << (r % 64);
-            view.row_mask = out.masks.back().data();
-        }
+        if (!chunk.mask.empty())
+            put_mask(chunk, view, out);
         for (Index c = 0; c < columns.count; ++c) {
             ColumnView column;
             column.type = program.source_columns[columns.first + c].type;

@@ -5,6 +5,8 @@
 
 namespace gpuscan {
 
+constexpr uint32_t few_pages = 1024; // as ranges; a mask costs as much as some thousands of them
+
 PageBits ChunkVersion::have(const std::vector<uint32_t> &wanted) const {
     PageBits bits = known_pages;
     for (uint32_t column : wanted) {
@@ -29,7 +31,7 @@ PageBits ChunkVersion::cpu_only(const std::vector<uint32_t> &wanted) const {
 void ChunkVersion::summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put) {
     known_rows = nullptr; // or it would be taken for true
     known_rows = covered_rows(*this, known_pages);
-    mask = known_rows->row_mask.empty() ? nullptr : put(known_rows->row_mask);
+    mask = known_rows->mask ? put(*known_rows->mask) : nullptr;
     const uint32_t npages = known_pages.count();
     whole_pages = garbage_rows() == 0 && known_pages == PageBits::first(npages) ? npages : 0;
     for (auto &column : columns)
@@ -110,25 +112,22 @@ ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, co
     return answer;
 }
 
-// Calls f(word, bits) for the words of a mask in which the page has rows.
-template <class F> static void each_word(const PageRows &page, F f) {
-    for (uint32_t row = page.row_start, end = page.row_start + page.nrows; row < end;) {
-        const uint32_t n = std::min(64 - row % 64, end - row);
-        const uint64_t ones = n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1;
-        f(row / 64, ones << (row % 64));
-        row += n;
-    }
-}
-
-// From the rows of all known pages, of which few are not covered.
+// The rows of all known pages but these few.
 static RowsRef known_without(const ChunkVersion &version, const PageBits &pages) {
     auto rows = std::make_shared<ChunkRows>(*version.known_rows);
-    if (rows->row_mask.empty())
-        rows->row_mask.assign((size_t(rows->nrows) + 63) / 64, ~uint64_t(0));
-    pages.for_each([&](uint32_t page) {
-        rows->participating -= version.pages[page].nrows;
-        each_word(version.pages[page], [&](uint32_t word, uint64_t bits) { rows->row_mask[word] &= ~bits; });
+    std::vector<RowRange> ranges;
+    pages.for_each([&](uint32_t number) {
+        const PageRows &page = version.pages[number];
+        rows->participating -= page.nrows;
+        if (page.nrows > 0)
+            ranges.push_back({page.row_start, page.row_start + page.nrows});
     });
+    std::sort(ranges.begin(), ranges.end(), [](const RowRange &a, const RowRange &b) { return a.first < b.first; });
+    for (const RowRange &range : ranges)
+        if (!rows->without.empty() && rows->without.back().end == range.first)
+            rows->without.back().end = range.end;
+        else
+            rows->without.push_back(range);
     return rows;
 }
 
@@ -138,7 +137,7 @@ RowsRef covered_rows(const ChunkVersion &version, const PageBits &covered) {
         const uint32_t count = others.count();
         if (count == 0)
             return version.known_rows;
-        if (count <= covered.count())
+        if (count <= few_pages)
             return known_without(version, others);
     }
     auto rows = std::make_shared<ChunkRows>();
@@ -153,10 +152,17 @@ RowsRef covered_rows(const ChunkVersion &version, const PageBits &covered) {
     });
     if (rows->participating == rows->nrows)
         return rows;
-    rows->row_mask.resize((size_t(rows->nrows) + 63) / 64);
-    covered.for_each([&](uint32_t page) {
-        each_word(version.pages[page], [&](uint32_t word, uint64_t bits) { rows->row_mask[word] |= bits; });
+    std::vector<uint64_t> mask((size_t(rows->nrows) + 63) / 64);
+    covered.for_each([&](uint32_t number) {
+        const PageRows &page = version.pages[number];
+        for (uint32_t row = page.row_start, end = page.row_start + page.nrows; row < end;) {
+            const uint32_t n = std::min(64 - row % 64, end - row);
+            const uint64_t ones = n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1;
+            mask[row / 64] |= ones << (row % 64);
+            row += n;
+        }
     });
+    rows->mask = std::make_shared<const std::vector<uint64_t>>(std::move(mask));
     return rows;
 }
 

@@ -60,11 +60,14 @@ struct CpuPages {
     PageBits pages;
 };
 
-// What a pipeline reads of a version.
+// What a pipeline reads of a version. Most masks are those of all known pages, which the queries share; what a query does without
+// are a few ranges. So a page that changes costs nobody the copy of a mask.
+using RowMask = std::shared_ptr<const std::vector<uint64_t>>;
 struct ChunkRows {
-    uint32_t nrows = 0;             // rows from the first on that must be looked at
-    uint32_t participating = 0;     // rows of covered pages
-    std::vector<uint64_t> row_mask; // empty: all nrows take part
+    uint32_t nrows = 0;            // rows from the first on that must be looked at
+    uint32_t participating = 0;    // rows of covered pages
+    RowMask mask;                  // nullptr: all nrows take part, but for ...
+    std::vector<RowRange> without; // in order, none meets another
 };
 using RowsRef = std::shared_ptr<const ChunkRows>;
 

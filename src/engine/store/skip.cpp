@@ -19,6 +19,7 @@ constexpr size_t max_nodes = 256;
 ChunkView slice(const ChunkView &chunk, uint32_t begin, uint32_t end) {
     ChunkView part = chunk;
     part.nrows = end - begin;
+    part.first_row += begin;
     if (part.row_mask != nullptr)
         part.row_mask += begin / 64;
     if (part.device_mask != nullptr)

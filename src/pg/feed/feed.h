@@ -39,6 +39,7 @@ struct ChunkAhead {
     uint8 *visible; // NULL: every page is
     uint32 npages;  // that can be cached
     bool held;      // by the session, as far as it can be cached
+    uint32 missing; // if not: how many pages of it have to be brought, at most
     uint8 *covered; // which pages the session holds; NULL: those npages
     bool fed;       // completely, by whomever
 };

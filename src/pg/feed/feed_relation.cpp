@@ -327,6 +327,7 @@ uint32 look_at_chunks(SourceScan *scan, int source, uint32 *asked) {
         go_to_chunk(feed, scan->chunk++);
         if (look_ahead(feed, ahead))
             asked[nasked++] = scan->nahead;
+        ahead->missing = ahead->npages;
         ++scan->nahead;
     }
     return nasked;
@@ -370,11 +371,13 @@ bool stage_ahead(SourceScan *scan, int source) {
     Size bitmaps = states + aligned(answered) + aligned(answered * sizeof(uint32));
     for (uint32 i = 0; i < answered; ++i) {
         ChunkAhead *ahead = &scan->ahead[asked[i]];
-        uint32 rows;
-        memcpy(&rows, output + states + aligned(answered) + i * sizeof rows, sizeof rows);
-        run->relations[source].at[ahead->relation].rows += rows;
+        uint32 count;
+        memcpy(&count, output + states + aligned(answered) + i * sizeof count, sizeof count);
         const protocol::StageManyState state = static_cast<protocol::StageManyState>(output[states + i]);
         ahead->held = state != protocol::StageManyState::NotHeld;
+        if (ahead->held)
+            run->relations[source].at[ahead->relation].rows += count;
+        ahead->missing = ahead->held ? 0 : count;
         if (state == protocol::StageManyState::HeldInPart) {
             if (reply_size < bitmaps + protocol::bitmap_bytes)
                 return give_up(run, "the device's reply is too short");
@@ -782,12 +785,11 @@ bool feed_missing(SourceScan *scan) {
         const ChunkAhead *ahead = &scan->ahead[i];
         ChunkFeed *feed = scan->feeds[ahead->relation];
         go_to_chunk(feed, ahead->question.chunk);
-        const uint32 missing = ahead->held ? 0 : ahead->npages; // at most
         const uint32 others = rows && !RelationUsesLocalBuffers(feed->relation) ? feed->npages - ahead->npages : 0;
-        if (missing == 0 && others < min_pages_for_workers)
+        if (ahead->missing == 0 && others < min_pages_for_workers)
             continue;
         chunks[nchunks++] = i;
-        npages += missing;
+        npages += ahead->missing;
         rowwise += others;
     }
     int nworkers = workers_for_chunks(nchunks, npages, rowwise);

@@ -1,0 +1,17 @@
+// The row masks of a run in device memory.
+#pragma once
+
+#include "cuda/shared_state.hpp"
+
+namespace gpuscan::cuda {
+
+struct DeviceMasks {
+    std::vector<CUdeviceptr> masks; // by chunk; 0: every row takes part
+    BufferRef uploaded, patched;    // hold them
+    size_t link_bytes = 0;
+};
+
+// Queues whatever has to be copied, or made of masks that are there already.
+DeviceMasks put_masks(SharedState &state, StreamContext &streams, const std::vector<ChunkView> &chunks);
+
+} // namespace gpuscan::cuda
