@@ -119,7 +119,7 @@ class CudaDeviceImpl : public CudaDevice {
     }
 
     void tune_groups(const GroupTuning &tuning) override { state_->groups = tuning; }
-    void pack(const PackJob &job) override { cuda::pack_rows(*state_, job); }
+    void pack(const std::vector<PackJob> &jobs) override { cuda::pack_rows(*state_, jobs); }
     bool measure(tier::Measurement &measurement) override {
         measurement = cuda::measure_gpu(*state_);
         return true;

@@ -21,30 +21,36 @@ packing::Side side(Frame frame, const Buffer *values, const Buffer *nulls) {
     return s;
 }
 
-} // namespace
-
-void pack_rows(SharedState &state, const PackJob &job) {
-    check_pack(job);
+void queue_job(SharedState &state, StreamContext &streams, const ModuleRef &module, const PackJob &job) {
     std::vector<packing::Run> pieces;
     for (const RowRun &run : job.runs)
         for (uint32_t done = 0; done < run.count; done += piece_rows)
             pieces.push_back({run.from + done, run.to + done, std::min(piece_rows, run.count - done)});
     if (pieces.empty() || (job.to_nulls == nullptr && job.to_frame.bytes(job.type) == 0))
         return;
+    const CUfunction function = module->function("pack_rows");
+    packing::Argument a{};
+    a.runs = reinterpret_cast<const packing::Run *>(
+        address_of(*streams.send(pieces.data(), pieces.size() * sizeof(packing::Run))));
+    a.nruns = static_cast<uint32_t>(pieces.size());
+    a.type = static_cast<uint32_t>(job.type);
+    a.from = side(job.from_frame, job.from, job.from_nulls);
+    a.to = side(job.to_frame, job.to, job.to_nulls);
+    const unsigned grid = state.full_grid(module->blocks(function, packing::threads, 0));
+    streams.launch(function, std::min(grid, a.nruns), packing::threads, 0, &a);
+}
+
+} // namespace
+
+void pack_rows(SharedState &state, const std::vector<PackJob> &jobs) {
+    for (const PackJob &job : jobs)
+        check_pack(job);
     const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
     streams->use();
     const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
-    const CUfunction function = module->function("pack_rows");
     try {
-        packing::Argument a{};
-        a.runs = reinterpret_cast<const packing::Run *>(
-            address_of(*streams->send(pieces.data(), pieces.size() * sizeof(packing::Run))));
-        a.nruns = static_cast<uint32_t>(pieces.size());
-        a.type = static_cast<uint32_t>(job.type);
-        a.from = side(job.from_frame, job.from, job.from_nulls);
-        a.to = side(job.to_frame, job.to, job.to_nulls);
-        const unsigned grid = state.full_grid(module->blocks(function, packing::threads, 0));
-        streams->launch(function, std::min(grid, a.nruns), packing::threads, 0, &a);
+        for (const PackJob &job : jobs)
+            queue_job(state, *streams, module, job);
         streams->wait(nullptr);
     } catch (...) {
         streams->drain();

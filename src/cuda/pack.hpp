@@ -6,6 +6,6 @@
 
 namespace gpuscan::cuda {
 
-void pack_rows(SharedState &state, const PackJob &job);
+void pack_rows(SharedState &state, const std::vector<PackJob> &jobs);
 
 } // namespace gpuscan::cuda

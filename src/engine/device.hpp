@@ -230,8 +230,8 @@ class Device {
     virtual void fill(Buffer &to, size_t offset, uint8_t byte, size_t bytes) = 0;
     // Decodes heap pages into columns; see decode.hpp. Returns one status per page. `cancel` may be nullptr.
     virtual void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) = 0;
-    // Moves rows of a column into another frame; see frame.hpp.
-    virtual void pack(const PackJob &job) = 0;
+    // Moves rows of columns into other frames, one job after the other; see frame.hpp.
+    virtual void pack(const std::vector<PackJob> &jobs) = 0;
     // What its memory can do (tier_measure.hpp), within about a second, beside whatever else runs. False: the host's memory is all
     // that it has.
     virtual bool measure(tier::Measurement &) { return false; }

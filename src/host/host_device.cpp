@@ -146,7 +146,10 @@ class HostDevice : public Device {
         decode_pages(pool_, job, result, cancel);
     }
 
-    void pack(const PackJob &job) override { pack_rows(pool_, job); }
+    void pack(const std::vector<PackJob> &jobs) override {
+        for (const PackJob &job : jobs)
+            pack_rows(pool_, job);
+    }
 
     std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {
         return std::make_unique<host::HostExecution>(host::WorkContext{pool_, cancel, work_memory()}, program);

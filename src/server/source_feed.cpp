@@ -25,6 +25,10 @@ uint32_t bearable(uint32_t npages) { return npages / pages_per_missing; }
 
 size_t mask_words(const ChunkRows &rows) { return rows.mask ? rows.mask->size() : 0; }
 
+// Columns that the query does not read are decoded with the others if no more than a 16th of the pages has to be read anyway: then
+// the version costs more than they do.
+constexpr uint32_t few_changed = 16;
+
 constexpr uint32_t pages_per_task = 2048; // when LSNs are compared: 20 ns each
 constexpr uint32_t pages_ahead = 16;      // that are fetched while others are compared
 
@@ -292,19 +296,23 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
     build->places = cache_.places(relation_, request.chunk);
     build->covered = answer.covered;
     build->token = std::move(token);
-    std::vector<BuildColumn> columns;
-    for (const ColumnRef &column : cached_)
-        columns.push_back({column->id, &column->layout, column->dictionary.get()});
+    build->columns = cached_;
     ChunkAnswer todo = answer;
     if (build->is_private) {
         build->base = base;
         todo.covered = todo.verified = PageBits();
     } else {
         cache_.touch(relation_, request.chunk, cached_);
+        if (base && answer.missing.count() <= request.npages / few_changed)
+            for (ColumnRef &companion : cache_.whole_columns(relation_, *base, ids_))
+                build->columns.push_back(std::move(companion));
     }
-    build->builder =
-        std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
-                                       build->is_private ? nullptr : base, todo, request.npages, std::move(columns));
+    std::vector<BuildColumn> columns;
+    for (const ColumnRef &column : build->columns)
+        columns.push_back({column->id, &column->layout, column->dictionary.get()});
+    build->builder = std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
+                                                    build->is_private ? nullptr : base, todo, request.npages,
+                                                    std::move(columns), cached_.size());
     build_ = std::move(build);
     return {StageState::NeedPages, answer.missing};
 }

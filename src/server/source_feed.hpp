@@ -117,8 +117,9 @@ class SourceFeed {
         bool is_private = false;
         ChunkQuestion question;
         std::shared_ptr<PagePlaces> places;
-        ChunkRef base;    // of a private build: what the cache had
-        PageBits covered; // of the base
+        std::vector<ColumnRef> columns; // the source's, then companions
+        ChunkRef base;                  // of a private build: what the cache had
+        PageBits covered;               // of the base
         bool squeezed = false;
         Cache::Token token;
         std::unique_ptr<ChunkBuilder> builder;

@@ -139,9 +139,13 @@ class CacheTest : public ::testing::Test {
             for (uint32_t id : q.columns)
                 if (column(attnum)->id == id)
                     columns.push_back({id, &column(attnum)->layout, column(attnum)->dictionary.get()});
+        const size_t nwanted = columns.size();
+        if (with_companions)
+            for (const ColumnRef &c : cache.whole_columns(relation, *now.version, q.columns))
+                columns.push_back({c->id, &c->layout, c->dictionary.get()});
         ChunkBuilder builder(
             *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, table.npages(),
-            columns);
+            columns, nwanted);
         statuses.clear();
         std::vector<WindowPage> window;
         auto decode = [&] {
@@ -220,6 +224,7 @@ class CacheTest : public ::testing::Test {
     std::vector<PageStatus> statuses;
     PageBits covered;
     bool full = false;
+    bool with_companions = false;
 };
 
 TEST_F(CacheTest, BuildsThenServesByMapLsn) {
@@ -277,6 +282,27 @@ TEST_F(CacheTest, MovedMapLsnAsksForPageLsnsAndRepairsOnlyChangedPages) {
     for (uint32_t r = 0; r < rows.nrows; ++r)
         sum += value(before.version->columns.at(a->id), r);
     EXPECT_EQ(sum, std::accumulate(old.begin(), old.end(), int64_t(0)));
+}
+
+// A page that changed has lost every column. Who decodes it again does so for all of which the chunk had every page.
+TEST_F(CacheTest, ChangedPagesAreDecodedForAllWholeColumns) {
+    Table table(50);
+    const ColumnRef a = column(1), b = column(2), text = column(3);
+    build(table, question(table, 77, {a, text}));
+    ChunkQuestion most = question(table, 77, {b});
+    most.wanted.reset(5);
+    build(table, most);
+    with_companions = true;
+    table.write(7, 100000, 12, 9000);
+    table.write(49, 200000, 10, 9001);
+    EXPECT_EQ(build(table, question(table, 78, {a}, true)), 2u);
+    EXPECT_EQ(ask(question(table, 78, {a, text})).covered.count(), 50u);
+    EXPECT_EQ(ask(question(table, 78, {b})).covered.count(), 47u);
+    const std::vector<int32_t> now = values(all_pages(50), a);
+    EXPECT_EQ(now.size(), 502u);
+    EXPECT_EQ(now.back(), 200009);
+    check_bounds(a);
+    check_bounds(text);
 }
 
 TEST_F(CacheTest, UnmovedPagesConfirmTheMap) {
@@ -682,8 +708,9 @@ TEST_F(CacheTest, DroppedBuildPublishesNothing) {
     {
         const ChunkQuestion q = question(table, 78, {a}, true);
         Cache::Token token = cache.take_token(relation, 0);
-        ChunkBuilder builder(*device, [&](size_t n) { return cache.allocate(n, 0); }, before.version, ask(q), 10,
-                             {{a->id, &a->layout, nullptr}});
+        ChunkBuilder builder(
+            *device, [&](size_t n) { return cache.allocate(n, 0); }, before.version, ask(q), 10,
+            {{a->id, &a->layout, nullptr}}, 1);
         builder.decode({table.window_page(1)}, nullptr);
     }
     EXPECT_EQ(cache.chunk(relation, 0).version, before.version);

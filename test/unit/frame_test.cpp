@@ -85,7 +85,7 @@ TEST(Frame, LongRunsOnTheHost) { // more than a block and a task of the packing 
     job.from = from.values.get();
     job.to = to.values.get();
     job.runs = {{0, 0, rows}};
-    device->pack(job);
+    device->pack({job});
     to.download(*device);
     EXPECT_TRUE(to.value == from.value);
 }
@@ -97,13 +97,13 @@ TEST(Frame, RefusesWhatCannotBe) {
     job.type = Type::I32;
     job.from = job.to = buffer.get();
     job.runs = {{0, 0, 26}};
-    EXPECT_THROW(device->pack(job), DeviceError);
+    EXPECT_THROW(device->pack({job}), DeviceError);
     job.runs = {{0, 0, 25}};
     job.to_frame = {4, 0};
-    EXPECT_THROW(device->pack(job), DeviceError);
+    EXPECT_THROW(device->pack({job}), DeviceError);
     job.to_frame = {1, 0};
     job.to = nullptr;
-    EXPECT_THROW(device->pack(job), DeviceError);
+    EXPECT_THROW(device->pack({job}), DeviceError);
 }
 
 } // namespace

@@ -136,7 +136,7 @@ inline void check_pack_all(Device &device) {
                             want[run.to + i] = fits ? v : to.base;
                             want_null[run.to + i] = nulls ? source.null[run.from + i] : 0;
                         }
-                    device.pack(job);
+                    device.pack({job});
                     target.download(device);
                     for (uint32_t r = 0; r < rows; ++r) {
                         ASSERT_TRUE(target.value[r] == want[r]) << "row " << r;

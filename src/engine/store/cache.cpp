@@ -120,6 +120,19 @@ ColumnRef Cache::column(const RelationRef &relation, const std::string &key, con
     return column;
 }
 
+std::vector<ColumnRef> Cache::whole_columns(const RelationRef &relation, const ChunkVersion &version,
+                                            const std::vector<uint32_t> &but) {
+    std::vector<ColumnRef> columns;
+    std::lock_guard<std::mutex> guard(lock_);
+    for (const auto &[id, data] : version.columns) {
+        if (!data.whole || std::find(but.begin(), but.end(), id) != but.end() || relation->refusals.count(id) != 0)
+            continue;
+        if (ColumnRef column = relation->find(id))
+            columns.push_back(std::move(column));
+    }
+    return columns;
+}
+
 std::string Cache::refusal(const RelationRef &relation, const CachedColumn &column) {
     std::lock_guard<std::mutex> guard(lock_);
     auto refusal = relation->refusals.find(column.id);

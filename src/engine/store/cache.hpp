@@ -65,6 +65,9 @@ class Cache {
     // `dictionary`: the name under which a text column shares one, "": it has its own.
     ColumnRef column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
                      const std::string &dictionary = {});
+    // The columns, but for these, of which the version has every page, as far as they can be cached.
+    std::vector<ColumnRef> whole_columns(const RelationRef &relation, const ChunkVersion &version,
+                                         const std::vector<uint32_t> &but);
     // Why the column cannot be cached, or "". A refusal ends with the column's entry, or after some time.
     std::string refusal(const RelationRef &relation, const CachedColumn &column);
     void refuse(const RelationRef &relation, const CachedColumn &column, const std::string &reason, bool for_good);

@@ -17,18 +17,19 @@ constexpr uint32_t garbage_part = 4;
 constexpr uint32_t garbage_matters = 4096;
 constexpr uint32_t row_headroom = 1024; // spare rows of a fresh buffer, for the next repairs
 constexpr size_t max_cpu_sets = 8;      // sets of columns remembered as beyond the device
+constexpr uint64_t many_rows = 1 << 16; // that are moved
 constexpr size_t buffer_slack = 64;     // bytes behind the last row, for vector loads
 
 } // namespace
 
 ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
-                           std::vector<BuildColumn> columns)
+                           std::vector<BuildColumn> columns, size_t nwanted)
     : device_(device), allocate_(std::move(allocate)),
       work_(base ? std::make_shared<ChunkVersion>(*base) : std::make_shared<ChunkVersion>()),
       columns_(std::move(columns)), missing_(answer.missing), verified_(answer.verified), usable_(answer.covered),
       to_come_(answer.missing.count()) {
-    for (const BuildColumn &column : columns_)
-        ids_.push_back(column.id);
+    for (size_t c = 0; c < nwanted; ++c)
+        ids_.push_back(columns_[c].id);
     work_->forget_summary();
     if (work_->pages.size() < npages)
         work_->pages.resize(npages);
@@ -95,14 +96,15 @@ void ChunkBuilder::compact() {
 }
 
 // Gives the page its rows: those it has if they are the same page's, else new ones at the end. LSN 0 twice says that nothing
-// has changed in between, provided that the file is the same; and that it is if the map has verified the page.
-void ChunkBuilder::place(const WindowPage &page) {
+// has changed in between, provided that the file is the same; and that it is if the map has verified the page. Are they new?
+bool ChunkBuilder::place(const WindowPage &page) {
     const PageRows &old = work_->pages[page.page];
     if (work_->known(page.page) && old.lsn == page.lsn && old.nrows == page.ntuples &&
         (page.lsn != 0 || verified_.test(page.page)))
-        return;
+        return false;
     work_->forget_page(page.page);
     work_->place_page(page.page, page.lsn, page.ntuples);
+    return true;
 }
 
 // A new buffer from `offset` on.
@@ -153,17 +155,19 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
         seen_.set(page.page);
     if (full_)
         return statuses;
-    for (const WindowPage &page : window) {
-        place(page);
-        fresh_start_[page.page] = fresh_rows_;
-        fresh_rows_ += page.ntuples;
+    std::vector<size_t> placed;
+    for (size_t i = 0; i < window.size(); ++i) {
+        if (place(window[i]))
+            placed.push_back(i);
+        fresh_start_[window[i].page] = fresh_rows_;
+        fresh_rows_ += window[i].ntuples;
     }
     // Pages by the set of columns that they lack: one group in a first build, few in a repair.
     std::map<std::vector<size_t>, std::vector<size_t>> groups;
     for (size_t i = 0; i < window.size(); ++i) {
         std::vector<size_t> lacks;
-        for (size_t c = 0; c < columns_.size(); ++c) {
-            auto data = work_->columns.find(columns_[c].id);
+        for (size_t c = 0; c < ids_.size(); ++c) {
+            auto data = work_->columns.find(ids_[c]);
             if (data == work_->columns.end() || !data->second.have.test(window[i].page))
                 lacks.push_back(c);
         }
@@ -198,12 +202,15 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
         usable_.set(page);
         ++decoded_;
     }
+    placed.erase(
+        std::remove_if(placed.begin(), placed.end(), [&](size_t i) { return statuses[i] == PageStatus::Broken; }),
+        placed.end());
+    decode_companions(window, placed, cancel);
     return statuses;
 }
 
-void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
-                                const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
-                                const std::atomic<uint32_t> *cancel) {
+DecodeJob ChunkBuilder::decode_job(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                                   const std::vector<size_t> &columns) const {
     DecodeJob job;
     for (size_t i : pages) {
         const WindowPage &page = window[i];
@@ -213,6 +220,21 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
     for (size_t c : columns)
         job.columns.push_back(
             {columns_[c].layout, fresh_[c].values.get(), fresh_[c].nulls.get(), columns_[c].dictionary});
+    return job;
+}
+
+void ChunkBuilder::note_decoded(const DecodeJob &job, const DecodeResult &result, const std::vector<size_t> &columns) {
+    for (size_t k = 0; k < columns.size(); ++k) {
+        fresh_[columns[k]].stats.merge(result.columns[k]);
+        fresh_[columns[k]].windows.push_back(
+            {job.pages.front().row_start, job.pages.back().row_start + job.pages.back().ntuples, result.columns[k]});
+    }
+}
+
+void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                                const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
+                                const std::atomic<uint32_t> *cancel) {
+    const DecodeJob job = decode_job(window, pages, columns);
     DecodeResult result;
     device_.decode(job, result, cancel);
     if (result.pages.size() != pages.size() || result.columns.size() != columns.size())
@@ -224,11 +246,7 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
                 texts.push_back(c);
         throw Undecodable("too many distinct values", texts);
     }
-    for (size_t k = 0; k < columns.size(); ++k) {
-        fresh_[columns[k]].stats.merge(result.columns[k]);
-        fresh_[columns[k]].windows.push_back(
-            {job.pages.front().row_start, job.pages.back().row_start + job.pages.back().ntuples, result.columns[k]});
-    }
+    note_decoded(job, result, columns);
     for (size_t k = 0; k < pages.size(); ++k) {
         uint32_t page = window[pages[k]].page;
         statuses[pages[k]] = result.pages[k];
@@ -243,6 +261,33 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
             for (size_t c : columns)
                 fresh_[c].pages.set(page);
     }
+}
+
+void ChunkBuilder::decode_companions(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                                     const std::atomic<uint32_t> *cancel) {
+    std::vector<size_t> columns;
+    for (size_t c = ids_.size(); c < columns_.size(); ++c)
+        columns.push_back(c);
+    if (pages.empty() || columns.empty())
+        return;
+    try {
+        for (size_t c : columns)
+            reserve(fresh_[c], columns_[c].layout->type);
+        const DecodeJob job = decode_job(window, pages, columns);
+        DecodeResult result;
+        device_.decode(job, result, cancel);
+        if (!result.dictionary_full && result.pages.size() == pages.size() && result.columns.size() == columns.size()) {
+            note_decoded(job, result, columns);
+            for (size_t k = 0; k < pages.size(); ++k)
+                for (size_t c : columns)
+                    if (result.pages[k] == PageStatus::Ok)
+                        fresh_[c].pages.set(window[pages[k]].page);
+            return;
+        }
+    } catch (const OutOfDeviceMemory &) {
+    }
+    columns_.resize(ids_.size());
+    fresh_.resize(ids_.size());
 }
 
 void ChunkBuilder::note_cpu_page(uint32_t page) {
@@ -285,7 +330,8 @@ std::vector<RowRun> ChunkBuilder::fresh_runs(const PageBits &pages) const {
     return runs;
 }
 
-void ChunkBuilder::move_rows(const ColumnData &from, const std::vector<RowRun> &runs, ColumnData &to) {
+// Of few rows the device hears all at once; the memory of many is wanted for the next column.
+void ChunkBuilder::move_rows(const ColumnData &from, const std::vector<RowRun> &runs, const ColumnData &to) {
     PackJob job;
     job.type = to.type;
     job.from_frame = from.frame;
@@ -295,7 +341,20 @@ void ChunkBuilder::move_rows(const ColumnData &from, const std::vector<RowRun> &
     job.from_nulls = from.nulls.get();
     job.to_nulls = to.nulls.get();
     job.runs = runs;
-    device_.pack(job);
+    for (const RowRun &run : runs)
+        rows_to_move_ += run.count;
+    moved_.insert(moved_.end(), {from.values, from.nulls, to.values, to.nulls});
+    moves_.push_back(std::move(job));
+    if (rows_to_move_ >= many_rows)
+        pack();
+}
+
+void ChunkBuilder::pack() {
+    if (!moves_.empty())
+        device_.pack(moves_);
+    moves_.clear();
+    moved_.clear();
+    rows_to_move_ = 0;
 }
 
 // Makes the fresh buffers the column's own, without a copy. False: rows are not where they must be.
@@ -372,10 +431,12 @@ std::shared_ptr<ChunkVersion> ChunkBuilder::finish() {
             if (pages.any())
                 finish_column(c, pages);
         } catch (const OutOfDeviceMemory &) {
-            usable_ = usable_ - pages;
+            if (c < ids_.size())
+                usable_ = usable_ - pages;
         }
         fresh_[c] = Fresh(); // its memory is wanted for the next one
     }
+    pack();
     for (auto column = work_->columns.begin(); column != work_->columns.end();) {
         ColumnData &data = column->second;
         if (!data.stats.any_null)

@@ -12,6 +12,10 @@
 // A page that lacks some of the wanted columns is decoded for exactly those (it may be changing under the decoder, and
 // what comes out then must not reach anybody).
 //
+// A page that changed has lost all columns, not only those that this query wants. Those that the chunk had whole are decoded along
+// with it ("companions"), so that queries of other columns find the chunk as complete as this one leaves it; otherwise each set
+// of columns would need a version of its own. What cannot be had of them is left to whoever wants it.
+//
 // When the memory for a window cannot be had, the builder is `full`: this and every later window are answered as pages
 // that the backend must read itself, and what was decoded before can still be published. So is, column by column, what
 // finish() finds no memory for. A query never fails for it.
@@ -50,9 +54,10 @@ class ChunkBuilder {
   public:
     using Allocate = std::function<BufferRef(size_t bytes)>;
 
-    // `base` may be nullptr; `answer` is check_chunk()'s for it. npages: pages that the chunk has.
+    // `base` may be nullptr; `answer` is check_chunk()'s for it. npages: pages that the chunk has. The first `nwanted` columns are
+    // wanted, the others are companions.
     ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
-                 std::vector<BuildColumn> columns);
+                 std::vector<BuildColumn> columns, size_t nwanted);
 
     // Decodes a window; one status per page. Every page must be wanted(). Throws Undecodable, Cancelled, DeviceError.
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::atomic<uint32_t> *cancel);
@@ -83,7 +88,7 @@ class ChunkBuilder {
     };
 
     void compact();
-    void place(const WindowPage &page);
+    bool place(const WindowPage &page);
     uint32_t wanted_rows() const;
     void reserve(Fresh &fresh, Type type);
     void zero(Buffer &buffer, size_t offset);
@@ -92,23 +97,33 @@ class ChunkBuilder {
     void finish_column(size_t column, const PageBits &pages);
     void note_zone_map(const Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data) const;
     bool adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data);
-    void move_rows(const ColumnData &from, const std::vector<RowRun> &runs, ColumnData &to);
+    void move_rows(const ColumnData &from, const std::vector<RowRun> &runs, const ColumnData &to);
+    void pack();
     void decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                       const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
                       const std::atomic<uint32_t> *cancel);
+    DecodeJob decode_job(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                         const std::vector<size_t> &columns) const;
+    void note_decoded(const DecodeJob &job, const DecodeResult &result, const std::vector<size_t> &columns);
+    void decode_companions(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                           const std::atomic<uint32_t> *cancel);
     void note_cpu_page(uint32_t page);
 
     Device &device_;
     Allocate allocate_;
     std::shared_ptr<ChunkVersion> work_;
-    std::vector<BuildColumn> columns_;
-    std::vector<uint32_t> ids_;
+    std::vector<BuildColumn> columns_;  // the wanted ones, then companions
+    std::vector<uint32_t> ids_;         // of the wanted ones
     std::vector<Fresh> fresh_;          // per column
     std::vector<uint32_t> fresh_start_; // by page: its first fresh row
     uint32_t fresh_rows_ = 0;
     uint32_t base_rows_ = 0; // of the version that is repaired
     PageBits missing_, verified_, usable_, seen_;
     uint32_t to_come_; // pages not decoded yet
+    // Rows to be moved, and what holds the buffers.
+    std::vector<PackJob> moves_;
+    std::vector<BufferRef> moved_;
+    uint64_t rows_to_move_ = 0;
     uint32_t decoded_ = 0;
     bool full_ = false;
 };

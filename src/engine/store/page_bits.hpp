@@ -41,12 +41,7 @@ class PageBits {
         return bits;
     }
 
-    uint32_t count() const {
-        uint32_t n = 0;
-        for (uint64_t w : word_)
-            n += static_cast<uint32_t>(__builtin_popcountll(w));
-        return n;
-    }
+    uint32_t count() const;
 
     PageBits &operator&=(const PageBits &o) {
         return each(o, [](uint64_t a, uint64_t b) { return a & b; });

@@ -252,7 +252,7 @@ struct varlena *unified_entry(const FragmentRun *run, int unified, uint32 code);
 
 constexpr int copied_window_pages = 60; // two windows of copied pages fit into a slot's input
 
-// Pages of one window; 0: buffers are too scarce (or not shared), copy the pages.
-int window_pages(Relation relation, int windows_in_flight);
+// Pages of one window, when there are two for the cache and one of rows; 0: buffers are too scarce (or not shared), copy the pages.
+int window_pages(Relation relation);
 
 } // namespace gpuscan

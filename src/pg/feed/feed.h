@@ -111,16 +111,18 @@ void take_covered(uint8 *covered, const ChunkAhead *ahead);
 // Brings the chunk into the session as far as possible; `covered` says for which pages.
 bool stage_chunk(ChunkFeed *feed, bool *pass_full);
 // The pages of the chunk that are not in `covered`.
-bool feed_other_pages(ChunkFeed *feed, const uint8 *covered);
+bool feed_uncovered(ChunkFeed *feed, const uint8 *covered);
 
 // ---- feed_rows.cpp ----
 
 // Pages with visibility checked row by row, of one chunk of the relation after the other: they go to the device by windows, so
-// that a page in each of many chunks takes one round trip. Nothing else may pin many pages meanwhile. In the current memory context.
+// that a page in each of many chunks takes one round trip. In the current memory context.
 RowFeed *begin_rows(const ChunkFeed *from);
 // The pages of the chunk whose bit in `covered` is not set. False: the fragment has failed, and the rows need no end.
 bool add_rows(RowFeed *feed, const ChunkFeed *from, const uint8 *covered);
 bool end_rows(RowFeed *feed);
+// Without sending them.
+void drop_rows(RowFeed *feed);
 // All of that for one chunk.
 bool feed_rows(const ChunkFeed *feed, const uint8 *covered);
 // The same in a parallel worker: those in feed->covered are left out, those that it has brought are added to them.

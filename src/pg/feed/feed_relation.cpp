@@ -107,7 +107,6 @@ void set_bits(uint8 *bitmap, uint32 npages) {
 
 // The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set.
 uint32 take_bits(uint8 *to, const uint8 *map, uint32 npages) {
-    uint32 set = 0;
     memset(to, 0, bitmap_bytes_aligned);
     for (uint32 page = 0; page < npages; page += 32) {
         uint64 word;
@@ -116,9 +115,8 @@ uint32 take_bits(uint8 *to, const uint8 *map, uint32 npages) {
         if (npages - page < 32)
             bits &= (uint32(1) << (npages - page)) - 1;
         memcpy(to + page / 8, &bits, sizeof bits);
-        set += __builtin_popcount(bits);
     }
-    return set;
+    return static_cast<uint32>(pg_popcount(reinterpret_cast<const char *>(to), bitmap_bytes_aligned));
 }
 
 // LSN and bits in one hold of the lock; false: there is no such map page.
@@ -625,7 +623,7 @@ bool publish(ChunkFeed *feed) {
 void prepare_windows(ChunkFeed *feed) {
     feed->nbad = 0;
     feed->horizon = feed->lsns_prove ? GetOldestNonRemovableTransactionId(feed->relation) : InvalidTransactionId;
-    feed->window_pages = window_pages(feed->relation, 2);
+    feed->window_pages = window_pages(feed->relation);
     if (feed->bad)
         return;
     feed->bad = static_cast<uint16 *>(palloc(2 * pages_per_chunk * sizeof(uint16)));
@@ -768,7 +766,7 @@ void end_chunks(ChunkFeed *feed) {
     pfree(feed);
 }
 
-bool feed_other_pages(ChunkFeed *feed, const uint8 *covered) {
+bool feed_uncovered(ChunkFeed *feed, const uint8 *covered) {
     return feed->run->visible_only || feed_rows(feed, covered);
 }
 
@@ -803,11 +801,11 @@ bool feed_missing(SourceScan *scan) {
 }
 
 // The session has nothing of the chunk yet.
-bool feed_alone(ChunkFeed *feed) {
+bool stage_alone(ChunkFeed *feed) {
     bool pass_full = false;
     bool staged = stage_chunk(feed, &pass_full);
     unpin_map(feed);
-    return staged && (!pass_full || run_pipeline(feed->run, false)) && feed_other_pages(feed, feed->covered);
+    return staged && (!pass_full || run_pipeline(feed->run, false));
 }
 
 // Sends the rows that are under way.
@@ -817,24 +815,28 @@ bool flush_rows(SourceScan *scan) {
     return !rows || end_rows(rows);
 }
 
-// Adds the other pages of a chunk that the session holds to the rows that are under way.
-bool feed_held(SourceScan *scan, const ChunkAhead *ahead, ChunkFeed *feed) {
-    const bool all = !ahead->covered && ahead->npages == ahead->question.npages;
-    if (all || scan->run->visible_only)
+// Adds the pages that are not covered to the rows that are under way.
+bool feed_other_pages(SourceScan *scan, int relation, ChunkFeed *feed) {
+    if (scan->run->visible_only)
         return true;
-    if (scan->rows && scan->rows_of != ahead->relation && !flush_rows(scan))
+    if (scan->rows && scan->rows_of != relation && !flush_rows(scan))
         return false;
     if (!scan->rows)
         scan->rows = begin_rows(feed);
-    scan->rows_of = ahead->relation;
-    take_covered(feed->covered, ahead);
+    scan->rows_of = relation;
     return add_rows(scan->rows, feed, feed->covered);
 }
 
 bool feed_chunk(SourceScan *scan, const ChunkAhead *ahead) {
+    if (ahead->held && !ahead->covered && ahead->npages == ahead->question.npages)
+        return true;
     ChunkFeed *feed = scan->feeds[ahead->relation];
     go_to_chunk(feed, ahead->question.chunk);
-    return ahead->held ? feed_held(scan, ahead, feed) : flush_rows(scan) && feed_alone(feed);
+    if (ahead->held)
+        take_covered(feed->covered, ahead);
+    else if (!stage_alone(feed))
+        return false;
+    return feed_other_pages(scan, ahead->relation, feed);
 }
 
 // Lets go of the relations before the one that the scan is in.
@@ -872,6 +874,8 @@ bool feed_relations(FragmentRun *run, int source) {
     scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));
     batch_begin(run, source);
     bool fed = feed_scan(scan, source) && batch_flush(run);
+    if (scan->rows)
+        drop_rows(scan->rows);
     end_feeds(scan, scan->nrelations);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);

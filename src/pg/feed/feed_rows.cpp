@@ -196,7 +196,7 @@ void add_page(RowFeed *feed, BlockNumber block) {
 }
 
 void prepare(RowFeed *feed) {
-    int pages = window_pages(feed->relation, 1);
+    int pages = window_pages(feed->relation);
     feed->copy = pages == 0;
     feed->limit = feed->copy ? copied_window_pages : pages;
     feed->entries = static_cast<protocol::PageEntry *>(palloc(feed->limit * sizeof *feed->entries));
@@ -259,6 +259,11 @@ bool end_rows(RowFeed *feed) {
     MemoryContextSwitchTo(old);
     MemoryContextDelete(feed->context);
     return fed;
+}
+
+void drop_rows(RowFeed *feed) {
+    release_window(feed);
+    MemoryContextDelete(feed->context);
 }
 
 bool feed_rows(const ChunkFeed *from, const uint8 *covered) {

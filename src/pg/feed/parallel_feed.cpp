@@ -245,7 +245,7 @@ bool note_brought_chunks(Leader *leader) {
         const SharedChunk *chunk = &shared->chunks[leader->news[n]];
         ChunkFeed *feed = leader->feeds[chunk->relation];
         go_to_chunk(feed, chunk->chunk);
-        fed = feed_other_pages(feed, chunk->covered);
+        fed = feed_uncovered(feed, chunk->covered);
     }
     return note_passes(leader, fed);
 }
@@ -259,7 +259,7 @@ bool take_part(Leader *leader) {
         bool fed = stage_shared_chunk(feed, &shared->chunks[i], &pass_full);
         leader->finished[i] = true;
         --leader->nunfinished;
-        fed = fed && feed_other_pages(feed, feed->covered);
+        fed = fed && feed_uncovered(feed, feed->covered);
         fed = fed && (!pass_full || (collect(leader, true) && note_passes(leader, true)));
         if (!note_passes(leader, fed) || !note_brought_chunks(leader))
             return false;

@@ -9,7 +9,9 @@ namespace gpuscan {
 
 constexpr int min_window_pages = 16;
 
-int window_pages(Relation relation, int windows_in_flight) {
+constexpr int windows_in_flight = 3;
+
+int window_pages(Relation relation) {
     if (RelationUsesLocalBuffers(relation))
         return 0;
     // One pin stays with the visibility map.
