@@ -119,6 +119,8 @@ struct Counters {
     std::atomic<uint64_t> pages_cached, pages_decoded, pages_rowwise, rows_in, groups_out;
     std::atomic<uint64_t> tables_reused, chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us,
         restarts; // after deaths; an ordered stop is none
+    // Not a count: where WAL ended when LSNs of pages were last compared. A session that finds it there need not look at any map.
+    std::atomic<uint64_t> proved_wal_end;
 };
 
 struct Slot {
@@ -256,6 +258,8 @@ struct StageManyRequest { // StageManyEntry[count]; then per entry that is not a
     uint32_t count;
     uint32_t lsns_prove; // as in StageRequest, for all of them
     uint64_t wal_end;
+    uint32_t by_wal; // 1: no map was looked at; only chunks all of whose pages wal_end proves right are held
+    uint32_t unused;
 };
 struct StageManyEntry {
     uint32_t chunk, npages; // as in StageRequest

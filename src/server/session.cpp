@@ -287,7 +287,7 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
     for (size_t i = 0; i < entries.size(); ++i) {
         check(entries[i].npages <= pages_per_chunk, "too many pages");
         feed(entries[i].source);
-        if (entries[i].all_visible)
+        if (entries[i].all_visible || request.by_wal)
             continue;
         ++partly_visible;
         visible[i] = std::make_unique<PageBits>();
@@ -308,6 +308,7 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
 
 void Session::stage_many(MessageReader &in, MessageWriter &out) {
     const StageManyRequest request = in.head<StageManyRequest>();
+    check(request.by_wal == 0 || (request.wal_end != 0 && request.lsns_prove != 0), "nothing is proved");
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> states;
     std::vector<uint32_t> counts;

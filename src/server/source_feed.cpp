@@ -187,11 +187,17 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     }
 }
 
-// A chunk of which every page is visible, known to the cache, and proved by the map page's LSN: the common case, and cheap to see.
-bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyEntry &entry) const {
-    return now.version && now.proof && entry.npages != 0 && entry.map_lsn != 0 && now.proof->map_lsn == entry.map_lsn &&
-           now.proof->whole_by_map >= entry.npages && now.version->whole_pages == entry.npages &&
-           std::all_of(ids_.begin(), ids_.end(), [&](uint32_t id) {
+// A chunk of which every page is known to the cache and proved right at once, by the end of WAL, or because all are visible and
+// by the map page's LSN: the common cases, and cheap to see.
+bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyRequest &request,
+                          const StageManyEntry &entry) const {
+    if (!now.version || !now.proof || entry.npages == 0 || now.version->whole_pages != entry.npages)
+        return false;
+    const ChunkProof &proof = *now.proof;
+    const bool by_wal = request.by_wal != 0 && proof.wal_end == request.wal_end && proof.whole_by_wal >= entry.npages;
+    const bool by_map = entry.all_visible != 0 && entry.map_lsn != 0 && proof.map_lsn == entry.map_lsn &&
+                        proof.whole_by_map >= entry.npages;
+    return (by_wal || by_map) && std::all_of(ids_.begin(), ids_.end(), [&](uint32_t id) {
                const auto column = now.version->columns.find(id);
                return column != now.version->columns.end() && column->second.whole;
            });
@@ -206,12 +212,14 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     const Cache::Snapshot &now = examined.now;
     if (!now.version || (entry.map_lsn == 0 && request.lsns_prove == 0))
         return examined;
-    if (visible == nullptr && is_whole(now, entry)) {
+    if (is_whole(now, request, entry)) {
         examined.ncovered = entry.npages;
         examined.missing = 0;
         examined.rows = now.version->known_rows;
         return examined;
     }
+    if (request.by_wal != 0)
+        return examined;
     const ChunkQuestion asked =
         question(entry.chunk, entry.npages, entry.map_lsn, request.wal_end, request.lsns_prove != 0,
                  visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr);
@@ -219,8 +227,10 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     examined.missing = answer.missing.count();
     if (answer.unknown.any())
         return examined;
-    if (answer.news)
+    if (answer.news) {
         cache_.confirm(relation_, entry.chunk, now.version, answer.proof);
+        counters_.proved_wal_end.store(request.wal_end, std::memory_order_relaxed);
+    }
     examined.ncovered = answer.covered.count();
     if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))
         examined.rows = covered_rows(*now.version, answer.covered);

@@ -131,7 +131,8 @@ class SourceFeed {
                            const PageBits &visible, const GivenLsns *given) const;
     void compare_lsns(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
                       PageBits &unknown) const;
-    bool is_whole(const Cache::Snapshot &now, const protocol::StageManyEntry &entry) const;
+    bool is_whole(const Cache::Snapshot &now, const protocol::StageManyRequest &request,
+                  const protocol::StageManyEntry &entry) const;
     uint32_t rows_pruned(const ChunkVersion &version, const PageBits &pages,
                          const std::function<bool(const ChunkView &)> &is_prunable) const;
     Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);

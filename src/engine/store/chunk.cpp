@@ -7,6 +7,12 @@ namespace gpuscan {
 
 constexpr uint32_t few_pages = 1024; // as ranges; a mask costs as much as some thousands of them
 
+// n, if these are pages 0..n-1; else 0.
+static uint32_t first_pages(const PageBits &pages) {
+    const uint32_t count = pages.count();
+    return pages == PageBits::first(count) ? count : 0;
+}
+
 PageBits ChunkVersion::have(const std::vector<uint32_t> &wanted) const {
     PageBits bits = known_pages;
     for (uint32_t column : wanted) {
@@ -32,8 +38,7 @@ void ChunkVersion::summarize(const std::function<BufferRef(const std::vector<uin
     known_rows = nullptr; // or it would be taken for true
     known_rows = covered_rows(*this, known_pages);
     mask = known_rows->mask ? put(*known_rows->mask) : nullptr;
-    const uint32_t npages = known_pages.count();
-    whole_pages = garbage_rows() == 0 && known_pages == PageBits::first(npages) ? npages : 0;
+    whole_pages = first_pages(known_pages);
     for (auto &column : columns)
         column.second.whole = column.second.have.contains(known_pages);
 }
@@ -57,8 +62,8 @@ void ChunkVersion::forget_page(uint32_t page) {
 }
 
 static void summarize(ChunkProof &proof) {
-    const uint32_t count = proof.by_map.count();
-    proof.whole_by_map = proof.by_map == PageBits::first(count) ? count : 0;
+    proof.whole_by_map = first_pages(proof.by_map);
+    proof.whole_by_wal = first_pages(proof.by_wal);
 }
 
 ChunkProof proof_of(const PageBits &verified, const ChunkQuestion &question) {

@@ -79,7 +79,7 @@ struct ChunkVersion {
     std::map<uint32_t, ColumnData> columns; // by the column's number in its relation
     std::vector<CpuPages> cpu_pages;
     // By summarize(), and nothing while a builder works on the version: ...
-    uint32_t whole_pages = 0; // pages 0..whole_pages-1 are known, no others, and all rows are theirs; 0: it is not so
+    uint32_t whole_pages = 0; // pages 0..whole_pages-1 are known, and no others; 0: it is not so
     RowsRef known_rows;       // of all known pages
     BufferRef mask;           // their mask in device memory; nullptr: there is none
 
@@ -109,7 +109,7 @@ using ChunkRef = std::shared_ptr<const ChunkVersion>;
 struct ChunkProof {
     uint64_t map_lsn = 0, wal_end = 0; // 0: none
     PageBits by_map, by_wal;
-    uint32_t whole_by_map = 0; // pages 0..n-1 are in by_map (0: not known)
+    uint32_t whole_by_map = 0, whole_by_wal = 0; // pages 0..n-1 are in by_map, by_wal (0: not known)
 };
 using ProofRef = std::shared_ptr<const ChunkProof>;
 

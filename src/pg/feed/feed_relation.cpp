@@ -265,16 +265,12 @@ void look_at_map(ChunkFeed *feed) {
 
 // Reads the map of the chunk; false: it has to be staged by itself, or can't be.
 bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
-    ahead->question.npages = feed->npages;
-    if (!feed->cacheable)
-        return false;
     look_at_map(feed);
     if (feed->nvisible > 0 && feed->map_lsn == InvalidXLogRecPtr) // it gets one
         return false;
     ahead->npages = feed->lsns_prove ? feed->npages : feed->nvisible;
     if (ahead->npages == 0)
         return false;
-    ahead->question.source = feed->feed;
     ahead->question.all_visible = feed->nvisible == feed->npages;
     ahead->question.map_lsn = feed->map_lsn;
     if (!ahead->question.all_visible) {
@@ -309,12 +305,11 @@ ChunkFeed *present_feed(SourceScan *scan, int source) {
     return nullptr;
 }
 
-// Looks at the next chunks; returns how many of them the session can be asked for, which `asked` gets.
-uint32 look_at_chunks(SourceScan *scan, int source, uint32 *asked) {
+// Goes over the next chunks; returns how many of them the session can be asked for, which `asked` gets.
+uint32 list_chunks(SourceScan *scan, int source, uint32 *asked) {
     uint32 nasked = 0;
     forget_ahead(scan, 0);
     while (scan->nahead < chunks_ahead) {
-        CHECK_FOR_INTERRUPTS();
         ChunkFeed *feed = present_feed(scan, source);
         if (!feed)
             break;
@@ -323,50 +318,67 @@ uint32 look_at_chunks(SourceScan *scan, int source, uint32 *asked) {
         ahead->relation = scan->relation;
         ahead->question.chunk = scan->chunk;
         go_to_chunk(feed, scan->chunk++);
-        if (look_ahead(feed, ahead))
+        ahead->question.source = feed->feed;
+        ahead->question.npages = feed->npages;
+        if (feed->cacheable) {
+            ahead->npages = ahead->missing = feed->npages;
             asked[nasked++] = scan->nahead;
-        ahead->missing = ahead->npages;
+        }
         ++scan->nahead;
     }
     return nasked;
 }
 
-// Asks for the next chunks, until the pass is full: afterwards scan->ahead says which of them the session holds.
-bool stage_ahead(SourceScan *scan, int source) {
-    FragmentRun *run = scan->run;
-    uint32 asked[chunks_ahead];
-    const XLogRecPtr wal_end = end_of_wal();
-    const uint32 nasked = look_at_chunks(scan, source, asked);
-    if (nasked == 0)
-        return true;
+// Reads the maps of these chunks; returns how many are left, at the front: the session can be asked for them.
+uint32 look_at_chunks(SourceScan *scan, uint32 *asked, uint32 nasked) {
+    uint32 left = 0;
+    for (uint32 i = 0; i < nasked; ++i) {
+        CHECK_FOR_INTERRUPTS();
+        ChunkAhead *ahead = &scan->ahead[asked[i]];
+        ChunkFeed *feed = scan->feeds[ahead->relation];
+        go_to_chunk(feed, ahead->question.chunk);
+        if (look_ahead(feed, ahead))
+            asked[left++] = asked[i];
+        ahead->missing = ahead->npages;
+        if (i + 1 == nasked || scan->ahead[asked[i + 1]].relation != ahead->relation)
+            unpin_map(feed);
+    }
+    return left;
+}
 
-    char *input = device_input(run->connection);
+Size put_questions(const SourceScan *scan, const uint32 *asked, uint32 nasked, XLogRecPtr wal_end, bool by_wal) {
+    char *input = device_input(scan->run->connection);
     protocol::StageManyRequest head = {};
     head.count = nasked;
     head.lsns_prove = scan->lsns_prove;
     head.wal_end = wal_end;
+    head.by_wal = by_wal;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     for (uint32 i = 0; i < nasked; ++i, size += sizeof(protocol::StageManyEntry))
         memcpy(input + size, &scan->ahead[asked[i]].question, sizeof(protocol::StageManyEntry));
-    for (uint32 i = 0; i < nasked; ++i) {
+    for (uint32 i = 0; i < nasked && !by_wal; ++i) {
         const uint8 *visible = scan->ahead[asked[i]].visible;
         if (visible) {
             memcpy(input + size, visible, bitmap_bytes_aligned);
             size += bitmap_bytes_aligned;
         }
     }
-    if (!request(run, protocol::Command::StageMany, size, sizeof(protocol::StageManyReply)))
-        return false;
+    return size;
+}
 
+// Takes the reply: what the session holds of the chunks. Returns for how many of them there was room in the pass; 0: failed.
+uint32 take_answers(SourceScan *scan, int source, const uint32 *asked, uint32 nasked) {
+    FragmentRun *run = scan->run;
     const Size states = aligned(sizeof(protocol::StageManyReply));
     uint32 reply_size;
     const char *output = device_output(run->connection, &reply_size);
-    const protocol::StageManyReply *reply = reinterpret_cast<const protocol::StageManyReply *>(output);
-    const uint32 answered = reply->answered;
-    if (answered == 0 || answered > nasked || reply_size < states + aligned(answered) + answered * sizeof(uint32))
-        return give_up(run, "the device's reply is too short");
+    const uint32 answered = reinterpret_cast<const protocol::StageManyReply *>(output)->answered;
     Size bitmaps = states + aligned(answered) + aligned(answered * sizeof(uint32));
+    if (answered == 0 || answered > nasked || reply_size < states + aligned(answered) + answered * sizeof(uint32)) {
+        give_up(run, "the device's reply is too short");
+        return 0;
+    }
     for (uint32 i = 0; i < answered; ++i) {
         ChunkAhead *ahead = &scan->ahead[asked[i]];
         uint32 count;
@@ -377,8 +389,10 @@ bool stage_ahead(SourceScan *scan, int source) {
             run->relations[source].at[ahead->relation].rows += count;
         ahead->missing = ahead->held ? 0 : count;
         if (state == protocol::StageManyState::HeldInPart) {
-            if (reply_size < bitmaps + protocol::bitmap_bytes)
-                return give_up(run, "the device's reply is too short");
+            if (reply_size < bitmaps + protocol::bitmap_bytes) {
+                give_up(run, "the device's reply is too short");
+                return 0;
+            }
             ahead->covered = static_cast<uint8 *>(palloc0(bitmap_bytes_aligned));
             memcpy(ahead->covered, output + bitmaps, protocol::bitmap_bytes);
             bitmaps += aligned(protocol::bitmap_bytes);
@@ -387,12 +401,43 @@ bool stage_ahead(SourceScan *scan, int source) {
             run->report.pages_cached += ahead->npages;
         }
     }
-    if (answered < nasked) { // the others are asked for again
-        scan->relation = scan->ahead[asked[answered]].relation;
-        scan->chunk = scan->ahead[asked[answered]].question.chunk;
-        forget_ahead(scan, asked[answered]);
+    return answered;
+}
+
+// Asks for these chunks, and runs the pipeline whenever the pass is full.
+bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 nasked, XLogRecPtr wal_end, bool by_wal) {
+    FragmentRun *run = scan->run;
+    for (uint32 at = 0; at < nasked;) {
+        const Size size = put_questions(scan, asked + at, nasked - at, wal_end, by_wal);
+        if (!request(run, protocol::Command::StageMany, size, sizeof(protocol::StageManyReply)))
+            return false;
+        const bool full = reply_of<protocol::StageManyReply>(run)->pass_full != 0;
+        const uint32 answered = take_answers(scan, source, asked + at, nasked - at);
+        if (answered == 0 || (full && !run_pipeline(run, false)))
+            return false;
+        at += answered;
     }
-    return !reply->pass_full || run_pipeline(run, false);
+    return true;
+}
+
+// Asks for the next chunks: afterwards scan->ahead says which of them the session holds. If WAL ends where it ended when LSNs
+// were last compared, the first question is without a look at the maps.
+bool stage_ahead(SourceScan *scan, int source) {
+    uint32 asked[chunks_ahead];
+    const XLogRecPtr wal_end = end_of_wal();
+    uint32 nasked = list_chunks(scan, source, asked);
+    if (nasked > 0 && wal_end != InvalidXLogRecPtr && scan->lsns_prove &&
+        device_area()->counters.proved_wal_end.load(std::memory_order_relaxed) == wal_end) {
+        if (!ask_for_chunks(scan, source, asked, nasked, wal_end, true))
+            return false;
+        uint32 left = 0;
+        for (uint32 i = 0; i < nasked; ++i)
+            if (!scan->ahead[asked[i]].held)
+                asked[left++] = asked[i];
+        nasked = left;
+    }
+    nasked = look_at_chunks(scan, asked, nasked);
+    return ask_for_chunks(scan, source, asked, nasked, wal_end, false);
 }
 
 // ---- building ----
