@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "copy.hpp"
@@ -17,7 +18,7 @@ struct Index {
 struct Table {
     const char *name;
     int columns;
-    const char *definition;
+    std::string definition;
     std::vector<Index> indexes;
     int64_t units; // what is counted 1 .. units: rows, or orders
     int64_t slice; // units that one connection writes at a time, about; 0: all
