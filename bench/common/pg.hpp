@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace pg {
 
@@ -82,6 +83,21 @@ class Connection {
             values[n++] = p.c_str();
         Result r(PQexecParams(c_, sql.c_str(), n, nullptr, values, nullptr, nullptr, 0));
         check(r, sql);
+        return r;
+    }
+
+    void prepare(const char *name, const std::string &sql) {
+        check(Result(PQprepare(c_, name, sql.c_str(), 0, nullptr)), sql);
+    }
+
+    // A prepared statement.
+    Result execute(const char *name, const std::vector<std::string> &parameters) {
+        const char *values[16];
+        int n = 0;
+        for (const std::string &p : parameters)
+            values[n++] = p.c_str();
+        Result r(PQexecPrepared(c_, name, n, values, nullptr, nullptr, 0));
+        check(r, name);
         return r;
     }
 
