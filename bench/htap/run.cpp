@@ -170,37 +170,31 @@ class Benchmarks {
         : options_(std::move(options)), queries_(read_queries(ssb_benchmark(), options_.queries, {})),
           connection_(connect(options_.session)), sizes_(read_sizes(*connection_)) {
         add_foreign_keys();
+        if (options_.postgres)
+            series_.push_back({"postgres", "off", {}, {}});
+        series_.push_back({"gpuscan", options_.session.offload, {}, {}});
     }
 
     bool run() {
         std::printf("%-10s %14s %11s %15s %10s %8s %13s %12s %11s\n", "", "transactional", "analytical",
                     "transactions/s", "queries/s", "p99 ms", "query median", "query p99", "freshness s");
-        std::vector<std::string> lines;
-        for (const char *offload : {"off", options_.session.offload.c_str()}) {
-            const bool postgres = std::string(offload) == "off";
-            if (postgres && !options_.postgres)
-                continue;
-            session_ = options_.session;
-            session_.offload = offload;
-            series_.push_back({postgres ? "postgres" : "gpuscan", {}, {}});
-            if (options_.clients.empty()) {
-                find_frontier();
-                lines.push_back(describe(series_.back()));
-            } else
-                measure(options_.clients[0], options_.clients[1]);
-        }
+        if (options_.clients.empty())
+            find_frontier();
+        else
+            measure(options_.clients[0], options_.clients[1]);
         check_answers();
         reset();
         if (!options_.csv.empty())
             write_csv();
-        for (const std::string &line : lines)
-            std::printf("%s\n", line.c_str());
+        if (options_.clients.empty())
+            for (const Series &series : series_)
+                describe(series);
         return right_;
     }
 
   private:
     struct Series {
-        std::string name;
+        std::string name, offload;
         std::vector<Point> points;
         Frontier frontier;
     };
@@ -222,14 +216,21 @@ class Benchmarks {
         connection_->exec("ALTER TABLE lineorder " + all);
     }
 
-    Throughput measure(size_t transactional, size_t analytical) {
+    // One series after the other: what drifts meets both, and so does what the resets leave in the tables.
+    void measure(size_t transactional, size_t analytical) {
+        for (Series &series : series_)
+            measure(series, transactional, analytical);
+    }
+
+    void measure(Series &series, size_t transactional, size_t analytical) {
         reset();
         for (size_t i = 1; i <= transactional; ++i)
             connection_->exec("DROP TABLE IF EXISTS " + freshness_table(i) + "; CREATE TABLE " + freshness_table(i) +
                               " AS SELECT 0 AS f_txnnum, " + std::to_string(i) + " AS f_clientnum");
-        Run run(options_, session_, sizes_, queries_, transactional, analytical);
+        SessionOptions session = options_.session;
+        session.offload = series.offload;
+        Run run(options_, session, sizes_, queries_, transactional, analytical);
         const Point p = run.measure();
-        Series &series = series_.back();
         series.points.push_back(p);
         std::printf("%-10s %14zu %11zu %15.1f %10.2f %8.2f %13.2f %12.2f %11.3f\n", series.name.c_str(), transactional,
                     analytical, p.throughput.transactions, p.throughput.queries, p.transaction_p99_ms,
@@ -240,7 +241,6 @@ class Benchmarks {
         if (p.staleness > 0)
             wrong("a query did not see a transaction that had been committed before it began");
         check_totals(run.totals());
-        return p.throughput;
     }
 
     void wrong(const std::string &what) {
@@ -315,16 +315,21 @@ class Benchmarks {
 
     // ---- the frontier ----
 
-    // With how many clients, alone, there is most throughput: twice as many again and again, until that gains at most 5 %.
-    size_t best_alone(double Throughput::*rate, const std::function<Throughput(size_t)> &of_clients) {
+    // With how many clients, alone, there is most throughput: twice as many again and again, until no series gains more than 5 %.
+    size_t best_alone(double Throughput::*rate, const std::function<void(size_t clients)> &measure_clients) {
         size_t best = 1;
-        double most = 0;
+        std::vector<double> most(series_.size());
         for (size_t n = 1; n <= static_cast<size_t>(options_.most_clients); n *= 2) {
-            const double now = of_clients(n).*rate;
-            if (now <= 1.05 * most)
+            measure_clients(n);
+            for (size_t i = 0; i < series_.size(); ++i) {
+                const double now = series_[i].points.back().throughput.*rate;
+                if (now > 1.05 * most[i]) {
+                    most[i] = now;
+                    best = n;
+                }
+            }
+            if (best < n)
                 break;
-            most = now;
-            best = n;
         }
         return best;
     }
@@ -337,28 +342,26 @@ class Benchmarks {
     }
 
     void find_frontier() {
-        const size_t t = best_alone(&Throughput::transactions, [&](size_t n) { return measure(n, 0); });
-        const size_t a = best_alone(&Throughput::queries, [&](size_t n) { return measure(0, n); });
+        const size_t t = best_alone(&Throughput::transactions, [&](size_t n) { measure(n, 0); });
+        const size_t a = best_alone(&Throughput::queries, [&](size_t n) { measure(0, n); });
         for (size_t transactional : parts_of(t))
             for (size_t analytical : parts_of(a))
                 measure(transactional, analytical);
-        Series &series = series_.back();
-        std::vector<Throughput> points;
-        for (const Point &p : series.points)
-            points.push_back(p.throughput);
-        series.frontier = frontier_of(points);
+        for (Series &series : series_) {
+            std::vector<Throughput> points;
+            for (const Point &p : series.points)
+                points.push_back(p.throughput);
+            series.frontier = frontier_of(points);
+        }
     }
 
-    static std::string describe(const Series &series) {
+    static void describe(const Series &series) {
         double staleness = 0;
         for (const Point &p : series.points)
             staleness = std::max(staleness, p.staleness);
-        char text[200];
-        std::snprintf(text, sizeof text,
-                      "%s: tmax %.0f, amax %.2f, middle %.2f (a/amax + t/tmax), freshness max %.3f s",
-                      series.name == "gpuscan" ? "frontier" : "PostgreSQL's frontier", series.frontier.tmax,
-                      series.frontier.amax, series.frontier.middle, staleness);
-        return text;
+        std::printf("%s: tmax %.0f, amax %.2f, middle %.2f (a/amax + t/tmax), freshness max %.3f s\n",
+                    series.name == "gpuscan" ? "frontier" : "PostgreSQL's frontier", series.frontier.tmax,
+                    series.frontier.amax, series.frontier.middle, staleness);
     }
 
     void write_csv() const {
@@ -388,7 +391,6 @@ class Benchmarks {
 
     const Options options_;
     const std::vector<Query> queries_;
-    SessionOptions session_; // of the clients
     std::unique_ptr<pg::Connection> connection_;
     const Sizes sizes_;
     std::vector<Series> series_;

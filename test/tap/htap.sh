@@ -25,7 +25,7 @@ ok 'answers after it' said frontier '^13/13 answers equal'
 is 'freshness' "$(column frontier 8)" '0 0'
 ok 'transactions in each run with such clients' positive frontier 4 2
 ok 'queries in each run with such clients' positive frontier 5 3
-is 'both series' "$(awk -F, 'NR > 1 { print $1 }' "$tap_files/frontier.csv" | uniq | paste -sd' ')" 'postgres gpuscan'
+is 'both series' "$(awk -F, 'NR > 1 { print $1 }' "$tap_files/frontier.csv" | sort -ur | paste -sd' ')" 'postgres gpuscan'
 for series in "PostgreSQL's frontier" frontier; do
     ok "$series" said frontier "^$series: tmax [1-9][0-9]*, amax [1-9][0-9]*\.[0-9]+, middle [0-9.]+ \(a/amax \+ t/tmax\), freshness max 0\.000 s$"
 done
