@@ -10,7 +10,8 @@ are loaded first if they are missing. Each run begins with the orders of the loa
 
   --seconds N       length of one run (default 6)
   --warmup N        seconds before it that do not count (default 2)
-  --max-clients N   largest number of clients of one kind, each with a thread of its own (default: twice the cores)
+  --max-clients N   largest number of clients of one kind, each with a thread of its own (default: twice the cores, at
+                    most 40)
   --clients T,A     one run of so many transactional and analytical clients instead of the frontier
   --no-postgres     gpuscan only
   --compare         test, do not measure: each query also by PostgreSQL's plan, in the same snapshot

@@ -27,7 +27,7 @@ struct Options {
     SessionOptions session;
     std::string queries, csv;
     double warmup = 2, seconds = 6;
-    int most_clients = static_cast<int>(2 * std::max(1u, std::thread::hardware_concurrency()));
+    int most_clients = static_cast<int>(std::clamp(2 * std::thread::hardware_concurrency(), 2u, 40u));
     std::vector<int> clients; // of one run instead of the frontier: transactional, analytical
     bool postgres = true, compare = false;
     uint64_t seed = 1;
@@ -366,6 +366,7 @@ class Benchmarks {
 
     void write_csv() const {
         std::ofstream out(options_.csv);
+        out.precision(10);
         out << "series,transactional,analytical,transactions_s,queries_s,frontier,transaction_p99_ms,freshness_s";
         for (const Query &query : queries_)
             out << ',' << query.name << "_ms";
@@ -411,7 +412,8 @@ Options parse(int argc, char **argv) {
     app.add_option("--warmup", o.warmup, "seconds before it that do not count")
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
-    app.add_option("--max-clients", o.most_clients, "largest number of clients of one kind (default: twice the cores)")
+    app.add_option("--max-clients", o.most_clients,
+                   "largest number of clients of one kind (default: twice the cores, at most 40)")
         ->check(CLI::Range(1, 1000));
     app.add_option("--clients", o.clients, "T,A: one run of so many transactional and analytical clients, no frontier")
         ->delimiter(',')
