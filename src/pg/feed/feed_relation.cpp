@@ -57,6 +57,10 @@ constexpr int longest_wait = 500;              // ms for another session's build
 
 bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
 
+// In recovery only the map proves anything, and for a snapshot of that time after promotion, too: a page's flag may have
+// come with an image of the page, and without a conflict with snapshots that do not see all of its tuples.
+bool lsns_prove_to(const FragmentRun *run) { return !RecoveryInProgress() && !run->snapshot->takenDuringRecovery; }
+
 // ---- what may be cached ----
 
 // Tables whose pages can change without a new page LSN, or be all-visible without being so for everyone, are not for
@@ -509,8 +513,10 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
         return false;
     *mask = TupleMask();
     *count = 0;
+    // (Where the map said that all pages were visible, no page of the window has a mask.)
     if (!PageIsAllVisible(page))
-        return feed->lsns_prove && take_decided(feed, buffer, feed->first + number, mask, count);
+        return feed->lsns_prove && feed->nvisible < feed->npages &&
+               take_decided(feed, buffer, feed->first + number, mask, count);
     if (!feed->lsns_prove && !bit(feed->visible, number))
         return false;
     *count = count_tuples(page);
@@ -786,7 +792,7 @@ ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 number, Bloc
     feed->feed = number;
     feed->nblocks = nblocks;
     feed->cacheable = is_cacheable(relation);
-    feed->lsns_prove = !RecoveryInProgress();
+    feed->lsns_prove = lsns_prove_to(run);
     feed->map_buffer = InvalidBuffer;
     // As a sequential scan does: a large table shall not wipe out shared_buffers.
     if (!RelationUsesLocalBuffers(relation) && nblocks > static_cast<BlockNumber>(NBuffers / 4))
@@ -915,7 +921,7 @@ bool feed_relations(FragmentRun *run, int source) {
     SourceScan *scan = static_cast<SourceScan *>(palloc0(sizeof(SourceScan)));
     scan->run = run;
     scan->nrelations = run->relations[source].count;
-    scan->lsns_prove = !RecoveryInProgress();
+    scan->lsns_prove = lsns_prove_to(run);
     scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));
     batch_begin(run, source);
     bool fed = feed_scan(scan, source) && batch_flush(run);
