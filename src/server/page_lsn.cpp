@@ -20,9 +20,10 @@ const uint8_t *descriptor(const BufferPool &pool, uint32_t buffer) {
 bool holds(const BufferPool &pool, const PageTag &tag, uint32_t buffer) {
     const uint8_t *const at = descriptor(pool, buffer);
     const uint32_t state = *reinterpret_cast<const volatile uint32_t *>(at + pool.state_offset);
+    std::atomic_thread_fence(std::memory_order_acquire);
     const bool same = memcmp(at + pool.tag_offset, &tag, sizeof tag) == 0;
     std::atomic_thread_fence(std::memory_order_acquire);
-    return same && (state & pool.valid) != 0;
+    return same && (state & (pool.valid | pool.locked)) == pool.valid;
 }
 
 // pd_lsn: the high half stands first.

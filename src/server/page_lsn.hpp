@@ -21,7 +21,8 @@ struct BufferPool {
     const uint8_t *descriptors = nullptr;
     size_t descriptor_size = 0;
     size_t tag_offset = 0, state_offset = 0; // in a descriptor
-    uint32_t valid = 0;                      // the state's bit of a buffer that holds what its tag says
+    uint32_t valid = 0;                      // the state's bit of a buffer that holds what its tag says ...
+    uint32_t locked = 0; // ... unless this one is set: up to 15, the next tag comes before the bit goes
 };
 
 // PostgreSQL's BufferTag.

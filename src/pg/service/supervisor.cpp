@@ -218,6 +218,7 @@ static void start_child(Area *area) {
     options.pool.tag_offset = offsetof(BufferDesc, tag);
     options.pool.state_offset = offsetof(BufferDesc, state);
     options.pool.valid = BM_VALID;
+    options.pool.locked = BM_LOCKED;
     options.protect[options.nprotect++] = BufferBlocks;
     options.protect[options.nprotect++] = ProcGlobal;
     // With shared_memory_type = mmap this small segment only tells a new postmaster that old processes are still
