@@ -3,12 +3,14 @@
 # answer, writers, VACUUM, DDL) and readers of other tables for so many minutes; twice a minute the accounts (gpuscan.devices) and
 # what the kernel says that the process holds for itself (RssAnon).
 #
-# Usage: bench/soak.sh [MINUTES]     against the server named by PGHOST, ...; 60 minutes by default; as the server's user or root
+# Usage: bench/soak.sh --crashes [MINUTES]     other work, and kill -9 of the device process and of the server: test/stress/crashes.sh
+#        bench/soak.sh [MINUTES]     against the server named by PGHOST, ...; 60 minutes by default; as the server's user or root
 # Prints a line for each sample and draws nothing; at the end the largest difference, the growth between the means of the third
 # and of the last quarter of the time, what is left after gpuscan.evict(), deaths and fallbacks. It is all right when the
 # difference is at most 10 % or 64 MB and the growth as well, and nothing died or fell back. The samples stay in bench/results/soak.csv.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+[ "${1:-}" != --crashes ] || exec bash "$here/../test/stress/crashes.sh" "${@:2}"
 minutes=${1:-60}
 csv=$here/results/soak.csv
 mkdir -p "$here/results"
