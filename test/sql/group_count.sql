@@ -14,7 +14,7 @@ INSERT INTO t SELECT i, timestamptz '2020-01-01 UTC' + i * 937 % 120000 * interv
     CASE i % 100 WHEN 0 THEN 2147483647 ELSE i END, CASE WHEN i % 100 = 0 THEN 'infinity' ELSE timestamp '2020-01-01' + i * interval '1 minute' END
 FROM generate_series(1, 120000) i;
 CREATE TABLE few AS SELECT id, day FROM t WHERE id <= 5000;
-CREATE TABLE unknown WITH (autovacuum_enabled = off) AS SELECT day FROM t;
+CREATE TABLE unknown WITH (autovacuum_enabled = off) AS SELECT day, id FROM t;
 VACUUM (FREEZE, ANALYZE) t, few;
 VACUUM unknown;
 
@@ -38,7 +38,13 @@ SELECT keys, postgres BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS postgres, hos
     $$date_trunc('month', day)$$, $$extract(dow FROM day)$$, $$day - date '2020-01-01'$$, $$date_trunc('month', local)$$, $$local::date, extract(hour FROM local)$$, $$to_char(local, 'YYYY-MM')$$,
     $$id / 1000$$, $$id % 100$$, $$small / 7$$, $$small % 2 = 0$$, $$big % 10$$, $$big > 500000000, big % 3$$, $$floor(f / 1000)$$, $$round(n)$$, $$n > 5$$,
     $$left(name, 6)$$, $$length(name)$$, $$left(code, 1)$$, $$coalesce(code, 'none') = 'none'$$, $$CASE WHEN id < 1000 THEN 'new' WHEN id < 50000 THEN 'old' END$$,
-    $$date_trunc('month', at), id % 10$$, $$day, extract(year FROM day)$$, $$date_trunc('year', day), date_trunc('month', day)$$, $$gone + 1$$
+    $$date_trunc('month', at), id % 10$$, $$day, extract(year FROM day)$$, $$date_trunc('year', day), date_trunc('month', day)$$, $$gone + 1$$,
+    -- of several columns, which are drawn independently
+    $$(small + id) % 10$$, $$small + id$$, $$CASE WHEN day > local THEN 'before' WHEN at > day THEN 'after' END, small % 5$$, $$date_trunc('month', coalesce(at, day))$$, $$left(code, 1) || left(name, 1)$$, $$day, (day - local::date) % 10$$
+]) keys, groups_of('t', keys);
+-- of all grouping sets; PostgreSQL has a table for some of them
+SELECT keys, postgres <= actual * 2 AS postgres, host BETWEEN actual / 2 AND actual * 2 AS host, actual FROM unnest(ARRAY[
+    $$CUBE (id % 7, small % 8)$$, $$ROLLUP (extract(year FROM at), extract(month FROM at), big % 4)$$, $$GROUPING SETS ((at::date), (day, id % 2), ())$$
 ]) keys, groups_of('t', keys);
 -- of each partition the parent's
 CREATE TABLE parted (id int, day date) PARTITION BY HASH (id);
@@ -48,7 +54,13 @@ INSERT INTO parted SELECT id, day FROM t;
 VACUUM (FREEZE, ANALYZE) parted;
 SELECT host BETWEEN actual / 2 AND actual * 2 AS host, actual FROM groups_of('parted', $$date_trunc('month', day)$$);
 
--- A column alone, and what is not of one column, is as PostgreSQL expects it. So is what may not be evaluated: it is not PostgreSQL's own, differs from call to
+-- What functions can be at most: without statistics, or of what a subquery computes. (NULL counts as a value.)
+SELECT keys, postgres, host, actual FROM unnest(ARRAY[
+    $$extract(dow FROM day), id % 10$$, $$extract(month FROM day - timestamp '2021-07-01')$$, $$extract(month FROM age(day, date '2021-06-15'))$$, $$CASE WHEN id % 3 = 0 THEN 'a' WHEN id % 3 = 1 THEN 'b' END || (id > 7)$$, $$coalesce(CASE WHEN id % 2 = 0 THEN id % 2 END, id % 3)$$
+]) keys, groups_of('unknown', keys);
+SELECT postgres <= 1400 * 2 + 4 AS postgres, actual FROM groups_of('(SELECT day, count(*) n FROM t GROUP BY day) q', 'n % 4');
+
+-- A column alone is as PostgreSQL expects it. So is what may not be evaluated: it is not PostgreSQL's own, differs from call to
 -- call, is a set or a subquery, or raises an error for a value that the query may never meet; and what is not worth it, or without statistics.
 CREATE FUNCTION half(int) RETURNS int IMMUTABLE STRICT LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'half(%)', $1; RETURN $1 / 2; END$$;
 CREATE FUNCTION expected(relations text, keys text) RETURNS float8 LANGUAGE plpgsql AS $$
@@ -58,7 +70,7 @@ BEGIN
     RETURN (plan->0->'Plan'->>'Plan Rows')::float8;
 END $$;
 SELECT keys, amount_of('SELECT count(*) FROM ' || relations || ' GROUP BY ' || keys, 'postgresql', 'group_made') = expected(relations, keys) AS as_expected FROM (VALUES
-    ('t', 'id'), ('t', 'small + id'), ('t', 'half(id)'), ('t', '(id * random())::int'), ('t', '(SELECT small)'), ('t', 'ends + 1'), ('t', $$date_trunc('week', far) - local$$),
+    ('t', 'id'), ('t', 'half(id)'), ('t', '(id * random())::int'), ('t', '(SELECT small)'), ('t', 'ends + 1'), ('t', $$date_trunc('week', far) - local$$),
     ('few', $$extract(year FROM day)$$), ('unknown', $$extract(year FROM day)$$)
 ) q(relations, keys);
 -- Planning changes nothing, calls no code of users, and waits for no value that the query never meets.

@@ -1,5 +1,5 @@
-// See group_count.h. Keys of one column are tried together (a year and a month of one date); those of several columns are taken to be
-// independent, as PostgreSQL does it. A key that is the column itself decides for all expressions of it.
+// See group_count.h. Keys that share columns are tried together (a year and a month of one date); others are taken to be independent, as
+// PostgreSQL does it. A key that is a column itself decides for all expressions of it. Of what nothing better is known PostgreSQL is asked.
 #include "pg/pg.h"
 
 #include "pg/cost/group_count.h"
@@ -9,32 +9,22 @@
 
 #include "pg/cost/expression_values.h"
 #include "pg/cost/level_estimates.h"
-#include "pg/page_costs/planner_formulas.h"
+#include "pg/cost/value_bound.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
 namespace {
 
 struct GroupCount {
-    const List *clauses;
-    double groups;
+    const List *keys;
+    double values;
 };
 
-struct ColumnKeys {
-    const Var *column;
-    List *expressions;
-    bool is_key; // the column itself
+// Keys over columns that no other part has.
+struct KeyPart {
+    List *columns; // of Var *; NIL: no values of the keys can be tried
+    List *keys;
 };
-
-Expr *key_of(const PlannerInfo *root, const SortGroupClause *clause) {
-    ListCell *cell;
-    foreach (cell, root->processed_tlist) {
-        const TargetEntry *entry = lfirst_node(TargetEntry, cell);
-        if (entry->ressortgroupref == clause->tleSortGroupRef)
-            return const_cast<Expr *>(strip_relabels(entry->expr));
-    }
-    return nullptr;
-}
 
 bool is_of_table(const PlannerInfo *root, const Var *column) {
     const int relid = static_cast<int>(column->varno);
@@ -42,70 +32,142 @@ bool is_of_table(const PlannerInfo *root, const Var *column) {
     return rel != nullptr && rel->reloptkind == RELOPT_BASEREL && rel->rtekind == RTE_RELATION;
 }
 
-ColumnKeys *keys_of_column(List **all, const Var *column) {
+bool has_column(const List *columns, const Var *wanted) {
     ListCell *cell;
-    foreach (cell, *all) {
-        ColumnKeys *keys = static_cast<ColumnKeys *>(lfirst(cell));
-        if (keys->column->varno == column->varno && keys->column->varattno == column->varattno)
-            return keys;
-    }
-    ColumnKeys *keys = static_cast<ColumnKeys *>(palloc(sizeof(ColumnKeys)));
-    *keys = {column, NIL, false};
-    *all = lappend(*all, keys);
-    return keys;
+    foreach (cell, columns)
+        if (const Var *column = static_cast<const Var *>(lfirst(cell));
+            column->varno == wanted->varno && column->varattno == wanted->varattno)
+            return true;
+    return false;
 }
 
-// Of ColumnKeys *; NIL: some key is not of one column, or all keys are columns.
-List *keys_by_column(const PlannerInfo *root, const List *clauses) {
-    List *all = NIL;
-    bool has_expression = false;
+// NIL: they cannot be tried.
+List *tried_columns(const PlannerInfo *root, Expr *key) {
+    List *columns = columns_of_expression(reinterpret_cast<Node *>(key));
     ListCell *cell;
-    foreach (cell, clauses) {
-        Expr *key = key_of(root, lfirst_node(SortGroupClause, cell));
-        const Var *column = column_of_expression(reinterpret_cast<Node *>(key));
-        if (column == nullptr || !is_of_table(root, column))
+    foreach (cell, columns)
+        if (!is_of_table(root, static_cast<const Var *>(lfirst(cell))))
             return NIL;
-        ColumnKeys *keys = keys_of_column(&all, column);
-        if (IsA(key, Var))
-            keys->is_key = true;
-        else
-            keys->expressions = lappend(keys->expressions, key);
-        has_expression |= !IsA(key, Var);
-    }
-    return has_expression ? all : NIL;
+    return columns;
 }
 
-double values_of(PlannerInfo *root, const ColumnKeys *keys) {
-    if (!keys->is_key)
-        return expression_values(root, keys->column, keys->expressions);
-    bool is_guess;
-    const double values = distinct_values(root, reinterpret_cast<const Node *>(keys->column), &is_guess);
-    return is_guess ? HUGE_VAL : values;
-}
-
-double count_groups(PlannerInfo *root, const List *clauses) {
-    const List *all = keys_by_column(root, clauses);
-    double groups = all != NIL ? 1 : HUGE_VAL;
+bool are_all_among(const List *columns, const List *others) {
     ListCell *cell;
-    foreach (cell, all)
-        groups *= std::max(values_of(root, static_cast<const ColumnKeys *>(lfirst(cell))), 1.0);
-    return groups;
+    foreach (cell, columns)
+        if (!has_column(others, static_cast<const Var *>(lfirst(cell))))
+            return false;
+    return columns != NIL;
+}
+
+bool share_a_column(const List *columns, const List *others) {
+    ListCell *cell;
+    foreach (cell, columns)
+        if (has_column(others, static_cast<const Var *>(lfirst(cell))))
+            return true;
+    return false;
+}
+
+// The key's part takes in all parts that it shares columns with. Of KeyPart *.
+List *add_key(List *parts, List *columns, Expr *key) {
+    KeyPart *part = static_cast<KeyPart *>(palloc(sizeof(KeyPart)));
+    *part = {list_copy(columns), list_make1(key)};
+    List *result = list_make1(part);
+    ListCell *cell;
+    foreach (cell, parts) {
+        KeyPart *other = static_cast<KeyPart *>(lfirst(cell));
+        if (!share_a_column(other->columns, columns)) {
+            result = lappend(result, other);
+            continue;
+        }
+        part->keys = list_concat(list_copy(other->keys), part->keys);
+        ListCell *column;
+        foreach (column, other->columns)
+            if (!has_column(part->columns, static_cast<const Var *>(lfirst(column))))
+                part->columns = lappend(part->columns, lfirst(column));
+    }
+    return result;
+}
+
+double count_values(PlannerInfo *root, const KeyPart *part) {
+    double bound = 1;
+    ListCell *cell;
+    foreach (cell, part->keys)
+        bound *= value_bound(root, static_cast<const Node *>(lfirst(cell)));
+    return part->columns != NIL ? std::min(bound, expression_values(root, part->columns, part->keys)) : bound;
+}
+
+// A level asks for some keys more than once.
+double values_of(PlannerInfo *root, const KeyPart *part) {
+    LevelEstimates *level = level_estimates(root);
+    ListCell *cell;
+    foreach (cell, level->group_counts)
+        if (const GroupCount *known = static_cast<const GroupCount *>(lfirst(cell)); equal(known->keys, part->keys))
+            return known->values;
+    MemoryContext before = MemoryContextSwitchTo(root->planner_cxt);
+    GroupCount *count = static_cast<GroupCount *>(palloc(sizeof(GroupCount)));
+    *count = {static_cast<const List *>(copyObject(part->keys)), count_values(root, part)};
+    level->group_counts = lappend(const_cast<List *>(level->group_counts), count);
+    MemoryContextSwitchTo(before);
+    return count->values;
 }
 
 } // namespace
 
-double max_groups(PlannerInfo *root, const List *clauses) {
-    LevelEstimates *level = level_estimates(root);
+List *keys_of_references(const PlannerInfo *root, const List *references) {
+    List *keys = NIL;
+    ListCell *cell, *reference;
+    foreach (reference, references) {
+        foreach (cell, root->processed_tlist)
+            if (const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+                static_cast<int>(entry->ressortgroupref) == lfirst_int(reference)) {
+                keys = lappend(keys, entry->expr);
+                break;
+            }
+        if (cell == nullptr)
+            return NIL;
+    }
+    return keys;
+}
+
+List *keys_of_clauses(const PlannerInfo *root, const List *clauses) {
+    List *references = NIL;
     ListCell *cell;
-    foreach (cell, level->group_counts)
-        if (const GroupCount *known = static_cast<const GroupCount *>(lfirst(cell)); equal(known->clauses, clauses))
-            return known->groups;
-    MemoryContext before = MemoryContextSwitchTo(root->planner_cxt);
-    GroupCount *count = static_cast<GroupCount *>(palloc(sizeof(GroupCount)));
-    *count = {static_cast<const List *>(copyObject(const_cast<List *>(clauses))), count_groups(root, clauses)};
-    level->group_counts = lappend(const_cast<List *>(level->group_counts), count);
-    MemoryContextSwitchTo(before);
-    return count->groups;
+    foreach (cell, clauses)
+        references = lappend_int(references, static_cast<int>(lfirst_node(SortGroupClause, cell)->tleSortGroupRef));
+    return keys_of_references(root, references);
+}
+
+double max_groups(PlannerInfo *root, const List *keys) {
+    List *columns = NIL, *others = NIL, *parts = NIL;
+    ListCell *cell;
+    foreach (cell, keys) {
+        Expr *key = const_cast<Expr *>(strip_relabels(static_cast<Expr *>(lfirst(cell))));
+        List **list = IsA(key, Var) ? &columns : &others;
+        *list = list_append_unique(*list, key);
+    }
+    foreach (cell, others) {
+        Expr *key = static_cast<Expr *>(lfirst(cell));
+        if (List *of_key = tried_columns(root, key); !are_all_among(of_key, columns))
+            parts = add_key(parts, of_key, key);
+    }
+    double groups = 1;
+    List *unknown = columns;
+    foreach (cell, parts) {
+        const KeyPart *part = static_cast<const KeyPart *>(lfirst(cell));
+        if (const double values = values_of(root, part); std::isfinite(values))
+            groups *= std::max(values, 1.0);
+        else
+            unknown = list_concat(unknown, part->keys);
+    }
+    if (list_length(unknown) == list_length(keys))
+        return HUGE_VAL;
+    return unknown == NIL ? groups : groups * estimate_num_groups(root, unknown, HUGE_VAL, nullptr, nullptr);
+}
+
+double expected_groups(PlannerInfo *root, List *keys, double rows) {
+    if (keys == NIL)
+        return 1;
+    return std::min(estimate_num_groups(root, keys, rows, nullptr, nullptr), max_groups(root, keys));
 }
 
 } // namespace gpuscan

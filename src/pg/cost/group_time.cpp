@@ -62,7 +62,8 @@ void count_group(const PlanWalk &walk, const Path *path) {
 
 void count_aggregate(const PlanWalk &walk, const Path *path) {
     const AggPath *aggregate = as<AggPath>(path);
-    const double rows = walk.rows_of(aggregate->subpath), most = max_groups(walk.root, aggregate->groupClause),
+    const double rows = walk.rows_of(aggregate->subpath),
+                 most = max_groups(walk.root, keys_of_clauses(walk.root, aggregate->groupClause)),
                  groups = std::min(path->rows, most);
     const PlanWalk reading = aggregate->aggstrategy == AGG_SORTED ? walk : walk.whole();
     reading.count_path(aggregate->subpath);
@@ -76,23 +77,37 @@ void count_aggregate(const PlanWalk &walk, const Path *path) {
     walk.count(Step::Tuple, groups);
 }
 
+// Of the grouping sets of a rollup.
+static double groups_of_sets(PlannerInfo *root, const RollupData *rollup) {
+    double groups = 0;
+    ListCell *cell;
+    foreach (cell, rollup->gsets_data) {
+        const GroupingSetData *set = lfirst_node(GroupingSetData, cell);
+        groups += std::min(set->numGroups, max_groups(root, keys_of_references(root, set->set)));
+    }
+    return groups;
+}
+
 void count_grouping_sets(const PlanWalk &walk, const Path *path) {
     const GroupingSetsPath *sets = as<GroupingSetsPath>(path);
     const double rows = walk.rows_of(sets->subpath);
     const PlanWalk reading = sets->aggstrategy == AGG_SORTED && list_length(sets->rollups) == 1 ? walk : walk.whole();
     reading.count_path(sets->subpath);
+    double groups = 0;
     ListCell *cell;
     foreach (cell, sets->rollups) {
         const RollupData *rollup = lfirst_node(RollupData, cell);
+        const double of_rollup = groups_of_sets(walk.root, rollup);
+        groups += of_rollup;
         if (rollup->is_hashed)
-            hash_groups(reading, rows, rollup->numGroups, path);
+            hash_groups(reading, rows, of_rollup, path);
         else if (cell != list_head(sets->rollups)) // (the first one's order is the input's)
             reading.sort(rows, 0, NIL, sets->subpath->pathtarget->width);
         for (int set = 0; set < list_length(rollup->gsets); ++set)
             count_aggregate_steps(reading, rows, AGGSPLIT_SIMPLE);
         count_group_keys(reading, rollup->groupClause, rows);
     }
-    walk.expression(path->pathtarget->exprs, path->rows);
+    walk.expression(path->pathtarget->exprs, std::min(path->rows, groups));
 }
 
 } // namespace gpuscan

@@ -401,8 +401,7 @@ static double groups_again(PlannerInfo *root, const FragmentSpec *spec, double r
     if (keys == NIL && spec->sets == NIL)
         return 0;
     keys = list_concat_unique(keys, spec->keys);
-    double groups = keys != NIL ? estimate_num_groups(root, keys, rows, nullptr, nullptr) : 1;
-    return groups * std::max(list_length(spec->sets), 1);
+    return expected_groups(root, keys, rows) * std::max(list_length(spec->sets), 1);
 }
 
 // The candidate's relations with what the query makes of them, as far as it can be told; NULL: no device can. `results` is what
@@ -460,29 +459,43 @@ static List *order_above(const PlannerInfo *root) {
     return pathkeys;
 }
 
-// Of so many that PostgreSQL expects, those that there can be.
-static double expected_groups(PlannerInfo *root, double rows) {
-    const List *clauses = removes_duplicates(root->parse) ? root->parse->distinctClause : group_clause_of(root);
-    return root->parse->groupingSets != NIL ? rows : std::min(rows, max_groups(root, clauses));
-}
-
 static double passing_share(PlannerInfo *root, List *having) {
     return having != NIL ? own_selectivity(root, having) : 1;
 }
 
 struct GroupNumbers {
-    double made, delivered; // by the device, which drops some of them
+    double made, delivered; // by the device, which drops some of them, or groups them once more
 };
 
+// Of the result.
+static double groups_of_sets(PlannerInfo *root, const FragmentSpec *spec, double rows) {
+    double groups = 0;
+    ListCell *set, *cell;
+    foreach (set, spec->sets) {
+        List *keys = NIL;
+        foreach (cell, spec->keys)
+            if ((lfirst_int(set) & 1 << foreach_current_index(cell)) != 0)
+                keys = lappend(keys, lfirst(cell));
+        groups += expected_groups(root, keys, rows);
+    }
+    return groups;
+}
+
 // The path's rows are those that pass all of HAVING.
-static GroupNumbers groups_of(PlannerInfo *root, const Path *fallback, List *having, const FragmentSpec *spec) {
+static GroupNumbers groups_of(PlannerInfo *root, const Candidate *candidate, const Path *fallback, List *having,
+                              const FragmentSpec *spec) {
     double rows = fallback->rows;
     if (IsA(fallback, AggPath))
         rows = reinterpret_cast<const AggPath *>(fallback)->numGroups;
     else if (const double share = passing_share(root, having); share > 0)
         rows /= share;
-    const double made = expected_groups(root, rows);
-    return {made, wanted_groups(spec, std::max(made * passing_share(root, spec->having), 1.0))};
+    if (spec->sets == NIL)
+        rows = std::min(
+            rows, max_groups(root, keys_of_clauses(root, removes_duplicates(root->parse) ? root->parse->distinctClause
+                                                                                         : group_clause_of(root))));
+    const double made = spec->sets != NIL ? expected_groups(root, spec->keys, candidate->rows) : rows,
+                 all = spec->sets != NIL ? std::min(rows, groups_of_sets(root, spec, candidate->rows)) : made;
+    return {made, wanted_groups(spec, std::max(all * passing_share(root, spec->having), 1.0))};
 }
 
 // What groups cost, evaluated as `results`.
@@ -576,7 +589,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     CustomPath *path = make_gpuscan_path(output, spec, ordered_having, fallback, children, breakdown);
     path->path.pathtarget = results;
     path->path.rows = wanted_groups(spec, fallback->rows);
-    const GroupNumbers groups = groups_of(root, fallback, ordered_having, spec);
+    const GroupNumbers groups = groups_of(root, candidate, fallback, ordered_having, spec);
     path->path.total_cost = groups_cost(root, candidate, spec, trial, &texts, &baseline, groups, results, breakdown);
     path->path.startup_cost = path->path.total_cost;
     if (force)

@@ -247,13 +247,23 @@ bool is_dictionary_expression(const Translation *, Expr *expr) {
     return walk.functions > 0 || (type == Type::Code && !IsA(strip_relabels(expr), Var));
 }
 
-static Node *read_entry(Node *node, void *context) {
+static AttrNumber position_of(const Var *column, const List *columns) {
+    ListCell *cell;
+    foreach (cell, columns)
+        if (const Var *one = static_cast<const Var *>(lfirst(cell));
+            one->varno == column->varno && one->varattno == column->varattno)
+            return static_cast<AttrNumber>(foreach_current_index(cell) + 1);
+    return 1;
+}
+
+// `context`: of Var *, the columns.
+static Node *read_slot(Node *node, void *context) {
     if (node == nullptr)
         return nullptr;
     if (IsA(node, Var)) {
         Var *var = static_cast<Var *>(copyObject(reinterpret_cast<Var *>(node)));
+        var->varattno = position_of(var, static_cast<const List *>(context));
         var->varno = 1;
-        var->varattno = 1;
         const Oid domain = var->vartype;
         var->vartype = getBaseTypeAndTypmod(domain, &var->vartypmod); // as the slot has it
         if (var->vartype == domain)
@@ -262,10 +272,12 @@ static Node *read_entry(Node *node, void *context) {
         return reinterpret_cast<Node *>(makeRelabelType(
             reinterpret_cast<Expr *>(var), domain, -1, reinterpret_cast<Var *>(node)->varcollid, COERCE_IMPLICIT_CAST));
     }
-    return mutate_expression(node, read_entry, context);
+    return mutate_expression(node, read_slot, context);
 }
 
-Node *over_one_value(Expr *expr) { return read_entry(reinterpret_cast<Node *>(expr), nullptr); }
+Node *over_slot(Expr *expr, const List *columns) {
+    return read_slot(reinterpret_cast<Node *>(expr), const_cast<List *>(columns));
+}
 
 static int find_lookup(const Translation *t, const FragmentLookup &wanted) {
     for (int i = 0; i < t->lookups.count; ++i) {
@@ -320,7 +332,7 @@ bool add_function_lookup(Translation *t, const TypedExpr &column, Expr *expr, bo
     FragmentLookup lookup{};
     lookup.source = column.source;
     lookup.column = column.column;
-    lookup.expr = reinterpret_cast<Expr *>(over_one_value(expr));
+    lookup.expr = reinterpret_cast<Expr *>(over_slot(expr));
     lookup.has_params = has_params;
     lookup.deferred = deferred;
     lookup.typid = exprType(reinterpret_cast<Node *>(expr));

@@ -147,6 +147,9 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Type
 
 bool is_device_function(Oid funcid);
 
+// How many values beside NULL a call of it has at most, whatever its arguments are; HUGE_VAL: not known.
+double values_of_call(Oid funcid, const List *args);
+
 // Comparisons by one of the built-in functions; false without a reason for any other function.
 bool comparison_operator(Oid funcid, ir::Op *op);
 
@@ -157,8 +160,9 @@ bool text_operator(Oid funcid, ir::Op *op);
 bool is_hashable_equality(Oid funcid);
 
 // The dictionary side (lookup.cpp): expressions over one text column and constants.
-// A copy of an expression over one column, which becomes Var(1, 1): so it can be evaluated for a slot of one value of the column's base type.
-Node *over_one_value(Expr *expr);
+// A copy of an expression over columns, to be evaluated for a slot of one value of each, of its base type: they become Var(1, 1) and so on, in
+// the order of `columns` (of Var *); without these there is but one.
+Node *over_slot(Expr *expr, const List *columns = NIL);
 bool is_dictionary_expression(const Translation *t, Expr *expr);
 bool translate_lookup(Translation *t, Expr *expr, TypedExpr *out);
 // What a call of this function may see of a dictionary: every entry.

@@ -344,6 +344,31 @@ static const IntervalPart interval_parts[] = {
     {"microseconds", ir::Function::IntervalMicros, 1, USECS_PER_MINUTE, 0},
 };
 
+static double values_of(ir::Function function) {
+    const ir::Image &image = ir::function_info(function).image;
+    return image.kind == ir::Image::Kind::Within ? static_cast<double>(image.max - image.min) + 1 : HUGE_VAL;
+}
+
+double values_of_part(const List *args) {
+    const Const *unit = reinterpret_cast<const Const *>(strip_relabels(static_cast<Expr *>(linitial(args))));
+    if (!IsA(unit, Const) || unit->constisnull)
+        return HUGE_VAL;
+    const char *name = TextDatumGetCString(unit->constvalue);
+    if (exprType(static_cast<const Node *>(lsecond(args))) == INTERVALOID) {
+        for (const IntervalPart &part : interval_parts)
+            if (pg_strcasecmp(name, part.name) == 0 && part.larger > 0)
+                return 2 * static_cast<double>(part.larger) / static_cast<double>(part.unit) - 1; // on both sides of 0
+        return HUGE_VAL;
+    }
+    for (const DatePart &part : day_parts)
+        if (pg_strcasecmp(name, part.name) == 0)
+            return values_of(part.function);
+    for (const TimePart &part : time_parts)
+        if (pg_strcasecmp(name, part.name) == 0)
+            return values_of(part.function);
+    return HUGE_VAL;
+}
+
 static ir::Index times(Translation *t, ir::Op op, ir::Index node, int64_t by) {
     return by == 1 ? node : add_expr(t, op, Type::I64, node, micros_constant(t, by));
 }

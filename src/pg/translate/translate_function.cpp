@@ -129,6 +129,25 @@ static const Builtin *find_builtin(Oid funcid) { return find_function(builtin_in
 
 bool is_device_function(Oid funcid) { return find_builtin(funcid) != nullptr; }
 
+// x % c: as many on both sides of 0.
+static double values_of_remainder(const List *args) {
+    const Const *divisor = static_cast<const Const *>(lsecond(args));
+    int64 number;
+    if (!IsA(divisor, Const) || divisor->constisnull || !integer_of(divisor->consttype, divisor->constvalue, &number) ||
+        number == 0)
+        return HUGE_VAL;
+    return 2 * std::abs(static_cast<double>(number)) - 1;
+}
+
+double values_of_call(Oid funcid, const List *args) {
+    const Builtin *builtin = find_builtin(funcid);
+    if (builtin != nullptr && builtin->rule == Rule::Extract)
+        return values_of_part(args);
+    return builtin != nullptr && builtin->rule == Rule::Arithmetic && builtin->op == ir::Op::Mod
+               ? values_of_remainder(args)
+               : HUGE_VAL;
+}
+
 bool comparison_operator(Oid funcid, ir::Op *op) {
     const Builtin *builtin = find_builtin(funcid);
     if (builtin == nullptr || builtin->rule != Rule::Compare)

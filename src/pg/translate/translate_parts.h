@@ -74,6 +74,8 @@ bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const 
 
 // Dates and timestamps (translate_datetime.cpp).
 bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, TypedExpr *out);
+// How many values extract() or date_part() has at most; HUGE_VAL: not known.
+double values_of_part(const List *args);
 
 // Time zones (translate_time_zone.cpp): nullptr with a reason. The nodes are finite timestamps.
 const TimeZoneTables *time_zone_tables(Translation *t, pg_tz *zone);
