@@ -346,7 +346,7 @@ void CudaExecution::use_build(Index index, BuiltTableRef table) {
     auto mine = std::dynamic_pointer_cast<Table>(table);
     if (!mine || !mine->finished || tables_.at(index)->collected)
         throw DeviceError("not a table for an open build pipeline");
-    stats_.joins.at(index) = mine->description + ", kept";
+    stats_.joins.at(index) = mine->description;
     tables_[index] = std::move(mine);
 }
 

@@ -244,7 +244,7 @@ void HostExecution::use_build(Index pipeline, BuiltTableRef table) {
     auto mine = std::dynamic_pointer_cast<JoinTable>(table);
     if (pipeline + 1 >= context_.program.pipelines.size() || context_.tables[pipeline] || !mine)
         throw DeviceError("not a table for an open build pipeline");
-    stats_.joins[pipeline] = mine->describe() + ", kept";
+    stats_.joins[pipeline] = mine->describe();
     context_.tables[pipeline] = std::move(mine);
 }
 

@@ -23,7 +23,13 @@ namespace {
 
 constexpr size_t build_part = 4;             // room is made for a hash table up to this part of the device's memory
 constexpr size_t min_chunks_for_threads = 4; // to be examined: 50 us each and more
-constexpr size_t max_identity_bytes = size_t(1) << 20; // a build with larger lookups or masks is not recognised
+constexpr size_t max_identity_bytes = size_t(1)
+                                      << 20; // a build with larger lookups, masks, or values is not recognised
+// The values of so many rows are looked at to find that a build's rows are the same as before, or of one row in so many. On 2 cores
+// a row takes 0.2 us to compare and 0.01 us to build.
+constexpr size_t compared_rows = 512, compared_part = 32;
+// A GPU builds the table of fewer rows in less time than it takes to bring a few values from there.
+constexpr size_t compared_from_device = size_t(1) << 19;
 constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
 
 bool is_staging(Command command) {
@@ -89,6 +95,7 @@ void Session::reset() {
     deferred_ = DeferredState();
     unified_dictionaries_.clear();
     table_ids_.clear();
+    table_origins_.clear();
     first_pass_ = true;
     speculated_ = false;
     program_ = Program();
@@ -194,6 +201,7 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
     other_feeds_.resize(program_.sources.size());
     lookups_.resize(program_.lookups.size());
     table_ids_.resize(program_.pipelines.size());
+    table_origins_.resize(program_.pipelines.size());
     OpenReply reply = {};
     reply.device = static_cast<uint32_t>(device_->kind);
     copy_text(reply.name, sizeof reply.name, device_->device->info().name);
@@ -551,11 +559,18 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     reply.njoins = static_cast<uint32_t>(std::min<size_t>(stats.joins.size(), ir::max_joins));
     out.put(reply);
     for (uint32_t i = 0; i < reply.njoins; ++i)
-        copy_text(reinterpret_cast<char *>(out.part(64)), 64, stats.joins[i]);
+        copy_text(reinterpret_cast<char *>(out.part(64)), 64, stats.joins[i] + table_origins_[i]);
+}
+
+// How many rows may be looked at to recognise a build.
+static size_t most_compared(const Device &device, uint64_t rows) {
+    if (!device.reads_host_memory() && rows < compared_from_device)
+        return 0;
+    return std::max<size_t>(compared_rows, rows / compared_part);
 }
 
 // What the table of this build depends on; false: on something that cannot be recognised the next time.
-bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
+bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIdentity &identity) {
     const ir::Pipeline &p = program_.pipelines[pipeline];
     for (ir::Index k = 0; k < p.joins.count; ++k)
         if (table_ids_[program_.joins[p.joins.first + k].build] == 0)
@@ -568,12 +583,59 @@ bool Session::identify_build(uint32_t pipeline, BuildIdentity &identity) {
     if (lookup_bytes > max_identity_bytes)
         return false;
     for (const SourceFeed *feed : feeds_of(p.source))
-        if (!feed->identify(max_identity_bytes, identity) || identity.bytes.size() > max_identity_bytes)
+        if (!feed->identify(identity) || identity.bytes.size() > max_identity_bytes)
             return false;
     BuildParts parts;
     parts.lookup = [this](ir::Index lookup) { return contents_of(lookup); };
     parts.table_id = [this](ir::Index build) { return table_ids_[build]; };
     identity.bytes += describe_build(program_, pipeline, parts);
+    identity.computed = identity.bytes.size();
+    const size_t most = identity.computed + max_identity_bytes;
+    for (const SourceFeed *feed : feeds_of(p.source)) // (the limit of values is one for all: more would be no identity)
+        if (identity.bytes.size() > most ||
+            !feed->identify_rows(most - identity.bytes.size(), most_compared(*device_->device, input.rows), identity))
+            return false;
+    return true;
+}
+
+// Does the former table's build have the same rows? See compare_rows().
+int64_t Session::compare_with(const BuildIdentity &former, uint32_t pipeline, const PassInput &input,
+                              const BuildIdentity &identity) {
+    const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline].source);
+    const ReadChunk read = [&feeds](size_t chunk, const std::vector<RowRun> &runs, std::string &rows) {
+        size_t feed = 0;
+        for (; chunk >= feeds[feed]->held_chunks(); ++feed)
+            chunk -= feeds[feed]->held_chunks();
+        feeds[feed]->read_held(chunk, runs, rows);
+    };
+    try {
+        return compare_rows(former, identity, row_bytes(feeds[0]->column_types()),
+                            most_compared(*device_->device, input.rows), read);
+    } catch (const OutOfDeviceMemory &) {
+        return -1;
+    }
+}
+
+// Takes the table of this build from what is kept; false: it has to be built.
+bool Session::use_kept(uint32_t pipeline, const PassInput &input, const BuildIdentity &identity, uint64_t fingerprint) {
+    CachedJoinTables::Found found = device_->tables->find(identity, fingerprint);
+    std::string &origin = table_origins_[pipeline];
+    if (!found.table && found.former) {
+        const int64_t compared = compare_with(*found.former, pipeline, input, identity);
+        if (compared >= 0) {
+            found.table = found.other;
+            device_->tables->keep_as(identity, found, fingerprint);
+            origin = ", " + std::to_string(compared) + " rows compared";
+        }
+    }
+    if (!found.table) {
+        origin = found.had_other_rows ? ", rebuilt" : "";
+        return false;
+    }
+    execution_->use_build(pipeline, found.table);
+    table_ids_[pipeline] = found.id;
+    origin += ", kept";
+    counters_.tables_reused.fetch_add(1, std::memory_order_relaxed);
     return true;
 }
 
@@ -596,18 +658,11 @@ void Session::skip(uint32_t pipeline, PassInput &input) {
 void Session::run_build(uint32_t pipeline, PassInput &input, const RunRequest &request) {
     const bool last = request.last != 0;
     BuildIdentity identity;
-    const bool keep = last && first_pass_ && identify_build(pipeline, identity);
+    const bool keep = last && first_pass_ && identify_build(pipeline, input, identity);
     if (last && !keep)
         device_->tables->forget(request.fingerprint);
-    if (keep) {
-        const CachedJoinTables::Found found = device_->tables->find(identity, request.fingerprint);
-        if (found.table) {
-            execution_->use_build(pipeline, found.table);
-            table_ids_[pipeline] = found.id;
-            counters_.tables_reused.fetch_add(1, std::memory_order_relaxed);
-            return;
-        }
-    }
+    if (keep && use_kept(pipeline, input, identity, request.fingerprint))
+        return;
     skip(pipeline, input);
     // A build cannot be repeated when it fails half-way, so the room for its table is made before.
     const ir::Pipeline &p = program_.pipelines[pipeline];
@@ -622,8 +677,8 @@ void Session::run_build(uint32_t pipeline, PassInput &input, const RunRequest &r
     if (last)
         execution_->finish_build(pipeline);
     if (keep)
-        table_ids_[pipeline] =
-            device_->tables->keep(std::move(identity), execution_->finished_build(pipeline), request.fingerprint);
+        table_ids_[pipeline] = device_->tables->keep(std::move(identity), execution_->finished_build(pipeline),
+                                                     request.fingerprint, table_origins_[pipeline].empty());
 }
 
 // A pass of the main pipeline, tried again with more of the device's memory where that was too little.

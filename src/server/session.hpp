@@ -126,7 +126,10 @@ class Session {
     Skipper make_skipper(uint32_t pipeline) const;
     void skip(uint32_t pipeline, PassInput &input);
     void run_build(uint32_t pipeline, PassInput &input, const protocol::RunRequest &request);
-    bool identify_build(uint32_t pipeline, BuildIdentity &identity);
+    bool identify_build(uint32_t pipeline, const PassInput &input, BuildIdentity &identity);
+    bool use_kept(uint32_t pipeline, const PassInput &input, const BuildIdentity &identity, uint64_t fingerprint);
+    int64_t compare_with(const BuildIdentity &former, uint32_t pipeline, const PassInput &input,
+                         const BuildIdentity &identity);
     void run_main(PassInput &input, bool last);
     void filter_groups();
     void order_groups();
@@ -163,8 +166,9 @@ class Session {
     std::vector<std::shared_ptr<Dictionary>> unified_dictionaries_; // by number, from 1
     bool speculated_ = false;                                       // the device knows what will most likely be read
     uint32_t pipeline_ = 0;                                         // the one that runs next
-    std::vector<uint64_t> table_ids_; // by pipeline: of its finished table among the cached ones, 0: not cached
-    bool first_pass_ = true;          // of that pipeline
+    std::vector<uint64_t> table_ids_;        // by pipeline: of its finished table among the cached ones, 0: not cached
+    std::vector<std::string> table_origins_; // by pipeline: what became of what was kept of it, for EXPLAIN
+    bool first_pass_ = true;                 // of that pipeline
     std::unique_ptr<GroupMerger> merger_;
     bool any_pass_ = false; // of the main pipeline
     GroupTable groups_;

@@ -23,8 +23,6 @@ constexpr size_t delivered_rows = transient_limit / 4; // bytes; each helper has
 constexpr uint32_t pages_per_missing = 256;
 uint32_t bearable(uint32_t npages) { return npages / pages_per_missing; }
 
-size_t mask_words(const ChunkRows &rows) { return rows.mask ? rows.mask->size() : 0; }
-
 // Columns that the query does not read are decoded with the others if no more than a 16th of the pages has to be read anyway: then
 // the version costs more than they do.
 constexpr uint32_t few_changed = 16;
@@ -553,39 +551,60 @@ void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vec
     }
 }
 
-bool SourceFeed::identify(size_t max_bytes, BuildIdentity &identity) const {
-    if ((decoded_ && !decoded_->empty()) || !batched_->empty())
+bool SourceFeed::identify(BuildIdentity &identity) const {
+    if (!relation_ && !batched_->empty()) // (whose texts have codes of this session's)
         return false;
-    size_t mask_bytes = 0;
+    identity.put(held_.size());
+    identity.put(columns_.size());
+    const bool any_row = !held_.empty() || (decoded_ && !decoded_->empty()) || !batched_->empty();
+    for (const TransientColumn &column : columns_)
+        identity.put(column.dictionary != nullptr && any_row ? column.dictionary->id() : uint64_t(0));
     for (const HeldChunk &held : held_) {
-        mask_bytes += mask_words(*held.rows) * sizeof(uint64_t) + held.rows->without.size() * sizeof(RowRange);
-        if (held.is_private || mask_bytes > max_bytes)
+        if (held.is_private)
             return false;
-    }
-    auto put = [&identity](const void *from, size_t size) {
-        identity.bytes.append(static_cast<const char *>(from), size);
-    };
-    auto put_number = [&put](uint64_t number) { put(&number, sizeof number); };
-    put_number(held_.size());
-    put_number(columns_.size());
-    for (const HeldChunk &held : held_) {
-        put_number(held.rows->nrows);
-        put_number(mask_words(*held.rows));
-        if (held.rows->mask)
-            put(held.rows->mask->data(), mask_words(*held.rows) * sizeof(uint64_t));
-        put_number(held.rows->without.size());
-        put(held.rows->without.data(), held.rows->without.size() * sizeof(RowRange));
         for (const ColumnValues &column : held.columns) {
-            put_number(column.frame.width);
-            put_number(static_cast<uint64_t>(column.frame.base));
+            identity.put(column.frame.width);
+            identity.put(column.frame.base);
             for (const BufferRef &buffer : {column.values, column.nulls}) {
-                put_number(reinterpret_cast<uintptr_t>(buffer.get()));
+                identity.put(buffer.get());
                 if (buffer)
                     identity.read.push_back(buffer);
             }
         }
     }
     return true;
+}
+
+bool SourceFeed::identify_rows(size_t max_bytes, size_t max_uncached, BuildIdentity &identity) const {
+    const size_t uncached = (decoded_ ? decoded_->count() : 0) + batched_->count();
+    size_t bytes = uncached * row_bytes(column_types());
+    for (const HeldChunk &held : held_)
+        bytes += mask_bytes(*held.rows);
+    if (bytes > max_bytes || uncached > max_uncached || (uncached > 0 && columns_.empty()))
+        return false;
+    for (const HeldChunk &held : held_)
+        identity.put_mask(held.rows->nrows, full_mask(*held.rows));
+    std::string rows;
+    try {
+        if (decoded_)
+            decoded_->read(rows);
+    } catch (const OutOfDeviceMemory &) {
+        return false;
+    }
+    batched_->read(rows);
+    identity.put_uncached(rows);
+    return true;
+}
+
+void SourceFeed::read_held(size_t chunk, const std::vector<RowRun> &runs, std::string &to) const {
+    read_rows(*device_.device, held_.at(chunk).columns, runs, to);
+}
+
+std::vector<Type> SourceFeed::column_types() const {
+    std::vector<Type> types;
+    for (const TransientColumn &column : columns_)
+        types.push_back(column.type);
+    return types;
 }
 
 void SourceFeed::release(bool last) {

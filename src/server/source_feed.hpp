@@ -98,13 +98,18 @@ class SourceFeed {
 
     bool pass_full() const;
     void add_to(PassInput &input);
-    // Adds which rows these are, if all are rows of cached chunks and their masks take at most `max_bytes`; false: they
-    // cannot be recognised later.
-    bool identify(size_t max_bytes, BuildIdentity &identity) const;
+    // Adds whose rows these are; false: they cannot be recognised later.
+    bool identify(BuildIdentity &identity) const;
+    // Adds which rows these are, if that takes at most `max_bytes`, and those in no cache are at most `max_uncached`.
+    bool identify_rows(size_t max_bytes, size_t max_uncached, BuildIdentity &identity) const;
+    // The chunks that are held, in the order in which they are identified, and rows of one of them.
+    size_t held_chunks() const { return held_.size(); }
+    void read_held(size_t chunk, const std::vector<RowRun> &runs, std::string &to) const;
     void release(bool last); // last: the pipeline has read all; chunks may be staged again
     // Adds what the cache has of the source, as it may be handed over later; `held` keeps it alive.
     void add_speculative_chunks(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const;
     bool is_relation() const { return relation_ != nullptr; }
+    std::vector<Type> column_types() const;
 
     Dictionary *dictionary(uint32_t column) const {
         return column < columns_.size() ? columns_[column].dictionary : nullptr;

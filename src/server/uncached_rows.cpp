@@ -156,6 +156,19 @@ ColumnValues DecodedRows::column(size_t column) const {
     return values;
 }
 
+void DecodedRows::read(std::string &to) const {
+    std::vector<ColumnValues> columns;
+    for (size_t c = 0; c < columns_.size(); ++c)
+        columns.push_back(column(c));
+    std::vector<RowRun> runs;
+    uint32_t count = 0;
+    for (const auto &range : valid_rows_) {
+        runs.push_back({range.first, count, range.second - range.first});
+        count += range.second - range.first;
+    }
+    read_rows(device_, columns, runs, to);
+}
+
 void DecodedRows::clear() {
     data_.assign(columns_.size(), Column());
     valid_rows_.clear();
@@ -256,6 +269,13 @@ void BatchRows::add_to(PassInput &input) {
     }
     input.chunks.push_back(std::move(view));
     input.rows += nrows_;
+}
+
+void BatchRows::read(std::string &to) const {
+    std::vector<HostColumn> columns;
+    for (size_t c = 0; c < columns_.size(); ++c)
+        columns.push_back({columns_[c].type, data_[c].values.data(), data_[c].nulls.data()});
+    put_rows(columns, nrows_, to);
 }
 
 void BatchRows::clear() {

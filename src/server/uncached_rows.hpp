@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/store/build_rows.hpp"
 #include "engine/store/chunk_build.hpp"
 #include "server/message.hpp"
 
@@ -45,6 +46,9 @@ class DecodedRows {
     // The same as a chunk of its own.
     ChunkRows rows() const;
     ColumnValues column(size_t column) const;
+    uint32_t count() const { return valid_; }
+    // Adds their values, as read_rows() writes them.
+    void read(std::string &to) const;
     void clear();
 
   private:
@@ -72,8 +76,10 @@ class BatchRows {
     bool add(MessageReader &message, uint32_t nrows, size_t *full);
     size_t bytes() const;
     bool empty() const { return nrows_ == 0; }
+    uint32_t count() const { return nrows_; }
     int64_t max_code(size_t column) const { return data_[column].stats.max; }
     void add_to(PassInput &input);
+    void read(std::string &to) const;
     void clear();
 
   private:

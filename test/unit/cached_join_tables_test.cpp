@@ -19,7 +19,11 @@ struct Table : BuiltTable {
 };
 
 BuildIdentity identity(const std::string &bytes, const std::vector<BufferRef> &read) {
-    return {bytes, {read.begin(), read.end()}};
+    BuildIdentity identity;
+    identity.bytes = bytes;
+    identity.computed = bytes.size();
+    identity.read.assign(read.begin(), read.end());
+    return identity;
 }
 
 TEST(CachedJoinTablesTest, FoundByEqualBytes) {

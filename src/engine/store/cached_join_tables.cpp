@@ -6,27 +6,49 @@ namespace gpuscan {
 // The bytes hold the addresses of buffers. The caller has those buffers, and the entry's are alive: same address, same buffer.
 CachedJoinTables::Found CachedJoinTables::find(const BuildIdentity &identity, uint64_t fingerprint) {
     Entries out;
+    Found found;
     std::lock_guard<std::mutex> guard(lock_);
-    CachedJoinTable *const found = look_up(identity.bytes, out);
-    if (found == nullptr) {
-        take_away(fingerprint);
-        return Found();
+    if (CachedJoinTable *const entry = look_up(identity.bytes, out)) {
+        give(fingerprint, *entry, true);
+        found.table = entry->table;
+        found.id = entry->id;
+        return found;
     }
-    give(fingerprint, *found);
-    return Found{found->table, found->id};
+    found.had_other_rows = take_away(fingerprint);
+    const auto latest = latest_.find(identity.bytes.substr(0, identity.computed));
+    if (latest == latest_.end() || latest->second->is_dead())
+        return found;
+    found.had_other_rows = true;
+    found.id = latest->second->id;
+    found.former = latest->second->identity;
+    found.other = latest->second->table;
+    return found;
 }
 
-uint64_t CachedJoinTables::keep(BuildIdentity identity, BuiltTableRef table, uint64_t fingerprint) {
+uint64_t CachedJoinTables::keep(BuildIdentity identity, BuiltTableRef table, uint64_t fingerprint, bool tell_at_once) {
     Entries out;
-    const size_t bytes = table->bytes();
     std::lock_guard<std::mutex> guard(lock_);
-    if (!has_room(bytes))
+    if (!has_room(table->bytes()))
         return 0;
     CachedJoinTable *entry = look_up(identity.bytes, out); // somebody else may have built it meanwhile
     if (entry == nullptr)
-        entry = &put_in({std::move(identity), std::move(table), next_id_++, bytes, {}}, out);
-    give(fingerprint, *entry);
+        entry = &add(std::move(identity), std::move(table), next_id_++, out);
+    give(fingerprint, *entry, tell_at_once);
     return entry->id;
+}
+
+uint64_t CachedJoinTables::keep_as(BuildIdentity identity, const Found &found, uint64_t fingerprint) {
+    Entries out;
+    std::lock_guard<std::mutex> guard(lock_);
+    const CachedJoinTable *const former = look_up(found.former->bytes, out);
+    if (former != nullptr && former->id == found.id)
+        remove(former->key(), out);
+    CachedJoinTable *entry = look_up(identity.bytes, out);
+    if (entry == nullptr && has_room(found.other->bytes()))
+        entry = &add(std::move(identity), found.other, found.id, out);
+    if (entry != nullptr)
+        give(fingerprint, *entry, true);
+    return found.id;
 }
 
 void CachedJoinTables::forget(uint64_t fingerprint) {
@@ -44,32 +66,48 @@ void CachedJoinTables::tell(CachedBuilds *builds) {
 
 // ---- under the lock ----
 
+CachedJoinTable &CachedJoinTables::add(BuildIdentity identity, BuiltTableRef table, uint64_t id, Entries &out) {
+    const size_t bytes = table->bytes();
+    std::string computed = identity.bytes.substr(0, identity.computed);
+    CachedJoinTable &entry =
+        put_in({std::make_shared<BuildIdentity>(std::move(identity)), std::move(table), id, bytes, {}}, out);
+    latest_[std::move(computed)] = &entry;
+    return entry;
+}
+
 void CachedJoinTables::leave(CachedJoinTable &entry) {
     for (const uint64_t fingerprint : entry.fingerprints)
         untell(fingerprint);
     entry.fingerprints.clear();
+    const auto latest = latest_.find(entry.key().substr(0, entry.identity->computed));
+    if (latest != latest_.end() && latest->second == &entry)
+        latest_.erase(latest);
 }
 
-void CachedJoinTables::give(uint64_t fingerprint, CachedJoinTable &entry) {
-    const auto known = by_fingerprint_.find(fingerprint);
-    if (fingerprint == 0 || (known != by_fingerprint_.end() && known->second == &entry))
+void CachedJoinTables::give(uint64_t fingerprint, CachedJoinTable &entry, bool tell) {
+    if (fingerprint == 0)
         return;
-    take_away(fingerprint);
-    if (entry.fingerprints.size() == max_fingerprints)
-        take_away(entry.fingerprints.front());
-    by_fingerprint_.emplace(fingerprint, &entry);
-    entry.fingerprints.push_back(fingerprint);
-    if (builds_ != nullptr)
+    const auto known = by_fingerprint_.find(fingerprint);
+    if (known == by_fingerprint_.end() || known->second != &entry) {
+        take_away(fingerprint);
+        if (entry.fingerprints.size() == max_fingerprints)
+            take_away(entry.fingerprints.front());
+        by_fingerprint_.emplace(fingerprint, &entry);
+        entry.fingerprints.push_back(fingerprint);
+    }
+    if (builds_ != nullptr && tell)
         builds_->add(fingerprint);
 }
 
-void CachedJoinTables::take_away(uint64_t fingerprint) {
+// False: no table had it.
+bool CachedJoinTables::take_away(uint64_t fingerprint) {
     const auto known = by_fingerprint_.find(fingerprint);
     if (known == by_fingerprint_.end())
-        return;
+        return false;
     std::vector<uint64_t> &its = known->second->fingerprints;
     its.erase(std::remove(its.begin(), its.end(), fingerprint), its.end());
     untell(fingerprint);
+    return true;
 }
 
 void CachedJoinTables::untell(uint64_t fingerprint) {

@@ -117,6 +117,33 @@ ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, co
     return answer;
 }
 
+// Calls f(word, bits) for the words of a mask in which the range has rows.
+template <class F> static void each_word(const RowRange &range, F f) {
+    for (uint32_t row = range.first; row < range.end;) {
+        const uint32_t n = std::min(64 - row % 64, range.end - row);
+        const uint64_t ones = n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1;
+        f(row / 64, ones << (row % 64));
+        row += n;
+    }
+}
+
+static size_t words_of(const ChunkRows &rows) { return (size_t(rows.nrows) + 63) / 64; }
+
+size_t mask_bytes(const ChunkRows &rows) {
+    return rows.mask || !rows.without.empty() ? words_of(rows) * sizeof(uint64_t) : 0;
+}
+
+std::vector<uint64_t> full_mask(const ChunkRows &rows) {
+    std::vector<uint64_t> mask;
+    if (rows.mask)
+        mask = *rows.mask;
+    else if (!rows.without.empty())
+        mask.assign(words_of(rows), ~uint64_t(0));
+    for (const RowRange &range : rows.without)
+        each_word(range, [&](uint32_t word, uint64_t bits) { mask[word] &= ~bits; });
+    return mask;
+}
+
 // The rows of all known pages but these few.
 static RowsRef known_without(const ChunkVersion &version, const PageBits &pages) {
     auto rows = std::make_shared<ChunkRows>(*version.known_rows);
@@ -157,15 +184,11 @@ RowsRef covered_rows(const ChunkVersion &version, const PageBits &covered) {
     });
     if (rows->participating == rows->nrows)
         return rows;
-    std::vector<uint64_t> mask((size_t(rows->nrows) + 63) / 64);
+    std::vector<uint64_t> mask(words_of(*rows));
     covered.for_each([&](uint32_t number) {
         const PageRows &page = version.pages[number];
-        for (uint32_t row = page.row_start, end = page.row_start + page.nrows; row < end;) {
-            const uint32_t n = std::min(64 - row % 64, end - row);
-            const uint64_t ones = n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1;
-            mask[row / 64] |= ones << (row % 64);
-            row += n;
-        }
+        each_word({page.row_start, page.row_start + page.nrows},
+                  [&](uint32_t word, uint64_t bits) { mask[word] |= bits; });
     });
     rows->mask = std::make_shared<const std::vector<uint64_t>>(std::move(mask));
     return rows;

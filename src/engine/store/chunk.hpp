@@ -70,6 +70,9 @@ struct ChunkRows {
     std::vector<RowRange> without; // in order, none meets another
 };
 using RowsRef = std::shared_ptr<const ChunkRows>;
+// Mask and ranges in one, and its size; empty: all nrows take part.
+size_t mask_bytes(const ChunkRows &rows);
+std::vector<uint64_t> full_mask(const ChunkRows &rows);
 
 struct ChunkVersion {
     uint32_t nrows = 0;                     // rows given away, garbage included

@@ -79,14 +79,18 @@ template <typename Entry> class LruCache {
 
     // Takes an entry that there is room for, in place of one with the same key.
     Entry &put_in(Entry &&entry, Entries &out) {
-        const auto found = found_.find(entry.key());
-        if (found != found_.end())
-            take_out(found->second, out);
+        remove(entry.key(), out);
         shrink(limit_ - entry.bytes, out);
         entries_.push_front(std::move(entry));
         found_.emplace(entries_.front().key(), entries_.begin());
         bytes_ += entries_.front().bytes;
         return entries_.front();
+    }
+
+    void remove(const std::string &key, Entries &out) {
+        const auto found = found_.find(key);
+        if (found != found_.end())
+            take_out(found->second, out);
     }
 
     mutable std::mutex lock_;

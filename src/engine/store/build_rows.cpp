@@ -1,0 +1,167 @@
+// Which rows does a build read, and are those of two builds the same? See build_rows.hpp.
+#include "engine/store/build_rows.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gpuscan {
+
+void BuildIdentity::put_mask(uint32_t nrows, const std::vector<uint64_t> &mask) {
+    put(nrows);
+    put(mask.size());
+    chunks.push_back({nrows, bytes.size(), mask.size()});
+    bytes.append(reinterpret_cast<const char *>(mask.data()), mask.size() * sizeof(uint64_t));
+}
+
+void BuildIdentity::put_uncached(const std::string &rows) {
+    put(rows.size());
+    uncached.push_back({bytes.size(), rows.size()});
+    bytes += rows;
+}
+
+// ---- values -------------------------------------------------------------------------------------------------------
+
+size_t row_bytes(const std::vector<Type> &types) {
+    size_t bytes = 0;
+    for (Type type : types)
+        bytes += 1 + type_width(type);
+    return bytes;
+}
+
+void put_rows(const std::vector<HostColumn> &columns, size_t count, std::string &rows) {
+    std::vector<Type> types;
+    for (const HostColumn &column : columns)
+        types.push_back(column.type);
+    const size_t stride = row_bytes(types), before = rows.size();
+    rows.resize(before + count * stride);
+    size_t offset = before;
+    for (const HostColumn &column : columns) {
+        const size_t width = type_width(column.type);
+        for (size_t row = 0; row < count; ++row) {
+            char *to = &rows[offset + row * stride];
+            *to = static_cast<char>(column.nulls != nullptr && column.nulls[row] != 0);
+            if (*to == 0)
+                memcpy(to + 1, column.values + row * width, width);
+        }
+        offset += 1 + width;
+    }
+}
+
+void read_rows(Device &device, const std::vector<ColumnValues> &columns, const std::vector<RowRun> &runs,
+               std::string &rows) {
+    size_t count = 0;
+    for (const RowRun &run : runs)
+        count += run.count;
+    if (count == 0)
+        return;
+    std::vector<std::vector<uint8_t>> values, nulls;
+    std::vector<HostColumn> read;
+    for (const ColumnValues &column : columns) {
+        const size_t bytes = count * type_width(column.type);
+        const BufferRef whole = device.allocate(bytes), flags = device.allocate(count);
+        PackJob job;
+        job.type = column.type;
+        job.from_frame = column.frame;
+        job.from = column.values.get();
+        job.to = whole.get();
+        job.from_nulls = column.nulls.get();
+        job.to_nulls = flags.get();
+        job.runs = runs;
+        device.pack(job);
+        values.emplace_back(bytes);
+        nulls.emplace_back(count);
+        device.download(values.back().data(), *whole, 0, bytes);
+        device.download(nulls.back().data(), *flags, 0, count);
+        read.push_back({column.type, values.back().data(), nulls.back().data()});
+    }
+    put_rows(read, count, rows);
+}
+
+// ---- comparison ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Rows 64 * i to 64 * i + 63 of those that the mask lets through.
+uint64_t word(const BuildIdentity &identity, const BuildIdentity::Mask &mask, size_t i) {
+    const size_t first = 64 * i;
+    if (first >= mask.nrows)
+        return 0;
+    const size_t left = mask.nrows - first;
+    uint64_t bits = left >= 64 ? ~uint64_t(0) : (uint64_t(1) << left) - 1;
+    if (mask.words == 0)
+        return bits;
+    uint64_t own;
+    memcpy(&own, identity.bytes.data() + mask.at + i * sizeof own, sizeof own);
+    return bits & own;
+}
+
+struct Rows {
+    std::vector<RowRun> runs;
+    uint32_t count = 0;
+
+    void add(size_t row) {
+        if (!runs.empty() && runs.back().from + runs.back().count == row)
+            ++runs.back().count;
+        else
+            runs.push_back({static_cast<uint32_t>(row), count, 1});
+        ++count;
+    }
+    void add_word(size_t first, uint64_t bits) {
+        for (; bits != 0; bits &= bits - 1)
+            add(first + static_cast<size_t>(__builtin_ctzll(bits)));
+    }
+};
+
+std::string uncached_rows(const BuildIdentity &identity) {
+    std::string rows;
+    for (const BuildIdentity::Part &part : identity.uncached)
+        rows.append(identity.bytes, part.at, part.size);
+    return rows;
+}
+
+std::vector<const char *> sorted(const std::string &rows, size_t row_bytes) {
+    std::vector<const char *> order;
+    for (size_t at = 0; at < rows.size(); at += row_bytes)
+        order.push_back(rows.data() + at);
+    std::sort(order.begin(), order.end(),
+              [row_bytes](const char *a, const char *b) { return memcmp(a, b, row_bytes) < 0; });
+    return order;
+}
+
+} // namespace
+
+int64_t compare_rows(const BuildIdentity &a, const BuildIdentity &b, size_t row_bytes, size_t most,
+                     const ReadChunk &read) {
+    if (a.chunks.size() != b.chunks.size())
+        return -1;
+    std::vector<Rows> only_a(a.chunks.size()), only_b(a.chunks.size());
+    std::string values_a = uncached_rows(a), values_b = uncached_rows(b);
+    size_t count_a = row_bytes == 0 ? 0 : values_a.size() / row_bytes,
+           count_b = row_bytes == 0 ? 0 : values_b.size() / row_bytes;
+    for (size_t chunk = 0; chunk < a.chunks.size(); ++chunk) {
+        const size_t nrows = std::max(a.chunks[chunk].nrows, b.chunks[chunk].nrows);
+        for (size_t i = 0; 64 * i < nrows; ++i) {
+            const uint64_t in_a = word(a, a.chunks[chunk], i), in_b = word(b, b.chunks[chunk], i);
+            if (in_a == in_b)
+                continue;
+            only_a[chunk].add_word(64 * i, in_a & ~in_b);
+            only_b[chunk].add_word(64 * i, in_b & ~in_a);
+            if (only_a[chunk].count + only_b[chunk].count > most)
+                return -1;
+        }
+        count_a += only_a[chunk].count;
+        count_b += only_b[chunk].count;
+    }
+    if (count_a != count_b || count_a + count_b > most)
+        return -1;
+    for (size_t chunk = 0; chunk < a.chunks.size(); ++chunk) {
+        read(chunk, only_a[chunk].runs, values_a);
+        read(chunk, only_b[chunk].runs, values_b);
+    }
+    const std::vector<const char *> rows_a = sorted(values_a, row_bytes), rows_b = sorted(values_b, row_bytes);
+    const bool equal = std::equal(rows_a.begin(), rows_a.end(), rows_b.begin(), rows_b.end(),
+                                  [row_bytes](const char *x, const char *y) { return memcmp(x, y, row_bytes) == 0; });
+    return equal ? static_cast<int64_t>(count_a + count_b) : -1;
+}
+
+} // namespace gpuscan

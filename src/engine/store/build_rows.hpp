@@ -1,0 +1,61 @@
+// What identifies a build: what it computes, and of which rows. And are the rows of two builds the same?
+//
+// Rows of cached chunks are told by their places: which buffers, and which rows of them. Rows of a published chunk are never
+// written again (chunk.hpp), and a buffer is known by its owner, not by its address alone; so equal places are equal rows.
+// The few rows that are in no cache (of a page that somebody is changing) are told by their values.
+//
+// Where a page has changed, its rows are at other places, but seldom other ones: most updates are of columns that the build
+// does not read, and an open transaction's are not seen. So two identities that compute the same of the same buffers are
+// compared by what they do not share: the values of those rows, in whatever order.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/store/chunk.hpp"
+
+namespace gpuscan {
+
+struct BuildIdentity {
+    struct Mask { // of a chunk: where its words are in `bytes`; none: all rows
+        uint32_t nrows;
+        size_t at, words;
+    };
+    struct Part { // of `bytes`
+        size_t at, size;
+    };
+    std::string bytes;                       // compared in full
+    size_t computed = 0;                     // of them: what is computed of which buffers; behind it which rows
+    std::vector<Mask> chunks;                // of all of the source's relations
+    std::vector<Part> uncached;              // values of rows in no cache, as read_rows() writes them
+    std::vector<std::weak_ptr<Buffer>> read; // by address
+
+    template <class T> void put(T value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); }
+    void put_mask(uint32_t nrows, const std::vector<uint64_t> &mask); // empty: all rows
+    void put_uncached(const std::string &rows);
+};
+
+// Bytes of a row as read_rows() writes it: for each column whether it is NULL, and its value (then 0).
+size_t row_bytes(const std::vector<Type> &types);
+
+// Adds these rows of the columns to `rows`, in the order of the runs' targets, 0 to the number of rows. Throws OutOfDeviceMemory.
+void read_rows(Device &device, const std::vector<ColumnValues> &columns, const std::vector<RowRun> &runs,
+               std::string &rows);
+// Adds `count` rows whose columns lie in host memory; flags of NULLs may be nullptr.
+struct HostColumn {
+    Type type;
+    const uint8_t *values, *nulls;
+};
+void put_rows(const std::vector<HostColumn> &columns, size_t count, std::string &rows);
+
+// As read_rows(), for a chunk of both identities.
+using ReadChunk = std::function<void(size_t chunk, const std::vector<RowRun> &runs, std::string &rows)>;
+
+// Do both read the same rows? They compute the same (their `computed` bytes are equal). At most `most` rows are looked at: how many
+// were is the answer (0: the sets of places are equal); -1: they are other rows, or too many.
+int64_t compare_rows(const BuildIdentity &a, const BuildIdentity &b, size_t row_bytes, size_t most,
+                     const ReadChunk &read);
+
+} // namespace gpuscan
