@@ -3,6 +3,8 @@
 # answer is compared with PostgreSQL's. Nobody vacuums but where it is said.
 #
 # A state has three times: PostgreSQL's own (median), gpuscan's first execution after the change, and its median afterwards.
+#
+# Then a join with a table of half as many rows, static and beside those who write to that: what becomes of its join table?
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -48,7 +50,7 @@ if [ -z "${PGHOST:-}" ]; then
 else
     trap 'rm -rf "$files"' EXIT
 fi
-query="SELECT k % 10 AS g, count(*), sum(a), max(b), sum(x) FROM live.t WHERE d < '2022-06-01' GROUP BY 1 ORDER BY 1"
+select="SELECT k % 10 AS g, count(*), sum(a), max(b), sum(x) FROM live.t WHERE d < '2022-06-01' GROUP BY 1 ORDER BY 1"
 
 sql() { psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
 # times OFFLOAD N: ms of N executions in a session that has planned before; the answer goes to $files/OFFLOAD
@@ -56,7 +58,7 @@ times() {
     local i
     {
         printf '%s\n' "SET gpuscan.offload = $1;" "SET gpuscan.device = $device;" '\o /dev/null' 'EXPLAIN SELECT count(*) FROM live.t;' "\\o $files/$1" '\timing on'
-        for ((i = 0; i < $2; ++i)); do printf '%s;\n' "$query"; done
+        for ((i = 0; i < $2; ++i)); do printf '%s;\n' "$select"; done
     } | psql -XqAt | sed -n 's/^Time: \([0-9.]*\).*/\1/p'
 }
 median() { sort -n | sed -n "$(($1 / 2 + 1))p"; }
@@ -66,7 +68,8 @@ look() {
     hot=$(times "$offload" "$reps" | median "$reps")
     plain=$(times off "$reps" | median "$reps")
     cmp -s <(sort -u "$files/$offload") <(sort -u "$files/off") || equal=DIFFERENT
-    pages=$(sql -c "SET gpuscan.offload = $offload" -c "SET gpuscan.device = $device" -c "EXPLAIN (ANALYZE, COSTS OFF) $query" | sed -n 's/ *Pages: //p')
+    pages=$(sql -c "SET gpuscan.offload = $offload" -c "SET gpuscan.device = $device" -c "EXPLAIN (ANALYZE, COSTS OFF) $select" |
+        sed -n -e 's/ *Join 1 Table: [^,]*,[^,]*,* *//p' -e 's/ *Pages: //p' | tr '\n' ' ')
     printf '%-34s %9.1f %9.1f %9.1f %7.2f  %-9s %s\n' "$1" "$plain" "$first" "$hot" "$(awk "BEGIN { print $hot / ${vacuumed:-$hot} }")" "$equal" "$pages"
     hot_ms=$hot
 }
@@ -94,5 +97,24 @@ sql -c "INSERT INTO live.t SELECT * FROM live.t WHERE hashint8(id) % 5 = 0"
 look '20 % appended'
 sql -c 'ALTER TABLE live.t SET UNLOGGED' -c 'VACUUM live.t'
 look 'unlogged'
+
+sql -c 'ALTER TABLE live.t SET LOGGED' -c "CREATE TABLE live.d AS SELECT id, id % 7 AS g, 1 AS v, 1 AS w FROM live.t WHERE id % 2 = 0 GROUP BY id" \
+    -c 'CREATE UNIQUE INDEX ON live.d (id)' -c 'VACUUM (ANALYZE) live.t' -c 'VACUUM (ANALYZE) live.d'
+select='SELECT g, count(*), sum(a) FROM live.t JOIN live.d USING (id) WHERE v > 0 GROUP BY g ORDER BY g'
+look 'join with a table'
+vacuumed=$hot_ms
+look 'join with a table'
+# beside NAME SQL: while a session keeps sending SQL
+beside() {
+    while printf '%s;\n' "$2"; do :; done | PGAPPNAME='live writer' psql -XqAt >/dev/null 2>&1 &
+    sleep 1
+    look "$1"
+    sql -c "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'live writer'" >/dev/null
+    wait $! || true
+}
+beside '  an open UPDATE of its rows' "BEGIN; UPDATE live.d SET v = v + 1 WHERE id = 2; SELECT pg_sleep(3600)"
+update='WHERE id = 4 + 2 * (random() * 1000)::int; SELECT pg_sleep(0.05)'
+beside '  20 a second, columns not read' "UPDATE live.d SET w = w + 1 $update"
+beside '  20 a second, columns that are read' "UPDATE live.d SET v = v + 1 $update"
 script/honest.sh bench/live since "$since"
 sql -c 'SET client_min_messages = warning' -c 'DROP SCHEMA live CASCADE'
