@@ -82,6 +82,37 @@ TEST(CachedJoinTablesTest, TablesInUseStay) {
     EXPECT_EQ(tables.find(identity("used", {}), 0).table, used);
 }
 
+// A chunk whose row r has the value values[r]: of those that the identities do not share only these are compared, in any order.
+TEST(CompareRowsTest, SeesWhichRowsAreOthers) {
+    const std::string values = "abcdefghijabXd";
+    auto masked = [](uint32_t nrows, std::vector<uint64_t> mask, const std::string &uncached = "") {
+        BuildIdentity identity;
+        identity.put_mask(nrows, mask);
+        identity.put_uncached(uncached);
+        return identity;
+    };
+    size_t looked_at = 0;
+    auto compare = [&](const BuildIdentity &a, const BuildIdentity &b, size_t most = 100) {
+        looked_at = 0;
+        return compare_rows(a, b, 1, most, [&](size_t, const std::vector<RowRun> &runs, std::string &rows) {
+            for (const RowRun &run : runs)
+                rows += values.substr(run.from, run.count), looked_at += run.count;
+        });
+    };
+    const BuildIdentity all = masked(10, {}); // a to j
+    EXPECT_EQ(compare(all, masked(10, {~uint64_t(0)})), 0) << "bits behind the last row mean nothing";
+    EXPECT_EQ(compare(all, masked(12, {0xffc})), 4) << "a and b have moved";
+    EXPECT_EQ(looked_at, 4u);
+    EXPECT_EQ(compare(masked(12, {0xffc}), all), 4);
+    EXPECT_EQ(compare(all, masked(12, {0xffc}), 3), -1) << "too many";
+    EXPECT_EQ(compare(all, masked(14, {0x3ff0})), -1) << "X has come for c";
+    EXPECT_EQ(compare(all, masked(12, {0xffe})), -1) << "more rows";
+    EXPECT_EQ(looked_at, 0u);
+    EXPECT_EQ(compare(all, masked(10, {0x3fc}, "ba")), 4);
+    EXPECT_EQ(compare(all, masked(10, {0x3fc}, "aa")), -1) << "as many rows, and the same set of values";
+    EXPECT_EQ(compare(masked(10, {0x3fc}, "ba"), masked(12, {0xffc})), 4);
+}
+
 // What planners are told: a fingerprint has a table as long as one can be found under it.
 struct ToldTest : ::testing::Test {
     ToldTest() {
@@ -137,6 +168,40 @@ TEST_F(ToldTest, NotOfTablesThatCannotBeFound) {
     EXPECT_EQ(told(), "1");
     EXPECT_TRUE(tables.drop_one());
     EXPECT_EQ(told(), "");
+}
+
+TEST_F(ToldTest, OfTablesThatHadToBeBuiltAnewOnlyWhenFound) {
+    keep("a", 1);
+    const CachedJoinTables::Found found = tables.find(identity("b", {}), 1);
+    EXPECT_TRUE(found.had_other_rows);
+    tables.keep(identity("b", {}), std::make_shared<Table>(10), 1, false);
+    EXPECT_EQ(told(), "");
+    EXPECT_FALSE(tables.find(identity("c", {}), 1).table);
+    tables.keep(identity("c", {}), std::make_shared<Table>(10), 1, false);
+    EXPECT_EQ(told(), "");
+    EXPECT_TRUE(find("c", 1));
+    EXPECT_EQ(told(), "1");
+}
+
+// A table whose rows have moved changes its identity, and nothing else of it.
+TEST_F(ToldTest, OfTablesWithANewIdentity) {
+    auto of_rows = [](const std::string &rows) {
+        BuildIdentity id = identity("computed", {});
+        id.bytes += rows;
+        return id;
+    };
+    const uint64_t id = tables.keep(of_rows("1"), std::make_shared<Table>(10), 1);
+    const CachedJoinTables::Found found = tables.find(of_rows("2"), 1);
+    EXPECT_EQ(found.table, nullptr);
+    ASSERT_NE(found.former, nullptr);
+    EXPECT_EQ(found.former->bytes, "computed1");
+    EXPECT_EQ(told(), "");
+    EXPECT_EQ(tables.keep_as(of_rows("2"), found, 1), id);
+    EXPECT_EQ(told(), "1");
+    EXPECT_EQ(tables.find(of_rows("2"), 1).id, id);
+    EXPECT_EQ(tables.bytes(), 10u) << "it is counted once";
+    EXPECT_EQ(tables.find(of_rows("1"), 1).table, nullptr);
+    EXPECT_EQ(tables.find(identity("other", {}), 2).former, nullptr);
 }
 
 TEST_F(ToldTest, NotOfDeadTables) {
