@@ -67,7 +67,7 @@ void read_rows(Device &device, const std::vector<ColumnValues> &columns, const s
         job.from_nulls = column.nulls.get();
         job.to_nulls = flags.get();
         job.runs = runs;
-        device.pack(job);
+        device.pack({job});
         values.emplace_back(bytes);
         nulls.emplace_back(count);
         device.download(values.back().data(), *whole, 0, bytes);
