@@ -181,7 +181,7 @@ SELECT 'old snapshots', CASE WHEN age > 100000 THEN 'look' ELSE 'ok' END, format
     CASE WHEN age > 100000 THEN remedy END
 FROM oldest, server WHERE preloaded AND NOT pg_is_in_recovery()
 UNION ALL
-SELECT 'unlogged', 'look', format('%s, with %s pages, is unlogged, so it is never cached', name, pages), format('ALTER TABLE %s SET LOGGED', name)
+SELECT 'unlogged', 'look', format('%s, with %s pages, is unlogged, so each query compares all of them with the cache', name, pages), format('ALTER TABLE %s SET LOGGED', name)
 FROM (SELECT * FROM big WHERE relpersistence = 'u' ORDER BY pages DESC, name LIMIT 3) u
 $$;
 

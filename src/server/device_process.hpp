@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "server/page_lsn.hpp"
+#include "server/page_identity.hpp"
 #include "server/protocol.hpp"
 
 namespace gpuscan {

@@ -135,9 +135,9 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
     case Command::DefineSource:
         return define_sources(in);
     case Command::StageMany:
-        return stage_many(in, out);
+        return stage_many(in, out, request.cancel);
     case Command::Stage:
-        return stage(in, out);
+        return stage(in, out, request.cancel);
     case Command::Decode:
         return decode(in, out, request.cancel);
     case Command::Publish:
@@ -238,11 +238,12 @@ void Session::define_source(const DefineSourceRequest &request, MessageReader &i
     const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
     const std::string path(request.path, strnlen(request.path, sizeof request.path));
     if (first)
-        feeds_[request.source] =
-            std::make_unique<SourceFeed>(*device_, shown_counters(), pool_, began_, file, path, columns);
+        feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), pool_, began_, file, path,
+                                                              request.hashed != 0, columns);
     else
-        define_another(request, std::make_unique<SourceFeed>(*device_, shown_counters(), pool_, began_, file, path,
-                                                             columns, feeds_[request.source]->load()));
+        define_another(request,
+                       std::make_unique<SourceFeed>(*device_, shown_counters(), pool_, began_, file, path,
+                                                    request.hashed != 0, columns, feeds_[request.source]->load()));
 }
 
 // One more relation of a source: its texts must have the codes that they have in the others.
@@ -289,7 +290,8 @@ SourceFeed &Session::feed(uint32_t source) {
 
 // What the cache has of the chunks. Where pages must be compared, several threads do that.
 std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &request,
-                                                   const std::vector<StageManyEntry> &entries, MessageReader &in) {
+                                                   const std::vector<StageManyEntry> &entries, MessageReader &in,
+                                                   const std::atomic<uint32_t> *cancel) {
     std::vector<std::unique_ptr<PageBits>> visible(entries.size()); // nullptr: all pages are
     size_t partly_visible = 0;
     for (size_t i = 0; i < entries.size(); ++i) {
@@ -304,7 +306,7 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
     std::vector<SourceFeed::Examined> examined(entries.size());
     auto one = [&](size_t i, unsigned) {
         const StageManyEntry &entry = entries[i];
-        examined[i] = feed(entry.source).examine(request, entry, visible[i].get());
+        examined[i] = feed(entry.source).examine(request, entry, visible[i].get(), cancel);
     };
     if (partly_visible >= min_chunks_for_threads)
         device_->pool().run(entries.size(), one);
@@ -314,7 +316,7 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
     return examined;
 }
 
-void Session::stage_many(MessageReader &in, MessageWriter &out) {
+void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
     const StageManyRequest request = in.head<StageManyRequest>();
     check(request.by_wal == 0 || (request.wal_end != 0 && request.lsns_prove != 0), "nothing is proved");
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
@@ -329,7 +331,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
         next = feeds_of(program_.pipelines[pipeline_].source);
     std::unique_ptr<Skipper> skipper;
     bool full = false;
-    std::vector<SourceFeed::Examined> examined = examine(request, entries, in);
+    std::vector<SourceFeed::Examined> examined = examine(request, entries, in, cancel);
     for (size_t i = 0; i < entries.size(); ++i) {
         const StageManyEntry &entry = entries[i];
         SourceFeed &source = feed(entry.source);
@@ -367,7 +369,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out) {
         pages.write(out.part(bitmap_bytes));
 }
 
-void Session::stage(MessageReader &in, MessageWriter &out) {
+void Session::stage(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
     const StageRequest request = in.head<StageRequest>();
     SourceFeed &source = feed(request.source);
     check(request.npages <= pages_per_chunk, "too many pages");
@@ -379,7 +381,7 @@ void Session::stage(MessageReader &in, MessageWriter &out) {
         given.lsns = in.array<uint64_t>(given.pages.count());
         given.buffers = in.array<uint32_t>(given.lsns.size());
     }
-    put_staged(out, source.stage(request, visible, request.has_lsns ? &given : nullptr), source);
+    put_staged(out, source.stage(request, visible, request.has_lsns ? &given : nullptr, cancel), source);
 }
 
 void Session::publish(MessageReader &in, MessageWriter &out) {

@@ -75,8 +75,8 @@ class Session {
     void open(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void define_sources(MessageReader &in);
     void define_source(const protocol::DefineSourceRequest &request, MessageReader &in);
-    void stage_many(MessageReader &in, MessageWriter &out);
-    void stage(MessageReader &in, MessageWriter &out);
+    void stage_many(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
+    void stage(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void deliver_rows(MessageReader &in, MessageWriter &out);
@@ -106,7 +106,8 @@ class Session {
     // All of a source that is defined.
     std::vector<SourceFeed *> feeds_of(uint32_t source);
     std::vector<SourceFeed::Examined> examine(const protocol::StageManyRequest &request,
-                                              const std::vector<protocol::StageManyEntry> &entries, MessageReader &in);
+                                              const std::vector<protocol::StageManyEntry> &entries, MessageReader &in,
+                                              const std::atomic<uint32_t> *cancel);
     std::vector<WindowPage> window(const protocol::DecodeRequest &request,
                                    const std::vector<protocol::PageEntry> &entries, MessageReader &in) const;
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &feed) const;

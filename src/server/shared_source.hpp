@@ -41,10 +41,13 @@ struct PassLoad {
 
 class SharedSource {
   public:
-    SharedSource(RelationRef relation, std::vector<ColumnRef> columns, uint64_t began, std::shared_ptr<PassLoad> load)
-        : relation(std::move(relation)), columns(std::move(columns)), began(began), load(std::move(load)) {}
+    SharedSource(RelationRef relation, bool hashed, std::vector<ColumnRef> columns, uint64_t began,
+                 std::shared_ptr<PassLoad> load)
+        : relation(std::move(relation)), hashed(hashed), columns(std::move(columns)), began(began),
+          load(std::move(load)) {}
 
     const RelationRef relation;
+    const bool hashed; // DefineSourceRequest
     const std::vector<ColumnRef> columns;
     const uint64_t began; // the cache's clock at the leader's start
     const std::shared_ptr<PassLoad> load;

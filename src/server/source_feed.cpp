@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/util/cancel_point.hpp"
+
 namespace gpuscan {
 
 using namespace protocol;
@@ -28,6 +30,7 @@ uint32_t bearable(uint32_t npages) { return npages / pages_per_missing; }
 constexpr uint32_t few_changed = 16;
 
 constexpr uint32_t pages_per_task = 2048; // when LSNs are compared: 20 ns each
+constexpr uint32_t hashes_per_task = 512; // 0.5 us each
 constexpr uint32_t pages_ahead = 16;      // that are fetched while others are compared
 
 } // namespace
@@ -48,10 +51,10 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began,
 }
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPool &pool, uint64_t began,
-                       const RelationFile &file, const std::string &path, const std::vector<ColumnDefinition> &columns,
-                       std::shared_ptr<PassLoad> load)
-    : device_(device), pool_(pool), cache_(device.cache), counters_(counters), began_(began), load_(std::move(load)),
-      relation_(cache_.relation(file, path)), max_code_(columns.size(), -1) {
+                       const RelationFile &file, const std::string &path, bool hashed,
+                       const std::vector<ColumnDefinition> &columns, std::shared_ptr<PassLoad> load)
+    : device_(device), pool_(pool), cache_(device.cache), counters_(counters), began_(began), hashed_(hashed),
+      load_(std::move(load)), relation_(cache_.relation(file, path)), max_code_(columns.size(), -1) {
     for (const ColumnDefinition &wanted : columns) {
         ColumnRef cached = cache_.column(relation_, wanted.key, wanted.layout, wanted.dictionary);
         std::string refusal = cache_.refusal(relation_, *cached);
@@ -61,7 +64,7 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPoo
         ids_.push_back(cached->id);
         cached_.push_back(std::move(cached));
     }
-    shared_ = std::make_shared<SharedSource>(relation_, cached_, began_, load_);
+    shared_ = std::make_shared<SharedSource>(relation_, hashed, cached_, began_, load_);
     decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
     batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
 }
@@ -69,8 +72,8 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPoo
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPool &pool,
                        std::shared_ptr<SharedSource> source)
     : device_(device), pool_(pool), cache_(device.cache), counters_(counters), began_(source->began), joined_(true),
-      load_(source->load), relation_(source->relation), cached_(source->columns), shared_(std::move(source)),
-      max_code_(cached_.size(), -1) {
+      hashed_(source->hashed), load_(source->load), relation_(source->relation), cached_(source->columns),
+      shared_(std::move(source)), max_code_(cached_.size(), -1) {
     for (const ColumnRef &column : cached_) {
         columns_.push_back({column->layout.type, &column->layout, column->dictionary.get()});
         ids_.push_back(column->id);
@@ -94,15 +97,16 @@ ChunkBuilder::Allocate SourceFeed::work_allocator() {
 // ---- staging ------------------------------------------------------------------------------------------------------
 
 ChunkQuestion SourceFeed::question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t wal_end, bool lsns_prove,
-                                   const PageBits &visible, const GivenLsns *given) const {
+                                   const PageBits &visible, const GivenLsns *given,
+                                   const std::atomic<uint32_t> *cancel) const {
     ChunkQuestion question;
     question.visible = visible;
-    question.map_lsn = map_lsn;
-    question.wal_end = wal_end;
+    question.map_lsn = hashed_ ? 0 : map_lsn; // (neither says anything of such pages)
+    question.wal_end = hashed_ ? 0 : wal_end;
     question.wanted = lsns_prove ? PageBits::first(npages) : visible;
     question.columns = ids_;
-    question.compare = [this, chunk, given](const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
-                                            PageBits &unknown) {
+    question.compare = [this, chunk, given, cancel](const ChunkVersion &version, const PageBits &pages,
+                                                    PageBits &unchanged, PageBits &unknown) {
         PageBits others = pages;
         size_t at = 0;
         if (given != nullptr)
@@ -114,13 +118,13 @@ ChunkQuestion SourceFeed::question(uint32_t chunk, uint32_t npages, uint64_t map
                 if (lsn != 0 && lsn == version.pages[page].lsn)
                     unchanged.set(page);
             });
-        compare_lsns(chunk, version, others, unchanged, unknown);
+        compare_identities(chunk, version, others, unchanged, unknown, cancel);
     };
     return question;
 }
 
-void SourceFeed::compare_lsns(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
-                              PageBits &unknown) const {
+void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version, const PageBits &pages,
+                                    PageBits &unchanged, PageBits &unknown, const std::atomic<uint32_t> *cancel) const {
     std::vector<uint32_t> list;
     pages.for_each([&](uint32_t page) {
         if (version.pages[page].lsn != 0)
@@ -128,19 +132,23 @@ void SourceFeed::compare_lsns(uint32_t chunk, const ChunkVersion &version, const
     });
     const RelationFile &file = Cache::file(relation_);
     const std::shared_ptr<PagePlaces> places = cache_.places(relation_, chunk);
-    const size_t ntasks = (list.size() + pages_per_task - 1) / pages_per_task;
+    const size_t per_task = hashed_ ? hashes_per_task : pages_per_task;
+    const size_t ntasks = (list.size() + per_task - 1) / per_task;
     std::vector<PageBits> same(ntasks), not_found(ntasks);
     auto compare = [&](size_t task, unsigned) {
-        const size_t end = std::min(list.size(), (task + 1) * pages_per_task);
-        for (size_t i = task * pages_per_task, ahead = i; i < end; ++i) {
+        CancelPoint(cancel).worked(0);
+        const size_t end = std::min(list.size(), (task + 1) * per_task);
+        for (size_t i = task * per_task, ahead = i; i < end; ++i) {
             for (; ahead < std::min(end, i + pages_ahead); ++ahead)
                 prefetch_page_lsn(pool_, places->get(list[ahead]));
             const uint32_t page = list[i];
             const PageTag tag = {file.tablespace, file.database, file.relation, 0, chunk * pages_per_chunk + page};
-            uint64_t lsn = 0;
-            if (!read_page_lsn(pool_, tag, places->get(page), &lsn))
+            const uint32_t buffer = places->get(page), next = i + 1 < end ? places->get(list[i + 1]) : PagePlaces::none;
+            uint64_t identity = 0;
+            if (!(hashed_ ? read_page_hash(pool_, tag, buffer, next, &identity)
+                          : read_page_lsn(pool_, tag, buffer, &identity)))
                 not_found[task].set(page);
-            else if (lsn == version.pages[page].lsn || !compare_pages)
+            else if (identity == version.pages[page].lsn || !compare_pages)
                 same[task].set(page);
         }
     };
@@ -154,13 +162,14 @@ void SourceFeed::compare_lsns(uint32_t chunk, const ChunkVersion &version, const
     }
 }
 
-SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits &visible, const GivenLsns *given) {
+SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits &visible, const GivenLsns *given,
+                                     const std::atomic<uint32_t> *cancel) {
     check(relation_ != nullptr, "the source is not a relation");
     check(!shared_->is_staged(request.chunk), "the chunk is staged already");
     build_.reset();
     const bool cacheable = request.map_lsn != 0 || request.lsns_prove != 0;
     const ChunkQuestion asked = question(request.chunk, request.npages, request.map_lsn, request.wal_end,
-                                         request.lsns_prove != 0, visible, given);
+                                         request.lsns_prove != 0, visible, given, cancel);
     if (given != nullptr) {
         const std::shared_ptr<PagePlaces> places = cache_.places(relation_, request.chunk);
         size_t at = 0;
@@ -201,8 +210,20 @@ bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyRequest &re
            });
 }
 
+// Where queries find WAL as it was anyway, the map of this chunk need not be looked at any more either.
+void SourceFeed::prove_by_wal(const StageManyRequest &request, const StageManyEntry &entry,
+                              const Cache::Snapshot &now) const {
+    if (hashed_ || request.wal_end == 0 || now.proof->wal_end == request.wal_end ||
+        counters_.proved_wal_end.load(std::memory_order_relaxed) != request.wal_end)
+        return;
+    ChunkProof proof;
+    proof.wal_end = request.wal_end;
+    proof.by_wal = PageBits::first(entry.npages);
+    cache_.confirm(relation_, entry.chunk, now.version, proof);
+}
+
 SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const StageManyEntry &entry,
-                                         const PageBits *visible) const {
+                                         const PageBits *visible, const std::atomic<uint32_t> *cancel) const {
     check(relation_ != nullptr, "the source is not a relation");
     Examined examined;
     examined.missing = entry.npages;
@@ -211,6 +232,7 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     if (!now.version || (entry.map_lsn == 0 && request.lsns_prove == 0))
         return examined;
     if (is_whole(now, request, entry)) {
+        prove_by_wal(request, entry, now);
         examined.ncovered = entry.npages;
         examined.missing = 0;
         examined.rows = now.version->known_rows;
@@ -220,14 +242,15 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
         return examined;
     const ChunkQuestion asked =
         question(entry.chunk, entry.npages, entry.map_lsn, request.wal_end, request.lsns_prove != 0,
-                 visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr);
+                 visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr, cancel);
     const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), asked);
     examined.missing = answer.missing.count();
     if (answer.unknown.any())
         return examined;
     if (answer.news) {
         cache_.confirm(relation_, entry.chunk, now.version, answer.proof);
-        counters_.proved_wal_end.store(request.wal_end, std::memory_order_relaxed);
+        if (asked.wal_end != 0)
+            counters_.proved_wal_end.store(asked.wal_end, std::memory_order_relaxed);
     }
     examined.ncovered = answer.covered.count();
     if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))

@@ -15,7 +15,7 @@
 
 #include "server/column_message.hpp"
 #include "server/devices.hpp"
-#include "server/page_lsn.hpp"
+#include "server/page_identity.hpp"
 #include "server/uncached_rows.hpp"
 
 namespace gpuscan {
@@ -31,9 +31,10 @@ class SourceFeed {
   public:
     // Rows of a CPU plan.
     SourceFeed(ServedDevice &device, protocol::Counters &counters, uint64_t began, const std::vector<Type> &types);
-    // Columns of a relation; throws DeviceError when one of them is refused.
+    // Columns of a relation (hashed: its pages have no LSNs but hashes); throws DeviceError when one of them is refused.
     SourceFeed(ServedDevice &device, protocol::Counters &counters, const BufferPool &pool, uint64_t began,
-               const RelationFile &file, const std::string &path, const std::vector<ColumnDefinition> &columns,
+               const RelationFile &file, const std::string &path, bool hashed,
+               const std::vector<ColumnDefinition> &columns,
                std::shared_ptr<PassLoad> load = std::make_shared<PassLoad>());
     // Joins the source of another session.
     SourceFeed(ServedDevice &device, protocol::Counters &counters, const BufferPool &pool,
@@ -47,7 +48,8 @@ class SourceFeed {
         PageBits pages; // covered, missing, or those whose LSNs are wanted
     };
     // `given` nullptr: the first question.
-    Staged stage(const protocol::StageRequest &request, const PageBits &visible, const GivenLsns *given);
+    Staged stage(const protocol::StageRequest &request, const PageBits &visible, const GivenLsns *given,
+                 const std::atomic<uint32_t> *cancel);
 
     struct StagedAhead {
         protocol::StageManyState state = protocol::StageManyState::NotHeld;
@@ -67,7 +69,7 @@ class SourceFeed {
         uint32_t missing = 0; // pages to bring
     };
     Examined examine(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
-                     const PageBits *visible) const;
+                     const PageBits *visible, const std::atomic<uint32_t> *cancel) const;
     // Holds the chunk if the cache has all or nearly all of it. Where columns are missing, those that are there may let
     // `is_prunable` say of their bounds that no row is wanted: then the chunk is staged, and nothing of it is held.
     StagedAhead stage_ahead(const protocol::StageManyEntry &entry, Examined &&examined,
@@ -133,11 +135,13 @@ class SourceFeed {
     ChunkBuilder::Allocate cache_allocator(bool *squeezed);
     ChunkBuilder::Allocate work_allocator();
     ChunkQuestion question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t wal_end, bool lsns_prove,
-                           const PageBits &visible, const GivenLsns *given) const;
-    void compare_lsns(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
-                      PageBits &unknown) const;
+                           const PageBits &visible, const GivenLsns *given, const std::atomic<uint32_t> *cancel) const;
+    void compare_identities(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
+                            PageBits &unknown, const std::atomic<uint32_t> *cancel) const;
     bool is_whole(const Cache::Snapshot &now, const protocol::StageManyRequest &request,
                   const protocol::StageManyEntry &entry) const;
+    void prove_by_wal(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
+                      const Cache::Snapshot &now) const;
     uint32_t rows_pruned(const ChunkVersion &version, const PageBits &pages,
                          const std::function<bool(const ChunkView &)> &is_prunable) const;
     Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);
@@ -156,7 +160,7 @@ class SourceFeed {
     Cache &cache_;
     protocol::Counters &counters_;
     const uint64_t began_; // the cache's clock at the session's start
-    const bool joined_ = false;
+    const bool joined_ = false, hashed_ = false;
     const std::shared_ptr<PassLoad> load_;
     size_t transient_ = 0; // bytes that the load has of this feed's transient rows
     RelationRef relation_;

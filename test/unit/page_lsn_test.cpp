@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/store/decode.hpp"
-#include "server/page_lsn.hpp"
+#include "server/page_identity.hpp"
 
 namespace gpuscan {
 namespace {

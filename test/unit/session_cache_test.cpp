@@ -106,6 +106,36 @@ TEST_F(SessionCacheTest, ManyChunksAtOnce) {
     EXPECT_EQ(held_of(a), (Held{false}));
 }
 
+// Where WAL does not describe the pages, their hashes are wanted in every query, whatever map and WAL say.
+TEST_F(SessionCacheTest, HashesOfPagesAreAlwaysCompared) {
+    auto c = client();
+    Course course{*c, server};
+    Answer a;
+    const auto ask = [&](bool hashed, bool lsns) {
+        Message define = define_message(0, server.fact, {1}), stage = stage_message(0, server.fact, lsns);
+        define.bytes[offsetof(DefineSourceRequest, hashed)] = hashed;
+        stage.bytes[offsetof(StageRequest, lsns_prove)] = stage.bytes[offsetof(StageRequest, wal_end)] = 1;
+        EXPECT_TRUE(course.ask(Command::Open, open_message(count_program())) &&
+                    course.ask(Command::DefineSource, define) && course.ask(Command::Stage, stage, &a));
+        return static_cast<StageState>(a.head<StageReply>().state);
+    };
+    std::vector<uint32_t> pages;
+    server.fact.visible.for_each([&](uint32_t page) { pages.push_back(page); });
+    ASSERT_EQ(ask(false, false), StageState::NeedPages);
+    ASSERT_TRUE(course.ask(Command::Decode, decode_message(0, server.fact, pages)) &&
+                course.ask(Command::Publish, publish_message(0)));
+    EXPECT_EQ(ask(false, false), StageState::Ready);
+    EXPECT_EQ(ask(true, false), StageState::NeedLsns);
+    EXPECT_EQ(bits_of(a), server.fact.visible);
+    EXPECT_EQ(ask(true, true), StageState::Ready);
+    EXPECT_EQ(bits_of(a), server.fact.visible);
+    server.write_fact(7, 1000);
+    EXPECT_EQ(ask(false, true), StageState::Ready); // the map says so
+    EXPECT_EQ(ask(true, true), StageState::NeedPages);
+    EXPECT_EQ(bits_of(a).count(), 1u);
+    EXPECT_TRUE(bits_of(a).test(7));
+}
+
 // The table of a build is used again as long as it would become the same, and goes with its columns.
 TEST_F(SessionCacheTest, JoinTablesAreKept) {
     auto c = client();

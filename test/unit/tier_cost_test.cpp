@@ -185,6 +185,33 @@ TEST(TierCost, WhatDoesNotFitIsNotCached) {
     EXPECT_DOUBLE_EQ(decoded_share(work, 11e6), 1);
 }
 
+TEST(TierCost, PagesWithoutLsnsAreHashedForEachQuery) {
+    for (const Machine &machine : {one_core(), gpu()}) {
+        const Prices price = prices(default_weights(machine.gpu), machine);
+        RelationWork work = million_rows();
+        work.cached_share = 1;
+        Ledger logged(machine, price);
+        logged.relation(work);
+        work.hashed = 20000;
+        Ledger unlogged(machine, price), elsewhere(machine, price);
+        unlogged.relation(work);
+        const Count bytes = machine.gpu ? Count::LinkSeqRead : Count::MemorySeqRead;
+        const double hashing = 20000 * 8192 * price.ns[static_cast<int>(bytes)];
+        EXPECT_GT(hashing, 0);
+        EXPECT_NEAR(unlogged.ns() - logged.ns(), hashing, 1);
+        work.resident_share = 0.5; // the others have to be found
+        elsewhere.relation(work);
+        EXPECT_NEAR(
+            elsewhere.ns() - unlogged.ns(),
+            10000 * (price.ns[static_cast<int>(Count::StorageSeqRead)] + price.ns[static_cast<int>(Count::PageFound)]),
+            1);
+        work.cacheable_share = 0; // read row by row anyway
+        Breakdown rowwise = {};
+        Ledger(machine, price, &rowwise).relation(work);
+        EXPECT_EQ(rowwise.amount[static_cast<int>(Stage::Feed)][static_cast<int>(Count::MemorySeqRead)], 0);
+    }
+}
+
 TEST(TierCost, RowsOfATableThatIsThereAreBroughtButNotRead) {
     const Machine machine = gpu();
     const Prices price = prices(default_weights(true), machine);

@@ -196,6 +196,12 @@ void Ledger::relation(const RelationWork &work) {
     if (decoded > 0)
         add(Stage::Feed, Count::TeamStarted, (work.workers > 0 && brought > 0) + (work.row_workers > 0 && rowwise > 0));
 
+    // The host's cores read them; the backend finds those that are not in shared buffers.
+    const double hashed = visible > 0 ? work.hashed : 0, elsewhere = hashed * (1 - work.resident_share);
+    add(Stage::Feed, machine_.gpu ? Count::LinkSeqRead : Count::MemorySeqRead, hashed * page_bytes);
+    add(Stage::Feed, Count::StorageSeqRead, elsewhere);
+    add(Stage::Feed, Count::PageFound, elsewhere);
+
     if (work.pages > 0)
         add(Stage::Texts, Count::TextNumbered, brought / work.pages * work.text_entries / numbering);
 

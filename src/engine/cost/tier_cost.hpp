@@ -96,6 +96,7 @@ struct Columns {
 struct RelationWork {
     double pages;
     double cacheable_share; // of the pages, those that can be cached
+    double hashed;          // of the pages, those that are hashed for each query to see whether they have changed
     double rows;            // before the filters
     double chunk_rows;      // of them, those of the largest chunk
     double conjuncts;

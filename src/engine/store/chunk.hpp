@@ -29,7 +29,7 @@ namespace gpuscan {
 
 // Where the rows of one heap page are.
 struct PageRows {
-    uint64_t lsn = 0; // of the heap page when it was decoded
+    uint64_t lsn = 0; // of the heap page when it was decoded, or its hash (server/page_identity.hpp)
     uint32_t row_start = 0;
     uint32_t nrows = 0;
 };

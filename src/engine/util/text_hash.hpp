@@ -61,8 +61,8 @@ inline uint64_t begin(size_t length, const TextHashKeys &keys) { return length *
 inline uint64_t mix(uint64_t a, uint64_t b) { return fold_multiply(a, b) ^ (a + b); }
 
 // 16 bytes that are not the last ones.
-inline uint64_t step(uint64_t hash, const char *data, const TextHashKeys &keys) {
-    return mix(load(data) ^ keys.factor, load(data + 8) ^ hash);
+inline uint64_t step(uint64_t hash, uint64_t first, uint64_t second, const TextHashKeys &keys) {
+    return mix(first ^ keys.factor, second ^ hash);
 }
 
 // The last bytes of a text, fewer than 8 of them: `word`.
@@ -93,7 +93,7 @@ inline uint64_t padded_text_sketch(const char *data, size_t length, const TextHa
     using namespace text_hashing;
     uint64_t hash = begin(length, keys);
     for (; length >= 16; data += 16, length -= 16)
-        hash = step(hash, data, keys);
+        hash = step(hash, load(data), load(data + 8), keys);
     if (length < 8)
         return end_short(hash, low_bytes(load(data), length), keys);
     return end_long(hash, load(data), low_bytes(load(data + 8), length - 8), keys);
@@ -105,7 +105,7 @@ inline uint64_t text_sketch(const char *data, size_t length, const TextHashKeys 
     if (length < 8)
         return end_short(hash, load_few(data, length), keys);
     for (; length >= 16; data += 16, length -= 16)
-        hash = step(hash, data, keys);
+        hash = step(hash, load(data), load(data + 8), keys);
     // (Before the last ones lie others, by which a whole word can be read.)
     const size_t few = length % 8;
     const uint64_t last = few == 0 ? 0 : load(data + length - 8) >> (8 * (8 - few));

@@ -25,7 +25,7 @@ Bitmapset *columns_read(const RelOptInfo *rel) {
 }
 
 double cacheable_pages(const RelOptInfo *rel, char persistence) {
-    if (persistence != RELPERSISTENCE_PERMANENT)
+    if (persistence == RELPERSISTENCE_TEMP)
         return 0;
     return RecoveryInProgress() ? rel->pages * rel->allvisfrac : rel->pages;
 }

@@ -14,7 +14,7 @@ ColumnLocator column_locator(Relation relation, int attnum);
 Bitmapset *columns_read(const RelOptInfo *rel);
 
 // Pages of a plain table (a leaf of a partitioned one) that a device can cache; all of it, but in recovery only those that are
-// all-visible, and nothing of an unlogged or temporary table.
+// all-visible, and nothing of a temporary table.
 double cacheable_pages(const RelOptInfo *rel, char persistence);
 
 // Pages of a plain table (a leaf of a partitioned one) of which the device (0: host, 1: CUDA, as in protocol::Area) has all of these

@@ -54,6 +54,7 @@ struct ChunkFeed {
     PageFinder finder;
     bool cacheable;
     bool lsns_prove; // a page that has not changed is right, visible or not
+    bool hashed;     // what is called an LSN of a page is its hash
     PageBuffer map_buffer;
     int window_pages; // 0: copy
     Window windows[2];
@@ -97,6 +98,9 @@ inline HeapTupleData tuple_at(Relation relation, Page page, BlockNumber block, O
     ItemPointerSet(&tuple.t_self, block, number);
     return tuple;
 }
+
+// A page's identity is its hash: WAL does not describe the relation.
+inline bool is_hashed(Relation relation) { return relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED; }
 
 inline void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
 

@@ -27,6 +27,10 @@
 // A later content of a page is right for an older snapshot, too, as long as it is cached at all: what it lacks or has more
 // was decided for that snapshot as well. So it does not matter what happens to page or map between look and publication.
 //
+// WAL does not describe unlogged tables. There a hash of the page, under its lock, does what the LSN does above (why it may
+// be compared without a lock: server/page_identity.hpp), and neither the map nor the end of WAL vouches for anything. Nothing
+// of them survives a crash, neither the tables nor the cache.
+//
 // A page image that was copied under its SHARE lock needs no second look: nothing was read outside of the lock.
 // The LSN of a heap page is read with BufferGetLSNAtomic: with checksums, a hint bit moves it under a SHARE lock.
 //
@@ -34,6 +38,7 @@
 // But a transaction sees its own changes without one, so this counts only for those that have written nothing.
 //
 // nblocks is taken after the snapshot: pages that come later hold nothing that the snapshot sees.
+#include "engine/util/page_hash.hpp"
 #include "pg/feed/feed.h"
 
 namespace gpuscan {
@@ -63,12 +68,12 @@ bool lsns_prove_to(const FragmentRun *run) { return !RecoveryInProgress() && !ru
 
 // ---- what may be cached ----
 
-// Tables whose pages can change without a new page LSN, or be all-visible without being so for everyone, are not for
-// the cache: no WAL, in-place updates (catalogs), storage of this very transaction (COPY FREEZE).
+// Tables whose pages change where the device process does not see it (temporary), in place (catalogs), without a new page LSN, or are
+// all-visible without being so for everyone (storage of this very transaction: wal_level = minimal, COPY FREEZE) are not for the cache.
 bool is_cacheable(Relation relation) {
     char kind = relation->rd_rel->relkind;
     return relation->rd_rel->relam == HEAP_TABLE_AM_OID && (kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) &&
-           !RelationUsesLocalBuffers(relation) && RelationNeedsWAL(relation) && !IsCatalogRelation(relation) &&
+           !RelationUsesLocalBuffers(relation) && !IsCatalogRelation(relation) &&
            RelationGetRelid(relation) >= FirstNormalObjectId && relation->rd_createSubid == InvalidSubTransactionId &&
            relation->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
            relation->rd_firstRelfilelocatorSubid == InvalidSubTransactionId;
@@ -231,6 +236,11 @@ bool reply_bitmap(ChunkFeed *feed, uint8 *to) {
     return true;
 }
 
+// The LSN of a page under its lock, or what stands for it.
+uint64 identity_of(const ChunkFeed *feed, PageBuffer buffer) {
+    return feed->hashed ? page_hash(BufferGetPage(buffer)) : BufferGetLSNAtomic(buffer);
+}
+
 // Reads what the device wants to know (the last reply). A page that a ring of buffers holds will not stay there.
 void collect_lsns(ChunkFeed *feed, PageLsns *lsns) {
     lsns->count = 0;
@@ -239,7 +249,7 @@ void collect_lsns(ChunkFeed *feed, PageLsns *lsns) {
             continue;
         PageBuffer buffer = read_page(feed, page);
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
-        lsns->lsns[lsns->count] = BufferGetLSNAtomic(buffer);
+        lsns->lsns[lsns->count] = identity_of(feed, buffer);
         lsns->buffers[lsns->count++] = buffer - 1;
         UnlockReleaseBuffer(buffer);
     }
@@ -258,9 +268,9 @@ bool tell_lsns(ChunkFeed *feed, bool accept_missing, XLogRecPtr wal_end) {
 
 // ---- staging ahead ----
 
-// Looks at the map of the chunk. Without a page of it nothing is visible.
+// Looks at the map of the chunk. Without a page of it, or if that has no LSN either, nothing is visible.
 void look_at_map(ChunkFeed *feed) {
-    if (read_map(feed, &feed->map_lsn, feed->visible, &feed->nvisible))
+    if (!feed->hashed && read_map(feed, &feed->map_lsn, feed->visible, &feed->nvisible))
         return;
     feed->map_lsn = InvalidXLogRecPtr;
     feed->nvisible = 0;
@@ -545,7 +555,7 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
         protocol::PageEntry entry = {};
         entry.page = *next;
         entry.ntuples = count;
-        entry.lsn = BufferGetLSNAtomic(buffer); // (after the look at the tuples, which may set hint bits)
+        entry.lsn = usable ? identity_of(feed, buffer) : 0; // (after the look at the tuples, which may set hint bits)
         entry.buffer = copy ? window->npages : buffer - 1;
         if (usable && copy)
             memcpy(images + Size(window->npages) * BLCKSZ, page, BLCKSZ);
@@ -585,9 +595,9 @@ void post_window(ChunkFeed *feed, Window *window) {
 }
 
 // The second check: the page did not change while it was decoded.
-bool page_is_unchanged(PageBuffer buffer, uint64 lsn) {
+bool page_is_unchanged(const ChunkFeed *feed, PageBuffer buffer, uint64 identity) {
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
-    bool unchanged = BufferGetLSNAtomic(buffer) == lsn;
+    bool unchanged = identity_of(feed, buffer) == identity;
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
     return unchanged;
 }
@@ -617,7 +627,7 @@ void check_window(ChunkFeed *feed, Window *window) {
     for (uint32 i = 0; i < window->npages; ++i) {
         const protocol::PageEntry *entry = &window->entries[i];
         PageBuffer buffer = window->buffers[i];
-        bool unchanged = !BufferIsValid(buffer) || page_is_unchanged(buffer, entry->lsn);
+        bool unchanged = !BufferIsValid(buffer) || page_is_unchanged(feed, buffer, entry->lsn);
         if (BufferIsValid(buffer))
             ReleaseBuffer(buffer);
         if (window->status[i] != static_cast<uint8>(PageStatus::Ok))
@@ -793,6 +803,7 @@ ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 number, Bloc
     feed->nblocks = nblocks;
     feed->cacheable = is_cacheable(relation);
     feed->lsns_prove = lsns_prove_to(run);
+    feed->hashed = is_hashed(relation);
     feed->map_buffer = InvalidBuffer;
     // As a sequential scan does: a large table shall not wipe out shared_buffers.
     if (!RelationUsesLocalBuffers(relation) && nblocks > static_cast<BlockNumber>(NBuffers / 4))

@@ -6,7 +6,7 @@
 //
 // The columns of a parent's leaves name the dictionaries that they share, too (relations.cpp).
 #include "pg/catalog/encode.h"
-#include "pg/exec/run.h"
+#include "pg/feed/feed.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
@@ -147,6 +147,7 @@ bool append_definition(FragmentRun *run, StringInfo message, int source, const S
         head.feed = from == run->relations[source].at ? 0 : from->feed;
         head.ncolumns = run->fragment->sources[source].columns.count;
         head.locator = locator_of(from->relation);
+        head.hashed = is_hashed(from->relation);
         relation_path(head.path, sizeof head.path, from->relation->rd_locator);
     }
     appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);

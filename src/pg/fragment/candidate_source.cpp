@@ -107,8 +107,11 @@ Cost source_cost(const CandidateSource *source) {
 static void add_size(PlannerInfo *root, const RelOptInfo *rel, CandidateSource *source) {
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
     source->work.pages += rel->pages;
-    if (rte->rtekind == RTE_RELATION)
-        source->cacheable += cacheable_pages(rel, get_rel_persistence(rte->relid));
+    if (rte->rtekind == RTE_RELATION) {
+        const char persistence = get_rel_persistence(rte->relid);
+        source->cacheable += cacheable_pages(rel, persistence);
+        source->work.hashed += persistence == RELPERSISTENCE_UNLOGGED ? rel->pages : 0;
+    }
     source->work.rows += rel->tuples;
     if (rel->pages > 0)
         source->work.chunk_rows = std::max(

@@ -210,7 +210,7 @@ static void child_is_gone(Area *area) {
 static void start_child(Area *area) {
     DeviceProcessOptions options = {};
     options.area = area;
-    static_assert(sizeof(BufferTag) == sizeof(PageTag), "page_lsn.cpp compares them as bytes");
+    static_assert(sizeof(BufferTag) == sizeof(PageTag), "page_identity.cpp compares them as bytes");
     options.pool.pages = reinterpret_cast<const uint8 *>(BufferBlocks);
     options.pool.size = size_t(NBuffers) * BLCKSZ;
     options.pool.descriptors = reinterpret_cast<const uint8 *>(BufferDescriptors);

@@ -1,10 +1,11 @@
-// Has a page in shared_buffers changed? See page_lsn.hpp.
-#include "server/page_lsn.hpp"
+// Has a page in shared_buffers changed? See page_identity.hpp.
+#include "server/page_identity.hpp"
 
 #include <atomic>
 #include <cstring>
 
 #include "engine/store/decode.hpp"
+#include "engine/util/page_hash.hpp"
 
 namespace gpuscan {
 namespace {
@@ -26,9 +27,11 @@ bool holds(const BufferPool &pool, const PageTag &tag, uint32_t buffer) {
     return same && (state & (pool.valid | pool.locked)) == pool.valid;
 }
 
+const uint8_t *page(const BufferPool &pool, uint32_t buffer) { return pool.pages + size_t(buffer) * page_size; }
+
 // pd_lsn: the high half stands first.
 uint64_t lsn_of(const BufferPool &pool, uint32_t buffer) {
-    const auto *const halves = reinterpret_cast<const volatile uint32_t *>(pool.pages + size_t(buffer) * page_size);
+    const auto *const halves = reinterpret_cast<const volatile uint32_t *>(page(pool, buffer));
     const uint64_t high = halves[0], low = halves[1];
     std::atomic_thread_fence(std::memory_order_acquire);
     return high << 32 | low;
@@ -47,7 +50,15 @@ void prefetch_page_lsn(const BufferPool &pool, uint32_t buffer) {
     if (!is_there(pool, buffer))
         return;
     __builtin_prefetch(descriptor(pool, buffer));
-    __builtin_prefetch(pool.pages + size_t(buffer) * page_size);
+    __builtin_prefetch(page(pool, buffer));
+}
+
+bool read_page_hash(const BufferPool &pool, const PageTag &tag, uint32_t buffer, uint32_t next, uint64_t *hash) {
+    if (!is_there(pool, buffer) || !holds(pool, tag, buffer))
+        return false;
+    *hash = page_hash(page(pool, buffer), is_there(pool, next) ? page(pool, next) : nullptr);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return holds(pool, tag, buffer);
 }
 
 } // namespace gpuscan
