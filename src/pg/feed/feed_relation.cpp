@@ -546,8 +546,7 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
         if (!bit(feed->missing, *next))
             continue;
         PageBuffer buffer = read_page(feed, *next);
-        if (!bit(feed->visible, *next)) // or the next scan that does it moves the LSN
-            heap_page_prune_opt(feed->relation, buffer);
+        // (Not pruned: that takes longer than all else, and writes WAL. A scan of PostgreSQL's that does it changes the page.)
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
         Page page = BufferGetPage(buffer);
         uint32 count = 0;
