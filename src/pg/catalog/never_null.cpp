@@ -13,12 +13,13 @@ bool is_declared(HeapTuple tuple, Snapshot snapshot, Reliance reliance) {
     return reliance == Reliance::Plan ? is_declared_for_plans(tuple, snapshot) : is_declared_for(tuple, snapshot);
 }
 
-bool is_not_null_for(Oid relid, AttrNumber attnum, Snapshot snapshot, Reliance reliance) {
-    HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attnum));
+bool is_not_null_for(Oid relid, const char *name, Snapshot snapshot, Reliance reliance) {
+    HeapTuple tuple = SearchSysCacheAttName(relid, name);
     if (!HeapTupleIsValid(tuple))
         return false;
-    bool declared =
-        reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple))->attnotnull && is_declared(tuple, snapshot, reliance);
+    const Form_pg_attribute attribute = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
+    const AttrNumber attnum = attribute->attnum;
+    const bool declared = attribute->attnotnull && is_declared(tuple, snapshot, reliance);
     ReleaseSysCache(tuple);
     HeapTuple constraint = declared ? not_null_constraint(relid, attnum) : nullptr;
     return declared &&
@@ -33,15 +34,15 @@ bool is_never_null(Relation relation, AttrNumber attnum, bool children, Reliance
         return false;
     Snapshot snapshot = GetActiveSnapshot();
     const Oid relid = RelationGetRelid(relation);
-    if (!IsMVCCSnapshot(snapshot) || !is_not_null_for(relid, attnum, snapshot, reliance))
+    const char *name = NameStr(TupleDescAttr(descriptor, attnum - 1)->attname);
+    if (!IsMVCCSnapshot(snapshot) || !is_not_null_for(relid, name, snapshot, reliance))
         return false;
     if (!children)
         return true;
-    const char *name = NameStr(TupleDescAttr(descriptor, attnum - 1)->attname);
     ListCell *cell;
     foreach (cell, find_all_inheritors(relid, NoLock, nullptr)) {
         const Oid child = lfirst_oid(cell);
-        if (child != relid && !is_not_null_for(child, get_attnum(child, name), snapshot, reliance))
+        if (child != relid && !is_not_null_for(child, name, snapshot, reliance))
             return false;
     }
     return true;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "pg/catalog/never_null.h"
 #include "pg/fragment/assembly.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
@@ -15,21 +14,6 @@
 namespace gpuscan {
 
 // ---- the parts ----
-
-// A table that inherits may lack its parent's NOT NULL, a partition may not.
-static Bitmapset *not_null_attributes(const FragmentSource *source) {
-    Bitmapset *result = nullptr;
-    Relation relation = RelationIdGetRelation(source->relid);
-    if (!RelationIsValid(relation))
-        return nullptr;
-    TupleDesc descriptor = RelationGetDescr(relation);
-    bool everywhere = source->leaves == NIL || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-    for (int i = 0; everywhere && i < descriptor->natts; ++i)
-        if (is_never_null(relation, static_cast<AttrNumber>(i + 1), source->leaves != NIL, Reliance::Execution))
-            result = bms_add_member(result, i + 1);
-    RelationClose(relation);
-    return result;
-}
 
 static void begin(Assembly *a, const FragmentSpec *spec, bool binding) {
     const Size n = static_cast<Size>(spec->nsources);
@@ -44,7 +28,6 @@ static void begin(Assembly *a, const FragmentSpec *spec, bool binding) {
     for (int i = 0; i < spec->nsources; ++i) {
         TranslatedSource *source = &a->t.sources[i];
         static_cast<FragmentSource &>(*source) = spec->sources[i];
-        source->not_null = source->is_relation ? not_null_attributes(source) : nullptr;
         for (int k = 1; k <= i; ++k)
             source->step += spec->sources[k].join.into == source->join.into;
     }

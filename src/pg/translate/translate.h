@@ -23,7 +23,6 @@ struct PayloadSource {
 
 // A source as the translator fills it.
 struct TranslatedSource : FragmentSource {
-    Bitmapset *not_null;          // attributes declared NOT NULL
     int step;                     // in which of their joins the rows that it is joined into probe its table, from 1
     bool joined;                  // its join and the filters of that have been translated
     Array<AttrNumber> varattnos;  // per column: the attribute number in Vars

@@ -7,6 +7,7 @@
 #include "pg/pg.h"
 
 #include "pg/catalog/encode.h"
+#include "pg/catalog/never_null.h"
 #include "pg/fragment/column_form.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
@@ -22,6 +23,17 @@ static int find_source(Translation *t, Index rti) {
     return -1;
 }
 
+// A table that inherits may lack its parent's NOT NULL, a partition may not.
+static bool may_be_null(const FragmentSource *source, AttrNumber attnum) {
+    Relation relation = RelationIdGetRelation(source->relid);
+    if (!RelationIsValid(relation))
+        return true;
+    const bool everywhere = source->leaves == NIL || relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+    const bool never = everywhere && is_never_null(relation, attnum, source->leaves != NIL, Reliance::Execution);
+    RelationClose(relation);
+    return !never;
+}
+
 static int find_column(TranslatedSource *source, const Var *var, const FragmentColumn &described) {
     for (int i = 0; i < source->varattnos.count; ++i)
         if (source->varattnos[i] == var->varattno && source->columns[i].rounding == described.rounding &&
@@ -32,7 +44,7 @@ static int find_column(TranslatedSource *source, const Var *var, const FragmentC
     column.attnum = var->varattno;
     column.nullable = true;
     if (source->is_relation)
-        column.nullable = !bms_is_member(var->varattno, source->not_null);
+        column.nullable = may_be_null(source, var->varattno);
     else {
         column.attnum = 0;
         for (int i = 0; i < list_length(source->child_attnos); ++i)
