@@ -44,8 +44,19 @@ struct ChunkAhead {
     bool fed;       // completely, by whomever
 };
 
+// What is known of the chunk at hand, and the windows in which its pages are decoded: feeds that take turns share it.
+struct ChunkWork {
+    uint8 visible[bitmap_bytes_aligned];
+    uint8 covered[bitmap_bytes_aligned];
+    uint8 missing[bitmap_bytes_aligned];
+    uint16 *bad; // decoded pages that must not be used: their second check failed; NULL: nothing has been decoded yet
+    uint32 nbad;
+    Window windows[2];
+};
+
 struct ChunkFeed {
     FragmentRun *run;
+    ChunkWork *work;
     Relation relation;
     uint32 feed;          // its number in the device's session
     int source;           // whose relation it is (not in a worker)
@@ -57,7 +68,6 @@ struct ChunkFeed {
     bool hashed;     // what is called an LSN of a page is its hash
     PageBuffer map_buffer;
     int window_pages; // 0: copy
-    Window windows[2];
     BlockNumber nblocks;
 
     uint32 chunk, npages;
@@ -65,11 +75,6 @@ struct ChunkFeed {
     XLogRecPtr map_lsn; // 0: nothing is known by the map
     uint32 nvisible;
     TransactionId horizon; // of the build: every snapshot sees what older transactions did
-    uint8 visible[bitmap_bytes_aligned];
-    uint8 covered[bitmap_bytes_aligned];
-    uint8 missing[bitmap_bytes_aligned];
-    uint16 *bad; // decoded pages that must not be used: their second check failed
-    uint32 nbad;
 };
 
 struct RowFeed; // feed_rows.cpp
@@ -77,10 +82,12 @@ struct RowFeed; // feed_rows.cpp
 // All of a source's relations, one after the other.
 struct SourceScan {
     FragmentRun *run;
+    ChunkWork *work;
     int nrelations;
-    ChunkFeed **feeds; // by relation; NULL before and after its turn
-    bool lsns_prove;   // as in ChunkFeed, for all of them
-    RowFeed *rows;     // of the relation rows_of, NULL: none are under way
+    ChunkFeed **feeds;  // by relation; NULL before and after its turn
+    bool lsns_prove;    // as in ChunkFeed, for all of them
+    XLogRecPtr wal_end; // before the chunks ahead were looked at; 0: that proves nothing to this transaction
+    RowFeed *rows;      // of the relation rows_of, NULL: none are under way
     int rows_of;
     ChunkAhead ahead[chunks_ahead]; // in the order of the scan
     uint32 nahead;
@@ -107,15 +114,24 @@ inline void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64]
 // ---- feed_relation.cpp ----
 
 // In the current memory context. `feed`: its number in the device's session.
-ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 feed, BlockNumber nblocks);
+ChunkFeed *begin_chunks(FragmentRun *run, ChunkWork *work, Relation relation, uint32 feed, BlockNumber nblocks);
 void end_chunks(ChunkFeed *feed);
 void go_to_chunk(ChunkFeed *feed, uint32 chunk);
 // What the session holds of a chunk that it was asked for.
 void take_covered(uint8 *covered, const ChunkAhead *ahead);
-// Brings the chunk into the session as far as possible; `covered` says for which pages.
+// Brings the chunk into the session as far as possible; `work->covered` says for which pages.
 bool stage_chunk(ChunkFeed *feed, bool *pass_full);
 // The pages of the chunk that are not in `covered`.
 bool feed_uncovered(ChunkFeed *feed, const uint8 *covered);
+
+// ---- earlier_looks.cpp ----
+
+// What this session saw of a part of the relation when WAL ended where it ends now: of whole_relation the number of its pages, of a
+// chunk of `npages` pages, all of them visible, the LSN of the map page. False: that is not known.
+constexpr uint32 whole_relation = UINT32_MAX; // no chunk has this number
+bool recall_look(Relation relation, uint32 part, uint32 npages, XLogRecPtr wal_end, uint64 *seen);
+// `wal_end` was taken before the look; 0: it is not noted.
+void note_look(Relation relation, uint32 part, uint32 npages, XLogRecPtr wal_end, uint64 seen);
 
 // ---- feed_rows.cpp ----
 
@@ -129,7 +145,7 @@ bool end_rows(RowFeed *feed);
 void drop_rows(RowFeed *feed);
 // All of that for one chunk.
 bool feed_rows(const ChunkFeed *feed, const uint8 *covered);
-// The same in a parallel worker: those in feed->covered are left out, those that it has brought are added to them.
+// The same in a parallel worker: those in feed->work->covered are left out, those that it has brought are added to them.
 bool bring_rows(ChunkFeed *feed, bool *pass_full);
 
 // ---- find_page.cpp ----

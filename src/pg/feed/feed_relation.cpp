@@ -172,8 +172,19 @@ void stamp_map(ChunkFeed *feed) {
     LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
 }
 
+// How many pages the relation has, after `wal_end` was taken.
+BlockNumber count_blocks(Relation relation, XLogRecPtr wal_end) {
+    uint64 nblocks;
+    if (!recall_look(relation, whole_relation, 0, wal_end, &nblocks)) {
+        nblocks = RelationGetNumberOfBlocks(relation);
+        note_look(relation, whole_relation, 0, wal_end, nblocks);
+    }
+    return static_cast<BlockNumber>(nblocks);
+}
+
 ChunkFeed *begin_scan(const SourceScan *scan, int source, SourceRelation *from) {
-    ChunkFeed *feed = begin_chunks(scan->run, from->relation, from->feed, RelationGetNumberOfBlocks(from->relation));
+    ChunkFeed *feed =
+        begin_chunks(scan->run, scan->work, from->relation, from->feed, count_blocks(from->relation, scan->wal_end));
     feed->lsns_prove = scan->lsns_prove; // (the end of recovery must not come between two looks)
     feed->source = source;
     feed->from = from;
@@ -214,7 +225,7 @@ bool send_stage(ChunkFeed *feed, const PageLsns *lsns, bool accept_missing, XLog
     head.wal_end = wal_end;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
-    memcpy(input + size, feed->visible, protocol::bitmap_bytes);
+    memcpy(input + size, feed->work->visible, protocol::bitmap_bytes);
     size += aligned(protocol::bitmap_bytes);
     if (lsns) {
         memcpy(input + size, lsns->pages, protocol::bitmap_bytes);
@@ -270,16 +281,27 @@ bool tell_lsns(ChunkFeed *feed, bool accept_missing, XLogRecPtr wal_end) {
 
 // Looks at the map of the chunk. Without a page of it, or if that has no LSN either, nothing is visible.
 void look_at_map(ChunkFeed *feed) {
-    if (!feed->hashed && read_map(feed, &feed->map_lsn, feed->visible, &feed->nvisible))
+    if (!feed->hashed && read_map(feed, &feed->map_lsn, feed->work->visible, &feed->nvisible))
         return;
     feed->map_lsn = InvalidXLogRecPtr;
     feed->nvisible = 0;
-    memset(feed->visible, 0, sizeof feed->visible);
+    memset(feed->work->visible, 0, sizeof feed->work->visible);
 }
 
-// Reads the map of the chunk; false: it has to be staged by itself, or can't be.
-bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
+// The same, after `wal_end` was taken; what was seen of a chunk whose pages are all visible is remembered.
+void look_at_map_ahead(ChunkFeed *feed, XLogRecPtr wal_end) {
+    if (recall_look(feed->relation, feed->chunk, feed->npages, wal_end, &feed->map_lsn)) {
+        feed->nvisible = feed->npages;
+        return;
+    }
     look_at_map(feed);
+    if (feed->nvisible == feed->npages && feed->map_lsn != InvalidXLogRecPtr)
+        note_look(feed->relation, feed->chunk, feed->npages, wal_end, feed->map_lsn);
+}
+
+// Looks at the map of the chunk; false: it has to be staged by itself, or can't be.
+bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead, XLogRecPtr wal_end) {
+    look_at_map_ahead(feed, wal_end);
     if (feed->nvisible > 0 && feed->map_lsn == InvalidXLogRecPtr) // it gets one
         return false;
     ahead->npages = feed->lsns_prove ? feed->npages : feed->nvisible;
@@ -289,7 +311,7 @@ bool look_ahead(ChunkFeed *feed, ChunkAhead *ahead) {
     ahead->question.map_lsn = feed->map_lsn;
     if (!ahead->question.all_visible) {
         ahead->visible = static_cast<uint8 *>(palloc(bitmap_bytes_aligned));
-        memcpy(ahead->visible, feed->visible, bitmap_bytes_aligned);
+        memcpy(ahead->visible, feed->work->visible, bitmap_bytes_aligned);
     }
     return true;
 }
@@ -351,7 +373,7 @@ uint32 look_at_chunks(SourceScan *scan, uint32 *asked, uint32 nasked) {
         ChunkAhead *ahead = &scan->ahead[asked[i]];
         ChunkFeed *feed = scan->feeds[ahead->relation];
         go_to_chunk(feed, ahead->question.chunk);
-        if (look_ahead(feed, ahead))
+        if (look_ahead(feed, ahead, scan->wal_end))
             asked[left++] = asked[i];
         ahead->missing = ahead->npages;
         if (i + 1 == nasked || scan->ahead[asked[i + 1]].relation != ahead->relation)
@@ -360,12 +382,12 @@ uint32 look_at_chunks(SourceScan *scan, uint32 *asked, uint32 nasked) {
     return left;
 }
 
-Size put_questions(const SourceScan *scan, const uint32 *asked, uint32 nasked, XLogRecPtr wal_end, bool by_wal) {
+Size put_questions(const SourceScan *scan, const uint32 *asked, uint32 nasked, bool by_wal) {
     char *input = device_input(scan->run->connection);
     protocol::StageManyRequest head = {};
     head.count = nasked;
     head.lsns_prove = scan->lsns_prove;
-    head.wal_end = wal_end;
+    head.wal_end = scan->wal_end;
     head.by_wal = by_wal;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
@@ -419,10 +441,10 @@ uint32 take_answers(SourceScan *scan, int source, const uint32 *asked, uint32 na
 }
 
 // Asks for these chunks, and runs the pipeline whenever the pass is full.
-bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 nasked, XLogRecPtr wal_end, bool by_wal) {
+bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 nasked, bool by_wal) {
     FragmentRun *run = scan->run;
     for (uint32 at = 0; at < nasked;) {
-        const Size size = put_questions(scan, asked + at, nasked - at, wal_end, by_wal);
+        const Size size = put_questions(scan, asked + at, nasked - at, by_wal);
         if (!request(run, protocol::Command::StageMany, size, sizeof(protocol::StageManyReply)))
             return false;
         const bool full = reply_of<protocol::StageManyReply>(run)->pass_full != 0;
@@ -438,11 +460,11 @@ bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 na
 // were last compared, the first question is without a look at the maps.
 bool stage_ahead(SourceScan *scan, int source) {
     uint32 asked[chunks_ahead];
-    const XLogRecPtr wal_end = end_of_wal();
+    scan->wal_end = end_of_wal();
     uint32 nasked = list_chunks(scan, source, asked);
-    if (nasked > 0 && wal_end != InvalidXLogRecPtr && scan->lsns_prove &&
-        device_area()->counters.proved_wal_end.load(std::memory_order_relaxed) == wal_end) {
-        if (!ask_for_chunks(scan, source, asked, nasked, wal_end, true))
+    if (nasked > 0 && scan->wal_end != InvalidXLogRecPtr && scan->lsns_prove &&
+        device_area()->counters.proved_wal_end.load(std::memory_order_relaxed) == scan->wal_end) {
+        if (!ask_for_chunks(scan, source, asked, nasked, true))
             return false;
         uint32 left = 0;
         for (uint32 i = 0; i < nasked; ++i)
@@ -451,7 +473,7 @@ bool stage_ahead(SourceScan *scan, int source) {
         nasked = left;
     }
     nasked = look_at_chunks(scan, asked, nasked);
-    return ask_for_chunks(scan, source, asked, nasked, wal_end, false);
+    return ask_for_chunks(scan, source, asked, nasked, false);
 }
 
 // ---- building ----
@@ -527,7 +549,7 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
     if (!PageIsAllVisible(page))
         return feed->lsns_prove && feed->nvisible < feed->npages &&
                take_decided(feed, buffer, feed->first + number, mask, count);
-    if (!feed->lsns_prove && !bit(feed->visible, number))
+    if (!feed->lsns_prove && !bit(feed->work->visible, number))
         return false;
     *count = count_tuples(page);
     if (feed->nvisible < feed->npages) // other pages of the window may need masks
@@ -543,7 +565,7 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
     window->npages = 0;
     window->masked = false;
     for (; *next < feed->npages && window->npages < limit; ++*next) {
-        if (!bit(feed->missing, *next))
+        if (!bit(feed->work->missing, *next))
             continue;
         PageBuffer buffer = read_page(feed, *next);
         // (Not pruned: that takes longer than all else, and writes WAL. A scan of PostgreSQL's that does it changes the page.)
@@ -634,7 +656,7 @@ void check_window(ChunkFeed *feed, Window *window) {
         if (unchanged) {
             ++feed->run->report.pages_decoded;
         } else {
-            feed->bad[feed->nbad++] = entry->page;
+            feed->work->bad[feed->work->nbad++] = entry->page;
         }
     }
     window->npages = 0;
@@ -648,7 +670,7 @@ bool decode_missing(ChunkFeed *feed, bool *nothing) {
     int current = 0;
     Window *flying = nullptr;
     for (;;) {
-        Window *window = &feed->windows[current];
+        Window *window = &feed->work->windows[current];
         collect_window(feed, window, &next);
         if (flying && !receive_window(feed, flying)) {
             release_window(flying);
@@ -672,29 +694,29 @@ bool publish(ChunkFeed *feed) {
     char *input = device_input(feed->run->connection);
     protocol::PublishRequest head = {};
     head.source = feed->feed;
-    head.nbad = feed->nbad;
+    head.nbad = feed->work->nbad;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
-    memcpy(input + size, feed->bad, feed->nbad * sizeof *feed->bad);
-    size += feed->nbad * sizeof *feed->bad;
+    memcpy(input + size, feed->work->bad, feed->work->nbad * sizeof *feed->work->bad);
+    size += feed->work->nbad * sizeof *feed->work->bad;
     return request(feed->run, protocol::Command::Publish, size, sizeof(protocol::StageReply));
 }
 
 void prepare_windows(ChunkFeed *feed) {
-    feed->nbad = 0;
+    feed->work->nbad = 0;
     feed->horizon = feed->lsns_prove ? GetOldestNonRemovableTransactionId(feed->relation) : InvalidTransactionId;
     feed->window_pages = window_pages(feed->relation);
-    if (feed->bad)
+    if (feed->work->bad)
         return;
-    feed->bad = static_cast<uint16 *>(palloc(2 * pages_per_chunk * sizeof(uint16)));
-    for (Window &window : feed->windows) {
+    feed->work->bad = static_cast<uint16 *>(palloc(2 * pages_per_chunk * sizeof(uint16)));
+    for (Window &window : feed->work->windows) {
         window.entries =
             static_cast<protocol::PageEntry *>(palloc(protocol::max_window_pages * sizeof(protocol::PageEntry)));
         window.masks = static_cast<TupleMask *>(palloc(protocol::max_window_pages * sizeof(TupleMask)));
         window.buffers = static_cast<PageBuffer *>(palloc(protocol::max_window_pages * sizeof(PageBuffer)));
         window.status = static_cast<uint8 *>(palloc(protocol::max_window_pages));
     }
-    feed->windows[1].input_offset = protocol::slot_buffer_size / 2;
+    feed->work->windows[1].input_offset = protocol::slot_buffer_size / 2;
 }
 
 // ---- one chunk ----
@@ -725,7 +747,7 @@ void go_to_chunk(ChunkFeed *feed, uint32 chunk) {
 bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
     FragmentRun *run = feed->run;
     *pass_full = false;
-    memset(feed->covered, 0, sizeof feed->covered);
+    memset(feed->work->covered, 0, sizeof feed->work->covered);
     if (!feed->cacheable)
         return true;
 
@@ -754,7 +776,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
             uint64 before = run->report.pages_decoded;
             bool nothing;
             prepare_windows(feed);
-            if (!reply_bitmap(feed, feed->missing) || !decode_missing(feed, &nothing))
+            if (!reply_bitmap(feed, feed->work->missing) || !decode_missing(feed, &nothing))
                 return false;
             if (nothing && !accept_missing) { // and no version that is like the one before
                 accept_missing = true;
@@ -771,7 +793,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
             *pass_full = reply->pass_full != 0;
             if (feed->from)
                 feed->from->rows += reply->rows;
-            if (!reply_bitmap(feed, feed->covered))
+            if (!reply_bitmap(feed, feed->work->covered))
                 return false;
             run->report.pages_cached += pages > built ? pages - built : 0;
             return true;
@@ -794,9 +816,10 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
     }
 }
 
-ChunkFeed *begin_chunks(FragmentRun *run, Relation relation, uint32 number, BlockNumber nblocks) {
+ChunkFeed *begin_chunks(FragmentRun *run, ChunkWork *work, Relation relation, uint32 number, BlockNumber nblocks) {
     ChunkFeed *feed = static_cast<ChunkFeed *>(palloc0(sizeof(ChunkFeed)));
     feed->run = run;
+    feed->work = work;
     feed->relation = relation;
     feed->feed = number;
     feed->nblocks = nblocks;
@@ -815,15 +838,6 @@ void end_chunks(ChunkFeed *feed) {
     unpin_map(feed);
     if (feed->strategy)
         FreeAccessStrategy(feed->strategy);
-    if (feed->bad) {
-        pfree(feed->bad);
-        for (Window &window : feed->windows) {
-            pfree(window.entries);
-            pfree(window.masks);
-            pfree(window.buffers);
-            pfree(window.status);
-        }
-    }
     pfree(feed);
 }
 
@@ -885,7 +899,7 @@ bool feed_other_pages(SourceScan *scan, int relation, ChunkFeed *feed) {
     if (!scan->rows)
         scan->rows = begin_rows(feed);
     scan->rows_of = relation;
-    return add_rows(scan->rows, feed, feed->covered);
+    return add_rows(scan->rows, feed, feed->work->covered);
 }
 
 bool feed_chunk(SourceScan *scan, const ChunkAhead *ahead) {
@@ -894,7 +908,7 @@ bool feed_chunk(SourceScan *scan, const ChunkAhead *ahead) {
     ChunkFeed *feed = scan->feeds[ahead->relation];
     go_to_chunk(feed, ahead->question.chunk);
     if (ahead->held)
-        take_covered(feed->covered, ahead);
+        take_covered(feed->work->covered, ahead);
     else if (!stage_alone(feed))
         return false;
     return feed_other_pages(scan, ahead->relation, feed);
@@ -930,6 +944,7 @@ bool feed_relations(FragmentRun *run, int source) {
     MemoryContext old = MemoryContextSwitchTo(context);
     SourceScan *scan = static_cast<SourceScan *>(palloc0(sizeof(SourceScan)));
     scan->run = run;
+    scan->work = static_cast<ChunkWork *>(palloc0(sizeof(ChunkWork)));
     scan->nrelations = run->relations[source].count;
     scan->lsns_prove = lsns_prove_to(run);
     scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));

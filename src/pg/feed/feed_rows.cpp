@@ -276,7 +276,7 @@ bool bring_rows(ChunkFeed *from, bool *pass_full) {
     uint8 brought[bitmap_bytes_aligned] = {};
     RowFeed *feed = begin_rows(from);
     feed->brought = brought;
-    if (!add_rows(feed, from, from->covered) || !end_rows(feed))
+    if (!add_rows(feed, from, from->work->covered) || !end_rows(feed))
         return false;
     protocol::DeliverRowsRequest head = {};
     head.source = from->feed;
@@ -285,7 +285,7 @@ bool bring_rows(ChunkFeed *from, bool *pass_full) {
         return false;
     *pass_full |= reply_of<protocol::DeliverRowsReply>(run)->pass_full != 0;
     for (Size i = 0; i < sizeof brought; ++i)
-        from->covered[i] |= brought[i];
+        from->work->covered[i] |= brought[i];
     return true;
 }
 

@@ -102,6 +102,7 @@ struct Worker {
     FragmentRun run;
     const SharedRelation *relation; // NULL: none yet
     ChunkFeed *feed;
+    ChunkWork *work;
 };
 
 void leave_relation(Worker *worker) {
@@ -119,19 +120,20 @@ bool go_to_relation(Worker *worker, const SharedRelation *relation) {
     leave_relation(worker);
     if (!join(&worker->run, relation))
         return false;
-    worker->feed = begin_chunks(&worker->run, table_open(relation->relid, AccessShareLock), 0, relation->nblocks);
+    worker->feed =
+        begin_chunks(&worker->run, worker->work, table_open(relation->relid, AccessShareLock), 0, relation->nblocks);
     worker->feed->cacheable = worker->feed->cacheable && relation->cacheable;
     worker->relation = relation;
     return true;
 }
 
-// What the session does not hold of the chunk goes into it, and into feed->covered.
+// What the session does not hold of the chunk goes into it, and into feed->work->covered.
 bool stage_shared_chunk(ChunkFeed *feed, const SharedChunk *chunk, bool *pass_full) {
     *pass_full = false;
     go_to_chunk(feed, chunk->chunk);
     if (!chunk->held)
         return stage_chunk(feed, pass_full);
-    memcpy(feed->covered, chunk->covered, bitmap_bytes_aligned);
+    memcpy(feed->work->covered, chunk->covered, bitmap_bytes_aligned);
     return true;
 }
 
@@ -151,7 +153,7 @@ void bring_chunks(FeedShared *shared, const SharedRelation *relations, Worker *w
             fail(shared, worker->run.failure);
             return;
         }
-        memcpy(chunk->covered, feed->covered, bitmap_bytes_aligned);
+        memcpy(chunk->covered, feed->work->covered, bitmap_bytes_aligned);
         pg_write_barrier();
         pg_atomic_write_u32(&chunk->brought, 1);
         ConditionVariableSignal(&shared->progress);
@@ -165,6 +167,7 @@ void work(FeedShared *shared, const SharedRelation *relations, Snapshot snapshot
     const char *reason;
     worker.run.context = CurrentMemoryContext;
     worker.run.snapshot = snapshot;
+    worker.work = static_cast<ChunkWork *>(palloc0(sizeof(ChunkWork)));
     if (!device_slots_to_spare()) // they are for sessions first
         return;
     worker.run.connection = device_connect(Alternative(), &reason);
@@ -259,7 +262,7 @@ bool take_part(Leader *leader) {
         bool fed = stage_shared_chunk(feed, &shared->chunks[i], &pass_full);
         leader->finished[i] = true;
         --leader->nunfinished;
-        fed = fed && feed_uncovered(feed, feed->covered);
+        fed = fed && feed_uncovered(feed, feed->work->covered);
         fed = fed && (!pass_full || (collect(leader, true) && note_passes(leader, true)));
         if (!note_passes(leader, fed) || !note_brought_chunks(leader))
             return false;
