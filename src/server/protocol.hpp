@@ -211,10 +211,12 @@ struct
     uint32_t source;
     uint32_t ncolumns;
     Locator locator;
-    uint32_t feed;   // 0: the source's first relation, else the number of this one's feed
-    uint32_t more;   // 1: the definition of another relation follows in the same message
+    uint32_t feed;         // 0: the source's first relation, else the number of this one's feed
+    uint32_t more;         // 1: the definition of another relation follows in the same message
+    uint32_t same_columns; // 1: those of the relation before it in the message, and no definition of them follows
     uint32_t hashed; // 1: WAL does not describe the pages. What messages call a page's LSN is its hash (page_hash.hpp)
-    char path[128];  // of the relation's main fork below the data directory (relpathperm); empty for rows
+    uint32_t unused;
+    char path[128]; // of the relation's main fork below the data directory (relpathperm); empty for rows
 };
 struct ColumnHead {
     uint8_t codec, type, missing_null, unused;

@@ -210,31 +210,36 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
 
 void Session::define_sources(MessageReader &in) {
     DefineSourceRequest request;
+    std::vector<ColumnDefinition> columns; // of the relation before
     do {
         request = in.head<DefineSourceRequest>();
-        define_source(request, in);
+        define_source(request, in, columns);
     } while (request.more);
 }
 
-void Session::define_source(const DefineSourceRequest &request, MessageReader &in) {
+void Session::define_source(const DefineSourceRequest &request, MessageReader &in,
+                            std::vector<ColumnDefinition> &columns) {
     check(request.source < program_.sources.size(), "unknown source");
     const bool first = request.feed == 0;
     check(first == (feeds_[request.source] == nullptr), "the source is defined already, or not yet");
     const ir::Range range = program_.sources[request.source].columns;
-    std::vector<Type> types;
-    for (ir::Index i = 0; i < range.count; ++i)
-        types.push_back(program_.source_columns[range.first + i].type);
+    auto type = [&](ir::Index i) { return program_.source_columns[range.first + i].type; };
     if (request.locator.relation == 0) {
         check(first, "only relations share a source");
+        std::vector<Type> types;
+        for (ir::Index i = 0; i < range.count; ++i)
+            types.push_back(type(i));
         feeds_[request.source] = std::make_unique<SourceFeed>(*device_, shown_counters(), began_, types);
         return;
     }
-    check(request.ncolumns == types.size(), "columns do not match the program");
-    std::vector<ColumnDefinition> columns;
-    for (Type type : types) {
-        columns.push_back(read_column(in));
-        check(columns.back().layout.type == type, "a column's type does not match the program");
+    if (!request.same_columns) {
+        columns.clear();
+        for (uint32_t i = 0; i < request.ncolumns; ++i)
+            columns.push_back(read_column(in));
     }
+    check(columns.size() == range.count, "columns do not match the program");
+    for (ir::Index i = 0; i < range.count; ++i)
+        check(columns[i].layout.type == type(i), "a column's type does not match the program");
     const RelationFile file = {request.locator.tablespace, request.locator.database, request.locator.relation};
     const std::string path(request.path, strnlen(request.path, sizeof request.path));
     if (first)
@@ -293,20 +298,26 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
                                                    const std::vector<StageManyEntry> &entries, MessageReader &in,
                                                    const std::atomic<uint32_t> *cancel) {
     std::vector<std::unique_ptr<PageBits>> visible(entries.size()); // nullptr: all pages are
+    std::vector<Cache::ChunkName> names;
+    names.reserve(entries.size());
     size_t partly_visible = 0;
     for (size_t i = 0; i < entries.size(); ++i) {
-        check(entries[i].npages <= pages_per_chunk, "too many pages");
-        feed(entries[i].source);
+        check(entries[i].npages <= pages_per_chunk && entries[i].chunk <= UINT32_MAX / pages_per_chunk,
+              "too many pages");
+        const SourceFeed &source = feed(entries[i].source);
+        check(source.is_relation(), "the source is not a relation");
+        names.push_back({&source.relation(), entries[i].chunk});
         if (entries[i].all_visible || request.by_wal)
             continue;
         ++partly_visible;
         visible[i] = std::make_unique<PageBits>();
         visible[i]->read(in.part(bitmap_bytes), entries[i].npages);
     }
+    std::vector<Cache::Snapshot> found = device_->cache.chunks(names);
     std::vector<SourceFeed::Examined> examined(entries.size());
     auto one = [&](size_t i, unsigned) {
         const StageManyEntry &entry = entries[i];
-        examined[i] = feed(entry.source).examine(request, entry, visible[i].get(), cancel);
+        examined[i] = feed(entry.source).examine(request, entry, visible[i].get(), std::move(found[i]), cancel);
     };
     if (partly_visible >= min_chunks_for_threads)
         device_->pool().run(entries.size(), one);
@@ -316,40 +327,48 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
     return examined;
 }
 
+// Does the next pipeline read the feed? Then the tables that it probes are there.
+bool Session::is_read_next(uint32_t feed) const {
+    if (pipeline_ >= program_.pipelines.size())
+        return false;
+    const uint32_t source = program_.pipelines[pipeline_].source;
+    const std::vector<uint32_t> &others = other_feeds_[source]; // in their order
+    return feed == source || std::binary_search(others.begin(), others.end(), feed);
+}
+
 void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
     const StageManyRequest request = in.head<StageManyRequest>();
     check(request.by_wal == 0 || (request.wal_end != 0 && request.lsns_prove != 0), "nothing is proved");
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> states;
     std::vector<uint32_t> counts;
-    std::vector<PageBits> covered;
+    std::vector<std::unique_ptr<PageBits>> covered;
+    std::vector<Cache::Use> used;
     states.reserve(entries.size());
     counts.reserve(entries.size());
-    // The tables that the next pipeline probes are there.
-    std::vector<SourceFeed *> next;
-    if (pipeline_ < program_.pipelines.size() && feeds_[program_.pipelines[pipeline_].source] != nullptr)
-        next = feeds_of(program_.pipelines[pipeline_].source);
+    used.reserve(entries.size());
     std::unique_ptr<Skipper> skipper;
+    auto is_prunable = [&](const ChunkView &chunk) {
+        if (!skipper)
+            skipper.reset(new Skipper(make_skipper(pipeline_)));
+        return skipper->is_prunable(chunk);
+    };
     bool full = false;
     std::vector<SourceFeed::Examined> examined = examine(request, entries, in, cancel);
     for (size_t i = 0; i < entries.size(); ++i) {
         const StageManyEntry &entry = entries[i];
         SourceFeed &source = feed(entry.source);
-        std::function<bool(const ChunkView &)> is_prunable;
-        if (std::find(next.begin(), next.end(), &source) != next.end())
-            is_prunable = [&](const ChunkView &chunk) {
-                if (!skipper)
-                    skipper.reset(new Skipper(make_skipper(pipeline_)));
-                return skipper->is_prunable(chunk);
-            };
         const uint32_t missing = examined[i].missing;
-        const SourceFeed::StagedAhead staged = source.stage_ahead(entry, std::move(examined[i]), is_prunable);
+        SourceFeed::StagedAhead staged =
+            source.stage_ahead(entry, std::move(examined[i]), is_prunable, is_read_next(entry.source));
         if (staged.state == StageManyState::Skipped) {
             ++chunks_skipped_;
             rows_skipped_ += staged.skipped;
-        } else if (staged.state == StageManyState::HeldInPart) {
-            covered.push_back(staged.covered);
+        } else if (staged.state != StageManyState::NotHeld) {
+            used.push_back({{&source.relation(), entry.chunk}, &source.cached_columns()});
         }
+        if (staged.state == StageManyState::HeldInPart)
+            covered.push_back(std::move(staged.covered));
         const uint32_t new_rows = static_cast<uint32_t>(source.take_new_rows());
         counts.push_back(staged.state == StageManyState::NotHeld ? missing : staged.skipped + new_rows);
         states.push_back(static_cast<uint8_t>(staged.state));
@@ -357,6 +376,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomi
         if (full)
             break;
     }
+    device_->cache.touch(used);
     StageManyReply reply = {};
     reply.answered = static_cast<uint32_t>(states.size());
     reply.pass_full = full;
@@ -365,14 +385,14 @@ void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomi
         return;
     memcpy(out.part(states.size()), states.data(), states.size());
     memcpy(out.part(counts.size() * sizeof(uint32_t)), counts.data(), counts.size() * sizeof(uint32_t));
-    for (const PageBits &pages : covered)
-        pages.write(out.part(bitmap_bytes));
+    for (const std::unique_ptr<PageBits> &pages : covered)
+        pages->write(out.part(bitmap_bytes));
 }
 
 void Session::stage(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
     const StageRequest request = in.head<StageRequest>();
     SourceFeed &source = feed(request.source);
-    check(request.npages <= pages_per_chunk, "too many pages");
+    check(request.npages <= pages_per_chunk && request.chunk <= UINT32_MAX / pages_per_chunk, "too many pages");
     PageBits visible;
     visible.read(in.part(bitmap_bytes), request.npages);
     GivenLsns given;

@@ -74,7 +74,8 @@ class Session {
     void dispatch(const SessionRequest &request, MessageReader &in, MessageWriter &out);
     void open(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void define_sources(MessageReader &in);
-    void define_source(const protocol::DefineSourceRequest &request, MessageReader &in);
+    void define_source(const protocol::DefineSourceRequest &request, MessageReader &in,
+                       std::vector<ColumnDefinition> &columns);
     void stage_many(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void stage(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
     void decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel);
@@ -105,6 +106,7 @@ class Session {
     SourceFeed &feed(uint32_t source);
     // All of a source that is defined.
     std::vector<SourceFeed *> feeds_of(uint32_t source);
+    bool is_read_next(uint32_t feed) const;
     std::vector<SourceFeed::Examined> examine(const protocol::StageManyRequest &request,
                                               const std::vector<protocol::StageManyEntry> &entries, MessageReader &in,
                                               const std::atomic<uint32_t> *cancel);

@@ -15,12 +15,17 @@ constexpr size_t held_part = 2, private_part = 8;
 
 bool SharedSource::is_staged(uint32_t chunk) const {
     std::lock_guard<std::mutex> guard(lock_);
-    return staged_.count(chunk) != 0;
+    return chunk < staged_.size() && staged_[chunk];
 }
 
-void SharedSource::note_staged(uint32_t chunk) {
+bool SharedSource::note_staged(uint32_t chunk) {
     std::lock_guard<std::mutex> guard(lock_);
-    staged_.insert(chunk);
+    if (staged_.size() <= chunk)
+        staged_.resize(chunk + 1);
+    if (staged_[chunk])
+        return false;
+    staged_[chunk] = true;
+    return true;
 }
 
 bool SharedSource::forget_staged() {

@@ -13,7 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <vector>
 
 #include "engine/store/cache.hpp"
 
@@ -55,8 +55,8 @@ class SharedSource {
 
     // A chunk is staged once per scan, whoever does it.
     bool is_staged(uint32_t chunk) const;
-    void note_staged(uint32_t chunk);
-    bool forget_staged(); // false: something that was delivered has not been collected
+    bool note_staged(uint32_t chunk); // false: it was already
+    bool forget_staged();             // false: something that was delivered has not been collected
 
     void count(const HeldChunk &chunk); // the leader holds it
     void discount(size_t bytes, size_t private_bytes);
@@ -70,7 +70,7 @@ class SharedSource {
 
     mutable std::mutex lock_; // all below
     bool closed_ = false;
-    std::set<uint32_t> staged_;
+    std::vector<bool> staged_; // by chunk
     std::vector<HeldChunk> delivered_;
 };
 

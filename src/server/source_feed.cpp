@@ -37,48 +37,54 @@ constexpr uint32_t pages_ahead = 16;      // that are fetched while others are c
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, uint64_t began, const std::vector<Type> &types)
     : device_(device), cache_(device.cache), counters_(counters), began_(began), load_(std::make_shared<PassLoad>()),
-      max_code_(types.size(), -1) {
-    for (Type type : types) {
-        TransientColumn column;
-        column.type = type;
-        if (type == Type::Code) {
+      columns_(types.size()) {
+    for (size_t c = 0; c < types.size(); ++c) {
+        columns_[c].type = types[c];
+        if (types[c] == Type::Code) {
             own_dictionaries_.push_back(cache_.new_dictionary());
-            column.dictionary = own_dictionaries_.back().get();
+            columns_[c].dictionary = own_dictionaries_.back().get();
         }
-        columns_.push_back(column);
     }
-    batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
 }
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPool &pool, uint64_t began,
                        const RelationFile &file, const std::string &path, bool hashed,
                        const std::vector<ColumnDefinition> &columns, std::shared_ptr<PassLoad> load)
     : device_(device), pool_(pool), cache_(device.cache), counters_(counters), began_(began), hashed_(hashed),
-      load_(std::move(load)), relation_(cache_.relation(file, path)), max_code_(columns.size(), -1) {
+      load_(std::move(load)), relation_(cache_.relation(file, path)) {
+    std::vector<ColumnRef> cached;
+    cached.reserve(columns.size());
     for (const ColumnDefinition &wanted : columns) {
-        ColumnRef cached = cache_.column(relation_, wanted.key, wanted.layout, wanted.dictionary);
-        std::string refusal = cache_.refusal(relation_, *cached);
+        cached.push_back(cache_.column(relation_, wanted.key, wanted.layout, wanted.dictionary));
+        std::string refusal = cache_.refusal(relation_, *cached.back());
         if (!refusal.empty())
             throw DeviceError(refusal);
-        columns_.push_back({cached->layout.type, &cached->layout, cached->dictionary.get()});
-        ids_.push_back(cached->id);
-        cached_.push_back(std::move(cached));
     }
-    shared_ = std::make_shared<SharedSource>(relation_, hashed, cached_, began_, load_);
-    decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
-    batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), columns_);
+    shared_ = std::make_shared<SharedSource>(relation_, hashed, std::move(cached), began_, load_);
+    use_columns();
 }
 
 SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPool &pool,
                        std::shared_ptr<SharedSource> source)
     : device_(device), pool_(pool), cache_(device.cache), counters_(counters), began_(source->began), joined_(true),
-      hashed_(source->hashed), load_(source->load), relation_(source->relation), cached_(source->columns),
-      shared_(std::move(source)), max_code_(cached_.size(), -1) {
-    for (const ColumnRef &column : cached_) {
-        columns_.push_back({column->layout.type, &column->layout, column->dictionary.get()});
-        ids_.push_back(column->id);
+      hashed_(source->hashed), load_(source->load), relation_(source->relation), shared_(std::move(source)) {
+    use_columns();
+}
+
+void SourceFeed::use_columns() {
+    columns_.resize(shared_->columns.size());
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        const CachedColumn &cached = *shared_->columns[c];
+        static_cast<TransientColumn &>(columns_[c]) = {cached.layout.type, &cached.layout, cached.dictionary.get()};
+        columns_[c].id = cached.id;
     }
-    decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), columns_);
+}
+
+std::vector<uint32_t> SourceFeed::ids() const {
+    std::vector<uint32_t> ids;
+    for (const SourceColumn &column : columns_)
+        ids.push_back(column.id);
+    return ids;
 }
 
 SourceFeed::~SourceFeed() {
@@ -104,7 +110,7 @@ ChunkQuestion SourceFeed::question(uint32_t chunk, uint32_t npages, uint64_t map
     question.map_lsn = hashed_ ? 0 : map_lsn; // (neither says anything of such pages)
     question.wal_end = hashed_ ? 0 : wal_end;
     question.wanted = lsns_prove ? PageBits::first(npages) : visible;
-    question.columns = ids_;
+    question.columns = ids();
     question.compare = [this, chunk, given, cancel](const ChunkVersion &version, const PageBits &pages,
                                                     PageBits &unchanged, PageBits &unknown) {
         PageBits others = pages;
@@ -131,7 +137,7 @@ void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version,
             list.push_back(page);
     });
     const RelationFile &file = Cache::file(relation_);
-    const std::shared_ptr<PagePlaces> places = cache_.places(relation_, chunk);
+    const std::shared_ptr<PagePlaces> places = cache_.places(relation_, chunk, 0);
     const size_t per_task = hashed_ ? hashes_per_task : pages_per_task;
     const size_t ntasks = (list.size() + per_task - 1) / per_task;
     std::vector<PageBits> same(ntasks), not_found(ntasks);
@@ -171,7 +177,7 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     const ChunkQuestion asked = question(request.chunk, request.npages, request.map_lsn, request.wal_end,
                                          request.lsns_prove != 0, visible, given, cancel);
     if (given != nullptr) {
-        const std::shared_ptr<PagePlaces> places = cache_.places(relation_, request.chunk);
+        const std::shared_ptr<PagePlaces> places = cache_.places(relation_, request.chunk, request.npages);
         size_t at = 0;
         given->pages.for_each([&](uint32_t page) { places->set(page, given->buffers[at++]); });
     }
@@ -204,8 +210,8 @@ bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyRequest &re
     const bool by_wal = request.by_wal != 0 && proof.wal_end == request.wal_end && proof.whole_by_wal >= entry.npages;
     const bool by_map = entry.all_visible != 0 && entry.map_lsn != 0 && proof.map_lsn == entry.map_lsn &&
                         proof.whole_by_map >= entry.npages;
-    return (by_wal || by_map) && std::all_of(ids_.begin(), ids_.end(), [&](uint32_t id) {
-               const auto column = now.version->columns.find(id);
+    return (by_wal || by_map) && std::all_of(columns_.begin(), columns_.end(), [&](const SourceColumn &wanted) {
+               const auto column = now.version->columns.find(wanted.id);
                return column != now.version->columns.end() && column->second.whole;
            });
 }
@@ -223,11 +229,11 @@ void SourceFeed::prove_by_wal(const StageManyRequest &request, const StageManyEn
 }
 
 SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const StageManyEntry &entry,
-                                         const PageBits *visible, const std::atomic<uint32_t> *cancel) const {
-    check(relation_ != nullptr, "the source is not a relation");
+                                         const PageBits *visible, Cache::Snapshot found,
+                                         const std::atomic<uint32_t> *cancel) const {
     Examined examined;
     examined.missing = entry.npages;
-    examined.now = cache_.chunk(relation_, entry.chunk);
+    examined.now = std::move(found);
     const Cache::Snapshot &now = examined.now;
     if (!now.version || (entry.map_lsn == 0 && request.lsns_prove == 0))
         return examined;
@@ -263,25 +269,23 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
 }
 
 SourceFeed::StagedAhead SourceFeed::stage_ahead(const StageManyEntry &entry, Examined &&examined,
-                                                const std::function<bool(const ChunkView &)> &is_prunable) {
-    check(!shared_->is_staged(entry.chunk), "the chunk is staged already");
+                                                const std::function<bool(const ChunkView &)> &is_prunable,
+                                                bool may_prune) {
     StagedAhead staged;
     if (examined.rows &&
         (!examined.pages || cache_.note_missing(relation_, entry.chunk, examined.missing) <= bearable(entry.npages))) {
         staged.state = examined.pages ? StageManyState::HeldInPart : StageManyState::Held;
         if (examined.pages)
-            staged.covered = examined.pages->covered;
-        shared_->note_staged(entry.chunk);
-        cache_.touch(relation_, entry.chunk, cached_);
+            staged.covered = std::make_unique<PageBits>(examined.pages->covered);
         hold(*examined.now.version, std::move(examined.rows), false);
         count_hits(examined.ncovered);
-    } else if (is_prunable && examined.pages && examined.pages->verified) {
+    } else if (may_prune && examined.pages && examined.pages->verified) {
         staged.skipped = rows_pruned(*examined.now.version, examined.pages->wanted, is_prunable);
-        if (staged.skipped != 0) {
+        if (staged.skipped != 0)
             staged.state = StageManyState::Skipped;
-            shared_->note_staged(entry.chunk);
-        }
     }
+    if (staged.state != StageManyState::NotHeld)
+        check(shared_->note_staged(entry.chunk), "the chunk is staged already");
     return staged;
 }
 
@@ -292,8 +296,8 @@ uint32_t SourceFeed::rows_pruned(const ChunkVersion &version, const PageBits &pa
     ChunkView view;
     view.nrows = version.live_rows;
     bool any = false;
-    for (size_t c = 0; c < ids_.size(); ++c) {
-        const auto column = version.columns.find(ids_[c]);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        const auto column = version.columns.find(columns_[c].id);
         if (column != version.columns.end() && column->second.have.contains(pages)) {
             const ColumnData &data = column->second;
             view.columns.push_back(column_view(data.type, data.frame, data.values.get(), data.nulls.get(), data.stats));
@@ -311,7 +315,7 @@ uint32_t SourceFeed::rows_pruned(const ChunkVersion &version, const PageBits &pa
 SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered) {
     shared_->note_staged(chunk);
     if (covered.any()) {
-        cache_.touch(relation_, chunk, cached_);
+        cache_.touch({{&relation_, chunk, &shared_->columns}});
         hold(*version, covered_rows(*version, covered), false);
         count_hits(covered.count());
     }
@@ -324,18 +328,18 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
     build->chunk = request.chunk;
     build->is_private = !token;
     build->question = std::move(question);
-    build->places = cache_.places(relation_, request.chunk);
+    build->places = cache_.places(relation_, request.chunk, request.npages);
     build->covered = answer.covered;
     build->token = std::move(token);
-    build->columns = cached_;
+    build->columns = shared_->columns;
     ChunkAnswer todo = answer;
     if (build->is_private) {
         build->base = base;
         todo.covered = todo.verified = PageBits();
     } else {
-        cache_.touch(relation_, request.chunk, cached_);
+        cache_.touch({{&relation_, request.chunk, &shared_->columns}});
         if (base && answer.missing.count() <= request.npages / few_changed)
-            for (ColumnRef &companion : cache_.whole_columns(relation_, *base, ids_))
+            for (ColumnRef &companion : cache_.whole_columns(relation_, *base, ids()))
                 build->columns.push_back(std::move(companion));
     }
     std::vector<BuildColumn> columns;
@@ -343,7 +347,7 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
         columns.push_back({column->id, &column->layout, column->dictionary.get()});
     build->builder = std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
                                                     build->is_private ? nullptr : base, todo, request.npages,
-                                                    std::move(columns), cached_.size());
+                                                    std::move(columns), shared_->columns.size());
     build_ = std::move(build);
     return {StageState::NeedPages, answer.missing};
 }
@@ -399,7 +403,7 @@ void SourceFeed::count_hits(uint32_t pages) {
     if (pages == 0)
         return;
     counters_.pages_cached.fetch_add(pages, std::memory_order_relaxed);
-    for (const ColumnRef &column : cached_)
+    for (const ColumnRef &column : shared_->columns)
         column->hits.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -410,9 +414,9 @@ void SourceFeed::hold(const ChunkVersion &version, RowsRef rows, bool is_private
     if (version.known_rows && rows->mask == version.known_rows->mask)
         held.mask = version.mask;
     held.rows = std::move(rows);
-    held.columns.reserve(ids_.size());
-    for (uint32_t id : ids_) {
-        held.columns.push_back(version.columns.at(id));
+    held.columns.reserve(columns_.size());
+    for (const SourceColumn &column : columns_) {
+        held.columns.push_back(version.columns.at(column.id));
         held.bytes += held.columns.back().bytes();
     }
     held.is_private = is_private;
@@ -426,7 +430,7 @@ void SourceFeed::hold(const ChunkVersion &version, RowsRef rows, bool is_private
 
 void SourceFeed::keep(HeldChunk chunk) {
     new_rows_ += chunk.rows->participating;
-    for (size_t c = 0; c < ids_.size(); ++c)
+    for (size_t c = 0; c < columns_.size(); ++c)
         note_codes(c, chunk.columns[c].stats.max);
     held_.push_back(std::move(chunk));
 }
@@ -441,7 +445,7 @@ uint32_t SourceFeed::collect() {
 
 uint32_t SourceFeed::builders(uint64_t rows_per_chunk) const {
     uint64_t width = 0;
-    for (const TransientColumn &column : columns_)
+    for (const SourceColumn &column : columns_)
         width += type_width(column.type) + 1;
     const uint64_t bytes = std::max<uint64_t>(std::min<uint64_t>(rows_per_chunk, UINT32_MAX) * width, 1);
     return static_cast<uint32_t>(std::min<uint64_t>(cache_.budget() / builders_part / bytes, UINT32_MAX));
@@ -452,7 +456,9 @@ uint32_t SourceFeed::builders(uint64_t rows_per_chunk) const {
 std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &window,
                                                 const std::vector<TupleMask> &masks,
                                                 const std::atomic<uint32_t> *cancel) {
-    check(decoded_ != nullptr, "the source takes no rows");
+    check(is_relation(), "the source has no pages");
+    if (!decoded_)
+        decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), transient_columns());
     check(decoded_->bytes() <= 2 * transient_limit, "the pass is full");
     try {
         std::vector<PageStatus> statuses = decoded_->decode(window, masks, cancel);
@@ -472,6 +478,8 @@ std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &w
 
 void SourceFeed::deliver_rows() {
     check(joined_, "the session has its rows itself");
+    if (!decoded_)
+        return;
     if (decoded_->empty())
         return decoded_->clear();
     HeldChunk chunk;
@@ -487,7 +495,9 @@ void SourceFeed::deliver_rows() {
 
 void SourceFeed::batch(MessageReader &message, uint32_t nrows) {
     check(nrows <= slot_buffer_size, "too many rows");
-    check(batched_ != nullptr, "the source takes no rows");
+    check(!joined_, "the source takes no rows");
+    if (!batched_)
+        batched_ = std::make_unique<BatchRows>(*device_.device, work_allocator(), transient_columns());
     check(batched_->bytes() <= 2 * transient_limit, "the pass is full");
     size_t full = 0;
     if (!batched_->add(message, nrows, &full))
@@ -509,9 +519,9 @@ void SourceFeed::give_up(const Undecodable &reason) {
     if (guilty.empty())
         guilty = reason.columns;
     for (size_t i = 0; i < guilty.size() && relation_; ++i)
-        message += (i == 0 ? " in column " : " or ") + std::to_string(cached_[guilty[i]]->attnum);
+        message += (i == 0 ? " in column " : " or ") + std::to_string(shared_->columns[guilty[i]]->attnum);
     if (guilty.size() == 1 && relation_)
-        cache_.refuse(relation_, *cached_[guilty[0]], message, columns_[guilty[0]].dictionary != nullptr);
+        cache_.refuse(relation_, *shared_->columns[guilty[0]], message, columns_[guilty[0]].dictionary != nullptr);
     throw DeviceError(message);
 }
 
@@ -530,7 +540,7 @@ void SourceFeed::note_transient() {
 bool SourceFeed::shares_dictionaries(const SourceFeed &other) const {
     return columns_.size() == other.columns_.size() &&
            std::equal(columns_.begin(), columns_.end(), other.columns_.begin(),
-                      [](const TransientColumn &a, const TransientColumn &b) { return a.dictionary == b.dictionary; });
+                      [](const SourceColumn &a, const SourceColumn &b) { return a.dictionary == b.dictionary; });
 }
 
 void SourceFeed::add_to(PassInput &input) {
@@ -541,6 +551,7 @@ void SourceFeed::add_to(PassInput &input) {
         view.row_mask = held.rows->mask ? held.rows->mask->data() : nullptr;
         view.device_mask = held.mask ? held.mask->data : nullptr;
         view.without = held.rows->without.empty() ? nullptr : &held.rows->without;
+        view.columns.reserve(held.columns.size());
         for (const ColumnValues &column : held.columns) {
             view.columns.push_back(
                 column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
@@ -552,22 +563,23 @@ void SourceFeed::add_to(PassInput &input) {
     }
     if (decoded_)
         decoded_->add_to(input);
-    batched_->add_to(input);
+    if (batched_)
+        batched_->add_to(input);
 }
 
 void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const {
     for (const ChunkRef &version : relation_ ? cache_.versions(relation_) : std::vector<ChunkRef>()) {
         ChunkView view;
         view.nrows = version->nrows;
-        for (uint32_t id : ids_) {
-            const auto found = version->columns.find(id);
+        for (const SourceColumn &wanted : columns_) {
+            const auto found = version->columns.find(wanted.id);
             if (found == version->columns.end())
                 break;
             const ColumnValues &column = found->second;
             view.columns.push_back(
                 column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
         }
-        if (view.columns.size() < ids_.size())
+        if (view.columns.size() < columns_.size())
             continue;
         chunks.push_back(std::move(view));
         held.push_back(version);
@@ -575,11 +587,11 @@ void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vec
 }
 
 bool SourceFeed::identify(BuildIdentity &identity) const {
-    if (!relation_ && !batched_->empty()) // (whose texts have codes of this session's)
+    if (!relation_ && batched_ && !batched_->empty()) // (whose texts have codes of this session's)
         return false;
     identity.put(held_.size());
     identity.put(columns_.size());
-    const bool any_row = !held_.empty() || (decoded_ && !decoded_->empty()) || !batched_->empty();
+    const bool any_row = !held_.empty() || (decoded_ && !decoded_->empty()) || (batched_ && !batched_->empty());
     for (const TransientColumn &column : columns_)
         identity.put(column.dictionary != nullptr && any_row ? column.dictionary->id() : uint64_t(0));
     for (const HeldChunk &held : held_) {
@@ -599,7 +611,7 @@ bool SourceFeed::identify(BuildIdentity &identity) const {
 }
 
 bool SourceFeed::identify_rows(size_t max_bytes, size_t max_uncached, BuildIdentity &identity) const {
-    const size_t uncached = (decoded_ ? decoded_->count() : 0) + batched_->count();
+    const size_t uncached = (decoded_ ? decoded_->count() : 0) + (batched_ ? batched_->count() : 0);
     size_t bytes = uncached * row_bytes(column_types());
     for (const HeldChunk &held : held_)
         bytes += mask_bytes(*held.rows);
@@ -614,7 +626,8 @@ bool SourceFeed::identify_rows(size_t max_bytes, size_t max_uncached, BuildIdent
     } catch (const OutOfDeviceMemory &) {
         return false;
     }
-    batched_->read(rows);
+    if (batched_)
+        batched_->read(rows);
     identity.put_uncached(rows);
     return true;
 }
@@ -642,7 +655,8 @@ void SourceFeed::release(bool last) {
         shared_->discount(bytes, private_bytes);
     if (decoded_)
         decoded_->clear();
-    batched_->clear();
+    if (batched_)
+        batched_->clear();
     note_transient();
     if (last && shared_)
         check(shared_->forget_staged(), "delivered chunks have not been collected");
@@ -650,9 +664,11 @@ void SourceFeed::release(bool last) {
 
 void SourceFeed::note_codes(size_t column, int64_t code) {
     if (columns_[column].type == Type::Code)
-        max_code_[column] = std::max(max_code_[column], code);
+        columns_[column].max_code = std::max(columns_[column].max_code, code);
 }
 
-int64_t SourceFeed::max_code(uint32_t column) const { return column < max_code_.size() ? max_code_[column] : -1; }
+int64_t SourceFeed::max_code(uint32_t column) const {
+    return column < columns_.size() ? columns_[column].max_code : -1;
+}
 
 } // namespace gpuscan

@@ -53,8 +53,8 @@ class SourceFeed {
 
     struct StagedAhead {
         protocol::StageManyState state = protocol::StageManyState::NotHeld;
-        PageBits covered;     // HeldInPart
-        uint32_t skipped = 0; // rows that were passed over
+        std::unique_ptr<PageBits> covered; // HeldInPart
+        uint32_t skipped = 0;              // rows that were passed over
     };
     // What the cache has of a chunk; several threads may ask at the same time. `visible` nullptr: all pages are.
     struct Examined {
@@ -69,11 +69,12 @@ class SourceFeed {
         uint32_t missing = 0; // pages to bring
     };
     Examined examine(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
-                     const PageBits *visible, const std::atomic<uint32_t> *cancel) const;
+                     const PageBits *visible, Cache::Snapshot now, const std::atomic<uint32_t> *cancel) const;
     // Holds the chunk if the cache has all or nearly all of it. Where columns are missing, those that are there may let
-    // `is_prunable` say of their bounds that no row is wanted: then the chunk is staged, and nothing of it is held.
+    // `is_prunable` say of their bounds that no row is wanted (if `may_prune`): then the chunk is staged, and nothing of it is held.
+    // The caller touches what is held.
     StagedAhead stage_ahead(const protocol::StageManyEntry &entry, Examined &&examined,
-                            const std::function<bool(const ChunkView &)> &is_prunable);
+                            const std::function<bool(const ChunkView &)> &is_prunable, bool may_prune);
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
                                    const std::atomic<uint32_t> *cancel);
     Staged publish(const std::vector<uint16_t> &bad);
@@ -112,6 +113,8 @@ class SourceFeed {
     void add_speculative_chunks(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const;
     bool is_relation() const { return relation_ != nullptr; }
     std::vector<Type> column_types() const;
+    const RelationRef &relation() const { return relation_; }
+    const std::vector<ColumnRef> &cached_columns() const { return shared_->columns; }
 
     Dictionary *dictionary(uint32_t column) const {
         return column < columns_.size() ? columns_[column].dictionary : nullptr;
@@ -132,6 +135,14 @@ class SourceFeed {
         std::unique_ptr<ChunkBuilder> builder;
     };
 
+    struct SourceColumn : TransientColumn {
+        uint32_t id = 0;       // in its relation
+        int64_t max_code = -1; // largest code staged so far
+    };
+
+    void use_columns();
+    std::vector<TransientColumn> transient_columns() const { return {columns_.begin(), columns_.end()}; }
+    std::vector<uint32_t> ids() const;
     ChunkBuilder::Allocate cache_allocator(bool *squeezed);
     ChunkBuilder::Allocate work_allocator();
     ChunkQuestion question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t wal_end, bool lsns_prove,
@@ -164,18 +175,15 @@ class SourceFeed {
     const std::shared_ptr<PassLoad> load_;
     size_t transient_ = 0; // bytes that the load has of this feed's transient rows
     RelationRef relation_;
-    std::vector<ColumnRef> cached_;        // relation
     std::shared_ptr<SharedSource> shared_; // relation
-    std::vector<uint32_t> ids_;            // relation
     std::vector<std::shared_ptr<Dictionary>> own_dictionaries_;
-    std::vector<TransientColumn> columns_;
-    std::vector<int64_t> max_code_;
+    std::vector<SourceColumn> columns_;
 
     std::unique_ptr<Build> build_;
     std::vector<HeldChunk> held_;
     uint64_t new_rows_ = 0;
-    std::unique_ptr<DecodedRows> decoded_;
-    std::unique_ptr<BatchRows> batched_;
+    std::unique_ptr<DecodedRows> decoded_; // nullptr: there were none
+    std::unique_ptr<BatchRows> batched_;   // the same
 };
 
 } // namespace gpuscan

@@ -723,7 +723,8 @@ TEST_F(CacheTest, EvictsLeastRecentlyUsedAndNeverWhatIsHeld) {
     const ColumnRef a = column(1), b = column(2);
     build(table, question(table, 77, {a}));
     build(table, question(table, 77, {b}));
-    cache.touch(relation, 0, {a});
+    const std::vector<ColumnRef> used = {a};
+    cache.touch({{{&relation, 0}, &used}});
     const size_t both = cache.bytes();
     const BufferRef held = cache.chunk(relation, 0).version->columns.at(a->id).values;
     cache.set_budget(both - 1000); // less than both, b was used before a
@@ -807,7 +808,8 @@ TEST_F(CacheTest, PlannersKnowWhichPagesAreCached) {
     EXPECT_EQ(pages(1), 100u);
     EXPECT_EQ(pages(2), 199u);
 
-    cache.touch(relation, 0, {a});
+    const std::vector<ColumnRef> used = {a};
+    cache.touch({{{&relation, 0}, &used}});
     const size_t bytes = cache.bytes();
     cache.set_budget(bytes - 1); // evicts b, of one chunk at least
     EXPECT_LT(pages(2), 199u);

@@ -158,11 +158,19 @@ void Cache::refuse(const RelationRef &relation, const CachedColumn &column, cons
 // ---- chunks -----------------------------------------------------------------------------------------------------
 
 Cache::Snapshot Cache::chunk(const RelationRef &relation, uint32_t number) {
+    return chunks({{&relation, number}}).front();
+}
+
+std::vector<Cache::Snapshot> Cache::chunks(const std::vector<ChunkName> &names) {
+    std::vector<Snapshot> found(names.size());
     std::lock_guard<std::mutex> guard(lock_);
-    auto chunk = relation->chunks.find(number);
-    if (chunk == relation->chunks.end())
-        return {};
-    return {chunk->second.version, chunk->second.proof};
+    for (size_t i = 0; i < names.size(); ++i) {
+        const auto &chunks = (*names[i].relation)->chunks;
+        const auto chunk = chunks.find(names[i].number);
+        if (chunk != chunks.end())
+            found[i] = {chunk->second.version, chunk->second.proof};
+    }
+    return found;
 }
 
 std::vector<ChunkRef> Cache::versions(const RelationRef &relation) {
@@ -174,12 +182,14 @@ std::vector<ChunkRef> Cache::versions(const RelationRef &relation) {
     return versions;
 }
 
-void Cache::touch(const RelationRef &relation, uint32_t number, const std::vector<ColumnRef> &columns) {
-    uint64_t now = tick();
+void Cache::touch(const std::vector<Use> &uses) {
+    const uint64_t now = tick();
     std::lock_guard<std::mutex> guard(lock_);
-    Chunk &chunk = relation->chunks[number];
-    for (const ColumnRef &column : columns)
-        chunk.last_use[column->id] = now;
+    for (const Use &use : uses) {
+        Chunk &chunk = (*use.relation)->chunks[use.number];
+        for (const ColumnRef &column : *use.columns)
+            chunk.last_use[column->id] = now;
+    }
 }
 
 void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const ChunkProof &proof) {
@@ -193,11 +203,13 @@ void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef
     chunk->second.proof = std::move(next);
 }
 
-std::shared_ptr<PagePlaces> Cache::places(const RelationRef &relation, uint32_t number) {
+// Made anew, half as large again, for a table that grows: what others note in the old ones meanwhile is lost, as a guess may be.
+std::shared_ptr<PagePlaces> Cache::places(const RelationRef &relation, uint32_t number, uint32_t npages) {
     std::lock_guard<std::mutex> guard(lock_);
     std::shared_ptr<PagePlaces> &places = relation->chunks[number].places;
-    if (!places)
-        places = std::make_shared<PagePlaces>();
+    if (!places || places->npages() < npages)
+        places = std::make_shared<PagePlaces>(places ? std::min(npages + npages / 2, pages_per_chunk) : npages,
+                                              places.get());
     return places;
 }
 

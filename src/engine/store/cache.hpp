@@ -78,14 +78,23 @@ class Cache {
         ProofRef proof;   // of this version; nullptr: none
     };
     Snapshot chunk(const RelationRef &relation, uint32_t number);
-    std::shared_ptr<PagePlaces> places(const RelationRef &relation, uint32_t number);
+    struct ChunkName {
+        const RelationRef *relation;
+        uint32_t number;
+    };
+    std::vector<Snapshot> chunks(const std::vector<ChunkName> &names);
+    // Of the chunk's first `npages` pages at least.
+    std::shared_ptr<PagePlaces> places(const RelationRef &relation, uint32_t number, uint32_t npages);
     // A query made do without so many pages of the chunk; returns of how many queries have since the last version, this one
     // included.
     uint32_t note_missing(const RelationRef &relation, uint32_t number, uint32_t pages);
     // The current versions of all chunks.
     std::vector<ChunkRef> versions(const RelationRef &relation);
-    // The columns of a chunk have been of use; moves them to the end of the line for eviction.
-    void touch(const RelationRef &relation, uint32_t number, const std::vector<ColumnRef> &columns);
+    // Columns of chunks have been of use; moves them to the end of the line for eviction.
+    struct Use : ChunkName {
+        const std::vector<ColumnRef> *columns;
+    };
+    void touch(const std::vector<Use> &uses);
     // Adds to what proves `version` right; has an effect only if it is still the current one.
     void confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const ChunkProof &proof);
 

@@ -15,7 +15,6 @@
 // an LSN before its chunk is cached; the heap pages go by that one.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -117,19 +116,25 @@ struct ChunkProof {
 using ProofRef = std::shared_ptr<const ChunkProof>;
 
 // Where the chunk's pages were last seen in PostgreSQL's shared buffers: guesses that whoever uses them checks. Shared by the
-// chunk's versions.
+// chunk's versions. Of pages behind its end nothing is known.
 class PagePlaces {
   public:
     static constexpr uint32_t none = UINT32_MAX;
-    PagePlaces() {
-        for (auto &place : place_)
-            place.store(none, std::memory_order_relaxed);
+    // `before`: what was known so far, or nullptr.
+    PagePlaces(uint32_t npages, const PagePlaces *before) : npages_(npages), place_(new std::atomic<uint32_t>[npages]) {
+        for (uint32_t page = 0; page < npages; ++page)
+            place_[page].store(before != nullptr ? before->get(page) : none, std::memory_order_relaxed);
     }
-    uint32_t get(uint32_t page) const { return place_[page].load(std::memory_order_relaxed); }
-    void set(uint32_t page, uint32_t buffer) { place_[page].store(buffer, std::memory_order_relaxed); }
+    uint32_t npages() const { return npages_; }
+    uint32_t get(uint32_t page) const { return page < npages_ ? place_[page].load(std::memory_order_relaxed) : none; }
+    void set(uint32_t page, uint32_t buffer) {
+        if (page < npages_)
+            place_[page].store(buffer, std::memory_order_relaxed);
+    }
 
   private:
-    std::array<std::atomic<uint32_t>, pages_per_chunk> place_;
+    const uint32_t npages_;
+    const std::unique_ptr<std::atomic<uint32_t>[]> place_;
 };
 
 // A query's question about one chunk, asked after its snapshot was taken.

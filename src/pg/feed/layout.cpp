@@ -5,6 +5,8 @@
 // tuples that are older than the column). The bytes are compared, not hashed.
 //
 // The columns of a parent's leaves name the dictionaries that they share, too (relations.cpp).
+#include <algorithm>
+
 #include "pg/catalog/encode.h"
 #include "pg/feed/feed.h"
 #include "pg/service/area.h"
@@ -139,8 +141,28 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
     return true;
 }
 
-// `from` NULL: rows come from elsewhere, if any.
-bool append_definition(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {
+// Would the source's columns have the same definitions in both?
+bool has_same_columns(const FragmentSource *source, const SourceRelation *a, const SourceRelation *b) {
+    TupleDesc left = RelationGetDescr(a->relation), right = RelationGetDescr(b->relation);
+    AttrNumber last = 0;
+    for (int i = 0; i < source->columns.count; ++i) {
+        if (a->attnums[i] != b->attnums[i])
+            return false;
+        last = std::max(last, a->attnums[i]);
+    }
+    for (int i = 0; i < last; ++i) {
+        Form_pg_attribute x = TupleDescAttr(left, i), y = TupleDescAttr(right, i);
+        if (x->atttypid != y->atttypid || x->atttypmod != y->atttypmod || x->attlen != y->attlen ||
+            x->attbyval != y->attbyval || x->attalign != y->attalign || x->attisdropped != y->attisdropped ||
+            x->attcollation != y->attcollation || x->atthasmissing || y->atthasmissing)
+            return false;
+    }
+    return true;
+}
+
+// `from` NULL: rows come from elsewhere, if any. `before`: the relation whose definition precedes it in the message, or NULL.
+bool append_definition(FragmentRun *run, StringInfo message, int source, const SourceRelation *from,
+                       const SourceRelation *before) {
     protocol::DefineSourceRequest head = {};
     head.source = source;
     if (from) {
@@ -149,10 +171,11 @@ bool append_definition(FragmentRun *run, StringInfo message, int source, const S
         head.locator = locator_of(from->relation);
         head.hashed = is_hashed(from->relation);
         relation_path(head.path, sizeof head.path, from->relation->rd_locator);
+        head.same_columns = before && has_same_columns(&run->fragment->sources[source], before, from);
     }
     appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
     pad(message);
-    return !from || append_columns(run, message, source, from);
+    return !from || head.same_columns || append_columns(run, message, source, from);
 }
 
 bool send_definitions(FragmentRun *run, const StringInfo message) {
@@ -168,7 +191,7 @@ bool define_source(FragmentRun *run, int source) {
     const SourceRelations *relations = &run->relations[source];
     StringInfoData message;
     initStringInfo(&message);
-    if (relations->count == 0 && !append_definition(run, &message, source, nullptr))
+    if (relations->count == 0 && !append_definition(run, &message, source, nullptr, nullptr))
         return false;
     int last = 0; // where the last definition begins
     for (int i = 0; i < relations->count; ++i) {
@@ -180,7 +203,8 @@ bool define_source(FragmentRun *run, int source) {
             reinterpret_cast<protocol::DefineSourceRequest *>(message.data + last)->more = 1;
         }
         last = message.len;
-        if (!append_definition(run, &message, source, &relations->at[i]))
+        if (!append_definition(run, &message, source, &relations->at[i],
+                               message.len > 0 ? &relations->at[i - 1] : nullptr))
             return false;
     }
     bool defined = send_definitions(run, &message);
