@@ -718,6 +718,19 @@ TEST_F(CacheTest, DroppedBuildPublishesNothing) {
     EXPECT_EQ(build(table, question(table, 78, {a}, true)), 1u);
 }
 
+TEST_F(CacheTest, PlacesGrowWithTheTable) {
+    const std::shared_ptr<PagePlaces> small = cache.places(relation, 0, 10);
+    small->set(3, 7);
+    small->set(10, 8); // behind the end
+    EXPECT_EQ(small->get(10), PagePlaces::none);
+    const std::shared_ptr<PagePlaces> grown = cache.places(relation, 0, 11);
+    EXPECT_EQ(grown->get(3), 7u);
+    EXPECT_EQ(grown->get(10), PagePlaces::none);
+    grown->set(10, 8);
+    EXPECT_EQ(grown->get(10), 8u);
+    EXPECT_EQ(cache.places(relation, 0, 0), grown);
+}
+
 TEST_F(CacheTest, EvictsLeastRecentlyUsedAndNeverWhatIsHeld) {
     Table table(100, 100); // 10000 rows: 40 kB of a and some headroom
     const ColumnRef a = column(1), b = column(2);
