@@ -27,7 +27,8 @@
 #   make calibrate            the clients: gpuscan-calibrate, which finds weights of the cost model, and gpuscan-explain, which makes a page
 #                             of a plan; make install-calibrate
 #   make unit | bench-tools   only the unit test program | only the benchmarks' programs
-#   make coverage             after a change of what devices can do: writes the tables of doc/sql-support.md
+#   make coverage [ROWS=50000]   after a change of what devices can do: writes the tables of doc/sql-support.md, and asks every function,
+#                             operator and aggregate of PostgreSQL over common types, on tables of so many rows: what runs, which answers differ
 #   make help                 this text
 #   make format | lint        rewrite by clang-format | formatter check and linters
 #
@@ -96,7 +97,7 @@ sanitized:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/sanitized.sh $(or $(SHARE),100)
 
 coverage:
-	+@BUILD='$(BUILD)' PG='$(PG)' script/coverage.sh
+	+@BUILD='$(BUILD)' PG='$(PG)' ROWS='$(or $(ROWS),50000)' script/coverage.sh
 
 oracle:
 	+@BUILD='$(BUILD)' PG='$(PG)' script/oracle.sh
