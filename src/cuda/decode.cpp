@@ -30,6 +30,7 @@ constexpr uint32_t miss_room = 1u << 18;
 constexpr size_t texts_at_once = 1u << 14;
 constexpr size_t read_ahead = 16;
 constexpr int max_idle_rounds = 4;         // rounds in which no dictionary grew
+constexpr size_t few_pages = 512;          // are waited for without sleep
 constexpr uint32_t first_slice = 1u << 15; // pages per launch: 256 MB, 5 ms over the link
 
 // ---- mirrors -----------------------------------------------------------------------------------------------------
@@ -388,7 +389,10 @@ class Job {
         launch(pages);
         PinnedMemory::Piece &results = result_piece(result_piece_, results_size_);
         streams_->copy_out(results.data, memory_, results_size_);
-        streams_->wait_for_long(cancel_);
+        if (pages.size() <= few_pages)
+            streams_->wait(cancel_);
+        else
+            streams_->wait_for_long(cancel_);
         const uint8_t *const bytes = static_cast<const uint8_t *>(results.data);
         memcpy(&nmisses_, bytes + count_at_.at, sizeof(nmisses_));
         for (const decoding::Page &page : pages) // of the others the device knows only what it found itself

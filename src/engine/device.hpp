@@ -54,6 +54,10 @@ class Buffer {
     bool comes_zeroed = false; // all of them were 0 when it was handed out
 };
 using BufferRef = std::shared_ptr<Buffer>;
+struct BufferEnd {
+    BufferRef buffer;
+    size_t from;
+};
 
 // The values of one column for the rows of one chunk, in device memory.
 struct ColumnView {
@@ -228,6 +232,8 @@ class Device {
     virtual void download(void *to, const Buffer &from, size_t offset, size_t bytes) = 0;
     virtual void copy(Buffer &to, size_t to_offset, const Buffer &from, size_t from_offset, size_t bytes) = 0;
     virtual void fill(Buffer &to, size_t offset, uint8_t byte, size_t bytes) = 0;
+    // Zeros from the offset of each buffer to its end.
+    virtual void zero(const std::vector<BufferEnd> &ends) = 0;
     // Decodes heap pages into columns; see decode.hpp. Returns one status per page. `cancel` may be nullptr.
     virtual void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) = 0;
     // Moves rows of columns into other frames, one job after the other; see frame.hpp.

@@ -142,6 +142,11 @@ class HostDevice : public Device {
             memset(place(to, offset, bytes), byte, bytes);
     }
 
+    void zero(const std::vector<BufferEnd> &ends) override {
+        for (const BufferEnd &end : ends)
+            fill(*end.buffer, end.from, 0, end.buffer->size - end.from);
+    }
+
     void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) override {
         decode_pages(pool_, job, result, cancel);
     }

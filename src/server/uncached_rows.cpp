@@ -50,6 +50,7 @@ void DecodedRows::reserve(uint32_t rows) {
         return;
     uint32_t capacity = std::max({rows, first_rows, capacity_ * 2});
     std::vector<Column> grown = data_;
+    std::vector<BufferEnd> fresh;
     for (size_t c = 0; c < columns_.size(); ++c) {
         size_t width = type_width(columns_[c].type), old = nrows_ * width;
         grown[c].values = allocate_(capacity * width + buffer_slack);
@@ -58,9 +59,10 @@ void DecodedRows::reserve(uint32_t rows) {
             device_.copy(*grown[c].values, 0, *data_[c].values, 0, old);
             device_.copy(*grown[c].nulls, 0, *data_[c].nulls, 0, nrows_);
         }
-        device_.fill(*grown[c].values, old, 0, grown[c].values->size - old);
-        device_.fill(*grown[c].nulls, nrows_, 0, grown[c].nulls->size - nrows_);
+        fresh.push_back({grown[c].values, old});
+        fresh.push_back({grown[c].nulls, nrows_});
     }
+    device_.zero(fresh);
     data_ = std::move(grown);
     capacity_ = capacity;
 }

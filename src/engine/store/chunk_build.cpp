@@ -65,6 +65,7 @@ void ChunkBuilder::compact() {
                 to.values = zeroed(to.capacity * width + buffer_slack);
             if (from.nulls)
                 to.nulls = zeroed(to.capacity + buffer_slack);
+            zero_all();
             for (size_t i = 0; i < order.size();) {
                 if (!from.have.test(order[i])) {
                     ++i;
@@ -108,14 +109,20 @@ bool ChunkBuilder::place(const WindowPage &page) {
 }
 
 // A new buffer from `offset` on.
-void ChunkBuilder::zero(Buffer &buffer, size_t offset) {
-    if (!buffer.comes_zeroed)
-        device_.fill(buffer, offset, 0, buffer.size - offset);
+void ChunkBuilder::zero(const BufferRef &buffer, size_t offset) {
+    if (!buffer->comes_zeroed)
+        to_zero_.push_back({buffer, offset});
+}
+
+void ChunkBuilder::zero_all() {
+    if (!to_zero_.empty())
+        device_.zero(to_zero_);
+    to_zero_.clear();
 }
 
 BufferRef ChunkBuilder::zeroed(size_t bytes) {
     BufferRef buffer = allocate_(bytes);
-    zero(*buffer, 0);
+    zero(buffer, 0);
     return buffer;
 }
 
@@ -142,8 +149,8 @@ void ChunkBuilder::reserve(Fresh &fresh, Type type) {
         device_.copy(*grown.values, 0, *fresh.values, 0, old * width);
         device_.copy(*grown.nulls, 0, *fresh.nulls, 0, old);
     }
-    zero(*grown.values, old * width);
-    zero(*grown.nulls, old);
+    zero(grown.values, old * width);
+    zero(grown.nulls, old);
     fresh = std::move(grown);
 }
 
@@ -236,6 +243,7 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
                                 const std::atomic<uint32_t> *cancel) {
     const DecodeJob job = decode_job(window, pages, columns);
     DecodeResult result;
+    zero_all();
     device_.decode(job, result, cancel);
     if (result.pages.size() != pages.size() || result.columns.size() != columns.size())
         throw DeviceError("the device answered for other pages than it was asked for");
@@ -275,6 +283,7 @@ void ChunkBuilder::decode_companions(const std::vector<WindowPage> &window, cons
             reserve(fresh_[c], columns_[c].layout->type);
         const DecodeJob job = decode_job(window, pages, columns);
         DecodeResult result;
+        zero_all();
         device_.decode(job, result, cancel);
         if (!result.dictionary_full && result.pages.size() == pages.size() && result.columns.size() == columns.size()) {
             note_decoded(job, result, columns);
@@ -350,6 +359,7 @@ void ChunkBuilder::move_rows(const ColumnData &from, const std::vector<RowRun> &
 }
 
 void ChunkBuilder::pack() {
+    zero_all();
     if (!moves_.empty())
         device_.pack(moves_);
     moves_.clear();

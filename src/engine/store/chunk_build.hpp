@@ -91,7 +91,8 @@ class ChunkBuilder {
     bool place(const WindowPage &page);
     uint32_t wanted_rows() const;
     void reserve(Fresh &fresh, Type type);
-    void zero(Buffer &buffer, size_t offset);
+    void zero(const BufferRef &buffer, size_t offset);
+    void zero_all();
     BufferRef zeroed(size_t bytes);
     std::vector<RowRun> fresh_runs(const PageBits &pages) const;
     void finish_column(size_t column, const PageBits &pages);
@@ -119,7 +120,8 @@ class ChunkBuilder {
     uint32_t fresh_rows_ = 0;
     uint32_t base_rows_ = 0; // of the version that is repaired
     PageBits missing_, verified_, usable_, seen_;
-    uint32_t to_come_; // pages not decoded yet
+    uint32_t to_come_;               // pages not decoded yet
+    std::vector<BufferEnd> to_zero_; // before anything is written there
     // Rows to be moved, and what holds the buffers.
     std::vector<PackJob> moves_;
     std::vector<BufferRef> moved_;
