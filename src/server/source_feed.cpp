@@ -189,6 +189,8 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
             return {StageState::NeedLsns, answer.unknown};
         if (answer.news)
             cache_.confirm(relation_, request.chunk, now.version, answer.proof);
+        if (answer.missing.any() && request.accept_missing)
+            cache_.bear_missing(relation_, request.chunk);
         if (!answer.missing.any() || request.accept_missing)
             return ready(request.chunk, now.version, answer.covered);
         if (token || !cacheable)

@@ -150,6 +150,11 @@ template <class T> T atomicAdd(T *at, T v) {
     *at = old + v;
     return old;
 }
+template <class T> T atomicAnd(T *at, T v) {
+    T old = *at;
+    *at = old & v;
+    return old;
+}
 template <class T> T atomicOr(T *at, T v) {
     T old = *at;
     *at = old | v;

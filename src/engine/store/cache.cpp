@@ -218,6 +218,11 @@ uint32_t Cache::note_missing(const RelationRef &relation, uint32_t number, uint3
     return relation->chunks[number].missed += pages;
 }
 
+void Cache::bear_missing(const RelationRef &relation, uint32_t number) {
+    std::lock_guard<std::mutex> guard(lock_);
+    relation->chunks[number].missed = 0;
+}
+
 Cache::Token Cache::take_token(const RelationRef &relation, uint32_t number) {
     std::lock_guard<std::mutex> guard(lock_);
     Token token;

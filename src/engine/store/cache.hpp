@@ -88,6 +88,8 @@ class Cache {
     // A query made do without so many pages of the chunk; returns of how many queries have since the last version, this one
     // included.
     uint32_t note_missing(const RelationRef &relation, uint32_t number, uint32_t pages);
+    // A version would not have them either (pages that are new, or about which snapshots differ): counted anew from here on.
+    void bear_missing(const RelationRef &relation, uint32_t number);
     // The current versions of all chunks.
     std::vector<ChunkRef> versions(const RelationRef &relation);
     // Columns of chunks have been of use; moves them to the end of the line for eviction.
