@@ -231,7 +231,7 @@ void SourceFeed::prove_by_wal(const StageManyRequest &request, const StageManyEn
 }
 
 SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const StageManyEntry &entry,
-                                         const PageBits *visible, Cache::Snapshot found,
+                                         const PageBits *visible, Cache::Snapshot found, bool settled,
                                          const std::atomic<uint32_t> *cancel) const {
     Examined examined;
     examined.missing = entry.npages;
@@ -255,7 +255,7 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     examined.missing = answer.missing.count();
     if (answer.unknown.any())
         return examined;
-    if (answer.news) {
+    if (answer.news && (settled || !now.proof || now.proof->map_lsn != asked.map_lsn)) {
         cache_.confirm(relation_, entry.chunk, now.version, answer.proof);
         if (asked.wal_end != 0)
             counters_.proved_wal_end.store(asked.wal_end, std::memory_order_relaxed);
@@ -415,12 +415,22 @@ void SourceFeed::hold(const ChunkVersion &version, RowsRef rows, bool is_private
     HeldChunk held;
     if (version.known_rows && rows->mask == version.known_rows->mask)
         held.mask = version.mask;
-    held.rows = std::move(rows);
+    uint32_t room = rows->nrows;
     held.columns.reserve(columns_.size());
     for (const SourceColumn &column : columns_) {
         held.columns.push_back(version.columns.at(column.id));
-        held.bytes += held.columns.back().bytes();
+        const ColumnValues &values = held.columns.back();
+        held.bytes += values.bytes();
+        if (values.values || values.nulls)
+            room = std::min(room, values.capacity);
     }
+    if (room <
+        rows->nrows) { // the last rows are of pages that a column has not got, and its buffers may end before them
+        ChunkRows fewer = *rows;
+        fewer.nrows = room;
+        rows = std::make_shared<const ChunkRows>(std::move(fewer));
+    }
+    held.rows = std::move(rows);
     held.is_private = is_private;
     if (joined_) {
         shared_->deliver(std::move(held));

@@ -44,6 +44,7 @@ class CachedRelation {
     std::map<uint32_t, Refusal> refusals;
     std::map<uint32_t, Cache::Chunk> chunks;
     bool dropped = false; // the cache does not know it any more, its users do
+    std::atomic<uint64_t> asked_wal_end{0};
 
     ColumnRef find(uint32_t id) const {
         for (const ColumnRef &column : columns)
@@ -193,14 +194,26 @@ void Cache::touch(const std::vector<Use> &uses) {
 }
 
 void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const ChunkProof &proof) {
-    auto next = std::make_shared<ChunkProof>(proof);
-    std::lock_guard<std::mutex> guard(lock_);
-    auto chunk = relation->chunks.find(number);
-    if (chunk == relation->chunks.end() || chunk->second.version != version)
-        return;
-    if (chunk->second.proof)
-        add_proof(*next, *chunk->second.proof);
-    chunk->second.proof = std::move(next);
+    ProofRef seen;
+    for (auto next = std::make_shared<ChunkProof>(proof);
+         ;) { // (merged without the lock: many queries confirm many chunks)
+        std::unique_lock<std::mutex> guard(lock_);
+        auto chunk = relation->chunks.find(number);
+        if (chunk == relation->chunks.end() || chunk->second.version != version)
+            return;
+        if (chunk->second.proof == seen) {
+            chunk->second.proof = std::move(next);
+            return;
+        }
+        seen = chunk->second.proof;
+        guard.unlock();
+        *next = proof;
+        add_proof(*next, *seen);
+    }
+}
+
+bool Cache::is_settled(const RelationRef &relation, uint64_t wal_end) {
+    return relation->asked_wal_end.exchange(wal_end, std::memory_order_relaxed) == wal_end;
 }
 
 // Made anew, half as large again, for a table that grows: what others note in the old ones meanwhile is lost, as a guess may be.

@@ -121,6 +121,10 @@ class Cache {
     // Makes `version` the current one. `cold`: it goes first when memory is needed.
     void publish(const Token &token, std::shared_ptr<ChunkVersion> version, const ChunkProof &proof, bool cold);
 
+    // Did WAL end there when the last query asked for chunks of the relation, too? Otherwise it moves faster than queries
+    // come, and a proof by it would serve nobody.
+    bool is_settled(const RelationRef &relation, uint64_t wal_end);
+
     // ---- memory ----
     uint64_t tick(); // now, on the clock of last uses
     // A buffer within the budget, at the cost of what was last used before `began` and, when that is not enough, of

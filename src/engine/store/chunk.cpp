@@ -34,9 +34,46 @@ PageBits ChunkVersion::cpu_only(const std::vector<uint32_t> &wanted) const {
     return bits;
 }
 
+// Calls f(word, bits) for the words of a mask in which the range has rows.
+template <class F> static void each_word(const RowRange &range, F f) {
+    for (uint32_t row = range.first; row < range.end;) {
+        const uint32_t n = std::min(64 - row % 64, range.end - row);
+        const uint64_t ones = n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1;
+        f(row / 64, ones << (row % 64));
+        row += n;
+    }
+}
+
+static size_t words_of(const ChunkRows &rows) { return (size_t(rows.nrows) + 63) / 64; }
+
+// The rows of all known pages, from those of the version before. (Rows are never given away twice.)
+static RowsRef changed_rows(const ChunkVersion &version) {
+    auto rows = std::make_shared<ChunkRows>();
+    rows->nrows = version.nrows;
+    rows->participating = version.live_rows;
+    if (version.garbage_rows() == 0)
+        return rows;
+    std::vector<uint64_t> mask;
+    mask.reserve(words_of(*rows));
+    if (version.base_rows->mask)
+        mask = *version.base_rows->mask;
+    mask.resize(words_of(*rows));
+    auto set = [&](uint32_t word, uint64_t bits) { mask[word] |= bits; };
+    if (!version.base_rows->mask)
+        each_word({0, version.base_rows->nrows}, set);
+    for (const RowRange &range : version.gained)
+        each_word(range, set);
+    for (const RowRange &range : version.lost)
+        each_word(range, [&](uint32_t word, uint64_t bits) { mask[word] &= ~bits; });
+    rows->mask = std::make_shared<const std::vector<uint64_t>>(std::move(mask));
+    return rows;
+}
+
 void ChunkVersion::summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put) {
     known_rows = nullptr; // or it would be taken for true
-    known_rows = covered_rows(*this, known_pages);
+    known_rows = base_rows ? changed_rows(*this) : covered_rows(*this, known_pages);
+    base_rows = nullptr;
+    gained = lost = {};
     mask = known_rows->mask ? put(*known_rows->mask) : nullptr;
     whole_pages = first_pages(known_pages);
     for (auto &column : columns)
@@ -45,6 +82,8 @@ void ChunkVersion::summarize(const std::function<BufferRef(const std::vector<uin
 
 void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
     pages[page] = {lsn, nrows, rows};
+    if (base_rows && rows > 0)
+        gained.push_back({nrows, nrows + rows});
     known_pages.set(page);
     nrows += rows;
     live_rows += rows;
@@ -55,6 +94,8 @@ void ChunkVersion::forget_page(uint32_t page) {
         return;
     known_pages.reset(page);
     live_rows -= pages[page].nrows;
+    if (base_rows && pages[page].nrows > 0)
+        lost.push_back({pages[page].row_start, pages[page].row_start + pages[page].nrows});
     for (auto &column : columns)
         column.second.have.reset(page);
     for (CpuPages &cpu : cpu_pages)
@@ -116,18 +157,6 @@ ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, co
     answer.missing = question.wanted - answer.covered - (cpu_only & answer.verified);
     return answer;
 }
-
-// Calls f(word, bits) for the words of a mask in which the range has rows.
-template <class F> static void each_word(const RowRange &range, F f) {
-    for (uint32_t row = range.first; row < range.end;) {
-        const uint32_t n = std::min(64 - row % 64, range.end - row);
-        const uint64_t ones = n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1;
-        f(row / 64, ones << (row % 64));
-        row += n;
-    }
-}
-
-static size_t words_of(const ChunkRows &rows) { return (size_t(rows.nrows) + 63) / 64; }
 
 size_t mask_bytes(const ChunkRows &rows) {
     return rows.mask || !rows.without.empty() ? words_of(rows) * sizeof(uint64_t) : 0;

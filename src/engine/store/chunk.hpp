@@ -84,12 +84,16 @@ struct ChunkVersion {
     uint32_t whole_pages = 0; // pages 0..whole_pages-1 are known, and no others; 0: it is not so
     RowsRef known_rows;       // of all known pages
     BufferRef mask;           // their mask in device memory; nullptr: there is none
+    // Only while a builder works on it: the rows of the version that it is made of, and those that came and went.
+    RowsRef base_rows; // nullptr: the mask is made page by page
+    std::vector<RowRange> gained, lost;
 
     // Notes what a hot query wants to know without a look at every page. Before publication, after the last change.
     // `put`: brings a mask into device memory (nullptr: nowhere).
     void summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put);
     void forget_summary() {
         whole_pages = 0;
+        base_rows = std::move(known_rows);
         known_rows = nullptr;
         mask = nullptr;
     }

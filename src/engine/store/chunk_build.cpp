@@ -50,6 +50,7 @@ void ChunkBuilder::compact() {
               [&](uint32_t a, uint32_t b) { return work_->pages[a].row_start < work_->pages[b].row_start; });
     auto next = std::make_shared<ChunkVersion>(*work_);
     next->nrows = 0;
+    next->base_rows = nullptr;
     for (uint32_t page : order) {
         next->pages[page].row_start = next->nrows;
         next->nrows += next->pages[page].nrows;
