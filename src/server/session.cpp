@@ -299,7 +299,7 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
                                                    const std::atomic<uint32_t> *cancel) {
     std::vector<std::unique_ptr<PageBits>> visible(entries.size()); // nullptr: all pages are
     std::vector<Cache::ChunkName> names;
-    std::vector<uint8_t> settled(entries.size());
+    std::vector<uint8_t> idle(entries.size());
     names.reserve(entries.size());
     size_t partly_visible = 0;
     for (size_t i = 0; i < entries.size(); ++i) {
@@ -308,8 +308,8 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
         const SourceFeed &source = feed(entries[i].source);
         check(source.is_relation(), "the source is not a relation");
         names.push_back({&source.relation(), entries[i].chunk});
-        settled[i] =
-            i > 0 && entries[i].source == entries[i - 1].source ? settled[i - 1] : source.is_settled(request.wal_end);
+        idle[i] =
+            i > 0 && entries[i].source == entries[i - 1].source ? idle[i - 1] : source.is_wal_idle(request.wal_end);
         if (entries[i].all_visible || request.by_wal)
             continue;
         ++partly_visible;
@@ -321,7 +321,7 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
     auto one = [&](size_t i, unsigned) {
         const StageManyEntry &entry = entries[i];
         examined[i] =
-            feed(entry.source).examine(request, entry, visible[i].get(), std::move(found[i]), settled[i] != 0, cancel);
+            feed(entry.source).examine(request, entry, visible[i].get(), std::move(found[i]), idle[i] != 0, cancel);
     };
     if (partly_visible >= min_chunks_for_threads)
         device_->pool().run(entries.size(), one);

@@ -231,7 +231,7 @@ void SourceFeed::prove_by_wal(const StageManyRequest &request, const StageManyEn
 }
 
 SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const StageManyEntry &entry,
-                                         const PageBits *visible, Cache::Snapshot found, bool settled,
+                                         const PageBits *visible, Cache::Snapshot found, bool idle,
                                          const std::atomic<uint32_t> *cancel) const {
     Examined examined;
     examined.missing = entry.npages;
@@ -255,7 +255,7 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     examined.missing = answer.missing.count();
     if (answer.unknown.any())
         return examined;
-    if (answer.news && (settled || !now.proof || now.proof->map_lsn != asked.map_lsn)) {
+    if (answer.news && (idle || !now.proof || now.proof->map_lsn != asked.map_lsn)) {
         cache_.confirm(relation_, entry.chunk, now.version, answer.proof);
         if (asked.wal_end != 0)
             counters_.proved_wal_end.store(asked.wal_end, std::memory_order_relaxed);

@@ -69,10 +69,10 @@ class SourceFeed {
         uint32_t missing = 0; // pages to bring
     };
     Examined examine(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
-                     const PageBits *visible, Cache::Snapshot now, bool settled,
+                     const PageBits *visible, Cache::Snapshot now, bool idle,
                      const std::atomic<uint32_t> *cancel) const;
-    // Once a question: does WAL end where it did at the last one (Cache::is_settled)?
-    bool is_settled(uint64_t wal_end) const { return cache_.is_settled(relation_, wal_end); }
+    // Once a question: does WAL end where it did at the last one (Cache::is_wal_idle)?
+    bool is_wal_idle(uint64_t wal_end) const { return cache_.is_wal_idle(relation_, wal_end); }
     // Holds the chunk if the cache has all or nearly all of it. Where columns are missing, those that are there may let
     // `is_prunable` say of their bounds that no row is wanted (if `may_prune`): then the chunk is staged, and nothing of it is held.
     // The caller touches what is held.

@@ -212,7 +212,7 @@ void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef
     }
 }
 
-bool Cache::is_settled(const RelationRef &relation, uint64_t wal_end) {
+bool Cache::is_wal_idle(const RelationRef &relation, uint64_t wal_end) {
     return relation->asked_wal_end.exchange(wal_end, std::memory_order_relaxed) == wal_end;
 }
 

@@ -123,7 +123,7 @@ class Cache {
 
     // Did WAL end there when the last query asked for chunks of the relation, too? Otherwise it moves faster than queries
     // come, and a proof by it would serve nobody.
-    bool is_settled(const RelationRef &relation, uint64_t wal_end);
+    bool is_wal_idle(const RelationRef &relation, uint64_t wal_end);
 
     // ---- memory ----
     uint64_t tick(); // now, on the clock of last uses
