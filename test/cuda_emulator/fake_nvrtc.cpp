@@ -86,6 +86,7 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
         const std::string scope = !fixed                                           ? ""
                                   : p->source.find("tables") != std::string::npos  ? "gpuscan::tables::"
                                   : p->source.find("pack") != std::string::npos    ? "gpuscan::packing::"
+                                  : p->source.find("masks") != std::string::npos   ? "gpuscan::masks::"
                                   : p->source.find("measure") != std::string::npos ? "gpuscan::measuring::"
                                                                                    : "gpuscan::decoding::";
         text +=
