@@ -255,7 +255,8 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     examined.missing = answer.missing.count();
     if (answer.unknown.any())
         return examined;
-    if (answer.news && (idle || !now.proof || now.proof->map_lsn != asked.map_lsn)) {
+    const bool provable = asked.map_lsn != 0 || asked.wal_end != 0;
+    if (answer.news && provable && (idle || !now.proof || now.proof->map_lsn != asked.map_lsn)) {
         cache_.confirm(relation_, entry.chunk, now.version, answer.proof);
         if (asked.wal_end != 0)
             counters_.proved_wal_end.store(asked.wal_end, std::memory_order_relaxed);

@@ -213,7 +213,7 @@ void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef
 }
 
 bool Cache::is_wal_idle(const RelationRef &relation, uint64_t wal_end) {
-    return relation->asked_wal_end.exchange(wal_end, std::memory_order_relaxed) == wal_end;
+    return wal_end == 0 || relation->asked_wal_end.exchange(wal_end, std::memory_order_relaxed) == wal_end;
 }
 
 // Made anew, half as large again, for a table that grows: what others note in the old ones meanwhile is lost, as a guess may be.

@@ -122,7 +122,7 @@ class Cache {
     void publish(const Token &token, std::shared_ptr<ChunkVersion> version, const ChunkProof &proof, bool cold);
 
     // Did WAL end there when the last query asked for chunks of the relation, too? Otherwise it moves faster than queries
-    // come, and a proof by it would serve nobody.
+    // come, and a proof by it would serve nobody. (0: nothing is proved by it anyway, and others go on.)
     bool is_wal_idle(const RelationRef &relation, uint64_t wal_end);
 
     // ---- memory ----
