@@ -12,7 +12,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr uint32_t valid = 1u << 24;
+constexpr uint32_t valid = 1u << 24, locked = 1u << 22;
 
 struct Descriptor {
     PageTag tag;
@@ -36,6 +36,7 @@ struct Buffers {
         pool.tag_offset = offsetof(Descriptor, tag);
         pool.state_offset = offsetof(Descriptor, state);
         pool.valid = valid;
+        pool.locked = locked;
         return pool;
     }
     uint64_t *page() { return &words[page_size / 8]; }
@@ -61,7 +62,21 @@ TEST(PageIdentity, OfThePageThatIsAskedFor) {
     EXPECT_TRUE(refused(buffers.pool(), tag, 0));
     EXPECT_TRUE(refused(buffers.pool(), tag, 2));
     EXPECT_TRUE(refused(BufferPool(), tag, 1));
+    for (uint32_t PageTag::*part : {&PageTag::database, &PageTag::relation}) {
+        other = tag;
+        ++(other.*part);
+        EXPECT_TRUE(refused(buffers.pool(), other, 1));
+    }
+    other = tag;
+    other.fork = 2;
+    EXPECT_TRUE(refused(buffers.pool(), other, 1));
+    BufferPool without = buffers.pool();
+    without.descriptors = nullptr;
+    EXPECT_TRUE(refused(without, tag, 1));
     buffers.descriptors[1].state = 3; // being read from its file
+    EXPECT_TRUE(refused(buffers.pool(), tag, 1));
+    // PostgreSQL 15 gives a buffer its next tag while the state still says that the content is valid: that of the page before.
+    buffers.descriptors[1].state = valid | locked | 3;
     EXPECT_TRUE(refused(buffers.pool(), tag, 1));
 }
 
