@@ -41,7 +41,19 @@ class PageBits {
         return bits;
     }
 
-    uint32_t count() const;
+    // Adds bits within words, in lanes of 16 bits: compilers vectorize it, and no machine needs an instruction for it. (Every query
+    // counts the pages of every chunk of a live table; without that instruction a count by words takes four times as long.)
+    uint32_t count() const {
+        static_assert(words * 64 < 1 << 16);
+        uint64_t lanes = 0;
+        for (uint64_t w : word_) {
+            w -= w >> 1 & 0x5555555555555555;
+            w = (w & 0x3333333333333333) + (w >> 2 & 0x3333333333333333);
+            w = (w + (w >> 4)) & 0x0f0f0f0f0f0f0f0f;
+            lanes += (w & 0x00ff00ff00ff00ff) + (w >> 8 & 0x00ff00ff00ff00ff);
+        }
+        return static_cast<uint32_t>(lanes * 0x0001000100010001 >> 48);
+    }
 
     PageBits &operator&=(const PageBits &o) {
         return each(o, [](uint64_t a, uint64_t b) { return a & b; });
