@@ -278,6 +278,9 @@ class Job {
         c.width = static_cast<uint8_t>(type_width(layout.type));
         c.missing_null = layout.missing_null;
         c.scale = layout.scale;
+        const int128 limit = numeric_limit(layout);
+        c.limit[0] = static_cast<uint64_t>(limit);
+        c.limit[1] = static_cast<uint64_t>(limit >> 64);
         c.attribute = static_cast<uint32_t>(layout.attributes.size()) - 1;
         c.index = static_cast<uint32_t>(index);
         c.missing[0] = layout.missing_low;

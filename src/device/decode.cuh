@@ -44,6 +44,7 @@ struct Column {
     uint32_t attribute; // index of its own attribute
     uint32_t index;     // among the job's columns
     uint64_t missing[2];
+    uint64_t limit[2]; // of numerics, without their sign; 0: none
     Mirror mirror;
 };
 
@@ -271,9 +272,20 @@ __device__ __forceinline__ uint8_t put_value(const Argument &a, const Page &p, S
     uint32_t start = place.at, length = place.next - place.at;
     if (c.codec != 9 && heap::varlena_bytes(page, place, start, length) != heap::Varlena::Inline)
         return status_needs_cpu;
-    if (c.codec == 6) {
+    if (c.codec == 12) {
+        int32_t scale;
+        if (!heap::decode_numeric_scale(page, start, length, scale) || scale > 63)
+            return status_unrepresentable;
+        put(c, row, (uint32_t)scale, 0, false);
+        note(s, scale);
+        return status_ok;
+    }
+    if (c.codec == 6 || c.codec == 11) {
         sem::i128 v;
-        if (!heap::decode_numeric(page, start, length, c.scale, v))
+        if (!heap::decode_numeric(page, start, length, c.scale, c.codec == 11, v))
+            return status_unrepresentable;
+        const sem::i128 limit = (sem::i128)(((sem::u128)c.limit[1] << 64) | c.limit[0]);
+        if (limit != 0 && (v >= limit || v <= -limit))
             return status_unrepresentable;
         if (c.width == 16) {
             put(c, row, (uint64_t)v, (uint64_t)(v >> 64), false);

@@ -189,11 +189,19 @@ GPUSCAN_HD uint64_t power_of_ten(uint32_t exponent) { // up to 10^19
     return power;
 }
 
+// With how many digits after the point the numeric in page[start, start + length) is shown. False for NaN and infinities.
+GPUSCAN_HD bool decode_numeric_scale(const uint8_t *page, uint32_t start, uint32_t length, int32_t &scale) {
+    const uint32_t header = length < 2 ? 0xc000 : load16(page, start);
+    scale = (int32_t)(header & 0x8000 ? (header & 0x1f80) >> 7 : header & 0x3fff);
+    return (header & 0xc000) != 0xc000;
+}
+
 // The numeric in page[start, start + length) times 10^scale. False when that is not an exact integer of at most 127
-// bits, for NaN and infinities, and when the display scale is not `scale` (all values of a chunk share one).
+// bits, for NaN and infinities, and, unless `mixed`, when the display scale is not `scale`.
 // |value| = sum of digit[i] * 10000^(weight - i); so with f digits behind the point the scaled value is the integer of
 // all digits times 10^(scale - 4 f), where a negative exponent takes zeros off the last digit.
-GPUSCAN_HD bool decode_numeric(const uint8_t *page, uint32_t start, uint32_t length, int32_t scale, sem::i128 &value) {
+GPUSCAN_HD bool decode_numeric(const uint8_t *page, uint32_t start, uint32_t length, int32_t scale, bool mixed,
+                               sem::i128 &value) {
     if (length < 2 || scale < 0)
         return false;
     uint32_t header = load16(page, start);
@@ -215,7 +223,7 @@ GPUSCAN_HD bool decode_numeric(const uint8_t *page, uint32_t start, uint32_t len
         weight = (int16_t)load16(page, start + 2);
         first = 4;
     }
-    if (dscale != scale || ((length - first) & 1))
+    if ((dscale != scale && !mixed) || ((length - first) & 1))
         return false;
     int32_t ndigits = (int32_t)((length - first) / 2);
     if (ndigits == 0) {

@@ -545,8 +545,8 @@ __m256i decode_four(const SmallNumeric &format, __m256i head, __m256i word, __m2
                                               _mm_cvtsi32_si128(static_cast<int>(format.shift)));
     const __m256i sum = _mm256_add_epi64(_mm256_mul_epu32(pairs, _mm256_set1_epi64x(format.upper)), quotient);
     const __m256i sign = _mm256_sub_epi64(zero, _mm256_and_si256(_mm256_srli_epi64(head, 13), one));
-    const __m256i other_head =
-        _mm256_xor_si256(_mm256_and_si256(head, _mm256_set1_epi64x(0xdf80)), _mm256_set1_epi64x(format.header));
+    const __m256i other_head = _mm256_xor_si256(_mm256_and_si256(head, _mm256_set1_epi64x(format.header_bits)),
+                                                _mm256_set1_epi64x(format.header));
     const __m256i remainder = _mm256_xor_si256(_mm256_mul_epu32(quotient, _mm256_set1_epi64x(format.divisor)), lower);
     bad = _mm256_or_si256(bad, _mm256_or_si256(other_head, _mm256_and_si256(length, one)));
     bad = _mm256_or_si256(bad, _mm256_or_si256(_mm256_subs_epu16(word, _mm256_set1_epi16(9999)), remainder));

@@ -426,7 +426,10 @@ void PageDecoder::put_values(const DecodeColumn &column, TextCodes &texts) {
         return put_floats<uint32_t>(column);
     case Codec::Float8:
         return put_floats<uint64_t>(column);
+    case Codec::NumericScale:
+        return put_scales(column);
     case Codec::Numeric:
+    case Codec::MixedNumeric:
         return column.layout->type == Type::I128 ? put_numerics<int128>(column) : put_numerics<int64_t>(column);
     case Codec::Uuid:
         return put_wide(column, heap::uuid_value);
@@ -477,16 +480,30 @@ template <class Read> void PageDecoder::put_wide(const DecodeColumn &column, Rea
     });
 }
 
+void PageDecoder::put_scales(const DecodeColumn &column) {
+    for (uint32_t i = 0; i < found_.count; ++i) {
+        int32_t scale;
+        if (!heap::decode_numeric_scale(page_, found_.at[i], found_.length[i], scale) || scale > 63)
+            return fail(found_.all ? i : found_.tuple[i], PageStatus::Unrepresentable);
+        store(column.values, row(i), scale);
+        note(stats[column.job_index], scale);
+    }
+}
+
 // First as if all were small; if one is not, all of them once more.
 template <class T> void PageDecoder::put_numerics(const DecodeColumn &column) {
-    const SmallNumeric small(column.layout->scale);
+    const bool mixed = column.layout->codec == Codec::MixedNumeric;
+    const SmallNumeric small(column.layout->scale, mixed);
+    const int128 limit = numeric_limit(*column.layout);
+    const auto is_beyond = [limit](int128 value) { return limit != 0 && (value >= limit || value <= -limit); };
     const uint8_t *const page = page_;
     const uint32_t count = found_.count;
     ColumnStats &s = stats[column.job_index];
     int64_t apart[heap::max_line_pointers], least, most;
     const bool in_place = found_.all && sizeof(T) == sizeof *apart;
     int64_t *const decoded = in_place ? reinterpret_cast<int64_t *>(column.values) + row_start_ : apart;
-    if (host::kernels().small_numerics(small, page, count, found_.at, found_.length, decoded, &least, &most) == 0) {
+    if (host::kernels().small_numerics(small, page, count, found_.at, found_.length, decoded, &least, &most) == 0 &&
+        !is_beyond(least) && !is_beyond(most)) {
         if (!in_place)
             each_row([&](uint32_t i, uint32_t row) { store(column.values, row, static_cast<T>(decoded[i])); });
         note(s, least);
@@ -497,8 +514,9 @@ template <class T> void PageDecoder::put_numerics(const DecodeColumn &column) {
         int128 value;
         if (small.decode(page, found_.at[i], found_.length[i], decoded[i]) == 0)
             value = decoded[i];
-        else if (!heap::decode_numeric(page, found_.at[i], found_.length[i], column.layout->scale, value) ||
-                 value != static_cast<T>(value))
+        else if (!heap::decode_numeric(page, found_.at[i], found_.length[i], column.layout->scale, mixed, value))
+            return fail(found_.all ? i : found_.tuple[i], PageStatus::Unrepresentable);
+        if (value != static_cast<T>(value) || is_beyond(value))
             return fail(found_.all ? i : found_.tuple[i], PageStatus::Unrepresentable);
         store(column.values, row(i), static_cast<T>(value));
         note_wide(s, value);

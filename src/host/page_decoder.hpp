@@ -64,6 +64,7 @@ class PageDecoder {
     template <class T, class Make> void put_integers(const DecodeColumn &column, Make make);
     template <class Word> void put_floats(const DecodeColumn &column);
     template <class Read> void put_wide(const DecodeColumn &column, Read read);
+    void put_scales(const DecodeColumn &column);
     template <class T> void put_numerics(const DecodeColumn &column);
     void put_texts(const DecodeColumn &column, TextCodes &texts);
     void put_null(const DecodeColumn &column, uint32_t tuple);

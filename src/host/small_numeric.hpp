@@ -23,16 +23,18 @@ namespace gpuscan {
 
 struct SmallNumeric {
     uint32_t header = 0; // of such a value, but for its sign and weight: bits 10, 6 bits of scale, 7 bits of weight
-    uint32_t behind = 0; // f
+    uint32_t header_bits = 0xdf80;      // what of a value's header must be that; of mixed scales not the scale
+    uint32_t behind = 0;                // f
     uint32_t divisor = 1, upper = 0;    // 10^pad, 10^(8 - pad)
     uint32_t reciprocal = 0, shift = 0; // lower / divisor = lower * reciprocal >> shift
 
     // Of a column of values times 10^scale.
-    explicit SmallNumeric(int32_t scale) {
+    explicit SmallNumeric(int32_t scale, bool mixed = false) {
         if (scale < 0 || scale > 63)
             return; // no short header has it
         static constexpr uint32_t power[4] = {1, 10, 100, 1000}, precise[4] = {0, 34, 37, 37};
-        header = 0x8000 | static_cast<uint32_t>(scale) << 7;
+        header = mixed ? 0x8000 : 0x8000 | static_cast<uint32_t>(scale) << 7;
+        header_bits = mixed ? 0xc000 : 0xdf80;
         behind = (static_cast<uint32_t>(scale) + 3) / 4;
         const uint32_t pad = (0 - static_cast<uint32_t>(scale)) & 3;
         divisor = power[pad];
@@ -56,7 +58,7 @@ struct SmallNumeric {
         const uint64_t sum = (pairs & 0xffffffff) * upper + quotient;
         const uint64_t sign = 0 - static_cast<uint64_t>(head >> 13 & 1);
         value = static_cast<int64_t>((sum ^ sign) - sign);
-        return ((head & 0xdf80) ^ header) | (length & 1) | static_cast<uint32_t>(first > 3) |
+        return ((head & header_bits) ^ header) | (length & 1) | static_cast<uint32_t>(first > 3) |
                static_cast<uint32_t>(digits > first + 1) | (above_9999 & 0x8000800080008000) |
                (quotient * divisor ^ lower);
     }

@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint32_t max_attributes = 1664; // MaxTupleAttributeNumber
 constexpr uint32_t max_text = 1u << 20;
-constexpr int32_t max_scale = 38;
+constexpr int32_t max_scale = 38, max_digits = 38;
 
 bool codec_fits(const ColumnLayout &layout) {
     const int16_t length = layout.attributes.back().length;
@@ -24,13 +24,16 @@ bool codec_fits(const ColumnLayout &layout) {
     case Codec::Float8:
         return layout.type == Type::F64 && length == 8;
     case Codec::Numeric:
+    case Codec::MixedNumeric:
         return (layout.type == Type::I64 || layout.type == Type::I128) && length == -1 && layout.scale >= 0 &&
-               layout.scale <= max_scale;
+               layout.scale <= max_scale && layout.digits <= max_digits;
     case Codec::Text:
         return layout.type == Type::Code && length == -1;
     case Codec::Uuid:
     case Codec::Interval:
         return layout.type == Type::I128 && length == 16;
+    case Codec::NumericScale:
+        return layout.type == Type::I32 && length == -1;
     case Codec::Fixed:
         return layout.type == Type::Code && length > 0;
     }
@@ -48,13 +51,14 @@ ColumnDefinition read_column(MessageReader &in) {
     const protocol::ColumnHead head = in.head<protocol::ColumnHead>();
     if (head.nattributes == 0 || head.nattributes > max_attributes || head.missing_text_size > max_text ||
         head.key_size > max_text || head.dictionary_size > max_text ||
-        head.codec > static_cast<uint8_t>(Codec::Interval) || head.type >= type_count)
+        head.codec > static_cast<uint8_t>(Codec::NumericScale) || head.type >= type_count)
         throw InvalidMessage("column definition out of range");
     ColumnLayout layout;
     layout.attributes = in.array<AttributeLayout>(head.nattributes);
     layout.codec = static_cast<Codec>(head.codec);
     layout.type = static_cast<Type>(head.type);
     layout.scale = head.scale;
+    layout.digits = head.digits;
     layout.missing_null = head.missing_null != 0;
     layout.missing_low = head.missing_low;
     layout.missing_high = head.missing_high;

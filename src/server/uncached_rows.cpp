@@ -97,7 +97,7 @@ std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &windo
     }
     for (size_t i = 0; i < window.size(); ++i) {
         if (result.pages[i] == PageStatus::Unrepresentable)
-            throw Undecodable("numeric value out of the device's range", {});
+            throw Undecodable(unfit_numeric, {});
         if (result.pages[i] != PageStatus::Ok)
             continue;
         uint32_t first = job.pages[i].row_start, end = first + job.pages[i].ntuples;

@@ -1,6 +1,6 @@
 -- gpuscan.advise(): what of a query runs where, why not, and what helps. (Times are the machine's.)
 \set SHOW_CONTEXT never
-CREATE TABLE sales AS SELECT i AS id, i % 10 AS k, i::numeric AS plain, i::numeric(12,2) AS amount, 't' || i % 50 AS name, timestamptz '2024-01-01' + i * interval '1 s' AS at
+CREATE TABLE sales AS SELECT i AS id, i % 10 AS k, i + 1e40 AS plain, i::numeric(12,2) AS amount, 't' || i % 50 AS name, timestamptz '2024-01-01' + i * interval '1 s' AS at
 FROM generate_series(1, 300000) i;
 CREATE TABLE "it's tiny" AS SELECT i AS id FROM generate_series(1, 10) i;
 VACUUM (FREEZE, ANALYZE) sales;

@@ -79,17 +79,22 @@ DecodeCase random_pages(std::mt19937 &random, size_t npages, unsigned broken_per
     const std::vector<AttributeLayout> all = {{4, 4},  {-1, 4}, {2, 2}, {-1, 4}, {8, 8}, {1, 1},
                                               {-1, 4}, {8, 8},  {4, 4}, {-2, 1}, {-1, 4}};
     const std::vector<std::pair<size_t, Codec>> wanted = {
-        {0, Codec::Int32}, {1, Codec::Text},    {2, Codec::Int16},  {3, Codec::Numeric}, {4, Codec::Int64},
-        {5, Codec::Bool},  {6, Codec::Numeric}, {7, Codec::Float8}, {8, Codec::Float4},  {10, Codec::Text}};
+        {0, Codec::Int32},       {1, Codec::Text},  {2, Codec::Int16},        {3, Codec::Numeric},
+        {4, Codec::Int64},       {5, Codec::Bool},  {6, Codec::Numeric},      {7, Codec::Float8},
+        {8, Codec::Float4},      {10, Codec::Text}, {3, Codec::MixedNumeric}, {3, Codec::NumericScale},
+        {6, Codec::MixedNumeric}};
     for (const auto &[attribute, codec] : wanted) {
         static const Type types[] = {Type::Bool, Type::I16, Type::I32, Type::I64,
                                      Type::F32,  Type::F64, Type::I64, Type::Code};
         ColumnLayout layout;
         layout.attributes.assign(all.begin(), all.begin() + static_cast<long>(attribute) + 1);
         layout.codec = codec;
-        layout.type = types[static_cast<int>(codec)];
-        if (codec == Codec::Numeric) {
-            layout.scale = 2;
+        layout.type = is_scaled(codec)               ? Type::I64
+                      : codec == Codec::NumericScale ? Type::I32
+                                                     : types[static_cast<int>(codec)];
+        if (is_scaled(codec)) {
+            layout.scale = codec == Codec::Numeric ? 2 : 3;
+            layout.digits = codec == Codec::Numeric ? 0 : 36;
             if (attribute == 6)
                 layout.type = Type::I128;
         }

@@ -155,11 +155,13 @@ TEST(HeapPage, CstringsAndAlignment) {
 
 TEST(HeapPage, Statuses) {
     std::vector<AttributeLayout> layout{int4_layout, text_layout};
-    auto status = [&](const Value &v, Codec codec, int scale = 0) {
+    auto status = [&](const Value &v, Codec codec, int scale = 0, uint8_t digits = 0) {
         Page page;
         EXPECT_TRUE(page.add(layout, {fixed<int32_t>(1), v}));
         Decoded d;
-        d.layouts = {column(layout, 2, codec, codec == Codec::Text ? Type::Code : Type::I64, scale)};
+        const Type type = codec == Codec::Text ? Type::Code : codec == Codec::NumericScale ? Type::I32 : Type::I64;
+        d.layouts = {column(layout, 2, codec, type, scale)};
+        d.layouts[0].digits = digits;
         d.run({&page});
         EXPECT_TRUE(d.result.pages[0] == PageStatus::Ok || d.null(0, 0));
         return d.result.pages[0];
@@ -174,6 +176,13 @@ TEST(HeapPage, Statuses) {
     EXPECT_EQ(PageStatus::Unrepresentable,
               status(short_text(numeric_body(static_cast<int128>(INT64_MAX) + 1, 0)), Codec::Numeric));
     EXPECT_EQ(PageStatus::Ok, status(short_text(numeric_body(INT64_MIN, 0)), Codec::Numeric));
+    EXPECT_EQ(PageStatus::Ok, status(short_text(numeric_body(5, 1)), Codec::MixedNumeric, 2));
+    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(numeric_body(5, 1)), Codec::MixedNumeric, 0));
+    EXPECT_EQ(PageStatus::Ok, status(short_text(numeric_body(99, 0)), Codec::Numeric, 0, 2));
+    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(numeric_body(100, 0)), Codec::Numeric, 0, 2));
+    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(numeric_body(-100, 0)), Codec::MixedNumeric, 0, 2));
+    EXPECT_EQ(PageStatus::Ok, status(short_text(numeric_body(500, 3)), Codec::NumericScale));
+    EXPECT_EQ(PageStatus::Unrepresentable, status(short_text(std::string("\x00\xc0", 2)), Codec::NumericScale));
 }
 
 TEST(HeapPage, LinePointersAndMasks) {
@@ -227,11 +236,25 @@ TEST(HeapPage, Numerics) {
         std::string body = numeric_body(v, scale, random() % 3 == 0);
         int128 got;
         ASSERT_TRUE(heap::decode_numeric(reinterpret_cast<const uint8_t *>(body.data()), 0,
-                                         static_cast<uint32_t>(body.size()), scale, got))
+                                         static_cast<uint32_t>(body.size()), scale, false, got))
             << i;
         ASSERT_TRUE(got == v) << i;
         ASSERT_FALSE(heap::decode_numeric(reinterpret_cast<const uint8_t *>(body.data()), 0,
-                                          static_cast<uint32_t>(body.size()), scale + 1, got));
+                                          static_cast<uint32_t>(body.size()), scale + 1, false, got));
+        auto mixed = [&](int32_t other) {
+            return heap::decode_numeric(reinterpret_cast<const uint8_t *>(body.data()), 0,
+                                        static_cast<uint32_t>(body.size()), other, true, got);
+        };
+        if (v < room && v > -room) {
+            ASSERT_TRUE(mixed(scale + 1)) << i;
+            ASSERT_TRUE(got == v * 10) << i;
+        }
+        if (scale > 0)
+            ASSERT_EQ(v % 10 == 0, mixed(scale - 1)) << i;
+        int32_t shown;
+        ASSERT_TRUE(heap::decode_numeric_scale(reinterpret_cast<const uint8_t *>(body.data()), 0,
+                                               static_cast<uint32_t>(body.size()), shown));
+        ASSERT_EQ(scale, shown);
     }
 }
 
@@ -239,14 +262,15 @@ TEST(HeapPage, Numerics) {
 // something.
 TEST(HeapPage, SmallNumerics) {
     std::mt19937_64 random(2);
-    auto fast = [](const std::string &body, int scale, int64_t &value) {
+    auto fast = [](const std::string &body, int scale, int64_t &value, bool mixed = false) {
         const std::string bytes = body + std::string(16, '\x5a'); // it reads further, and ignores it
-        return SmallNumeric(scale).decode(reinterpret_cast<const uint8_t *>(bytes.data()), 0,
-                                          static_cast<uint32_t>(body.size()), value) == 0;
+        return SmallNumeric(scale, mixed)
+                   .decode(reinterpret_cast<const uint8_t *>(bytes.data()), 0, static_cast<uint32_t>(body.size()),
+                           value) == 0;
     };
-    auto general = [](const std::string &body, int scale, int128 &value) {
+    auto general = [](const std::string &body, int scale, int128 &value, bool mixed) {
         return heap::decode_numeric(reinterpret_cast<const uint8_t *>(body.data()), 0,
-                                    static_cast<uint32_t>(body.size()), scale, value);
+                                    static_cast<uint32_t>(body.size()), scale, mixed, value);
     };
     for (int scale = 0; scale <= 12; ++scale) {
         // Four digits, of which (scale + 3) / 4 are behind the point.
@@ -284,9 +308,11 @@ TEST(HeapPage, SmallNumerics) {
             memcpy(body.data(), &header, 2);
         }
         int128 want;
-        if (!fast(body, scale, got))
+        const bool mixed = random() % 2 == 0;
+        const int of_column = mixed ? static_cast<int>(random() % 24) : scale;
+        if (!fast(body, of_column, got, mixed))
             continue;
-        ASSERT_TRUE(general(body, scale, want)) << i;
+        ASSERT_TRUE(general(body, of_column, want, mixed)) << i;
         ASSERT_TRUE(want == got) << i;
         ++both;
     }

@@ -50,18 +50,23 @@ constexpr bool is_float(Type type) { return type == Type::F32 || type == Type::F
 
 // How the bytes of a heap attribute become a value of Type.
 enum class Codec : uint8_t {
-    Bool = 0,      // -> Bool
-    Int16 = 1,     // -> I16
-    Int32 = 2,     // -> I32 (int4, date)
-    Int64 = 3,     // -> I64 (int8, timestamp, timestamptz)
-    Float4 = 4,    // -> F32
-    Float8 = 5,    // -> F64
-    Numeric = 6,   // varlena, base-10000 digits -> I64 or I128, value * 10^scale
-    Text = 7,      // varlena -> Code, every byte counts
-    Uuid = 8,      // 16 bytes -> I128 in the same order
-    Fixed = 9,     // attlen bytes -> Code, every byte counts
-    Interval = 10, // 16 bytes -> I128: microseconds in the low half, days and months in the high one
+    Bool = 0,          // -> Bool
+    Int16 = 1,         // -> I16
+    Int32 = 2,         // -> I32 (int4, date)
+    Int64 = 3,         // -> I64 (int8, timestamp, timestamptz)
+    Float4 = 4,        // -> F32
+    Float8 = 5,        // -> F64
+    Numeric = 6,       // varlena, base-10000 digits -> I64 or I128, value * 10^scale
+    Text = 7,          // varlena -> Code, every byte counts
+    Uuid = 8,          // 16 bytes -> I128 in the same order
+    Fixed = 9,         // attlen bytes -> Code, every byte counts
+    Interval = 10,     // 16 bytes -> I128: microseconds in the low half, days and months in the high one
+    MixedNumeric = 11, // as Numeric; not every value is shown with `scale` digits after the point
+    NumericScale = 12, // varlena, a numeric -> I32, with how many digits after the point it is shown
 };
+
+// Whose values are numerics' integers?
+constexpr bool is_scaled(Codec codec) { return codec == Codec::Numeric || codec == Codec::MixedNumeric; }
 
 // Whose values are entries of a dictionary?
 constexpr bool is_coded(Codec codec) { return codec == Codec::Text || codec == Codec::Fixed; }

@@ -261,10 +261,14 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
         statuses[pages[k]] = result.pages[k];
         if (result.pages[k] == PageStatus::Unrepresentable) {
             std::vector<size_t> numerics;
-            for (size_t c : columns)
-                if (columns_[c].layout->codec == Codec::Numeric)
+            for (size_t c : columns) {
+                DecodeResult alone;
+                if (is_scaled(columns_[c].layout->codec))
+                    device_.decode(decode_job(window, {pages[k]}, {c}), alone, cancel);
+                if (!alone.pages.empty() && alone.pages[0] == PageStatus::Unrepresentable)
                     numerics.push_back(c);
-            throw Undecodable("numeric value out of the device's range", numerics);
+            }
+            throw Undecodable(unfit_numeric, numerics);
         }
         if (result.pages[k] == PageStatus::Ok)
             for (size_t c : columns)

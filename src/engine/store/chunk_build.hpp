@@ -43,6 +43,9 @@ struct BuildColumn {
     Dictionary *dictionary = nullptr; // text
 };
 
+// The reason, before the columns' numbers (server/source_feed.cpp).
+constexpr char unfit_numeric[] = "numeric value out of the device's range";
+
 // What decoding met that ends the fragment; the columns are indexes into the builder's.
 struct Undecodable : DeviceError {
     Undecodable(const std::string &reason, std::vector<size_t> columns)

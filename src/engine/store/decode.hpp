@@ -37,7 +37,8 @@ struct ColumnLayout {
     std::vector<AttributeLayout> attributes; // of columns 1..attnum; the last is the column itself
     Codec codec = Codec::Int32;
     Type type = Type::I32;
-    int32_t scale = 0; // Numeric: value * 10^scale
+    int32_t scale = 0;  // Numeric: value * 10^scale
+    uint8_t digits = 0; // Numeric: a value of more decimal digits is unrepresentable; 0: what the type holds
     // The value of tuples that are too short to hold the column (ALTER TABLE ADD COLUMN ... DEFAULT).
     bool missing_null = true;
     uint64_t missing_low = 0; // the value in `type` (not for Text)
@@ -101,6 +102,8 @@ struct DecodeResult {
     bool dictionary_full = false;     // a dictionary reached its limit: the job's text is not usable
 };
 
+// What a column's scaled numerics must stay below, without their sign; 0: what the type holds.
+int128 numeric_limit(const ColumnLayout &layout);
 // What a decoder builds on: the codec is that of the attribute, and the buffers have room for so many rows. Throws DeviceError.
 void check_column(const ColumnTarget &target, uint64_t rows);
 // Is one layout found on the way to the other?

@@ -13,6 +13,8 @@ namespace {
 constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short = 0x8000, numeric_special = 0xC000,
                  numeric_special_kind = 0xF000, numeric_minus_infinity = 0xF000;
 
+constexpr int max_shown_scale = 63; // as the decoders say
+
 struct NumericParts {
     uint16 special; // 0; or NaN, Infinity, -Infinity
     bool negative;
@@ -154,6 +156,21 @@ bool encode_rounded(Datum value, Type type, int32 scale, Rounding rounding, ir::
     return encoded;
 }
 
+bool digits_of_numeric(Datum value, int *whole, int *scale) {
+    struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
+    NumericParts parts;
+    const char *reason;
+    const bool finite = read_parts(packed, &parts, &reason) && parts.special == 0;
+    *scale = parts.dscale;
+    *whole = finite && parts.ndigits > 0 && parts.weight >= 0 ? 4 * parts.weight : 0;
+    for (int first = *whole > 0 || (finite && parts.weight == 0 && parts.ndigits > 0) ? digit_at(&parts, 0) : 0;
+         first > 0; first /= 10)
+        ++*whole;
+    if (reinterpret_cast<Pointer>(packed) != DatumGetPointer(value))
+        pfree(packed);
+    return finite;
+}
+
 bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, const char **reason) {
     struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
     NumericParts parts;
@@ -274,6 +291,26 @@ bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_sca
         *reason = "a value does not fit the device's type";
     set_wide(to, integer);
     return fits;
+}
+
+bool encode_column(Datum value, const FragmentColumn *column, ir::Value *to, const char **reason) {
+    if (column->rounding != Rounding::None)
+        return encode_rounded(value, column->type, column->scale, column->rounding, to, reason);
+    int whole, scale;
+    if (column->codec == Codec::NumericScale) {
+        if (digits_of_numeric(value, &whole, &scale) && scale <= max_shown_scale) {
+            set_wide(to, scale);
+            return true;
+        }
+        *reason = "a numeric value is NaN, infinite or shown with too many decimals";
+        return false;
+    }
+    if (column->digits > 0 && digits_of_numeric(value, &whole, &scale) && whole + column->scale > column->digits) {
+        *reason = "a numeric value has more digits than its column's statistics say";
+        return false;
+    }
+    return encode_value(value, column->typid, column->type, column->scale, column->codec != Codec::MixedNumeric, to,
+                        reason);
 }
 
 void store_value(char *to, Type type, const ir::Value *value) {

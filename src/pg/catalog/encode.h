@@ -11,12 +11,18 @@ namespace gpuscan {
 // A value in the width of its type, sign-extended to 128 bits; floats as their bits in the low word.
 bool encode_value(Datum value, Oid typid, Type type, int32 scale, bool exact_scale, ir::Value *to, const char **reason);
 
+// A value that is not NULL of a column of a relation or of a CPU plan.
+bool encode_column(Datum value, const FragmentColumn *column, ir::Value *to, const char **reason);
+
 // Writes an encoded value as one element of a column.
 void store_value(char *to, Type type, const ir::Value *value);
 
 // A numeric as an integer scaled by 10^scale. exact_scale: its display scale must be `scale` (values that may be
 // shown); else only its value must fit. False with the reason.
 bool encode_numeric(Datum value, int32 scale, bool exact_scale, int128 *to, const char **reason);
+
+// How many decimal digits a numeric has before the point and is shown with after it; false for NaN and infinities.
+bool digits_of_numeric(Datum value, int *whole, int *scale);
 
 // A numeric for a comparison with numbers of type I64 (at most 18 digits) or I128 (at most 38) and this scale.
 bool encode_rounded(Datum value, Type type, int32 scale, Rounding rounding, ir::Value *to, const char **reason);

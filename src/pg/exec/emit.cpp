@@ -46,13 +46,29 @@ bool is_null_key(const FragmentRun *run, const GroupPage *page, const FragmentOu
     return page->key_nulls[group * run->fragment->nkeys + output->key] != 0;
 }
 
+const char *kind_of_spelled(const FragmentOutput *output) {
+    return getBaseType(output->typid) == NUMERICOID ? "numerics" : "intervals";
+}
+
+// The smallest or largest numeric times 64, and with how many digits after the point it is shown; by both ranks.
+int128 end_numeric(const ir::AggregateState *states, const FragmentOutput *output, bool back) {
+    return back ? wide_of(&states[output->largest]) ^ 63 : wide_of(&states[output->agg]);
+}
+
+// A numeric that is shown with fewer digits after the point than `scale`, which are zeros, or with more.
+Datum make_shown_numeric(int128 value, int32 scale, int32 shown) {
+    const Datum numeric = make_numeric(value, scale);
+    return shown == scale ? numeric : DirectFunctionCall2(numeric_round, numeric, Int32GetDatum(shown));
+}
+
 // Which of several equal intervals that are written in different ways PostgreSQL shows depends on its plan.
 bool key_can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
     if (is_null_key(run, page, output, group))
         return true;
     const ir::Value first = value_of(state_of(run, page, group, output->agg)),
                     last = value_of(state_of(run, page, group, output->largest));
-    return wide(&first) == wide(&last) || give_up(run, "equal intervals of a group are written in different ways");
+    return wide(&first) == wide(&last) ||
+           give_up(run, "equal %s of a group are written in different ways", kind_of_spelled(output));
 }
 
 // The sum's fields; false if they are too large for an interval, or would be infinity.
@@ -97,6 +113,10 @@ bool can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput 
         return end_interval(states_of(run, page, group), output, false) ==
                    end_interval(states_of(run, page, group), output, true) ||
                give_up(run, "equal intervals of a group are written in different ways");
+    case OutputKind::EndNumeric:
+        return end_numeric(states_of(run, page, group), output, false) ==
+                   end_numeric(states_of(run, page, group), output, true) ||
+               give_up(run, "equal numerics of a group are written in different ways");
     case OutputKind::Moments: {
         Moments moments;
         const char *reason;
@@ -191,6 +211,10 @@ Datum show_aggregate(const FragmentRun *run, const GroupPage *page, const Fragme
         value.high = static_cast<int64_t>(interval >> 64);
         return make_value(INTERVALOID, Type::I128, 0, &value);
     }
+    case OutputKind::EndNumeric: {
+        const int128 rank = end_numeric(states_of(run, page, group), output, false);
+        return make_shown_numeric(rank >> 6, output->scale, static_cast<int32>(rank & 63));
+    }
     case OutputKind::Moments: {
         Moments moments;
         const char *reason;
@@ -278,6 +302,7 @@ bool has_unfit_values(const FragmentOutput *output) {
     case OutputKind::SumInterval:
     case OutputKind::AvgInterval:
     case OutputKind::EndInterval:
+    case OutputKind::EndNumeric:
     case OutputKind::Moments:
         return true;
     case OutputKind::StateValue:
@@ -304,8 +329,8 @@ bool groups_can_be_shown(FragmentRun *run, const GroupPage *page) {
 bool shows_plain_numeric(const FragmentOutput *output) {
     return (output->kind == OutputKind::GroupKey || output->kind == OutputKind::StateValue ||
             output->kind == OutputKind::SumNumeric) &&
-           output->rank_lookup < 0 && (output->kind == OutputKind::GroupKey || output->scale_agg < 0) &&
-           getBaseType(output->typid) == NUMERICOID;
+           output->rank_lookup < 0 && output->largest < 0 &&
+           (output->kind == OutputKind::GroupKey || output->scale_agg < 0) && getBaseType(output->typid) == NUMERICOID;
 }
 
 bool code_of_group(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group,
@@ -338,12 +363,16 @@ void show_groups(const FragmentRun *run, const GroupPage *page, const FragmentOu
     if (output->kind == OutputKind::GroupKey) {
         for (uint64 g = 0; g < page->ngroups; ++g)
             to.null(g) = is_null_key(run, page, output, g);
+        const Values keys{reinterpret_cast<const char *>(page->keys + output->key), fragment->nkeys * sizeof(ir::Value),
+                          page->ngroups};
+        if (output->largest >= 0 && getBaseType(output->typid) == NUMERICOID)
+            return make_each(keys, to, [&](const ir::Value &v, uint64 g) {
+                return make_shown_numeric(wide(&v), output->scale,
+                                          static_cast<int32>(wide_of(state_of(run, page, g, output->agg))));
+            });
         if (output->largest >= 0) // intervals, whose keys are their lengths
             return make_values(run, output, states, to, numerics);
-        make_values(run, output,
-                    Values{reinterpret_cast<const char *>(page->keys + output->key),
-                           fragment->nkeys * sizeof(ir::Value), page->ngroups},
-                    to, numerics);
+        make_values(run, output, keys, to, numerics);
         return;
     }
     for (uint64 g = 0; g < page->ngroups; ++g)

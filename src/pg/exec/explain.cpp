@@ -65,6 +65,8 @@ List *column_names(const Explainer *explainer, int index) {
     const FragmentSource *source = &explainer->state->fragment->sources[index];
     List *names = NIL;
     for (int i = 0; i < source->columns.count; ++i) {
+        if (source->columns[i].codec == Codec::NumericScale)
+            continue; // of a numeric that is there
         const char *name = column_name(source, explainer->state->run.children[index], source->columns[i].attnum);
         names =
             lappend(names, name ? pstrdup(quote_identifier(name)) : psprintf("column %d", source->columns[i].attnum));

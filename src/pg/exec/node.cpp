@@ -329,6 +329,7 @@ void run_on_device(GpuScanState *state) {
         state->phase = Phase::Answered;
         show_from_start(state);
     } else {
+        note_unfit_columns(&state->run);
         fall_back(state, state->run.failure ? state->run.failure : "unknown");
     }
 }

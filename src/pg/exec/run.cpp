@@ -9,6 +9,8 @@
 
 #include <cstdarg>
 
+#include "engine/store/chunk_build.hpp"
+#include "pg/cost/numeric_form.h"
 #include "pg/exec/groups.h"
 #include "pg/exec/rows.h"
 #include "pg/fragment/build_fingerprints.h"
@@ -26,6 +28,28 @@ bool give_up(FragmentRun *run, const char *format, ...) {
     va_end(arguments);
     run->failure = MemoryContextStrdup(run->context, text);
     return false;
+}
+
+void note_unfit_column(const FragmentRun *run, int source, const FragmentColumn *column) {
+    const FragmentSource *from = &run->fragment->sources[source];
+    if (column->digits > 0)
+        note_unfit_numeric(from->relid, column->attnum, from->leaves != NIL);
+}
+
+void note_unfit_columns(const FragmentRun *run) {
+    constexpr Size length = sizeof unfit_numeric - 1;
+    if (run->failure == nullptr || strncmp(run->failure, unfit_numeric, length) != 0)
+        return;
+    int attnum = 0; // in its relation; 0: the device does not know which one it was
+    sscanf(run->failure + length, " in column %d", &attnum);
+    for (int i = 0; i < run->fragment->nsources; ++i)
+        for (int k = 0; k < run->fragment->sources[i].columns.count; ++k) {
+            bool named = attnum == 0;
+            for (int r = 0; r < run->relations[i].count; ++r)
+                named = named || run->relations[i].at[r].attnums[k] == attnum;
+            if (named)
+                note_unfit_column(run, i, &run->fragment->sources[i].columns[k]);
+        }
 }
 
 bool accept(FragmentRun *run, protocol::Status status) {

@@ -105,11 +105,10 @@ bool batch_add(FragmentRun *run, const Datum *values, const bool *nulls) {
         ir::Value value = {};
         const char *reason = nullptr;
         const FragmentColumn *as = column->column;
-        bool encoded = nulls[i] || (as->rounding == Rounding::None
-                                        ? encode_value(values[i], as->typid, type, as->scale, true, &value, &reason)
-                                        : encode_rounded(values[i], type, as->scale, as->rounding, &value, &reason));
-        if (!encoded)
+        if (!nulls[i] && !encode_column(values[i], as, &value, &reason)) {
+            note_unfit_column(run, batch->source, as);
             return give_up(run, "%s", reason);
+        }
         store_value(column->values + row * type_width(type), type, &value);
     }
     ++batch->nrows;

@@ -59,7 +59,7 @@ char *dictionary_name(const SourceRelations *relations, const FragmentColumn *co
 }
 
 // `attnum`: where the column is in `desc`.
-bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNumber attnum,
+bool append_column(FragmentRun *run, StringInfo message, int source, TupleDesc desc, AttrNumber attnum,
                    const FragmentColumn *column, const char *dictionary) {
     protocol::ColumnHead head = {};
     StringInfoData key;
@@ -83,6 +83,7 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNum
     head.codec = static_cast<uint8>(column->codec);
     head.type = static_cast<uint8>(column->type);
     head.scale = column->scale;
+    head.digits = column->digits;
     head.nattributes = attnum;
     head.missing_null = 1;
     AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
@@ -100,8 +101,10 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNum
         } else {
             ir::Value encoded;
             const char *reason = nullptr;
-            if (!encode_value(value, column->typid, column->type, column->scale, true, &encoded, &reason))
+            if (!encode_column(value, column, &encoded, &reason)) {
+                note_unfit_column(run, source, column);
                 return give_up(run, "%s", reason);
+            }
             head.missing_low = encoded.low;
             head.missing_high = encoded.high;
         }
@@ -133,8 +136,8 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
     const FragmentSource *described = &run->fragment->sources[source];
     for (int i = 0; i < described->columns.count; ++i) {
         char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
-        if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i], &described->columns[i],
-                           dictionary))
+        if (!append_column(run, message, source, RelationGetDescr(from->relation), from->attnums[i],
+                           &described->columns[i], dictionary))
             return false;
         pfree(dictionary);
     }

@@ -9,11 +9,15 @@
 namespace gpuscan {
 namespace {
 
-bool describe_attribute(TupleDesc descriptor, int number, FragmentColumn *column) {
+// `as_stored`: a numeric whose type does not say its scale as rows deliver it.
+bool describe_attribute(Relation relation, int number, FragmentColumn *column, bool as_stored = false) {
+    TupleDesc descriptor = RelationGetDescr(relation);
     const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, number);
     SqlKind kind;
     if (attribute->attisdropped ||
-        !describe_column(attribute->atttypid, attribute->atttypmod, attribute->attcollation, column, &kind))
+        !describe_column(attribute->atttypid, attribute->atttypmod, attribute->attcollation,
+                         {as_stored ? InvalidOid : RelationGetRelid(relation), attribute->attnum, false}, column,
+                         &kind))
         return false;
     column->attnum = attribute->attnum;
     column->nullable = !attribute_is_not_null(descriptor, number);
@@ -72,7 +76,7 @@ int64 warm_table(Relation relation) {
     const char *reason = nullptr;
 
     for (int i = 0; i < desc->natts; ++i)
-        if (describe_attribute(desc, i, &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
+        if (describe_attribute(relation, i, &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
             ++nfixed;
     pages = warm_columns(relation, fixed, nfixed, &reason);
     if (pages < 0)
@@ -81,7 +85,10 @@ int64 warm_table(Relation relation) {
                         errdetail("The reason is: %s.", reason)));
     for (int i = 0; i < desc->natts; ++i) {
         FragmentColumn column;
-        if (!describe_attribute(desc, i, &column) || !is_coded(column.codec))
+        bool described = describe_attribute(relation, i, &column);
+        if (described && column.codec == Codec::MixedNumeric)
+            described = describe_attribute(relation, i, &column, true);
+        if (!described || !is_coded(column.codec))
             continue;
         int64 staged = warm_columns(relation, &column, 1, &reason);
         if (staged < 0)

@@ -229,10 +229,10 @@ static bool add_row_columns(Assembly *a) {
             return refuse("a row needs an expression that is not a column");
         TypedExpr value;
         ir::Index node;
-        if (!translate(&a->t, expr, &value) || !as_own_node(&a->t, value, &node))
+        if (!translate(&a->t, expr, &value) ||
+            (value.mixed_scale && !translate_column(&a->t, reinterpret_cast<Var *>(expr), &value, true)) ||
+            !as_own_node(&a->t, value, &node))
             return false;
-        if (value.mixed_scale)
-            return refuse("a row needs a numeric of which nobody knows the scale");
         int32 typmod = exprTypmod(reinterpret_cast<Node *>(expr));
         const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(expr)), &typmod);
         FragmentOutput output = output_of_value(OutputKind::Row, value, value.type, typid, typmod);

@@ -31,6 +31,7 @@ uint64 source_part(const FragmentSource *source, uint64 files) {
         const FragmentColumn *column = &source->columns[i];
         hash = mix(hash, column->typid, static_cast<uint32>(column->typmod));
         hash = mix(hash, column->collation, static_cast<uint32>(column->attnum));
+        hash = mix(hash, static_cast<uint32>(column->codec), static_cast<uint32>(column->scale));
     }
     return part(hash);
 }

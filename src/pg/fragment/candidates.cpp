@@ -29,6 +29,7 @@
 
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/numeric_form.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/refusal.h"
@@ -131,12 +132,17 @@ static CandidateEntry *find_entry(CandidateTable *table, Relids relids);
 
 // ---- joins ----
 
-// A numeric column without precision and scale can be compared, but has no form in which it could be a key.
-static bool is_unscaled_column(Node *side) {
+// A numeric column without precision and scale can be compared, but may have no form in which it could be a key.
+static bool is_unscaled_column(PlannerInfo *root, Node *side) {
     int precision, scale;
     Expr *bare = strip_relabels(reinterpret_cast<Expr *>(side));
-    return IsA(bare, Var) && exprType(reinterpret_cast<Node *>(bare)) == NUMERICOID &&
-           !numeric_typmod(exprTypmod(reinterpret_cast<Node *>(bare)), &precision, &scale);
+    const Var *var = reinterpret_cast<const Var *>(bare);
+    if (!IsA(bare, Var) || exprType(reinterpret_cast<Node *>(bare)) != NUMERICOID ||
+        numeric_typmod(var->vartypmod, &precision, &scale))
+        return false;
+    const RangeTblEntry *rte = planner_rt_fetch(var->varno, root);
+    NumericForm form;
+    return rte->rtekind != RTE_RELATION || !find_numeric_form(rte->relid, var->varattno, rte->inh, -1, &form);
 }
 
 // As the engine does it, the inner side being the table. PostgreSQL's other ways to do one of these joins (with the
@@ -156,26 +162,26 @@ static bool decides_partners(const JoinPair *pair, const RestrictInfo *info) {
     return !IS_OUTER_JOIN(pair->type) || !RINFO_IS_PUSHED_DOWN(info, pair->joined->relids);
 }
 
-static bool is_hashable_clause(const RestrictInfo *info) {
+static bool is_hashable_clause(PlannerInfo *root, const RestrictInfo *info) {
     if (!IsA(info->clause, OpExpr) || info->pseudoconstant)
         return false;
     OpExpr *clause = reinterpret_cast<OpExpr *>(info->clause);
-    return list_length(clause->args) == 2 && !is_unscaled_column(static_cast<Node *>(linitial(clause->args))) &&
-           !is_unscaled_column(static_cast<Node *>(lsecond(clause->args))) &&
+    return list_length(clause->args) == 2 && !is_unscaled_column(root, static_cast<Node *>(linitial(clause->args))) &&
+           !is_unscaled_column(root, static_cast<Node *>(lsecond(clause->args))) &&
            is_hashable_equality(OidIsValid(clause->opfuncid) ? clause->opfuncid : get_opcode(clause->opno));
 }
 
 // The same clause belongs to many joins. (GEQO's may make room for others at the same address.)
 static bool is_known_hashable(CandidateTable *table, const RestrictInfo *info) {
     if (table->root->join_search_private != nullptr)
-        return is_hashable_clause(info);
+        return is_hashable_clause(table->root, info);
     if (table->clauses == nullptr)
         table->clauses =
             static_cast<KnownClause *>(MemoryContextAllocZero(table->context, sizeof(KnownClause) * known_clauses));
     KnownClause *known = &table->clauses[reinterpret_cast<uintptr_t>(info) / 16 % known_clauses];
     if (known->info != info) {
         known->info = info;
-        known->hashable = is_hashable_clause(info);
+        known->hashable = is_hashable_clause(table->root, info);
     }
     return known->hashable;
 }

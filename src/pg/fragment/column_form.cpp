@@ -2,9 +2,12 @@
 
 #include "pg/fragment/column_form.h"
 
+#include "pg/cost/numeric_form.h"
 #include "pg/refusal.h"
 
 namespace gpuscan {
+
+constexpr int max_precision = 36;
 
 static Codec codec_of(SqlKind kind) {
     switch (kind) {
@@ -35,7 +38,12 @@ static Codec codec_of(SqlKind kind) {
     }
 }
 
-bool describe_column(Oid type, int32 typmod, Oid collation, FragmentColumn *column, SqlKind *described) {
+static int32 typmod_of(int precision, int32 scale) {
+    return static_cast<int32>(VARHDRSZ) + (precision << 16 | (scale & 0x7ff));
+}
+
+bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &place, FragmentColumn *column,
+                     SqlKind *described) {
     *column = FragmentColumn{};
     column->typmod = typmod;
     column->typid = getBaseTypeAndTypmod(type, &column->typmod);
@@ -44,17 +52,26 @@ bool describe_column(Oid type, int32 typmod, Oid collation, FragmentColumn *colu
     if (kind == SqlKind::None)
         return refuse("a column has type %s, which no device knows", format_type_be(type));
     int precision, scale;
-    const bool has_scale = numeric_typmod(column->typmod, &precision, &scale);
-    if (kind == SqlKind::Numeric && !has_scale)
-        kind = SqlKind::Opaque; // any scale, and NaN
+    NumericForm form;
+    bool mixed = false;
+    if (kind == SqlKind::Numeric && !(numeric_typmod(column->typmod, &precision, &scale) &&
+                                      precision <= max_precision && scale >= 0 && scale <= max_precision)) {
+        if (OidIsValid(place.relid) &&
+            find_numeric_form(place.relid, place.attnum, place.inherited, column->typmod, &form)) {
+            column->digits = precision = form.precision;
+            scale = form.scale;
+            column->typmod = typmod_of(precision, scale);
+            mixed = form.mixed;
+        } else {
+            kind = SqlKind::Opaque;
+        }
+    }
     *described = kind;
     column->codec = codec_of(kind);
     if (is_coded_kind(kind))
         column->codec = get_typlen(column->typid) > 0 ? Codec::Fixed : Codec::Text;
     if (kind == SqlKind::Numeric) {
-        if (precision > 36 || scale < 0 || scale > 36)
-            return refuse("a column has type %s, which does not fit into 128 bits",
-                          format_type_with_typemod(column->typid, column->typmod));
+        column->codec = mixed ? Codec::MixedNumeric : Codec::Numeric;
         column->type = numeric_type(precision);
         column->scale = scale;
         return true;

@@ -10,8 +10,16 @@
 
 namespace gpuscan {
 
+// Which column of a table it is; the column of a CPU plan is none.
+struct TableColumn {
+    Oid relid; // InvalidOid: none
+    AttrNumber attnum;
+    bool inherited; // of a parent: its children's
+};
+
 // The form of a type (domains looked through) in *column, but for its number and whether it may be NULL, and its kind, which is Opaque for
-// numeric without a scale. False for what no device holds; the reason has been told.
-bool describe_column(Oid type, int32 typmod, Oid collation, FragmentColumn *column, SqlKind *kind);
+// a numeric that is only handed through. False for what no device holds; the reason has been told.
+bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &place, FragmentColumn *column,
+                     SqlKind *kind);
 
 } // namespace gpuscan

@@ -57,6 +57,7 @@ enum class OutputKind {
     SumInterval, // sum(interval): states `agg`, `days` and `months`
     AvgInterval, // avg(interval): interval_div(sum, count)
     EndInterval, // min, max of intervals: what state `agg` is the rank of, if `largest` says the same
+    EndNumeric,  // min, max of numerics of mixed scale: likewise
     VarPop,      // var_pop and so on of integers and numerics: from the sum, the sum `squares` and the count
     VarSamp,     //
     StddevPop,   //
@@ -86,7 +87,7 @@ struct FragmentOutput {
     int squares;      // state that holds the sum of squares
     int days, months; // SumInterval, AvgInterval: states that hold the sums of days and of months
     int largest =
-        -1; // GroupKey of intervals, whose key is their length: the state with the largest of those of one length,
+        -1; // GroupKey of numerics of mixed scale: the same of digits after the point. Of intervals, whose key is their length: the state with the largest of those of one length,
             // as they are written, where `agg` has the smallest. EndInterval: that of the other rank. Others: -1
     MomentStates moments;
     uint8 sums;       // Moments: which of them

@@ -31,7 +31,8 @@ struct FragmentColumn {
     Oid collation;
     Type type;
     Codec codec;
-    int32 scale; // numeric: digits after the point; else 0
+    int32 scale;  // numeric: digits after the point; else 0
+    uint8 digits; // of a numeric whose type does not say it: at most, all together (pg/cost/numeric_form.h); else 0
     Rounding rounding;
     bool nullable; // false: NOT NULL is declared (and no outer join nulls it)
 };

@@ -262,8 +262,9 @@ bool translate_group_condition(Translation *t, Expr *expr, ir::Index *out, bool 
 // is no key.
 bool translate_group_order(Translation *t, Expr *expr, bool exactly, ir::Index *out);
 
-// The column that a Var means; also adds it to the source (and to the payload where needed).
-bool translate_column(Translation *t, Var *var, TypedExpr *out);
+// The column that a Var means; also adds it to the source (and to the payload where needed). `as_stored`: a numeric whose type does not
+// say its scale is only handed through.
+bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored = false);
 
 // Where the column stands in the payload of the table; it is added if it is not there.
 int payload_position(TranslatedSource *table, int source, int column);

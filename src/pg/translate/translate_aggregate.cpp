@@ -8,12 +8,13 @@
 #include "pg/catalog/type_operators.h"
 #include "pg/guc.h"
 #include "pg/refusal.h"
-#include "pg/translate/translate.h"
+#include "pg/translate/translate_parts.h"
 
 namespace gpuscan {
 
 constexpr int digits_of_double = 15;     // of any number of so many digits there is a double of its own
 constexpr int32 max_scale_of_sums = 12;  // in 128 bits, of values of different scales
+constexpr int scales_of_rank = 64;       // that a value of a rank may be shown with, from 0 (exec/emit.cpp)
 constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (catalog/encode.h)
 
 // What a built-in aggregate is on the device. true is above false, so bool_and is a minimum and bool_or a maximum.
@@ -289,7 +290,7 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
 static bool add_scale_state(Translation *t, const TypedExpr &value, ir::Index node, Aggref *aggref,
                             AggregateStates *states, FragmentOutput *out) {
     ir::Index scale = add_expr(t, ir::Op::Case, Type::I32, add_expr(t, ir::Op::IsNotNull, Type::Bool, node),
-                               value.scale_node, add_constant(t, Type::I32, 0, true));
+                               display_scale(t, value), add_constant(t, Type::I32, 0, true));
     if (!filter_argument(t, aggref, Type::I32, &scale))
         return false;
     out->scale_agg = add_state(states, ir::AggregateKind::Max, StateOf::Scale, aggref, scale);
@@ -324,6 +325,31 @@ static bool add_long_sum(Translation *t, const TypedExpr &value, Aggref *aggref,
            add_part(t, ir::Function::HighPart, StateOf::High, node, aggref, states, &out->agg) &&
            add_part(t, ir::Function::LowPart, StateOf::Low, node, aggref, states, &out->low_agg) &&
            add_scale_state(t, value, node, aggref, states, out);
+}
+
+// The smallest or largest of the numerics, and of those that are equal the ones that are shown with fewest and with most digits: if there
+// are several, PostgreSQL shows the one that it met first or last.
+static bool translate_numeric_end(Translation *t, const TypedExpr &value, Aggref *aggref, ir::AggregateKind kind,
+                                  AggregateStates *states, FragmentOutput *out) {
+    ir::Index node;
+    if (value.scale_node !=
+        scale_of_column) // (quotients, CASE with a constant: most executions would end in the CPU plan)
+        return refuse("a minimum, maximum or variance of numeric values of different scales");
+    if (!as_node(t, value, Type::I128, value.scale, &node))
+        return false;
+    const auto wide = [t](int128 number) { return add_constant(t, Type::I128, number, false); };
+    const ir::Index shown = add_expr(t, ir::Op::Cast, Type::I128, display_scale(t, value));
+    const ir::Index first = add_expr(t, ir::Op::Mul, Type::I128, node, wide(scales_of_rank));
+    ir::Index rank = add_expr(t, ir::Op::Add, Type::I128, first, shown);
+    ir::Index back = add_expr(t, ir::Op::Add, Type::I128, first,
+                              add_expr(t, ir::Op::Sub, Type::I128, wide(scales_of_rank - 1), shown));
+    if (!filter_argument(t, aggref, Type::I128, &rank) || !filter_argument(t, aggref, Type::I128, &back))
+        return false;
+    out->kind = OutputKind::EndNumeric;
+    out->type = Type::I128;
+    out->agg = add_state(states, kind, StateOf::Rank, aggref, rank);
+    out->largest = add_state(states, kind, StateOf::RankBack, aggref, back);
+    return true;
 }
 
 // Months, days and microseconds are added up each for itself.
@@ -375,7 +401,7 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
         return refuse_with("declare the column as numeric(precision, scale)",
                            "an aggregate over numeric without precision and scale");
     bool sum = known->kind == ir::AggregateKind::Sum;
-    if (value.mixed_scale && (!sum || is_variance(known->output)))
+    if (value.mixed_scale && is_variance(known->output))
         return refuse("a minimum, maximum or variance of numeric values of different scales");
     if (sum && is_float_kind(value.kind) && guc_exact_float && !t->binding)
         return refuse_with("SET gpuscan.exact_float = off",
@@ -384,6 +410,8 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->scale = value.scale;
     out->source = value.source;
     out->column = value.column;
+    if (value.mixed_scale && !sum)
+        return translate_numeric_end(t, value, aggref, known->kind, states, out);
     if (value.mixed_scale && value.scale > max_scale_of_sums)
         return add_long_sum(t, value, aggref, states, out);
     if (is_text_kind(value.kind)) {
@@ -434,17 +462,22 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     return !is_variance(known->output) || add_squares(t, value, aggref, states, out);
 }
 
-// Intervals are grouped by their length. Which of those that are as long PostgreSQL shows depends on the order of its rows: the
-// smallest and the largest of the ways in which they are written tell whether there are several.
-static void add_interval_states(Translation *t, AggregateStates *states, ir::Index *node, FragmentOutput *out) {
+// The smallest and the largest way in which a group's key is written.
+static void add_spelling_states(AggregateStates *states, ir::Index node, FragmentOutput *out) {
     ir::Aggregate state{};
-    state.arg = *node;
+    state.arg = node;
     state.kind = ir::AggregateKind::Min;
     out->agg = append(&states->states, state);
     append(&states->owners, StateOwner{nullptr, StateOf::Key});
     state.kind = ir::AggregateKind::Max;
     out->largest = append(&states->states, state);
     append(&states->owners, StateOwner{nullptr, StateOf::Key});
+}
+
+// Intervals are grouped by their length. Which of those that are as long PostgreSQL shows depends on the order of its rows: the
+// smallest and the largest of the ways in which they are written tell whether there are several.
+static void add_interval_states(Translation *t, AggregateStates *states, ir::Index *node, FragmentOutput *out) {
+    add_spelling_states(states, *node, out);
     out->value_kind = SqlKind::Opaque; // nobody else may take the key for an interval
     *node = order_node(t, SqlKind::Interval, *node);
 }
@@ -492,7 +525,7 @@ bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir:
         value.type = Type::F64;
         value.expr = add_call(t, ir::Function::PlainZero, number);
     }
-    if (value.mixed_scale)
+    if (value.mixed_scale && value.scale_node != scale_of_column)
         return refuse("GROUP BY numeric values of different scales");
     // PostgreSQL asks for the privilege to compare keys, too (ExecBuildGroupingEqual).
     const Oid equality = device_equality_function(typid);
@@ -504,6 +537,8 @@ bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir:
     *out = output_of_value(OutputKind::GroupKey, value, type, typid, exprTypmod(reinterpret_cast<Node *>(key)));
     if (value.kind == SqlKind::Interval)
         add_interval_states(t, states, node, out);
+    if (value.mixed_scale) // 1.5 and 1.50 are one group
+        add_spelling_states(states, display_scale(t, value), out);
     return true;
 }
 

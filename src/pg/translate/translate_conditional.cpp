@@ -13,6 +13,8 @@ namespace gpuscan {
 // ---- values of one common shape ----
 
 ir::Index display_scale(Translation *t, const TypedExpr &value) {
+    if (value.mixed_scale && value.scale_node == scale_of_column)
+        return column_scale(t, value);
     return value.mixed_scale ? value.scale_node : add_constant(t, Type::I32, value.scale, false);
 }
 

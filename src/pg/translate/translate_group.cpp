@@ -47,6 +47,8 @@ static bool value_of_key(Translation *t, const FragmentOutput *output, TypedExpr
     if (output->value_kind == SqlKind::Numeric) {
         out->scale = output->scale;
         out->precision = type == Type::I128 ? digits_of_sum : 18;
+        out->mixed_scale = output->largest >= 0;
+        out->scale_node = ir::none;
     }
     return true;
 }

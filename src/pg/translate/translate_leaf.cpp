@@ -34,24 +34,26 @@ static bool may_be_null(const FragmentSource *source, AttrNumber attnum) {
     return !never;
 }
 
-static int find_column(TranslatedSource *source, const Var *var, const FragmentColumn &described) {
-    for (int i = 0; i < source->varattnos.count; ++i)
-        if (source->varattnos[i] == var->varattno && source->columns[i].rounding == described.rounding &&
-            (described.rounding == Rounding::None ||
-             (source->columns[i].scale == described.scale && source->columns[i].type == described.type)))
+// (A numeric may be read in several forms, and its statistics may change while an expression is translated.)
+static int find_column(TranslatedSource *source, AttrNumber attnum, const FragmentColumn &described) {
+    for (int i = 0; i < source->varattnos.count; ++i) {
+        const FragmentColumn &known = source->columns[i];
+        if (source->varattnos[i] == attnum && known.rounding == described.rounding && known.codec == described.codec &&
+            known.scale == described.scale && known.type == described.type && known.digits == described.digits)
             return i;
+    }
     FragmentColumn column = described;
-    column.attnum = var->varattno;
+    column.attnum = attnum;
     column.nullable = true;
     if (source->is_relation)
-        column.nullable = may_be_null(source, var->varattno);
+        column.nullable = may_be_null(source, attnum);
     else {
         column.attnum = 0;
         for (int i = 0; i < list_length(source->child_attnos); ++i)
-            if (list_nth_int(source->child_attnos, i) == var->varattno)
+            if (list_nth_int(source->child_attnos, i) == attnum)
                 column.attnum = static_cast<AttrNumber>(i + 1);
     }
-    append(&source->varattnos, var->varattno);
+    append(&source->varattnos, attnum);
     return append(&source->columns, column);
 }
 
@@ -114,7 +116,7 @@ bool add_rounded_column(Translation *t, int source, const Var *var, Type type, i
     column.codec = Codec::Numeric;
     column.scale = scale;
     column.rounding = rounding;
-    return column_node(t, source, find_column(&t->sources[source], var, column), type, node);
+    return column_node(t, source, find_column(&t->sources[source], var->varattno, column), type, node);
 }
 
 static void set_scale(const FragmentColumn &column, TypedExpr *out) {
@@ -132,7 +134,7 @@ static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColum
     return true;
 }
 
-bool translate_column(Translation *t, Var *var, TypedExpr *out) {
+bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) {
     if (var->varlevelsup != 0)
         return refuse("a column of an outer query");
     if (var->varattno == InvalidAttrNumber)
@@ -144,7 +146,11 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out) {
         return refuse("a column of a relation outside of the fragment");
     FragmentColumn column;
     SqlKind kind = SqlKind::None;
-    if (!describe_column(var->vartype, var->vartypmod, var->varcollid, &column, &kind))
+    const FragmentSource *from = &t->sources[source];
+    if (!describe_column(
+            var->vartype, var->vartypmod, var->varcollid,
+            {from->is_relation && !as_stored ? from->relid : InvalidOid, var->varattno, from->leaves != NIL}, &column,
+            &kind))
         return false;
     const TranslatedSource *lost = t->probing ? nullptr : losing_join(t, source);
     if (lost != nullptr)
@@ -155,7 +161,7 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out) {
     if (t->probing) {
         node = add_expr(t, ir::Op::Column, column.type, 0, 0);
     } else {
-        position = find_column(&t->sources[source], var, column);
+        position = find_column(&t->sources[source], var->varattno, column);
         nullable = t->sources[source].columns[position].nullable || is_nulled(t, source);
         if (!column_node(t, source, position, column.type, &node))
             return false;
@@ -164,7 +170,22 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out) {
     out->source = source;
     out->column = position;
     set_scale(column, out);
+    out->mixed_scale = column.codec == Codec::MixedNumeric;
+    out->scale_node = out->mixed_scale ? scale_of_column : ir::none;
     return true;
+}
+
+ir::Index column_scale(Translation *t, const TypedExpr &value) {
+    ir::Index node;
+    if (t->probing)
+        return add_expr(t, ir::Op::Column, Type::I32, 0, 0);
+    TranslatedSource *source = &t->sources[value.source];
+    FragmentColumn column = source->columns[value.column];
+    column.codec = Codec::NumericScale;
+    column.type = Type::I32;
+    if (!column_node(t, value.source, find_column(source, source->varattnos[value.column], column), Type::I32, &node))
+        elog(ERROR, "gpuscan: a numeric without its display scale");
+    return node;
 }
 
 // ---- constants ----

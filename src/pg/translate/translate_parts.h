@@ -97,6 +97,10 @@ bool add_rounded_column(Translation *t, int source, const Var *var, Type type, i
 // = between texts whose collation says what bytes say, and between everything else that has an =; false without a reason.
 bool equality_operator(Oid funcid, Oid collation, ir::Op *op);
 
+// TypedExpr::scale_node of a column of mixed scales: a column beside it says it, which is read only where somebody asks.
+constexpr ir::Index scale_of_column = ir::none - 1;
+ir::Index column_scale(Translation *t, const TypedExpr &value);
+
 // The display scale of a numeric as a node.
 ir::Index display_scale(Translation *t, const TypedExpr &value);
 

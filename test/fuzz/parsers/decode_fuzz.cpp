@@ -28,10 +28,13 @@ struct Kind {
     Type type;
 };
 const Kind kinds[] = {
-    {{1, 1}, Codec::Bool, Type::Bool},    {{2, 2}, Codec::Int16, Type::I16},     {{4, 4}, Codec::Int32, Type::I32},
-    {{8, 8}, Codec::Int64, Type::I64},    {{4, 4}, Codec::Float4, Type::F32},    {{8, 8}, Codec::Float8, Type::F64},
-    {{-1, 4}, Codec::Numeric, Type::I64}, {{-1, 4}, Codec::Numeric, Type::I128}, {{-1, 4}, Codec::Text, Type::Code},
-    {{-1, 8}, Codec::Text, Type::Code},   {{-2, 1}, Codec::Text, Type::Code},    {{6, 2}, Codec::Text, Type::Code},
+    {{1, 1}, Codec::Bool, Type::Bool},         {{2, 2}, Codec::Int16, Type::I16},
+    {{4, 4}, Codec::Int32, Type::I32},         {{8, 8}, Codec::Int64, Type::I64},
+    {{4, 4}, Codec::Float4, Type::F32},        {{8, 8}, Codec::Float8, Type::F64},
+    {{-1, 4}, Codec::Numeric, Type::I64},      {{-1, 4}, Codec::Numeric, Type::I128},
+    {{-1, 4}, Codec::Text, Type::Code},        {{-1, 4}, Codec::MixedNumeric, Type::I64},
+    {{-1, 4}, Codec::NumericScale, Type::I32}, {{-1, 8}, Codec::Text, Type::Code},
+    {{-2, 1}, Codec::Text, Type::Code},        {{6, 2}, Codec::Text, Type::Code},
 };
 constexpr size_t kind_count = sizeof(kinds) / sizeof(kinds[0]);
 constexpr size_t last_column_kind = 9; // kinds beyond are only walked over
@@ -74,7 +77,7 @@ void write_corpus(const char *directory) {
             for (size_t kind : chosen) {
                 const AttributeLayout &a = kinds[kind].layout;
                 pages::Value v;
-                if (kinds[kind].codec == Codec::Numeric)
+                if (is_scaled(kinds[kind].codec))
                     v = pages::short_text(pages::numeric_body(static_cast<int>(random()), 2, random() % 2));
                 else if (a.length == -1)
                     v = random() % 4   ? pages::short_text(std::string(random() % 9, 'a'))

@@ -1,0 +1,110 @@
+-- numeric without precision and scale, or with more digits than 128 bits hold: the form comes from statistics, each value is checked.
+CREATE SCHEMA types_plain_numeric;
+SET search_path = types_plain_numeric, public;
+CREATE TABLE t (id int, g int, a numeric, b numeric, w numeric, m numeric, d numeric(38,10), h numeric(5,-2));
+INSERT INTO t
+    SELECT i, i % 6, round(nullif(i * 7 % 1999 - 1000, 66) / 10.0, 2), i % 17, round((i - 700) * 1234567890123456.75, 2),
+           trim_scale(round(i % 40 / 8.0, 3)), i / 7.0, i * 100
+    FROM generate_series(1, 1300) i;
+UPDATE t SET a = NULL, m = 1.50 WHERE id % 9 = 0;
+VACUUM (FREEZE, ANALYZE) t;
+
+-- one display scale, and several
+SELECT check_matrix('SELECT count(%1$s), sum(%1$s), avg(%1$s), min(%1$s), max(%1$s) FROM t %2$s', '{a,b,w,d,h}', '{"","WHERE a > 3","WHERE false","WHERE a IS NULL"}');
+SELECT check_matrix('SELECT count(m), sum(m), avg(m) FROM t %s', '{"","WHERE m > 3","WHERE false","WHERE m < 0.5"}');
+SELECT check_matrix('SELECT g, count(%1$s), sum(%1$s), avg(%1$s), min(%1$s), max(%1$s) FROM t GROUP BY g', '{a,b,w,d,h}');
+SELECT check_matrix('SELECT g, min(m), max(m), sum(m) FROM t WHERE %s GROUP BY g', '{"id > 0","m <> 1.5","m = 1.5"}', expect => 'forced');
+SELECT check_matrix('SELECT %1$s, count(*), sum(a) FROM t GROUP BY %1$s', '{a,b,w,h}');
+SELECT check_query('SELECT d, count(*), sum(a) FROM t GROUP BY d');
+SELECT check_matrix('SELECT m, count(*), sum(a) FROM t WHERE %s GROUP BY m', '{"id > 0","m <> 1.5","m = 1.5"}', expect => 'forced');
+SELECT check_matrix('SELECT count(DISTINCT %1$s), sum(DISTINCT a) FROM t', '{a,b,w,m,d,h}');
+SELECT check_matrix('SELECT %s FROM t ORDER BY 1, id LIMIT 20', '{"a, id","b, id","w, id","m, id","d, id"}', expect => 'any');
+SELECT check_matrix('SELECT DISTINCT %s FROM t', '{a,b,h}');
+SELECT check_matrix('SELECT DISTINCT %s FROM t WHERE m <> 1.5', '{m}', expect => 'any');
+
+-- comparisons with constants that the scale cannot hold, lists, parameters
+SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY(
+    SELECT format('%s %s %s', x, op, y) FROM unnest('{a,b,m,d,h}'::text[]) x, unnest('{=,<>,<,<=,>,>=}'::text[]) op,
+           unnest('{a,b,m,1.5,1.50,1.23456,-0.00,1e-20,-3,1e15}'::text[]) y), expect => 'any');
+SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['a > 1.23456', 'a IN (1.1, 2.2, 3.30, 4.444)', 'm IN (0.125, 1.5, 2)', 'b BETWEEN 2.5 AND 7.25',
+    'a = ANY (ARRAY[1.10, 1.123456])', 'coalesce(a, 0) = 0', 'a * b > 12.5', 'a + m > 5', 'CASE WHEN a > 0 THEN m > 1 ELSE m < 1 END', 'a::int = 4', 'round(m, 1) = 1.5', 'trunc(m) = 3', 'abs(a) > 3']);
+SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['a = ''NaN''', 'a < ''Infinity''', 'm > ''-Infinity''', 'a < 1e30', 'm <> 1e-30', 'a::float8 > 1.5', 'a::text = ''1.10'''], expect => 'any');
+PREPARE beyond(numeric) AS SELECT count(*), sum(id) FROM t WHERE a > $1 AND m <= $1;
+SET plan_cache_mode = force_generic_plan;
+SET gpuscan.offload = force;
+SELECT p, (SELECT (count(*), sum(id))::text FROM t WHERE a > p AND m <= p) FROM unnest('{1.23456,1.2,NaN,Infinity,-1e40}'::numeric[]) p;
+EXECUTE beyond(1.23456);
+EXECUTE beyond('NaN');
+EXECUTE beyond(-1e40);
+RESET plan_cache_mode;
+
+-- the scales that PostgreSQL shows
+SELECT check_matrix('SELECT sum(%1$s), avg(%1$s) FROM t', ARRAY['a * b', 'a + m', 'm * m', 'a - m', '-m', 'm * 0.250', 'm + 1.000', 'a * (1 - m)', 'coalesce(m, 0.0000)', 'CASE WHEN g = 1 THEN m ELSE a END', 'nullif(m, 1.5)', 'greatest(m, a)', 'abs(m)']);
+SELECT check_matrix('SELECT g, sum(%1$s), avg(%1$s) FROM t WHERE b > 0 GROUP BY g', ARRAY['m / b', 'a / 7', 'w * w', 'm / 3.00', 'd * m'], expect => 'any');
+SELECT check_matrix('SELECT g, sum(%1$s) FROM t GROUP BY g HAVING sum(%1$s) > 10.005', '{a,b,m,w}');
+SELECT check_matrix('SELECT g, avg(%1$s) FROM t GROUP BY g HAVING avg(%1$s) > 0.3', '{a,b,m,w}');
+SELECT check_matrix('SELECT var_pop(%1$s), stddev(%1$s) FROM t', '{a,b,m}', expect => 'any');
+SELECT check_query('SELECT sum(m) FROM (SELECT m FROM t WHERE id <= 30 UNION ALL SELECT a FROM t WHERE id > 1200) x', 'any');
+SELECT check_matrix('SELECT g, b, sum(m) FROM t GROUP BY %s', '{"ROLLUP (g, b)","GROUPING SETS ((g), (b), ())"}');
+SELECT check_matrix('SELECT g, m, sum(a) FROM t WHERE m <> 1.5 GROUP BY %s', '{"ROLLUP (g, m)","GROUPING SETS ((g), (m), ())"}', expect => 'forced');
+
+-- joins between scales
+CREATE TABLE dim (k numeric, k2 numeric(10,3), name text);
+INSERT INTO dim SELECT i / 8.0, i / 8.0, 'n' || i FROM generate_series(0, 60) i;
+UPDATE dim SET k = round(k, 3);
+VACUUM (FREEZE, ANALYZE) dim;
+SELECT check_matrix('SELECT count(*), sum(id), sum(k) FROM t JOIN dim ON %s', '{"m = k","m = k2","a = k","b = k2","m * 2 = k"}');
+SELECT check_matrix('SELECT count(*), sum(id), count(k) FROM t LEFT JOIN dim ON %s', '{"m = k","a = k2"}');
+SELECT check_query('SELECT count(*) FROM t WHERE EXISTS (SELECT FROM dim WHERE k = m)');
+
+-- values that the statistics have not shown: a fallback, then another form, at last none
+CREATE TABLE grows (id int, v numeric, x numeric);
+INSERT INTO grows SELECT i, i / 4.00, 1.0 FROM generate_series(1, 500) i;
+UPDATE grows SET v = round(v, 2);
+VACUUM (FREEZE, ANALYZE) grows;
+ALTER TABLE grows SET (autovacuum_enabled = off);
+PREPARE total AS SELECT sum(v), count(*) FROM grows WHERE v > 1.5;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE total;
+SELECT check_query('SELECT sum(v), count(*) FROM grows');
+INSERT INTO grows VALUES (501, 0.125, 1);
+EXECUTE total;
+EXECUTE total;
+SELECT check_matrix('SELECT %s FROM grows', '{"sum(v)","count(v)","sum(v), count(*)","sum(x)"}', expect => 'any');
+INSERT INTO grows VALUES (502, 1e-20, 2), (503, 1e30, 3), (504, '-0.00', 4);
+EXECUTE total;
+SELECT check_matrix('SELECT %s FROM grows', '{"sum(v)","count(v)","sum(v), count(*)","sum(x)","min(v), max(v)"}', expect => 'any');
+INSERT INTO grows VALUES (505, 'NaN', 5), (506, 'Infinity', 6), (507, '-Infinity', 7), (508, NULL, NULL), (509, (repeat('123456789', 400) || '.5')::numeric, 8);
+EXECUTE total;
+RESET plan_cache_mode;
+SELECT check_matrix('SELECT %s', ARRAY['sum(v) FROM grows', 'count(v) FROM grows', 'min(v), max(v) FROM grows', 'x, count(*) FROM grows GROUP BY x', 'v, count(*) FROM grows GROUP BY v',
+    'count(*) FROM grows WHERE v > 2', 'id, v FROM grows WHERE id > 480', 'sum(v) FROM grows WHERE id < 500', 'count(*) FROM grows a JOIN grows b ON a.v = b.v'], expect => 'any');
+VACUUM (FREEZE, ANALYZE) grows;
+SELECT check_matrix('SELECT %s', ARRAY['sum(v) FROM grows', 'count(v) FROM grows', 'min(v), max(v) FROM grows', 'x, count(*) FROM grows GROUP BY x', 'v, count(*) FROM grows GROUP BY v',
+    'count(*) FROM grows WHERE v > 2', 'id, v FROM grows WHERE id > 480', 'sum(v) FROM grows WHERE id < 500', 'count(*) FROM grows a JOIN grows b ON a.v = b.v'], expect => 'any');
+-- without a value that no form holds, ANALYZE begins anew
+DELETE FROM grows WHERE id > 500;
+VACUUM (FREEZE, ANALYZE) grows;
+SELECT check_query('SELECT sum(v), count(*) FROM grows');
+
+-- types that change, columns that are added, partitions of different scales, no statistics
+ALTER TABLE grows ALTER v TYPE numeric(12,4);
+SELECT check_query('SELECT sum(v), min(v), max(v) FROM grows');
+ALTER TABLE grows ALTER v TYPE numeric;
+SELECT check_query('SELECT sum(v), min(v), max(v) FROM grows', 'any');
+ANALYZE grows;
+ALTER TABLE grows ADD c numeric DEFAULT 1.25;
+ANALYZE grows;
+SELECT check_query('SELECT sum(c), min(c), sum(v * c) FROM grows');
+CREATE TABLE parts (p int, v numeric) PARTITION BY LIST (p);
+CREATE TABLE part1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE part2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts SELECT 1, round(i / 3.0, 2) FROM generate_series(1, 400) i;
+INSERT INTO parts SELECT 2, round(i / 3.0, 4) FROM generate_series(1, 400) i;
+VACUUM (FREEZE, ANALYZE) parts;
+SELECT check_matrix('SELECT sum(v), avg(v), count(*) FROM %s', '{parts,part1,part2,"parts WHERE v > 1.23456"}');
+SELECT check_matrix('SELECT p, sum(v), min(v), max(v) FROM %s GROUP BY p', '{parts,part1,part2}');
+CREATE TABLE unknown (v numeric);
+INSERT INTO unknown SELECT i FROM generate_series(1, 100) i;
+SELECT check_query('SELECT sum(v), count(*) FROM unknown', 'any');
+SELECT check_query('SELECT count(*), count(v) FROM unknown');
