@@ -48,6 +48,7 @@
 #include "engine/store/admission_credits.hpp"
 #include "engine/store/cache_statistics.hpp"
 #include "engine/store/cached_builds.hpp"
+#include "engine/store/count_table.hpp"
 #include "engine/store/decode.hpp"
 #include "server/deaths.hpp"
 #include "server/wait_queue.hpp"
@@ -163,6 +164,7 @@ struct Area {
     CacheStatistics cache_statistics[2];   // likewise: what is cached
     AdmissionCredits admission_credits[2]; // ... and what it would be worth
     CachedBuilds cached_builds[2];         // of which builds tables are cached
+    CountTable<64> rowwise_pages;          // by relation (pg/cost/rowwise_pages.h)
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer

@@ -39,6 +39,7 @@
 //
 // nblocks is taken after the snapshot: pages that come later hold nothing that the snapshot sees.
 #include "engine/util/page_hash.hpp"
+#include "pg/cost/rowwise_pages.h"
 #include "pg/feed/feed.h"
 
 namespace gpuscan {
@@ -949,7 +950,10 @@ bool feed_relations(FragmentRun *run, int source) {
     scan->lsns_prove = lsns_prove_to(run);
     scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));
     batch_begin(run, source);
+    const uint64 rowwise = run->report.pages_rowwise;
     bool fed = feed_scan(scan, source) && batch_flush(run);
+    if (fed && !run->visible_only)
+        note_rowwise_pages(run->fragment->sources[source].relid, run->report.pages_rowwise - rowwise);
     if (scan->rows)
         drop_rows(scan->rows);
     end_feeds(scan, scan->nrelations);

@@ -10,6 +10,7 @@
 #include "pg/cost/device_cost.h"
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
+#include "pg/cost/rowwise_pages.h"
 #include "pg/fragment/hidden_rows.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
@@ -151,6 +152,9 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
         add_size(root, root->simple_rel_array[lfirst_int(cell)], source);
     if (source->leaves == NIL)
         add_size(root, rel, source);
+    if (readable)
+        source->cacheable = std::min(source->cacheable,
+                                     source->work.pages - std::min(source->work.pages, rowwise_pages(source->relid)));
     source->work.cacheable_share = source->work.pages > 0 ? source->cacheable / source->work.pages : 1;
     source->work.conjuncts = list_length(source->quals);
     return source;
