@@ -37,8 +37,9 @@ need_server
 work=$(mktemp -d)
 at_exit+=("rm -rf '$work'")
 
-if [[ $(sql "SELECT obj_description(to_regclass('everyday_logs.requests'), 'pg_class')") != "$rows" ]]; then
-    PGOPTIONS='' psql -Xq -v ON_ERROR_STOP=1 -v rows="$rows" -f "$bench/everyday/tables.sql" >/dev/null || fail 'cannot load the tables'
+mark="gpuscan bench: $rows rows, $(cksum <"$bench/everyday/tables.sql")"
+if [[ $(sql "SELECT obj_description(to_regclass('everyday_logs.requests'), 'pg_class')") != "$mark" ]]; then
+    PGOPTIONS='' psql -Xq -v ON_ERROR_STOP=1 -v rows="$rows" -v mark="$mark" -f "$bench/everyday/tables.sql" >/dev/null || fail 'cannot load the tables'
 fi
 
 # A file $work/SCHEMA/NAME.sql for each query, NAME.duckdb beside it, NAME.class with its class: plain, window or ordered-set.
@@ -136,16 +137,22 @@ sums() {
             n[class]++
             for (i = 3; i <= 5; ++i) sum[class, i] += $i
             if ($6 ~ /^[0-9]/) { duck[class] += $6; ducks[class]++ }
-            slow_hot[class] += $5 > 1.05 * $3
-            slow_first[class] += $4 > 1.2 * $3
+            if ($5 > 1.05 * $3) slow_hot[class] = slow_hot[class] " " $1
+            if ($4 > 1.2 * $3) slow_first[class] = slow_first[class] " " $1
             place[class, $8]++
         }
         END {
             for (class in n)
-                printf "%s, %d queries: PostgreSQL %.0f ms, first %.0f, hot %.0f%s; device %d, part %d, postgres %d; slower than PostgreSQL: hot %d (by 5 %%), first %d (by 20 %%)\n",
+                printf "%s, %d queries: PostgreSQL %.0f ms, first %.0f, hot %.0f%s; device %d, part %d, postgres %d\n  slower than PostgreSQL by 5 %% hot:%s\n  by 20 %% the first time:%s\n",
                     class, n[class], sum[class, 3], sum[class, 4], sum[class, 5], ducks[class] == n[class] ? sprintf(", DuckDB %.0f", duck[class]) : "",
                     place[class, "device"], place[class, "part"], place[class, "postgres"], slow_hot[class], slow_first[class]
-        }' "$@" | sort
+        }' "$@"
+}
+
+# The first reason of each query, by the hot times of the queries that have it.
+by_reason() {
+    awk -F'\t' '{ sub(/;.*/, "", $3); ms[$3] += $1; names[$3] = names[$3] " " $2 }
+        END { for (why in ms) printf "%8.0f ms  %s:%s\n", ms[why], why, names[why] }' "$work/reasons" | sort -gr
 }
 
 fallbacks() { sql 'SELECT fallbacks FROM gpuscan.stat'; }
@@ -158,11 +165,10 @@ measure() {
     postgres=$(warmups=0 on_postgres "$query")
     before=$(fallbacks)
     ((!cold)) || sql 'SELECT gpuscan.evict()' >/dev/null
-    first=$(output=$file.first warmups=0 reps=1 times "$offload" "$query" 'EXPLAIN SELECT count(*) FROM gpuscan.stat' | median)
+    first=$(output=$file.first warmups=0 reps=1 times "$offload" "$query" "DO 'BEGIN PERFORM count(*) FROM gpuscan.stat; END'" | median)
     hot=$(on_device "$query")
     sql "$query" "$offload" >"$file.hot"
     fell=$(($(fallbacks) - before))
-    sed -i 1,2d "$file.first" # (the plan of the statement before)
     equal "$file.sql" "$file.postgres" "$file.first" && equal "$file.sql" "$file.postgres" "$file.hot" || { same=DIFFERENT wrong=1; }
     sql "SET gpuscan.explain_refusals = on; EXPLAIN (COSTS OFF) $query" "$offload" >"$file.plan"
     place=$(place_of "$file.plan")
@@ -173,12 +179,16 @@ measure() {
     row "$2" "$class" "$postgres" "$first" "$hot" "$duck" "$same" "$place" "$fell"
     if [[ $place != device ]]; then
         sed -n 's/^ *Refused: //p' "$file.plan" >"$file.why"
-        [[ -s $file.why ]] || sql "SELECT string_agg(DISTINCT part || ': ' || why, '; ') FROM gpuscan.advise(\$query\$$query\$query\$)" "$offload" >"$file.why"
-        printf '%s.%s (%s): %s\n' "$1" "$2" "$place" "$(paste -sd'~' "$file.why" | sed 's/~/; /g')" >>"$work/reasons"
+        if [[ ! -s $file.why ]]; then
+            sql "EXPLAIN (COSTS OFF) $query" force >"$file.forced"
+            echo "by cost (forced: $(place_of "$file.forced"))" >"$file.why"
+        fi
+        printf '%s\t%s.%s (%s)\t%s\n' "$hot" "$1" "$2" "$place" "$(sort -u "$file.why" | paste -sd'~' | sed 's/~/; /g')" >>"$work/reasons"
     fi
 }
 
 wrong=0 base=${csv%.csv} tables=()
+: >"$work/reasons"
 machine
 for part in shop events logs; do
     compgen -G "$work/$part/*.sql" >/dev/null || continue
@@ -192,8 +202,10 @@ for part in shop events logs; do
     done
     sums "$csv"
 done
-printf '\nWhat did not run on the device as a whole, and why\n'
-sort "$work/reasons"
+printf '\nWhat did not run on the device as a whole, its hot time in ms, and why\n'
+sort -t$'\t' -k3 "$work/reasons"
+printf '\nThe same by the first reason\n'
+by_reason
 printf '\nAll schemas\n'
 sums "${tables[@]}"
 ((keep)) || sql 'DROP SCHEMA everyday_shop, everyday_events, everyday_logs CASCADE'

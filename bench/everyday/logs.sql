@@ -1,9 +1,9 @@
 -- A web server's requests and its hosts' metrics: URLs, regular expressions, addresses, series. The form is shop.sql's.
 
 -- query: request_rate, Grafana
-SELECT floor(extract(epoch from at)/300)*300 AS "time", count(*) AS "value"
+SELECT floor(extract(epoch from logged_at)/300)*300 AS "time", count(*) AS "value"
 FROM everyday_logs.requests
-WHERE at BETWEEN '2023-01-10T00:00:00Z' AND '2023-01-17T00:00:00Z'
+WHERE logged_at BETWEEN '2023-01-10T00:00:00Z' AND '2023-01-17T00:00:00Z'
 GROUP BY 1
 ORDER BY 1;
 
@@ -28,27 +28,27 @@ GROUP BY 1, 2
 ORDER BY 1, 2;
 
 -- query: error_share, Grafana
-SELECT to_timestamp(floor(extract(epoch from at)/3600)*3600) AS "time", sum(CASE WHEN status >= 500 THEN 1 ELSE 0 END)::float8 / count(*) AS "5xx share"
+SELECT to_timestamp(floor(extract(epoch from logged_at)/3600)*3600) AS "time", sum(CASE WHEN status >= 500 THEN 1 ELSE 0 END)::float8 / count(*) AS "5xx share"
 FROM everyday_logs.requests GROUP BY 1 ORDER BY 1;
 
 -- query: region_traffic, Grafana
-SELECT date_trunc('hour', r.at) AS "time", h.region AS metric, sum(r.bytes) / 3600.0 AS "bytes/s"
+SELECT date_trunc('hour', r.logged_at) AS "time", h.region AS metric, sum(r.bytes) / 3600.0 AS "bytes/s"
 FROM everyday_logs.requests r JOIN everyday_logs.hosts h ON h.name = r.host
-WHERE r.at >= '2023-01-09T00:00:00Z' AND h.role <> 'batch'
+WHERE r.logged_at >= '2023-01-09T00:00:00Z' AND h.role <> 'batch'
 GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- query: statuses, Superset
-SELECT status AS status, DATE_TRUNC('hour', at) AS __timestamp, COUNT(*) AS "COUNT(*)", AVG(duration_ms) AS "AVG(duration_ms)"
+SELECT status AS status, DATE_TRUNC('hour', logged_at) AS __timestamp, COUNT(*) AS "COUNT(*)", AVG(duration_ms) AS "AVG(duration_ms)"
 FROM everyday_logs.requests
-WHERE at >= TO_TIMESTAMP('2023-01-09 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND at < TO_TIMESTAMP('2023-01-16 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')
-GROUP BY status, DATE_TRUNC('hour', at)
+WHERE logged_at >= TO_TIMESTAMP('2023-01-09 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND logged_at < TO_TIMESTAMP('2023-01-16 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')
+GROUP BY status, DATE_TRUNC('hour', logged_at)
 ORDER BY "COUNT(*)" DESC, __timestamp, status
 LIMIT 50000;
 -- duckdb
-SELECT status AS status, DATE_TRUNC('hour', at) AS __timestamp, COUNT(*) AS "COUNT(*)", AVG(duration_ms) AS "AVG(duration_ms)"
+SELECT status AS status, DATE_TRUNC('hour', logged_at) AS __timestamp, COUNT(*) AS "COUNT(*)", AVG(duration_ms) AS "AVG(duration_ms)"
 FROM everyday_logs.requests
-WHERE at >= TIMESTAMPTZ '2023-01-09 00:00:00' AND at < TIMESTAMPTZ '2023-01-16 00:00:00'
-GROUP BY status, DATE_TRUNC('hour', at)
+WHERE logged_at >= TIMESTAMPTZ '2023-01-09 00:00:00' AND logged_at < TIMESTAMPTZ '2023-01-16 00:00:00'
+GROUP BY status, DATE_TRUNC('hour', logged_at)
 ORDER BY "COUNT(*)" DESC, __timestamp, status
 LIMIT 50000;
 
@@ -65,7 +65,7 @@ GROUP BY FLOOR(("requests"."duration_ms" / 100.0)) * 100.0
 ORDER BY FLOOR(("requests"."duration_ms" / 100.0)) * 100.0 ASC;
 
 -- query: hour_of_day, Metabase
-SELECT CAST(extract(hour from "requests"."at") AS integer) AS "at", COUNT(*) AS "count", COUNT(distinct "requests"."user_id") AS "users"
+SELECT CAST(extract(hour from "requests"."logged_at") AS integer) AS "logged_at", COUNT(*) AS "count", COUNT(distinct "requests"."user_id") AS "users"
 FROM "everyday_logs"."requests" GROUP BY 1 ORDER BY 1 ASC;
 
 -- query: sections, Tableau
@@ -80,13 +80,13 @@ where not "_"."a0" is null or not "_"."a1" is null
 limit 1000001;
 
 -- query: bytes_tier, Looker
-SELECT CASE WHEN requests.bytes < 1000 THEN 'T00 below 1000' WHEN requests.bytes >= 1000 AND requests.bytes < 10000 THEN 'T01 1000 to 9999' WHEN requests.bytes >= 10000 THEN 'T02 10000 or above' ELSE 'TXX undefined' END AS "requests.bytes_tier", (DATE(requests.at)) AS "requests.at_date", COUNT(*) AS "requests.count", AVG(requests.duration_ms) AS "requests.average_duration"
+SELECT CASE WHEN requests.bytes < 1000 THEN 'T00 below 1000' WHEN requests.bytes >= 1000 AND requests.bytes < 10000 THEN 'T01 1000 to 9999' WHEN requests.bytes >= 10000 THEN 'T02 10000 or above' ELSE 'TXX undefined' END AS "requests.bytes_tier", (DATE(requests.logged_at)) AS "requests.at_date", COUNT(*) AS "requests.count", AVG(requests.duration_ms) AS "requests.average_duration"
 FROM everyday_logs.requests AS requests
 GROUP BY 1, 2
 ORDER BY 2 DESC, 1
 FETCH NEXT 5000 ROWS ONLY;
 -- duckdb
-SELECT CASE WHEN requests.bytes < 1000 THEN 'T00 below 1000' WHEN requests.bytes >= 1000 AND requests.bytes < 10000 THEN 'T01 1000 to 9999' WHEN requests.bytes >= 10000 THEN 'T02 10000 or above' ELSE 'TXX undefined' END AS "requests.bytes_tier", requests.at::DATE AS "requests.at_date", COUNT(*) AS "requests.count", AVG(requests.duration_ms) AS "requests.average_duration"
+SELECT CASE WHEN requests.bytes < 1000 THEN 'T00 below 1000' WHEN requests.bytes >= 1000 AND requests.bytes < 10000 THEN 'T01 1000 to 9999' WHEN requests.bytes >= 10000 THEN 'T02 10000 or above' ELSE 'TXX undefined' END AS "requests.bytes_tier", requests.logged_at::DATE AS "requests.at_date", COUNT(*) AS "requests.count", AVG(requests.duration_ms) AS "requests.average_duration"
 FROM everyday_logs.requests AS requests
 GROUP BY 1, 2
 ORDER BY 2 DESC, 1
@@ -124,10 +124,10 @@ SELECT network(set_masklen(ip, 16)) AS net, count(*), count(DISTINCT host) AS ho
 SELECT split_part(ip, '.', 1) || '.' || split_part(ip, '.', 2) || '.0.0/16' AS net, count(*), count(DISTINCT host) AS hosts FROM everyday_logs.requests WHERE status = 403 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 20;
 
 -- query: heavy_users
-SELECT user_id, count(*) AS requests, sum(bytes) AS bytes, max(at) - min(at) AS span FROM everyday_logs.requests WHERE user_id IS NOT NULL GROUP BY user_id HAVING count(*) >= 5 ORDER BY requests DESC, user_id LIMIT 20;
+SELECT user_id, count(*) AS requests, sum(bytes) AS bytes, max(logged_at) - min(logged_at) AS span FROM everyday_logs.requests WHERE user_id IS NOT NULL GROUP BY user_id HAVING count(*) >= 5 ORDER BY requests DESC, user_id LIMIT 20;
 
 -- query: last_errors
-SELECT at, host, method, url, status, duration_ms FROM everyday_logs.requests WHERE status >= 500 AND duration_ms > 1000 ORDER BY at DESC, url LIMIT 50;
+SELECT logged_at, host, method, url, status, duration_ms FROM everyday_logs.requests WHERE status >= 500 AND duration_ms > 1000 ORDER BY logged_at DESC, url LIMIT 50;
 
 -- query: search_url
 SELECT count(*), avg(duration_ms) FROM everyday_logs.requests WHERE url LIKE '%/product/1%utm_source=%' OR url LIKE '%/cart/7%';
@@ -135,7 +135,7 @@ SELECT count(*), avg(duration_ms) FROM everyday_logs.requests WHERE url LIKE '%/
 -- query: load_and_traffic
 SELECT h.role, m.hour, m.cpu, r.requests
 FROM (SELECT host, date_trunc('day', time) AS hour, avg(value) AS cpu FROM everyday_logs.metrics WHERE name = 'cpu' GROUP BY 1, 2) m
-JOIN (SELECT host, date_trunc('day', at) AS hour, count(*) AS requests FROM everyday_logs.requests GROUP BY 1, 2) r USING (host, hour)
+JOIN (SELECT host, date_trunc('day', logged_at) AS hour, count(*) AS requests FROM everyday_logs.requests GROUP BY 1, 2) r USING (host, hour)
 JOIN everyday_logs.hosts h ON h.name = host
 WHERE m.cpu > 30 ORDER BY r.requests DESC, m.hour, host LIMIT 100;
 
@@ -156,8 +156,8 @@ SELECT host, section, ms FROM (SELECT host, split_part(url, '/', 4) AS section, 
 WHERE n <= 2 ORDER BY host, n;
 
 -- query: latency_percentiles, Grafana, class: ordered-set
-SELECT date_trunc('hour', at) AS "time", percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ms) AS p50, percentile_cont(0.99) WITHIN GROUP (ORDER BY duration_ms) AS p99
-FROM everyday_logs.requests WHERE at < '2023-01-09' GROUP BY 1 ORDER BY 1;
+SELECT date_trunc('hour', logged_at) AS "time", percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ms) AS p50, percentile_cont(0.99) WITHIN GROUP (ORDER BY duration_ms) AS p99
+FROM everyday_logs.requests WHERE logged_at < '2023-01-09' GROUP BY 1 ORDER BY 1;
 
 -- query: usual_status, class: ordered-set
 SELECT method, mode() WITHIN GROUP (ORDER BY status) AS status, mode() WITHIN GROUP (ORDER BY host) AS host FROM everyday_logs.requests GROUP BY method ORDER BY method;

@@ -1,5 +1,5 @@
 -- Three schemas of everyday tables, as people declare them: a shop with plain numeric amounts, events with jsonb, logs with URLs.
--- psql variable: rows (of the largest table of each schema, about). The rows are the same each time.
+-- psql variables: rows (of the largest table of each schema, about), mark (the comment of the last one). The rows are the same each time.
 --
 -- Skewed as real data are: customers, products, users, pages and hosts by Zipf's law (draw_zipf), times with the rhythm of the day
 -- and the week (moment), amounts with the display scale in which they were entered, NULLs where a form leaves a field empty.
@@ -134,7 +134,7 @@ INSERT INTO hosts SELECT 'web-' || lpad(i::text, 2, '0'), draw_word(i, 110, ARRA
     FROM generate_series(1, 40) i;
 
 -- Most URLs occur once, because of their session; a hundred pages get most requests.
-CREATE TABLE requests (at timestamptz NOT NULL, host text NOT NULL, method text NOT NULL, url text NOT NULL, status smallint NOT NULL, bytes bigint, duration_ms float8 NOT NULL,
+CREATE TABLE requests (logged_at timestamptz NOT NULL, host text NOT NULL, method text NOT NULL, url text NOT NULL, status smallint NOT NULL, bytes bigint, duration_ms float8 NOT NULL,
     ip inet NOT NULL, agent text, referrer text, user_id int);
 INSERT INTO requests
     SELECT moment((i + draw(i, 120)) * 28 / :rows)::timestamptz, 'web-' || lpad(draw_zipf(i, 121, 40)::text, 2, '0'), draw_word(i, 122, ARRAY['GET', 'POST', 'PUT', 'DELETE']),
@@ -146,7 +146,7 @@ INSERT INTO requests
         CASE WHEN draw(i, 139) < 0.5 THEN 'https://' || draw_word(i, 140, ARRAY['www.search.example', 'news.example', 'social.example', 'blog.example']) || '/' || draw_zipf(i, 141, 3000) END,
         CASE WHEN draw(i, 142) < 0.35 THEN draw_zipf(i, 143, 50000) END
     FROM generate_series(1::bigint, :rows) i;
-CREATE INDEX ON requests (at);
+CREATE INDEX ON requests (logged_at);
 
 -- One value per host, name and interval, as a monitoring agent sends them.
 CREATE TABLE metrics (time timestamptz NOT NULL, host text NOT NULL, name text NOT NULL, value float8);
@@ -159,4 +159,4 @@ CREATE INDEX ON metrics (time);
 
 VACUUM (ANALYZE) everyday_shop.categories, everyday_shop.products, everyday_shop.customers, everyday_shop.orders, everyday_shop.order_items, everyday_shop.refunds,
     everyday_events.users, everyday_events.events, everyday_logs.hosts, everyday_logs.requests, everyday_logs.metrics;
-COMMENT ON TABLE everyday_logs.requests IS :'rows';
+COMMENT ON TABLE everyday_logs.requests IS :'mark';
