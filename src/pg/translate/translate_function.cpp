@@ -136,6 +136,7 @@ static constexpr Builtin builtins[] = {
     TIME(TIMESTAMP_TIMESTAMP_INT4, RoundTime), TIME(TIMESTAMPTZ_TIMESTAMPTZ_INT4, RoundTime),
     TIME(TIMEZONE_INTERVAL_TIMESTAMP, ByInterval), TIME(TIMEZONE_INTERVAL_TIMESTAMPTZ, ByInterval),
     TIME(DATE_TRUNC_TEXT_INTERVAL, TruncateInterval), TIME(INTERVAL_INTERVAL_INT4, RoundInterval), TIME(ISFINITE_INTERVAL, IsFiniteInterval),
+    TIME(WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4, WidthBucket),
     {F_JUSTIFY_DAYS, Rule::OfInterval, ir::Op::Call, ir::Function::JustifyDays},
     {F_JUSTIFY_HOURS, Rule::OfInterval, ir::Op::Call, ir::Function::JustifyHours},
     {F_JUSTIFY_INTERVAL, Rule::OfInterval, ir::Op::Call, ir::Function::JustifyInterval},
@@ -267,7 +268,6 @@ static bool common_multiple(Translation *t, bool least, SqlKind kind, const Type
     const Type type = engine_type(kind);
     node_value(out, kind, type, type == Type::I64 ? node : add_expr(t, ir::Op::Cast, type, node),
                a.nullable || b.nullable);
-    out->precision = integer_digits(kind);
     return true;
 }
 

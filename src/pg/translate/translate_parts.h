@@ -76,6 +76,7 @@ enum class Rule : uint8_t {
     OfInterval,    // an interval of one
     IntervalTimes, // float8 <op> interval, either way round
     IsFiniteInterval,
+    WidthBucket, // of floats
 };
 
 struct Builtin {
@@ -100,7 +101,7 @@ bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const 
 
 // Dates and timestamps (translate_datetime.cpp).
 bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, TypedExpr *out);
-// Those that make a time, a timestamp or an interval of something else (translate_time.cpp).
+// Those that make a time, a timestamp, an interval or a bin of something else (translate_time.cpp).
 bool translate_time(Translation *t, const Builtin &builtin, SqlKind kind, List *args, TypedExpr *out);
 
 // Nodes of dates and timestamps (translate_datetime.cpp).

@@ -1,5 +1,5 @@
-// Times, timestamps and intervals that are made of something else: of numbers, of their parts, of bins and digits; and whether two
-// periods overlap.
+// Times, timestamps and intervals that are made of something else: of numbers, of their parts, of bins and digits; in which bin a
+// number is; and whether two periods overlap.
 //
 // PostgreSQL's error is a row error here, and so is what differs between versions. Nearly all is made of arithmetic that checks itself.
 #include "pg/pg.h"
@@ -51,8 +51,6 @@ bool strict(Translation *t, const Arguments &args, SqlKind kind, ir::Index node,
             node = choose(t, is_null(t, args.nodes[i]), null_of(t, type), node);
         }
     node_value(out, kind, type, node, nullable);
-    if (is_integer_kind(kind))
-        out->precision = integer_digits(kind);
     return true;
 }
 
@@ -159,6 +157,45 @@ bool date_bin(Translation *t, List *list, const Arguments &args, TypedExpr *out)
                        raise_node(t, Type::I64), begin);
     begin = checked(t, is_finite_timestamp(t, origin), begin);
     return strict(t, args, args.values[1].kind, choose(t, is_finite_timestamp(t, time), begin, time), out);
+}
+
+// PostgreSQL's minor versions multiply before or after they divide, which 29 of 100 tells apart.
+bool divides_before_it_multiplies() {
+    return DatumGetInt32(DirectFunctionCall4(width_bucket_float8, Float8GetDatum(29), Float8GetDatum(0),
+                                             Float8GetDatum(100), Int32GetDatum(100))) == 29;
+}
+
+// In which of `count` equal parts from one bound to the other; the bounds may come either way round.
+bool width_bucket(Translation *t, const Arguments &args, TypedExpr *out) {
+    const ir::Index value = args.nodes[0], first = args.nodes[1], last = args.nodes[2], count = args.nodes[3];
+    const auto either = [t](ir::Index condition, ir::Op a, ir::Op b, ir::Index x, ir::Index y) {
+        return choose(t, condition, binary(t, a, x, y), binary(t, b, x, y));
+    };
+    const auto is_finite = [t](ir::Index node) { // infinity is below NaN
+        return binary(t, ir::Op::And, binary(t, ir::Op::Gt, node, float_constant(t, -HUGE_VAL)),
+                      binary(t, ir::Op::Lt, node, float_constant(t, HUGE_VAL)));
+    };
+    ir::Index sound = binary(t, ir::Op::And, is_finite(first), is_finite(last));
+    sound = binary(t, ir::Op::And, sound, binary(t, ir::Op::Le, value, float_constant(t, HUGE_VAL)));
+    sound = binary(t, ir::Op::And, sound,
+                   binary(t, ir::Op::And, binary(t, ir::Op::Ne, first, last), compared(t, ir::Op::Gt, count, 0)));
+    // Both differences are exactly the negative ones where the bounds fall.
+    ir::Index part = arithmetic(t, ir::Op::Sub, value, first), whole = arithmetic(t, ir::Op::Sub, last, first);
+    const ir::Index parts = add_expr(t, ir::Op::Cast, Type::F64, count), one = float_constant(t, 1);
+    part = divides_before_it_multiplies() ? arithmetic(t, ir::Op::Mul, parts, arithmetic(t, ir::Op::Div, part, whole))
+                                          : arithmetic(t, ir::Op::Div, arithmetic(t, ir::Op::Mul, parts, part), whole);
+    // (Versions also differ about a quotient that is rounded to the next whole number.)
+    const ir::Index number = arithmetic(t, ir::Op::Add, add_call(t, ir::Function::Truncate, part), one);
+    const ir::Index other = add_call(t, ir::Function::Truncate, arithmetic(t, ir::Op::Add, part, one));
+    ir::Index bucket =
+        checked(t, binary(t, ir::Op::And, binary(t, ir::Op::Eq, number, other), binary(t, ir::Op::Le, number, parts)),
+                add_expr(t, ir::Op::Cast, Type::I32, number));
+    const ir::Index rises = binary(t, ir::Op::Lt, first, last);
+    bucket =
+        choose(t, either(rises, ir::Op::Ge, ir::Op::Le, value, last), with_number(t, ir::Op::Add, count, 1), bucket);
+    bucket =
+        choose(t, either(rises, ir::Op::Lt, ir::Op::Gt, value, first), add_constant(t, Type::I32, 0, false), bucket);
+    return strict(t, args, SqlKind::Int4, checked(t, sound, bucket), out);
 }
 
 // ---- of numbers ----
@@ -468,6 +505,8 @@ bool translate_time(Translation *t, const Builtin &builtin, SqlKind kind, List *
         return truncate_interval(t, list, args, out);
     case Rule::RoundInterval:
         return round_interval(t, list, args, out);
+    case Rule::WidthBucket:
+        return width_bucket(t, args, out);
     case Rule::OfInterval:
         return strict(t, args, kind, add_call(t, builtin.function, n[0]), out);
     case Rule::IntervalTimes:
