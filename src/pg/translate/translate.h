@@ -164,6 +164,8 @@ bool is_hashable_equality(Oid funcid);
 Node *over_slot(Expr *expr, const List *columns = NIL);
 bool is_dictionary_expression(const Translation *t, Expr *expr);
 bool translate_lookup(Translation *t, Expr *expr, TypedExpr *out);
+// Of which type are the results in its table? False: none that a table has.
+bool lookup_type(Expr *expr, Type *type);
 // What a call of this function may see of a dictionary: every entry.
 bool is_dictionary_function(Oid funcid, Oid collation, List *args);
 // Of one column as well, but only for what will be looked up (deferred_lookup.cpp).
