@@ -65,6 +65,10 @@ List *column_names(const Explainer *explainer, int index) {
     const FragmentSource *source = &explainer->state->fragment->sources[index];
     List *names = NIL;
     for (int i = 0; i < source->columns.count; ++i) {
+        if (source->columns[i].expr) {
+            names = lappend(names, deparse(explainer, reinterpret_cast<Node *>(source->columns[i].expr)));
+            continue;
+        }
         const char *name = column_name(source, explainer->state->run.children[index], source->columns[i].attnum);
         names =
             lappend(names, name ? pstrdup(quote_identifier(name)) : psprintf("column %d", source->columns[i].attnum));

@@ -63,7 +63,9 @@ struct RunReport {
 struct SourceRelation {
     Relation relation;
     uint32 feed;         // its number in the device's session
-    AttrNumber *attnums; // of the source's columns, here
+    AttrNumber *attnums; // of the source's columns, here; 0: an expression, ...
+    Expr **expressions;  // ... over the relation's columns; else NULL
+    bool has_expressions;
     uint64 scans, rows;  // that PostgreSQL's own scans would have counted (pg_stat_all_tables)
 };
 

@@ -188,6 +188,7 @@ ChunkFeed *begin_scan(const SourceScan *scan, int source, SourceRelation *from) 
     feed->lsns_prove = scan->lsns_prove; // (the end of recovery must not come between two looks)
     feed->source = source;
     feed->from = from;
+    feed->expressions = begin_expressions(scan->run, source, from);
     ++from->scans;
     return feed;
 }
@@ -552,7 +553,7 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
     if (!feed->lsns_prove && !bit(feed->work->visible, number))
         return false;
     *count = count_tuples(page);
-    if (feed->nvisible < feed->npages) // other pages of the window may need masks
+    if (feed->nvisible < feed->npages || feed->lacking) // other pages of the window may need masks, or this one
         take_all(page, mask);
     return true;
 }
@@ -560,10 +561,11 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
 // Fills a window with the next missing pages from *next on, first check included.
 void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
     const bool copy = feed->window_pages == 0;
-    const uint32 limit = copy ? copied_window_pages : feed->window_pages;
+    const uint32 limit = pages_with_expressions(feed->lacking ? feed->expressions : nullptr,
+                                                copy ? copied_window_pages : feed->window_pages, copy);
     char *images = device_input(feed->run->connection) + window->input_offset + copied_images_offset();
     window->npages = 0;
-    window->masked = false;
+    window->masked = feed->lacking != 0; // whose values stand beside these tuples and no others
     for (; *next < feed->npages && window->npages < limit; ++*next) {
         if (!bit(feed->work->missing, *next))
             continue;
@@ -591,7 +593,21 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
     }
 }
 
-void post_window(ChunkFeed *feed, Window *window) {
+// The values of expressions for the pages of a window, whose copies end at `size`.
+bool put_values(ChunkFeed *feed, const Window *window, char *input, Size size, Size *values) {
+    const bool copy = feed->window_pages == 0;
+    const char *images = input + size - Size(window->npages) * BLCKSZ;
+    EvaluatedPage *pages = static_cast<EvaluatedPage *>(palloc(window->npages * sizeof(EvaluatedPage)));
+    for (uint32 i = 0; i < window->npages; ++i)
+        pages[i] = {copy ? const_cast<char *>(images) + Size(i) * BLCKSZ : BufferGetPage(window->buffers[i]),
+                    feed->first + window->entries[i].page, &window->masks[i]};
+    const bool put =
+        put_expressions(feed->expressions, feed->lacking, pages, window->npages, input + size, values);
+    pfree(pages);
+    return put;
+}
+
+bool post_window(ChunkFeed *feed, Window *window) {
     const bool copy = feed->window_pages == 0;
     char *input = device_input(feed->run->connection) + window->input_offset;
     protocol::DecodeRequest head = {};
@@ -599,6 +615,7 @@ void post_window(ChunkFeed *feed, Window *window) {
     head.npages = window->npages;
     head.copied = copy;
     head.has_masks = window->masked;
+    head.expressions = feed->lacking;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     memcpy(input + size, window->entries, window->npages * sizeof *window->entries);
@@ -612,7 +629,12 @@ void post_window(ChunkFeed *feed, Window *window) {
             memmove(input + size, input + copied_images_offset(), Size(window->npages) * BLCKSZ);
         size += Size(window->npages) * BLCKSZ;
     }
+    Size values = 0;
+    if (feed->lacking && !put_values(feed, window, input, size, &values))
+        return false;
+    size += values;
     device_post(feed->run->connection, protocol::Command::Decode, window->input_offset, size);
+    return true;
 }
 
 // The second check: the page did not change while it was decoded.
@@ -678,7 +700,12 @@ bool decode_missing(ChunkFeed *feed, bool *nothing) {
             return false;
         }
         if (window->npages > 0) {
-            post_window(feed, window);
+            if (!post_window(feed, window)) {
+                if (flying)
+                    release_window(flying);
+                release_window(window);
+                return false;
+            }
             *nothing = false;
         }
         if (flying)
@@ -775,6 +802,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
         if (reply->state == static_cast<uint32>(protocol::StageState::NeedPages)) {
             uint64 before = run->report.pages_decoded;
             bool nothing;
+            feed->lacking = reply->expressions;
             prepare_windows(feed);
             if (!reply_bitmap(feed, feed->work->missing) || !decode_missing(feed, &nothing))
                 return false;
@@ -836,6 +864,7 @@ ChunkFeed *begin_chunks(FragmentRun *run, ChunkWork *work, Relation relation, ui
 
 void end_chunks(ChunkFeed *feed) {
     unpin_map(feed);
+    end_expressions(feed->expressions);
     if (feed->strategy)
         FreeAccessStrategy(feed->strategy);
     pfree(feed);
@@ -865,7 +894,10 @@ bool feed_missing(SourceScan *scan) {
         npages += ahead->missing;
         rowwise += others;
     }
-    int nworkers = workers_for_chunks(nchunks, npages, rowwise);
+    // (A worker cannot start the subtransactions in which expressions are evaluated.)
+    int nworkers = nchunks > 0 && scan->feeds[scan->ahead[chunks[0]].relation]->expressions == nullptr
+                       ? workers_for_chunks(nchunks, npages, rowwise)
+                       : 0;
     if (nworkers > 0) {
         fed = feed_in_parallel(scan, chunks, nchunks, rowwise > 0, nworkers);
         for (uint32 i = 0; i < nchunks; ++i)

@@ -10,6 +10,7 @@
 #include "pg/catalog/never_null.h"
 #include "pg/fragment/column_form.h"
 #include "pg/refusal.h"
+#include "server/protocol.hpp"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {
@@ -35,7 +36,7 @@ static bool may_be_null(const FragmentSource *source, AttrNumber attnum) {
 }
 
 static int find_column(TranslatedSource *source, const Var *var, const FragmentColumn &described) {
-    for (int i = 0; i < source->varattnos.count; ++i)
+    for (int i = 0; i < source->varattnos.count; ++i) // (of an expression 0)
         if (source->varattnos[i] == var->varattno && source->columns[i].rounding == described.rounding &&
             (described.rounding == Rounding::None ||
              (source->columns[i].scale == described.scale && source->columns[i].type == described.type)))
@@ -161,6 +162,44 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out) {
             return false;
     }
     node_value(out, kind, column.type, node, nullable);
+    out->source = source;
+    out->column = position;
+    set_scale(column, out);
+    return true;
+}
+
+// The source's column of this expression.
+static int find_expression(TranslatedSource *source, const FragmentColumn &described) {
+    for (int i = 0; i < source->columns.count; ++i)
+        if (source->columns[i].expr != nullptr && equal(source->columns[i].expr, described.expr))
+            return i;
+    append(&source->varattnos, static_cast<AttrNumber>(0));
+    return append(&source->columns, described);
+}
+
+static bool has_room_for_expression(const TranslatedSource *source) {
+    uint32 count = 0;
+    for (int i = 0; i < source->columns.count; ++i)
+        count += source->columns[i].expr != nullptr;
+    return count < protocol::max_expressions;
+}
+
+bool add_expression_column(Translation *t, Index relation, const FragmentColumn &column, SqlKind kind,
+                           TypedExpr *out) {
+    const int source = t->probing ? 0 : find_source(t, relation);
+    ir::Index node;
+    if (t->probing) {
+        node_value(out, kind, column.type, add_expr(t, ir::Op::Column, column.type, 0, 0), true);
+        set_scale(column, out);
+        return true;
+    }
+    if (source < 0 || !t->sources[source].is_relation || losing_join(t, source) != nullptr ||
+        !has_room_for_expression(&t->sources[source]))
+        return false;
+    const int position = find_expression(&t->sources[source], column);
+    if (!column_node(t, source, position, column.type, &node))
+        return false;
+    node_value(out, kind, column.type, node, true);
     out->source = source;
     out->column = position;
     set_scale(column, out);
