@@ -81,7 +81,7 @@ static double new_share(const PlannerInfo *root, const FragmentSource *source, c
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
         whole += cacheable_pages(leaf, RELPERSISTENCE_PERMANENT);
-        there += cached_pages(root, leaf, columns_read(leaf), device);
+        there += cached_pages(root, leaf, attributes_read(leaf), device);
     }
     return whole > 0 ? std::clamp(1 - there / whole, tier::expected_missing, 1.0) : tier::expected_missing;
 }

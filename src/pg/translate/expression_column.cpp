@@ -14,6 +14,7 @@
 #include "pg/fragment/column_form.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
+#include "utils/typcache.h"
 
 namespace gpuscan {
 namespace {
@@ -88,9 +89,22 @@ bool is_unfit_function(Oid funcid, void *) {
             std::find(std::begin(by_settings), std::end(by_settings), funcid) == std::end(by_settings));
 }
 
-// PostgreSQL's functions of any type call those of the type: its output, its equality.
+// PostgreSQL's functions of any type call those of the type: its output, and what its default operator classes say, which anybody may
+// make for a type that has none of its own (varchar, json).
+bool is_foreign_type(Oid type) {
+    type = getBaseType(type);
+    if (type >= FirstGenbkiObjectId)
+        return true;
+    const TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
+    if (entry->eq_opr >= FirstGenbkiObjectId || entry->cmp_proc >= FirstGenbkiObjectId ||
+        entry->hash_proc >= FirstGenbkiObjectId)
+        return true;
+    const Oid element = get_element_type(type);
+    return OidIsValid(element) && is_foreign_type(element);
+}
+
 bool has_foreign_type(Node *node) {
-    return !IsA(node, List) && !IsA(node, CaseWhen) && getBaseType(exprType(node)) >= FirstGenbkiObjectId;
+    return !IsA(node, List) && !IsA(node, CaseWhen) && is_foreign_type(exprType(node));
 }
 
 bool note_relation(const Var *var, ColumnWalk *walk) {

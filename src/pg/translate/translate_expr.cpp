@@ -14,6 +14,7 @@
 #include "engine/store/deferred_evaluation.hpp"
 #include "pg/guard.h"
 #include "pg/refusal.h"
+#include "pg/refusal_state.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {
@@ -233,7 +234,7 @@ class Checkpoint {
     explicit Checkpoint(const Translation *t)
         : exprs_(t->exprs.count), constants_(t->constants.count), late_constants_(t->late_constants.count),
           lookups_(t->lookups.count), time_zones_(t->time_zones.count), deepest_(t->deepest),
-          max_steps_(t->max_steps) {
+          max_steps_(t->max_steps), probed_(list_length(t->probed)) {
         for (int i = 0; i < t->nsources; ++i) {
             columns_[i] = t->sources[i].columns.count;
             payload_[i] = t->sources[i].payload.count;
@@ -248,6 +249,7 @@ class Checkpoint {
         t->late_constants.count = late_constants_;
         t->lookups.count = lookups_;
         t->time_zones.count = time_zones_;
+        t->probed = list_truncate(t->probed, probed_);
         t->deepest = deepest_;
         t->max_steps = max_steps_;
         for (int i = 0; i < t->nsources; ++i) {
@@ -259,6 +261,7 @@ class Checkpoint {
   private:
     int exprs_, constants_, late_constants_, lookups_, time_zones_;
     ir::Index deepest_, max_steps_;
+    int probed_;
     int columns_[ir::max_joins + 1], payload_[ir::max_joins + 1];
 };
 
@@ -385,6 +388,21 @@ static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     default:
         return refuse("%s", name_of_kind(expr));
     }
+}
+
+bool columns_of_value(Expr *value, List **columns) {
+    Translation probe{};
+    TranslatedSource any{};
+    TypedExpr out;
+    probe.probing = true;
+    probe.sources = &any;
+    probe.nsources = 1;
+    RefusalState heard;
+    RefusalState *outer = refusals_begin(&heard); // nobody is told
+    const bool known = translate(&probe, value, &out);
+    refusals_end(outer);
+    *columns = probe.probed;
+    return known;
 }
 
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {

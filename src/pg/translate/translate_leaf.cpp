@@ -155,6 +155,7 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out) {
     ir::Index node;
     if (t->probing) {
         node = add_expr(t, ir::Op::Column, column.type, 0, 0);
+        t->probed = lappend(t->probed, var);
     } else {
         position = find_column(&t->sources[source], var, column);
         nullable = t->sources[source].columns[position].nullable || is_nulled(t, source);
@@ -189,6 +190,7 @@ bool add_expression_column(Translation *t, Index relation, const FragmentColumn 
     const int source = t->probing ? 0 : find_source(t, relation);
     ir::Index node;
     if (t->probing) {
+        t->probed = lappend(t->probed, column.expr);
         node_value(out, kind, column.type, add_expr(t, ir::Op::Column, column.type, 0, 0), true);
         set_scale(column, out);
         return true;
