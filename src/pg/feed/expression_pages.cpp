@@ -28,10 +28,8 @@ struct ExpressionResult {
 } // namespace
 
 struct ExpressionFeed {
-    FragmentRun *run;
     Relation relation;
     int count;
-    int *columns; // of the source
     ExpressionResult *results;
     TupleTableSlot *slot;
     HeapTupleData tuple; // in the slot
@@ -107,47 +105,43 @@ void evaluate_all(void *argument) {
         evaluate_page(&all->at[i]);
 }
 
-// One attempt for all pages; one for each if that fails. False: none can be made.
-bool evaluate(const Evaluations *all) {
-    Attempt outcome = attempt(evaluate_all, const_cast<Evaluations *>(all), nullptr);
-    if (outcome == Attempt::Failed)
-        for (int i = 0; i < all->count; ++i) {
-            ResetExprContext(all->at[i].feed->econtext);
-            if (attempt(evaluate_page, &all->at[i], nullptr) != Attempt::Done)
-                all->at[i].fits = false;
-        }
-    return outcome != Attempt::Impossible;
+// One attempt for all pages; one for each if that fails.
+void evaluate(Evaluations *all) {
+    if (attempt_own_functions(evaluate_all, all))
+        return;
+    for (int i = 0; i < all->count; ++i) {
+        ResetExprContext(all->at[i].feed->econtext);
+        if (!attempt_own_functions(evaluate_page, &all->at[i]))
+            all->at[i].fits = false;
+    }
 }
 
-// As the column's type says, whatever the expression's own says of a domain.
-TupleDesc describe_result(const FragmentColumn *column) {
+// (Of a domain the base type, as describe_column() says.)
+TupleDesc describe_result(Node *expr) {
     TupleDesc desc = CreateTemplateTupleDesc(1);
-    TupleDescInitEntry(desc, 1, "value", column->typid, column->typmod, 0);
-    TupleDescInitEntryCollation(desc, 1, column->collation);
+    int32 typmod = exprTypmod(expr);
+    const Oid type = getBaseTypeAndTypmod(exprType(expr), &typmod);
+    TupleDescInitEntry(desc, 1, "value", type, typmod, 0);
+    TupleDescInitEntryCollation(desc, 1, exprCollation(expr));
     return desc;
 }
 
 } // namespace
 
-ExpressionFeed *begin_expressions(FragmentRun *run, int source, const SourceRelation *from) {
-    const FragmentSource *described = &run->fragment->sources[source];
-    if (!from->has_expressions)
+ExpressionFeed *begin_expressions(Relation relation, List *expressions) {
+    if (expressions == NIL)
         return nullptr;
     ExpressionFeed *feed = static_cast<ExpressionFeed *>(palloc0(sizeof(ExpressionFeed)));
-    feed->run = run;
-    feed->relation = from->relation;
-    feed->columns = static_cast<int *>(palloc(sizeof(int) * static_cast<Size>(described->columns.count)));
+    feed->relation = relation;
     feed->results = static_cast<ExpressionResult *>(
-        palloc(sizeof(ExpressionResult) * static_cast<Size>(described->columns.count)));
-    for (int i = 0; i < described->columns.count; ++i) {
-        if (from->expressions[i] == nullptr)
-            continue;
-        feed->columns[feed->count] = i;
+        palloc(sizeof(ExpressionResult) * static_cast<Size>(list_length(expressions))));
+    ListCell *cell;
+    foreach (cell, expressions) {
+        Expr *expr = static_cast<Expr *>(lfirst(cell));
         feed->results[feed->count++] =
-            ExpressionResult{ExecInitExpr(from->expressions[i], nullptr), describe_result(&described->columns[i])};
+            ExpressionResult{ExecInitExpr(expr, nullptr), describe_result(reinterpret_cast<Node *>(expr))};
     }
-    feed->slot =
-        MakeSingleTupleTableSlot(CreateTupleDescCopyConstr(RelationGetDescr(from->relation)), &TTSOpsHeapTuple);
+    feed->slot = MakeSingleTupleTableSlot(CreateTupleDescCopyConstr(RelationGetDescr(relation)), &TTSOpsHeapTuple);
     feed->econtext = CreateStandaloneExprContext();
     return feed;
 }
@@ -170,11 +164,9 @@ uint64 all_expressions(const ExpressionFeed *feed) {
     return feed == nullptr ? 0 : (UINT64CONST(1) << feed->count) - 1;
 }
 
-bool put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *pages, int npages, char *to,
-                     Size *size) {
-    *size = 0;
+Size put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *pages, int npages, char *to) {
     if (wanted == 0 || npages == 0)
-        return true;
+        return 0;
     int n = 0;
     for (int i = 0; i < feed->count; ++i)
         n += (wanted >> i & 1) != 0;
@@ -188,49 +180,40 @@ bool put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *p
                                                images + static_cast<Size>(all.count) * BLCKSZ, false};
                 ++all.count;
             }
-    if (!evaluate(&all))
-        return give_up(feed->run, "an expression that may fail is not evaluated while parallel workers run");
+    evaluate(&all);
     for (int i = 0; i < count; ++i)
         to[i] = static_cast<char>(all.at[i].fits ? protocol::ExpressionState::Evaluated
                                                  : protocol::ExpressionState::Failed);
     pfree(all.at);
-    *size = aligned(static_cast<Size>(count)) + static_cast<Size>(count) * BLCKSZ;
-    return true;
+    return aligned(static_cast<Size>(count)) + static_cast<Size>(count) * BLCKSZ;
 }
 
 namespace {
 
 struct RowEvaluation {
     ExpressionFeed *feed;
+    const AttrNumber *attnums;
     Datum *values;
     bool *nulls;
 };
 
 void evaluate_row(void *argument) {
     const RowEvaluation *e = static_cast<const RowEvaluation *>(argument);
-    for (int i = 0; i < e->feed->count; ++i) {
-        const int column = e->feed->columns[i];
-        e->values[column] = ExecEvalExpr(e->feed->results[i].state, e->feed->econtext, &e->nulls[column]);
-    }
+    for (int column = 0, i = 0; i < e->feed->count; ++column)
+        if (e->attnums[column] == 0)
+            e->values[column] =
+                ExecEvalExpr(e->feed->results[i++].state, e->feed->econtext, &e->nulls[column]);
 }
 
 } // namespace
 
-bool read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset, Datum *values,
-                      bool *nulls) {
+bool read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset,
+                      const AttrNumber *attnums, Datum *values, bool *nulls) {
     if (feed == nullptr)
         return true;
-    RowEvaluation e{feed, values, nulls};
-    const char *message = "";
+    RowEvaluation e{feed, attnums, values, nulls};
     store_tuple(feed, page, block, offset);
-    switch (attempt(evaluate_row, &e, &message)) {
-    case Attempt::Done:
-        return true;
-    case Attempt::Failed:
-        return give_up(feed->run, "an expression met an error: %s", message);
-    default:
-        return give_up(feed->run, "an expression that may fail is not evaluated while parallel workers run");
-    }
+    return attempt_own_functions(evaluate_row, &e);
 }
 
 } // namespace gpuscan

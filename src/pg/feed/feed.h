@@ -160,18 +160,19 @@ struct EvaluatedPage {
     BlockNumber block;
     const TupleMask *mask; // the tuples that count
 };
-// For the relation's pages, in the current memory context; NULL: the source has no expressions. Raises an error where the user may not
+// For the relation's pages, in the current memory context; NULL: there are no expressions. Raises an error where the user may not
 // execute a function.
-ExpressionFeed *begin_expressions(FragmentRun *run, int source, const SourceRelation *from);
+ExpressionFeed *begin_expressions(Relation relation, List *expressions);
 void end_expressions(ExpressionFeed *feed);
 // How many pages, at most `limit`, go into half of a slot's input with the values of all expressions.
 uint32 pages_with_expressions(const ExpressionFeed *feed, uint32 limit, bool copied);
 uint64 all_expressions(const ExpressionFeed *feed);
-// Writes what follows a DecodeRequest's images: the values of the wanted expressions (bits). False: the fragment has failed.
-bool put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *pages, int npages, char *to, Size *size);
-// The values of all expressions for one tuple, by the source's columns, in the current memory context. False: the fragment has failed.
-bool read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset, Datum *values,
-                      bool *nulls);
+// Writes what follows a DecodeRequest's images: the values of the wanted expressions (bits). Returns its size.
+Size put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *pages, int npages, char *to);
+// The values of all expressions for one tuple, in the current memory context, where the source's columns have attribute number 0. False: one
+// has raised an error.
+bool read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset,
+                      const AttrNumber *attnums, Datum *values, bool *nulls);
 
 // ---- find_page.cpp ----
 

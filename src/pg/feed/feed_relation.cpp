@@ -188,7 +188,7 @@ ChunkFeed *begin_scan(const SourceScan *scan, int source, SourceRelation *from) 
     feed->lsns_prove = scan->lsns_prove; // (the end of recovery must not come between two looks)
     feed->source = source;
     feed->from = from;
-    feed->expressions = begin_expressions(scan->run, source, from);
+    feed->expressions = begin_expressions(from->relation, from->expressions);
     ++from->scans;
     return feed;
 }
@@ -594,20 +594,19 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
 }
 
 // The values of expressions for the pages of a window, whose copies end at `size`.
-bool put_values(ChunkFeed *feed, const Window *window, char *input, Size size, Size *values) {
+Size put_values(ChunkFeed *feed, const Window *window, char *input, Size size) {
     const bool copy = feed->window_pages == 0;
     const char *images = input + size - Size(window->npages) * BLCKSZ;
     EvaluatedPage *pages = static_cast<EvaluatedPage *>(palloc(window->npages * sizeof(EvaluatedPage)));
     for (uint32 i = 0; i < window->npages; ++i)
         pages[i] = {copy ? const_cast<char *>(images) + Size(i) * BLCKSZ : BufferGetPage(window->buffers[i]),
                     feed->first + window->entries[i].page, &window->masks[i]};
-    const bool put =
-        put_expressions(feed->expressions, feed->lacking, pages, window->npages, input + size, values);
+    size = put_expressions(feed->expressions, feed->lacking, pages, window->npages, input + size);
     pfree(pages);
-    return put;
+    return size;
 }
 
-bool post_window(ChunkFeed *feed, Window *window) {
+void post_window(ChunkFeed *feed, Window *window) {
     const bool copy = feed->window_pages == 0;
     char *input = device_input(feed->run->connection) + window->input_offset;
     protocol::DecodeRequest head = {};
@@ -629,12 +628,9 @@ bool post_window(ChunkFeed *feed, Window *window) {
             memmove(input + size, input + copied_images_offset(), Size(window->npages) * BLCKSZ);
         size += Size(window->npages) * BLCKSZ;
     }
-    Size values = 0;
-    if (feed->lacking && !put_values(feed, window, input, size, &values))
-        return false;
-    size += values;
+    if (feed->lacking)
+        size += put_values(feed, window, input, size);
     device_post(feed->run->connection, protocol::Command::Decode, window->input_offset, size);
-    return true;
 }
 
 // The second check: the page did not change while it was decoded.
@@ -700,12 +696,7 @@ bool decode_missing(ChunkFeed *feed, bool *nothing) {
             return false;
         }
         if (window->npages > 0) {
-            if (!post_window(feed, window)) {
-                if (flying)
-                    release_window(flying);
-                release_window(window);
-                return false;
-            }
+            post_window(feed, window);
             *nothing = false;
         }
         if (flying)
@@ -894,10 +885,7 @@ bool feed_missing(SourceScan *scan) {
         npages += ahead->missing;
         rowwise += others;
     }
-    // (A worker cannot start the subtransactions in which expressions are evaluated.)
-    int nworkers = nchunks > 0 && scan->feeds[scan->ahead[chunks[0]].relation]->expressions == nullptr
-                       ? workers_for_chunks(nchunks, npages, rowwise)
-                       : 0;
+    int nworkers = workers_for_chunks(nchunks, npages, rowwise);
     if (nworkers > 0) {
         fed = feed_in_parallel(scan, chunks, nchunks, rowwise > 0, nworkers);
         for (uint32 i = 0; i < nchunks; ++i)

@@ -93,8 +93,10 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
             feed->row_nulls[i] = feed->slot->tts_isnull[feed->from->attnums[i] - 1];
         }
         MemoryContext old = MemoryContextSwitchTo(feed->row_context);
-        bool added = read_expressions(feed->expressions, page, block, offset + 1, feed->row, feed->row_nulls) &&
-                     batch_add(feed->run, feed->row, feed->row_nulls);
+        bool added = read_expressions(feed->expressions, page, block, offset + 1, feed->from->attnums, feed->row,
+                                      feed->row_nulls)
+                         ? batch_add(feed->run, feed->row, feed->row_nulls)
+                         : give_up(feed->run, "an expression met an error");
         MemoryContextSwitchTo(old);
         MemoryContextReset(feed->row_context);
         if (!added)
@@ -128,18 +130,14 @@ bool post_window(RowFeed *feed) {
         memcpy(input + size, feed->images, Size(feed->npages) * BLCKSZ);
         size += Size(feed->npages) * BLCKSZ;
     }
-    Size values = 0;
     if (feed->expressions) {
         EvaluatedPage *pages = static_cast<EvaluatedPage *>(palloc(feed->npages * sizeof(EvaluatedPage)));
         for (uint32 i = 0; i < feed->npages; ++i)
             pages[i] = {feed->copy ? feed->images + Size(i) * BLCKSZ : BufferGetPage(feed->buffers[i]), feed->blocks[i],
                         &feed->masks[i]};
-        const bool put = put_expressions(feed->expressions, head.expressions, pages, feed->npages, input + size, &values);
+        size += put_expressions(feed->expressions, head.expressions, pages, feed->npages, input + size);
         pfree(pages);
-        if (!put)
-            return false;
     }
-    size += values;
     return request(feed->run, protocol::Command::DecodeRows, size,
                    aligned(sizeof(protocol::DecodeReply)) + feed->npages);
 }

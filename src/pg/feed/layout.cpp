@@ -163,10 +163,12 @@ void append_expression(StringInfo message, const Expr *expr, const FragmentColum
 
 bool append_columns(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {
     const FragmentSource *described = &run->fragment->sources[source];
+    int expression = 0;
     for (int i = 0; i < described->columns.count; ++i) {
         char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
-        if (from->expressions[i])
-            append_expression(message, from->expressions[i], &described->columns[i], dictionary);
+        if (from->attnums[i] == 0)
+            append_expression(message, static_cast<Expr *>(list_nth(from->expressions, expression++)),
+                              &described->columns[i], dictionary);
         else if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i], &described->columns[i],
                            dictionary))
             return false;
@@ -177,7 +179,7 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
 
 // Would the source's columns have the same definitions in both?
 bool has_same_columns(const FragmentSource *source, const SourceRelation *a, const SourceRelation *b) {
-    if (a->has_expressions)
+    if (a->expressions != NIL)
         return false;
     TupleDesc left = RelationGetDescr(a->relation), right = RelationGetDescr(b->relation);
     AttrNumber last = 0;

@@ -78,14 +78,12 @@ void add_relation(const FragmentSource *source, TupleDesc parent, Relation relat
     to->feed = feed;
     to->scans = to->rows = 0;
     to->attnums = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * (source->columns.count + 1)));
-    to->expressions = static_cast<Expr **>(palloc0(sizeof(Expr *) * (source->columns.count + 1)));
-    to->has_expressions = false;
+    to->expressions = NIL;
     for (int i = 0; i < source->columns.count; ++i) {
         const FragmentColumn *column = &source->columns[i];
         to->attnums[i] = 0;
         if (column->expr) {
-            to->expressions[i] = expression_in(desc, parent, column->expr);
-            to->has_expressions = true;
+            to->expressions = lappend(to->expressions, expression_in(desc, parent, column->expr));
             continue;
         }
         AttrNumber attnum = desc == parent ? column->attnum : attnum_in(desc, parent, column->attnum);

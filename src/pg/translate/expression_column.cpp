@@ -79,9 +79,19 @@ constexpr Oid by_settings[] = {
     F_JSONB_BUILD_ARRAY_ANY,
 };
 
+// In C, and not in SQL, which would run a plan.
+bool is_internal(Oid funcid) {
+    HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    const bool internal = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
+    ReleaseSysCache(tuple);
+    return internal;
+}
+
 // A user's function could show what it sees, or look at anything; a stable one at the clock or a table.
 bool is_unfit_function(Oid funcid, void *) {
-    if (funcid >= FirstGenbkiObjectId)
+    if (funcid >= FirstGenbkiObjectId || !is_internal(funcid))
         return true;
     const char volatility = func_volatile(funcid);
     return volatility != PROVOLATILE_IMMUTABLE &&
