@@ -126,9 +126,7 @@ bool attempt_own_functions(void (*work)(void *argument), void *argument) {
     ErrorData *volatile error = nullptr;
     CurrentResourceOwner = owner;
     PG_TRY();
-    {
-        work(argument);
-    }
+    { work(argument); }
     PG_CATCH();
     {
         MemoryContextSwitchTo(context);

@@ -252,8 +252,8 @@ enum class StageState : uint32_t {
 struct StageReply { // also the reply to Publish. Followed by one bitmap (bitmap_bytes): covered, wanted LSNs or missing
     uint32_t state; // StageState
     uint32_t pages; // bits set in the bitmap
-    uint32_t pass_full; // 1: run the pipeline before staging more
-    uint32_t rows;      // that the session holds now and has not told of (Ready)
+    uint32_t pass_full;   // 1: run the pipeline before staging more
+    uint32_t rows;        // that the session holds now and has not told of (Ready)
     uint64_t expressions; // NeedPages: which of the source's expressions (bit 0: the first one) some of the pages lack
 };
 
@@ -293,8 +293,8 @@ struct PageEntry {
     uint64_t lsn;     // pd_lsn under the SHARE lock
 };
 struct DecodeRequest { // bad_pages uint16 (second check failed, of earlier windows); PageEntry[npages];
-                       // TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte aligned; if there are
-                       // n expressions uint8 (ExpressionState) by page and expression, and as many page images of their values
+    // TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte aligned; if there are
+    // n expressions uint8 (ExpressionState) by page and expression, and as many page images of their values
     uint32_t source;
     uint32_t npages;
     uint32_t nbad;
@@ -307,7 +307,6 @@ enum class ExpressionState : uint8_t {
     Evaluated = 0,
     Failed = 1, // for one of the page's tuples it raised an error, or its values do not fit into a page
 };
-constexpr uint32_t max_expressions = 32; // of one source
 struct DecodeReply { // npages uint8 PageStatus
     uint32_t npages;
     uint32_t pass_full;

@@ -352,8 +352,8 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
     std::vector<BuildColumn> columns;
     for (const ColumnRef &column : build->columns) {
         const size_t c = columns.size();
-        columns.push_back({column->id, &column->layout, column->dictionary.get(),
-                           c < columns_.size() ? columns_[c].expression : -1});
+        columns.push_back(
+            {column->id, &column->layout, column->dictionary.get(), c < columns_.size() ? columns_[c].expression : -1});
     }
     const uint64_t expressions = lacking_expressions(build->is_private ? nullptr : base.get(), todo);
     build->builder = std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),

@@ -45,7 +45,7 @@ class SourceFeed {
 
     struct Staged {
         protocol::StageState state = protocol::StageState::Ready;
-        PageBits pages; // covered, missing, or those whose LSNs are wanted
+        PageBits pages;           // covered, missing, or those whose LSNs are wanted
         uint64_t expressions = 0; // as in StageReply
     };
     // `given` nullptr: the first question.

@@ -135,7 +135,8 @@ PageRef page_ref(const WindowPage &page, int expression, uint32_t row_start) {
 
 PageStatus expression_status(const WindowPage &page, int expression) {
     const size_t number = static_cast<size_t>(expression);
-    if (number >= page.expressions.size() || (page.expressions[number].data == nullptr && !page.expressions[number].failed))
+    if (number >= page.expressions.size() ||
+        (page.expressions[number].data == nullptr && !page.expressions[number].failed))
         return PageStatus::Broken; // the page has changed since the backend was told what it lacks
     return page.expressions[number].failed ? PageStatus::NeedsCpu : PageStatus::Ok;
 }

@@ -41,7 +41,8 @@ struct WindowPage {
     uint64_t lsn = 0;
     const uint8_t *data = nullptr;
     const TupleMask *mask = nullptr; // nullptr: every normal line pointer
-    std::vector<ExpressionPage> expressions = {}; // by the number in the source; those behind its end were not asked for
+    std::vector<ExpressionPage> expressions =
+        {}; // by the number in the source; those behind its end were not asked for
 };
 
 // What a decoder reads of the page: the heap's tuples, or an expression's values (by its number; -1: the heap's).

@@ -24,6 +24,7 @@ constexpr uint32_t max_tuples_per_page = 291; // MaxHeapTuplesPerPage
 // Heap pages that one page of the visibility map covers, and so the most pages of one chunk (visibilitymap.c:
 // HEAPBLOCKS_PER_PAGE = (8192 - 24) * 4).
 constexpr uint32_t pages_per_chunk = 32672;
+constexpr uint32_t max_expressions = 32; // of one source that are columns
 
 // One attribute that must be walked over to reach a column (pg_attribute's attlen, attalign).
 struct AttributeLayout {

@@ -133,8 +133,8 @@ ExpressionFeed *begin_expressions(Relation relation, List *expressions) {
         return nullptr;
     ExpressionFeed *feed = static_cast<ExpressionFeed *>(palloc0(sizeof(ExpressionFeed)));
     feed->relation = relation;
-    feed->results = static_cast<ExpressionResult *>(
-        palloc(sizeof(ExpressionResult) * static_cast<Size>(list_length(expressions))));
+    feed->results =
+        static_cast<ExpressionResult *>(palloc(sizeof(ExpressionResult) * static_cast<Size>(list_length(expressions))));
     ListCell *cell;
     foreach (cell, expressions) {
         Expr *expr = static_cast<Expr *>(lfirst(cell));
@@ -160,9 +160,7 @@ uint32 pages_with_expressions(const ExpressionFeed *feed, uint32 limit, bool cop
                                                          (BLCKSZ * static_cast<Size>(feed->count + (copied ? 1 : 0))));
 }
 
-uint64 all_expressions(const ExpressionFeed *feed) {
-    return feed == nullptr ? 0 : (UINT64CONST(1) << feed->count) - 1;
-}
+uint64 all_expressions(const ExpressionFeed *feed) { return feed == nullptr ? 0 : (UINT64CONST(1) << feed->count) - 1; }
 
 Size put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *pages, int npages, char *to) {
     if (wanted == 0 || npages == 0)
@@ -201,8 +199,7 @@ void evaluate_row(void *argument) {
     const RowEvaluation *e = static_cast<const RowEvaluation *>(argument);
     for (int column = 0, i = 0; i < e->feed->count; ++column)
         if (e->attnums[column] == 0)
-            e->values[column] =
-                ExecEvalExpr(e->feed->results[i++].state, e->feed->econtext, &e->nulls[column]);
+            e->values[column] = ExecEvalExpr(e->feed->results[i++].state, e->feed->econtext, &e->nulls[column]);
 }
 
 } // namespace

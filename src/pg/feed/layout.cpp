@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include "pg/catalog/encode.h"
+#include "pg/catalog/expression_text.h"
 #include "pg/feed/feed.h"
 #include "pg/service/area.h"
-#include "pg/translate/lookup_key.h"
 
 namespace gpuscan {
 namespace {
@@ -169,8 +169,8 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
         if (from->attnums[i] == 0)
             append_expression(message, static_cast<Expr *>(list_nth(from->expressions, expression++)),
                               &described->columns[i], dictionary);
-        else if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i], &described->columns[i],
-                           dictionary))
+        else if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i],
+                                &described->columns[i], dictionary))
             return false;
         pfree(dictionary);
     }

@@ -11,7 +11,7 @@
 #include "engine/ir/build_fingerprint.hpp"
 #include "engine/ir/program.hpp"
 #include "engine/util/text_hash.hpp"
-#include "pg/translate/lookup_key.h"
+#include "pg/catalog/expression_text.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
@@ -159,8 +159,8 @@ uint64 *unified_parts(const Fragment *fragment, const uint64 *lookups) {
         if (!source->is_relation || lookups[i] == unknown_part)
             *unified = unknown_part;
         else
-            *unified = part(
-                sem::hash_combine(mix(*unified, source->relid, column_number(&source->columns[lookup->column])), lookups[i]));
+            *unified = part(sem::hash_combine(
+                mix(*unified, source->relid, column_number(&source->columns[lookup->column])), lookups[i]));
     }
     return parts;
 }

@@ -5,18 +5,18 @@
 #include <algorithm>
 
 #include "engine/store/decode.hpp"
+#include "pg/catalog/expression_text.h"
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/expression_work.h"
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
-#include "pg/cost/expression_work.h"
 #include "pg/fragment/columns_read.h"
 #include "pg/fragment/hidden_rows.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
 #include "pg/refusal.h"
-#include "pg/translate/lookup_key.h"
 
 namespace gpuscan {
 

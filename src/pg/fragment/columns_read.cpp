@@ -29,7 +29,8 @@ void read_value(Reading *reading, Expr *value) {
         Expr *column = static_cast<Expr *>(lfirst(cell));
         if (IsA(column, Var))
             add_attributes(reading, reinterpret_cast<Node *>(column), &reading->read->attributes);
-        else if (bms_is_member(static_cast<int>(reading->relid), pull_varnos(nullptr, reinterpret_cast<Node *>(column))))
+        else if (bms_is_member(static_cast<int>(reading->relid),
+                               pull_varnos(nullptr, reinterpret_cast<Node *>(column))))
             reading->read->expressions = list_append_unique(reading->read->expressions, column);
     }
 }

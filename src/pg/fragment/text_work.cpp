@@ -70,9 +70,8 @@ static double new_share(const PlannerInfo *root, const FragmentSource *source, c
     const int device = device_is_gpu() ? 1 : 0;
     double whole = 0, there = 0;
     if (rel != nullptr && source->leaves == NIL) {
-        Bitmapset *columns = column->expr != nullptr
-                                 ? nullptr
-                                 : bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
+        Bitmapset *columns =
+            column->expr != nullptr ? nullptr : bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
         whole = cacheable_pages(rel, RELPERSISTENCE_PERMANENT);
         there = cached_pages(root, rel, columns, device);
         bms_free(columns);

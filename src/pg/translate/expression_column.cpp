@@ -14,7 +14,6 @@
 #include "pg/fragment/column_form.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
-#include "utils/typcache.h"
 
 namespace gpuscan {
 namespace {
@@ -118,7 +117,8 @@ bool has_foreign_type(Node *node) {
 }
 
 bool note_relation(const Var *var, ColumnWalk *walk) {
-    if (var->varlevelsup != 0 || var->varattno <= 0 || (walk->relation != 0 && walk->relation != static_cast<Index>(var->varno)))
+    if (var->varlevelsup != 0 || var->varattno <= 0 ||
+        (walk->relation != 0 && walk->relation != static_cast<Index>(var->varno)))
         return false;
     walk->relation = static_cast<Index>(var->varno);
     return true;

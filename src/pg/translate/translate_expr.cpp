@@ -233,8 +233,8 @@ class Checkpoint {
   public:
     explicit Checkpoint(const Translation *t)
         : exprs_(t->exprs.count), constants_(t->constants.count), late_constants_(t->late_constants.count),
-          lookups_(t->lookups.count), time_zones_(t->time_zones.count), deepest_(t->deepest),
-          max_steps_(t->max_steps), probed_(list_length(t->probed)) {
+          lookups_(t->lookups.count), time_zones_(t->time_zones.count), deepest_(t->deepest), max_steps_(t->max_steps),
+          probed_(list_length(t->probed)) {
         for (int i = 0; i < t->nsources; ++i) {
             columns_[i] = t->sources[i].columns.count;
             payload_[i] = t->sources[i].payload.count;

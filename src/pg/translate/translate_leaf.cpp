@@ -10,7 +10,6 @@
 #include "pg/catalog/never_null.h"
 #include "pg/fragment/column_form.h"
 #include "pg/refusal.h"
-#include "server/protocol.hpp"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {
@@ -182,11 +181,10 @@ static bool has_room_for_expression(const TranslatedSource *source) {
     uint32 count = 0;
     for (int i = 0; i < source->columns.count; ++i)
         count += source->columns[i].expr != nullptr;
-    return count < protocol::max_expressions;
+    return count < max_expressions;
 }
 
-bool add_expression_column(Translation *t, Index relation, const FragmentColumn &column, SqlKind kind,
-                           TypedExpr *out) {
+bool add_expression_column(Translation *t, Index relation, const FragmentColumn &column, SqlKind kind, TypedExpr *out) {
     const int source = t->probing ? 0 : find_source(t, relation);
     ir::Index node;
     if (t->probing) {
