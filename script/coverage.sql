@@ -27,7 +27,7 @@ VACUUM (FREEZE, ANALYZE);
 SET gpuscan.offload = force;
 
 -- device: the topmost node is the device's, and nothing was left to PostgreSQL; dictionary: the same, and PostgreSQL evaluates
--- an expression once for each different value; input: the device delivers rows or groups to a node of PostgreSQL's; CPU.
+-- an expression once for each different value; column: once for each row, into the cache; input: the device delivers rows or groups to a node of PostgreSQL's; CPU.
 CREATE FUNCTION verdict(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -41,12 +41,12 @@ BEGIN
     IF top ->> 'Custom Plan Provider' IS DISTINCT FROM 'GpuScan' THEN
         RETURN 'input';
     END IF;
-    RETURN CASE WHEN top ->> 'Dictionary Tables' IS NULL THEN 'device' ELSE 'dictionary' END;
+    RETURN CASE WHEN plan::jsonb @? '$.**.Expressions' THEN 'column' WHEN top ->> 'Dictionary Tables' IS NULL THEN 'device' ELSE 'dictionary' END;
 END $$;
 CREATE FUNCTION shout(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN upper($1); END';
 CREATE FUNCTION twice(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 2 * $1; END';
 CREATE FUNCTION verdicts(queries text[]) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(v, ', ' ORDER BY array_position('{device,dictionary,input,CPU}', v)) FROM (SELECT DISTINCT verdict(q) FROM unnest(queries) q) s(v)
+    SELECT string_agg(v, ', ' ORDER BY array_position('{device,dictionary,column,input,CPU}', v)) FROM (SELECT DISTINCT verdict(q) FROM unnest(queries) q) s(v)
 $$;
 
 \echo '| Type | filter by = | filter by < | GROUP BY | join key | min, max | rows |'

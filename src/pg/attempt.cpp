@@ -119,4 +119,35 @@ Attempt attempt(void (*work)(void *argument), void *argument, const char **messa
     return Attempt::Failed;
 }
 
+bool attempt_own_functions(void (*work)(void *argument), void *argument) {
+    const MemoryContext context = CurrentMemoryContext;
+    const ResourceOwner outer = CurrentResourceOwner;
+    const ResourceOwner owner = ResourceOwnerCreate(outer, "gpuscan functions");
+    ErrorData *volatile error = nullptr;
+    CurrentResourceOwner = owner;
+    PG_TRY();
+    { work(argument); }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(context);
+        error = CopyErrorData();
+        FlushErrorState();
+        LWLockReleaseAll(); // (as AbortSubTransaction does)
+        UnlockBuffers();
+    }
+    PG_END_TRY();
+    ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
+    ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
+    ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
+    CurrentResourceOwner = outer;
+    ResourceOwnerDelete(owner);
+    MemoryContextSwitchTo(context);
+    if (error == nullptr)
+        return true;
+    if (is_interrupt(error))
+        ReThrowError(error);
+    FreeErrorData(error);
+    return false;
+}
+
 } // namespace gpuscan

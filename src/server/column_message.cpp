@@ -48,13 +48,15 @@ ColumnDefinition read_column(MessageReader &in) {
     const protocol::ColumnHead head = in.head<protocol::ColumnHead>();
     if (head.nattributes == 0 || head.nattributes > max_attributes || head.missing_text_size > max_text ||
         head.key_size > max_text || head.dictionary_size > max_text ||
-        head.codec > static_cast<uint8_t>(Codec::Interval) || head.type >= type_count)
+        head.codec > static_cast<uint8_t>(Codec::Interval) || head.type >= type_count ||
+        (head.expression != 0 && head.nattributes != 1))
         throw InvalidMessage("column definition out of range");
     ColumnLayout layout;
     layout.attributes = in.array<AttributeLayout>(head.nattributes);
     layout.codec = static_cast<Codec>(head.codec);
     layout.type = static_cast<Type>(head.type);
     layout.scale = head.scale;
+    layout.expression = head.expression;
     layout.missing_null = head.missing_null != 0;
     layout.missing_low = head.missing_low;
     layout.missing_high = head.missing_high;

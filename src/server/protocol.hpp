@@ -223,7 +223,9 @@ struct
 struct ColumnHead {
     uint8_t codec, type, missing_null, unused;
     int32_t scale;
-    uint32_t nattributes; // == attnum
+    uint32_t expression;  // 0: an attribute; else an expression's number (ColumnLayout)
+    uint32_t nattributes; // == attnum; of an expression 1
+    uint32_t unused2;
     uint32_t missing_text_size;
     uint32_t key_size; // bytes that must be equal for a cached column to be this one (types, typmods, collation, ...)
     uint32_t dictionary_size; // text: bytes of the name of the dictionary that it shares, 0: it has its own
@@ -252,8 +254,9 @@ enum class StageState : uint32_t {
 struct StageReply { // also the reply to Publish. Followed by one bitmap (bitmap_bytes): covered, wanted LSNs or missing
     uint32_t state; // StageState
     uint32_t pages; // bits set in the bitmap
-    uint32_t pass_full; // 1: run the pipeline before staging more
-    uint32_t rows;      // that the session holds now and has not told of (Ready)
+    uint32_t pass_full;   // 1: run the pipeline before staging more
+    uint32_t rows;        // that the session holds now and has not told of (Ready)
+    uint64_t expressions; // NeedPages: which of the source's expressions (bit 0: the first one) some of the pages lack
 };
 
 // Many chunks of one source, for what the cache has: a chunk of which it has everything, or nearly, is held by the session as
@@ -292,13 +295,19 @@ struct PageEntry {
     uint64_t lsn;     // pd_lsn under the SHARE lock
 };
 struct DecodeRequest { // bad_pages uint16 (second check failed, of earlier windows); PageEntry[npages];
-                       // TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte aligned
+    // TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte aligned; if there are
+    // n expressions uint8 (ExpressionState) by page and expression, and as many page images of their values
     uint32_t source;
     uint32_t npages;
     uint32_t nbad;
     uint32_t copied;
     uint32_t has_masks; // DecodeRows always; Decode: if not all normal line pointers of all pages count
     uint32_t unused;
+    uint64_t expressions; // as in StageReply: those whose values are here. DecodeRows: all of the source's
+};
+enum class ExpressionState : uint8_t {
+    Evaluated = 0,
+    Failed = 1, // for one of the page's tuples it raised an error, or its values do not fit into a page
 };
 struct DecodeReply { // npages uint8 PageStatus
     uint32_t npages;

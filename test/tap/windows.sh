@@ -68,10 +68,10 @@ is 'the server has the windows' "$(strings "$SERVER_BIN/postgres" | grep -c GPUS
 STRESS_READERS=4 STRESS_WRITERS=4 bash test/stress/run.sh "$seconds" >"$tap_files/stress.log" 2>&1
 result $? "the stress run finds no difference in $seconds s"
 sed 's/^/# /' "$tap_files/stress.log"
-busy='4000 4 2' quiet='200 1 20'
+declare -A tables=([busy]='4000 4 2' [quiet]='200 1 20')
 for table in busy quiet; do
     # shellcheck disable=SC2086
-    hot "$seconds" ${!table}
+    hot "$seconds" ${tables[$table]}
     result $? "a $table hot table shows no difference in $seconds s"
     note "$table table:$(grep 'actually processed' "$tap_files/hot.log" | sed 's/.*://' | tr '\n' ' ') transactions of readers, writers and VACUUM"
 done
@@ -85,7 +85,7 @@ proves_its_worth() {
     PG=15-patched start_server "${settings[@]}"
     for attempt in 1 2 3 4 5 6 7 8 9 10; do
         # shellcheck disable=SC2086
-        hot 20 ${!table}
+        hot 20 ${tables[$table]}
         if grep -q 'answers differ' "$tap_files/hot.log"; then
             note "$3: a difference in run $attempt: $(grep -m 1 -o 'answers differ.*' "$tap_files/hot.log")"
             found=0

@@ -112,7 +112,7 @@ ColumnRef Cache::column(const RelationRef &relation, const std::string &key, con
             return column;
     auto column = std::make_shared<CachedColumn>();
     column->id = relation->next_column++;
-    column->attnum = static_cast<uint32_t>(layout.attributes.size());
+    column->attnum = layout.expression != 0 ? layout.expression : static_cast<uint32_t>(layout.attributes.size());
     column->key = key;
     column->layout = layout;
     if (is_coded(layout.codec))

@@ -15,7 +15,7 @@ ColumnLocator column_locator(Relation relation, int attnum) {
     return {file.tablespace, file.database, file.relation, static_cast<uint32>(attnum)};
 }
 
-Bitmapset *columns_read(const RelOptInfo *rel) {
+Bitmapset *attributes_read(const RelOptInfo *rel) {
     Bitmapset *columns = nullptr;
     ListCell *cell;
     pull_varattnos(reinterpret_cast<Node *>(rel->reltarget->exprs), rel->relid, &columns);
@@ -28,6 +28,18 @@ double cacheable_pages(const RelOptInfo *rel, char persistence) {
     if (persistence == RELPERSISTENCE_TEMP)
         return 0;
     return RecoveryInProgress() ? rel->pages * rel->allvisfrac : rel->pages;
+}
+
+double cached_pages_of(const PlannerInfo *root, const RelOptInfo *rel, uint32 number, int device) {
+    const protocol::Area *area = service_area();
+    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+    if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind))
+        return 0;
+    Relation relation = table_open(rte->relid, NoLock); // the query has locked it
+    ColumnLocator column = column_locator(relation, 0);
+    table_close(relation, NoLock);
+    column.attnum = number;
+    return static_cast<double>(area->cache_statistics[device].pages(column));
 }
 
 double cached_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device, double whole,

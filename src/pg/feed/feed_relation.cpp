@@ -189,6 +189,7 @@ ChunkFeed *begin_scan(const SourceScan *scan, int source, SourceRelation *from) 
     feed->lsns_prove = scan->lsns_prove; // (the end of recovery must not come between two looks)
     feed->source = source;
     feed->from = from;
+    feed->expressions = begin_expressions(from->relation, from->expressions);
     ++from->scans;
     return feed;
 }
@@ -553,7 +554,7 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
     if (!feed->lsns_prove && !bit(feed->work->visible, number))
         return false;
     *count = count_tuples(page);
-    if (feed->nvisible < feed->npages) // other pages of the window may need masks
+    if (feed->nvisible < feed->npages || feed->lacking) // other pages of the window may need masks, or this one
         take_all(page, mask);
     return true;
 }
@@ -561,10 +562,11 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
 // Fills a window with the next missing pages from *next on, first check included.
 void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
     const bool copy = feed->window_pages == 0;
-    const uint32 limit = copy ? copied_window_pages : feed->window_pages;
+    const uint32 limit = pages_with_expressions(feed->lacking ? feed->expressions : nullptr,
+                                                copy ? copied_window_pages : feed->window_pages, copy);
     char *images = device_input(feed->run->connection) + window->input_offset + copied_images_offset();
     window->npages = 0;
-    window->masked = false;
+    window->masked = feed->lacking != 0; // whose values stand beside these tuples and no others
     for (; *next < feed->npages && window->npages < limit; ++*next) {
         if (!bit(feed->work->missing, *next))
             continue;
@@ -592,6 +594,19 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
     }
 }
 
+// The values of expressions for the pages of a window, whose copies end at `size`.
+Size put_values(ChunkFeed *feed, const Window *window, char *input, Size size) {
+    const bool copy = feed->window_pages == 0;
+    const char *images = input + size - Size(window->npages) * BLCKSZ;
+    EvaluatedPage *pages = static_cast<EvaluatedPage *>(palloc(window->npages * sizeof(EvaluatedPage)));
+    for (uint32 i = 0; i < window->npages; ++i)
+        pages[i] = {copy ? const_cast<char *>(images) + Size(i) * BLCKSZ : BufferGetPage(window->buffers[i]),
+                    feed->first + window->entries[i].page, &window->masks[i]};
+    size = put_expressions(feed->expressions, feed->lacking, pages, window->npages, input + size);
+    pfree(pages);
+    return size;
+}
+
 void post_window(ChunkFeed *feed, Window *window) {
     const bool copy = feed->window_pages == 0;
     char *input = device_input(feed->run->connection) + window->input_offset;
@@ -600,6 +615,7 @@ void post_window(ChunkFeed *feed, Window *window) {
     head.npages = window->npages;
     head.copied = copy;
     head.has_masks = window->masked;
+    head.expressions = feed->lacking;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     memcpy(input + size, window->entries, window->npages * sizeof *window->entries);
@@ -613,6 +629,8 @@ void post_window(ChunkFeed *feed, Window *window) {
             memmove(input + size, input + copied_images_offset(), Size(window->npages) * BLCKSZ);
         size += Size(window->npages) * BLCKSZ;
     }
+    if (feed->lacking)
+        size += put_values(feed, window, input, size);
     device_post(feed->run->connection, protocol::Command::Decode, window->input_offset, size);
 }
 
@@ -776,6 +794,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
         if (reply->state == static_cast<uint32>(protocol::StageState::NeedPages)) {
             uint64 before = run->report.pages_decoded;
             bool nothing;
+            feed->lacking = reply->expressions;
             prepare_windows(feed);
             if (!reply_bitmap(feed, feed->work->missing) || !decode_missing(feed, &nothing))
                 return false;
@@ -837,6 +856,7 @@ ChunkFeed *begin_chunks(FragmentRun *run, ChunkWork *work, Relation relation, ui
 
 void end_chunks(ChunkFeed *feed) {
     unpin_map(feed);
+    end_expressions(feed->expressions);
     if (feed->strategy)
         FreeAccessStrategy(feed->strategy);
     pfree(feed);

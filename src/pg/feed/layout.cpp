@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "pg/catalog/encode.h"
+#include "pg/catalog/expression_text.h"
 #include "pg/feed/feed.h"
 #include "pg/service/area.h"
 
@@ -54,6 +55,9 @@ void pad(StringInfo message) {
 char *dictionary_name(const SourceRelations *relations, const FragmentColumn *column) {
     if (!OidIsValid(relations->dictionary_owner) || !is_coded(column->codec))
         return pstrdup("");
+    if (column->expr)
+        return psprintf("%u/%u/%u", MyDatabaseId, relations->dictionary_owner,
+                        expression_number(expression_key(column->expr)));
     Form_pg_attribute attribute = TupleDescAttr(relations->named, column->attnum - 1);
     return psprintf("%u/%u/%s", MyDatabaseId, relations->dictionary_owner, NameStr(attribute->attname));
 }
@@ -129,12 +133,44 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNum
     return true;
 }
 
+// Such columns are the same if they are made by the same expression.
+void append_expression(StringInfo message, const Expr *expr, const FragmentColumn *column, const char *dictionary) {
+    protocol::ColumnHead head = {};
+    AttributeLayout layout = {};
+    bool by_value;
+    char align;
+    char *key = expression_key(expr);
+    get_typlenbyvalalign(column->typid, &layout.length, &by_value, &align);
+    layout.align = align_bytes(align);
+    head.codec = static_cast<uint8>(column->codec);
+    head.type = static_cast<uint8>(column->type);
+    head.scale = column->scale;
+    head.missing_null = 1;
+    head.nattributes = 1;
+    head.expression = expression_number(key);
+    head.key_size = strlen(key);
+    head.dictionary_size = strlen(dictionary);
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
+    pad(message);
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&layout), sizeof layout);
+    pad(message);
+    appendBinaryStringInfo(message, key, head.key_size);
+    pad(message);
+    appendBinaryStringInfo(message, dictionary, head.dictionary_size);
+    pad(message);
+    pfree(key);
+}
+
 bool append_columns(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {
     const FragmentSource *described = &run->fragment->sources[source];
+    int expression = 0;
     for (int i = 0; i < described->columns.count; ++i) {
         char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
-        if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i], &described->columns[i],
-                           dictionary))
+        if (from->attnums[i] == 0)
+            append_expression(message, static_cast<Expr *>(list_nth(from->expressions, expression++)),
+                              &described->columns[i], dictionary);
+        else if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i],
+                                &described->columns[i], dictionary))
             return false;
         pfree(dictionary);
     }
@@ -143,6 +179,8 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
 
 // Would the source's columns have the same definitions in both?
 bool has_same_columns(const FragmentSource *source, const SourceRelation *a, const SourceRelation *b) {
+    if (a->expressions != NIL)
+        return false;
     TupleDesc left = RelationGetDescr(a->relation), right = RelationGetDescr(b->relation);
     AttrNumber last = 0;
     for (int i = 0; i < source->columns.count; ++i) {

@@ -11,6 +11,7 @@
 #include "engine/ir/build_fingerprint.hpp"
 #include "engine/ir/program.hpp"
 #include "engine/util/text_hash.hpp"
+#include "pg/catalog/expression_text.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
@@ -23,6 +24,11 @@ uint64 part(uint64 hash) { return hash == unknown_part || hash == value_of_progr
 
 uint64 *new_parts(int count) { return static_cast<uint64 *>(palloc0(sizeof(uint64) * (static_cast<Size>(count) + 1))); }
 
+uint32 column_number(const FragmentColumn *column) {
+    return column->expr != nullptr ? expression_number(expression_key(column->expr))
+                                   : static_cast<uint32>(column->attnum);
+}
+
 uint64 source_part(const FragmentSource *source, uint64 files) {
     if (!source->is_relation || files == 0)
         return unknown_part;
@@ -30,7 +36,7 @@ uint64 source_part(const FragmentSource *source, uint64 files) {
     for (int i = 0; i < source->columns.count; ++i) {
         const FragmentColumn *column = &source->columns[i];
         hash = mix(hash, column->typid, static_cast<uint32>(column->typmod));
-        hash = mix(hash, column->collation, static_cast<uint32>(column->attnum));
+        hash = mix(hash, column->collation, column_number(column));
     }
     return part(hash);
 }
@@ -153,8 +159,8 @@ uint64 *unified_parts(const Fragment *fragment, const uint64 *lookups) {
         if (!source->is_relation || lookups[i] == unknown_part)
             *unified = unknown_part;
         else
-            *unified = part(
-                sem::hash_combine(mix(*unified, source->relid, source->columns[lookup->column].attnum), lookups[i]));
+            *unified = part(sem::hash_combine(
+                mix(*unified, source->relid, column_number(&source->columns[lookup->column])), lookups[i]));
     }
     return parts;
 }

@@ -211,6 +211,7 @@ static void put_cache_entry(ReturnSetInfo *result, const CacheEntry &entry) {
         Int64GetDatum(int64(entry.hits)),
     };
     bool nulls[9] = {};
+    nulls[3] = entry.column > PG_INT32_MAX; // an expression's
     tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 

@@ -75,6 +75,7 @@ struct Translation {
     Array<FragmentConstant> late_constants;
     Array<FragmentLookup> lookups;
     Array<const TimeZoneTables *> time_zones;
+    List *probed; // probing: the columns that were met, Vars and expressions
     Array<int>
         unified_dictionaries; // of texts: the unified dictionary that each is a part of, from 1; 0: it stands for itself
 };
@@ -100,6 +101,10 @@ struct TypedExpr {
 };
 
 bool translate(Translation *t, Expr *expr, TypedExpr *out);
+
+// Which columns does the value need, if there is a device that has them: Vars, and expressions over one row that the cache holds as
+// columns. False, without a reason: no device knows it.
+bool columns_of_value(Expr *value, List **columns);
 
 // translate() to a boolean that is a node.
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out);

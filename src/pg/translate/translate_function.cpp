@@ -407,8 +407,6 @@ static bool convert(Translation *t, SqlKind kind, List *args, const TypedExpr &a
 
 bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, TypedExpr *out) {
     const Builtin *builtin = find_builtin(funcid);
-    if (builtin == nullptr && (funcid == F_TO_CHAR_TIMESTAMP_TEXT || funcid == F_TO_CHAR_TIMESTAMPTZ_TEXT))
-        return refuse_with("group by date_trunc, and format the groups", "function %s", format_procedure(funcid));
     if (builtin == nullptr)
         return refuse("function %s", format_procedure(funcid));
     if (!may_execute(t, funcid))

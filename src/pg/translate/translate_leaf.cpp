@@ -35,7 +35,7 @@ static bool may_be_null(const FragmentSource *source, AttrNumber attnum) {
 }
 
 static int find_column(TranslatedSource *source, const Var *var, const FragmentColumn &described) {
-    for (int i = 0; i < source->varattnos.count; ++i)
+    for (int i = 0; i < source->varattnos.count; ++i) // (of an expression 0)
         if (source->varattnos[i] == var->varattno && source->columns[i].rounding == described.rounding &&
             (described.rounding == Rounding::None ||
              (source->columns[i].scale == described.scale && source->columns[i].type == described.type)))
@@ -154,6 +154,7 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out) {
     ir::Index node;
     if (t->probing) {
         node = add_expr(t, ir::Op::Column, column.type, 0, 0);
+        t->probed = lappend(t->probed, var);
     } else {
         position = find_column(&t->sources[source], var, column);
         nullable = t->sources[source].columns[position].nullable || is_nulled(t, source);
@@ -161,6 +162,44 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out) {
             return false;
     }
     node_value(out, kind, column.type, node, nullable);
+    out->source = source;
+    out->column = position;
+    set_scale(column, out);
+    return true;
+}
+
+// The source's column of this expression.
+static int find_expression(TranslatedSource *source, const FragmentColumn &described) {
+    for (int i = 0; i < source->columns.count; ++i)
+        if (source->columns[i].expr != nullptr && equal(source->columns[i].expr, described.expr))
+            return i;
+    append(&source->varattnos, static_cast<AttrNumber>(0));
+    return append(&source->columns, described);
+}
+
+static bool has_room_for_expression(const TranslatedSource *source) {
+    uint32 count = 0;
+    for (int i = 0; i < source->columns.count; ++i)
+        count += source->columns[i].expr != nullptr;
+    return count < max_expressions;
+}
+
+bool add_expression_column(Translation *t, Index relation, const FragmentColumn &column, SqlKind kind, TypedExpr *out) {
+    const int source = t->probing ? 0 : find_source(t, relation);
+    ir::Index node;
+    if (t->probing) {
+        t->probed = lappend(t->probed, column.expr);
+        node_value(out, kind, column.type, add_expr(t, ir::Op::Column, column.type, 0, 0), true);
+        set_scale(column, out);
+        return true;
+    }
+    if (source < 0 || !t->sources[source].is_relation || losing_join(t, source) != nullptr ||
+        !has_room_for_expression(&t->sources[source]))
+        return false;
+    const int position = find_expression(&t->sources[source], column);
+    if (!column_node(t, source, position, column.type, &node))
+        return false;
+    node_value(out, kind, column.type, node, true);
     out->source = source;
     out->column = position;
     set_scale(column, out);

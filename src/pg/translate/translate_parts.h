@@ -131,6 +131,15 @@ bool translate_const(Translation *t, const Const *constant, TypedExpr *out);
 bool translate_late_constant(Translation *t, Expr *expr, TypedExpr *out);
 bool is_late_constant(Expr *expr);
 
+// Expressions that the cache holds as columns (expression_column.cpp). False: it can be none.
+bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out);
+// Of one relation, which it tells.
+bool is_column_expression(Expr *expr, Index *relation);
+// ... and rather so than as a function of the different values of a column.
+bool is_better_a_column(Expr *expr);
+// The column of that relation (translate_leaf.cpp).
+bool add_expression_column(Translation *t, Index relation, const FragmentColumn &column, SqlKind kind, TypedExpr *out);
+
 // A numeric that is encoded for one comparison: a late constant, or a column of a CPU plan.
 bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Rounding rounding, ir::Index *node);
 bool add_rounded_column(Translation *t, int source, const Var *var, Type type, int32 scale, Rounding rounding,
