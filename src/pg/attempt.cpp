@@ -119,6 +119,12 @@ Attempt attempt(void (*work)(void *argument), void *argument, const char **messa
     return Attempt::Failed;
 }
 
+// ... or a standby's recovery has: whatever the code is, it is the statement's.
+static bool is_of_statement(const ErrorData *error) {
+    return error->funcname != nullptr && (strcmp(error->funcname, "ProcessInterrupts") == 0 ||
+                                          strncmp(error->funcname, "ProcessRecoveryConflict", 23) == 0);
+}
+
 bool attempt_own_functions(void (*work)(void *argument), void *argument) {
     const MemoryContext context = CurrentMemoryContext;
     const ResourceOwner outer = CurrentResourceOwner;
@@ -144,7 +150,7 @@ bool attempt_own_functions(void (*work)(void *argument), void *argument) {
     MemoryContextSwitchTo(context);
     if (error == nullptr)
         return true;
-    if (is_interrupt(error))
+    if (is_of_statement(error))
         ReThrowError(error);
     FreeErrorData(error);
     return false;

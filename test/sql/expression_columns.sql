@@ -33,12 +33,15 @@ EXPLAIN (COSTS OFF) SELECT to_char(t, 'YYYY'), sum(n) FROM e WHERE a || b > 'a5'
 
 -- What decides the value is part of the column: settings, and the expression.
 CREATE TABLE settings (name text, value text);
-INSERT INTO settings VALUES ('TimeZone', 'Asia/Kathmandu'), ('TimeZone', 'UTC'), ('DateStyle', 'German'), ('IntervalStyle', 'iso_8601'), ('extra_float_digits', '-5'), ('TimeZone', 'Asia/Kathmandu');
-SELECT name, value, set_config(name, value, false) IS NOT NULL AS set, check_query('SELECT to_char(z, ''HH24 TZ''), z::text, d::text, i::text, concat(f), min(id) FROM e GROUP BY 1, 2, 3, 4, 5') FROM settings;
+INSERT INTO settings VALUES ('TimeZone', 'Asia/Kathmandu'), ('TimeZone', 'UTC'), ('DateStyle', 'German'), ('IntervalStyle', 'iso_8601'), ('extra_float_digits', '-5'), ('bytea_output', 'escape'), ('quote_all_identifiers', 'on'), ('timezone_abbreviations', 'India'), ('TimeZone', 'Asia/Kathmandu');
+SELECT name, value, set_config(name, value, false) IS NOT NULL AS set, check_query('SELECT to_char(z, ''HH24 TZ''), z::text, d::text, i::text, concat(f), f::text || id, convert_to(a, ''UTF8'')::text || b, quote_ident(a) || b, (t AT TIME ZONE left(''IST'', 3 + id * 0))::text, min(id) FROM e GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9') FROM settings;
 RESET TimeZone;
 RESET DateStyle;
 RESET IntervalStyle;
 RESET extra_float_digits;
+RESET bytea_output;
+RESET quote_all_identifiers;
+RESET timezone_abbreviations;
 
 -- An error is the query's where PostgreSQL meets it, and nowhere else.
 SELECT check_query('SELECT count(*) FROM e WHERE ln(f) > 1', 'any');
@@ -80,6 +83,10 @@ ROLLBACK;
 SELECT check_query('SELECT a || b, count(*), sum(length(a || b)) FROM e GROUP BY 1');
 
 -- Columns that came later, joins, build sides, several of them, orders.
+BEGIN;
+ALTER TABLE e ADD COLUMN late text DEFAULT 'rolled back';
+SELECT check_query('SELECT late || a, count(*) FROM e GROUP BY 1');
+ROLLBACK;
 ALTER TABLE e ADD COLUMN late text DEFAULT 'late';
 SELECT check_query('SELECT late || a, count(*) FROM e GROUP BY 1');
 UPDATE e SET late = 'later' WHERE id % 2 = 0;
@@ -117,7 +124,7 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-SELECT q, scan_of(q) FROM unnest('{own(a || b),(a || id)::short::text || b,(ARRAY[''red''::colour])[id],age(t) > i,clock_timestamp() > z,random()::text || a,(b || a)::date::text,a || b}'::text[]) q;
+SELECT q, scan_of(q) FROM unnest(ARRAY[$q$own(a || b)$q$, $q$(a || id)::short::text || b$q$, $q$(ARRAY['red'::colour])[id]$q$, $q$age(t) > i$q$, $q$clock_timestamp() > z$q$, $q$random()::text || a$q$, $q$(b || a)::date::text$q$, $q$to_tsvector('english', a) @@ to_tsquery('english', b)$q$, $q$substring(a from '[0-9]+')$q$, $q$substring(big from '[0-9]+')$q$, $q$a || b$q$]) q;
 
 -- A policy's rows: whoever may not see them learns nothing of them.
 CREATE ROLE expression_reader;

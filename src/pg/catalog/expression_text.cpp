@@ -77,18 +77,26 @@ char *expression_text(const Expr *expr) {
     return nodeToString(copy);
 }
 
-// All that PostgreSQL's stable functions of values depend on.
-static const char *const settings_of_values[] = {"TimeZone",           "DateStyle",    "IntervalStyle",
-                                                 "extra_float_digits", "bytea_output", "lc_messages",
-                                                 "lc_monetary",        "lc_numeric",   "lc_time"};
+// What functions of values depend on that are immutable by their word: how floats, bytea and names are written, what an abbreviation of a
+// time zone stands for.
+static const char *const settings_of_all[] = {"extra_float_digits", "bytea_output", "quote_all_identifiers",
+                                              "timezone_abbreviations"};
+// ... and those that are stable.
+static const char *const settings_of_stable[] = {"TimeZone", "DateStyle", "IntervalStyle", "lc_monetary", "lc_numeric", "lc_time"};
+
+static void append_setting(StringInfo key, const char *name) {
+    appendStringInfo(key, "\n%s=%s", name, GetConfigOption(name, false, false));
+}
 
 char *expression_key(const Expr *expr) {
     StringInfoData key;
     initStringInfo(&key);
     appendStringInfoString(&key, expression_text(expr));
+    for (const char *name : settings_of_all)
+        append_setting(&key, name);
     if (contain_mutable_functions(reinterpret_cast<Node *>(const_cast<Expr *>(expr))))
-        for (const char *name : settings_of_values)
-            appendStringInfo(&key, "\n%s=%s", name, GetConfigOption(name, false, false));
+        for (const char *name : settings_of_stable)
+            append_setting(&key, name);
     return key.data;
 }
 

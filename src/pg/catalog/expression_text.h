@@ -8,7 +8,7 @@ namespace gpuscan {
 // The expression, over columns of one relation, as PostgreSQL writes nodes, without what only says where the query has it.
 char *expression_text(const Expr *expr);
 
-// ... with the settings of now that its stable functions depend on.
+// ... with the settings of now that its functions depend on.
 char *expression_key(const Expr *expr);
 
 // What stands for the attribute number of an expression with that key which the cache holds as a column (ColumnLayout::expression).

@@ -133,13 +133,29 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNum
     return true;
 }
 
+// The missing values of the columns that it reads, which an ALTER TABLE that was rolled back may have had others of.
+void append_missing_of(StringInfo key, TupleDesc desc, const Expr *expr) {
+    Bitmapset *read = nullptr;
+    pull_varattnos(reinterpret_cast<Node *>(const_cast<Expr *>(expr)), 1, &read);
+    for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
+        const int column = i + FirstLowInvalidHeapAttributeNumber - 1;
+        Form_pg_attribute attribute = TupleDescAttr(desc, column);
+        AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
+        if (attribute->atthasmissing && missing && missing[column].am_present)
+            append_missing(key, attribute, missing[column].am_value);
+    }
+}
+
 // Such columns are the same if they are made by the same expression.
-void append_expression(StringInfo message, const Expr *expr, const FragmentColumn *column, const char *dictionary) {
+void append_expression(StringInfo message, TupleDesc desc, const Expr *expr, const FragmentColumn *column,
+                       const char *dictionary) {
     protocol::ColumnHead head = {};
     AttributeLayout layout = {};
     bool by_value;
     char align;
-    char *key = expression_key(expr);
+    StringInfoData key;
+    initStringInfo(&key);
+    appendStringInfoString(&key, expression_key(expr));
     get_typlenbyvalalign(column->typid, &layout.length, &by_value, &align);
     layout.align = align_bytes(align);
     head.codec = static_cast<uint8>(column->codec);
@@ -147,18 +163,19 @@ void append_expression(StringInfo message, const Expr *expr, const FragmentColum
     head.scale = column->scale;
     head.missing_null = 1;
     head.nattributes = 1;
-    head.expression = expression_number(key);
-    head.key_size = strlen(key);
+    head.expression = expression_number(key.data);
+    append_missing_of(&key, desc, expr);
+    head.key_size = key.len;
     head.dictionary_size = strlen(dictionary);
     appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
     pad(message);
     appendBinaryStringInfo(message, reinterpret_cast<const char *>(&layout), sizeof layout);
     pad(message);
-    appendBinaryStringInfo(message, key, head.key_size);
+    appendBinaryStringInfo(message, key.data, key.len);
     pad(message);
     appendBinaryStringInfo(message, dictionary, head.dictionary_size);
     pad(message);
-    pfree(key);
+    pfree(key.data);
 }
 
 bool append_columns(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {
@@ -167,7 +184,7 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
     for (int i = 0; i < described->columns.count; ++i) {
         char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
         if (from->attnums[i] == 0)
-            append_expression(message, static_cast<Expr *>(list_nth(from->expressions, expression++)),
+            append_expression(message, RelationGetDescr(from->relation), static_cast<Expr *>(list_nth(from->expressions, expression++)),
                               &described->columns[i], dictionary);
         else if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i],
                                 &described->columns[i], dictionary))

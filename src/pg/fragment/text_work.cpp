@@ -116,6 +116,13 @@ static bool dictionary_is_taken(PlannerInfo *root, const FragmentSource *source,
                        2 * dictionary_bytes(distinct, width) / (1 << 20));
 }
 
+// The backend sorts all of a dictionary's texts in each execution (exec/lookup.cpp).
+static Cost sorting_texts(double distinct) {
+    executor::Work work{};
+    executor::sort(&work, distinct, 0, true);
+    return device_units(executor::time_of(work, *device_executor_rates()));
+}
+
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     bool fits = true;
     *work = {};
@@ -142,6 +149,8 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
             continue;
         }
         const FragmentSource *source = &fragment->sources[lookup->source];
+        if (lookup->kind == LookupKind::Rank)
+            work->calls += sorting_texts(distinct);
         if (is_native_lookup(lookup))
             work->native += distinct * new_share(root, source, &source->columns[lookup->column]);
         else

@@ -98,11 +98,31 @@ bool is_unfit_function(Oid funcid, void *) {
             std::find(std::begin(by_settings), std::end(by_settings), funcid) == std::end(by_settings));
 }
 
+// Whatever is made of such a value depends on the catalogs: to_tsvector on a configuration, text on a table's name.
+bool names_object(Oid type) {
+    switch (type) {
+    case REGPROCOID:
+    case REGPROCEDUREOID:
+    case REGOPEROID:
+    case REGOPERATOROID:
+    case REGCLASSOID:
+    case REGCOLLATIONOID:
+    case REGTYPEOID:
+    case REGROLEOID:
+    case REGNAMESPACEOID:
+    case REGCONFIGOID:
+    case REGDICTIONARYOID:
+        return true;
+    default:
+        return false;
+    }
+}
+
 // PostgreSQL's functions of any type call those of the type: its output, and what its default operator classes say, which anybody may
 // make for a type that has none of its own (varchar, json).
 bool is_foreign_type(Oid type) {
     type = getBaseType(type);
-    if (type >= FirstGenbkiObjectId)
+    if (type >= FirstGenbkiObjectId || names_object(type))
         return true;
     const TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
     if (entry->eq_opr >= FirstGenbkiObjectId || entry->cmp_proc >= FirstGenbkiObjectId ||
@@ -187,12 +207,30 @@ bool may_execute_all(const Translation *t, Expr *expr) {
     return permission.granted;
 }
 
-bool reads_opaque_column(Node *node, void *) {
+// Does ANALYZE say that the column's values become more as the table grows (pg_statistic.stadistinct)?
+bool values_grow(Oid relid, AttrNumber column, bool inherited) {
+    HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(column), BoolGetDatum(inherited));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    const bool grow = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(tuple))->stadistinct < 0;
+    ReleaseSysCache(tuple);
+    return grow;
+}
+
+// A document is seldom the same as another one, and where no two texts are, a function of each is one of each row.
+bool reads_different_values(Node *node, void *context) {
+    const Translation *t = static_cast<const Translation *>(context);
     if (node == nullptr)
         return false;
-    if (IsA(node, Var))
-        return sql_kind(reinterpret_cast<Var *>(node)->vartype) == SqlKind::Opaque;
-    return walk_expression(node, reads_opaque_column, nullptr);
+    if (!IsA(node, Var))
+        return walk_expression(node, reads_different_values, context);
+    const Var *var = reinterpret_cast<const Var *>(node);
+    if (sql_kind(var->vartype) == SqlKind::Opaque)
+        return true;
+    for (int i = 0; i < t->nsources; ++i)
+        if (t->sources[i].rti == static_cast<Index>(var->varno) && t->sources[i].is_relation)
+            return values_grow(t->sources[i].relid, var->varattno, t->sources[i].leaves != NIL);
+    return false;
 }
 
 } // namespace
@@ -206,9 +244,10 @@ bool is_column_expression(Expr *expr, Index *relation) {
     return true;
 }
 
-bool is_better_a_column(Expr *expr) {
+bool is_better_a_column(const Translation *t, Expr *expr) {
     Index relation;
-    return reads_opaque_column(reinterpret_cast<Node *>(expr), nullptr) && is_column_expression(expr, &relation);
+    return reads_different_values(reinterpret_cast<Node *>(expr), const_cast<Translation *>(t)) &&
+           is_column_expression(expr, &relation);
 }
 
 bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out) {

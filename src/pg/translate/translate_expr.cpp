@@ -318,11 +318,11 @@ static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
         return translated;
     if (IsA(expr, Var))
         return translate_column(t, reinterpret_cast<Var *>(expr), out);
-    const bool may_look_up = t->groups == nullptr && t->reads_entries && !is_better_a_column(expr);
+    const bool may_look_up = t->groups == nullptr && t->reads_entries;
     if (may_look_up && is_dictionary_expression(t, expr))
         return translate_lookup(t, expr, out);
     if (may_look_up && is_deferrable(t, expr))
-        return translate_deferred(t, expr, out);
+        return is_better_a_column(t, expr) ? false : translate_deferred(t, expr, out);
 
     switch (nodeTag(expr)) {
     case T_Const:

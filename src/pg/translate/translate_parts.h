@@ -136,7 +136,7 @@ bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out);
 // Of one relation, which it tells.
 bool is_column_expression(Expr *expr, Index *relation);
 // ... and rather so than as a function of the different values of a column.
-bool is_better_a_column(Expr *expr);
+bool is_better_a_column(const Translation *t, Expr *expr);
 // The column of that relation (translate_leaf.cpp).
 bool add_expression_column(Translation *t, Index relation, const FragmentColumn &column, SqlKind kind, TypedExpr *out);
 
