@@ -62,6 +62,8 @@ ColumnDefinition read_column(MessageReader &in) {
     layout.missing_high = head.missing_high;
     layout.missing_text = in.text(head.missing_text_size);
     const std::string key = in.text(head.key_size), dictionary = in.text(head.dictionary_size);
+    if (head.expression != 0)
+        layout.expression_text = key.substr(0, key.find('\n')); // (what follows are settings)
     for (AttributeLayout &attribute : layout.attributes) {
         attribute.unused = 0;
         if (!attribute_is_sound(attribute))

@@ -483,13 +483,13 @@ struct ListCacheRequest {
 };
 struct CacheEntry {
     Locator locator;
-    uint32_t column; // attnum
+    uint32_t column; // attnum; or an expression's number
     uint32_t device; // DeviceKind
     uint32_t chunks, pages;
-    uint32_t unused;
+    uint32_t text_size;
     uint64_t bytes, hits;
 };
-struct ListCacheReply { // CacheEntry[count]
+struct ListCacheReply { // CacheEntry[count]; then the texts of those that are expressions, one behind the other
     uint32_t count;
     uint32_t more;
 };

@@ -973,9 +973,12 @@ void Session::evict(MessageReader &in, MessageWriter &out) {
     out.put(reply);
 }
 
+constexpr size_t longest_text = 1 << 16; // of an expression that is listed
+
 void Session::list_cache(MessageReader &in, MessageWriter &out) {
     const ListCacheRequest request = in.head<ListCacheRequest>();
     std::vector<CacheEntry> entries;
+    std::vector<std::string> texts;
     for (const ServedDeviceRef &device : devices_.all())
         for (const Cache::Entry &entry : device->cache.list()) {
             CacheEntry e = {};
@@ -986,16 +989,25 @@ void Session::list_cache(MessageReader &in, MessageWriter &out) {
             e.pages = entry.pages;
             e.bytes = entry.bytes;
             e.hits = entry.hits;
+            texts.push_back(entry.expression.size() > longest_text ? std::string() : entry.expression);
+            e.text_size = static_cast<uint32_t>(texts.back().size());
             entries.push_back(e);
         }
     const size_t first = std::min<size_t>(request.first, entries.size());
-    const size_t fit = (slot_buffer_size - sizeof(ListCacheReply) - 8) / sizeof(CacheEntry);
     ListCacheReply reply = {};
-    reply.count = static_cast<uint32_t>(std::min(entries.size() - first, fit));
+    for (size_t i = first, room = slot_buffer_size - sizeof(ListCacheReply) - 8; i < entries.size(); ++i) {
+        const size_t size = sizeof(CacheEntry) + texts[i].size();
+        if (size > room)
+            break;
+        room -= size;
+        ++reply.count;
+    }
     reply.more = first + reply.count < entries.size();
     out.put(reply);
     for (size_t i = 0; i < reply.count; ++i)
         out.put(entries[first + i]);
+    for (size_t i = 0; i < reply.count; ++i)
+        memcpy(out.part_unaligned(texts[first + i].size()), texts[first + i].data(), texts[first + i].size());
 }
 
 } // namespace gpuscan

@@ -97,6 +97,13 @@ SELECT check_query('SELECT l.id, r.id FROM e l LEFT JOIN e r ON l.id = r.id + 1 
 SELECT check_query('SELECT a || b AS ab, count(*) FROM e GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5', 'any');
 SELECT check_query('SELECT to_char(t, ''YYYY''), a || b, count(*) FROM e GROUP BY ROLLUP (1, 2)', 'any');
 
+-- They are shown, and not any more when a column of theirs is gone.
+SELECT expression, pages > 0 AS there, attnum IS NULL AND attname IS NULL AS no_attribute FROM gpuscan.cached_columns WHERE relid = 'e'::regclass AND expression ~ '^\(late' GROUP BY 1, 2, 3;
+BEGIN;
+ALTER TABLE e DROP COLUMN late;
+SELECT count(*) FROM gpuscan.cached_columns WHERE relid = 'e'::regclass AND expression ~ '^\(late';
+ROLLBACK;
+
 -- Kinds of tables: partitions whose columns stand elsewhere, unlogged, temporary, empty ones.
 CREATE TABLE parts (id int, a text, j jsonb) PARTITION BY RANGE (id);
 CREATE TABLE part1 PARTITION OF parts FOR VALUES FROM (0) TO (1000);

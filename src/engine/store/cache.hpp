@@ -155,6 +155,7 @@ class Cache {
         RelationFile file;
         uint32_t attnum, chunks, pages;
         uint64_t bytes, hits;
+        std::string expression; // its text; empty: an attribute
     };
     std::vector<Entry> list();
 

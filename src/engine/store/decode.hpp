@@ -42,6 +42,7 @@ struct ColumnLayout {
     // Not 0: no attribute of the heap's tuples, but an expression over them, by its number (beyond all attributes'). The backend
     // evaluates it and hands the values over as pages whose tuples have this one attribute, at the line pointers of the heap's.
     uint32_t expression = 0;
+    std::string expression_text; // as PostgreSQL writes nodes, for those who ask what is cached
     // The value of tuples that are too short to hold the column (ALTER TABLE ADD COLUMN ... DEFAULT).
     bool missing_null = true;
     uint64_t missing_low = 0; // the value in `type` (not for Text)
