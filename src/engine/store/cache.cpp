@@ -508,7 +508,12 @@ std::vector<Cache::Entry> Cache::list() {
     std::vector<Entry> entries;
     for (const auto &r : relations_)
         for (const ColumnRef &column : r.second->columns) {
-            Entry entry = {r.first, column->attnum, 0, 0, 0, column->hits.load(std::memory_order_relaxed),
+            Entry entry = {r.first,
+                           column->attnum,
+                           0,
+                           0,
+                           0,
+                           column->hits.load(std::memory_order_relaxed),
                            column->layout.expression_text};
             for (const auto &chunk : r.second->chunks) {
                 if (!chunk.second.version)

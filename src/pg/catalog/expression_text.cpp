@@ -82,7 +82,8 @@ char *expression_text(const Expr *expr) {
 static const char *const settings_of_all[] = {"extra_float_digits", "bytea_output", "quote_all_identifiers",
                                               "timezone_abbreviations"};
 // ... and those that are stable.
-static const char *const settings_of_stable[] = {"TimeZone", "DateStyle", "IntervalStyle", "lc_monetary", "lc_numeric", "lc_time"};
+static const char *const settings_of_stable[] = {"TimeZone",    "DateStyle",  "IntervalStyle",
+                                                 "lc_monetary", "lc_numeric", "lc_time"};
 
 static void append_setting(StringInfo key, const char *name) {
     appendStringInfo(key, "\n%s=%s", name, GetConfigOption(name, false, false));

@@ -184,8 +184,9 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
     for (int i = 0; i < described->columns.count; ++i) {
         char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
         if (from->attnums[i] == 0)
-            append_expression(message, RelationGetDescr(from->relation), static_cast<Expr *>(list_nth(from->expressions, expression++)),
-                              &described->columns[i], dictionary);
+            append_expression(message, RelationGetDescr(from->relation),
+                              static_cast<Expr *>(list_nth(from->expressions, expression++)), &described->columns[i],
+                              dictionary);
         else if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i],
                                 &described->columns[i], dictionary))
             return false;

@@ -209,7 +209,8 @@ bool may_execute_all(const Translation *t, Expr *expr) {
 
 // Does ANALYZE say that the column's values become more as the table grows (pg_statistic.stadistinct)?
 bool values_grow(Oid relid, AttrNumber column, bool inherited) {
-    HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(column), BoolGetDatum(inherited));
+    HeapTuple tuple =
+        SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(column), BoolGetDatum(inherited));
     if (!HeapTupleIsValid(tuple))
         return false;
     const bool grow = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(tuple))->stadistinct < 0;
