@@ -48,7 +48,7 @@ struct Evaluation {
 
 // Puts one value at the line pointer; false: there is no room.
 bool put_value(const ExpressionResult *result, Page image, OffsetNumber offset, Datum value, bool null) {
-    if (!null && result->desc->attrs[0].attlen == -1)
+    if (!null && TupleDescAttr(result->desc, 0)->attlen == -1)
         value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
     HeapTuple tuple = heap_form_tuple(result->desc, &value, &null);
     const Size size = MAXALIGN(tuple->t_len);
