@@ -31,7 +31,9 @@ double rowwise_pages(Oid relid) {
     if (count == 0)
         return 0;
     const Relation relation = table_open(relid, NoLock);
-    const TransactionId horizon = GetOldestNonRemovableTransactionId(relation);
+    // (A parent has no pages of its own; for it other databases' snapshots count, too.)
+    const bool is_parent = !RELKIND_HAS_STORAGE(relation->rd_rel->relkind);
+    const TransactionId horizon = GetOldestNonRemovableTransactionId(is_parent ? nullptr : relation);
     table_close(relation, NoLock);
     return TransactionIdPrecedes(horizon, static_cast<TransactionId>(count)) ? static_cast<double>(count >> 32) : 0;
 }
