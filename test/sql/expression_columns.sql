@@ -18,7 +18,7 @@ INSERT INTO expressions VALUES ('to_char(t, ''YYYY-MM-DD HH24:MI'')'), ('to_char
     ('a || b'), ('a || ''-'' || id'), ('concat(a, b, n, z, d)'), ('format(''%s/%s'', a, j)'), ('md5(a || id)'), ('substr(a || b, 2, 2)'), ('strpos(b, a)'), ('translate(b, a, ''xy'')'), ('left(big, 40) || right(big, 5)'),
     ('j ->> ''k'''), ('j #>> ''{l,1}'''), ('j @> ''{"k": 3}'''), ('j ? ''k'''), ('jsonb_typeof(j -> ''k'')'), ('jsonb_array_length(CASE WHEN jsonb_typeof(j -> ''l'') = ''array'' THEN j -> ''l'' END)'), ('jsonb_path_exists(j, ''$.l[*] ? (@ == "x")'')'),
     ('x[1]'), ('x @> ARRAY[2]'), ('array_length(x, 1)'), ('array_to_string(x, '','')'), ('cardinality(x) > 1'), ('id = ANY (x)'),
-    ('host(net)'), ('masklen(net)'), ('net << inet ''10.0.0.0/9'''), ('sin(f)'), ('atan2(f, n::float8)'), ('cbrt(f) + sinh(0)'), ('justify_hours(i)'), ('age(t, timestamp ''2020-02-29'')'), ('z::text'), ('i::text'), ('length(big)'),
+    ('host(net)'), ('masklen(net)'), ('net << inet ''10.0.0.0/9'''), ('sin(f)'), ('atan2(f, n::float8)'), ('cbrt(f) + sinh(0)'), ('justify_hours(i)'), ('to_hex(id) || a'), ('z::text'), ('i::text'), ('length(big)'),
     ('CASE WHEN id % 2 = 0 THEN a || b ELSE b END'), ('COALESCE(j ->> ''none'', b)'), ('GREATEST(a, b, ''m'')'), ('octet_length(j::text)'), ('regexp_replace(a, ''[0-9]'', b)'), ('split_part(b || '','' || a, '','', 2)'), ('(j -> ''n'')::text::jsonb @> ''3''');
 
 CREATE FUNCTION asked(form text) RETURNS TABLE (e text, verdict text) LANGUAGE sql AS $$
