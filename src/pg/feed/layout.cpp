@@ -141,8 +141,10 @@ void append_missing_of(StringInfo key, TupleDesc desc, const Expr *expr) {
         const int column = i + FirstLowInvalidHeapAttributeNumber - 1;
         Form_pg_attribute attribute = TupleDescAttr(desc, column);
         AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
-        if (attribute->atthasmissing && missing && missing[column].am_present)
+        if (attribute->atthasmissing && missing && missing[column].am_present) {
+            appendBinaryStringInfo(key, reinterpret_cast<const char *>(&column), sizeof column);
             append_missing(key, attribute, missing[column].am_value);
+        }
     }
 }
 
@@ -184,8 +186,9 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
     for (int i = 0; i < described->columns.count; ++i) {
         char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
         if (from->attnums[i] == 0)
-            append_expression(message, RelationGetDescr(from->relation), static_cast<Expr *>(list_nth(from->expressions, expression++)),
-                              &described->columns[i], dictionary);
+            append_expression(message, RelationGetDescr(from->relation),
+                              static_cast<Expr *>(list_nth(from->expressions, expression++)), &described->columns[i],
+                              dictionary);
         else if (!append_column(run, message, RelationGetDescr(from->relation), from->attnums[i],
                                 &described->columns[i], dictionary))
             return false;
