@@ -78,8 +78,8 @@ constexpr Oid by_settings[] = {
     F_JSONB_BUILD_ARRAY_ANY,
 };
 
-// Functions that are immutable by their word only: they read catalogs, may call users' functions, write in the client's encoding, or
-// know the timeline.
+// Functions that are immutable by their word only: they read catalogs, may call users' functions, write in the client's encoding, know
+// the timeline, or send messages, which show what they read and which every query of such a row has to send.
 constexpr Oid immutable_by_word[] = {
     F_SATISFIES_HASH_PARTITION,
     F_PG_INDEXAM_PROGRESS_PHASENAME,
@@ -92,6 +92,9 @@ constexpr Oid immutable_by_word[] = {
     F_UNKNOWNSEND,
     F_PG_WALFILE_NAME,
     F_PG_WALFILE_NAME_OFFSET,
+    F_TSQUERYIN,
+    F_XML_IS_WELL_FORMED_CONTENT,
+    F_XML_IS_WELL_FORMED_DOCUMENT,
 };
 
 template <size_t N> bool is_one_of(const Oid (&functions)[N], Oid funcid) {
@@ -117,9 +120,10 @@ bool is_unfit_function(Oid funcid, void *) {
                                                : volatility != PROVOLATILE_STABLE || !is_one_of(by_settings, funcid);
 }
 
-// Whatever is made of such a value depends on the catalogs: to_tsvector on a configuration, text on a table's name.
-bool names_object(Oid type) {
+// Whatever is made of such a value depends on the catalogs: to_tsvector on a configuration, text on a table's name. (Or sends messages: xml.)
+bool is_unfit_type(Oid type) {
     switch (type) {
+    case XMLOID:
     case ACLITEMOID:
     case REGPROCOID:
     case REGPROCEDUREOID:
@@ -142,7 +146,7 @@ bool names_object(Oid type) {
 // make for a type that has none of its own (varchar, json).
 bool is_foreign_type(Oid type) {
     type = getBaseType(type);
-    if (type >= FirstGenbkiObjectId || names_object(type) || type_is_rowtype(type)) // (a catalog's rows name objects)
+    if (type >= FirstGenbkiObjectId || is_unfit_type(type) || type_is_rowtype(type)) // (a catalog's rows name objects)
         return true;
     const TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
     if (entry->eq_opr >= FirstGenbkiObjectId || entry->cmp_proc >= FirstGenbkiObjectId ||
