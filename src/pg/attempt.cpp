@@ -130,9 +130,15 @@ bool attempt_own_functions(void (*work)(void *argument), void *argument) {
     const ResourceOwner outer = CurrentResourceOwner;
     const ResourceOwner owner = ResourceOwnerCreate(outer, "gpuscan functions");
     ErrorData *volatile error = nullptr;
+    Watch watch{context, false};
+    ErrorContextCallback callback = {error_context_stack, see_report, &watch};
     CurrentResourceOwner = owner;
     PG_TRY();
-    { work(argument); }
+    {
+        error_context_stack = &callback;
+        work(argument);
+        error_context_stack = callback.previous;
+    }
     PG_CATCH();
     {
         MemoryContextSwitchTo(context);
@@ -148,10 +154,12 @@ bool attempt_own_functions(void (*work)(void *argument), void *argument) {
     CurrentResourceOwner = outer;
     ResourceOwnerDelete(owner);
     MemoryContextSwitchTo(context);
-    if (error == nullptr)
-        return true;
-    if (is_of_statement(error))
+    if (error != nullptr && (!is_own_error(error) || is_of_statement(error))) {
+        error->hide_ctx = false;
         ReThrowError(error);
+    }
+    if (error == nullptr)
+        return !watch.has_sent;
     FreeErrorData(error);
     return false;
 }

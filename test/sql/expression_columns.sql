@@ -43,6 +43,10 @@ RESET bytea_output;
 RESET quote_all_identifiers;
 RESET timezone_abbreviations;
 
+-- ... of a function too that is immutable by its word.
+SELECT name, set_config('TimeZone', name, false) IS NOT NULL AS set, check_query('SELECT date_part(''day'', age(CASE WHEN isfinite(z) THEN z END, timestamptz ''2023-10-31 05:00+00'')) || a, count(*) FROM e GROUP BY 1') FROM unnest('{UTC,America/New_York}'::text[]) name;
+RESET TimeZone;
+
 -- An error is the query's where PostgreSQL meets it, and nowhere else.
 SELECT check_query('SELECT count(*) FROM e WHERE ln(f) > 1', 'any');
 SELECT check_query('SELECT count(*) FROM e WHERE id > 10 AND id < 4000 AND ln(f - 1) > 1', 'any');
@@ -104,6 +108,20 @@ ALTER TABLE e DROP COLUMN late;
 SELECT count(*) FROM gpuscan.cached_columns WHERE relid = 'e'::regclass AND expression ~ '^\(late';
 ROLLBACK;
 
+-- A row that an outer join adds is NULL, an expression over it need not be.
+SELECT v, check_query(format('SELECT %s, count(*), count(l.id) FROM e l LEFT JOIN (SELECT * FROM e WHERE id < 1000) r ON l.id = r.id GROUP BY 1', v), 'any') FROM unnest('{"concat(r.id, r.a)","coalesce(r.a, ''none'') || coalesce(r.b, ''x'')","num_nulls(r.a, r.id)","(r.j -> ''k'') IS NULL","r.a || r.b","json_build_object(''a'', r.id)::text"}'::text[]) v;
+SELECT check_query('SELECT concat(l.a, l.b), concat(r.a, r.b), count(*) FROM e l FULL JOIN e r ON l.id = r.id * 2 GROUP BY 1, 2', 'any'), check_query('SELECT count(*) FROM e l LEFT JOIN e r ON l.id = r.id * 2 WHERE concat(r.a, r.b) = ''''', 'any');
+
+-- Which of two columns has the missing value.
+BEGIN;
+ALTER TABLE e ADD COLUMN one text DEFAULT 'x', ADD COLUMN two text;
+SELECT check_query('SELECT concat(one, ''-'', two, id % 7), count(*) FROM e GROUP BY 1');
+ROLLBACK;
+BEGIN;
+ALTER TABLE e ADD COLUMN one text, ADD COLUMN two text DEFAULT 'x';
+SELECT check_query('SELECT concat(one, ''-'', two, id % 7), count(*) FROM e GROUP BY 1');
+ROLLBACK;
+
 -- Kinds of tables: partitions whose columns stand elsewhere, unlogged, temporary, empty ones.
 CREATE TABLE parts (id int, a text, j jsonb) PARTITION BY RANGE (id);
 CREATE TABLE part1 PARTITION OF parts FOR VALUES FROM (0) TO (1000);
@@ -133,6 +151,26 @@ BEGIN
 END $$;
 SELECT q, scan_of(q) FROM unnest(ARRAY[$q$own(a || b)$q$, $q$(a || id)::short::text || b$q$, $q$(ARRAY['red'::colour])[id]$q$, $q$age(t) > i$q$, $q$clock_timestamp() > z$q$, $q$random()::text || a$q$, $q$(b || a)::date::text$q$, $q$to_tsvector('english', a) @@ to_tsquery('english', b)$q$, $q$substring(a from '[0-9]+')$q$, $q$substring(big from '[0-9]+')$q$, $q$a || b$q$]) q;
 
+-- ... and those of PostgreSQL that are immutable, but call users' functions or read catalogs or the client's encoding.
+CREATE TYPE pair AS (x int, c colour);
+CREATE TYPE colours AS RANGE (subtype = colour);
+CREATE ROLE expression_grantee;
+CREATE TABLE hashed (k int) PARTITION BY HASH (k);
+CREATE TABLE named AS SELECT id, a, 'red'::colour AS c, ROW(id % 3, 'red')::pair AS p, ARRAY['red'::colour] AS cs, colours('red', 'green') AS r, makeaclitem('expression_grantee'::regrole, 10, 'SELECT', false) AS acl, 'hashed'::regclass AS class, 'hashed'::regclass::oid AS h, to_tsvector('simple', 'é') AS ts FROM e;
+CREATE FUNCTION check_named() RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT check_query(format('SELECT %s AS v, count(*) FROM named GROUP BY 1', v), 'any') || ' ' || v FROM unnest('{"concat(c, a)","concat(p, a)","format(''%s'', cs)","to_jsonb(r)::text","concat(acl, a)","concat(class, a)","encode(tsvectorsend(ts), ''hex'') || a","satisfies_hash_partition(h, 4, 0, id)::text || a"}'::text[]) v;
+$$;
+SELECT check_named();
+ALTER TYPE colour RENAME VALUE 'red' TO 'rouge';
+ALTER ROLE expression_grantee RENAME TO expression_renamed;
+ALTER TABLE hashed RENAME TO renamed;
+SET client_encoding = 'LATIN1';
+SELECT check_named();
+RESET client_encoding;
+DROP TABLE renamed;
+SELECT check_query('SELECT satisfies_hash_partition(h, 4, 0, id)::text || a, count(*) FROM named GROUP BY 1', 'any') LIKE 'ok (ERROR XX000 could not open relation%';
+DROP ROLE expression_renamed;
+
 -- A policy's rows: whoever may not see them learns nothing of them.
 CREATE ROLE expression_reader;
 GRANT USAGE ON SCHEMA expression_columns TO expression_reader;
@@ -144,6 +182,20 @@ SELECT a || b, count(*) FROM e WHERE (j ->> 'k')::int < 2 GROUP BY 1 ORDER BY 1 
 SELECT count(*) FROM e WHERE ln(f - 14) < 2; -- of the rows that are seen
 SELECT count(*) FROM e WHERE 1 / (id - 99) = 1;
 RESET ROLE;
+-- ... and no message about them: of functions that send some, and of queries that find the column in the cache.
+CREATE TABLE messages AS SELECT g AS id, CASE g WHEN 99 THEN '' ELSE 'a' || g % 3 END AS a, (CASE g WHEN 99 THEN '<a xmlns="hidden"/>' ELSE '<a/>' END)::xml AS x FROM generate_series(1, 500) g;
+VACUUM (FREEZE, ANALYZE) messages;
+GRANT SELECT ON messages TO expression_reader;
+ALTER TABLE messages ENABLE ROW LEVEL SECURITY;
+CREATE POLICY visible ON messages FOR SELECT TO expression_reader USING (id < 50);
+SET client_min_messages = notice;
+SET ROLE expression_reader;
+SELECT xpath_exists('/b', x)::text || a AS v, count(*) FROM messages GROUP BY 1 ORDER BY 1;
+SELECT numnode((a || ' ' || left(id::text, 0))::tsquery) || a AS v, count(*) FROM messages GROUP BY 1 ORDER BY 1;
+RESET ROLE;
+SELECT xpath_exists('/b', x)::text || a AS v, count(*) FROM messages GROUP BY 1 ORDER BY 1;
+SELECT numnode((a || ' ' || left(id::text, 0))::tsquery) || a AS v, count(*) FROM messages GROUP BY 1 ORDER BY 1;
+SET client_min_messages = warning;
 -- A function that may not be executed any more.
 REVOKE EXECUTE ON FUNCTION jsonb_object_field_text(jsonb, text) FROM PUBLIC;
 SET ROLE expression_reader;

@@ -2,6 +2,9 @@
 
 #include "pg/catalog/expression_text.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace gpuscan {
 
 // Of all nodes that translate/lookup.cpp and translate/expression_column.cpp let through.
@@ -81,7 +84,10 @@ char *expression_text(const Expr *expr) {
 // time zone stands for.
 static const char *const settings_of_all[] = {"extra_float_digits", "bytea_output", "quote_all_identifiers",
                                               "timezone_abbreviations"};
-// ... and those that are stable.
+// ... and those that are stable, and these, which read by time zone or locale too.
+static const Oid by_settings_of_stable[] = {
+    F_AGE_TIMESTAMPTZ_TIMESTAMPTZ, F_JSONB_PATH_EXISTS,      F_JSONB_PATH_EXISTS_OPR, F_JSONB_PATH_MATCH,
+    F_JSONB_PATH_MATCH_OPR,        F_JSONB_PATH_QUERY_ARRAY, F_JSONB_PATH_QUERY_FIRST};
 static const char *const settings_of_stable[] = {"TimeZone",    "DateStyle",  "IntervalStyle",
                                                  "lc_monetary", "lc_numeric", "lc_time"};
 
@@ -89,13 +95,24 @@ static void append_setting(StringInfo key, const char *name) {
     appendStringInfo(key, "\n%s=%s", name, GetConfigOption(name, false, false));
 }
 
+static bool is_by_settings_of_stable(Oid funcid, void *) {
+    return std::find(std::begin(by_settings_of_stable), std::end(by_settings_of_stable), funcid) !=
+           std::end(by_settings_of_stable);
+}
+
+static bool calls_by_settings_of_stable(Node *node, void *) {
+    return node != nullptr && (check_functions_in_node(node, is_by_settings_of_stable, nullptr) ||
+                               walk_expression(node, calls_by_settings_of_stable, nullptr));
+}
+
 char *expression_key(const Expr *expr) {
     StringInfoData key;
     initStringInfo(&key);
+    Node *node = reinterpret_cast<Node *>(const_cast<Expr *>(expr));
     appendStringInfoString(&key, expression_text(expr));
     for (const char *name : settings_of_all)
         append_setting(&key, name);
-    if (contain_mutable_functions(reinterpret_cast<Node *>(const_cast<Expr *>(expr))))
+    if (contain_mutable_functions(node) || calls_by_settings_of_stable(node, nullptr))
         for (const char *name : settings_of_stable)
             append_setting(&key, name);
     return key.data;

@@ -141,8 +141,10 @@ void append_missing_of(StringInfo key, TupleDesc desc, const Expr *expr) {
         const int column = i + FirstLowInvalidHeapAttributeNumber - 1;
         Form_pg_attribute attribute = TupleDescAttr(desc, column);
         AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
-        if (attribute->atthasmissing && missing && missing[column].am_present)
+        if (attribute->atthasmissing && missing && missing[column].am_present) {
+            appendBinaryStringInfo(key, reinterpret_cast<const char *>(&column), sizeof column);
             append_missing(key, attribute, missing[column].am_value);
+        }
     }
 }
 

@@ -78,6 +78,29 @@ constexpr Oid by_settings[] = {
     F_JSONB_BUILD_ARRAY_ANY,
 };
 
+// Functions that are immutable by their word only: they read catalogs, may call users' functions, write in the client's encoding, know
+// the timeline, or send messages, which show what they read and which every query of such a row has to send.
+constexpr Oid immutable_by_word[] = {
+    F_SATISFIES_HASH_PARTITION,
+    F_PG_INDEXAM_PROGRESS_PHASENAME,
+    F_BTVARSTREQUALIMAGE,
+    F_JSON_SEND,
+    F_JSONB_SEND,
+    F_JSONPATH_SEND,
+    F_TSVECTORSEND,
+    F_TSQUERYSEND,
+    F_UNKNOWNSEND,
+    F_PG_WALFILE_NAME,
+    F_PG_WALFILE_NAME_OFFSET,
+    F_TSQUERYIN,
+    F_XML_IS_WELL_FORMED_CONTENT,
+    F_XML_IS_WELL_FORMED_DOCUMENT,
+};
+
+template <size_t N> bool is_one_of(const Oid (&functions)[N], Oid funcid) {
+    return std::find(std::begin(functions), std::end(functions), funcid) != std::end(functions);
+}
+
 // In C, and not in SQL, which would run a plan.
 bool is_internal(Oid funcid) {
     HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
@@ -93,14 +116,15 @@ bool is_unfit_function(Oid funcid, void *) {
     if (funcid >= FirstGenbkiObjectId || !is_internal(funcid))
         return true;
     const char volatility = func_volatile(funcid);
-    return volatility != PROVOLATILE_IMMUTABLE &&
-           (volatility != PROVOLATILE_STABLE ||
-            std::find(std::begin(by_settings), std::end(by_settings), funcid) == std::end(by_settings));
+    return volatility == PROVOLATILE_IMMUTABLE ? is_one_of(immutable_by_word, funcid)
+                                               : volatility != PROVOLATILE_STABLE || !is_one_of(by_settings, funcid);
 }
 
-// Whatever is made of such a value depends on the catalogs: to_tsvector on a configuration, text on a table's name.
-bool names_object(Oid type) {
+// Whatever is made of such a value depends on the catalogs: to_tsvector on a configuration, text on a table's name. (Or sends messages: xml.)
+bool is_unfit_type(Oid type) {
     switch (type) {
+    case XMLOID:
+    case ACLITEMOID:
     case REGPROCOID:
     case REGPROCEDUREOID:
     case REGOPEROID:
@@ -122,7 +146,7 @@ bool names_object(Oid type) {
 // make for a type that has none of its own (varchar, json).
 bool is_foreign_type(Oid type) {
     type = getBaseType(type);
-    if (type >= FirstGenbkiObjectId || names_object(type))
+    if (type >= FirstGenbkiObjectId || is_unfit_type(type) || type_is_rowtype(type)) // (a catalog's rows name objects)
         return true;
     const TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
     if (entry->eq_opr >= FirstGenbkiObjectId || entry->cmp_proc >= FirstGenbkiObjectId ||
@@ -149,7 +173,9 @@ bool is_no_column(Node *node, void *context) {
         return false;
     switch (nodeTag(node)) {
     case T_Var:
-        return !note_relation(reinterpret_cast<Var *>(node), static_cast<ColumnWalk *>(context));
+        if (!note_relation(reinterpret_cast<Var *>(node), static_cast<ColumnWalk *>(context)))
+            return true;
+        break;
     case T_FuncExpr:
         if (reinterpret_cast<FuncExpr *>(node)->funcretset)
             return true;
@@ -245,10 +271,16 @@ bool is_column_expression(Expr *expr, Index *relation) {
     return true;
 }
 
+// Of a row that an outer join adds the column is NULL. The expression may be something else of its columns' NULLs.
+static bool is_column_here(const Translation *t, Expr *expr, Index *relation) {
+    return is_column_expression(expr, relation) &&
+           !(is_nulled_relation(t, *relation) && contain_nonstrict_functions(reinterpret_cast<Node *>(expr)));
+}
+
 bool is_better_a_column(const Translation *t, Expr *expr) {
     Index relation;
     return reads_different_values(reinterpret_cast<Node *>(expr), const_cast<Translation *>(t)) &&
-           is_column_expression(expr, &relation);
+           is_column_here(t, expr, &relation);
 }
 
 bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out) {
@@ -256,7 +288,7 @@ bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out) {
     Index relation;
     FragmentColumn column;
     SqlKind kind = SqlKind::None;
-    if (!is_column_expression(expr, &relation) ||
+    if (!is_column_here(t, expr, &relation) ||
         !describe_column(exprType(node), exprTypmod(node), exprCollation(node), &column, &kind) ||
         kind == SqlKind::Opaque || !may_execute_all(t, expr))
         return false;

@@ -16,7 +16,7 @@ namespace gpuscan {
 
 // ---- columns ----
 
-static int find_source(Translation *t, Index rti) {
+static int find_source(const Translation *t, Index rti) {
     for (int i = 0; i < t->nsources; ++i)
         if (t->sources[i].rti == rti)
             return i;
@@ -182,6 +182,11 @@ static bool has_room_for_expression(const TranslatedSource *source) {
     for (int i = 0; i < source->columns.count; ++i)
         count += source->columns[i].expr != nullptr;
     return count < max_expressions;
+}
+
+bool is_nulled_relation(const Translation *t, Index relation) {
+    const int source = t->probing ? -1 : find_source(t, relation);
+    return source >= 0 && is_nulled(t, source);
 }
 
 bool add_expression_column(Translation *t, Index relation, const FragmentColumn &column, SqlKind kind, TypedExpr *out) {

@@ -138,6 +138,7 @@ bool is_column_expression(Expr *expr, Index *relation);
 // ... and rather so than as a function of the different values of a column.
 bool is_better_a_column(const Translation *t, Expr *expr);
 // The column of that relation (translate_leaf.cpp).
+bool is_nulled_relation(const Translation *t, Index relation); // by an outer join on its way to the pipeline at hand
 bool add_expression_column(Translation *t, Index relation, const FragmentColumn &column, SqlKind kind, TypedExpr *out);
 
 // A numeric that is encoded for one comparison: a late constant, or a column of a CPU plan.
