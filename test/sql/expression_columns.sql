@@ -182,20 +182,6 @@ SELECT a || b, count(*) FROM e WHERE (j ->> 'k')::int < 2 GROUP BY 1 ORDER BY 1 
 SELECT count(*) FROM e WHERE ln(f - 14) < 2; -- of the rows that are seen
 SELECT count(*) FROM e WHERE 1 / (id - 99) = 1;
 RESET ROLE;
--- ... and no message about them: of functions that send some, and of queries that find the column in the cache.
-CREATE TABLE messages AS SELECT g AS id, CASE g WHEN 99 THEN '' ELSE 'a' || g % 3 END AS a, (CASE g WHEN 99 THEN '<a xmlns="hidden"/>' ELSE '<a/>' END)::xml AS x FROM generate_series(1, 500) g;
-VACUUM (FREEZE, ANALYZE) messages;
-GRANT SELECT ON messages TO expression_reader;
-ALTER TABLE messages ENABLE ROW LEVEL SECURITY;
-CREATE POLICY visible ON messages FOR SELECT TO expression_reader USING (id < 50);
-SET client_min_messages = notice;
-SET ROLE expression_reader;
-SELECT xpath_exists('/b', x)::text || a AS v, count(*) FROM messages GROUP BY 1 ORDER BY 1;
-SELECT numnode((a || ' ' || left(id::text, 0))::tsquery) || a AS v, count(*) FROM messages GROUP BY 1 ORDER BY 1;
-RESET ROLE;
-SELECT xpath_exists('/b', x)::text || a AS v, count(*) FROM messages GROUP BY 1 ORDER BY 1;
-SELECT numnode((a || ' ' || left(id::text, 0))::tsquery) || a AS v, count(*) FROM messages GROUP BY 1 ORDER BY 1;
-SET client_min_messages = warning;
 -- A function that may not be executed any more.
 REVOKE EXECUTE ON FUNCTION jsonb_object_field_text(jsonb, text) FROM PUBLIC;
 SET ROLE expression_reader;
