@@ -367,13 +367,9 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
 uint64_t SourceFeed::lacking_expressions(const ChunkVersion *base, const ChunkAnswer &answer) const {
     uint64_t lacking = 0;
     const bool same = base != nullptr && answer.verified.contains(answer.missing);
-    for (const SourceColumn &wanted : columns_) {
-        if (wanted.expression < 0)
-            continue;
-        const auto column = same ? base->columns.find(wanted.id) : decltype(base->columns.end())();
-        if (!same || column == base->columns.end() || !column->second.have.contains(answer.missing))
+    for (const SourceColumn &wanted : columns_)
+        if (wanted.expression >= 0 && !(same && base->have({wanted.id}).contains(answer.missing)))
             lacking |= uint64_t(1) << wanted.expression;
-    }
     return lacking;
 }
 

@@ -62,16 +62,48 @@ char *dictionary_name(const SourceRelations *relations, const FragmentColumn *co
     return psprintf("%u/%u/%s", MyDatabaseId, relations->dictionary_owner, NameStr(attribute->attname));
 }
 
+protocol::ColumnHead head_of(const FragmentColumn *column, int nattributes) {
+    protocol::ColumnHead head = {};
+    head.codec = static_cast<uint8>(column->codec);
+    head.type = static_cast<uint8>(column->type);
+    head.scale = column->scale;
+    head.nattributes = nattributes;
+    head.missing_null = 1;
+    return head;
+}
+
+// One column's definition, whose sizes `head` gets here but for that of `text`, the missing value of a text. Frees the key.
+void append_definition_of(StringInfo message, protocol::ColumnHead *head, const AttributeLayout *attributes,
+                          const char *text, StringInfo key, const char *dictionary) {
+    head->key_size = key->len;
+    head->dictionary_size = strlen(dictionary);
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(head), sizeof *head);
+    pad(message);
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(attributes), head->nattributes * sizeof *attributes);
+    pad(message);
+    if (text)
+        appendBinaryStringInfo(message, text, head->missing_text_size);
+    pad(message);
+    appendBinaryStringInfo(message, key->data, key->len);
+    pad(message);
+    appendBinaryStringInfo(message, dictionary, head->dictionary_size);
+    pad(message);
+    pfree(key->data);
+}
+
 // `attnum`: where the column is in `desc`.
 bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNumber attnum,
                    const FragmentColumn *column, const char *dictionary) {
-    protocol::ColumnHead head = {};
+    protocol::ColumnHead head = head_of(column, attnum);
+    AttributeLayout *layouts = static_cast<AttributeLayout *>(palloc0(sizeof(AttributeLayout) * Size(attnum)));
     StringInfoData key;
     initStringInfo(&key);
     const char *text = nullptr;
 
     for (int i = 0; i < attnum; ++i) {
         Form_pg_attribute attribute = TupleDescAttr(desc, i);
+        layouts[i].length = attribute->attlen;
+        layouts[i].align = align_bytes(attribute->attalign);
         KeyAttribute entry = {};
         entry.typid = attribute->atttypid;
         entry.typmod = attribute->atttypmod;
@@ -84,11 +116,6 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNum
     Form_pg_attribute attribute = TupleDescAttr(desc, attnum - 1);
     appendBinaryStringInfo(&key, reinterpret_cast<const char *>(&attribute->attcollation), sizeof(Oid));
 
-    head.codec = static_cast<uint8>(column->codec);
-    head.type = static_cast<uint8>(column->type);
-    head.scale = column->scale;
-    head.nattributes = attnum;
-    head.missing_null = 1;
     AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
     if (attribute->atthasmissing && missing && missing[attnum - 1].am_present) {
         Datum value = missing[attnum - 1].am_value;
@@ -110,26 +137,8 @@ bool append_column(FragmentRun *run, StringInfo message, TupleDesc desc, AttrNum
             head.missing_high = encoded.high;
         }
     }
-    head.key_size = key.len;
-    head.dictionary_size = strlen(dictionary);
-
-    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
-    pad(message);
-    for (int i = 0; i < attnum; ++i) {
-        AttributeLayout layout = {};
-        layout.length = TupleDescAttr(desc, i)->attlen;
-        layout.align = align_bytes(TupleDescAttr(desc, i)->attalign);
-        appendBinaryStringInfo(message, reinterpret_cast<const char *>(&layout), sizeof layout);
-    }
-    pad(message);
-    if (text)
-        appendBinaryStringInfo(message, text, head.missing_text_size);
-    pad(message);
-    appendBinaryStringInfo(message, key.data, key.len);
-    pad(message);
-    appendBinaryStringInfo(message, dictionary, head.dictionary_size);
-    pad(message);
-    pfree(key.data);
+    append_definition_of(message, &head, layouts, text, &key, dictionary);
+    pfree(layouts);
     return true;
 }
 
@@ -151,7 +160,7 @@ void append_missing_of(StringInfo key, TupleDesc desc, const Expr *expr) {
 // Such columns are the same if they are made by the same expression.
 void append_expression(StringInfo message, TupleDesc desc, const Expr *expr, const FragmentColumn *column,
                        const char *dictionary) {
-    protocol::ColumnHead head = {};
+    protocol::ColumnHead head = head_of(column, 1);
     AttributeLayout layout = {};
     bool by_value;
     char align;
@@ -160,24 +169,9 @@ void append_expression(StringInfo message, TupleDesc desc, const Expr *expr, con
     appendStringInfoString(&key, expression_key(expr));
     get_typlenbyvalalign(column->typid, &layout.length, &by_value, &align);
     layout.align = align_bytes(align);
-    head.codec = static_cast<uint8>(column->codec);
-    head.type = static_cast<uint8>(column->type);
-    head.scale = column->scale;
-    head.missing_null = 1;
-    head.nattributes = 1;
     head.expression = expression_number(key.data);
     append_missing_of(&key, desc, expr);
-    head.key_size = key.len;
-    head.dictionary_size = strlen(dictionary);
-    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
-    pad(message);
-    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&layout), sizeof layout);
-    pad(message);
-    appendBinaryStringInfo(message, key.data, key.len);
-    pad(message);
-    appendBinaryStringInfo(message, dictionary, head.dictionary_size);
-    pad(message);
-    pfree(key.data);
+    append_definition_of(message, &head, &layout, nullptr, &key, dictionary);
 }
 
 bool append_columns(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {

@@ -16,22 +16,32 @@ struct Reading {
     Bitmapset *seen; // attributes of the relation in all that was looked at
 };
 
-void add_attributes(Reading *reading, Node *node, Bitmapset **to) { pull_varattnos(node, reading->relid, to); }
+Bitmapset *own_attributes(const Reading *reading, const Expr *expr) {
+    Bitmapset *attributes = nullptr;
+    pull_varattnos(reinterpret_cast<Node *>(const_cast<Expr *>(expr)), reading->relid, &attributes);
+    return attributes;
+}
 
-// A value: by the translator's word.
+// A value: by the translator's word, which is asked for if the value reads the relation at all.
 void read_value(Reading *reading, Expr *value) {
-    add_attributes(reading, reinterpret_cast<Node *>(value), &reading->seen);
+    const Bitmapset *own = own_attributes(reading, value);
+    if (own == nullptr)
+        return;
+    ColumnsRead *read = reading->read;
+    reading->seen = bms_add_members(reading->seen, own);
     List *columns = NIL;
-    if (!columns_of_value(value, &columns))
-        return add_attributes(reading, reinterpret_cast<Node *>(value), &reading->read->attributes);
+    if (!columns_of_value(value, &columns)) {
+        read->attributes = bms_add_members(read->attributes, own);
+        return;
+    }
     ListCell *cell;
     foreach (cell, columns) {
         Expr *column = static_cast<Expr *>(lfirst(cell));
+        const Bitmapset *of_column = own_attributes(reading, column);
         if (IsA(column, Var))
-            add_attributes(reading, reinterpret_cast<Node *>(column), &reading->read->attributes);
-        else if (bms_is_member(static_cast<int>(reading->relid),
-                               pull_varnos(nullptr, reinterpret_cast<Node *>(column))))
-            reading->read->expressions = list_append_unique(reading->read->expressions, column);
+            read->attributes = bms_add_members(read->attributes, of_column);
+        else if (of_column != nullptr)
+            read->expressions = list_append_unique(read->expressions, column);
     }
 }
 
