@@ -292,7 +292,8 @@ median() {
     sort -g | awk '{ v[NR] = $1 } END { if (NR) printf "%.3f\n", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
 
-# times MODE QUERY [SETUP]: the counted times of QUERY under gpuscan.offload = MODE, one a line.
+# times MODE QUERY [SETUP]: the counted times of QUERY under gpuscan.offload = MODE, one a line. What the statements give goes to the
+# file $output, if that is set.
 times() {
     local i
     {
@@ -302,7 +303,7 @@ times() {
         ((warmups == 0)) || [[ $1 = off ]] || printf 'SELECT pg_sleep(0.5);\n'
         printf '%s\n' '\timing on'
         for ((i = 0; i < reps; ++i)); do printf '%s;\n' "$2"; done
-    } | PGOPTIONS="$(session_options) -c gpuscan.offload=$1" psql -XAtq -v ON_ERROR_STOP=1 -o /dev/null |
+    } | PGOPTIONS="$(session_options) -c gpuscan.offload=$1" psql -XAtq -v ON_ERROR_STOP=1 -o "${output:-/dev/null}" |
         awk '$1 == "Time:" { print $2 }'
 }
 

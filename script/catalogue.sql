@@ -123,12 +123,12 @@ CREATE FUNCTION query_of(thing things, relation text, condition text) RETURNS te
         THEN format('SELECT %s AS v, count(*) FROM %s%s GROUP BY 1', thing.expression, relation, condition)
         ELSE format('SELECT count(%s) AS v FROM %s%s', thing.expression, relation, condition) END
 $$;
--- device: natively; dictionary: once per different value by PostgreSQL's code; else why not.
+-- device: natively; dictionary: once per different value by PostgreSQL's code; column: once per row, kept in the cache; else why not.
 CREATE FUNCTION verdict(query text, OUT runs text, OUT reason text) LANGUAGE plpgsql SET gpuscan.explain_refusals = on SET gpuscan.offload = force AS $$
 DECLARE plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) ' || query INTO plan;
-    runs := CASE WHEN plan #>> '{0,Plan,Custom Plan Provider}' IS DISTINCT FROM 'GpuScan' THEN 'refused' WHEN plan #> '{0,Plan,Dictionary Tables}' IS NULL THEN 'device' ELSE 'dictionary' END;
+    runs := CASE WHEN plan #>> '{0,Plan,Custom Plan Provider}' IS DISTINCT FROM 'GpuScan' THEN 'refused' WHEN jsonb_path_exists(plan::jsonb, '$.**.Expressions') THEN 'column' WHEN plan #> '{0,Plan,Dictionary Tables}' IS NULL THEN 'device' ELSE 'dictionary' END;
     reason := (SELECT string_agg(r, '; ') FROM jsonb_array_elements_text(COALESCE(plan #> '{0,Refused}', '[]')) r);
 EXCEPTION WHEN OTHERS THEN -- PostgreSQL itself evaluates it while it plans, or has no such function
     runs := 'refused';
@@ -193,7 +193,7 @@ CALL ask();
 SELECT class, name, form, runs, reason FROM verdicts ORDER BY class, runs, name, form;
 \o
 SELECT 'difference', name, query, postgresql, device FROM differences ORDER BY name;
-SELECT string_agg(format('%s %s of %s (%s by PostgreSQL''s code once per value)', class, found, asked, dictionary), ', ' ORDER BY class DESC) || ', differences ' || (SELECT count(*) FROM differences)
-FROM (SELECT class, count(*) FILTER (WHERE runs) AS found, count(*) FILTER (WHERE runs AND NOT natively) AS dictionary, count(*) AS asked
-    FROM (SELECT class, name, bool_or(v.runs <> 'refused') AS runs, bool_or(v.runs = 'device') AS natively FROM verdicts v GROUP BY class, name) n GROUP BY class) c;
+SELECT string_agg(format('%s %s of %s (%s by PostgreSQL''s code once per value, %s once per row)', class, found, asked, dictionary, columns), ', ' ORDER BY class DESC) || ', differences ' || (SELECT count(*) FROM differences)
+FROM (SELECT class, count(*) FILTER (WHERE runs) AS found, count(*) FILTER (WHERE dictionary AND NOT natively) AS dictionary, count(*) FILTER (WHERE runs AND NOT natively AND NOT dictionary) AS columns, count(*) AS asked
+    FROM (SELECT class, name, bool_or(v.runs <> 'refused') AS runs, bool_or(v.runs = 'device') AS natively, bool_or(v.runs = 'dictionary') AS dictionary FROM verdicts v GROUP BY class, name) n GROUP BY class) c;
 DROP SCHEMA catalogue CASCADE;

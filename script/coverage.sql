@@ -27,7 +27,7 @@ VACUUM (FREEZE, ANALYZE);
 SET gpuscan.offload = force;
 
 -- device: the topmost node is the device's, and nothing was left to PostgreSQL; dictionary: the same, and PostgreSQL evaluates
--- an expression once for each different value; input: the device delivers rows or groups to a node of PostgreSQL's; CPU.
+-- an expression once for each different value; column: once for each row, into the cache; input: the device delivers rows or groups to a node of PostgreSQL's; CPU.
 CREATE FUNCTION verdict(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -41,12 +41,12 @@ BEGIN
     IF top ->> 'Custom Plan Provider' IS DISTINCT FROM 'GpuScan' THEN
         RETURN 'input';
     END IF;
-    RETURN CASE WHEN top ->> 'Dictionary Tables' IS NULL THEN 'device' ELSE 'dictionary' END;
+    RETURN CASE WHEN plan::jsonb @? '$.**.Expressions' THEN 'column' WHEN top ->> 'Dictionary Tables' IS NULL THEN 'device' ELSE 'dictionary' END;
 END $$;
 CREATE FUNCTION shout(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN upper($1); END';
 CREATE FUNCTION twice(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 2 * $1; END';
 CREATE FUNCTION verdicts(queries text[]) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(v, ', ' ORDER BY array_position('{device,dictionary,input,CPU}', v)) FROM (SELECT DISTINCT verdict(q) FROM unnest(queries) q) s(v)
+    SELECT string_agg(v, ', ' ORDER BY array_position('{device,dictionary,column,input,CPU}', v)) FROM (SELECT DISTINCT verdict(q) FROM unnest(queries) q) s(v)
 $$;
 
 \echo '| Type | filter by = | filter by < | GROUP BY | join key | min, max | rows |'
@@ -75,7 +75,7 @@ FROM (VALUES (1, '`+` `-` `*` of integers, floats, numeric(p,s)', '{c_int4 + c_i
     (2, '`/` of integers and floats, `%`', '{c_int8 / 3,c_float8 / 3,c_int4 % 7,"mod(c_numeric, 3)"}'), (3, '`/` of numerics, rounded to so many decimals or cast to numeric(p,s); otherwise in sums, averages and comparisons', '{"round(c_numeric / 3, 2)","(c_numeric / n2)::numeric(12,4)"}'),
     (4, '`abs`, `sign`, `round`, `trunc`, `ceil`, `floor`, `sqrt`, `degrees`, `radians` of float8', '{abs(c_int4),abs(c_numeric),sign(c_numeric),"round(c_numeric, 1)",trunc(c_numeric),ceil(c_numeric),floor(c_float8),sqrt(c_float8),round(c_float8),degrees(c_float8),radians(c_float8)}'),
     (5, '`power`, `exp`, `ln`, `log`, trigonometric functions', '{"power(c_float8, 2)",exp(c_float8),ln(c_float8 + 1),sin(c_float8),"log(2, c_numeric + 1)"}'),
-    (6, 'bit operators', '{c_int4 & 3,c_int4 | 3,c_int4 << 1}'),
+    (6, 'bit operators, `gcd`, `lcm`', '{c_int4 & 3,c_int4 | 3,c_int4 << 1,"gcd(c_int4, c_int4)","lcm(c_int8, 12)"}'),
     (7, 'casts between integers and floats, of numeric to integers, numeric(p,s)', '{c_int4::int8,c_float8::int4,c_int8::float8,c_numeric::int4,"c_numeric::numeric(9,1)",c_numeric::float8,c_int4::numeric,c_bool::int}'),
     (8, 'casts of floats to numeric, of numeric to real, of numbers to text', '{c_float8::numeric,c_numeric::real,c_int4::text}'),
     (8.5, 'casts of text', '{c_text::varchar::int,c_text::date,c_text::float8}'),
@@ -86,7 +86,8 @@ FROM (VALUES (1, '`+` `-` `*` of integers, floats, numeric(p,s)', '{c_int4 + c_i
     (13, 'date `+` `-` integer, date `-` date; dates and timestamps with constant intervals', '{c_date + 7,c_date - d2,c_date + interval ''1 month'',c_timestamp - interval ''3 days''}'),
     (14, '`extract`, `date_part`, `date_trunc` of dates and timestamps', '{extract(year from c_date),extract(month from c_timestamp),"date_part(''dow'', c_timestamp)","date_trunc(''month'', c_timestamp)",extract(epoch from c_timestamptz)}'),
     (15, 'parts of a timestamptz, `date_trunc` of it or of a date, casts, AT TIME ZONE, with days and months, compared with dates and timestamps', '{extract(hour from c_timestamptz),"date_trunc(''month'', c_date)",c_timestamptz::date,c_timestamptz AT TIME ZONE ''Europe/Berlin'',c_timestamptz + interval ''1 month'',c_timestamptz >= c_date,c_timestamp < c_timestamptz}'),
-    (15.3, '`timestamp - timestamp`, `age` of two timestamps; intervals in columns: `+` `-`, `extract`', '{c_timestamp - c_timestamp,"age(c_timestamp, timestamp ''2000-01-01'')",c_timestamp + c_interval,c_interval - c_interval,extract(day from c_interval)}'), (15.6, 'intervals `*` `/` numbers, `justify_days` and its kin', '{c_interval * 2,justify_days(c_interval)}'),
+    (15.3, '`timestamp - timestamp`, `age` of two timestamps; intervals in columns: `+` `-`, `extract`', '{c_timestamp - c_timestamp,"age(c_timestamp, timestamp ''2000-01-01'')",c_timestamp + c_interval,c_interval - c_interval,extract(day from c_interval)}'), (15.6, 'intervals `*` `/` numbers, `justify_days` and its kin, `date_trunc` of intervals', '{c_interval * 2,c_interval / 3,g * interval ''1 hour'',justify_days(c_interval),justify_interval(c_interval),"date_trunc(''hour'', c_interval)"}'),
+    (15.7, '`date_bin`, `make_date`, `make_timestamp`, `make_interval`, `to_timestamp`, OVERLAPS, times of timestamps, `timestamp(p)`', '{"date_bin(''5 min'', c_timestamp, ''2000-01-01'')","make_date(2024, c_int4, 1)","make_timestamp(2024, 1, c_int4, 0, 0, 0)","make_interval(days => c_int4)","to_timestamp(c_float8)","(c_timestamp, c_interval) OVERLAPS (c_timestamp, c_interval)",c_timestamp::time,c_date + c_time,c_time + c_interval,c_timestamp::timestamp(0)}'),
     (16, 'LIKE, ILIKE, simple regular expressions, `=` `<` of a text and a constant', '{c_text LIKE ''t%'',c_text ILIKE ''%1'',c_text ~ ''^t.*1'',c_text < ''text 5'',"c_text IN (''text 1'', ''text 2'')"}'),
     (17, '`upper`, `lower`, `initcap`, `substring`, `left`, `right`, `trim`, `replace`, `translate`, `reverse`, `split_part`, `md5`, `length`, `strpos`, `\|\|` of one column', '{upper(c_text),initcap(c_text),"substring(c_text, 1, 2)","left(c_text, 2)",trim(c_text),"replace(c_text, ''t'', ''x'')",reverse(c_text),"split_part(c_text, '' '', 1)",md5(c_text),length(c_text),"strpos(c_text, ''x'')",c_text || ''x''}'),
     (18, 'text `=` text of two columns; CASE, COALESCE, NULLIF over texts', '{c_text = t2,c_text <> c_varchar,upper(c_text) = t2,CASE WHEN g > 1 THEN c_text ELSE ''other'' END,"COALESCE(c_text, t2)","NULLIF(c_text, t2)"}'),

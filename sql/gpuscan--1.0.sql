@@ -66,14 +66,19 @@ REVOKE ALL ON FUNCTION stat_reset() FROM PUBLIC;
 
 -- The column cache, of all databases: it shows which tables others use, so it is for monitoring roles.
 CREATE FUNCTION cache_rows(
-    OUT tablespace oid, OUT database oid, OUT relfilenode oid, OUT attnum integer, OUT device text,
+    OUT tablespace oid, OUT database oid, OUT relfilenode oid, OUT attnum integer, OUT expression pg_node_tree, OUT device text,
     OUT chunks bigint, OUT pages bigint, OUT bytes bigint, OUT hits bigint)
 RETURNS SETOF record LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'gpuscan_cache_rows';
 
+CREATE FUNCTION cached_expression(pg_node_tree, oid)
+RETURNS text LANGUAGE C STRICT STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'gpuscan_cached_expression';
+
 -- Names are known for relations of this database only.
 CREATE VIEW cached_columns AS
-SELECT c.database AS datid, d.datname, k.oid AS relid, n.nspname AS schemaname, k.relname, c.relfilenode, c.attnum, a.attname, c.device,
+SELECT c.database AS datid, d.datname, k.oid AS relid, n.nspname AS schemaname, k.relname, c.relfilenode, c.attnum, a.attname,
+    @extschema@.cached_expression(c.expression, k.oid) AS expression, c.device,
     c.chunks, c.pages, c.bytes, c.hits
 FROM cache_rows() c
 LEFT JOIN pg_catalog.pg_database d ON d.oid = c.database
@@ -85,6 +90,8 @@ LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = k.oid AND a.attnum = c.attnu
 COMMENT ON VIEW cached_columns IS 'columns in the cache of gpuscan';
 
 REVOKE ALL ON FUNCTION cache_rows() FROM PUBLIC;
+REVOKE ALL ON FUNCTION cached_expression(pg_node_tree, oid) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION cached_expression(pg_node_tree, oid) TO pg_monitor;
 GRANT EXECUTE ON FUNCTION cache_rows() TO pg_monitor;
 
 GRANT SELECT ON devices, stat TO PUBLIC;

@@ -502,6 +502,17 @@ GPUSCAN_HD double moderate(double a, int &error) {
     return a;
 }
 
+GPUSCAN_HD int64_t gcd(int64_t a, int64_t b, int &error) {
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    while (y != 0) {
+        const uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    error |= x >> 63 != 0;
+    return (int64_t)x;
+}
+
 // ---- integers as bits; what oids, enums and floats are compared by ----
 
 GPUSCAN_HD int64_t bit_and(int64_t a, int64_t b, int &) { return a & b; }
@@ -530,6 +541,21 @@ GPUSCAN_HD int64_t bits_of(double a) {
     memcpy(&bits, &a, sizeof bits);
     return bits;
 #endif
+}
+GPUSCAN_HD double double_of(int64_t bits) {
+#ifdef __CUDACC__
+    return __longlong_as_double(bits);
+#else
+    double a;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+#endif
+}
+// C's cast to int32; a row error where it has no meaning.
+GPUSCAN_HD int32_t truncated(double a, int &error) {
+    const bool fits = (a >= -2147483648.0) & (a <= 2147483647.0); // false for NaN
+    error |= !fits;
+    return fits ? (int32_t)a : 0;
 }
 GPUSCAN_HD double plain_zero(double a, int &error) {
     error |= (a == 0) & (bits_of(a) != 0);
@@ -570,6 +596,92 @@ GPUSCAN_HD i128 interval_minus(i128 a, i128 b, int &error) {
                                          sub(interval_micros(a, error), interval_micros(b, error), error)),
                            error);
 }
+GPUSCAN_HD i128 months_interval(int32_t months, int &) { return make_interval(months, 0, 0); }
+GPUSCAN_HD i128 days_interval(int32_t days, int &) { return make_interval(0, days, 0); }
+GPUSCAN_HD i128 micros_interval(int64_t micros, int &) { return make_interval(0, 0, micros); }
+
+// As justify_days(), justify_hours(), justify_interval(): days make months of 30 days, hours make days; fields that are not zero have
+// the sign of the largest one.
+struct Interval {
+    int32_t months, days;
+    int64_t micros;
+};
+GPUSCAN_HD Interval finite_fields(i128 a, int &error) {
+    finite_interval(a, error);
+    return {interval_months(a, error), interval_days(a, error), interval_micros(a, error)};
+}
+GPUSCAN_HD void days_to_months(Interval &i, int &error) {
+    i.months = add(i.months, i.days / 30, error);
+    i.days %= 30;
+}
+GPUSCAN_HD void micros_to_days(Interval &i, int &error) {
+    i.days = add(i.days, (int32_t)(i.micros / micros_per_day), error);
+    i.micros %= micros_per_day;
+}
+GPUSCAN_HD void borrow_day(Interval &i) {
+    const int32_t sign = (i.days > 0) & (i.micros < 0) ? 1 : (i.days < 0) & (i.micros > 0) ? -1 : 0;
+    i.days -= sign;
+    i.micros += sign * micros_per_day;
+}
+GPUSCAN_HD void borrow_month(Interval &i, bool of_days_alone) {
+    const int32_t rest = i.days != 0 || of_days_alone ? i.days : i.micros < 0 ? -1 : i.micros > 0 ? 1 : 0;
+    const int32_t sign = (i.months > 0) & (rest < 0) ? 1 : (i.months < 0) & (rest > 0) ? -1 : 0;
+    i.months -= sign;
+    i.days += sign * 30;
+}
+GPUSCAN_HD i128 justify_days(i128 a, int &error) {
+    Interval i = finite_fields(a, error);
+    days_to_months(i, error);
+    borrow_month(i, true);
+    return make_interval(i.months, i.days, i.micros);
+}
+GPUSCAN_HD i128 justify_hours(i128 a, int &error) {
+    Interval i = finite_fields(a, error);
+    micros_to_days(i, error);
+    borrow_day(i);
+    return make_interval(i.months, i.days, i.micros);
+}
+GPUSCAN_HD i128 justify_interval(i128 a, int &error) {
+    Interval i = finite_fields(a, error);
+    if ((i.days > 0 && i.micros > 0) || (i.days < 0 && i.micros < 0))
+        days_to_months(i, error);
+    micros_to_days(i, error);
+    days_to_months(i, error);
+    borrow_month(i, false);
+    borrow_day(i);
+    return make_interval(i.months, i.days, i.micros);
+}
+
+// As interval_mul() and interval_div(): what is no whole month becomes days, what is no whole day becomes seconds, each rounded to
+// microseconds. The factor comes as its bits. What leaves a field's range is a row error.
+GPUSCAN_HD double to_micros_of_seconds(double a) { return round_even(a * 1000000.0) / 1000000.0; }
+GPUSCAN_HD i128 scaled_interval(double months, double days, double micros, int &error) {
+    const int32_t whole_months = truncated(months, error), whole_days = truncated(days, error);
+    const double rest = to_micros_of_seconds((months - whole_months) * 30);
+    const int32_t rest_days = truncated(rest, error);
+    double seconds = to_micros_of_seconds((days - whole_days + rest - rest_days) * 86400);
+    int32_t result_days = whole_days;
+    if (seconds >= 86400 || seconds <= -86400) {
+        const int32_t more = truncated(seconds / 86400, error);
+        result_days = add(result_days, more, error);
+        seconds -= more * 86400;
+    }
+    return finite_interval(make_interval(whole_months, add(result_days, rest_days, error),
+                                         cast<int64_t>(micros + seconds * 1000000.0, error)),
+                           error);
+}
+GPUSCAN_HD i128 interval_times(i128 a, i128 factor, int &error) {
+    const Interval i = finite_fields(a, error);
+    const double f = double_of((int64_t)factor);
+    return scaled_interval(i.months * f, i.days * f, i.micros * f, error);
+}
+GPUSCAN_HD i128 interval_by(i128 a, i128 divisor, int &error) {
+    const Interval i = finite_fields(a, error);
+    const double d = double_of((int64_t)divisor);
+    error |= d == 0;
+    return scaled_interval(i.months / d, i.days / d, i.micros / d, error);
+}
+
 // The length, and below it, in 56 bits, the months and days that it is written with: the order of intervals, and of equal ones that of
 // the ways in which they are written, or its contrary. A row error beyond 700,000 years.
 constexpr int interval_rank_bits = 56;

@@ -119,4 +119,49 @@ Attempt attempt(void (*work)(void *argument), void *argument, const char **messa
     return Attempt::Failed;
 }
 
+// ... or a standby's recovery has: whatever the code is, it is the statement's.
+static bool is_of_statement(const ErrorData *error) {
+    return error->funcname != nullptr && (strcmp(error->funcname, "ProcessInterrupts") == 0 ||
+                                          strncmp(error->funcname, "ProcessRecoveryConflict", 23) == 0);
+}
+
+bool attempt_own_functions(void (*work)(void *argument), void *argument) {
+    const MemoryContext context = CurrentMemoryContext;
+    const ResourceOwner outer = CurrentResourceOwner;
+    const ResourceOwner owner = ResourceOwnerCreate(outer, "gpuscan functions");
+    ErrorData *volatile error = nullptr;
+    Watch watch{context, false};
+    ErrorContextCallback callback = {error_context_stack, see_report, &watch};
+    CurrentResourceOwner = owner;
+    PG_TRY();
+    {
+        error_context_stack = &callback;
+        work(argument);
+        error_context_stack = callback.previous;
+    }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(context);
+        error = CopyErrorData();
+        FlushErrorState();
+        LWLockReleaseAll(); // (as AbortSubTransaction does)
+        UnlockBuffers();
+    }
+    PG_END_TRY();
+    ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
+    ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
+    ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
+    CurrentResourceOwner = outer;
+    ResourceOwnerDelete(owner);
+    MemoryContextSwitchTo(context);
+    if (error != nullptr && (!is_own_error(error) || is_of_statement(error))) {
+        error->hide_ctx = false;
+        ReThrowError(error);
+    }
+    if (error == nullptr)
+        return !watch.has_sent;
+    FreeErrorData(error);
+    return false;
+}
+
 } // namespace gpuscan

@@ -22,6 +22,11 @@ enum class Attempt {
 // must be short there.
 Attempt attempt(void (*work)(void *argument), void *argument, const char **message);
 
+// Calls `work` where nothing but PostgreSQL's own functions of values are called: no subtransaction, so also in a parallel worker. What such a
+// function holds when it raises an error (memory, pins, locks of TOAST and catalogs) its resource owner knows. False: it has raised one,
+// or was about to send a message, and the current memory context is what it was. The errors that attempt() raises again are raised again.
+bool attempt_own_functions(void (*work)(void *argument), void *argument);
+
 // Whoever tells the client something of his own in one would end it.
 bool is_attempt_running();
 

@@ -51,7 +51,8 @@ ColumnDefinition read_column(MessageReader &in) {
     const protocol::ColumnHead head = in.head<protocol::ColumnHead>();
     if (head.nattributes == 0 || head.nattributes > max_attributes || head.missing_text_size > max_text ||
         head.key_size > max_text || head.dictionary_size > max_text ||
-        head.codec > static_cast<uint8_t>(Codec::NumericScale) || head.type >= type_count)
+        head.codec > static_cast<uint8_t>(Codec::NumericScale) || head.type >= type_count ||
+        (head.expression != 0 && head.nattributes != 1))
         throw InvalidMessage("column definition out of range");
     ColumnLayout layout;
     layout.attributes = in.array<AttributeLayout>(head.nattributes);
@@ -59,11 +60,14 @@ ColumnDefinition read_column(MessageReader &in) {
     layout.type = static_cast<Type>(head.type);
     layout.scale = head.scale;
     layout.digits = head.digits;
+    layout.expression = head.expression;
     layout.missing_null = head.missing_null != 0;
     layout.missing_low = head.missing_low;
     layout.missing_high = head.missing_high;
     layout.missing_text = in.text(head.missing_text_size);
     const std::string key = in.text(head.key_size), dictionary = in.text(head.dictionary_size);
+    if (head.expression != 0)
+        layout.expression_text = key.substr(0, key.find('\n')); // (what follows are settings)
     for (AttributeLayout &attribute : layout.attributes) {
         attribute.unused = 0;
         if (!attribute_is_sound(attribute))

@@ -66,7 +66,8 @@ const Death &record_death(Area &area, int32_t pid, int32_t signal, int32_t exit_
     death.exit_code = exit_code;
     const CrashNote &note = area.crash;
     const bool noted = note.written.load() != 0;
-    const bool from_outside = noted ? note.from_outside != 0 : signal == SIGKILL;
+    // (It exits with 0 when it gets SIGTERM or SIGQUIT, which it never sends itself.)
+    const bool from_outside = noted ? note.from_outside != 0 : signal == SIGKILL || (signal == 0 && exit_code == 0);
     const uint32_t culprit = noted && !from_outside ? note.slot : no_slot;
     // (What has ended a GPU's context may have been another session's kernel: an exit is one strike.)
     const uint32_t strikes = culprit != no_slot && signal != 0 ? strikes_to_refuse : 1;

@@ -6,7 +6,7 @@
 // A program that has ended the process is refused from then on: whoever sends it again would end it again, for everybody.
 // Programs are known by a fingerprint of their form and relations, without constants. Where the dying thread has told whose
 // request it worked on (crash_handler.hpp), that program is refused at once; else every program that was running gets a
-// strike, and the second one counts. Who was killed from outside (SIGKILL, or a signal of another process) proves nothing.
+// strike, and the second one counts. Who was killed from outside (SIGKILL, SIGTERM, or a signal of another process) proves nothing.
 #pragma once
 
 #include <atomic>

@@ -165,6 +165,7 @@ struct Area {
     AdmissionCredits admission_credits[2]; // ... and what it would be worth
     CachedBuilds cached_builds[2];         // of which builds tables are cached
     CountTable<64> unfit_numerics;         // by column: how often a value did not fit (pg/cost/numeric_form.cpp)
+    CountTable<64> rowwise_pages;          // by relation (pg/cost/rowwise_pages.h)
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
@@ -223,7 +224,9 @@ struct
 struct ColumnHead {
     uint8_t codec, type, missing_null, digits;
     int32_t scale;
-    uint32_t nattributes; // == attnum
+    uint32_t expression;  // 0: an attribute; else an expression's number (ColumnLayout)
+    uint32_t nattributes; // == attnum; of an expression 1
+    uint32_t unused2;
     uint32_t missing_text_size;
     uint32_t key_size; // bytes that must be equal for a cached column to be this one (types, typmods, collation, ...)
     uint32_t dictionary_size; // text: bytes of the name of the dictionary that it shares, 0: it has its own
@@ -252,8 +255,9 @@ enum class StageState : uint32_t {
 struct StageReply { // also the reply to Publish. Followed by one bitmap (bitmap_bytes): covered, wanted LSNs or missing
     uint32_t state; // StageState
     uint32_t pages; // bits set in the bitmap
-    uint32_t pass_full; // 1: run the pipeline before staging more
-    uint32_t rows;      // that the session holds now and has not told of (Ready)
+    uint32_t pass_full;   // 1: run the pipeline before staging more
+    uint32_t rows;        // that the session holds now and has not told of (Ready)
+    uint64_t expressions; // NeedPages: which of the source's expressions (bit 0: the first one) some of the pages lack
 };
 
 // Many chunks of one source, for what the cache has: a chunk of which it has everything, or nearly, is held by the session as
@@ -292,13 +296,19 @@ struct PageEntry {
     uint64_t lsn;     // pd_lsn under the SHARE lock
 };
 struct DecodeRequest { // bad_pages uint16 (second check failed, of earlier windows); PageEntry[npages];
-                       // TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte aligned
+    // TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte aligned; if there are
+    // n expressions uint8 (ExpressionState) by page and expression, and as many page images of their values
     uint32_t source;
     uint32_t npages;
     uint32_t nbad;
     uint32_t copied;
     uint32_t has_masks; // DecodeRows always; Decode: if not all normal line pointers of all pages count
     uint32_t unused;
+    uint64_t expressions; // as in StageReply: those whose values are here. DecodeRows: all of the source's
+};
+enum class ExpressionState : uint8_t {
+    Evaluated = 0,
+    Failed = 1, // for one of the page's tuples it raised an error, or its values do not fit into a page
 };
 struct DecodeReply { // npages uint8 PageStatus
     uint32_t npages;
@@ -474,13 +484,13 @@ struct ListCacheRequest {
 };
 struct CacheEntry {
     Locator locator;
-    uint32_t column; // attnum
+    uint32_t column; // attnum; or an expression's number
     uint32_t device; // DeviceKind
     uint32_t chunks, pages;
-    uint32_t unused;
+    uint32_t text_size;
     uint64_t bytes, hits;
 };
-struct ListCacheReply { // CacheEntry[count]
+struct ListCacheReply { // CacheEntry[count]; then the texts of those that are expressions, one behind the other
     uint32_t count;
     uint32_t more;
 };

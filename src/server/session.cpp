@@ -455,6 +455,7 @@ void Session::put_staged(MessageWriter &out, const SourceFeed::Staged &staged, S
     reply.pages = staged.pages.count();
     reply.rows = static_cast<uint32_t>(source.take_new_rows());
     reply.pass_full = source.pass_full();
+    reply.expressions = staged.expressions;
     out.put(reply);
     staged.pages.write(out.part(bitmap_bytes));
 }
@@ -496,6 +497,25 @@ static std::vector<TupleMask> read_masks(const DecodeRequest &request, const std
     return masks;
 }
 
+// What the backend has made of expressions for the pages, each of which has a mask.
+static void read_expressions(const DecodeRequest &request, MessageReader &in, std::vector<WindowPage> &pages) {
+    std::vector<size_t> numbers;
+    for (size_t number = 0; number < 64; ++number)
+        if (request.expressions >> number & 1)
+            numbers.push_back(number);
+    check(numbers.empty() || (request.has_masks != 0 && numbers.back() < max_expressions),
+          "expressions that nobody has asked for");
+    const std::vector<uint8_t> states = in.array<uint8_t>(numbers.size() * pages.size());
+    const uint8_t *values = numbers.empty() ? nullptr : in.part(static_cast<uint32_t>(states.size()), page_size);
+    for (size_t i = 0; i < states.size(); ++i) {
+        std::vector<ExpressionPage> &of_page = pages[i / numbers.size()].expressions;
+        of_page.resize(numbers.back() + 1);
+        ExpressionPage &page = of_page[numbers[i % numbers.size()]];
+        page.failed = states[i] != static_cast<uint8_t>(ExpressionState::Evaluated);
+        page.data = page.failed ? nullptr : values + i * page_size;
+    }
+}
+
 void Session::decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
     const DecodeRequest request = in.head<DecodeRequest>();
     SourceFeed &source = feed(request.source);
@@ -506,6 +526,7 @@ void Session::decode(MessageReader &in, MessageWriter &out, const std::atomic<ui
     std::vector<WindowPage> pages = window(request, entries, in);
     for (size_t i = 0; i < masks.size(); ++i)
         pages[i].mask = &masks[i];
+    read_expressions(request, in, pages);
     put_statuses(out, source.decode(pages, bad, cancel), source);
 }
 
@@ -516,7 +537,11 @@ void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atom
     check(request.has_masks && request.nbad == 0, "DecodeRows needs masks and nothing else");
     const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
     const std::vector<TupleMask> masks = read_masks(request, entries, in);
-    put_statuses(out, source.decode_rows(window(request, entries, in), masks, cancel), source);
+    std::vector<WindowPage> pages = window(request, entries, in);
+    for (size_t i = 0; i < masks.size(); ++i)
+        pages[i].mask = &masks[i];
+    read_expressions(request, in, pages);
+    put_statuses(out, source.decode_rows(pages, cancel), source);
 }
 
 void Session::deliver_rows(MessageReader &in, MessageWriter &out) {
@@ -948,9 +973,12 @@ void Session::evict(MessageReader &in, MessageWriter &out) {
     out.put(reply);
 }
 
+constexpr size_t longest_text = 1 << 16; // of an expression that is listed
+
 void Session::list_cache(MessageReader &in, MessageWriter &out) {
     const ListCacheRequest request = in.head<ListCacheRequest>();
     std::vector<CacheEntry> entries;
+    std::vector<std::string> texts;
     for (const ServedDeviceRef &device : devices_.all())
         for (const Cache::Entry &entry : device->cache.list()) {
             CacheEntry e = {};
@@ -961,16 +989,25 @@ void Session::list_cache(MessageReader &in, MessageWriter &out) {
             e.pages = entry.pages;
             e.bytes = entry.bytes;
             e.hits = entry.hits;
+            texts.push_back(entry.expression.size() > longest_text ? std::string() : entry.expression);
+            e.text_size = static_cast<uint32_t>(texts.back().size());
             entries.push_back(e);
         }
     const size_t first = std::min<size_t>(request.first, entries.size());
-    const size_t fit = (slot_buffer_size - sizeof(ListCacheReply) - 8) / sizeof(CacheEntry);
     ListCacheReply reply = {};
-    reply.count = static_cast<uint32_t>(std::min(entries.size() - first, fit));
+    for (size_t i = first, room = slot_buffer_size - sizeof(ListCacheReply) - 8; i < entries.size(); ++i) {
+        const size_t size = sizeof(CacheEntry) + texts[i].size();
+        if (size > room)
+            break;
+        room -= size;
+        ++reply.count;
+    }
     reply.more = first + reply.count < entries.size();
     out.put(reply);
     for (size_t i = 0; i < reply.count; ++i)
         out.put(entries[first + i]);
+    for (size_t i = 0; i < reply.count; ++i)
+        memcpy(out.part_unaligned(texts[first + i].size()), texts[first + i].data(), texts[first + i].size());
 }
 
 } // namespace gpuscan

@@ -73,11 +73,14 @@ SourceFeed::SourceFeed(ServedDevice &device, Counters &counters, const BufferPoo
 
 void SourceFeed::use_columns() {
     columns_.resize(shared_->columns.size());
+    int expressions = 0;
     for (size_t c = 0; c < columns_.size(); ++c) {
         const CachedColumn &cached = *shared_->columns[c];
-        static_cast<TransientColumn &>(columns_[c]) = {cached.layout.type, &cached.layout, cached.dictionary.get()};
+        static_cast<TransientColumn &>(columns_[c]) = {cached.layout.type, &cached.layout, cached.dictionary.get(),
+                                                       cached.layout.expression != 0 ? expressions++ : -1};
         columns_[c].id = cached.id;
     }
+    check(expressions <= static_cast<int>(max_expressions), "too many expressions");
 }
 
 std::vector<uint32_t> SourceFeed::ids() const {
@@ -343,16 +346,31 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
         cache_.touch({{&relation_, request.chunk, &shared_->columns}});
         if (base && answer.missing.count() <= request.npages / few_changed)
             for (ColumnRef &companion : cache_.whole_columns(relation_, *base, ids()))
-                build->columns.push_back(std::move(companion));
+                if (companion->layout.expression == 0) // nobody evaluates others
+                    build->columns.push_back(std::move(companion));
     }
     std::vector<BuildColumn> columns;
-    for (const ColumnRef &column : build->columns)
-        columns.push_back({column->id, &column->layout, column->dictionary.get()});
+    for (const ColumnRef &column : build->columns) {
+        const size_t c = columns.size();
+        columns.push_back(
+            {column->id, &column->layout, column->dictionary.get(), c < columns_.size() ? columns_[c].expression : -1});
+    }
+    const uint64_t expressions = lacking_expressions(build->is_private ? nullptr : base.get(), todo);
     build->builder = std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
                                                     build->is_private ? nullptr : base, todo, request.npages,
                                                     std::move(columns), shared_->columns.size());
     build_ = std::move(build);
-    return {StageState::NeedPages, answer.missing};
+    return {StageState::NeedPages, answer.missing, expressions};
+}
+
+// The expressions of which one of the missing pages may not have the values: it has changed, or was decoded for others.
+uint64_t SourceFeed::lacking_expressions(const ChunkVersion *base, const ChunkAnswer &answer) const {
+    uint64_t lacking = 0;
+    const bool same = base != nullptr && answer.verified.contains(answer.missing);
+    for (const SourceColumn &wanted : columns_)
+        if (wanted.expression >= 0 && !(same && base->have({wanted.id}).contains(answer.missing)))
+            lacking |= uint64_t(1) << wanted.expression;
+    return lacking;
 }
 
 std::vector<PageStatus> SourceFeed::decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
@@ -467,14 +485,13 @@ uint32_t SourceFeed::builders(uint64_t rows_per_chunk) const {
 // ---- transient rows -----------------------------------------------------------------------------------------------
 
 std::vector<PageStatus> SourceFeed::decode_rows(const std::vector<WindowPage> &window,
-                                                const std::vector<TupleMask> &masks,
                                                 const std::atomic<uint32_t> *cancel) {
     check(is_relation(), "the source has no pages");
     if (!decoded_)
         decoded_ = std::make_unique<DecodedRows>(*device_.device, work_allocator(), transient_columns());
     check(decoded_->bytes() <= 2 * transient_limit, "the pass is full");
     try {
-        std::vector<PageStatus> statuses = decoded_->decode(window, masks, cancel);
+        std::vector<PageStatus> statuses = decoded_->decode(window, cancel);
         if (joined_) {
             if (decoded_->bytes() > delivered_rows)
                 deliver_rows();
@@ -531,8 +548,11 @@ void SourceFeed::give_up(const Undecodable &reason) {
     }
     if (guilty.empty())
         guilty = reason.columns;
-    for (size_t i = 0; i < guilty.size() && relation_; ++i)
-        message += (i == 0 ? " in column " : " or ") + std::to_string(shared_->columns[guilty[i]]->attnum);
+    for (size_t i = 0; i < guilty.size() && relation_; ++i) {
+        const bool expression = columns_[guilty[i]].layout->expression != 0;
+        message += i == 0 ? " in " : " or ";
+        message += expression ? "an expression" : "column " + std::to_string(shared_->columns[guilty[i]]->attnum);
+    }
     // (A numeric whose form comes from statistics has another one in the next plan: pg/cost/numeric_form.cpp.)
     if (guilty.size() == 1 && relation_ && columns_[guilty[0]].layout->digits == 0)
         cache_.refuse(relation_, *shared_->columns[guilty[0]], message, columns_[guilty[0]].dictionary != nullptr);

@@ -45,7 +45,8 @@ class SourceFeed {
 
     struct Staged {
         protocol::StageState state = protocol::StageState::Ready;
-        PageBits pages; // covered, missing, or those whose LSNs are wanted
+        PageBits pages;           // covered, missing, or those whose LSNs are wanted
+        uint64_t expressions = 0; // as in StageReply
     };
     // `given` nullptr: the first question.
     Staged stage(const protocol::StageRequest &request, const PageBits &visible, const GivenLsns *given,
@@ -82,8 +83,8 @@ class SourceFeed {
                                    const std::atomic<uint32_t> *cancel);
     Staged publish(const std::vector<uint16_t> &bad);
 
-    std::vector<PageStatus> decode_rows(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
-                                        const std::atomic<uint32_t> *cancel);
+    // Each page has a mask.
+    std::vector<PageStatus> decode_rows(const std::vector<WindowPage> &window, const std::atomic<uint32_t> *cancel);
     // Of a source that has been joined: what was decoded is the other session's from here on.
     void deliver_rows();
     void batch(MessageReader &message, uint32_t nrows);
@@ -161,6 +162,7 @@ class SourceFeed {
     Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);
     Staged start_build(const protocol::StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
                        ChunkQuestion question, Cache::Token token);
+    uint64_t lacking_expressions(const ChunkVersion *base, const ChunkAnswer &answer) const;
     void drop_bad_pages(const std::vector<uint16_t> &bad);
     void hold(const ChunkVersion &version, RowsRef rows, bool is_private);
     void keep(HeldChunk chunk);

@@ -67,47 +67,74 @@ void DecodedRows::reserve(uint32_t rows) {
     capacity_ = capacity;
 }
 
-std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
-                                            const std::atomic<uint32_t> *cancel) {
-    uint32_t rows = nrows_;
+// Those columns that are in the heap's tuples, or one expression, of the pages that are Ok so far.
+void DecodedRows::decode_columns(const std::vector<WindowPage> &window, const std::vector<uint32_t> &starts,
+                                 int expression, std::vector<PageStatus> &statuses,
+                                 const std::atomic<uint32_t> *cancel) {
+    std::vector<size_t> pages, columns;
     DecodeJob job;
     for (size_t i = 0; i < window.size(); ++i) {
-        job.pages.push_back(
-            {window[i].data, rows, window[i].ntuples, static_cast<uint16_t>(window[i].in_place), &masks[i]});
-        rows += window[i].ntuples;
+        if (statuses[i] == PageStatus::Ok && expression >= 0)
+            statuses[i] = expression_status(window[i], expression);
+        if (statuses[i] != PageStatus::Ok)
+            continue;
+        pages.push_back(i);
+        job.pages.push_back(page_ref(window[i], expression, starts[i]));
     }
-    reserve(rows);
     for (size_t c = 0; c < columns_.size(); ++c)
-        job.columns.push_back(
-            {columns_[c].layout, data_[c].values.get(), data_[c].nulls.get(), columns_[c].dictionary});
-    nrows_ = rows;
+        if (columns_[c].expression == expression) {
+            columns.push_back(c);
+            job.columns.push_back(
+                {columns_[c].layout, data_[c].values.get(), data_[c].nulls.get(), columns_[c].dictionary});
+        }
+    if (pages.empty())
+        return;
     DecodeResult result;
     device_.decode(job, result, cancel);
-    if (result.pages.size() != window.size() || result.columns.size() != columns_.size())
+    if (result.pages.size() != pages.size() || result.columns.size() != columns.size())
         throw DeviceError("the device answered for other pages than it was asked for");
     if (result.dictionary_full) {
         std::vector<size_t> texts;
-        for (size_t c = 0; c < columns_.size(); ++c)
+        for (size_t c : columns)
             if (columns_[c].dictionary != nullptr)
                 texts.push_back(c);
         throw Undecodable("too many distinct values", texts);
     }
-    for (size_t c = 0; c < columns_.size(); ++c) {
-        data_[c].stats.merge(result.columns[c]);
+    for (size_t k = 0; k < columns.size(); ++k)
+        data_[columns[k]].stats.merge(result.columns[k]);
+    for (size_t k = 0; k < pages.size(); ++k)
+        statuses[pages[k]] = result.pages[k];
+}
+
+std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &window,
+                                            const std::atomic<uint32_t> *cancel) {
+    std::vector<uint32_t> starts;
+    uint32_t rows = nrows_;
+    for (const WindowPage &page : window) {
+        starts.push_back(rows);
+        rows += page.ntuples;
     }
+    reserve(rows);
+    nrows_ = rows;
+    int last_expression = -1;
+    for (const TransientColumn &column : columns_)
+        last_expression = std::max(last_expression, column.expression);
+    std::vector<PageStatus> statuses(window.size(), PageStatus::Ok);
+    for (int expression = -1; expression <= last_expression; ++expression)
+        decode_columns(window, starts, expression, statuses, cancel);
     for (size_t i = 0; i < window.size(); ++i) {
-        if (result.pages[i] == PageStatus::Unrepresentable)
+        if (statuses[i] == PageStatus::Unrepresentable)
             throw Undecodable(unfit_numeric, {});
-        if (result.pages[i] != PageStatus::Ok)
+        if (statuses[i] != PageStatus::Ok)
             continue;
-        uint32_t first = job.pages[i].row_start, end = first + job.pages[i].ntuples;
+        uint32_t first = starts[i], end = first + window[i].ntuples;
         valid_ += end - first;
         if (!valid_rows_.empty() && valid_rows_.back().second == first)
             valid_rows_.back().second = end;
         else
             valid_rows_.emplace_back(first, end);
     }
-    return result.pages;
+    return statuses;
 }
 
 size_t DecodedRows::bytes() const {

@@ -18,6 +18,7 @@ struct TransientColumn {
     Type type = Type::I32;
     const ColumnLayout *layout = nullptr; // nullptr: rows of a CPU plan
     Dictionary *dictionary = nullptr;     // Code
+    int expression = -1;                  // its number in the source, -1: an attribute
 };
 
 // What one pipeline reads, with everything that must live as long as the views.
@@ -37,8 +38,8 @@ class DecodedRows {
     DecodedRows(Device &device, ChunkBuilder::Allocate allocate, const std::vector<TransientColumn> &columns)
         : device_(device), allocate_(std::move(allocate)), columns_(columns), data_(columns.size()) {}
 
-    std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<TupleMask> &masks,
-                                   const std::atomic<uint32_t> *cancel);
+    // Each page has a mask.
+    std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::atomic<uint32_t> *cancel);
     size_t bytes() const;
     bool empty() const { return valid_ == 0; }
     int64_t max_code(size_t column) const { return data_[column].stats.max; }
@@ -57,6 +58,8 @@ class DecodedRows {
         ColumnStats stats;
     };
     void reserve(uint32_t rows);
+    void decode_columns(const std::vector<WindowPage> &window, const std::vector<uint32_t> &starts, int expression,
+                        std::vector<PageStatus> &statuses, const std::atomic<uint32_t> *cancel);
 
     Device &device_;
     ChunkBuilder::Allocate allocate_;

@@ -1,5 +1,6 @@
 #include "answers.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -25,9 +26,13 @@ void notice(void *, const char *message) {
     }
 }
 
+// A few joins draw more rows than this machine's memory holds. Such a query ends as one does that takes too long.
+constexpr size_t most_bytes = size_t{256} << 20;
+
 static void take(Answer &answer, const pg::Result &r) {
     const PGresult *raw = r.raw();
-    if (PQresultStatus(raw) != PGRES_TUPLES_OK && PQresultStatus(raw) != PGRES_COMMAND_OK) {
+    const ExecStatusType status = PQresultStatus(raw);
+    if (status != PGRES_TUPLES_OK && status != PGRES_SINGLE_TUPLE && status != PGRES_COMMAND_OK) {
         answer.sqlstate = r.sqlstate();
         answer.message = pg::trimmed(PQresultErrorMessage(raw));
         if (answer.sqlstate.empty())
@@ -41,14 +46,46 @@ static void take(Answer &answer, const pg::Result &r) {
         vector<string> row;
         for (int c = 0; c < r.columns(); ++c)
             row.push_back(r.is_null(i, c) ? string(1, '\0') : r.get(i, c));
-        answer.rows.push_back(row);
+        for (const string &value : row)
+            answer.bytes += sizeof(value) + value.size();
+        answer.rows.push_back(std::move(row));
     }
+}
+
+static void cancel(PGconn *c) {
+    std::array<char, 256> error{};
+    PGcancel *request = PQgetCancel(c);
+    PQcancel(request, error.data(), error.size());
+    PQfreeCancel(request);
+}
+
+// The answer to a command, behind the rows that answer has; none of its own if it ends with an error. Rows are taken as
+// they come: no more of them are kept than most_bytes.
+static void ask(Answer &answer, pg::Connection &c, const string &sql) {
+    PQsendQuery(c.raw(), sql.c_str());
+    PQsetSingleRowMode(c.raw());
+    const size_t before = answer.rows.size();
+    bool too_long = false;
+    while (PGresult *raw = PQgetResult(c.raw())) {
+        const pg::Result r(raw);
+        if (too_long)
+            continue;
+        take(answer, r);
+        if ((too_long = answer.bytes > most_bytes))
+            cancel(c.raw());
+    }
+    if (too_long) {
+        answer.sqlstate = "57014";
+        answer.message = "the answer is too long";
+    }
+    if (!answer.sqlstate.empty())
+        answer.rows.resize(before);
 }
 
 Answer answer(pg::Connection &c, const string &sql) {
     Answer out;
     warnings.clear();
-    take(out, pg::Result(PQexec(c.raw(), sql.c_str())));
+    ask(out, c, sql);
     out.warnings = warnings;
     if (PQstatus(c.raw()) != CONNECTION_OK)
         throw pg::Error("the connection is gone: " + out.message + "\n" + sql);
@@ -76,20 +113,20 @@ Answer answer_of(pg::Connection &c, const Query &q, const vector<string> &argume
     if (offload == "force")
         c.exec("SET LOCAL client_min_messages = debug2");
     if (q.parameters.empty() && cursor) {
-        take(answer, pg::Result(PQexec(c.raw(), ("DECLARE fuzzed SCROLL CURSOR FOR " + q.sql).c_str())));
+        ask(answer, c, "DECLARE fuzzed SCROLL CURSOR FOR " + q.sql);
         for (const char *fetch : {"FETCH ALL FROM fuzzed", "FETCH BACKWARD ALL FROM fuzzed"})
             if (answer.sqlstate.empty())
-                take(answer, pg::Result(PQexec(c.raw(), fetch)));
+                ask(answer, c, fetch);
     } else if (q.parameters.empty()) {
-        take(answer, pg::Result(PQexec(c.raw(), q.sql.c_str())));
+        ask(answer, c, q.sql);
     } else {
         string list;
         for (const auto &parameter : q.parameters)
             list +=
                 (list.empty() ? "" : ", ") + string(parameter.first == Bpchar ? "bpchar" : type_names[parameter.first]);
-        take(answer, pg::Result(PQexec(c.raw(), ("PREPARE fuzzed (" + list + ") AS " + q.sql).c_str())));
+        ask(answer, c, "PREPARE fuzzed (" + list + ") AS " + q.sql);
         for (size_t i = 0; i < arguments.size() && answer.sqlstate.empty(); ++i)
-            take(answer, pg::Result(PQexec(c.raw(), (execute + " fuzzed" + arguments[i]).c_str())));
+            ask(answer, c, execute + " fuzzed" + arguments[i]);
     }
     if (PQstatus(c.raw()) != CONNECTION_OK)
         throw pg::Error("the connection is gone: " + answer.message + "\n" + q.sql);

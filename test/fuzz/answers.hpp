@@ -10,6 +10,7 @@ namespace fuzz {
 struct Answer {
     string sqlstate, message;
     vector<vector<string>> rows; // NULL: one byte 0
+    size_t bytes = 0;            // of the rows
     vector<Oid> column_types;
     vector<string> warnings; // that functions have sent, in order; of answer() only
 };

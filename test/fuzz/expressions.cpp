@@ -259,7 +259,9 @@ string Generator::expression(Type type, int depth) {
     case Int2:
         return chance(50) ? arithmetic("+-*/%") : chance(30) ? "(- " + same() + ")" : "(" + leaf(Int4) + ")::int2";
     case Int4:
-        switch (roll(10)) {
+        switch (roll(11)) {
+        case 10:
+            return pick({"gcd(", "lcm("}) + same() + ", " + leaf(Int4) + ")";
         case 8:
             return "abs(" + same() + ")";
         case 9:
@@ -302,7 +304,8 @@ string Generator::expression(Type type, int depth) {
             return pick({"abs(", "floor(", "ceil(", "round(", "trunc(", "sign("}) + same() + ")";
         case 6:
             return chance(50) ? pick({"sqrt(abs(", "degrees((", "radians(("}) + same() + "))"
-                              : "date_part('" + date_part() + "', " + expression(Timestamp, depth - 1) + ")";
+                              : "date_part('" + (chance(70) ? date_part() : pick({"second", "milliseconds", "epoch"})) +
+                                    "', " + expression(Timestamp, depth - 1) + ")";
         case 0:
             return "(" + expression(pick(vector<Type>{Int4, Float4, Int8, Numeric}), depth - 1) + ")::float8";
         case 1:
@@ -321,7 +324,7 @@ string Generator::expression(Type type, int depth) {
         case 6:
             return pick({"abs(", "floor(", "ceil(", "round(", "trunc(", "sign("}) + same() + ")";
         case 7:
-            return pick({"round(", "trunc("}) + same() + ", " + number(roll(5)) + ")";
+            return pick({"round(", "trunc("}) + same() + ", " + number(roll(7) - 2) + ")";
         case 8:
             return "mod(" + same() + ", " + pick({"3", "0.75", "-7.125"}) + ")";
         case 9:
@@ -347,9 +350,16 @@ string Generator::expression(Type type, int depth) {
     case Date:
         if (chance(25))
             return "(" + expression(Timestamp, depth - 1) + ")::date";
+        if (chance(10))
+            return "make_date(1990 + abs(" + leaf(Int4) + ") % 50, 1 + abs(" + leaf(Int4) + ") % 12, 28)";
         return "(" + same() + pick({" + ", " - "}) + (chance(80) ? number(roll(40)) : leaf(Int4)) + ")";
     case Timestamp:
-        switch (roll(4)) {
+        switch (roll(6)) {
+        case 4:
+            return "date_bin('" + pick({"15 minutes", "1 day", "90 days 1 hour"}) + "', " + same() + ", " +
+                   pick({"'2000-01-01'", "'2012-03-04 05:06:07'"}) + ")";
+        case 5:
+            return "(" + same() + ")::timestamp(" + number(roll(7)) + ")";
         case 0:
             return "date_trunc('" + pick({"year", "quarter", "month", "week", "day", "hour", "minute", "second"}) +
                    "', " + same() + ")";
@@ -380,7 +390,11 @@ string Generator::expression(Type type, int depth) {
 }
 
 string Generator::span(int depth) {
-    switch (depth > 0 ? roll(4) : 3) {
+    switch (depth > 0 ? roll(6) : 3) {
+    case 4:
+        return pick({"justify_days(", "justify_hours(", "justify_interval("}) + span(depth - 1) + ")";
+    case 5:
+        return "(" + span(depth - 1) + pick({" * ", " / "}) + pick({"3", "0.7", "-1.25", "1e-3"}) + ")";
     case 0:
         return "(" + expression(Timestamp, depth - 1) + " - " + expression(Timestamp, depth - 1) + ")";
     case 1:

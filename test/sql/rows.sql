@@ -99,7 +99,7 @@ SELECT count(*) FROM (SELECT id FROM many WHERE k = 2 LIMIT 10 OFFSET 3) x;
 CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
         CONTINUE WHEN line ~ '(Buffers|Storage):';
         RETURN NEXT regexp_replace(line, ' \(actual.*\)', '');
     END LOOP;

@@ -44,7 +44,7 @@ kills=0
 pid=0
 end=$((SECONDS + 42))
 while [ "$SECONDS" -lt "$end" ]; do
-    for signal in KILL SEGV 'STOP KILL'; do
+    for signal in KILL SEGV TERM 'STOP KILL'; do
         wait_until 20 "SELECT state = 'ready' AND pid <> $pid FROM gpuscan.devices WHERE kind = 'host'" || break 2
         sleep "0.$((RANDOM % 10))"
         pid=$(sql "SELECT pid FROM gpuscan.devices WHERE kind = 'host'")

@@ -90,7 +90,10 @@ TEST_F(DeathsTest, WhoIsKilledFromOutsideProvesNothing) {
     record_death(*area, 2, SIGKILL, 0, 6);
     noted(0, true);
     record_death(*area, 3, SIGSEGV, 0, 7);
+    record_death(*area, 4, 0, 0, 8); // SIGTERM
     EXPECT_EQ(area->suspects.count.load(), 0u);
+    record_death(*area, 5, 0, 1, 9);
+    EXPECT_EQ(area->suspects.count.load(), 1u);
 }
 
 TEST_F(DeathsTest, TheListKeepsTheLastOnes) {

@@ -136,6 +136,123 @@ TEST_F(SessionCacheTest, HashesOfPagesAreAlwaysCompared) {
     EXPECT_TRUE(bits_of(a).test(7));
 }
 
+// A column that is an expression: its values come as pages of the backend's, for the pages that lack them and no others.
+TEST_F(SessionCacheTest, ValuesOfExpressionsComeAsPages) {
+    constexpr uint32_t tuples = 30;
+    auto c = client();
+    Course course{*c, server};
+    Answer a;
+    ProgramBuilder b;
+    const ir::Index s = b.source({{Type::I32, 1, {}}, {Type::I64, 1, {}}});
+    b.aggregate(s, {}, {}, {}, {{ir::AggregateKind::Sum, b.column(Type::I64, 0, 1)}});
+    const std::string program = serialize_program(b.program);
+
+    // the key and the expression, or the key alone
+    const auto begin = [&](bool expression) {
+        Message define = define_message(0, server.fact, {1});
+        if (expression) {
+            const uint32_t both = 2;
+            memcpy(&define.bytes[offsetof(DefineSourceRequest, ncolumns)], &both, sizeof both);
+            ColumnHead head = {};
+            head.codec = static_cast<uint8_t>(Codec::Int64);
+            head.type = static_cast<uint8_t>(Type::I64);
+            head.missing_null = 1;
+            head.expression = 0x80000001;
+            head.nattributes = 1;
+            head.key_size = 6;
+            const AttributeLayout layout = {8, 8, 0};
+            define.put(head).raw(&layout, sizeof layout).raw("", 0).raw("{EXPR}", 6).raw("", 0);
+        }
+        return course.ask(Command::Open, open_message(expression ? program : count_program())) &&
+               course.ask(Command::DefineSource, define) &&
+               course.ask(Command::Stage, stage_message(0, server.fact, false), &a);
+    };
+    const auto state = [&] { return static_cast<StageState>(a.head<StageReply>().state); };
+    // page p with the value 100 * p for each tuple; of those in `failed` there is none
+    const auto decode = [&](const std::vector<uint32_t> &pages, uint64_t expressions, const PageBits &failed = {}) {
+        Message message = decode_message(0, server.fact, pages);
+        const uint32_t masked = 1;
+        memcpy(&message.bytes[offsetof(DecodeRequest, has_masks)], &masked, sizeof masked);
+        memcpy(&message.bytes[offsetof(DecodeRequest, expressions)], &expressions, sizeof expressions);
+        std::vector<TupleMask> masks(pages.size());
+        std::vector<uint8_t> states;
+        std::string images;
+        const AttributeLayout layout = {8, 8, 0};
+        for (size_t i = 0; i < pages.size(); ++i) {
+            masks[i].bits[0] = (uint64_t(1) << tuples) - 1;
+            pages::Page image;
+            for (uint32_t t = 0; t < tuples; ++t)
+                image.add({&layout, &layout + 1}, {pages::fixed(int64_t(100) * pages[i])});
+            states.push_back(failed.test(pages[i]));
+            images.append(reinterpret_cast<const char *>(image.bytes), page_size);
+        }
+        message.array(masks);
+        if (expressions != 0)
+            message.array(states).raw(images.data(), images.size());
+        return course.ask(Command::Decode, message, &a) && course.ask(Command::Publish, publish_message(0), &a);
+    };
+    const auto sum = [&] {
+        EXPECT_TRUE(course.ask(Command::Run, run_message(0)) && course.ask(Command::Fetch, Message(), &a))
+            << course.message;
+        return static_cast<int64_t>(unpack(a, 0, 1).states.at(0).low);
+    };
+    std::vector<uint32_t> all, even;
+    int64_t of_all = 0;
+    for (uint32_t p = 0; p < server.fact.npages; ++p) {
+        all.push_back(p);
+        of_all += int64_t(tuples) * 100 * p;
+        if (p % 2 == 0)
+            even.push_back(p);
+    }
+
+    ASSERT_TRUE(begin(false));
+    ASSERT_EQ(state(), StageState::NeedPages);
+    EXPECT_EQ(a.head<StageReply>().expressions, 0u);
+    ASSERT_TRUE(decode(all, 0)) << course.message;
+    ASSERT_TRUE(begin(true)); // the key is there, the expression is wanted of all pages
+    ASSERT_EQ(state(), StageState::NeedPages);
+    EXPECT_EQ(a.head<StageReply>().expressions, 1u);
+    EXPECT_EQ(bits_of(a), server.fact.visible);
+    PageBits failed;
+    failed.set(7);
+    ASSERT_TRUE(decode(all, 1, failed)) << course.message;
+    EXPECT_EQ(bits_of(a), server.fact.visible - failed);
+    EXPECT_EQ(sum(), of_all - int64_t(tuples) * 700);
+    ASSERT_TRUE(begin(true)); // nobody evaluates page 7 again for the cache
+    ASSERT_EQ(state(), StageState::Ready);
+    EXPECT_EQ(bits_of(a), server.fact.visible - failed);
+    ASSERT_TRUE(begin(false)); // whose key is there
+    ASSERT_EQ(state(), StageState::Ready);
+    EXPECT_EQ(bits_of(a), server.fact.visible);
+
+    server.write_fact(7, 1); // a page that changes is evaluated again
+    server.fact.map_lsn++;
+    ASSERT_TRUE(begin(true));
+    ASSERT_EQ(state(), StageState::NeedLsns);
+    ASSERT_TRUE(course.ask(Command::Stage, stage_message(0, server.fact, true), &a));
+    ASSERT_EQ(state(), StageState::NeedPages);
+    EXPECT_EQ(a.head<StageReply>().expressions, 1u);
+    EXPECT_EQ(bits_of(a), failed);
+    ASSERT_TRUE(decode({7}, 1)) << course.message;
+    EXPECT_EQ(sum(), of_all);
+
+    server.write_fact(9, 1); // without its values it is not cached
+    server.fact.map_lsn++;
+    ASSERT_TRUE(begin(true) && course.ask(Command::Stage, stage_message(0, server.fact, true), &a));
+    ASSERT_EQ(state(), StageState::NeedPages);
+    ASSERT_TRUE(decode({9}, 0)) << course.message;
+    EXPECT_FALSE(bits_of(a).test(9));
+
+    ASSERT_TRUE(begin(true)); // expressions that the source has not
+    EXPECT_FALSE(course.ask(Command::Decode, [&] {
+        Message message = decode_message(0, server.fact, {9});
+        const uint64_t many = uint64_t(1) << 40;
+        memcpy(&message.bytes[offsetof(DecodeRequest, expressions)], &many, sizeof many);
+        return message;
+    }()));
+    EXPECT_EQ(course.status, Status::Invalid);
+}
+
 // The table of a build is used again as long as it would become the same, and goes with its columns.
 TEST_F(SessionCacheTest, JoinTablesAreKept) {
     auto c = client();

@@ -77,6 +77,12 @@ constexpr Image grows_with_time{Image::Kind::Grows, -86400000000000000, 86400000
     X(FiniteInterval, finite_interval, 1, I128, I128, true, any) /* itself; infinity is a row error */ \
     X(IntervalRank, interval_rank, 1, I128, I128, true, any) /* by length, and of equal ones by how they are written */ \
     X(IntervalRankBack, interval_rank_back, 1, I128, I128, true, any) /* the same, of equal ones the other way round */ \
+    X(MonthsInterval, months_interval, 1, I32, I128, false, any) \
+    X(DaysInterval, days_interval, 1, I32, I128, false, any) \
+    X(MicrosInterval, micros_interval, 1, I64, I128, false, any) \
+    X(JustifyDays, justify_days, 1, I128, I128, true, any) \
+    X(JustifyHours, justify_hours, 1, I128, I128, true, any) \
+    X(JustifyInterval, justify_interval, 1, I128, I128, true, any) \
     X(HighPart, high_part, 1, I128, I64, true, any) /* high of high * 2^62 + low */ \
     X(LowPart, low_part, 1, I128, I64, false, within(0, (int64_t(1) << 62) - 1)) \
     X(AddMonths, add_months, 2, I32, I32, true, any) /* day, months: the same day of that month, or its last day; not of infinity */ \
@@ -92,6 +98,9 @@ constexpr Image grows_with_time{Image::Kind::Grows, -86400000000000000, 86400000
     X(TimestampAge, timestamp_age, 2, I64, I128, true, any) /* an interval of months, days and microseconds */ \
     X(IntervalPlus, interval_plus, 2, I128, I128, true, any) \
     X(IntervalMinus, interval_minus, 2, I128, I128, true, any) \
+    X(IntervalTimes, interval_times, 2, I128, I128, true, any) /* by the float8 of these bits */ \
+    X(IntervalBy, interval_by, 2, I128, I128, true, any) /* divided by it */ \
+    X(Gcd, gcd, 2, I64, I64, true, any) /* a row error where it is 2^63 */ \
     X(QuotientScale, quotient_scale, 2, I128, I32, false, any) /* decimals of a quotient of numerics in PostgreSQL */ \
     X(Quotient17, quotient_17, 2, I128, I128, true, any) /* cut off behind so many decimals */ \
     X(Quotient21, quotient_21, 2, I128, I128, true, any) \

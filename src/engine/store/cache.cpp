@@ -112,7 +112,7 @@ ColumnRef Cache::column(const RelationRef &relation, const std::string &key, con
             return column;
     auto column = std::make_shared<CachedColumn>();
     column->id = relation->next_column++;
-    column->attnum = static_cast<uint32_t>(layout.attributes.size());
+    column->attnum = layout.expression != 0 ? layout.expression : static_cast<uint32_t>(layout.attributes.size());
     column->key = key;
     column->layout = layout;
     if (is_coded(layout.codec))
@@ -508,7 +508,13 @@ std::vector<Cache::Entry> Cache::list() {
     std::vector<Entry> entries;
     for (const auto &r : relations_)
         for (const ColumnRef &column : r.second->columns) {
-            Entry entry = {r.first, column->attnum, 0, 0, 0, column->hits.load(std::memory_order_relaxed)};
+            Entry entry = {r.first,
+                           column->attnum,
+                           0,
+                           0,
+                           0,
+                           column->hits.load(std::memory_order_relaxed),
+                           column->layout.expression_text};
             for (const auto &chunk : r.second->chunks) {
                 if (!chunk.second.version)
                     continue;

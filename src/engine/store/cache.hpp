@@ -39,9 +39,9 @@ struct RelationFile {
 
 // One column of a relation as one query shape sees it. Shared by the cache and the sessions that use it.
 struct CachedColumn {
-    uint32_t id = 0; // in its relation, never used twice
-    uint32_t attnum = 0;
-    std::string key; // everything that must be equal for cached values to be this column's
+    uint32_t id = 0;     // in its relation, never used twice
+    uint32_t attnum = 0; // or the number of the expression that it is
+    std::string key;     // everything that must be equal for cached values to be this column's
     ColumnLayout layout;
     std::shared_ptr<Dictionary> dictionary; // text
     std::atomic<uint64_t> hits{0};          // chunks served
@@ -155,6 +155,7 @@ class Cache {
         RelationFile file;
         uint32_t attnum, chunks, pages;
         uint64_t bytes, hits;
+        std::string expression; // its text; empty: an attribute
     };
     std::vector<Entry> list();
 

@@ -127,6 +127,20 @@ BufferRef ChunkBuilder::zeroed(size_t bytes) {
     return buffer;
 }
 
+PageRef page_ref(const WindowPage &page, int expression, uint32_t row_start) {
+    if (expression < 0)
+        return {page.data, row_start, page.ntuples, static_cast<uint16_t>(page.in_place), page.mask};
+    return {page.expressions[static_cast<size_t>(expression)].data, row_start, page.ntuples, 0, page.mask};
+}
+
+PageStatus expression_status(const WindowPage &page, int expression) {
+    const size_t number = static_cast<size_t>(expression);
+    if (number >= page.expressions.size() ||
+        (page.expressions[number].data == nullptr && !page.expressions[number].failed))
+        return PageStatus::Broken; // the page has changed since the backend was told what it lacks
+    return page.expressions[number].failed ? PageStatus::NeedsCpu : PageStatus::Ok;
+}
+
 // ---- decoding -----------------------------------------------------------------------------------------------------
 
 // Fresh rows that there will be when the build is over, by the rows per page so far.
@@ -218,13 +232,10 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
 }
 
 DecodeJob ChunkBuilder::decode_job(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
-                                   const std::vector<size_t> &columns) const {
+                                   const std::vector<size_t> &columns, int expression) const {
     DecodeJob job;
-    for (size_t i : pages) {
-        const WindowPage &page = window[i];
-        job.pages.push_back(
-            {page.data, fresh_start_[page.page], page.ntuples, static_cast<uint16_t>(page.in_place), page.mask});
-    }
+    for (size_t i : pages)
+        job.pages.push_back(page_ref(window[i], expression, fresh_start_[window[i].page]));
     for (size_t c : columns)
         job.columns.push_back(
             {columns_[c].layout, fresh_[c].values.get(), fresh_[c].nulls.get(), columns_[c].dictionary});
@@ -239,10 +250,34 @@ void ChunkBuilder::note_decoded(const DecodeJob &job, const DecodeResult &result
     }
 }
 
+// Pages that lack the same columns: those that the heap has first, then each expression by itself.
 void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                                 const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
                                 const std::atomic<uint32_t> *cancel) {
-    const DecodeJob job = decode_job(window, pages, columns);
+    std::vector<size_t> attributes, expressions;
+    for (size_t c : columns)
+        (columns_[c].expression < 0 ? attributes : expressions).push_back(c);
+    for (size_t i : pages)
+        statuses[i] = PageStatus::Ok;
+    if (!attributes.empty() || expressions.empty())
+        decode_columns(window, pages, attributes, -1, statuses, cancel);
+    for (size_t c : expressions) {
+        std::vector<size_t> evaluated;
+        for (size_t i : pages) {
+            if (statuses[i] == PageStatus::Ok)
+                statuses[i] = expression_status(window[i], columns_[c].expression);
+            if (statuses[i] == PageStatus::Ok)
+                evaluated.push_back(i);
+        }
+        if (!evaluated.empty())
+            decode_columns(window, evaluated, {c}, columns_[c].expression, statuses, cancel);
+    }
+}
+
+void ChunkBuilder::decode_columns(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                                  const std::vector<size_t> &columns, int expression, std::vector<PageStatus> &statuses,
+                                  const std::atomic<uint32_t> *cancel) {
+    const DecodeJob job = decode_job(window, pages, columns, expression);
     DecodeResult result;
     zero_all();
     device_.decode(job, result, cancel);
@@ -264,7 +299,7 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
             for (size_t c : columns) {
                 DecodeResult alone;
                 if (is_scaled(columns_[c].layout->codec))
-                    device_.decode(decode_job(window, {pages[k]}, {c}), alone, cancel);
+                    device_.decode(decode_job(window, {pages[k]}, {c}, expression), alone, cancel);
                 if (!alone.pages.empty() && alone.pages[0] == PageStatus::Unrepresentable)
                     numerics.push_back(c);
             }
@@ -286,7 +321,7 @@ void ChunkBuilder::decode_companions(const std::vector<WindowPage> &window, cons
     try {
         for (size_t c : columns)
             reserve(fresh_[c], columns_[c].layout->type);
-        const DecodeJob job = decode_job(window, pages, columns);
+        const DecodeJob job = decode_job(window, pages, columns, -1);
         DecodeResult result;
         zero_all();
         device_.decode(job, result, cancel);

@@ -27,6 +27,12 @@
 
 namespace gpuscan {
 
+// What the backend has made of one expression for the tuples of a page.
+struct ExpressionPage {
+    const uint8_t *data = nullptr; // a page of its values; nullptr: they were not asked for, or ...
+    bool failed = false;           // ... cannot be had
+};
+
 // One heap page of a decode window.
 struct WindowPage {
     uint16_t page = 0; // in the chunk
@@ -35,12 +41,20 @@ struct WindowPage {
     uint64_t lsn = 0;
     const uint8_t *data = nullptr;
     const TupleMask *mask = nullptr; // nullptr: every normal line pointer
+    std::vector<ExpressionPage> expressions =
+        {}; // by the number in the source; those behind its end were not asked for
 };
+
+// What a decoder reads of the page: the heap's tuples, or an expression's values (by its number; -1: the heap's).
+PageRef page_ref(const WindowPage &page, int expression, uint32_t row_start);
+// Ok: the values are here.
+PageStatus expression_status(const WindowPage &page, int expression);
 
 struct BuildColumn {
     uint32_t id = 0; // the column's number in its relation
     const ColumnLayout *layout = nullptr;
     Dictionary *dictionary = nullptr; // text
+    int expression = -1;              // its number in the source, -1: an attribute
 };
 
 // The reason, before the columns' numbers (server/source_feed.cpp).
@@ -106,8 +120,11 @@ class ChunkBuilder {
     void decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                       const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
                       const std::atomic<uint32_t> *cancel);
+    void decode_columns(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
+                        const std::vector<size_t> &columns, int expression, std::vector<PageStatus> &statuses,
+                        const std::atomic<uint32_t> *cancel);
     DecodeJob decode_job(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
-                         const std::vector<size_t> &columns) const;
+                         const std::vector<size_t> &columns, int expression) const;
     void note_decoded(const DecodeJob &job, const DecodeResult &result, const std::vector<size_t> &columns);
     void decode_companions(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                            const std::atomic<uint32_t> *cancel);

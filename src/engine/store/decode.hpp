@@ -24,6 +24,7 @@ constexpr uint32_t max_tuples_per_page = 291; // MaxHeapTuplesPerPage
 // Heap pages that one page of the visibility map covers, and so the most pages of one chunk (visibilitymap.c:
 // HEAPBLOCKS_PER_PAGE = (8192 - 24) * 4).
 constexpr uint32_t pages_per_chunk = 32672;
+constexpr uint32_t max_expressions = 32; // of one source that are columns
 
 // One attribute that must be walked over to reach a column (pg_attribute's attlen, attalign).
 struct AttributeLayout {
@@ -39,6 +40,10 @@ struct ColumnLayout {
     Type type = Type::I32;
     int32_t scale = 0;  // Numeric: value * 10^scale
     uint8_t digits = 0; // Numeric: a value of more decimal digits is unrepresentable; 0: what the type holds
+    // Not 0: no attribute of the heap's tuples, but an expression over them, by its number (beyond all attributes'). The backend
+    // evaluates it and hands the values over as pages whose tuples have this one attribute, at the line pointers of the heap's.
+    uint32_t expression = 0;
+    std::string expression_text; // as PostgreSQL writes nodes, for those who ask what is cached
     // The value of tuples that are too short to hold the column (ALTER TABLE ADD COLUMN ... DEFAULT).
     bool missing_null = true;
     uint64_t missing_low = 0; // the value in `type` (not for Text)

@@ -179,6 +179,10 @@ bool is_total(Oid function) {
     case F_CEILING_FLOAT8:
     case F_ROUND_FLOAT8:
     case F_TRUNC_FLOAT8:
+    // times
+    case F_TIME_TIMESTAMP:
+    case F_INTERVAL_TIME:
+    case F_TIME_MI_TIME:
     // texts
     case F_TEXT_PATTERN_LT:
     case F_TEXT_PATTERN_LE:

@@ -15,7 +15,7 @@ ColumnLocator column_locator(Relation relation, int attnum) {
     return {file.tablespace, file.database, file.relation, static_cast<uint32>(attnum)};
 }
 
-Bitmapset *columns_read(const RelOptInfo *rel) {
+Bitmapset *attributes_read(const RelOptInfo *rel) {
     Bitmapset *columns = nullptr;
     ListCell *cell;
     pull_varattnos(reinterpret_cast<Node *>(rel->reltarget->exprs), rel->relid, &columns);
@@ -30,18 +30,34 @@ double cacheable_pages(const RelOptInfo *rel, char persistence) {
     return RecoveryInProgress() ? rel->pages * rel->allvisfrac : rel->pages;
 }
 
+// Attribute 0 of the table's file; false: nobody can say what is cached of it.
+static bool locate_file(const PlannerInfo *root, const RelOptInfo *rel, ColumnLocator *column) {
+    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+    if (service_area() == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind))
+        return false;
+    Relation relation = table_open(rte->relid, NoLock); // the query has locked it
+    *column = column_locator(relation, 0);
+    table_close(relation, NoLock);
+    return true;
+}
+
+double cached_pages_of(const PlannerInfo *root, const RelOptInfo *rel, uint32 number, int device) {
+    ColumnLocator column;
+    if (!locate_file(root, rel, &column))
+        return 0;
+    column.attnum = number;
+    return static_cast<double>(service_area()->cache_statistics[device].pages(column));
+}
+
 double cached_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device, double whole,
                     Bitmapset **absent) {
-    const protocol::Area *area = service_area();
-    const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
-    if (area == nullptr || rte->rtekind != RTE_RELATION || !RELKIND_HAS_STORAGE(rte->relkind)) {
+    ColumnLocator column;
+    if (!locate_file(root, rel, &column)) {
         if (absent != nullptr)
             *absent = bms_copy(columns);
         return 0;
     }
-    Relation relation = table_open(rte->relid, NoLock); // the query has locked it
-    ColumnLocator column = column_locator(relation, 0);
-    table_close(relation, NoLock);
+    const protocol::Area *area = service_area();
     uint64 pages = area->cache_statistics[device].pages(column);
     for (int i = -1; (pages > 0 || absent != nullptr) && (i = bms_next_member(columns, i)) >= 0;) {
         const int attnum = i + FirstLowInvalidHeapAttributeNumber;

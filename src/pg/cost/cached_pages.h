@@ -11,7 +11,10 @@ namespace gpuscan {
 ColumnLocator column_locator(Relation relation, int attnum);
 
 // Attribute numbers of what a query reads of a relation, as in pull_varattnos().
-Bitmapset *columns_read(const RelOptInfo *rel);
+Bitmapset *attributes_read(const RelOptInfo *rel);
+
+// Pages of a plain table (a leaf of a partitioned one) of which the device has the column, or the expression, of this number.
+double cached_pages_of(const PlannerInfo *root, const RelOptInfo *rel, uint32 number, int device);
 
 // Pages of a plain table (a leaf of a partitioned one) that a device can cache; all of it, but in recovery only those that are
 // all-visible, and nothing of a temporary table.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "pg/cost/device_cost.h"
 #include "pg/cost/level_time.h"
 
 namespace gpuscan {
@@ -182,6 +183,13 @@ void count_conditions(const ExpressionCounting *to, const List *conditions, doub
         }
         rows *= selectivity;
     }
+}
+
+double expression_ns(PlannerInfo *root, Node *expression, double rows) {
+    executor::Work work{};
+    const ExpressionCounting to{root, device_ns_per_unit(), &work};
+    count_expression(&to, expression, rows);
+    return executor::time_of(work, *device_executor_rates());
 }
 
 } // namespace gpuscan

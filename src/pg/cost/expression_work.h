@@ -17,6 +17,9 @@ struct ExpressionCounting {
 // An expression, or a list of them, evaluated for so many rows.
 void count_expression(const ExpressionCounting *to, Node *expression, double rows);
 
+// Its time on one core.
+double expression_ns(PlannerInfo *root, Node *expression, double rows);
+
 // Conditions (expressions or RestrictInfos), each for the rows that the ones before it have left.
 void count_conditions(const ExpressionCounting *to, const List *conditions, double rows);
 

@@ -14,12 +14,12 @@ namespace {
 
 constexpr int precisions[] = {9, 15, 18, 36}; // products of 64 bits; exact as double precision; 64 bits; 128 bits
 constexpr int spare_digits = 1;               // that a sample may not have seen
-constexpr int spare_decimals = 6;             // that are taken when it has not
+constexpr int spare_decimals = 6;             // that are taken when it has not, and of an expression
 constexpr int max_misfits = 2;
 
 struct Key {
     Oid database, relid;
-    int32 attnum, inherited;
+    uint32 number, inherited;
     TransactionId xmin; // of the statistics, Invalid without them
 };
 
@@ -37,6 +37,8 @@ struct Known {
 };
 
 HTAB *known_columns = nullptr;
+
+bool is_expression(const Key *key) { return key->number > MaxAttrNumber; }
 
 uint64 fingerprint(const Key *key) {
     return hash_bytes_extended(reinterpret_cast<const unsigned char *>(key), sizeof *key, 0) | 1;
@@ -78,8 +80,10 @@ Known *remember(const Key *key) {
 // Also completes the key.
 Digits read_statistics(Key *key) {
     Digits digits{false, true, 0, 0, 0};
+    if (is_expression(key))
+        return {true, true, 0, 0, spare_decimals};
     HeapTuple statistics =
-        SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(key->relid), Int16GetDatum(static_cast<int16>(key->attnum)),
+        SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(key->relid), Int16GetDatum(static_cast<int16>(key->number)),
                         BoolGetDatum(key->inherited != 0));
     if (!HeapTupleIsValid(statistics))
         return digits;
@@ -97,13 +101,13 @@ Digits read_statistics(Key *key) {
     return digits;
 }
 
-Key key_of(Oid relid, AttrNumber attnum, bool inherited) {
+Key key_of(const TableColumn &column) {
     Key key;
     memset(&key, 0, sizeof key);
     key.database = MyDatabaseId;
-    key.relid = relid;
-    key.attnum = attnum;
-    key.inherited = inherited ? 1 : 0;
+    key.relid = column.relid;
+    key.number = column.number;
+    key.inherited = column.inherited ? 1 : 0;
     return key;
 }
 
@@ -115,9 +119,9 @@ uint64 misfits_of(const Key *key) {
 
 } // namespace
 
-bool find_numeric_form(Oid relid, AttrNumber attnum, bool inherited, int32 typmod, NumericForm *form) {
+bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *form) {
     const int most = precisions[lengthof(precisions) - 1];
-    Key key = key_of(relid, attnum, inherited);
+    Key key = key_of(column);
     Digits digits = read_statistics(&key);
     int precision, scale;
     const bool is_declared = numeric_typmod(typmod, &precision, &scale);
@@ -137,16 +141,16 @@ bool find_numeric_form(Oid relid, AttrNumber attnum, bool inherited, int32 typmo
                                     [&digits](int wide) { return digits.whole + spare_digits + digits.scale <= wide; });
     if (found == std::end(precisions))
         return false;
-    form->precision = misfits > 0 ? most : *found;
+    form->precision = misfits > 0 || is_expression(&key) ? most : *found;
     form->scale = digits.scale;
     return true;
 }
 
-void note_unfit_numeric(Oid relid, AttrNumber attnum, bool inherited) {
+void note_unfit_numeric(const TableColumn &column) {
     protocol::Area *area = service_area();
     if (area == nullptr)
         return;
-    Key key = key_of(relid, attnum, inherited);
+    Key key = key_of(column);
     read_statistics(&key);
     const uint64 wanted = fingerprint(&key);
     if (auto *slot = area->unfit_numerics.find(wanted))

@@ -1,8 +1,9 @@
 // In which form does a device hold a numeric whose type does not say how many digits it has?
 //
 // numeric without precision and scale, or of more digits than 128 bits hold, is an integer scaled by what the column's statistics
-// show. They are a sample, so the decoders check each value. One that does not fit ends in the CPU plan, and is noted: the next plan
-// takes a wider form, and the one after it none. ANALYZE begins anew.
+// show; an expression has none and is taken for an amount. Both are guesses, so the decoders check each value. One that does not
+// fit ends in the CPU plan, and is noted: the next plan takes a wider form, and the one after it none. ANALYZE begins anew with
+// a column, a restart with an expression.
 #pragma once
 
 #include "pg/pg.h"
@@ -15,10 +16,17 @@ struct NumericForm {
     bool mixed;    // not every value is shown with so many
 };
 
-// Of a column of a relation (inherited: and of its children). False without a reason: no form is known to hold its values.
-bool find_numeric_form(Oid relid, AttrNumber attnum, bool inherited, int32 typmod, NumericForm *form);
+// Which column of a table it is; the column of a CPU plan is none.
+struct TableColumn {
+    Oid relid;      // InvalidOid: none
+    uint32 number;  // of the attribute, or of the expression (expression_number())
+    bool inherited; // of a parent: its children's
+};
+
+// False without a reason: no form is known to hold the column's values.
+bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *form);
 
 // A value of the column did not fit into the form.
-void note_unfit_numeric(Oid relid, AttrNumber attnum, bool inherited);
+void note_unfit_numeric(const TableColumn &column);
 
 } // namespace gpuscan

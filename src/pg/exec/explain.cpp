@@ -67,6 +67,10 @@ List *column_names(const Explainer *explainer, int index) {
     for (int i = 0; i < source->columns.count; ++i) {
         if (source->columns[i].codec == Codec::NumericScale)
             continue; // of a numeric that is there
+        if (source->columns[i].expr) {
+            names = lappend(names, deparse(explainer, reinterpret_cast<Node *>(source->columns[i].expr)));
+            continue;
+        }
         const char *name = column_name(source, explainer->state->run.children[index], source->columns[i].attnum);
         names =
             lappend(names, name ? pstrdup(quote_identifier(name)) : psprintf("column %d", source->columns[i].attnum));
@@ -121,7 +125,14 @@ void open_step(const Explainer *explainer, const char *step, int source) {
     ExplainOpenGroup("Step", nullptr, true, explainer->es);
     ExplainPropertyText("Step", step, explainer->es);
     ExplainPropertyText("Source", source_name(explainer, source), explainer->es);
-    ExplainPropertyList("Columns", column_names(explainer, source), explainer->es);
+    const FragmentSource *described = &explainer->state->fragment->sources[source];
+    List *names = column_names(explainer, source), *expressions = NIL;
+    for (int i = 0; i < described->columns.count; ++i)
+        if (described->columns[i].expr)
+            expressions = lappend(expressions, list_nth(names, i));
+    ExplainPropertyList("Columns", names, explainer->es);
+    if (expressions != NIL) // of these columns
+        ExplainPropertyList("Expressions", expressions, explainer->es);
 }
 
 void show_scan(const Explainer *explainer) {

@@ -10,10 +10,10 @@
 #include <cstdarg>
 
 #include "engine/store/chunk_build.hpp"
-#include "pg/cost/numeric_form.h"
 #include "pg/exec/groups.h"
 #include "pg/exec/rows.h"
 #include "pg/fragment/build_fingerprints.h"
+#include "pg/fragment/column_form.h"
 #include "pg/guc.h"
 
 namespace gpuscan {
@@ -33,20 +33,33 @@ bool give_up(FragmentRun *run, const char *format, ...) {
 void note_unfit_column(const FragmentRun *run, int source, const FragmentColumn *column) {
     const FragmentSource *from = &run->fragment->sources[source];
     if (column->digits > 0)
-        note_unfit_numeric(from->relid, column->attnum, from->leaves != NIL);
+        note_unfit_numeric({from->relid, column_number(column), from->leaves != NIL});
+}
+
+// Does the device's message, behind its reason, name the column, which has this number in the relation that was read?
+static bool names_column(const char *where, AttrNumber attnum) {
+    if (*where == '\0')
+        return true; // it does not know which one it was
+    if (attnum == 0)
+        return strstr(where, "expression") != nullptr;
+    while (*where != '\0') {
+        char *end;
+        if (strtol(where, &end, 10) == attnum)
+            return true;
+        where = end == where ? where + 1 : end;
+    }
+    return false;
 }
 
 void note_unfit_columns(const FragmentRun *run) {
     constexpr Size length = sizeof unfit_numeric - 1;
     if (run->failure == nullptr || strncmp(run->failure, unfit_numeric, length) != 0)
         return;
-    int attnum = 0; // in its relation; 0: the device does not know which one it was
-    sscanf(run->failure + length, " in column %d", &attnum);
     for (int i = 0; i < run->fragment->nsources; ++i)
         for (int k = 0; k < run->fragment->sources[i].columns.count; ++k) {
-            bool named = attnum == 0;
+            bool named = false;
             for (int r = 0; r < run->relations[i].count; ++r)
-                named = named || run->relations[i].at[r].attnums[k] == attnum;
+                named = named || names_column(run->failure + length, run->relations[i].at[r].attnums[k]);
             if (named)
                 note_unfit_column(run, i, &run->fragment->sources[i].columns[k]);
         }

@@ -54,6 +54,8 @@ struct ChunkWork {
     Window windows[2];
 };
 
+struct ExpressionFeed; // expression_pages.cpp
+
 struct ChunkFeed {
     FragmentRun *run;
     ChunkWork *work;
@@ -63,6 +65,8 @@ struct ChunkFeed {
     SourceRelation *from; // ... and which
     BufferAccessStrategy strategy;
     PageFinder finder;
+    ExpressionFeed *expressions; // NULL: the source has none
+    uint64 lacking;              // expressions that the device wants of the missing pages
     bool cacheable;
     bool lsns_prove; // a page that has not changed is right, visible or not
     bool hashed;     // what is called an LSN of a page is its hash
@@ -109,6 +113,7 @@ inline HeapTupleData tuple_at(Relation relation, Page page, BlockNumber block, O
 // A page's identity is its hash: WAL does not describe the relation.
 inline bool is_hashed(Relation relation) { return relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED; }
 
+inline bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
 inline void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
 
 // ---- feed_relation.cpp ----
@@ -147,6 +152,27 @@ void drop_rows(RowFeed *feed);
 bool feed_rows(const ChunkFeed *feed, const uint8 *covered);
 // The same in a parallel worker: those in feed->work->covered are left out, those that it has brought are added to them.
 bool bring_rows(ChunkFeed *feed, bool *pass_full);
+
+// ---- expression_pages.cpp ----
+
+struct EvaluatedPage {
+    Page page; // pinned, or a copy
+    BlockNumber block;
+    const TupleMask *mask; // the tuples that count
+};
+// For the relation's pages, in the current memory context; NULL: there are no expressions. Raises an error where the user may not
+// execute a function.
+ExpressionFeed *begin_expressions(Relation relation, List *expressions);
+void end_expressions(ExpressionFeed *feed);
+// How many pages, at most `limit`, go into half of a slot's input with the values of all expressions.
+uint32 pages_with_expressions(const ExpressionFeed *feed, uint32 limit, bool copied);
+uint64 all_expressions(const ExpressionFeed *feed);
+// Writes what follows a DecodeRequest's images: the values of the wanted expressions (bits). Returns its size.
+Size put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *pages, int npages, char *to);
+// The values of all expressions for one tuple, in the current memory context, where the source's columns have attribute number 0. False: one
+// has raised an error.
+bool read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset,
+                      const AttrNumber *attnums, Datum *values, bool *nulls);
 
 // ---- find_page.cpp ----
 

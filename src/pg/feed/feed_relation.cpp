@@ -39,6 +39,7 @@
 //
 // nblocks is taken after the snapshot: pages that come later hold nothing that the snapshot sees.
 #include "engine/util/page_hash.hpp"
+#include "pg/cost/rowwise_pages.h"
 #include "pg/feed/feed.h"
 
 namespace gpuscan {
@@ -188,6 +189,7 @@ ChunkFeed *begin_scan(const SourceScan *scan, int source, SourceRelation *from) 
     feed->lsns_prove = scan->lsns_prove; // (the end of recovery must not come between two looks)
     feed->source = source;
     feed->from = from;
+    feed->expressions = begin_expressions(from->relation, from->expressions);
     ++from->scans;
     return feed;
 }
@@ -552,7 +554,7 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
     if (!feed->lsns_prove && !bit(feed->work->visible, number))
         return false;
     *count = count_tuples(page);
-    if (feed->nvisible < feed->npages) // other pages of the window may need masks
+    if (feed->nvisible < feed->npages || feed->lacking) // other pages of the window may need masks, or this one
         take_all(page, mask);
     return true;
 }
@@ -560,10 +562,11 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
 // Fills a window with the next missing pages from *next on, first check included.
 void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
     const bool copy = feed->window_pages == 0;
-    const uint32 limit = copy ? copied_window_pages : feed->window_pages;
+    const uint32 limit = pages_with_expressions(feed->lacking ? feed->expressions : nullptr,
+                                                copy ? copied_window_pages : feed->window_pages, copy);
     char *images = device_input(feed->run->connection) + window->input_offset + copied_images_offset();
     window->npages = 0;
-    window->masked = false;
+    window->masked = feed->lacking != 0; // whose values stand beside these tuples and no others
     for (; *next < feed->npages && window->npages < limit; ++*next) {
         if (!bit(feed->work->missing, *next))
             continue;
@@ -591,6 +594,19 @@ void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
     }
 }
 
+// The values of expressions for the pages of a window, whose copies end at `size`.
+Size put_values(ChunkFeed *feed, const Window *window, char *input, Size size) {
+    const bool copy = feed->window_pages == 0;
+    const char *images = input + size - Size(window->npages) * BLCKSZ;
+    EvaluatedPage *pages = static_cast<EvaluatedPage *>(palloc(window->npages * sizeof(EvaluatedPage)));
+    for (uint32 i = 0; i < window->npages; ++i)
+        pages[i] = {copy ? const_cast<char *>(images) + Size(i) * BLCKSZ : BufferGetPage(window->buffers[i]),
+                    feed->first + window->entries[i].page, &window->masks[i]};
+    size = put_expressions(feed->expressions, feed->lacking, pages, window->npages, input + size);
+    pfree(pages);
+    return size;
+}
+
 void post_window(ChunkFeed *feed, Window *window) {
     const bool copy = feed->window_pages == 0;
     char *input = device_input(feed->run->connection) + window->input_offset;
@@ -599,6 +615,7 @@ void post_window(ChunkFeed *feed, Window *window) {
     head.npages = window->npages;
     head.copied = copy;
     head.has_masks = window->masked;
+    head.expressions = feed->lacking;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     memcpy(input + size, window->entries, window->npages * sizeof *window->entries);
@@ -612,6 +629,8 @@ void post_window(ChunkFeed *feed, Window *window) {
             memmove(input + size, input + copied_images_offset(), Size(window->npages) * BLCKSZ);
         size += Size(window->npages) * BLCKSZ;
     }
+    if (feed->lacking)
+        size += put_values(feed, window, input, size);
     device_post(feed->run->connection, protocol::Command::Decode, window->input_offset, size);
 }
 
@@ -775,6 +794,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
         if (reply->state == static_cast<uint32>(protocol::StageState::NeedPages)) {
             uint64 before = run->report.pages_decoded;
             bool nothing;
+            feed->lacking = reply->expressions;
             prepare_windows(feed);
             if (!reply_bitmap(feed, feed->work->missing) || !decode_missing(feed, &nothing))
                 return false;
@@ -836,6 +856,7 @@ ChunkFeed *begin_chunks(FragmentRun *run, ChunkWork *work, Relation relation, ui
 
 void end_chunks(ChunkFeed *feed) {
     unpin_map(feed);
+    end_expressions(feed->expressions);
     if (feed->strategy)
         FreeAccessStrategy(feed->strategy);
     pfree(feed);
@@ -949,7 +970,10 @@ bool feed_relations(FragmentRun *run, int source) {
     scan->lsns_prove = lsns_prove_to(run);
     scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));
     batch_begin(run, source);
+    const uint64 rowwise = run->report.pages_rowwise;
     bool fed = feed_scan(scan, source) && batch_flush(run);
+    if (fed && !run->visible_only)
+        note_rowwise_pages(run->fragment->sources[source].relid, run->report.pages_rowwise - rowwise);
     if (scan->rows)
         drop_rows(scan->rows);
     end_feeds(scan, scan->nrelations);

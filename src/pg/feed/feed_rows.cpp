@@ -24,6 +24,7 @@ struct RowFeed {
     uint8 *brought;       // in a worker: pages that it has delivered
     BlockNumber first;    // of the chunk
     BufferAccessStrategy strategy;
+    ExpressionFeed *expressions; // NULL: none
     bool copy;
     uint32 limit, npages;
     protocol::PageEntry *entries;
@@ -39,8 +40,6 @@ struct RowFeed {
 };
 
 namespace {
-
-bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
 
 // The visible tuples of a page under its lock.
 uint32 visible_tuples(RowFeed *feed, PageBuffer buffer, BlockNumber block, TupleMask *mask) {
@@ -88,11 +87,16 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
         ExecStoreHeapTuple(&tuple, feed->slot, false);
         slot_getsomeattrs(feed->slot, feed->last_attribute);
         for (int i = 0; i < source->columns.count; ++i) {
+            if (feed->from->attnums[i] == 0)
+                continue;
             feed->row[i] = feed->slot->tts_values[feed->from->attnums[i] - 1];
             feed->row_nulls[i] = feed->slot->tts_isnull[feed->from->attnums[i] - 1];
         }
         MemoryContext old = MemoryContextSwitchTo(feed->row_context);
-        bool added = batch_add(feed->run, feed->row, feed->row_nulls);
+        bool added = read_expressions(feed->expressions, page, block, offset + 1, feed->from->attnums, feed->row,
+                                      feed->row_nulls)
+                         ? batch_add(feed->run, feed->row, feed->row_nulls)
+                         : give_up(feed->run, "an expression met an error");
         MemoryContextSwitchTo(old);
         MemoryContextReset(feed->row_context);
         if (!added)
@@ -115,6 +119,7 @@ bool post_window(RowFeed *feed) {
     head.npages = feed->npages;
     head.copied = feed->copy;
     head.has_masks = 1;
+    head.expressions = all_expressions(feed->expressions);
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     memcpy(input + size, feed->entries, feed->npages * sizeof *feed->entries);
@@ -124,6 +129,14 @@ bool post_window(RowFeed *feed) {
     if (feed->copy) {
         memcpy(input + size, feed->images, Size(feed->npages) * BLCKSZ);
         size += Size(feed->npages) * BLCKSZ;
+    }
+    if (feed->expressions) {
+        EvaluatedPage *pages = static_cast<EvaluatedPage *>(palloc(feed->npages * sizeof(EvaluatedPage)));
+        for (uint32 i = 0; i < feed->npages; ++i)
+            pages[i] = {feed->copy ? feed->images + Size(i) * BLCKSZ : BufferGetPage(feed->buffers[i]), feed->blocks[i],
+                        &feed->masks[i]};
+        size += put_expressions(feed->expressions, head.expressions, pages, feed->npages, input + size);
+        pfree(pages);
     }
     return request(feed->run, protocol::Command::DecodeRows, size,
                    aligned(sizeof(protocol::DecodeReply)) + feed->npages);
@@ -198,7 +211,7 @@ void add_page(RowFeed *feed, BlockNumber block) {
 void prepare(RowFeed *feed) {
     int pages = window_pages(feed->relation);
     feed->copy = pages == 0;
-    feed->limit = feed->copy ? copied_window_pages : pages;
+    feed->limit = pages_with_expressions(feed->expressions, feed->copy ? copied_window_pages : pages, feed->copy);
     feed->entries = static_cast<protocol::PageEntry *>(palloc(feed->limit * sizeof *feed->entries));
     feed->masks = static_cast<TupleMask *>(palloc(feed->limit * sizeof *feed->masks));
     feed->buffers = static_cast<PageBuffer *>(palloc(feed->limit * sizeof *feed->buffers));
@@ -231,6 +244,7 @@ RowFeed *begin_rows(const ChunkFeed *from) {
     feed->from = from->from;
     feed->source = from->source;
     feed->strategy = from->strategy;
+    feed->expressions = from->expressions;
     return feed;
 }
 

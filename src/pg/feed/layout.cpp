@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "pg/catalog/encode.h"
+#include "pg/catalog/expression_text.h"
 #include "pg/feed/feed.h"
 #include "pg/service/area.h"
 
@@ -54,20 +55,56 @@ void pad(StringInfo message) {
 char *dictionary_name(const SourceRelations *relations, const FragmentColumn *column) {
     if (!OidIsValid(relations->dictionary_owner) || !is_coded(column->codec))
         return pstrdup("");
+    if (column->expr)
+        return psprintf("%u/%u/%u", MyDatabaseId, relations->dictionary_owner,
+                        expression_number(expression_key(column->expr)));
     Form_pg_attribute attribute = TupleDescAttr(relations->named, column->attnum - 1);
     return psprintf("%u/%u/%s", MyDatabaseId, relations->dictionary_owner, NameStr(attribute->attname));
+}
+
+protocol::ColumnHead head_of(const FragmentColumn *column, int nattributes) {
+    protocol::ColumnHead head = {};
+    head.codec = static_cast<uint8>(column->codec);
+    head.type = static_cast<uint8>(column->type);
+    head.scale = column->scale;
+    head.digits = column->digits;
+    head.nattributes = nattributes;
+    head.missing_null = 1;
+    return head;
+}
+
+// One column's definition, whose sizes `head` gets here but for that of `text`, the missing value of a text. Frees the key.
+void append_definition_of(StringInfo message, protocol::ColumnHead *head, const AttributeLayout *attributes,
+                          const char *text, StringInfo key, const char *dictionary) {
+    head->key_size = key->len;
+    head->dictionary_size = strlen(dictionary);
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(head), sizeof *head);
+    pad(message);
+    appendBinaryStringInfo(message, reinterpret_cast<const char *>(attributes), head->nattributes * sizeof *attributes);
+    pad(message);
+    if (text)
+        appendBinaryStringInfo(message, text, head->missing_text_size);
+    pad(message);
+    appendBinaryStringInfo(message, key->data, key->len);
+    pad(message);
+    appendBinaryStringInfo(message, dictionary, head->dictionary_size);
+    pad(message);
+    pfree(key->data);
 }
 
 // `attnum`: where the column is in `desc`.
 bool append_column(FragmentRun *run, StringInfo message, int source, TupleDesc desc, AttrNumber attnum,
                    const FragmentColumn *column, const char *dictionary) {
-    protocol::ColumnHead head = {};
+    protocol::ColumnHead head = head_of(column, attnum);
+    AttributeLayout *layouts = static_cast<AttributeLayout *>(palloc0(sizeof(AttributeLayout) * Size(attnum)));
     StringInfoData key;
     initStringInfo(&key);
     const char *text = nullptr;
 
     for (int i = 0; i < attnum; ++i) {
         Form_pg_attribute attribute = TupleDescAttr(desc, i);
+        layouts[i].length = attribute->attlen;
+        layouts[i].align = align_bytes(attribute->attalign);
         KeyAttribute entry = {};
         entry.typid = attribute->atttypid;
         entry.typmod = attribute->atttypmod;
@@ -80,12 +117,6 @@ bool append_column(FragmentRun *run, StringInfo message, int source, TupleDesc d
     Form_pg_attribute attribute = TupleDescAttr(desc, attnum - 1);
     appendBinaryStringInfo(&key, reinterpret_cast<const char *>(&attribute->attcollation), sizeof(Oid));
 
-    head.codec = static_cast<uint8>(column->codec);
-    head.type = static_cast<uint8>(column->type);
-    head.scale = column->scale;
-    head.digits = column->digits;
-    head.nattributes = attnum;
-    head.missing_null = 1;
     AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
     if (attribute->atthasmissing && missing && missing[attnum - 1].am_present) {
         Datum value = missing[attnum - 1].am_value;
@@ -109,35 +140,54 @@ bool append_column(FragmentRun *run, StringInfo message, int source, TupleDesc d
             head.missing_high = encoded.high;
         }
     }
-    head.key_size = key.len;
-    head.dictionary_size = strlen(dictionary);
-
-    appendBinaryStringInfo(message, reinterpret_cast<const char *>(&head), sizeof head);
-    pad(message);
-    for (int i = 0; i < attnum; ++i) {
-        AttributeLayout layout = {};
-        layout.length = TupleDescAttr(desc, i)->attlen;
-        layout.align = align_bytes(TupleDescAttr(desc, i)->attalign);
-        appendBinaryStringInfo(message, reinterpret_cast<const char *>(&layout), sizeof layout);
-    }
-    pad(message);
-    if (text)
-        appendBinaryStringInfo(message, text, head.missing_text_size);
-    pad(message);
-    appendBinaryStringInfo(message, key.data, key.len);
-    pad(message);
-    appendBinaryStringInfo(message, dictionary, head.dictionary_size);
-    pad(message);
-    pfree(key.data);
+    append_definition_of(message, &head, layouts, text, &key, dictionary);
+    pfree(layouts);
     return true;
+}
+
+// The missing values of the columns that it reads, which an ALTER TABLE that was rolled back may have had others of.
+void append_missing_of(StringInfo key, TupleDesc desc, const Expr *expr) {
+    Bitmapset *read = nullptr;
+    pull_varattnos(reinterpret_cast<Node *>(const_cast<Expr *>(expr)), 1, &read);
+    for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
+        const int column = i + FirstLowInvalidHeapAttributeNumber - 1;
+        Form_pg_attribute attribute = TupleDescAttr(desc, column);
+        AttrMissing *missing = desc->constr ? desc->constr->missing : nullptr;
+        if (attribute->atthasmissing && missing && missing[column].am_present) {
+            appendBinaryStringInfo(key, reinterpret_cast<const char *>(&column), sizeof column);
+            append_missing(key, attribute, missing[column].am_value);
+        }
+    }
+}
+
+// Such columns are the same if they are made by the same expression.
+void append_expression(StringInfo message, TupleDesc desc, const Expr *expr, const FragmentColumn *column,
+                       const char *dictionary) {
+    protocol::ColumnHead head = head_of(column, 1);
+    AttributeLayout layout = {};
+    bool by_value;
+    char align;
+    StringInfoData key;
+    initStringInfo(&key);
+    appendStringInfoString(&key, expression_key(expr));
+    get_typlenbyvalalign(column->typid, &layout.length, &by_value, &align);
+    layout.align = align_bytes(align);
+    head.expression = expression_number(key.data);
+    append_missing_of(&key, desc, expr);
+    append_definition_of(message, &head, &layout, nullptr, &key, dictionary);
 }
 
 bool append_columns(FragmentRun *run, StringInfo message, int source, const SourceRelation *from) {
     const FragmentSource *described = &run->fragment->sources[source];
+    int expression = 0;
     for (int i = 0; i < described->columns.count; ++i) {
         char *dictionary = dictionary_name(&run->relations[source], &described->columns[i]);
-        if (!append_column(run, message, source, RelationGetDescr(from->relation), from->attnums[i],
-                           &described->columns[i], dictionary))
+        if (from->attnums[i] == 0)
+            append_expression(message, RelationGetDescr(from->relation),
+                              static_cast<Expr *>(list_nth(from->expressions, expression++)), &described->columns[i],
+                              dictionary);
+        else if (!append_column(run, message, source, RelationGetDescr(from->relation), from->attnums[i],
+                                &described->columns[i], dictionary))
             return false;
         pfree(dictionary);
     }
@@ -146,6 +196,8 @@ bool append_columns(FragmentRun *run, StringInfo message, int source, const Sour
 
 // Would the source's columns have the same definitions in both?
 bool has_same_columns(const FragmentSource *source, const SourceRelation *a, const SourceRelation *b) {
+    if (a->expressions != NIL)
+        return false;
     TupleDesc left = RelationGetDescr(a->relation), right = RelationGetDescr(b->relation);
     AttrNumber last = 0;
     for (int i = 0; i < source->columns.count; ++i) {

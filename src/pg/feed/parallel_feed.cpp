@@ -29,13 +29,15 @@ namespace {
 constexpr double default_rows_per_page = 100;
 constexpr long longest_sleep = 20; // ms
 
-constexpr uint64 key_shared = 1, key_buffer_usage = 2, key_wal_usage = 3, key_relations = 4, key_snapshot = 5;
+constexpr uint64 key_shared = 1, key_buffer_usage = 2, key_wal_usage = 3, key_relations = 4, key_snapshot = 5,
+                 key_expressions = 6;
 
 struct SharedRelation {
     Oid relid;
     BlockNumber nblocks;
     bool cacheable; // a worker does not know what its transaction has created
     uint64 ticket;
+    int number; // of those shared
 };
 
 struct SharedChunk {
@@ -103,6 +105,7 @@ struct Worker {
     const SharedRelation *relation; // NULL: none yet
     ChunkFeed *feed;
     ChunkWork *work;
+    List *expressions; // by shared relation, each a list
 };
 
 void leave_relation(Worker *worker) {
@@ -123,6 +126,8 @@ bool go_to_relation(Worker *worker, const SharedRelation *relation) {
     worker->feed =
         begin_chunks(&worker->run, worker->work, table_open(relation->relid, AccessShareLock), 0, relation->nblocks);
     worker->feed->cacheable = worker->feed->cacheable && relation->cacheable;
+    worker->feed->expressions =
+        begin_expressions(worker->feed->relation, static_cast<List *>(list_nth(worker->expressions, relation->number)));
     worker->relation = relation;
     return true;
 }
@@ -162,11 +167,12 @@ void bring_chunks(FeedShared *shared, const SharedRelation *relations, Worker *w
     }
 }
 
-void work(FeedShared *shared, const SharedRelation *relations, Snapshot snapshot) {
+void work(FeedShared *shared, const SharedRelation *relations, const char *expressions, Snapshot snapshot) {
     Worker worker = {};
     const char *reason;
     worker.run.context = CurrentMemoryContext;
     worker.run.snapshot = snapshot;
+    worker.expressions = static_cast<List *>(stringToNode(const_cast<char *>(expressions)));
     worker.work = static_cast<ChunkWork *>(palloc0(sizeof(ChunkWork)));
     if (!device_slots_to_spare()) // they are for sessions first
         return;
@@ -380,6 +386,7 @@ bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bo
     leader.run = scan->run;
     leader.feeds = static_cast<ChunkFeed **>(palloc(nchunks * sizeof(ChunkFeed *)));
     uint32 *relations = static_cast<uint32 *>(palloc(nchunks * sizeof(uint32))); // by chunk
+    List *expressions = NIL;
     SharedRelation *described = static_cast<SharedRelation *>(palloc0(nchunks * sizeof(SharedRelation)));
     for (uint32 i = 0; i < nchunks; ++i) {
         ChunkFeed *feed = scan->feeds[scan->ahead[chunks[i]].relation];
@@ -394,11 +401,14 @@ bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bo
             relation->nblocks = feed->nblocks;
             relation->cacheable = feed->cacheable;
             relation->ticket = shares.ticket;
+            relation->number = static_cast<int>(leader.nrelations);
+            expressions = lappend(expressions, feed->from->expressions);
             leader.feeds[leader.nrelations++] = feed;
         }
         relations[i] = leader.nrelations - 1;
     }
 
+    char *written = nodeToString(expressions);
     EnterParallelMode();
     ParallelContext *parallel = CreateParallelContext("gpuscan", "gpuscan_feed_worker", nworkers);
     const Size described_size = leader.nrelations * sizeof(SharedRelation);
@@ -407,7 +417,8 @@ bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bo
     shm_toc_estimate_chunk(&parallel->estimator, (nworkers + 1) * sizeof(BufferUsage));
     shm_toc_estimate_chunk(&parallel->estimator, (nworkers + 1) * sizeof(WalUsage));
     shm_toc_estimate_chunk(&parallel->estimator, EstimateSnapshotSpace(scan->run->snapshot));
-    shm_toc_estimate_keys(&parallel->estimator, 5);
+    shm_toc_estimate_chunk(&parallel->estimator, strlen(written) + 1);
+    shm_toc_estimate_keys(&parallel->estimator, 6);
     InitializeParallelDSM(parallel);
     leader.parallel = parallel;
     leader.shared = make_shared_state(parallel, scan, chunks, relations, nchunks, rowwise);
@@ -418,6 +429,9 @@ bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bo
     char *snapshot = static_cast<char *>(shm_toc_allocate(parallel->toc, EstimateSnapshotSpace(scan->run->snapshot)));
     SerializeSnapshot(scan->run->snapshot, snapshot);
     shm_toc_insert(parallel->toc, key_snapshot, snapshot);
+    char *shared_expressions = static_cast<char *>(shm_toc_allocate(parallel->toc, strlen(written) + 1));
+    strcpy(shared_expressions, written);
+    shm_toc_insert(parallel->toc, key_expressions, shared_expressions);
     BufferUsage *buffer_usage = make_usage<BufferUsage>(parallel, key_buffer_usage);
     WalUsage *wal_usage = make_usage<WalUsage>(parallel, key_wal_usage);
     LaunchParallelWorkers(parallel);
@@ -454,6 +468,7 @@ void gpuscan_feed_worker(dsm_segment *, shm_toc *toc) {
     WalUsage *wal_usage = static_cast<WalUsage *>(shm_toc_lookup(toc, key_wal_usage, false));
     InstrStartParallelQuery();
     work(shared, static_cast<const SharedRelation *>(shm_toc_lookup(toc, key_relations, false)),
+         static_cast<const char *>(shm_toc_lookup(toc, key_expressions, false)),
          RestoreSnapshot(static_cast<char *>(shm_toc_lookup(toc, key_snapshot, false))));
     InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber], &wal_usage[ParallelWorkerNumber]);
 }

@@ -14,10 +14,10 @@ bool describe_attribute(Relation relation, int number, FragmentColumn *column, b
     TupleDesc descriptor = RelationGetDescr(relation);
     const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, number);
     SqlKind kind;
-    if (attribute->attisdropped ||
-        !describe_column(attribute->atttypid, attribute->atttypmod, attribute->attcollation,
-                         {as_stored ? InvalidOid : RelationGetRelid(relation), attribute->attnum, false}, column,
-                         &kind))
+    if (attribute->attisdropped || !describe_column(attribute->atttypid, attribute->atttypmod, attribute->attcollation,
+                                                    {as_stored ? InvalidOid : RelationGetRelid(relation),
+                                                     static_cast<uint32>(attribute->attnum), false},
+                                                    column, &kind))
         return false;
     column->attnum = attribute->attnum;
     column->nullable = !attribute_is_not_null(descriptor, number);

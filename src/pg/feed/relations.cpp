@@ -43,6 +43,32 @@ AttrNumber attnum_in(TupleDesc child, TupleDesc parent, AttrNumber attnum) {
     pg_unreachable();
 }
 
+struct ChildColumns {
+    TupleDesc child, parent;
+};
+
+bool use_child_columns(Node *node, void *context) {
+    const ChildColumns *columns = static_cast<const ChildColumns *>(context);
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Var)) {
+        Var *var = reinterpret_cast<Var *>(node);
+        var->varno = 1;
+        if (columns->child != columns->parent)
+            var->varattno = attnum_in(columns->child, columns->parent, var->varattno);
+    }
+    return walk_expression(node, use_child_columns, context);
+}
+
+// An expression over columns of `parent`, over those of one of its children.
+Expr *expression_in(TupleDesc child, TupleDesc parent, const Expr *expr) {
+    Node *copy = reinterpret_cast<Node *>(copyObject(const_cast<Expr *>(expr)));
+    ChildColumns columns{child, parent};
+    use_child_columns(copy, &columns);
+    fix_opfuncids(copy);
+    return reinterpret_cast<Expr *>(copy);
+}
+
 // `parent`: the columns of the relation that the query names; of `relation` itself, where that is the one.
 void add_relation(const FragmentSource *source, TupleDesc parent, Relation relation, uint32 feed,
                   SourceRelations *relations) {
@@ -52,8 +78,14 @@ void add_relation(const FragmentSource *source, TupleDesc parent, Relation relat
     to->feed = feed;
     to->scans = to->rows = 0;
     to->attnums = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * (source->columns.count + 1)));
+    to->expressions = NIL;
     for (int i = 0; i < source->columns.count; ++i) {
         const FragmentColumn *column = &source->columns[i];
+        to->attnums[i] = 0;
+        if (column->expr) {
+            to->expressions = lappend(to->expressions, expression_in(desc, parent, column->expr));
+            continue;
+        }
         AttrNumber attnum = desc == parent ? column->attnum : attnum_in(desc, parent, column->attnum);
         if (!column->nullable && !attribute_is_not_null(desc, attnum - 1))
             elog(ERROR, "gpuscan: a child's column \"%s\" may be NULL, its parent's may not",

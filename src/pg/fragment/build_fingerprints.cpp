@@ -11,6 +11,7 @@
 #include "engine/ir/build_fingerprint.hpp"
 #include "engine/ir/program.hpp"
 #include "engine/util/text_hash.hpp"
+#include "pg/fragment/column_form.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
@@ -30,7 +31,7 @@ uint64 source_part(const FragmentSource *source, uint64 files) {
     for (int i = 0; i < source->columns.count; ++i) {
         const FragmentColumn *column = &source->columns[i];
         hash = mix(hash, column->typid, static_cast<uint32>(column->typmod));
-        hash = mix(hash, column->collation, static_cast<uint32>(column->attnum));
+        hash = mix(hash, column->collation, column_number(column));
         hash = mix(hash, static_cast<uint32>(column->codec), static_cast<uint32>(column->scale));
     }
     return part(hash);
@@ -154,8 +155,8 @@ uint64 *unified_parts(const Fragment *fragment, const uint64 *lookups) {
         if (!source->is_relation || lookups[i] == unknown_part)
             *unified = unknown_part;
         else
-            *unified = part(
-                sem::hash_combine(mix(*unified, source->relid, source->columns[lookup->column].attnum), lookups[i]));
+            *unified = part(sem::hash_combine(
+                mix(*unified, source->relid, column_number(&source->columns[lookup->column])), lookups[i]));
     }
     return parts;
 }

@@ -5,11 +5,15 @@
 #include <algorithm>
 
 #include "engine/store/decode.hpp"
+#include "pg/catalog/expression_text.h"
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/expression_work.h"
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
+#include "pg/cost/rowwise_pages.h"
+#include "pg/fragment/columns_read.h"
 #include "pg/fragment/hidden_rows.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
@@ -29,7 +33,7 @@ static double cached_share(const CandidateSource *source, const Bitmapset *colum
     ListCell *cell;
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
-        pages += cached_pages(root, leaf, columns_read(leaf), device);
+        pages += cached_pages(root, leaf, attributes_read(leaf), device);
     }
     if (source->leaves != NIL && pages < source->cacheable)
         *absent = bms_copy(columns);
@@ -48,21 +52,47 @@ static Bitmapset *brought_by_init_plans(const CandidateSource *source) {
     return columns;
 }
 
+// PostgreSQL evaluates them for the pages that the cache does not have. Returns how many are not there.
+static int look_for_expressions(CandidateSource *source, const List *expressions) {
+    PlannerInfo *root = const_cast<PlannerInfo *>(source->root);
+    const int device = device_is_gpu() ? 1 : 0;
+    int absent = 0;
+    ListCell *cell;
+    foreach (cell, expressions) {
+        Expr *expr = static_cast<Expr *>(lfirst(cell));
+        const uint32 number = expression_number(expression_key(expr));
+        double pages = 0;
+        if (source->leaves == NIL)
+            pages = cached_pages_of(root, source->rel, number, device);
+        ListCell *leaf;
+        foreach (leaf, source->leaves)
+            pages += cached_pages_of(root, root->simple_rel_array[lfirst_int(leaf)], number, device);
+        const double share = source->cacheable > 0 ? std::min(pages / source->cacheable, 1.0) : 0;
+        source->work.cached_share = std::min(source->work.cached_share, share);
+        source->evaluated +=
+            device_units(expression_ns(root, reinterpret_cast<Node *>(expr), source->work.rows * (1 - share)));
+        absent += share < 1;
+    }
+    return absent;
+}
+
 static void look_into_cache(CandidateSource *source) {
     PlannerInfo *root = const_cast<PlannerInfo *>(source->root);
-    const Bitmapset *columns = columns_read(source->rel);
+    const ColumnsRead read = columns_read(root, source->rel);
+    const Bitmapset *columns = read.attributes;
     const Bitmapset *others = bms_difference(columns, brought_by_init_plans(source));
     Bitmapset *absent = nullptr;
     tier::RelationWork *work = &source->work;
     source->looked = true;
     work->cached_share = bms_is_empty(others) && !bms_is_empty(columns) ? 1 : cached_share(source, others, &absent);
-    work->read.all = bms_num_members(columns);
-    work->absent.all = bms_num_members(absent);
+    const int expressions = look_for_expressions(source, read.expressions);
+    work->read.all = bms_num_members(columns) + list_length(read.expressions);
+    work->absent.all = bms_num_members(absent) + expressions;
     if (source->cacheable < work->pages)
         kinds_of_columns(root, source->rel, columns, &work->read);
     if (absent != nullptr)
         work->text_entries = kinds_of_columns(root, source->rel, absent, &work->absent);
-    const Cost price = device_missing_cost(work);
+    const Cost price = device_missing_cost(work) + source->evaluated;
     source->missing =
         MissingColumns{source->relid, absent, price, price > 0 ? std::min(price, admission_credit(source->relid)) : 0};
 }
@@ -92,7 +122,10 @@ Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier
     work.unread = unread;
     if (breakdown != nullptr)
         breakdown->hidden_ns[static_cast<int>(tier::Stage::Feed)] += device_ns(saved);
-    return device_relation_cost(&work, breakdown) - saved;
+    const Cost evaluated = brought ? 0 : source->evaluated;
+    if (breakdown != nullptr)
+        breakdown->hidden_ns[static_cast<int>(tier::Stage::Feed)] -= device_ns(evaluated);
+    return device_relation_cost(&work, breakdown) + evaluated - saved;
 }
 
 Cost source_cost(const CandidateSource *source) {
@@ -151,6 +184,9 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
         add_size(root, root->simple_rel_array[lfirst_int(cell)], source);
     if (source->leaves == NIL)
         add_size(root, rel, source);
+    if (readable)
+        source->cacheable = std::min(source->cacheable,
+                                     source->work.pages - std::min(source->work.pages, rowwise_pages(source->relid)));
     source->work.cacheable_share = source->work.pages > 0 ? source->cacheable / source->work.pages : 1;
     source->work.conjuncts = list_length(source->quals);
     return source;

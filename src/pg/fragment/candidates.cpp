@@ -142,7 +142,8 @@ static bool is_unscaled_column(PlannerInfo *root, Node *side) {
         return false;
     const RangeTblEntry *rte = planner_rt_fetch(var->varno, root);
     NumericForm form;
-    return rte->rtekind != RTE_RELATION || !find_numeric_form(rte->relid, var->varattno, rte->inh, -1, &form);
+    return rte->rtekind != RTE_RELATION ||
+           !find_numeric_form({rte->relid, static_cast<uint32>(var->varattno), rte->inh}, -1, &form);
 }
 
 // As the engine does it, the inner side being the table. PostgreSQL's other ways to do one of these joins (with the

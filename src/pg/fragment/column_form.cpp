@@ -2,7 +2,7 @@
 
 #include "pg/fragment/column_form.h"
 
-#include "pg/cost/numeric_form.h"
+#include "pg/catalog/expression_text.h"
 #include "pg/refusal.h"
 
 namespace gpuscan {
@@ -56,8 +56,7 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
     bool mixed = false;
     if (kind == SqlKind::Numeric && !(numeric_typmod(column->typmod, &precision, &scale) &&
                                       precision <= max_precision && scale >= 0 && scale <= max_precision)) {
-        if (OidIsValid(place.relid) &&
-            find_numeric_form(place.relid, place.attnum, place.inherited, column->typmod, &form)) {
+        if (OidIsValid(place.relid) && find_numeric_form(place, column->typmod, &form)) {
             column->digits = precision = form.precision;
             scale = form.scale;
             column->typmod = typmod_of(precision, scale);
@@ -86,6 +85,11 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
                                "a column has type character without a length");
     }
     return true;
+}
+
+uint32 column_number(const FragmentColumn *column) {
+    return column->expr != nullptr ? expression_number(expression_key(column->expr))
+                                   : static_cast<uint32>(column->attnum);
 }
 
 } // namespace gpuscan

@@ -6,20 +6,17 @@
 #include "pg/pg.h"
 
 #include "pg/catalog/sql_type.h"
+#include "pg/cost/numeric_form.h"
 #include "pg/fragment/fragment.h"
 
 namespace gpuscan {
-
-// Which column of a table it is; the column of a CPU plan is none.
-struct TableColumn {
-    Oid relid; // InvalidOid: none
-    AttrNumber attnum;
-    bool inherited; // of a parent: its children's
-};
 
 // The form of a type (domains looked through) in *column, but for its number and whether it may be NULL, and its kind, which is Opaque for
 // a numeric that is only handed through. False for what no device holds; the reason has been told.
 bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &place, FragmentColumn *column,
                      SqlKind *kind);
+
+// The number by which the cache knows the column of a table: the attribute's, or the expression's.
+uint32 column_number(const FragmentColumn *column);
 
 } // namespace gpuscan

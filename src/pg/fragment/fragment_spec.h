@@ -35,6 +35,8 @@ struct FragmentColumn {
     uint8 digits; // of a numeric whose type does not say it: at most, all together (pg/cost/numeric_form.h); else 0
     Rounding rounding;
     bool nullable; // false: NOT NULL is declared (and no outer join nulls it)
+    Expr *
+        expr; // of a relation: no attribute (attnum is 0) but an expression over them (translate/expression_column.cpp)
 };
 
 // How rows meet the table that a source's rows, and what has been joined to them before, make.

@@ -8,21 +8,14 @@
 namespace gpuscan {
 
 // Translates a qual of one relation as if every column were there; can it raise an error?
-static bool probe_qual(PlannerInfo *root, RestrictInfo *info, bool *raises) {
+static bool probe_qual(PlannerInfo *root, Expr *qual, bool *raises) {
     Translation probe{};
     TranslatedSource any{};
-    int relid;
-    if (bms_get_singleton_member(info->clause_relids, &relid)) {
-        const RangeTblEntry *rte = planner_rt_fetch(relid, root);
-        any.is_relation = rte->rtekind == RTE_RELATION;
-        any.relid = rte->relid;
-        any.leaves = rte->inh ? list_make1_int(relid) : NIL;
-    }
     ir::Index node;
-    probe.probing = true;
+    probe.probing = root;
     probe.sources = &any;
     probe.nsources = 1;
-    if (!translate_qual(&probe, info->clause, &node))
+    if (!translate_qual(&probe, qual, &node))
         return false;
     *raises = may_raise(&probe, node);
     return true;
@@ -80,7 +73,7 @@ bool order_quals(PlannerInfo *root, const List *infos, bool all, List **ordered,
         quals[i].rank = (selectivity - 1) / (cost.per_tuple + cpu_operator_cost);
         quals[i].raises = true; // unless told otherwise
         if (possible || all)
-            possible = probe_qual(root, info, &quals[i].raises) && possible;
+            possible = probe_qual(root, info->clause, &quals[i].raises) && possible;
     }
     sort_quals(quals, count, before_in_postgres);
     sort_quals(quals, count, better_before);

@@ -33,6 +33,13 @@ static double distinct_texts(PlannerInfo *root, const FragmentSource *source, co
                              double *width = nullptr) {
     if (!source->is_relation)
         return 0;
+    if (column->expr != nullptr) {
+        Node *expr = reinterpret_cast<Node *>(column->expr);
+        bool is_guess;
+        if (width != nullptr)
+            *width = get_typavgwidth(column->typid, column->typmod);
+        return distinct_values(root, expr, &is_guess);
+    }
     if (width != nullptr) {
         const int average = get_attavgwidth(source->relid, column->attnum);
         *width = average > 0 ? average : get_typavgwidth(column->typid, column->typmod);
@@ -63,7 +70,8 @@ static double new_share(const PlannerInfo *root, const FragmentSource *source, c
     const int device = device_is_gpu() ? 1 : 0;
     double whole = 0, there = 0;
     if (rel != nullptr && source->leaves == NIL) {
-        Bitmapset *columns = bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
+        Bitmapset *columns =
+            column->expr != nullptr ? nullptr : bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
         whole = cacheable_pages(rel, RELPERSISTENCE_PERMANENT);
         there = cached_pages(root, rel, columns, device);
         bms_free(columns);
@@ -72,7 +80,7 @@ static double new_share(const PlannerInfo *root, const FragmentSource *source, c
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
         whole += cacheable_pages(leaf, RELPERSISTENCE_PERMANENT);
-        there += cached_pages(root, leaf, columns_read(leaf), device);
+        there += cached_pages(root, leaf, attributes_read(leaf), device);
     }
     return whole > 0 ? std::clamp(1 - there / whole, tier::expected_missing, 1.0) : tier::expected_missing;
 }
@@ -108,6 +116,13 @@ static bool dictionary_is_taken(PlannerInfo *root, const FragmentSource *source,
                        2 * dictionary_bytes(distinct, width) / (1 << 20));
 }
 
+// The backend sorts all of a dictionary's texts in each execution (exec/lookup.cpp).
+static Cost sorting_texts(double distinct) {
+    executor::Work work{};
+    executor::sort(&work, distinct, 0, true);
+    return device_units(executor::time_of(work, *device_executor_rates()));
+}
+
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     bool fits = true;
     *work = {};
@@ -134,6 +149,8 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
             continue;
         }
         const FragmentSource *source = &fragment->sources[lookup->source];
+        if (lookup->kind == LookupKind::Rank)
+            work->calls += sorting_texts(distinct);
         if (is_native_lookup(lookup))
             work->native += distinct * new_share(root, source, &source->columns[lookup->column]);
         else

@@ -13,6 +13,7 @@
 
 extern "C" {
 PG_FUNCTION_INFO_V1(gpuscan_cache_rows);
+PG_FUNCTION_INFO_V1(gpuscan_cached_expression);
 PG_FUNCTION_INFO_V1(gpuscan_death_rows);
 PG_FUNCTION_INFO_V1(gpuscan_device_rows);
 PG_FUNCTION_INFO_V1(gpuscan_stat_reset);
@@ -198,19 +199,22 @@ static void stat_reset() {
 
 // ---- gpuscan.cached_columns ----------------------------------------------------------------------------------------
 
-static void put_cache_entry(ReturnSetInfo *result, const CacheEntry &entry) {
-    Datum values[9] = {
+static void put_cache_entry(ReturnSetInfo *result, const CacheEntry &entry, const char *text) {
+    Datum values[10] = {
         ObjectIdGetDatum(entry.locator.tablespace),
         ObjectIdGetDatum(entry.locator.database),
         ObjectIdGetDatum(entry.locator.relation),
         Int32GetDatum(int32(entry.column)),
+        PointerGetDatum(cstring_to_text_with_len(text, int(entry.text_size))), // (a pg_node_tree is a text)
         CStringGetTextDatum(entry.device == uint32(DeviceKind::Cuda) ? "cuda" : "host"),
         Int64GetDatum(int64(entry.chunks)),
         Int64GetDatum(int64(entry.pages)),
         Int64GetDatum(int64(entry.bytes)),
         Int64GetDatum(int64(entry.hits)),
     };
-    bool nulls[9] = {};
+    bool nulls[10] = {};
+    nulls[3] = entry.column > PG_INT32_MAX; // an expression's
+    nulls[4] = entry.text_size == 0;
     tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
@@ -227,12 +231,33 @@ static uint32 put_cache_page(ReturnSetInfo *result, DeviceConnection *connection
         return 0;
     memcpy(&reply, output, sizeof reply);
     uint32 count = std::min(reply.count, uint32((size - sizeof reply) / sizeof(CacheEntry)));
+    const char *text = output + sizeof reply + count * sizeof(CacheEntry), *end = output + size;
     for (uint32 i = 0; i < count; i++) {
         CacheEntry entry;
         memcpy(&entry, output + sizeof reply + i * sizeof entry, sizeof entry);
-        put_cache_entry(result, entry);
+        entry.text_size = std::min(entry.text_size, uint32(end - text));
+        put_cache_entry(result, entry, text);
+        text += entry.text_size;
     }
     return reply.more ? count : 0;
+}
+
+// Are all columns that it reads still there? What is cached of others nobody asks for any more, but it is there until it is evicted.
+static bool has_columns_of(Node *expression, Oid relid) {
+    Bitmapset *columns = nullptr;
+    pull_varattnos(expression, 1, &columns);
+    for (int i = -1; (i = bms_next_member(columns, i)) >= 0;)
+        if (get_attname(relid, AttrNumber(i + FirstLowInvalidHeapAttributeNumber), true) == nullptr)
+            return false;
+    return true;
+}
+
+// The expression over columns of this relation, as one would write it; NULL: it is over others.
+static Datum cached_expression(FunctionCallInfo fcinfo) {
+    Node *expression = static_cast<Node *>(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0))));
+    if (!has_columns_of(expression, PG_GETARG_OID(1)))
+        PG_RETURN_NULL();
+    return DirectFunctionCall2(pg_get_expr, PG_GETARG_DATUM(0), PG_GETARG_DATUM(1));
 }
 
 static void cache_rows(FunctionCallInfo fcinfo) {
@@ -297,6 +322,8 @@ Datum gpuscan_cache_rows(PG_FUNCTION_ARGS) {
     gpuscan::cache_rows(fcinfo);
     return Datum(0);
 }
+
+Datum gpuscan_cached_expression(PG_FUNCTION_ARGS) { return gpuscan::cached_expression(fcinfo); }
 
 Datum gpuscan_death_rows(PG_FUNCTION_ARGS) {
     gpuscan::death_rows(fcinfo);

@@ -201,22 +201,10 @@ bool is_deferrable(const Translation *, Expr *expr) {
     if (RecoveryInProgress()) // evaluating many entries takes long (attempt.h)
         return false;
     Node *node = reinterpret_cast<Node *>(expr);
-    switch (sql_kind(exprType(node))) {
-    case SqlKind::Text:
-        if (!is_sound_collation(exprCollation(node)))
-            return false;
-        break;
-    case SqlKind::Bool:
-    case SqlKind::Int4:
-    case SqlKind::Int8:
-    case SqlKind::Date:
-    case SqlKind::Timestamp:
-    case SqlKind::Timestamptz:
-    case SqlKind::Float8:
-        break;
-    default:
+    Type type;
+    if (!lookup_type(expr, &type) ||
+        (sql_kind(exprType(node)) == SqlKind::Text && !is_sound_collation(exprCollation(node))))
         return false;
-    }
     return walk_deferral(expr, &walk) && !contain_volatile_functions(node);
 }
 

@@ -212,24 +212,28 @@ static bool unsound_walker(Node *node, DictionaryWalk *walk) {
     }
 }
 
-static bool lookup_type(Expr *expr, Type *type) {
+bool lookup_type(Expr *expr, Type *type) {
     switch (sql_kind(exprType(reinterpret_cast<Node *>(expr)))) {
     case SqlKind::Bool:
         *type = Type::Bool;
         return true;
     case SqlKind::Int4:
     case SqlKind::Date:
+    case SqlKind::Oid:
         *type = Type::I32;
         return true;
     case SqlKind::Int8:
     case SqlKind::Timestamp:
     case SqlKind::Timestamptz:
+    case SqlKind::Money:
+    case SqlKind::Time:
         *type = Type::I64;
         return true;
     case SqlKind::Float8:
         *type = Type::F64;
         return true;
     case SqlKind::Text:
+    case SqlKind::Bytes:
         *type = Type::Code;
         return true;
     default:
@@ -311,7 +315,8 @@ static void add_unified_lookup(Translation *t, const TypedExpr &column, Fragment
     lookup.kind = LookupKind::Text;
     if (lookup.unified == 0 && find_lookup(t, lookup) < 0)
         lookup.unified = new_unified_dictionary(t);
-    const int index = add_lookup(t, lookup, column, lookup.is_bpchar ? SqlKind::Bpchar : SqlKind::Text, out);
+    const SqlKind kind = sql_kind(lookup.typid) == SqlKind::Bytes ? SqlKind::Bytes : SqlKind::Text;
+    const int index = add_lookup(t, lookup, column, lookup.is_bpchar ? SqlKind::Bpchar : kind, out);
     out->unified = t->lookups[index].unified;
 }
 

@@ -6,6 +6,8 @@
 // the places in the query's text; collations are the database's, and so is the dictionary.
 #include "pg/translate/lookup_key.h"
 
+#include "pg/catalog/expression_text.h"
+
 namespace gpuscan {
 namespace {
 
@@ -18,58 +20,6 @@ bool calls_foreign_function(Node *node, void *context) {
            walk_expression(node, calls_foreign_function, context);
 }
 
-// Of all nodes that translate/lookup.cpp lets through.
-bool forget_places(Node *node, void *context) {
-    if (node == nullptr)
-        return false;
-    switch (nodeTag(node)) {
-    case T_Var:
-        reinterpret_cast<Var *>(node)->location = -1;
-        break;
-    case T_Const:
-        reinterpret_cast<Const *>(node)->location = -1;
-        break;
-    case T_RelabelType:
-        reinterpret_cast<RelabelType *>(node)->location = -1;
-        break;
-    case T_FuncExpr:
-        reinterpret_cast<FuncExpr *>(node)->location = -1;
-        break;
-    case T_OpExpr:
-    case T_DistinctExpr:
-    case T_NullIfExpr:
-        reinterpret_cast<OpExpr *>(node)->location = -1;
-        break;
-    case T_ScalarArrayOpExpr:
-        reinterpret_cast<ScalarArrayOpExpr *>(node)->location = -1;
-        break;
-    case T_ArrayExpr:
-        reinterpret_cast<ArrayExpr *>(node)->location = -1;
-        break;
-    case T_BoolExpr:
-        reinterpret_cast<BoolExpr *>(node)->location = -1;
-        break;
-    case T_NullTest:
-        reinterpret_cast<NullTest *>(node)->location = -1;
-        break;
-    case T_BooleanTest:
-        reinterpret_cast<BooleanTest *>(node)->location = -1;
-        break;
-    case T_CoalesceExpr:
-        reinterpret_cast<CoalesceExpr *>(node)->location = -1;
-        break;
-    case T_CaseExpr:
-        reinterpret_cast<CaseExpr *>(node)->location = -1;
-        break;
-    case T_CaseWhen:
-        reinterpret_cast<CaseWhen *>(node)->location = -1;
-        break;
-    default:
-        break;
-    }
-    return walk_expression(node, forget_places, context);
-}
-
 } // namespace
 
 bool lookup_is_cacheable(const FragmentLookup *lookup) {
@@ -79,9 +29,7 @@ bool lookup_is_cacheable(const FragmentLookup *lookup) {
 }
 
 void append_lookup_key(StringInfo out, const FragmentLookup *lookup) {
-    Node *expr = static_cast<Node *>(copyObject(reinterpret_cast<Node *>(lookup->expr)));
-    forget_places(expr, nullptr);
-    char *text = nodeToString(expr);
+    char *text = expression_text(lookup->expr);
     appendStringInfo(out, "%d %u %d %d %s", static_cast<int>(lookup->kind), lookup->typid,
                      static_cast<int>(lookup->type), lookup->is_bpchar, text);
     pfree(text);

@@ -55,7 +55,7 @@ struct NodeFacts {
 };
 
 struct Translation {
-    bool probing;
+    PlannerInfo *probing; // NULL: no probe
     bool binding;
     int nsources;
     TranslatedSource *sources;
@@ -75,6 +75,7 @@ struct Translation {
     Array<FragmentConstant> late_constants;
     Array<FragmentLookup> lookups;
     Array<const TimeZoneTables *> time_zones;
+    List *probed; // probing: the columns that were met, Vars and expressions
     Array<int>
         unified_dictionaries; // of texts: the unified dictionary that each is a part of, from 1; 0: it stands for itself
 };
@@ -100,6 +101,10 @@ struct TypedExpr {
 };
 
 bool translate(Translation *t, Expr *expr, TypedExpr *out);
+
+// Which columns does the value need, if there is a device that has them: Vars, and expressions over one row that the cache holds as
+// columns. False, without a reason: no device knows it.
+bool columns_of_value(PlannerInfo *root, Expr *value, List **columns);
 
 // translate() to a boolean that is a node.
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out);
@@ -164,6 +169,8 @@ bool is_hashable_equality(Oid funcid);
 Node *over_slot(Expr *expr, const List *columns = NIL);
 bool is_dictionary_expression(const Translation *t, Expr *expr);
 bool translate_lookup(Translation *t, Expr *expr, TypedExpr *out);
+// Of which type are the results in its table? False: none that a table has.
+bool lookup_type(Expr *expr, Type *type);
 // What a call of this function may see of a dictionary: every entry.
 bool is_dictionary_function(Oid funcid, Oid collation, List *args);
 // Of one column as well, but only for what will be looked up (deferred_lookup.cpp).

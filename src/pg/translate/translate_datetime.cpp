@@ -13,21 +13,19 @@ namespace gpuscan {
 
 // ---- nodes ----
 
-static ir::Index choose(Translation *t, ir::Index condition, ir::Index a, ir::Index b) {
+ir::Index choose(Translation *t, ir::Index condition, ir::Index a, ir::Index b) {
     return add_expr(t, ir::Op::Case, t->exprs[static_cast<int>(a)].type, condition, a, b);
 }
 
-static ir::Index micros_constant(Translation *t, int64_t value) { return add_constant(t, Type::I64, value, false); }
+ir::Index micros_constant(Translation *t, int64_t value) { return add_constant(t, Type::I64, value, false); }
 
 // ---- dates and days ----
 
-static ir::Index binary(Translation *t, ir::Op op, ir::Index a, ir::Index b) {
-    return add_expr(t, op, Type::Bool, a, b);
-}
+ir::Index binary(Translation *t, ir::Op op, ir::Index a, ir::Index b) { return add_expr(t, op, Type::Bool, a, b); }
 
 static ir::Index date_constant(Translation *t, int64_t value) { return add_constant(t, Type::I32, value, false); }
 
-static ir::Index is_finite_date(Translation *t, ir::Index date) {
+ir::Index is_finite_date(Translation *t, ir::Index date) {
     return binary(t, ir::Op::And, binary(t, ir::Op::Gt, date, date_constant(t, DATEVAL_NOBEGIN)),
                   binary(t, ir::Op::Lt, date, date_constant(t, DATEVAL_NOEND)));
 }
@@ -71,7 +69,7 @@ static bool date_minus_date(Translation *t, const TypedExpr &a, const TypedExpr 
 }
 
 // date::timestamp: infinities stay, days beyond the last timestamp are an error.
-static bool date_to_timestamp(Translation *t, const TypedExpr &a, TypedExpr *out) {
+bool date_to_timestamp(Translation *t, const TypedExpr &a, TypedExpr *out) {
     ir::Index date;
     if (!as_own_node(t, a, &date))
         return false;
@@ -88,7 +86,7 @@ static bool date_to_timestamp(Translation *t, const TypedExpr &a, TypedExpr *out
     return true;
 }
 
-static ir::Index is_finite_timestamp(Translation *t, ir::Index time) {
+ir::Index is_finite_timestamp(Translation *t, ir::Index time) {
     return binary(t, ir::Op::And, binary(t, ir::Op::Gt, time, micros_constant(t, DT_NOBEGIN)),
                   binary(t, ir::Op::Lt, time, micros_constant(t, DT_NOEND)));
 }
@@ -146,13 +144,13 @@ static bool date_against_timestamp(Translation *t, ir::Op op, const TypedExpr &d
 // ---- intervals ----
 
 // The node, or a row error where it is no timestamp any more.
-static ir::Index checked_timestamp(Translation *t, ir::Index time) {
+ir::Index checked_timestamp(Translation *t, ir::Index time) {
     ir::Index invalid = binary(t, ir::Op::Or, binary(t, ir::Op::Lt, time, micros_constant(t, MIN_TIMESTAMP)),
                                binary(t, ir::Op::Ge, time, micros_constant(t, END_TIMESTAMP)));
     return choose(t, invalid, raise_node(t, Type::I64), time); // NULL stays
 }
 
-static ir::Index day_to_micros(Translation *t, ir::Index day) {
+ir::Index day_to_micros(Translation *t, ir::Index day) {
     return add_expr(t, ir::Op::Mul, Type::I64, add_expr(t, ir::Op::Cast, Type::I64, day),
                     micros_constant(t, USECS_PER_DAY));
 }
@@ -259,7 +257,7 @@ static bool minus_interval(Translation *t, const TypedExpr &a, TypedExpr *out) {
 
 // ---- extract, date_part, date_trunc ----
 
-static bool unit_name(Expr *argument, char **name) {
+bool unit_name(Expr *argument, char **name) {
     const Const *constant = reinterpret_cast<const Const *>(strip_relabels(argument));
     if (!IsA(constant, Const) || constant->constisnull)
         return refuse("a unit of time that is not constant");
@@ -302,15 +300,15 @@ static const TimePart time_parts[] = {
     {"microseconds", ir::Function::MinuteMicros, 0},
 };
 
-static bool epoch_of(Translation *t, const TypedExpr &a, ir::Index node, TypedExpr *out) {
-    ir::Index seconds;
+static void epoch_of(Translation *t, const TypedExpr &a, ir::Index node, TypedExpr *out) {
+    ir::Index seconds = node;
     if (a.kind == SqlKind::Date) {
         ir::Index day = add_expr(t, ir::Op::Add, Type::I64, add_expr(t, ir::Op::Cast, Type::I64, node),
                                  micros_constant(t, POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE));
         seconds = add_expr(t, ir::Op::Mul, Type::I64, day, micros_constant(t, SECS_PER_DAY));
         seconds = choose(t, is_finite_date(t, node), seconds,
                          choose(t, add_expr(t, ir::Op::IsNull, Type::Bool, node), seconds, raise_node(t, Type::I64)));
-    } else {
+    } else if (a.kind != SqlKind::Time) {
         seconds = add_expr(t, ir::Op::Add, Type::I64, node,
                            micros_constant(t, int64_t(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY));
         seconds = choose(t, is_finite_timestamp(t, node), seconds,
@@ -319,7 +317,6 @@ static bool epoch_of(Translation *t, const TypedExpr &a, ir::Index node, TypedEx
     node_value(out, SqlKind::Numeric, Type::I64, seconds, a.nullable);
     out->scale = a.kind == SqlKind::Date ? 0 : 6;
     out->precision = 19;
-    return true;
 }
 
 // Parts of an interval are those of its months, or of its microseconds: so many whole ones, less whole ones of a larger unit.
@@ -388,6 +385,28 @@ static ir::Index interval_micros(Translation *t, ir::Index interval) {
                     add_call(t, ir::Function::IntervalMicros, interval));
 }
 
+ir::Index float_constant(Translation *t, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return add_constant(t, Type::F64, static_cast<int128>(bits), false);
+}
+
+// A part with `scale` decimals as date_part() has it: of whole seconds, and what is left, each a float.
+static void float_part(Translation *t, ir::Index part, int32 scale, bool nullable, TypedExpr *out) {
+    const auto as_float = [t](ir::Index node) { return add_expr(t, ir::Op::Cast, Type::F64, node); };
+    const auto scaled = [t](ir::Op op, ir::Index node, int32 digits) {
+        return add_expr(t, op, Type::F64, node, float_constant(t, digits == 3 ? 1e3 : 1e6));
+    };
+    ir::Index node = as_float(part);
+    if (scale != 0) {
+        ir::Index seconds = as_float(times(t, ir::Op::Div, part, USECS_PER_SEC));
+        node = add_expr(t, ir::Op::Add, Type::F64, scale == 6 ? seconds : scaled(ir::Op::Mul, seconds, 6 - scale),
+                        scaled(ir::Op::Div, as_float(times(t, ir::Op::Mod, part, USECS_PER_SEC)), scale));
+    }
+    node_value(out, SqlKind::Float8, Type::F64, node, nullable);
+    out->precision = scale == 0 ? 12 : 0;
+}
+
 static bool extract_from_interval(Translation *t, SqlKind result, const char *name, const TypedExpr &a, ir::Index node,
                                   TypedExpr *out) {
     ir::Index interval = add_call(t, ir::Function::FiniteInterval, node), part = ir::none;
@@ -410,10 +429,9 @@ static bool extract_from_interval(Translation *t, SqlKind result, const char *na
     if (part == ir::none)
         return refuse("the part \"%s\" of an interval", name);
     if (result == SqlKind::Float8) {
-        if (scale != 0)
+        if (pg_strcasecmp(name, "epoch") == 0)
             return refuse("the part \"%s\" as a floating-point number", name);
-        node_value(out, SqlKind::Float8, Type::F64, add_expr(t, ir::Op::Cast, Type::F64, part), a.nullable);
-        out->precision = 12;
+        float_part(t, part, scale, a.nullable, out);
         return true;
     }
     node_value(out, SqlKind::Numeric, Type::I64, part, a.nullable);
@@ -430,8 +448,15 @@ static bool extract(Translation *t, SqlKind result, Expr *unit, const TypedExpr 
         return false;
     if (a.kind == SqlKind::Interval)
         return extract_from_interval(t, result, name, a, node, out);
-    if (pg_strcasecmp(name, "epoch") == 0 && result == SqlKind::Numeric)
-        return epoch_of(t, a, node, out);
+    if (pg_strcasecmp(name, "epoch") == 0) {
+        epoch_of(t, a, node, out);
+        if (result == SqlKind::Numeric)
+            return true;
+        ir::Index seconds = add_expr(t, ir::Op::Cast, Type::F64, out->expr);
+        node_value(out, SqlKind::Float8, Type::F64,
+                   add_expr(t, ir::Op::Div, Type::F64, seconds, float_constant(t, 1e6)), a.nullable);
+        return true;
+    }
     if (a.kind == SqlKind::Timestamptz) {
         const TimeZoneTables *zone = time_zone_tables(t, session_timezone);
         if (zone == nullptr)
@@ -443,7 +468,7 @@ static bool extract(Translation *t, SqlKind result, Expr *unit, const TypedExpr 
     int32 scale = 0;
     bool nullable = a.nullable;
     for (const DatePart &known : day_parts) {
-        if (pg_strcasecmp(name, known.name) != 0)
+        if (a.kind == SqlKind::Time || pg_strcasecmp(name, known.name) != 0)
             continue;
         part = add_call(t, known.function, is_date ? node : add_call(t, ir::Function::FloorDay, node));
         if (ir::function_info(known.function).raises)
@@ -464,10 +489,7 @@ static bool extract(Translation *t, SqlKind result, Expr *unit, const TypedExpr 
     if (part == ir::none)
         return refuse("the part \"%s\" of a date or timestamp", name);
     if (result == SqlKind::Float8) {
-        if (scale != 0)
-            return refuse("the part \"%s\" as a floating-point number", name);
-        node_value(out, SqlKind::Float8, Type::F64, add_expr(t, ir::Op::Cast, Type::F64, part), nullable);
-        out->precision = 12;
+        float_part(t, part, scale, nullable, out);
         return true;
     }
     node_value(out, SqlKind::Numeric, Type::I64, part, nullable);
@@ -539,7 +561,7 @@ static bool instant_to_clock(Translation *t, pg_tz *in_time_zone, const TypedExp
     return true;
 }
 
-static bool clock_to_instant(Translation *t, pg_tz *in_time_zone, const TypedExpr &a, TypedExpr *out) {
+bool clock_to_instant(Translation *t, pg_tz *in_time_zone, const TypedExpr &a, TypedExpr *out) {
     TypedExpr start = a;
     ir::Index node;
     const TimeZoneTables *zone = time_zone_tables(t, in_time_zone);

@@ -14,6 +14,7 @@
 #include "engine/store/deferred_evaluation.hpp"
 #include "pg/guard.h"
 #include "pg/refusal.h"
+#include "pg/refusal_state.h"
 #include "pg/translate/translate_parts.h"
 
 namespace gpuscan {
@@ -227,6 +228,43 @@ bool within_deferral_budget(const Translation *t) {
 
 static bool translate_node(Translation *t, Expr *expr, TypedExpr *out);
 
+// How far the translation had come: what has been added since can be taken back. (Unified dictionaries stay: others may have joined them.)
+class Checkpoint {
+  public:
+    explicit Checkpoint(const Translation *t)
+        : exprs_(t->exprs.count), constants_(t->constants.count), late_constants_(t->late_constants.count),
+          lookups_(t->lookups.count), time_zones_(t->time_zones.count), deepest_(t->deepest), max_steps_(t->max_steps),
+          probed_(list_length(t->probed)) {
+        for (int i = 0; i < t->nsources; ++i) {
+            columns_[i] = t->sources[i].columns.count;
+            payload_[i] = t->sources[i].payload.count;
+        }
+    }
+    void go_back(Translation *t) const {
+        for (int node = t->exprs.count; --node >= exprs_;) // the latest is first in its bucket
+            if (t->exprs[node].op != ir::Op::Const)
+                *bucket_of(t, t->exprs[node]) = t->same_hash[node];
+        t->exprs.count = t->facts.count = t->same_hash.count = exprs_;
+        t->constants.count = constants_;
+        t->late_constants.count = late_constants_;
+        t->lookups.count = lookups_;
+        t->time_zones.count = time_zones_;
+        t->probed = list_truncate(t->probed, probed_);
+        t->deepest = deepest_;
+        t->max_steps = max_steps_;
+        for (int i = 0; i < t->nsources; ++i) {
+            t->sources[i].columns.count = t->sources[i].varattnos.count = columns_[i];
+            t->sources[i].payload.count = payload_[i];
+        }
+    }
+
+  private:
+    int exprs_, constants_, late_constants_, lookups_, time_zones_;
+    ir::Index deepest_, max_steps_;
+    int probed_;
+    int columns_[ir::max_joins + 1], payload_[ir::max_joins + 1];
+};
+
 bool translate(Translation *t, Expr *expr, TypedExpr *out) {
     check_stack_depth();
     CHECK_FOR_INTERRUPTS();
@@ -237,7 +275,12 @@ bool translate(Translation *t, Expr *expr, TypedExpr *out) {
     if (t->nesting == 0)
         t->reads_entries = reads_entries(reinterpret_cast<Node *>(expr));
     ++t->nesting;
-    const bool translated = within_budget(t) && translate_node(t, expr, out);
+    const Checkpoint before(t);
+    bool translated = within_budget(t) && translate_node(t, expr, out);
+    if (!translated && t->groups == nullptr) { // what was made of its parts is not wanted
+        before.go_back(t);
+        translated = within_budget(t) && translate_expression_column(t, expr, out);
+    }
     --t->nesting;
     return translated;
 }
@@ -279,7 +322,7 @@ static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     if (may_look_up && is_dictionary_expression(t, expr))
         return translate_lookup(t, expr, out);
     if (may_look_up && is_deferrable(t, expr))
-        return translate_deferred(t, expr, out);
+        return is_better_a_column(t, expr) ? false : translate_deferred(t, expr, out);
 
     switch (nodeTag(expr)) {
     case T_Const:
@@ -345,6 +388,21 @@ static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     default:
         return refuse("%s", name_of_kind(expr));
     }
+}
+
+bool columns_of_value(PlannerInfo *root, Expr *value, List **columns) {
+    Translation probe{};
+    TranslatedSource any{};
+    TypedExpr out;
+    probe.probing = root;
+    probe.sources = &any;
+    probe.nsources = 1;
+    RefusalState heard;
+    RefusalState *outer = refusals_begin(&heard); // nobody is told
+    const bool known = translate(&probe, value, &out);
+    refusals_end(outer);
+    *columns = probe.probed;
+    return known;
 }
 
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {

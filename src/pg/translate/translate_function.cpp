@@ -15,6 +15,7 @@ namespace gpuscan {
 #define NUMBER(name, rule) {F_##name, Rule::rule, ir::Op::Call, {}}
 #define FLOAT(name, function) {F_##name, Rule::OfFloat, ir::Op::Call, ir::Function::function}
 #define BITS(name, function) {F_##name, Rule::Bits, ir::Op::Call, ir::Function::function}
+#define TIME(name, rule) {F_##name, Rule::rule, ir::Op::Call, {}}
 #define CONVERT(name) {F_##name, Rule::Convert, ir::Op::Cast, {}}
 #define COMPARISONS(prefix) \
     {F_##prefix##EQ, Rule::Compare, ir::Op::Eq, {}}, {F_##prefix##NE, Rule::Compare, ir::Op::Ne, {}}, \
@@ -67,6 +68,9 @@ static constexpr Builtin builtins[] = {
     NUMBER(CEILING_NUMERIC, Ceil), NUMBER(FLOOR_NUMERIC, Floor),
     FLOAT(FLOAT8ABS, Absolute), FLOAT(ABS_FLOAT8, Absolute), FLOAT(SIGN_FLOAT8, Sign), FLOAT(CEIL_FLOAT8, Ceil),
     FLOAT(CEILING_FLOAT8, Ceil), FLOAT(FLOOR_FLOAT8, Floor), FLOAT(ROUND_FLOAT8, Round), FLOAT(TRUNC_FLOAT8, Truncate),
+    FLOAT(FLOAT4ABS, Absolute), FLOAT(ABS_FLOAT4, Absolute), FLOAT(DROUND, Round), FLOAT(DTRUNC, Truncate),
+    NUMBER(GCD_INT4_INT4, Gcd), NUMBER(GCD_INT8_INT8, Gcd), NUMBER(LCM_INT4_INT4, Lcm), NUMBER(LCM_INT8_INT8, Lcm),
+    NUMBER(BOOL_INT4, ToTruth), NUMBER(OID, ToOid), NUMBER(TEXT_BOOL, BoolToText),
     FLOAT(SQRT_FLOAT8, SquareRoot), FLOAT(DSQRT, SquareRoot), FLOAT(DEGREES, Degrees), FLOAT(RADIANS, Radians),
 
     BITS(INT2AND, BitAnd), BITS(INT4AND, BitAnd), BITS(INT8AND, BitAnd), BITS(INT2OR, BitOr), BITS(INT4OR, BitOr),
@@ -120,6 +124,26 @@ static constexpr Builtin builtins[] = {
     {F_TIMESTAMP_TIMESTAMPTZ, Rule::InstantToClock, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMPTZ, Rule::InstantToClock, ir::Op::Call, {}},
     {F_DATE_TIMESTAMPTZ, Rule::InstantToDate, ir::Op::Call, {}}, {F_TIMESTAMPTZ_TIMESTAMP, Rule::ClockToInstant, ir::Op::Call, {}},
     {F_TIMESTAMPTZ_DATE, Rule::ClockToInstant, ir::Op::Call, {}}, {F_TIMEZONE_TEXT_TIMESTAMP, Rule::ClockToInstant, ir::Op::Call, {}},
+    TIME(OVERLAPS_TIMESTAMP_TIMESTAMP_TIMESTAMP_TIMESTAMP, Overlaps), TIME(OVERLAPS_TIME_TIME_TIME_TIME, Overlaps),
+    TIME(OVERLAPS_TIMESTAMPTZ_TIMESTAMPTZ_TIMESTAMPTZ_TIMESTAMPTZ, Overlaps),
+    TIME(DATE_BIN_INTERVAL_TIMESTAMP_TIMESTAMP, DateBin), TIME(DATE_BIN_INTERVAL_TIMESTAMPTZ_TIMESTAMPTZ, DateBin),
+    TIME(AGE_TIMESTAMPTZ_TIMESTAMPTZ, Age), TIME(MAKE_DATE, MakeDate), TIME(MAKE_TIME, MakeTime), TIME(MAKE_TIMESTAMP, MakeTimestamp),
+    TIME(MAKE_TIMESTAMPTZ_INT4_INT4_INT4_INT4_INT4_FLOAT8, MakeTimestamp), TIME(MAKE_INTERVAL, MakeInterval),
+    TIME(TO_TIMESTAMP_FLOAT8, EpochToInstant), TIME(TIME_TIMESTAMP, TimeOfDay), TIME(TIME_TIMESTAMPTZ, TimeOfDay),
+    TIME(TIME_INTERVAL, TimeOfDay), TIME(DATETIME_PL, DatePlusTime), TIME(TIMESTAMP_DATE_TIME, DatePlusTime),
+    {F_TIME_PL_INTERVAL, Rule::TimePlusInterval, ir::Op::Add, {}}, {F_TIME_MI_INTERVAL, Rule::TimePlusInterval, ir::Op::Sub, {}},
+    TIME(TIME_MI_TIME, TimeMinusTime), TIME(INTERVAL_TIME, TimeToInterval), TIME(TIME_TIME_INT4, RoundTime),
+    TIME(TIMESTAMP_TIMESTAMP_INT4, RoundTime), TIME(TIMESTAMPTZ_TIMESTAMPTZ_INT4, RoundTime),
+    TIME(TIMEZONE_INTERVAL_TIMESTAMP, ByInterval), TIME(TIMEZONE_INTERVAL_TIMESTAMPTZ, ByInterval),
+    TIME(DATE_TRUNC_TEXT_INTERVAL, TruncateInterval), TIME(INTERVAL_INTERVAL_INT4, RoundInterval), TIME(ISFINITE_INTERVAL, IsFiniteInterval),
+    TIME(WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4, WidthBucket),
+    {F_JUSTIFY_DAYS, Rule::OfInterval, ir::Op::Call, ir::Function::JustifyDays},
+    {F_JUSTIFY_HOURS, Rule::OfInterval, ir::Op::Call, ir::Function::JustifyHours},
+    {F_JUSTIFY_INTERVAL, Rule::OfInterval, ir::Op::Call, ir::Function::JustifyInterval},
+    {F_INTERVAL_MUL, Rule::IntervalTimes, ir::Op::Mul, ir::Function::IntervalTimes},
+    {F_MUL_D_INTERVAL, Rule::IntervalTimes, ir::Op::Mul, ir::Function::IntervalTimes},
+    {F_INTERVAL_DIV, Rule::IntervalTimes, ir::Op::Div, ir::Function::IntervalBy},
+    {F_EXTRACT_TEXT_TIME, Rule::Extract, ir::Op::Call, {}}, {F_DATE_PART_TEXT_TIME, Rule::Extract, ir::Op::Call, {}},
 };
 // clang-format on
 
@@ -226,7 +250,69 @@ static bool negate(Translation *t, const TypedExpr &a, TypedExpr *out) {
     return true;
 }
 
+// In 64 bits; 2^63 is a row error, and so is what the result's type does not hold.
+static bool common_multiple(Translation *t, bool least, SqlKind kind, const TypedExpr &a, const TypedExpr &b,
+                            TypedExpr *out) {
+    ir::Index left, right;
+    if (!as_node(t, a, Type::I64, 0, &left) || !as_node(t, b, Type::I64, 0, &right))
+        return false;
+    const auto compared = [t](ir::Op op, ir::Index node) {
+        return binary(t, op, node, add_constant(t, Type::I64, 0, false));
+    };
+    ir::Index node = add_call(t, ir::Function::Gcd, left, right);
+    if (least) {
+        ir::Index divisor = choose(t, compared(ir::Op::Eq, node), add_constant(t, Type::I64, 1, false), node);
+        node = add_expr(t, ir::Op::Mul, Type::I64, add_expr(t, ir::Op::Div, Type::I64, left, divisor), right);
+        node = choose(t, compared(ir::Op::Lt, node), add_expr(t, ir::Op::Neg, Type::I64, node), node);
+    }
+    const Type type = engine_type(kind);
+    node_value(out, kind, type, type == Type::I64 ? node : add_expr(t, ir::Op::Cast, type, node),
+               a.nullable || b.nullable);
+    return true;
+}
+
 // ---- casts ----
+
+static bool bool_to_text(Translation *t, List *args, Oid collation, TypedExpr *out) {
+    Expr *truth = static_cast<Expr *>(linitial(args));
+    const auto when = [collation](Expr *condition, const char *text) {
+        CaseWhen *arm = makeNode(CaseWhen);
+        arm->expr = condition;
+        arm->result =
+            reinterpret_cast<Expr *>(makeConst(TEXTOID, -1, collation, -1, CStringGetTextDatum(text), false, false));
+        return arm;
+    };
+    CaseExpr *choice = makeNode(CaseExpr);
+    choice->casetype = TEXTOID;
+    choice->casecollid = collation;
+    choice->args = list_make2(when(truth, "true"), when(make_notclause(truth), "false"));
+    choice->defresult =
+        reinterpret_cast<Expr *>(makeConst(TEXTOID, -1, collation, -1, static_cast<Datum>(0), true, false));
+    return translate_case(t, choice, out);
+}
+
+static bool to_truth(Translation *t, const TypedExpr &a, TypedExpr *out) {
+    ir::Index node;
+    if (!as_own_node(t, a, &node))
+        return false;
+    bool_value(out, binary(t, ir::Op::Ne, node, add_constant(t, a.type, 0, false)), a.nullable);
+    return true;
+}
+
+// Of a bigint; the device has oids in 32 bits with a sign.
+static bool to_oid(Translation *t, const TypedExpr &a, TypedExpr *out) {
+    ir::Index node;
+    if (!as_node(t, a, Type::I64, 0, &node))
+        return false;
+    const auto constant = [t](int64_t value) { return add_constant(t, Type::I64, value, false); };
+    ir::Index outside = binary(t, ir::Op::Or, binary(t, ir::Op::Lt, node, constant(0)),
+                               binary(t, ir::Op::Gt, node, constant(PG_UINT32_MAX)));
+    ir::Index wrapped = choose(t, binary(t, ir::Op::Gt, node, constant(PG_INT32_MAX)),
+                               add_expr(t, ir::Op::Sub, Type::I64, node, constant(int64_t(PG_UINT32_MAX) + 1)), node);
+    node_value(out, SqlKind::Oid, Type::I32,
+               add_expr(t, ir::Op::Cast, Type::I32, choose(t, outside, raise_node(t, Type::I64), wrapped)), a.nullable);
+    return true;
+}
 
 static bool to_numeric(const TypedExpr &a, TypedExpr *out) {
     *out = a;
@@ -282,9 +368,7 @@ static bool numeric_to_double(Translation *t, const TypedExpr &a, TypedExpr *out
         double divisor = 1;
         for (int i = 0; i < a.scale; ++i)
             divisor *= 10;
-        uint64_t bits;
-        memcpy(&bits, &divisor, sizeof bits);
-        node = add_expr(t, ir::Op::Div, Type::F64, node, add_constant(t, Type::F64, static_cast<int128>(bits), false));
+        node = add_expr(t, ir::Op::Div, Type::F64, node, float_constant(t, divisor));
     }
     node_value(out, SqlKind::Float8, Type::F64, node, a.nullable);
     out->precision = a.scale == 0 ? a.precision : 0;
@@ -323,8 +407,6 @@ static bool convert(Translation *t, SqlKind kind, List *args, const TypedExpr &a
 
 bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, TypedExpr *out) {
     const Builtin *builtin = find_builtin(funcid);
-    if (builtin == nullptr && (funcid == F_TO_CHAR_TIMESTAMP_TEXT || funcid == F_TO_CHAR_TIMESTAMPTZ_TEXT))
-        return refuse_with("group by date_trunc, and format the groups", "function %s", format_procedure(funcid));
     if (builtin == nullptr)
         return refuse("function %s", format_procedure(funcid));
     if (!may_execute(t, funcid))
@@ -333,13 +415,18 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Type
         (is_unscaled(t, static_cast<Expr *>(linitial(args))) || is_unscaled(t, static_cast<Expr *>(lsecond(args)))))
         return translate_unscaled_comparison(t, builtin->op, args, out);
     SqlKind kind = sql_kind(exprType(reinterpret_cast<Node *>(node)));
+    if (builtin->rule >= Rule::Overlaps)
+        return translate_time(t, *builtin, kind, args, out);
     if (builtin->rule >= Rule::DatePlusDays)
         return translate_datetime(t, *builtin, kind, args, out);
+    if (builtin->rule == Rule::BoolToText)
+        return bool_to_text(t, args, exprCollation(reinterpret_cast<Node *>(node)), out);
     TypedExpr a, b;
     if (!translate(t, static_cast<Expr *>(linitial(args)), &a))
         return false;
     bool two = builtin->rule == Rule::Arithmetic || builtin->rule == Rule::Compare ||
-               builtin->rule == Rule::CompareText || (builtin->rule == Rule::Bits && list_length(args) == 2);
+               builtin->rule == Rule::CompareText || builtin->rule == Rule::Gcd || builtin->rule == Rule::Lcm ||
+               (builtin->rule == Rule::Bits && list_length(args) == 2);
     if (two && !translate(t, static_cast<Expr *>(lsecond(args)), &b))
         return false;
 
@@ -361,6 +448,13 @@ bool translate_function(Translation *t, Oid funcid, List *args, Expr *node, Type
         return translate_comparison(t, builtin->op, a, b, out);
     case Rule::Negate:
         return negate(t, a, out);
+    case Rule::ToTruth:
+        return to_truth(t, a, out);
+    case Rule::ToOid:
+        return to_oid(t, a, out);
+    case Rule::Gcd:
+    case Rule::Lcm:
+        return common_multiple(t, builtin->rule == Rule::Lcm, kind, a, b, out);
     case Rule::Identity:
         *out = a;
         return true;

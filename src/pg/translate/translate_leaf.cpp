@@ -7,6 +7,7 @@
 #include "pg/pg.h"
 
 #include "pg/catalog/encode.h"
+#include "pg/catalog/expression_text.h"
 #include "pg/catalog/never_null.h"
 #include "pg/fragment/column_form.h"
 #include "pg/refusal.h"
@@ -16,7 +17,7 @@ namespace gpuscan {
 
 // ---- columns ----
 
-static int find_source(Translation *t, Index rti) {
+static int find_source(const Translation *t, Index rti) {
     for (int i = 0; i < t->nsources; ++i)
         if (t->sources[i].rti == rti)
             return i;
@@ -39,13 +40,16 @@ static int find_column(TranslatedSource *source, AttrNumber attnum, const Fragme
     for (int i = 0; i < source->varattnos.count; ++i) {
         const FragmentColumn &known = source->columns[i];
         if (source->varattnos[i] == attnum && known.rounding == described.rounding && known.codec == described.codec &&
-            known.scale == described.scale && known.type == described.type && known.digits == described.digits)
+            known.scale == described.scale && known.type == described.type && known.digits == described.digits &&
+            equal(known.expr, described.expr))
             return i;
     }
     FragmentColumn column = described;
     column.attnum = attnum;
     column.nullable = true;
-    if (source->is_relation)
+    if (column.expr != nullptr)
+        Assert(attnum == 0);
+    else if (source->is_relation)
         column.nullable = may_be_null(source, attnum);
     else {
         column.attnum = 0;
@@ -122,6 +126,8 @@ bool add_rounded_column(Translation *t, int source, const Var *var, Type type, i
 static void set_scale(const FragmentColumn &column, TypedExpr *out) {
     if (sql_kind(column.typid) == SqlKind::Numeric)
         numeric_typmod(column.typmod, &out->precision, &out->scale);
+    out->mixed_scale = column.codec == Codec::MixedNumeric;
+    out->scale_node = out->mixed_scale ? scale_of_column : ir::none;
 }
 
 // Above a semi join nobody asks for a column of its other side; above an anti join it is NULL.
@@ -132,6 +138,16 @@ static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColum
     node_value(out, kind, column.type, add_constant(t, column.type, 0, true), true);
     set_scale(column, out);
     return true;
+}
+
+// Of a relation of the query.
+static TableColumn place_of(const Translation *t, Index relation, uint32 number) {
+    if (t->probing) {
+        const RangeTblEntry *rte = planner_rt_fetch(relation, t->probing);
+        return {rte->rtekind == RTE_RELATION ? rte->relid : InvalidOid, number, rte->inh};
+    }
+    const FragmentSource *from = &t->sources[find_source(t, relation)];
+    return {from->is_relation ? from->relid : InvalidOid, number, from->leaves != NIL};
 }
 
 bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) {
@@ -146,11 +162,10 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) 
         return refuse("a column of a relation outside of the fragment");
     FragmentColumn column;
     SqlKind kind = SqlKind::None;
-    const FragmentSource *from = &t->sources[source];
-    if (!describe_column(
-            var->vartype, var->vartypmod, var->varcollid,
-            {from->is_relation && !as_stored ? from->relid : InvalidOid, var->varattno, from->leaves != NIL}, &column,
-            &kind))
+    TableColumn place = place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno));
+    if (as_stored)
+        place.relid = InvalidOid;
+    if (!describe_column(var->vartype, var->vartypmod, var->varcollid, place, &column, &kind))
         return false;
     const TranslatedSource *lost = t->probing ? nullptr : losing_join(t, source);
     if (lost != nullptr)
@@ -160,6 +175,7 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) 
     ir::Index node;
     if (t->probing) {
         node = add_expr(t, ir::Op::Column, column.type, 0, 0);
+        t->probed = lappend(t->probed, var);
     } else {
         position = find_column(&t->sources[source], var->varattno, column);
         nullable = t->sources[source].columns[position].nullable || is_nulled(t, source);
@@ -170,8 +186,6 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) 
     out->source = source;
     out->column = position;
     set_scale(column, out);
-    out->mixed_scale = column.codec == Codec::MixedNumeric;
-    out->scale_node = out->mixed_scale ? scale_of_column : ir::none;
     return true;
 }
 
@@ -186,6 +200,53 @@ ir::Index column_scale(Translation *t, const TypedExpr &value) {
     if (!column_node(t, value.source, find_column(source, source->varattnos[value.column], column), Type::I32, &node))
         elog(ERROR, "gpuscan: a numeric without its display scale");
     return node;
+}
+
+// (And for the column that says how its values are shown.)
+static bool has_room_for_expression(const TranslatedSource *source) {
+    uint32 count = 0;
+    for (int i = 0; i < source->columns.count; ++i)
+        count += source->columns[i].expr != nullptr;
+    return count + 1 < max_expressions;
+}
+
+bool is_nulled_relation(const Translation *t, Index relation) {
+    const int source = t->probing ? -1 : find_source(t, relation);
+    return source >= 0 && is_nulled(t, source);
+}
+
+bool add_expression_column(Translation *t, Index relation, Expr *expr, TypedExpr *out) {
+    const int source = t->probing ? 0 : find_source(t, relation);
+    if (source < 0)
+        return false;
+    const TableColumn place = place_of(t, relation, expression_number(expression_key(expr)));
+    Node *value = reinterpret_cast<Node *>(expr);
+    FragmentColumn column;
+    SqlKind kind = SqlKind::None;
+    ir::Index node;
+    if (!OidIsValid(place.relid) ||
+        !describe_column(exprType(value), exprTypmod(value), exprCollation(value), place, &column, &kind) ||
+        kind == SqlKind::Opaque)
+        return false;
+    column.attnum = 0;
+    column.nullable = true;
+    column.expr = expr;
+    if (t->probing) {
+        t->probed = lappend(t->probed, column.expr);
+        node_value(out, kind, column.type, add_expr(t, ir::Op::Column, column.type, 0, 0), true);
+        set_scale(column, out);
+        return true;
+    }
+    if (losing_join(t, source) != nullptr || !has_room_for_expression(&t->sources[source]))
+        return false;
+    const int position = find_column(&t->sources[source], 0, column);
+    if (!column_node(t, source, position, column.type, &node))
+        return false;
+    node_value(out, kind, column.type, node, true);
+    out->source = source;
+    out->column = position;
+    set_scale(column, out);
+    return true;
 }
 
 // ---- constants ----

@@ -3,6 +3,8 @@
 // What libm may round differently from machine to machine (power, exp, ln, the trigonometric ones) stays with PostgreSQL.
 #include "pg/pg.h"
 
+#include <algorithm>
+
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
@@ -62,10 +64,26 @@ static bool round_to(Translation *t, List *args, const TypedExpr &a, bool cut, T
         if (!IsA(digits, Const) || digits->constisnull)
             return refuse("round or trunc to a number of digits that is not constant");
         scale = DatumGetInt32(digits->constvalue);
-        if (scale < 0 || scale > 30)
+        if (scale < -18 || scale > 30)
             return refuse("round or trunc to %d digits", scale);
     }
-    return rounded_numeric(t, a, scale, cut, out);
+    if (scale >= 0)
+        return rounded_numeric(t, a, scale, cut, out);
+    TypedExpr rounded;
+    ir::Index node;
+    const int precision = std::max(a.precision - a.scale, -scale) + 1; // hundreds, shown without decimals
+    const Type type = numeric_type(precision);
+    if (!rounded_numeric(t, a, scale, cut, &rounded))
+        return false;
+    rounded.scale = 0;
+    if (!as_own_node(t, rounded, &node))
+        return false;
+    if (rounded.type != type)
+        node = add_expr(t, ir::Op::Cast, type, node);
+    node_value(out, SqlKind::Numeric, type,
+               binary(t, ir::Op::Mul, type, node, constant_of(t, type, power_of_ten(-scale))), a.nullable);
+    out->precision = precision;
+    return true;
 }
 
 // The whole number below (or above): what is cut off, and one more where it was cut in the wrong direction.
@@ -111,7 +129,8 @@ bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const 
     return true;
 }
 
-bool translate_math(Translation *t, const Builtin &builtin, SqlKind, List *args, const TypedExpr &a, TypedExpr *out) {
+bool translate_math(Translation *t, const Builtin &builtin, SqlKind kind, List *args, const TypedExpr &a,
+                    TypedExpr *out) {
     ir::Index node;
     if (builtin.rule == Rule::Round || builtin.rule == Rule::Truncate)
         return round_to(t, args, a, builtin.rule == Rule::Truncate, out);
@@ -120,9 +139,11 @@ bool translate_math(Translation *t, const Builtin &builtin, SqlKind, List *args,
     if (!as_own_node(t, a, &node))
         return false;
     if (builtin.rule == Rule::OfFloat) {
-        if (a.type != Type::F64)
+        if (!is_float_kind(a.kind))
             return refuse("a function of a floating-point number");
-        node_value(out, SqlKind::Float8, Type::F64, add_call(t, builtin.function, node), a.nullable);
+        const bool narrow = kind == SqlKind::Float4;
+        node = add_call(t, builtin.function, narrow ? add_expr(t, ir::Op::Cast, Type::F64, node) : node);
+        node_value(out, kind, a.type, narrow ? add_expr(t, ir::Op::Cast, Type::F32, node) : node, a.nullable);
         return true;
     }
     ir::Index zero = constant_of(t, a.type, 0);

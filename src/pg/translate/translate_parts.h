@@ -31,8 +31,13 @@ enum class Rule : uint8_t {
     Truncate,
     Ceil,
     Floor,
-    OfFloat, // a function of one float8
-    Bits,    // of two integers, or of one: not
+    OfFloat, // a function of one float, in double precision
+    Gcd,
+    Lcm,
+    ToTruth, // of an integer
+    ToOid,
+    BoolToText,
+    Bits, // of two integers, or of one: not
     // translate_datetime.cpp
     DatePlusDays, // also minus
     DateMinusDate,
@@ -50,13 +55,35 @@ enum class Rule : uint8_t {
     IsFinite,
     Extract, // also date_part
     DateTrunc,
+    // translate_time.cpp
+    Overlaps,
+    DateBin,
+    Age, // of instants
+    MakeDate,
+    MakeTime,
+    MakeTimestamp, // also with time zone
+    MakeInterval,
+    EpochToInstant,
+    TimeOfDay, // of a timestamp or an interval
+    DatePlusTime,
+    TimePlusInterval, // also minus
+    TimeMinusTime,
+    TimeToInterval,
+    RoundTime,  // to so many digits of a second
+    ByInterval, // AT TIME ZONE an interval
+    TruncateInterval,
+    RoundInterval,
+    OfInterval,    // an interval of one
+    IntervalTimes, // float8 <op> interval, either way round
+    IsFiniteInterval,
+    WidthBucket, // of floats
 };
 
 struct Builtin {
     Oid funcid;
     Rule rule;
     ir::Op op;
-    ir::Function function; // OfFloat, Bits, OfTwoTimes
+    ir::Function function; // OfFloat, Bits, OfTwoTimes, OfInterval, IntervalTimes
 };
 
 // Functions of numbers (translate_math.cpp).
@@ -74,6 +101,21 @@ bool translate_bits(Translation *t, const Builtin &builtin, SqlKind kind, const 
 
 // Dates and timestamps (translate_datetime.cpp).
 bool translate_datetime(Translation *t, const Builtin &builtin, SqlKind kind, List *args, TypedExpr *out);
+// Those that make a time, a timestamp, an interval or a bin of something else (translate_time.cpp).
+bool translate_time(Translation *t, const Builtin &builtin, SqlKind kind, List *args, TypedExpr *out);
+
+// Nodes of dates and timestamps (translate_datetime.cpp).
+ir::Index choose(Translation *t, ir::Index condition, ir::Index a, ir::Index b);
+ir::Index binary(Translation *t, ir::Op op, ir::Index a, ir::Index b); // a truth
+ir::Index micros_constant(Translation *t, int64_t value);
+ir::Index float_constant(Translation *t, double value);
+ir::Index is_finite_date(Translation *t, ir::Index date);
+ir::Index is_finite_timestamp(Translation *t, ir::Index time);
+ir::Index checked_timestamp(Translation *t, ir::Index time); // a row error where it is no timestamp; NULL stays
+ir::Index day_to_micros(Translation *t, ir::Index day);
+bool date_to_timestamp(Translation *t, const TypedExpr &a, TypedExpr *out);
+bool clock_to_instant(Translation *t, pg_tz *in_time_zone, const TypedExpr &a, TypedExpr *out);
+bool unit_name(Expr *argument, char **name); // false with a reason: it is not constant
 // How many values extract() or date_part() has at most; HUGE_VAL: not known.
 double values_of_part(const List *args);
 
@@ -88,6 +130,16 @@ ir::Index from_clock(Translation *t, const TimeZoneTables *zone, ir::Index clock
 bool translate_const(Translation *t, const Const *constant, TypedExpr *out);
 bool translate_late_constant(Translation *t, Expr *expr, TypedExpr *out);
 bool is_late_constant(Expr *expr);
+
+// Expressions that the cache holds as columns (expression_column.cpp). False: it can be none.
+bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out);
+// Of one relation, which it tells.
+bool is_column_expression(Expr *expr, Index *relation);
+// ... and rather so than as a function of the different values of a column.
+bool is_better_a_column(const Translation *t, Expr *expr);
+// The column of that relation (translate_leaf.cpp).
+bool is_nulled_relation(const Translation *t, Index relation); // by an outer join on its way to the pipeline at hand
+bool add_expression_column(Translation *t, Index relation, Expr *expr, TypedExpr *out);
 
 // A numeric that is encoded for one comparison: a late constant, or a column of a CPU plan.
 bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Rounding rounding, ir::Index *node);

@@ -1,0 +1,41 @@
+// See rowwise_pages.h. A count has the pages in its upper half, so that who needs a slot displaces the relation with the fewest, and in the
+// lower one the transaction that was the next to begin.
+#include "pg/pg.h"
+
+#include "pg/cost/rowwise_pages.h"
+
+#include <algorithm>
+
+#include "pg/service/area.h"
+
+namespace gpuscan {
+
+static uint64 fingerprint(Oid relid) { return uint64(MyDatabaseId) << 32 | relid; }
+
+void note_rowwise_pages(Oid relid, uint64 pages) {
+    protocol::Area *area = service_area();
+    if (area == nullptr)
+        return;
+    auto *slot = area->rowwise_pages.find(fingerprint(relid));
+    if (pages > 0)
+        area->rowwise_pages.take(slot != nullptr ? slot : area->rowwise_pages.least(fingerprint(relid)),
+                                 fingerprint(relid),
+                                 std::min<uint64>(pages, PG_UINT32_MAX) << 32 | ReadNextTransactionId());
+    else if (slot != nullptr)
+        area->rowwise_pages.take(slot, 0, 0);
+}
+
+double rowwise_pages(Oid relid) {
+    const protocol::Area *area = service_area();
+    const uint64 count = area != nullptr ? area->rowwise_pages.count(fingerprint(relid)) : 0;
+    if (count == 0)
+        return 0;
+    const Relation relation = table_open(relid, NoLock);
+    // (A parent has no pages of its own; for it other databases' snapshots count, too.)
+    const bool is_parent = !RELKIND_HAS_STORAGE(relation->rd_rel->relkind);
+    const TransactionId horizon = GetOldestNonRemovableTransactionId(is_parent ? nullptr : relation);
+    table_close(relation, NoLock);
+    return TransactionIdPrecedes(horizon, static_cast<TransactionId>(count)) ? static_cast<double>(count >> 32) : 0;
+}
+
+} // namespace gpuscan

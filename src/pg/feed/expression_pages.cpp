@@ -1,0 +1,216 @@
+// What are the values of an expression for the tuples of a page, in a form that the device can decode?
+//
+// A column that the device knows may be an expression over one row that no device knows (translate/expression_column.cpp). PostgreSQL's own
+// code evaluates it here, once for each tuple of a page that goes into the cache (or is read by row). The values go to the device as
+// a page whose tuples have one attribute and stand at the line pointers of the heap's tuples, so decoders, masks and rows are those of
+// any other column.
+//
+// PostgreSQL might never evaluate the expression for some of these tuples: another condition comes first, or a policy hides the
+// row. So an error is no error here. The page is said to have failed, the cache remembers it as one that only the CPU can
+// read, and a query that needs it finds the error again when it reads the page by row (read_row): then PostgreSQL's plan runs, and
+// raises what it raises when it raises it.
+//
+// Callers hold a pin, which keeps the tuples where they are, and a snapshot that keeps what they point to in TOAST.
+#include "pg/attempt.h"
+#include "pg/catalog/encode.h"
+#include "pg/feed/feed.h"
+
+namespace gpuscan {
+namespace {
+
+constexpr Size bytes_for_expressions = protocol::slot_buffer_size / 2 - 64 * 1024; // of a window, less heads
+
+struct ExpressionResult {
+    ExprState *state;
+    TupleDesc desc; // of the one attribute
+};
+
+} // namespace
+
+struct ExpressionFeed {
+    Relation relation;
+    int count;
+    ExpressionResult *results;
+    TupleTableSlot *slot;
+    HeapTupleData tuple; // in the slot
+    ExprContext *econtext;
+};
+
+namespace {
+
+struct Evaluation {
+    ExpressionFeed *feed;
+    const ExpressionResult *result;
+    const EvaluatedPage *page;
+    char *image;
+    bool fits;
+};
+
+// Puts one value at the line pointer; false: there is no room.
+bool put_value(const ExpressionResult *result, Page image, OffsetNumber offset, Datum value, bool null) {
+    if (!null && TupleDescAttr(result->desc, 0)->attlen == -1)
+        value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
+    HeapTuple tuple = heap_form_tuple(result->desc, &value, &null);
+    const Size size = MAXALIGN(tuple->t_len);
+    PageHeader header = reinterpret_cast<PageHeader>(image);
+    const Size lower = SizeOfPageHeaderData + sizeof(ItemIdData) * offset;
+    if (lower + size > header->pd_upper)
+        return false;
+    header->pd_lower = std::max<LocationIndex>(header->pd_lower, static_cast<LocationIndex>(lower));
+    header->pd_upper -= static_cast<LocationIndex>(size);
+    memcpy(image + header->pd_upper, tuple->t_data, tuple->t_len);
+    ItemIdSetNormal(PageGetItemId(image, offset), header->pd_upper, tuple->t_len);
+    return true;
+}
+
+void store_tuple(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset) {
+    feed->tuple = tuple_at(feed->relation, page, block, offset);
+    ExecStoreHeapTuple(&feed->tuple, feed->slot, false);
+    feed->econtext->ecxt_scantuple = feed->slot;
+}
+
+void evaluate_page(void *argument) {
+    Evaluation *e = static_cast<Evaluation *>(argument);
+    ExprContext *econtext = e->feed->econtext;
+    OffsetNumber last = 0;
+    for (OffsetNumber offset = 1; offset <= max_tuples_per_page; ++offset)
+        if (has_tuple(e->page->mask, offset - 1))
+            last = offset;
+    PageInit(e->image, BLCKSZ, 0);
+    PageHeader header = reinterpret_cast<PageHeader>(e->image);
+    header->pd_lower = static_cast<LocationIndex>(SizeOfPageHeaderData + sizeof(ItemIdData) * last);
+    e->fits = true;
+    for (OffsetNumber offset = 1; e->fits && offset <= last; ++offset) {
+        if (!has_tuple(e->page->mask, offset - 1))
+            continue;
+        bool null;
+        store_tuple(e->feed, e->page->page, e->page->block, offset);
+        const Datum value = ExecEvalExprSwitchContext(e->result->state, econtext, &null);
+        MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+        e->fits = put_value(e->result, e->image, offset, value, null);
+        MemoryContextSwitchTo(old);
+        ResetExprContext(econtext);
+    }
+    CHECK_FOR_INTERRUPTS();
+}
+
+struct Evaluations {
+    Evaluation *at;
+    int count;
+};
+
+void evaluate_all(void *argument) {
+    const Evaluations *all = static_cast<const Evaluations *>(argument);
+    for (int i = 0; i < all->count; ++i)
+        evaluate_page(&all->at[i]);
+}
+
+// One attempt for all pages; one for each if that fails.
+void evaluate(Evaluations *all) {
+    if (attempt_own_functions(evaluate_all, all))
+        return;
+    for (int i = 0; i < all->count; ++i) {
+        ResetExprContext(all->at[i].feed->econtext);
+        if (!attempt_own_functions(evaluate_page, &all->at[i]))
+            all->at[i].fits = false;
+    }
+}
+
+// (Of a domain the base type, as describe_column() says.)
+TupleDesc describe_result(Node *expr) {
+    TupleDesc desc = CreateTemplateTupleDesc(1);
+    int32 typmod = exprTypmod(expr);
+    const Oid type = getBaseTypeAndTypmod(exprType(expr), &typmod);
+    TupleDescInitEntry(desc, 1, "value", type, typmod, 0);
+    TupleDescInitEntryCollation(desc, 1, exprCollation(expr));
+    return desc;
+}
+
+} // namespace
+
+ExpressionFeed *begin_expressions(Relation relation, List *expressions) {
+    if (expressions == NIL)
+        return nullptr;
+    ExpressionFeed *feed = static_cast<ExpressionFeed *>(palloc0(sizeof(ExpressionFeed)));
+    feed->relation = relation;
+    feed->results =
+        static_cast<ExpressionResult *>(palloc(sizeof(ExpressionResult) * static_cast<Size>(list_length(expressions))));
+    ListCell *cell;
+    foreach (cell, expressions) {
+        Expr *expr = static_cast<Expr *>(lfirst(cell));
+        feed->results[feed->count++] =
+            ExpressionResult{ExecInitExpr(expr, nullptr), describe_result(reinterpret_cast<Node *>(expr))};
+    }
+    feed->slot = MakeSingleTupleTableSlot(CreateTupleDescCopyConstr(RelationGetDescr(relation)), &TTSOpsHeapTuple);
+    feed->econtext = CreateStandaloneExprContext();
+    return feed;
+}
+
+void end_expressions(ExpressionFeed *feed) {
+    if (feed == nullptr)
+        return;
+    ExecDropSingleTupleTableSlot(feed->slot);
+    FreeExprContext(feed->econtext, true);
+    pfree(feed);
+}
+
+uint32 pages_with_expressions(const ExpressionFeed *feed, uint32 limit, bool copied) {
+    return feed == nullptr ? limit
+                           : std::min<uint32>(limit, bytes_for_expressions /
+                                                         (BLCKSZ * static_cast<Size>(feed->count + (copied ? 1 : 0))));
+}
+
+uint64 all_expressions(const ExpressionFeed *feed) { return feed == nullptr ? 0 : (UINT64CONST(1) << feed->count) - 1; }
+
+Size put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *pages, int npages, char *to) {
+    if (wanted == 0 || npages == 0)
+        return 0;
+    int n = 0;
+    for (int i = 0; i < feed->count; ++i)
+        n += (wanted >> i & 1) != 0;
+    const int count = npages * n;
+    char *images = to + aligned(static_cast<Size>(count));
+    Evaluations all{static_cast<Evaluation *>(palloc(sizeof(Evaluation) * static_cast<Size>(count))), 0};
+    for (int page = 0; page < npages; ++page)
+        for (int i = 0; i < feed->count; ++i)
+            if (wanted >> i & 1) {
+                all.at[all.count] = Evaluation{feed, &feed->results[i], &pages[page],
+                                               images + static_cast<Size>(all.count) * BLCKSZ, false};
+                ++all.count;
+            }
+    evaluate(&all);
+    for (int i = 0; i < count; ++i)
+        to[i] = static_cast<char>(all.at[i].fits ? protocol::ExpressionState::Evaluated
+                                                 : protocol::ExpressionState::Failed);
+    pfree(all.at);
+    return aligned(static_cast<Size>(count)) + static_cast<Size>(count) * BLCKSZ;
+}
+
+namespace {
+
+struct RowEvaluation {
+    ExpressionFeed *feed;
+    const AttrNumber *attnums;
+    Datum *values;
+    bool *nulls;
+};
+
+void evaluate_row(void *argument) {
+    const RowEvaluation *e = static_cast<const RowEvaluation *>(argument);
+    for (int column = 0, i = 0; i < e->feed->count; ++column)
+        if (e->attnums[column] == 0)
+            e->values[column] = ExecEvalExpr(e->feed->results[i++].state, e->feed->econtext, &e->nulls[column]);
+}
+
+} // namespace
+
+bool read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset,
+                      const AttrNumber *attnums, Datum *values, bool *nulls) {
+    if (feed == nullptr)
+        return true;
+    RowEvaluation e{feed, attnums, values, nulls};
+    store_tuple(feed, page, block, offset);
+    return attempt_own_functions(evaluate_row, &e);
+}
+
+} // namespace gpuscan

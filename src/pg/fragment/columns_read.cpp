@@ -1,0 +1,92 @@
+// A relation's target list has the columns that are needed above it, whatever for. Which of them only make up expressions that the cache
+// holds as columns, the translator knows; so it is asked about all expressions of the level that may read the relation.
+#include "pg/pg.h"
+
+#include "pg/fragment/columns_read.h"
+
+#include "pg/cost/cached_pages.h"
+#include "pg/translate/translate.h"
+
+namespace gpuscan {
+namespace {
+
+struct Reading {
+    PlannerInfo *root;
+    Index relid;
+    ColumnsRead *read;
+    Bitmapset *seen; // attributes of the relation in all that was looked at
+};
+
+Bitmapset *own_attributes(const Reading *reading, const Expr *expr) {
+    Bitmapset *attributes = nullptr;
+    pull_varattnos(reinterpret_cast<Node *>(const_cast<Expr *>(expr)), reading->relid, &attributes);
+    return attributes;
+}
+
+// A value: by the translator's word, which is asked for if the value reads the relation at all.
+void read_value(Reading *reading, Expr *value) {
+    const Bitmapset *own = own_attributes(reading, value);
+    if (own == nullptr)
+        return;
+    ColumnsRead *read = reading->read;
+    reading->seen = bms_add_members(reading->seen, own);
+    List *columns = NIL;
+    if (!columns_of_value(reading->root, value, &columns)) {
+        read->attributes = bms_add_members(read->attributes, own);
+        return;
+    }
+    ListCell *cell;
+    foreach (cell, columns) {
+        Expr *column = static_cast<Expr *>(lfirst(cell));
+        const Bitmapset *of_column = own_attributes(reading, column);
+        if (IsA(column, Var))
+            read->attributes = bms_add_members(read->attributes, of_column);
+        else if (of_column != nullptr)
+            read->expressions = list_append_unique(read->expressions, column);
+    }
+}
+
+bool read_node(Node *node, void *context) {
+    Reading *reading = static_cast<Reading *>(context);
+    if (node == nullptr)
+        return false;
+    switch (nodeTag(node)) {
+    case T_List:
+    case T_TargetEntry:
+    case T_Aggref:
+    case T_WindowFunc:
+    case T_GroupingFunc:
+        return walk_expression(node, read_node, context);
+    case T_RestrictInfo:
+        return read_node(reinterpret_cast<Node *>(reinterpret_cast<RestrictInfo *>(node)->clause), context);
+    default:
+        read_value(reading, reinterpret_cast<Expr *>(node));
+        return false;
+    }
+}
+
+void read_classes(Reading *reading, const PlannerInfo *root) {
+    ListCell *cell, *member;
+    foreach (cell, root->eq_classes)
+        foreach (member, lfirst_node(EquivalenceClass, cell)->ec_members)
+            read_node(reinterpret_cast<Node *>(lfirst_node(EquivalenceMember, member)->em_expr), reading);
+}
+
+} // namespace
+
+ColumnsRead columns_read(PlannerInfo *root, const RelOptInfo *rel) {
+    ColumnsRead read{};
+    Reading reading{root, rel->relid, &read, nullptr};
+    read_node(reinterpret_cast<Node *>(root->processed_tlist), &reading);
+    read_node(root->parse->havingQual, &reading);
+    read_node(reinterpret_cast<Node *>(rel->baserestrictinfo), &reading);
+    read_node(reinterpret_cast<Node *>(rel->joininfo), &reading);
+    read_classes(&reading, root);
+    Bitmapset *all = attributes_read(rel);
+    // What is needed for something else is read as it is.
+    read.attributes = bms_int_members(read.attributes, all);
+    read.attributes = bms_add_members(read.attributes, bms_difference(all, reading.seen));
+    return read;
+}
+
+} // namespace gpuscan
