@@ -164,7 +164,7 @@ struct Area {
     CacheStatistics cache_statistics[2];   // likewise: what is cached
     AdmissionCredits admission_credits[2]; // ... and what it would be worth
     CachedBuilds cached_builds[2];         // of which builds tables are cached
-    CountTable<64> unfit_numerics;         // by column: how often a value did not fit (pg/cost/numeric_form.cpp)
+    CountTable<256> unfit_numerics;        // by column: how often a value did not fit (pg/cost/numeric_form.cpp)
     CountTable<64> rowwise_pages;          // by relation (pg/cost/rowwise_pages.h)
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now

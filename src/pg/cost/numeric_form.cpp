@@ -17,31 +17,40 @@ constexpr int spare_digits = 1;               // that a sample may not have seen
 constexpr int spare_decimals = 6;             // that are taken when it has not, and of an expression
 constexpr int max_misfits = 2;
 
+// (Hashed as bytes.)
 struct Key {
     Oid database, relid;
     uint32 number, inherited;
-    TransactionId xmin; // of the statistics, Invalid without them
 };
 
 struct Digits {
     bool any, finite;
     int whole;        // before the point, at most
     int least, scale; // after it, as shown
+    uint64 made;      // when the statistics were, in a way: another number after each ANALYZE
 };
 
 // What a backend has read of a column's statistics.
 struct Known {
     Key key;
-    ItemPointerData place; // of their row
     Digits digits;
 };
 
 HTAB *known_columns = nullptr;
+bool outdated = false; // what is known
 
 bool is_expression(const Key *key) { return key->number > MaxAttrNumber; }
 
-uint64 fingerprint(const Key *key) {
-    return hash_bytes_extended(reinterpret_cast<const unsigned char *>(key), sizeof *key, 0) | 1;
+void note_value(Digits *digits, Datum value) {
+    int whole, scale;
+    if (!digits_of_numeric(value, &whole, &scale)) {
+        digits->finite = false;
+        return;
+    }
+    digits->least = digits->any ? std::min(digits->least, scale) : scale;
+    digits->scale = std::max(digits->scale, scale);
+    digits->whole = std::max(digits->whole, whole);
+    digits->any = true;
 }
 
 void read_values(HeapTuple statistics, int kind, Digits *digits) {
@@ -49,80 +58,105 @@ void read_values(HeapTuple statistics, int kind, Digits *digits) {
     if (!get_attstatsslot(&slot, statistics, kind, InvalidOid, ATTSTATSSLOT_VALUES))
         return;
     const int count = getBaseType(slot.valuetype) == NUMERICOID ? slot.nvalues : 0;
-    for (int i = 0; i < count; ++i) {
-        int whole, scale;
-        if (!digits_of_numeric(slot.values[i], &whole, &scale)) {
-            digits->finite = false;
-            continue;
-        }
-        digits->least = digits->any ? std::min(digits->least, scale) : scale;
-        digits->scale = std::max(digits->scale, scale);
-        digits->whole = std::max(digits->whole, whole);
-        digits->any = true;
-    }
+    for (int i = 0; i < count; ++i)
+        note_value(digits, slot.values[i]);
     free_attstatsslot(&slot);
 }
 
-Known *remember(const Key *key) {
-    if (known_columns == nullptr) {
-        HASHCTL control{};
-        control.keysize = sizeof(Key);
-        control.entrysize = sizeof(Known);
-        known_columns = hash_create("gpuscan numerics", 256, &control, HASH_ELEM | HASH_BLOBS);
-    }
-    bool found;
-    Known *known = static_cast<Known *>(hash_search(known_columns, key, HASH_ENTER, &found));
-    if (!found)
-        ItemPointerSetInvalid(&known->place);
-    return known;
+bool read_statistics_of(Oid relid, AttrNumber attnum, bool inherited, Digits *digits) {
+    HeapTuple statistics =
+        SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(attnum), BoolGetDatum(inherited));
+    if (!HeapTupleIsValid(statistics))
+        return false;
+    digits->made = hash_combine64(digits->made, HeapTupleHeaderGetRawXmin(statistics->t_data));
+    read_values(statistics, STATISTIC_KIND_MCV, digits);
+    read_values(statistics, STATISTIC_KIND_HISTOGRAM, digits);
+    ReleaseSysCache(statistics);
+    return true;
 }
 
-// Also completes the key.
-Digits read_statistics(Key *key) {
-    Digits digits{false, true, 0, 0, 0};
-    if (is_expression(key))
-        return {true, true, 0, 0, spare_decimals};
-    HeapTuple statistics =
-        SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(key->relid), Int16GetDatum(static_cast<int16>(key->number)),
-                        BoolGetDatum(key->inherited != 0));
-    if (!HeapTupleIsValid(statistics))
-        return digits;
-    key->xmin = HeapTupleHeaderGetRawXmin(statistics->t_data);
-    Known *known = remember(key);
-    if (!ItemPointerIsValid(&known->place) || !ItemPointerEquals(&known->place, &statistics->t_self)) {
-        ItemPointerSetInvalid(&known->place);
-        read_values(statistics, STATISTIC_KIND_MCV, &digits);
-        read_values(statistics, STATISTIC_KIND_HISTOGRAM, &digits);
-        known->digits = digits;
-        known->place = statistics->t_self;
+// Nobody but ANALYZE by hand makes statistics of a partitioned table; its partitions have their own.
+void read_statistics_of_children(const Key *key, Digits *digits) {
+    char *name = get_attname(key->relid, static_cast<AttrNumber>(key->number), true);
+    ListCell *cell;
+    foreach (cell, name != nullptr ? find_all_inheritors(key->relid, NoLock, nullptr) : NIL) {
+        const AttrNumber attnum = get_attnum(lfirst_oid(cell), name);
+        if (attnum != InvalidAttrNumber)
+            read_statistics_of(lfirst_oid(cell), attnum, false, digits);
     }
-    digits = known->digits;
-    ReleaseSysCache(statistics);
+}
+
+Digits read_statistics(const Key *key) {
+    Digits digits{false, true, 0, 0, 0, 0};
+    if (is_expression(key)) {
+        digits.any = true;
+        digits.scale = spare_decimals;
+    } else if (!read_statistics_of(key->relid, static_cast<AttrNumber>(key->number), key->inherited != 0, &digits) &&
+               key->inherited != 0) {
+        read_statistics_of_children(key, &digits);
+    }
+    return digits;
+}
+
+void note_statistics(Datum, int, uint32) { outdated = true; }
+void note_relation(Datum, Oid) { outdated = true; } // it may have got a partition
+
+void begin_known() {
+    if (known_columns != nullptr && !outdated)
+        return;
+    if (known_columns == nullptr) {
+        CacheRegisterSyscacheCallback(STATRELATTINH, note_statistics, 0);
+        CacheRegisterRelcacheCallback(note_relation, 0);
+    } else {
+        hash_destroy(known_columns);
+    }
+    HASHCTL control{};
+    control.keysize = sizeof(Key);
+    control.entrysize = sizeof(Known);
+    known_columns = hash_create("gpuscan numerics", 256, &control, HASH_ELEM | HASH_BLOBS);
+    outdated = false;
+}
+
+Digits digits_of(const Key *key) {
+    begin_known();
+    const Known *known = static_cast<const Known *>(hash_search(known_columns, key, HASH_FIND, nullptr));
+    if (known != nullptr)
+        return known->digits;
+    const Digits digits = read_statistics(key);
+    static_cast<Known *>(hash_search(known_columns, key, HASH_ENTER, nullptr))->digits = digits;
     return digits;
 }
 
 Key key_of(const TableColumn &column) {
-    Key key;
-    memset(&key, 0, sizeof key);
-    key.database = MyDatabaseId;
-    key.relid = column.relid;
-    key.number = column.number;
-    key.inherited = column.inherited ? 1 : 0;
-    return key;
+    return {MyDatabaseId, column.relid, column.number, column.inherited ? 1U : 0U};
+}
+
+uint64 fingerprint(const Key *key, const Digits *digits) {
+    return hash_bytes_extended(reinterpret_cast<const unsigned char *>(key), sizeof *key, digits->made) | 1;
 }
 
 // How often a value did not fit since the statistics were made.
-uint64 misfits_of(const Key *key) {
+uint64 misfits_of(const Key *key, const Digits *digits) {
     const protocol::Area *area = service_area();
-    return area != nullptr ? area->unfit_numerics.count(fingerprint(key)) : 0;
+    return area != nullptr ? area->unfit_numerics.count(fingerprint(key, digits)) : 0;
+}
+
+// Generic plans that hold the form are made anew. (Not CacheInvalidateRelcacheByRelid(), whose messages a commit writes to WAL.)
+void invalidate_plans(const Key *key) {
+    SharedInvalidationMessage message{};
+    message.rc.id = SHAREDINVALRELCACHE_ID;
+    message.rc.dbId = key->database;
+    message.rc.relId = key->relid;
+    SendSharedInvalidMessages(&message, 1);
 }
 
 } // namespace
 
 bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *form) {
     const int most = precisions[lengthof(precisions) - 1];
-    Key key = key_of(column);
-    Digits digits = read_statistics(&key);
+    const Key key = key_of(column);
+    Digits digits = digits_of(&key);
+    const uint64 misfits = misfits_of(&key, &digits);
     int precision, scale;
     const bool is_declared = numeric_typmod(typmod, &precision, &scale);
     if (is_declared) { // every value but NaN is shown with this scale
@@ -131,7 +165,6 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
         digits.any = true;
         digits.least = digits.scale = std::max(scale, 0);
     }
-    const uint64 misfits = misfits_of(&key);
     if (!digits.any || !digits.finite || misfits >= max_misfits)
         return false;
     form->mixed = digits.least != digits.scale || (misfits > 0 && !is_declared);
@@ -150,13 +183,14 @@ void note_unfit_numeric(const TableColumn &column) {
     protocol::Area *area = service_area();
     if (area == nullptr)
         return;
-    Key key = key_of(column);
-    read_statistics(&key);
-    const uint64 wanted = fingerprint(&key);
+    const Key key = key_of(column);
+    const Digits digits = digits_of(&key);
+    const uint64 wanted = fingerprint(&key, &digits);
     if (auto *slot = area->unfit_numerics.find(wanted))
         slot->count.fetch_add(1, std::memory_order_relaxed);
     else
         area->unfit_numerics.take(area->unfit_numerics.least(wanted), wanted, 1);
+    invalidate_plans(&key);
 }
 
 } // namespace gpuscan

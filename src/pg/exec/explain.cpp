@@ -61,14 +61,17 @@ const char *column_name(const FragmentSource *source, PlanState *child, AttrNumb
     return entry ? entry->resname : nullptr;
 }
 
-List *column_names(const Explainer *explainer, int index) {
+// Also appends those that are expressions to *expressions.
+List *column_names(const Explainer *explainer, int index, List **expressions) {
     const FragmentSource *source = &explainer->state->fragment->sources[index];
     List *names = NIL;
     for (int i = 0; i < source->columns.count; ++i) {
         if (source->columns[i].codec == Codec::NumericScale)
             continue; // of a numeric that is there
         if (source->columns[i].expr) {
-            names = lappend(names, deparse(explainer, reinterpret_cast<Node *>(source->columns[i].expr)));
+            char *text = deparse(explainer, reinterpret_cast<Node *>(source->columns[i].expr));
+            names = lappend(names, text);
+            *expressions = lappend(*expressions, text);
             continue;
         }
         const char *name = column_name(source, explainer->state->run.children[index], source->columns[i].attnum);
@@ -104,7 +107,7 @@ char *text_of_source(const Explainer *explainer, int index) {
     StringInfoData text;
     initStringInfo(&text);
     appendStringInfoString(&text, source_name(explainer, index));
-    List *names = column_names(explainer, index);
+    List *expressions = NIL, *names = column_names(explainer, index, &expressions);
     const char *separator = " (";
     ListCell *cell;
     foreach (cell, names) {
@@ -125,11 +128,7 @@ void open_step(const Explainer *explainer, const char *step, int source) {
     ExplainOpenGroup("Step", nullptr, true, explainer->es);
     ExplainPropertyText("Step", step, explainer->es);
     ExplainPropertyText("Source", source_name(explainer, source), explainer->es);
-    const FragmentSource *described = &explainer->state->fragment->sources[source];
-    List *names = column_names(explainer, source), *expressions = NIL;
-    for (int i = 0; i < described->columns.count; ++i)
-        if (described->columns[i].expr)
-            expressions = lappend(expressions, list_nth(names, i));
+    List *expressions = NIL, *names = column_names(explainer, source, &expressions);
     ExplainPropertyList("Columns", names, explainer->es);
     if (expressions != NIL) // of these columns
         ExplainPropertyList("Expressions", expressions, explainer->es);

@@ -243,6 +243,33 @@ bool values_grow(Oid relid, AttrNumber column, bool inherited) {
     return grow;
 }
 
+// Their results are as long as 16 significant digits (a float's 15) ask for, so that no scale holds the most of them ...
+constexpr Oid long_results[] = {
+    F_NUMERIC_DIV,           F_SQRT_NUMERIC,        F_NUMERIC_SQRT,   F_EXP_NUMERIC,
+    F_NUMERIC_EXP,           F_LN_NUMERIC,          F_NUMERIC_LN,     F_LOG_NUMERIC,
+    F_LOG10_NUMERIC,         F_LOG_NUMERIC_NUMERIC, F_NUMERIC_LOG,    F_NUMERIC_POWER,
+    F_POWER_NUMERIC_NUMERIC, F_POW_NUMERIC_NUMERIC, F_NUMERIC_FLOAT4, F_NUMERIC_FLOAT8,
+};
+// ... but what these leave of them.
+constexpr Oid rounding[] = {
+    F_ROUND_NUMERIC,   F_ROUND_NUMERIC_INT4, F_TRUNC_NUMERIC,     F_TRUNC_NUMERIC_INT4,   F_CEIL_NUMERIC,
+    F_CEILING_NUMERIC, F_FLOOR_NUMERIC,      F_NUMERIC_DIV_TRUNC, F_NUMERIC_NUMERIC_INT4,
+};
+
+bool has_long_results(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, OpExpr) || IsA(node, FuncExpr)) {
+        const Oid function =
+            IsA(node, OpExpr) ? reinterpret_cast<OpExpr *>(node)->opfuncid : reinterpret_cast<FuncExpr *>(node)->funcid;
+        if (exprType(node) != NUMERICOID || is_one_of(rounding, function))
+            return false;
+        if (is_one_of(long_results, function))
+            return true;
+    }
+    return walk_expression(node, has_long_results, context);
+}
+
 // A document is seldom the same as another one, and where no two texts are, a function of each is one of each row.
 bool reads_different_values(Node *node, void *context) {
     const Translation *t = static_cast<const Translation *>(context);
@@ -283,8 +310,10 @@ bool is_better_a_column(const Translation *t, Expr *expr) {
 }
 
 bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out) {
+    Node *node = reinterpret_cast<Node *>(expr);
     Index relation;
     return is_column_here(t, expr, &relation) && may_execute_all(t, expr) &&
+           !(getBaseType(exprType(node)) == NUMERICOID && has_long_results(node, nullptr)) &&
            add_expression_column(t, relation, expr, out);
 }
 
