@@ -43,7 +43,18 @@ SELECT check_matrix('SELECT sum(%1$s), avg(%1$s) FROM t', ARRAY['a * b', 'a + m'
 SELECT check_matrix('SELECT g, sum(%1$s), avg(%1$s) FROM t WHERE b > 0 GROUP BY g', ARRAY['m / b', 'a / 7', 'w * w', 'm / 3.00', 'd * m'], expect => 'any');
 SELECT check_matrix('SELECT g, sum(%1$s) FROM t GROUP BY g HAVING sum(%1$s) > 10.005', '{a,b,m,w}');
 SELECT check_matrix('SELECT g, avg(%1$s) FROM t GROUP BY g HAVING avg(%1$s) > 0.3', '{a,b,m,w}');
-SELECT check_matrix('SELECT var_pop(%1$s), stddev(%1$s) FROM t', '{a,b,m}', expect => 'any');
+SELECT check_matrix('SELECT var_pop(%1$s), var_samp(%1$s), stddev_pop(%1$s), stddev(%1$s) FROM t %2$s', '{a,b,m,d,a * b,m + 1.000}', '{"","WHERE m > 4","WHERE m = 1.5","WHERE false"}');
+SELECT check_matrix('SELECT g, variance(%1$s) FROM t GROUP BY g', '{a,b,m,w}', expect => 'any');
+
+-- numerics that expressions make
+CREATE TABLE docs (id int, j jsonb, c text, f float8);
+INSERT INTO docs SELECT i, jsonb_build_object('n', round(i / 7.0, i % 4), 'm', CASE i % 3 WHEN 0 THEN i END, 'bad', CASE i WHEN 777 THEN 'x' ELSE '1' END),
+    (i / 8.0)::numeric(10,2)::text, i / 7.0 FROM generate_series(1, 1500) i;
+VACUUM (FREEZE, ANALYZE) docs;
+SELECT check_matrix('SELECT count(%1$s), sum(%1$s), avg(%1$s), stddev(%1$s) FROM docs %2$s', ARRAY['(j ->> ''n'')::numeric', '(j ->> ''m'')::numeric', 'c::numeric', 'round(f::numeric, 2)', '(j ->> ''n'')::numeric * c::numeric', '-(j ->> ''n'')::numeric'],
+    '{"","WHERE id > 700","WHERE (j ->> ''n'')::numeric > 12.5"}');
+SELECT check_matrix('SELECT %s, count(*) FROM docs WHERE id <= 40 GROUP BY 1', ARRAY['trunc((j ->> ''n'')::numeric, 1)', 'round(f::numeric, 1)', 'c::numeric / 3'], expect => 'any');
+SELECT check_matrix('SELECT id FROM docs WHERE %s', ARRAY['(j ->> ''n'')::numeric BETWEEN 3.5 AND 4.25', '(j ->> ''n'')::numeric = 5', 'sqrt(c::numeric) < 2', '(j ->> ''bad'')::numeric = 2'], expect => 'any');
 SELECT check_query('SELECT sum(m) FROM (SELECT m FROM t WHERE id <= 30 UNION ALL SELECT a FROM t WHERE id > 1200) x', 'any');
 SELECT check_matrix('SELECT g, b, sum(m) FROM t GROUP BY %s', '{"ROLLUP (g, b)","GROUPING SETS ((g), (b), ())"}');
 SELECT check_matrix('SELECT g, m, sum(a) FROM t WHERE m <> 1.5 GROUP BY %s', '{"ROLLUP (g, m)","GROUPING SETS ((g), (m), ())"}', expect => 'forced');
@@ -104,6 +115,15 @@ INSERT INTO parts SELECT 2, round(i / 3.0, 4) FROM generate_series(1, 400) i;
 VACUUM (FREEZE, ANALYZE) parts;
 SELECT check_matrix('SELECT sum(v), avg(v), count(*) FROM %s', '{parts,part1,part2,"parts WHERE v > 1.23456"}');
 SELECT check_matrix('SELECT p, sum(v), min(v), max(v) FROM %s GROUP BY p', '{parts,part1,part2}');
+-- (ANALYZE of the partitions alone, as autovacuum does it)
+CREATE TABLE halves (p int, v numeric) PARTITION BY LIST (p);
+CREATE TABLE half1 PARTITION OF halves FOR VALUES IN (1);
+CREATE TABLE half2 (v numeric, p int);
+ALTER TABLE halves ATTACH PARTITION half2 FOR VALUES IN (2);
+INSERT INTO halves SELECT 1 + i % 2, round(i / 3.0, 2 + 2 * (i % 2)) FROM generate_series(1, 800) i;
+VACUUM (FREEZE, ANALYZE) half1, half2;
+SELECT check_matrix('SELECT sum(v), avg(v), max(v), count(*) FROM halves %s', '{"","WHERE v > 1.23456","WHERE p = 2"}');
+
 CREATE TABLE unknown (v numeric);
 INSERT INTO unknown SELECT i FROM generate_series(1, 100) i;
 SELECT check_query('SELECT sum(v), count(*) FROM unknown', 'any');

@@ -131,14 +131,17 @@ Key key_of(const TableColumn &column) {
     return {MyDatabaseId, column.relid, column.number, column.inherited ? 1U : 0U};
 }
 
-uint64 fingerprint(const Key *key, const Digits *digits) {
-    return hash_bytes_extended(reinterpret_cast<const unsigned char *>(key), sizeof *key, digits->made) | 1;
+enum class Event { Misfit, Tie };
+
+uint64 fingerprint(const Key *key, const Digits *digits, Event event) {
+    const uint64 seed = hash_combine64(digits->made, static_cast<uint64>(event));
+    return hash_bytes_extended(reinterpret_cast<const unsigned char *>(key), sizeof *key, seed) | 1;
 }
 
-// How often a value did not fit since the statistics were made.
-uint64 misfits_of(const Key *key, const Digits *digits) {
+// How often that was since the statistics were made.
+uint64 count_of(const Key *key, const Digits *digits, Event event) {
     const protocol::Area *area = service_area();
-    return area != nullptr ? area->unfit_numerics.count(fingerprint(key, digits)) : 0;
+    return area != nullptr ? area->unfit_numerics.count(fingerprint(key, digits, event)) : 0;
 }
 
 // Generic plans that hold the form are made anew. (Not CacheInvalidateRelcacheByRelid(), whose messages a commit writes to WAL.)
@@ -156,7 +159,7 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
     const int most = precisions[lengthof(precisions) - 1];
     const Key key = key_of(column);
     Digits digits = digits_of(&key);
-    const uint64 misfits = misfits_of(&key, &digits);
+    const uint64 misfits = count_of(&key, &digits, Event::Misfit);
     int precision, scale;
     const bool is_declared = numeric_typmod(typmod, &precision, &scale);
     if (is_declared) { // every value but NaN is shown with this scale
@@ -176,21 +179,28 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
         return false;
     form->precision = misfits > 0 || is_expression(&key) ? most : *found;
     form->scale = digits.scale;
+    form->tied = form->mixed && count_of(&key, &digits, Event::Tie) > 0;
+    if (form->mixed && misfits == 0 && !is_expression(&key)) // what is left of the form costs nothing
+        form->scale += std::min((form->precision - (digits.whole + spare_digits + digits.scale)) / 2, spare_decimals);
     return true;
 }
 
-void note_unfit_numeric(const TableColumn &column) {
+static void note(const TableColumn &column, Event event) {
     protocol::Area *area = service_area();
     if (area == nullptr)
         return;
     const Key key = key_of(column);
     const Digits digits = digits_of(&key);
-    const uint64 wanted = fingerprint(&key, &digits);
+    const uint64 wanted = fingerprint(&key, &digits, event);
     if (auto *slot = area->unfit_numerics.find(wanted))
         slot->count.fetch_add(1, std::memory_order_relaxed);
     else
         area->unfit_numerics.take(area->unfit_numerics.least(wanted), wanted, 1);
     invalidate_plans(&key);
 }
+
+void note_unfit_numeric(const TableColumn &column) { note(column, Event::Misfit); }
+
+void note_tied_numeric(const TableColumn &column) { note(column, Event::Tie); }
 
 } // namespace gpuscan

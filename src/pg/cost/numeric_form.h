@@ -3,7 +3,7 @@
 // numeric without precision and scale, or of more digits than 128 bits hold, is an integer scaled by what the column's statistics
 // show; an expression has none and is taken for an amount. Both are guesses, so the decoders check each value. One that does not
 // fit ends in the CPU plan, and is noted: the next plan takes a wider form, and the one after it none. ANALYZE begins anew with
-// a column, a restart with an expression.
+// a column, a restart with an expression. So it is with 1.5 and 1.50 in one group, where PostgreSQL shows the one that came first.
 #pragma once
 
 #include "pg/pg.h"
@@ -14,6 +14,7 @@ struct NumericForm {
     int precision; // decimal digits at most
     int32 scale;   // digits after the point
     bool mixed;    // not every value is shown with so many
+    bool tied;     // an answer had equal values that are shown in different ways
 };
 
 // Which column of a table it is; the column of a CPU plan is none.
@@ -28,5 +29,8 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
 
 // A value of the column did not fit into the form.
 void note_unfit_numeric(const TableColumn &column);
+
+// An answer had to choose among equal values of the column that are shown in different ways. The next plans will not have to.
+void note_tied_numeric(const TableColumn &column);
 
 } // namespace gpuscan

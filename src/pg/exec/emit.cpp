@@ -12,6 +12,7 @@
 #include "pg/catalog/encode.h"
 #include "pg/exec/moments.h"
 #include "pg/exec/variance.h"
+#include "pg/fragment/column_form.h"
 
 namespace gpuscan {
 namespace {
@@ -46,8 +47,13 @@ bool is_null_key(const FragmentRun *run, const GroupPage *page, const FragmentOu
     return page->key_nulls[group * run->fragment->nkeys + output->key] != 0;
 }
 
-const char *kind_of_spelled(const FragmentOutput *output) {
-    return getBaseType(output->typid) == NUMERICOID ? "numerics" : "intervals";
+// Which of several equal values that are written in different ways PostgreSQL shows depends on its plan.
+bool give_up_tied(FragmentRun *run, const FragmentOutput *output) {
+    if (getBaseType(output->typid) != NUMERICOID)
+        return give_up(run, "equal intervals of a group are written in different ways");
+    const FragmentSource *source = &run->fragment->sources[output->source];
+    note_tied_numeric({source->relid, column_number(&source->columns[output->column]), source->leaves != NIL});
+    return give_up(run, "equal numerics of a group are written in different ways");
 }
 
 // The smallest or largest numeric times 64, and with how many digits after the point it is shown; by both ranks.
@@ -61,14 +67,12 @@ Datum make_shown_numeric(int128 value, int32 scale, int32 shown) {
     return shown == scale ? numeric : DirectFunctionCall2(numeric_round, numeric, Int32GetDatum(shown));
 }
 
-// Which of several equal intervals that are written in different ways PostgreSQL shows depends on its plan.
 bool key_can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
     if (is_null_key(run, page, output, group))
         return true;
     const ir::Value first = value_of(state_of(run, page, group, output->agg)),
                     last = value_of(state_of(run, page, group, output->largest));
-    return wide(&first) == wide(&last) ||
-           give_up(run, "equal %s of a group are written in different ways", kind_of_spelled(output));
+    return wide(&first) == wide(&last) || give_up_tied(run, output);
 }
 
 // The sum's fields; false if they are too large for an interval, or would be infinity.
@@ -112,11 +116,11 @@ bool can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput 
     case OutputKind::EndInterval:
         return end_interval(states_of(run, page, group), output, false) ==
                    end_interval(states_of(run, page, group), output, true) ||
-               give_up(run, "equal intervals of a group are written in different ways");
+               give_up_tied(run, output);
     case OutputKind::EndNumeric:
         return end_numeric(states_of(run, page, group), output, false) ==
                    end_numeric(states_of(run, page, group), output, true) ||
-               give_up(run, "equal numerics of a group are written in different ways");
+               give_up_tied(run, output);
     case OutputKind::Moments: {
         Moments moments;
         const char *reason;
@@ -223,7 +227,10 @@ Datum show_aggregate(const FragmentRun *run, const GroupPage *page, const Fragme
     }
     default: {
         const ir::Value squares = value_of(state_of(run, page, group, output->squares));
-        return variance_of(output->kind, state->count, wide(&value), wide(&squares), output->scale, null);
+        const int32 shown = output->scale_agg < 0
+                                ? output->scale
+                                : static_cast<int32>(state_of(run, page, group, output->scale_agg)->low);
+        return variance_of(output->kind, state->count, wide(&value), wide(&squares), output->scale, shown, null);
     }
     }
 }

@@ -32,7 +32,7 @@ bool give_up(FragmentRun *run, const char *format, ...) {
 
 void note_unfit_column(const FragmentRun *run, int source, const FragmentColumn *column) {
     const FragmentSource *from = &run->fragment->sources[source];
-    if (column->digits > 0)
+    if (column->digits > 0 && column->codec != Codec::NumericScale) // (which stands beside the value)
         note_unfit_numeric({from->relid, column_number(column), from->leaves != NIL});
 }
 

@@ -12,8 +12,11 @@ namespace gpuscan {
 namespace {
 
 // As numericvar_serialize(): digits, weight, sign, scale, then the digits. numeric_send has the same, in 16 bits each.
-void put_sum(StringInfo to, int128 sum, int32 scale) {
-    bytea *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, make_numeric(sum, scale)));
+void put_sum(StringInfo to, int128 sum, int32 scale, int32 shown) {
+    Datum numeric = make_numeric(sum, scale);
+    if (shown != scale)
+        numeric = DirectFunctionCall2(numeric_round, numeric, Int32GetDatum(shown));
+    bytea *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, numeric));
     StringInfoData from;
     initStringInfo(&from);
     appendBinaryStringInfo(&from, VARDATA_ANY(sent), static_cast<int>(VARSIZE_ANY_EXHDR(sent)));
@@ -27,13 +30,13 @@ void put_sum(StringInfo to, int128 sum, int32 scale) {
     pfree(from.data);
 }
 
-bytea *serialized(int64 count, int128 sum, int128 squares, int32 scale) {
+bytea *serialized(int64 count, int128 sum, int128 squares, int32 scale, int32 shown) {
     StringInfoData state;
     pq_begintypsend(&state);
     pq_sendint64(&state, static_cast<uint64>(count));
-    put_sum(&state, sum, scale);
-    put_sum(&state, squares, 2 * scale);
-    pq_sendint32(&state, static_cast<uint32>(scale)); // largest scale, and how many values have it
+    put_sum(&state, sum, scale, shown);
+    put_sum(&state, squares, 2 * scale, 2 * shown);
+    pq_sendint32(&state, static_cast<uint32>(shown)); // largest scale, and how many values have it
     pq_sendint64(&state, static_cast<uint64>(count));
     for (int special = 0; special < 3; ++special) // NaN and both infinities
         pq_sendint64(&state, 0);
@@ -72,9 +75,9 @@ PGFunction final_function(OutputKind kind) {
 
 } // namespace
 
-Datum variance_of(OutputKind kind, int64 count, int128 sum, int128 squares, int32 scale, bool *null) {
+Datum variance_of(OutputKind kind, int64 count, int128 sum, int128 squares, int32 scale, int32 shown, bool *null) {
     const Datum state =
-        call_in_aggregation(numeric_deserialize, PointerGetDatum(serialized(count, sum, squares, scale)), null);
+        call_in_aggregation(numeric_deserialize, PointerGetDatum(serialized(count, sum, squares, scale, shown)), null);
     return call_in_aggregation(final_function(kind), state, null);
 }
 

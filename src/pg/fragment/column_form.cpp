@@ -52,15 +52,14 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
     if (kind == SqlKind::None)
         return refuse("a column has type %s, which no device knows", format_type_be(type));
     int precision, scale;
-    NumericForm form;
-    bool mixed = false;
+    NumericForm form{};
     if (kind == SqlKind::Numeric && !(numeric_typmod(column->typmod, &precision, &scale) &&
                                       precision <= max_precision && scale >= 0 && scale <= max_precision)) {
         if (OidIsValid(place.relid) && find_numeric_form(place, column->typmod, &form)) {
             column->digits = precision = form.precision;
             scale = form.scale;
             column->typmod = typmod_of(precision, scale);
-            mixed = form.mixed;
+            column->tied = form.tied;
         } else {
             kind = SqlKind::Opaque;
         }
@@ -70,7 +69,7 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
     if (is_coded_kind(kind))
         column->codec = get_typlen(column->typid) > 0 ? Codec::Fixed : Codec::Text;
     if (kind == SqlKind::Numeric) {
-        column->codec = mixed ? Codec::MixedNumeric : Codec::Numeric;
+        column->codec = form.mixed ? Codec::MixedNumeric : Codec::Numeric;
         column->type = numeric_type(precision);
         column->scale = scale;
         return true;

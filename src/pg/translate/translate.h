@@ -90,6 +90,7 @@ struct TypedExpr {
     int32 scale;      // Numeric: digits after the point of the representation
     int precision;    // Numeric, integers, floats that are made of them: decimal digits at most; else 0
     bool mixed_scale; // Numeric: not every value is shown with `scale` digits in PostgreSQL
+    bool tied;        // ... and equal ones have been met that are shown in different ways
     bool nullable;
     bool literal;
     bool literal_null;

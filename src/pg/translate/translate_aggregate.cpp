@@ -334,7 +334,9 @@ static bool translate_numeric_end(Translation *t, const TypedExpr &value, Aggref
     ir::Index node;
     if (value.scale_node !=
         scale_of_column) // (quotients, CASE with a constant: most executions would end in the CPU plan)
-        return refuse("a minimum, maximum or variance of numeric values of different scales");
+        return refuse("a minimum or maximum of numeric values of different scales");
+    if (value.tied)
+        return refuse("a minimum or maximum of numerics, of which equal ones are written in different ways");
     if (!as_node(t, value, Type::I128, value.scale, &node))
         return false;
     const auto wide = [t](int128 number) { return add_constant(t, Type::I128, number, false); };
@@ -401,8 +403,6 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
         return refuse_with("declare the column as numeric(precision, scale)",
                            "an aggregate over numeric without precision and scale");
     bool sum = known->kind == ir::AggregateKind::Sum;
-    if (value.mixed_scale && is_variance(known->output))
-        return refuse("a minimum, maximum or variance of numeric values of different scales");
     if (sum && is_float_kind(value.kind) && guc_exact_float && !t->binding)
         return refuse_with("SET gpuscan.exact_float = off",
                            "a sum of floating-point numbers (gpuscan.exact_float is on)");
@@ -412,7 +412,7 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->column = value.column;
     if (value.mixed_scale && !sum)
         return translate_numeric_end(t, value, aggref, known->kind, states, out);
-    if (value.mixed_scale && value.scale > max_scale_of_sums)
+    if (value.mixed_scale && value.scale > max_scale_of_sums && !is_variance(known->output))
         return add_long_sum(t, value, aggref, states, out);
     if (is_text_kind(value.kind)) {
         TypedExpr rank;
@@ -457,9 +457,8 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     if (!filter_argument(t, aggref, type, &node))
         return false;
     out->agg = add_state(states, known->kind, bounded ? StateOf::Bounded : StateOf::Argument, aggref, node);
-    if (value.mixed_scale)
-        return add_scale_state(t, value, argument_node, aggref, states, out);
-    return !is_variance(known->output) || add_squares(t, value, aggref, states, out);
+    return (!value.mixed_scale || add_scale_state(t, value, argument_node, aggref, states, out)) &&
+           (!is_variance(known->output) || add_squares(t, value, aggref, states, out));
 }
 
 // The smallest and the largest way in which a group's key is written.
@@ -527,6 +526,8 @@ bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir:
     }
     if (value.mixed_scale && value.scale_node != scale_of_column)
         return refuse("GROUP BY numeric values of different scales");
+    if (value.tied)
+        return refuse("GROUP BY numerics, of which equal ones are written in different ways");
     // PostgreSQL asks for the privilege to compare keys, too (ExecBuildGroupingEqual).
     const Oid equality = device_equality_function(typid);
     if (OidIsValid(equality) && !may_execute(t, equality))

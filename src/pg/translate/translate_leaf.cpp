@@ -127,6 +127,7 @@ static void set_scale(const FragmentColumn &column, TypedExpr *out) {
     if (sql_kind(column.typid) == SqlKind::Numeric)
         numeric_typmod(column.typmod, &out->precision, &out->scale);
     out->mixed_scale = column.codec == Codec::MixedNumeric;
+    out->tied = column.tied;
     out->scale_node = out->mixed_scale ? scale_of_column : ir::none;
 }
 
