@@ -16,7 +16,10 @@ SELECT check_matrix('SELECT g, count(%1$s), sum(%1$s), avg(%1$s), min(%1$s), max
 SELECT check_matrix('SELECT g, min(m), max(m), sum(m) FROM t WHERE %s GROUP BY g', '{"id > 0","m <> 1.5","m = 1.5"}', expect => 'forced');
 SELECT check_matrix('SELECT %1$s, count(*), sum(a) FROM t GROUP BY %1$s', '{a,b,w,h}');
 SELECT check_query('SELECT d, count(*), sum(a) FROM t GROUP BY d');
-SELECT check_matrix('SELECT m, count(*), sum(a) FROM t WHERE %s GROUP BY m', '{"id > 0","m <> 1.5","m = 1.5"}', expect => 'forced');
+SELECT check_matrix('SELECT m, count(*), sum(a) FROM t WHERE m <> 1.5 GROUP BY %s', '{m}', expect => 'forced');
+-- (Which of 1.5 and 1.50 is shown depends on PostgreSQL's plan: the device leaves it to that, and is not asked again.)
+SELECT check_matrix('SELECT trim_scale(m), count(*), sum(a) FROM t WHERE %s GROUP BY m', '{"id > 0","m = 1.5"}', expect => 'any');
+SELECT check_matrix('SELECT trim_scale(min(m)), max(trim_scale(m)) FROM t WHERE %s', '{"m = 1.5"}', expect => 'any');
 SELECT check_matrix('SELECT count(DISTINCT %1$s), sum(DISTINCT a) FROM t', '{a,b,w,m,d,h}');
 SELECT check_matrix('SELECT %s FROM t ORDER BY 1, id LIMIT 20', '{"a, id","b, id","w, id","m, id","d, id"}', expect => 'any');
 SELECT check_matrix('SELECT DISTINCT %s FROM t', '{a,b,h}');
