@@ -171,6 +171,14 @@ DROP TABLE renamed;
 SELECT check_query('SELECT satisfies_hash_partition(h, 4, 0, id)::text || a, count(*) FROM named GROUP BY 1', 'any') LIKE 'ok (ERROR XX000 could not open relation%';
 DROP ROLE expression_renamed;
 
+-- rows that are narrower than the values that are made of them
+CREATE TABLE narrow AS SELECT timestamp '2025-01-01' + i * interval '20 seconds' AS at, i % 100 AS v FROM generate_series(1, 3000) i;
+VACUUM (FREEZE, ANALYZE) narrow;
+SELECT pages_rowwise AS before FROM gpuscan.stat \gset
+SELECT check_matrix('SELECT %s, sum(v) FROM narrow GROUP BY 1', ARRAY['to_char(at, ''YYYY-MM-DD HH24:00'')', 'nullif(to_char(at, ''HH24''), ''07'')', 'to_char(at, ''YYYY-MM-DD HH24:MI:SS.US'')']);
+SELECT pages_rowwise = :before AS none_by_row FROM gpuscan.stat;
+SELECT check_query('SELECT to_char(at, ''YYYY-MM-DD "a long text beside it, and more of it" HH24''), sum(v) FROM narrow GROUP BY 1');
+
 -- A policy's rows: whoever may not see them learns nothing of them.
 CREATE ROLE expression_reader;
 GRANT USAGE ON SCHEMA expression_columns TO expression_reader;

@@ -185,6 +185,12 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
     return true;
 }
 
+bool has_unfit_numeric(const TableColumn &column) {
+    const Key key = key_of(column);
+    const Digits digits = digits_of(&key);
+    return count_of(&key, &digits, Event::Misfit) > 0;
+}
+
 static void note(const TableColumn &column, Event event) {
     protocol::Area *area = service_area();
     if (area == nullptr)

@@ -27,6 +27,9 @@ struct TableColumn {
 // False without a reason: no form is known to hold the column's values.
 bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *form);
 
+// Has it been met that a value of a column of numeric(precision, scale) does not fit, which is NaN?
+bool has_unfit_numeric(const TableColumn &column);
+
 // A value of the column did not fit into the form.
 void note_unfit_numeric(const TableColumn &column);
 

@@ -32,7 +32,7 @@ bool give_up(FragmentRun *run, const char *format, ...) {
 
 void note_unfit_column(const FragmentRun *run, int source, const FragmentColumn *column) {
     const FragmentSource *from = &run->fragment->sources[source];
-    if (column->digits > 0 && column->codec != Codec::NumericScale) // (which stands beside the value)
+    if (from->is_relation && is_scaled(column->codec))
         note_unfit_numeric({from->relid, column_number(column), from->leaves != NIL});
 }
 
@@ -51,18 +51,34 @@ static bool names_column(const char *where, AttrNumber attnum) {
     return false;
 }
 
+// Is the source's k-th column one that the message may mean?
+static bool is_meant(const FragmentRun *run, int source, int k, const char *where) {
+    const Codec codec = run->fragment->sources[source].columns[k].codec;
+    if (!is_scaled(codec))
+        return false;
+    for (int r = 0; r < run->relations[source].count; ++r)
+        if (names_column(where, run->relations[source].at[r].attnums[k]))
+            return true;
+    return false;
+}
+
+// (A declared numeric, which loses its form for good, only if no other one can be meant.)
 void note_unfit_columns(const FragmentRun *run) {
     constexpr Size length = sizeof unfit_numeric - 1;
     if (run->failure == nullptr || strncmp(run->failure, unfit_numeric, length) != 0)
         return;
-    for (int i = 0; i < run->fragment->nsources; ++i)
-        for (int k = 0; k < run->fragment->sources[i].columns.count; ++k) {
-            bool named = false;
-            for (int r = 0; r < run->relations[i].count; ++r)
-                named = named || names_column(run->failure + length, run->relations[i].at[r].attnums[k]);
-            if (named)
-                note_unfit_column(run, i, &run->fragment->sources[i].columns[k]);
-        }
+    const char *where = run->failure + length;
+    int meant = 0;
+    for (const bool noting : {false, true})
+        for (int i = 0; i < run->fragment->nsources; ++i)
+            for (int k = 0; k < run->fragment->sources[i].columns.count; ++k) {
+                const FragmentColumn *column = &run->fragment->sources[i].columns[k];
+                if (!is_meant(run, i, k, where))
+                    continue;
+                meant += !noting;
+                if (noting && (meant == 1 || column->digits > 0))
+                    note_unfit_column(run, i, column);
+            }
 }
 
 bool accept(FragmentRun *run, protocol::Status status) {

@@ -7,7 +7,7 @@
 //
 // PostgreSQL might never evaluate the expression for some of these tuples: another condition comes first, or a policy hides the
 // row. So an error is no error here. The page is said to have failed, the cache remembers it as one that only the CPU can
-// read, and a query that needs it finds the error again when it reads the page by row (read_row): then PostgreSQL's plan runs, and
+// read, and a query that needs it finds the error again when it reads the page by row (read_expressions): then PostgreSQL's plan runs, and
 // raises what it raises when it raises it.
 //
 // Callers hold a pin, which keeps the tuples where they are, and a snapshot that keeps what they point to in TOAST.
@@ -19,6 +19,8 @@ namespace gpuscan {
 namespace {
 
 constexpr Size bytes_for_expressions = protocol::slot_buffer_size / 2 - 64 * 1024; // of a window, less heads
+static_assert(bytes_for_expressions >= BLCKSZ * (max_expressions + 1), "a window has at least one page");
+static_assert(max_expressions < 64, "a set of expressions is a word");
 
 struct ExpressionResult {
     ExprState *state;
@@ -46,6 +48,14 @@ struct Evaluation {
     bool fits;
 };
 
+// Of a tuple's header the decoders read only what follows these bytes (device/heap_page.cuh: a mask says which tuples are visible). So they
+// lie in the tuple before, and the values of as many tuples as a heap page holds find room on one page, if they take up to 16 bytes.
+constexpr Size unread_header = 16;
+static_assert(unread_header <= offsetof(HeapTupleHeaderData, t_infomask2) && unread_header == MAXALIGN(unread_header));
+static_assert(SizeOfPageHeaderData + MaxHeapTuplesPerPage * (sizeof(ItemIdData) + 16 +
+                                                             MAXALIGN(SizeofHeapTupleHeader) - unread_header) <=
+              BLCKSZ);
+
 // Puts one value at the line pointer; false: there is no room.
 bool put_value(const ExpressionResult *result, Page image, OffsetNumber offset, Datum value, bool null) {
     if (!null && TupleDescAttr(result->desc, 0)->attlen == -1)
@@ -54,10 +64,11 @@ bool put_value(const ExpressionResult *result, Page image, OffsetNumber offset, 
     const Size size = MAXALIGN(tuple->t_len);
     PageHeader header = reinterpret_cast<PageHeader>(image);
     const Size lower = SizeOfPageHeaderData + sizeof(ItemIdData) * offset;
-    if (lower + size > header->pd_upper)
+    const Size end = header->pd_upper == BLCKSZ ? BLCKSZ : header->pd_upper + unread_header;
+    if (std::max<Size>(lower, header->pd_lower) + size > end)
         return false;
     header->pd_lower = std::max<LocationIndex>(header->pd_lower, static_cast<LocationIndex>(lower));
-    header->pd_upper -= static_cast<LocationIndex>(size);
+    header->pd_upper = static_cast<LocationIndex>(end - size);
     memcpy(image + header->pd_upper, tuple->t_data, tuple->t_len);
     ItemIdSetNormal(PageGetItemId(image, offset), header->pd_upper, tuple->t_len);
     return true;

@@ -53,8 +53,11 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
         return refuse("a column has type %s, which no device knows", format_type_be(type));
     int precision, scale;
     NumericForm form{};
-    if (kind == SqlKind::Numeric && !(numeric_typmod(column->typmod, &precision, &scale) &&
-                                      precision <= max_precision && scale >= 0 && scale <= max_precision)) {
+    const bool is_scaled = kind == SqlKind::Numeric && numeric_typmod(column->typmod, &precision, &scale) &&
+                           precision <= max_precision && scale >= 0 && scale <= max_precision;
+    if (is_scaled && OidIsValid(place.relid) && has_unfit_numeric(place)) {
+        kind = SqlKind::Opaque;
+    } else if (kind == SqlKind::Numeric && !is_scaled) {
         if (OidIsValid(place.relid) && find_numeric_form(place, column->typmod, &form)) {
             column->digits = precision = form.precision;
             scale = form.scale;

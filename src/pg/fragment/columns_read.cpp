@@ -65,11 +65,14 @@ bool read_node(Node *node, void *context) {
     }
 }
 
+// (What equals a constant is compared by a clause of the relation, which may be a column as a whole.)
 void read_classes(Reading *reading, const PlannerInfo *root) {
     ListCell *cell, *member;
-    foreach (cell, root->eq_classes)
-        foreach (member, lfirst_node(EquivalenceClass, cell)->ec_members)
+    foreach (cell, root->eq_classes) {
+        const EquivalenceClass *same = lfirst_node(EquivalenceClass, cell);
+        foreach (member, same->ec_has_const ? NIL : same->ec_members)
             read_node(reinterpret_cast<Node *>(lfirst_node(EquivalenceMember, member)->em_expr), reading);
+    }
 }
 
 } // namespace

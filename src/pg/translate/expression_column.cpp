@@ -280,10 +280,8 @@ bool reads_different_values(Node *node, void *context) {
     const Var *var = reinterpret_cast<const Var *>(node);
     if (sql_kind(var->vartype) == SqlKind::Opaque)
         return true;
-    for (int i = 0; i < t->nsources; ++i)
-        if (t->sources[i].rti == static_cast<Index>(var->varno) && t->sources[i].is_relation)
-            return values_grow(t->sources[i].relid, var->varattno, t->sources[i].leaves != NIL);
-    return false;
+    const TableColumn place = place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno));
+    return OidIsValid(place.relid) && values_grow(place.relid, var->varattno, place.inherited);
 }
 
 } // namespace

@@ -9,7 +9,6 @@
 #include "pg/catalog/encode.h"
 #include "pg/catalog/expression_text.h"
 #include "pg/catalog/never_null.h"
-#include "pg/fragment/column_form.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
 
@@ -141,14 +140,15 @@ static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColum
     return true;
 }
 
-// Of a relation of the query.
-static TableColumn place_of(const Translation *t, Index relation, uint32 number) {
+TableColumn place_of(const Translation *t, Index relation, uint32 number) {
     if (t->probing) {
         const RangeTblEntry *rte = planner_rt_fetch(relation, t->probing);
         return {rte->rtekind == RTE_RELATION ? rte->relid : InvalidOid, number, rte->inh};
     }
-    const FragmentSource *from = &t->sources[find_source(t, relation)];
-    return {from->is_relation ? from->relid : InvalidOid, number, from->leaves != NIL};
+    const int source = find_source(t, relation);
+    if (source < 0 || !t->sources[source].is_relation)
+        return {InvalidOid, number, false};
+    return {t->sources[source].relid, number, t->sources[source].leaves != NIL};
 }
 
 bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) {

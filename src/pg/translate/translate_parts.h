@@ -2,6 +2,7 @@
 // includes translate.h only.
 #pragma once
 
+#include "pg/fragment/column_form.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
@@ -137,6 +138,8 @@ bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out);
 bool is_column_expression(Expr *expr, Index *relation);
 // ... and rather so than as a function of the different values of a column.
 bool is_better_a_column(const Translation *t, Expr *expr);
+// Where the column of that relation is; of a CPU plan's rows nowhere.
+TableColumn place_of(const Translation *t, Index relation, uint32 number);
 // The column of that relation (translate_leaf.cpp).
 bool is_nulled_relation(const Translation *t, Index relation); // by an outer join on its way to the pipeline at hand
 bool add_expression_column(Translation *t, Index relation, Expr *expr, TypedExpr *out);
