@@ -212,37 +212,103 @@ struct Order {
     bool is_bpchar;
 };
 
-struct varlena *text_of(const Order *order, uint32 code) {
-    return order->unified ? unified_entry(order->run, order->unified, code) : entry_at(order->copy, code);
+struct Bytes {
+    const char *at;
+    int length;
+};
+
+Bytes text_of(const Order *order, uint32 code) {
+    struct varlena *entry =
+        order->unified ? unified_entry(order->run, order->unified, code) : entry_at(order->copy, code);
+    const int length = VARSIZE_ANY_EXHDR(entry);
+    return {VARDATA_ANY(entry), order->is_bpchar ? bpchartruelen(VARDATA_ANY(entry), length) : length};
 }
 
 int compare_entries(const void *a, const void *b, void *argument) {
     const Order *order = static_cast<const Order *>(argument);
-    struct varlena *x = text_of(order, *static_cast<const uint32 *>(a));
-    struct varlena *y = text_of(order, *static_cast<const uint32 *>(b));
-    int xlength = VARSIZE_ANY_EXHDR(x), ylength = VARSIZE_ANY_EXHDR(y);
+    const Bytes x = text_of(order, *static_cast<const uint32 *>(a)),
+                y = text_of(order, *static_cast<const uint32 *>(b));
     CHECK_FOR_INTERRUPTS();
-    if (order->is_bpchar) {
-        xlength = bpchartruelen(VARDATA_ANY(x), xlength);
-        ylength = bpchartruelen(VARDATA_ANY(y), ylength);
+    return varstr_cmp(x.at, x.length, y.at, y.length, order->collation);
+}
+
+// A text by its first bytes behind those that all texts begin with.
+struct Abbreviated {
+    uint64 key; // as a number that is ordered as they are
+    uint32 code;
+};
+
+struct ByteOrder {
+    const Order *order;
+    int common; // bytes that all texts begin with
+};
+
+int compare_bytes(const void *a, const void *b, void *argument) {
+    const ByteOrder *bytes = static_cast<const ByteOrder *>(argument);
+    const Abbreviated *left = static_cast<const Abbreviated *>(a), *right = static_cast<const Abbreviated *>(b);
+    CHECK_FOR_INTERRUPTS();
+    if (left->key != right->key)
+        return left->key < right->key ? -1 : 1;
+    const Bytes x = text_of(bytes->order, left->code), y = text_of(bytes->order, right->code);
+    const int order = memcmp(x.at, y.at, static_cast<size_t>(std::min(x.length, y.length)));
+    return order != 0 ? order : x.length - y.length;
+}
+
+int common_bytes(const Order *order, uint32 n) {
+    if (n == 0)
+        return 0;
+    Bytes first = text_of(order, 0);
+    for (uint32 i = 1; i < n && first.length > 0; ++i) {
+        const Bytes text = text_of(order, i);
+        first.length = std::min(first.length, text.length);
+        if (memcmp(first.at, text.at, static_cast<size_t>(first.length)) != 0)
+            first.length = static_cast<int>(std::mismatch(first.at, first.at + first.length, text.at).first - first.at);
     }
-    return varstr_cmp(VARDATA_ANY(x), xlength, VARDATA_ANY(y), ylength, order->collation);
+    return first.length;
 }
 
 void *allocate(FragmentRun *run, Size size) { return MemoryContextAllocExtended(run->context, size, MCXT_ALLOC_HUGE); }
 
-// The ranks of codes 0..n-1, and the code of each rank. Equal texts share a rank, that of the first of them.
+// The codes 0..n-1 by their texts' bytes.
+void sort_by_bytes(FragmentRun *run, const Order *order, uint32 n, uint32 *sorted) {
+    ByteOrder bytes{order, common_bytes(order, n)};
+    Abbreviated *texts = static_cast<Abbreviated *>(allocate(run, (Size(n) + 1) * sizeof(Abbreviated)));
+    for (uint32 i = 0; i < n; ++i) {
+        const Bytes text = text_of(order, i);
+        uint64 key = 0;
+        memcpy(&key, text.at + bytes.common,
+               static_cast<size_t>(std::min<int>(text.length - bytes.common, sizeof key)));
+        texts[i] = {pg_ntoh64(key), i};
+    }
+    qsort_arg(texts, n, sizeof *texts, compare_bytes, &bytes);
+    for (uint32 i = 0; i < n; ++i)
+        sorted[i] = texts[i].code;
+    pfree(texts);
+}
+
+// Are the codes in the collation's order? Their ranks then; equal texts share a rank, that of the first of them.
+bool rank_sorted(const Order *order, uint32 n, const uint32 *sorted, uint32 *ranks) {
+    uint32 rank = 0;
+    for (uint32 i = 0; i < n; ++i) {
+        const int compared = i == 0 ? 0 : compare_entries(&sorted[i - 1], &sorted[i], const_cast<Order *>(order));
+        if (compared > 0)
+            return false;
+        if (compared < 0)
+            rank = i;
+        ranks[sorted[i]] = rank;
+    }
+    return true;
+}
+
+// The ranks of codes 0..n-1, and the code of each rank. Most texts' bytes are in the order of the collation, which n - 1 comparisons by
+// it show: bytes are compared many times faster. Where they are not, the collation sorts.
 uint32 *sort_codes(FragmentRun *run, const Order *order, uint32 n, uint32 **by_rank) {
     uint32 *sorted = static_cast<uint32 *>(allocate(run, (Size(n) + 1) * sizeof(uint32)));
     uint32 *ranks = static_cast<uint32 *>(allocate(run, (Size(n) + 1) * sizeof(uint32)));
-    for (uint32 i = 0; i < n; ++i)
-        sorted[i] = i;
-    qsort_arg(sorted, n, sizeof *sorted, compare_entries, const_cast<Order *>(order));
-    uint32 rank = 0;
-    for (uint32 i = 0; i < n; ++i) {
-        if (i > 0 && compare_entries(&sorted[i - 1], &sorted[i], const_cast<Order *>(order)) != 0)
-            rank = i;
-        ranks[sorted[i]] = rank;
+    sort_by_bytes(run, order, n, sorted);
+    if (!rank_sorted(order, n, sorted, ranks)) {
+        qsort_arg(sorted, n, sizeof *sorted, compare_entries, const_cast<Order *>(order));
+        rank_sorted(order, n, sorted, ranks);
     }
     *by_rank = sorted;
     return ranks;

@@ -52,8 +52,8 @@ struct Evaluation {
 // lie in the tuple before, and the values of as many tuples as a heap page holds find room on one page, if they take up to 16 bytes.
 constexpr Size unread_header = 16;
 static_assert(unread_header <= offsetof(HeapTupleHeaderData, t_infomask2) && unread_header == MAXALIGN(unread_header));
-static_assert(SizeOfPageHeaderData + MaxHeapTuplesPerPage * (sizeof(ItemIdData) + 16 +
-                                                             MAXALIGN(SizeofHeapTupleHeader) - unread_header) <=
+static_assert(SizeOfPageHeaderData +
+                  MaxHeapTuplesPerPage * (sizeof(ItemIdData) + 16 + MAXALIGN(SizeofHeapTupleHeader) - unread_header) <=
               BLCKSZ);
 
 // Puts one value at the line pointer; false: there is no room.
