@@ -548,8 +548,11 @@ void SourceFeed::give_up(const Undecodable &reason) {
     }
     if (guilty.empty())
         guilty = reason.columns;
-    for (size_t i = 0; i < guilty.size() && relation_; ++i)
-        message += (i == 0 ? " in column " : " or ") + std::to_string(shared_->columns[guilty[i]]->attnum);
+    for (size_t i = 0; i < guilty.size() && relation_; ++i) {
+        const CachedColumn &column = *shared_->columns[guilty[i]];
+        message += i == 0 ? " in " : " or ";
+        message += column.layout.expression != 0 ? "an expression" : "column " + std::to_string(column.attnum);
+    }
     if (guilty.size() == 1 && relation_)
         cache_.refuse(relation_, *shared_->columns[guilty[0]], message, columns_[guilty[0]].dictionary != nullptr);
     throw DeviceError(message);

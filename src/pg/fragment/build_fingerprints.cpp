@@ -11,7 +11,7 @@
 #include "engine/ir/build_fingerprint.hpp"
 #include "engine/ir/program.hpp"
 #include "engine/util/text_hash.hpp"
-#include "pg/catalog/expression_text.h"
+#include "pg/fragment/column_form.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
@@ -23,11 +23,6 @@ uint64 mix(uint64 hash, uint32 a, uint32 b) { return sem::hash_combine(hash, uin
 uint64 part(uint64 hash) { return hash == unknown_part || hash == value_of_program ? 1 : hash; }
 
 uint64 *new_parts(int count) { return static_cast<uint64 *>(palloc0(sizeof(uint64) * (static_cast<Size>(count) + 1))); }
-
-uint32 column_number(const FragmentColumn *column) {
-    return column->expr != nullptr ? expression_number(expression_key(column->expr))
-                                   : static_cast<uint32>(column->attnum);
-}
 
 uint64 source_part(const FragmentSource *source, uint64 files) {
     if (!source->is_relation || files == 0)

@@ -2,6 +2,7 @@
 
 #include "pg/fragment/column_form.h"
 
+#include "pg/catalog/expression_text.h"
 #include "pg/refusal.h"
 
 namespace gpuscan {
@@ -69,6 +70,11 @@ bool describe_column(Oid type, int32 typmod, Oid collation, FragmentColumn *colu
                                "a column has type character without a length");
     }
     return true;
+}
+
+uint32 column_number(const FragmentColumn *column) {
+    return column->expr != nullptr ? expression_number(expression_key(column->expr))
+                                   : static_cast<uint32>(column->attnum);
 }
 
 } // namespace gpuscan

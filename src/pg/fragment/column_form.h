@@ -14,4 +14,7 @@ namespace gpuscan {
 // numeric without a scale. False for what no device holds; the reason has been told.
 bool describe_column(Oid type, int32 typmod, Oid collation, FragmentColumn *column, SqlKind *kind);
 
+// Under which number the cache has it: of the attribute, or of the expression.
+uint32 column_number(const FragmentColumn *column);
+
 } // namespace gpuscan
