@@ -216,8 +216,8 @@ bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyRequest &re
     const bool by_map = entry.all_visible != 0 && entry.map_lsn != 0 && proof.map_lsn == entry.map_lsn &&
                         proof.whole_by_map >= entry.npages;
     return (by_wal || by_map) && std::all_of(columns_.begin(), columns_.end(), [&](const SourceColumn &wanted) {
-               const auto column = now.version->columns.find(wanted.id);
-               return column != now.version->columns.end() && column->second.whole;
+               const ChunkColumns::Column *column = now.version->columns.find(wanted.id);
+               return column != nullptr && column->whole;
            });
 }
 
@@ -303,10 +303,10 @@ uint32_t SourceFeed::rows_pruned(const ChunkVersion &version, const PageBits &pa
     view.nrows = version.live_rows;
     bool any = false;
     for (size_t c = 0; c < columns_.size(); ++c) {
-        const auto column = version.columns.find(columns_[c].id);
-        if (column != version.columns.end() && column->second.have.contains(pages)) {
-            const ColumnData &data = column->second;
-            view.columns.push_back(column_view(data.type, data.frame, data.values.get(), data.nulls.get(), data.stats));
+        const ColumnData *data = version.columns.data(columns_[c].id);
+        if (data != nullptr && data->have.contains(pages)) {
+            view.columns.push_back(
+                column_view(data->type, data->frame, data->values.get(), data->nulls.get(), data->stats));
             any = true;
         } else {
             ColumnView unknown;
@@ -437,7 +437,7 @@ void SourceFeed::hold(const ChunkVersion &version, RowsRef rows, bool is_private
     uint32_t room = rows->nrows;
     held.columns.reserve(columns_.size());
     for (const SourceColumn &column : columns_) {
-        held.columns.push_back(version.columns.at(column.id));
+        held.columns.push_back(*version.columns.data(column.id));
         const ColumnValues &values = held.columns.back();
         held.bytes += values.bytes();
         if (values.values || values.nulls)
@@ -549,9 +549,9 @@ void SourceFeed::give_up(const Undecodable &reason) {
     if (guilty.empty())
         guilty = reason.columns;
     for (size_t i = 0; i < guilty.size() && relation_; ++i) {
-        const bool expression = columns_[guilty[i]].layout->expression != 0;
+        const CachedColumn &column = *shared_->columns[guilty[i]];
         message += i == 0 ? " in " : " or ";
-        message += expression ? "an expression" : "column " + std::to_string(shared_->columns[guilty[i]]->attnum);
+        message += column.layout.expression != 0 ? "an expression" : "column " + std::to_string(column.attnum);
     }
     // (A numeric whose form comes from statistics has another one in the next plan: pg/cost/numeric_form.cpp.)
     if (guilty.size() == 1 && relation_ && columns_[guilty[0]].layout->digits == 0)
@@ -606,12 +606,11 @@ void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vec
         ChunkView view;
         view.nrows = version->nrows;
         for (const SourceColumn &wanted : columns_) {
-            const auto found = version->columns.find(wanted.id);
-            if (found == version->columns.end())
+            const ColumnData *data = version->columns.data(wanted.id);
+            if (data == nullptr)
                 break;
-            const ColumnValues &column = found->second;
             view.columns.push_back(
-                column_view(column.type, column.frame, column.values.get(), column.nulls.get(), column.stats));
+                column_view(data->type, data->frame, data->values.get(), data->nulls.get(), data->stats));
         }
         if (view.columns.size() < columns_.size())
             continue;

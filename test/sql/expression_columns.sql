@@ -136,6 +136,24 @@ SELECT name, check_query(format('SELECT a || id %% 7, j ->> ''k'', count(*) FROM
 UPDATE unlogged SET a = a || '!' WHERE id % 50 = 0;
 SELECT check_query('SELECT a || id % 7, j ->> ''k'', count(*) FROM unlogged GROUP BY 1, 2');
 
+-- The planner knows of which pages an expression is there, whatever else the cache has of them, and when its texts are too many.
+CREATE TABLE timed AS SELECT g AS id, timestamp '2024-01-01' + g * interval '1 minute' AS t FROM generate_series(1, 20000) g;
+CREATE STATISTICS hours ON (to_char(t, 'DDD HH24')), (to_char(id, 'FM999999x')) FROM timed;
+SELECT wait_for_snapshots();
+VACUUM (FREEZE, ANALYZE) timed;
+CREATE FUNCTION texts_of(query text) RETURNS float8 LANGUAGE sql AS $$
+    SELECT amount FROM gpuscan.explain_cost(query) WHERE component = 'texts' AND alternative = (SELECT DISTINCT device FROM gpuscan.cached_columns WHERE relid = 'timed'::regclass);
+$$;
+SELECT check_query('SELECT count(*) FROM timed WHERE t > ''2024-01-02''');
+CREATE TABLE before AS SELECT texts_of('SELECT count(*) FROM timed WHERE to_char(t, ''DDD HH24'') = ''001 07''') AS texts;
+SELECT check_query('SELECT count(*) FROM timed WHERE to_char(t, ''DDD HH24'') = ''001 07''');
+SELECT texts > 0 AS "any", texts > 5 * texts_of('SELECT count(*) FROM timed WHERE to_char(t, ''DDD HH24'') = ''001 07''') AS fewer FROM before;
+SET gpuscan.offload = auto;
+UPDATE pg_class SET reltuples = 1e15 WHERE oid = 'timed'::regclass;
+SELECT regexp_replace(r, '\d+', 'N') FROM refusals('SELECT to_char(id, ''FM999999x''), count(*) FROM timed GROUP BY 1') r WHERE r LIKE 'the texts%';
+SET gpuscan.offload = force;
+DROP TABLE timed;
+
 -- Functions that nobody may evaluate ahead: users' own, of users' types, that look at the clock.
 CREATE FUNCTION own(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 || '!'; END $$;
 CREATE DOMAIN short AS text CHECK (length(VALUE) < 10);

@@ -93,3 +93,21 @@ COMMIT;
 SQL
 )
 is 'cursor and prepared statement over a kill' "$(tr '\n' ' ' <<<"$answer")" "200000|60000300000 0|26000 1|26000 row|5.00 2|2 200000|60000300000 "
+
+# A process that dies while PostgreSQL evaluates an expression for its pages: the fragment is sent again, and all pages come anew.
+for signal in KILL SEGV; do
+    form="SELECT left(md5(repeat(t || id, 1000) || '$signal'), 1), count(*) FROM fact GROUP BY 1"
+    kept="SELECT pages FROM gpuscan.cached_columns WHERE expression LIKE '%repeat%$signal%'"
+    wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
+    sleep 5 # the next one comes at once if this one has lived for so long
+    pid=$(sql "SELECT pid FROM gpuscan.devices WHERE kind = 'host'")
+    sql "SET gpuscan.offload = force; SELECT answer_of(\$q\$$form\$q\$)" >"$tap_files/fed" 2>&1 &
+    feeding=$!
+    sleep 1
+    is "$signal: nothing is published yet" "$(sql "$kept")" ''
+    kill "-$signal" "$pid"
+    ok 'the query is still feeding' kill -0 "$feeding"
+    wait "$feeding"
+    is 'its answer' "$(cat "$tap_files/fed")" "$(sql "SET gpuscan.offload = off; SELECT answer_of(\$q\$$form\$q\$)")"
+    is 'the next process has all pages' "$(sql "$kept")" "$(sql "SELECT pg_relation_size('fact') / 8192")"
+done

@@ -23,6 +23,9 @@ is 'it is a standby' "$(on_standby sql 'SELECT pg_is_in_recovery()')" t
 fact='SELECT t, count(*), sum(v), sum(n), min(d) FROM fact GROUP BY t'
 is 'it answers from the device' "$(on_standby sql "SELECT check_query('$fact')")" 'ok (20 rows)'
 is 'and from the cache' "$(on_standby sql "SET gpuscan.offload = force; EXPLAIN (ANALYZE, COSTS OFF, FORMAT JSON) $fact" | grep -E 'Pages (Decoded|Rowwise)' | tr -d ' ,\n')" '"PagesDecoded":0"PagesRowwise":0'
+expression="SELECT to_char(d, 'YYYY-MM') || t, count(*), sum(v) FROM fact GROUP BY 1"
+is 'expressions are evaluated for its cache' "$(on_standby sql "SELECT check_query(\$q\$$expression\$q\$)" | cut -c1-3)" 'ok '
+is 'and kept there' "$(on_standby sql "SELECT count(*) > 0 AND min(pages) > 0 FROM gpuscan.cached_columns WHERE expression LIKE '%to_char%'")" t
 
 fragments=$(on_standby sql 'SELECT fragments FROM gpuscan.stat')
 pgbench -n -f test/stress/writer.sql -c 2 -j 1 -T 30 --max-tries=100 >"$tap_files/writer.log" 2>&1 &
@@ -44,24 +47,37 @@ PGPORT=$standby_port wait_until 60 "SELECT pg_last_wal_replay_lsn() >= '$lsn'"
 result $? 'the standby has caught up'
 both="SELECT md5(string_agg(x::text, ' ' ORDER BY x::text)) FROM ($fact) x"
 is 'primary and standby agree' "$(on_standby sql "SET gpuscan.offload = force; $both")" "$(sql "SET gpuscan.offload = off; $both")"
+is 'about expressions, too' "$(on_standby sql "SET gpuscan.offload = force; ${both/"$fact"/"$expression"}")" "$(sql "SET gpuscan.offload = off; ${both/"$fact"/"$expression"}")"
 
 # A conflict with recovery ends the statement, not the session, whatever is being computed.
-sql "CREATE TABLE gone AS SELECT i AS a FROM generate_series(1, 20000) i"
+sql "CREATE TABLE gone (a int)"
 on_standby sql "ALTER SYSTEM SET hot_standby_feedback = off"
 on_standby sql "ALTER SYSTEM SET max_standby_streaming_delay = 0"
 on_standby sql 'SELECT pg_reload_conf()' >/dev/null
 PGPORT=$standby_port wait_until 60 "SELECT to_regclass('gone') IS NOT NULL"
-conflict="SELECT count(*) FROM fact WHERE v = (SELECT sum(10 / (x.a + y.a + z.a))::int FROM gone x, gone y, gone z)"
-on_standby psql -XAtq -c 'SET gpuscan.offload = force' -c "$conflict" -c "SELECT 'usable'" >"$tap_files/conflict.log" 2>&1 &
-conflicting=$!
-PGPORT=$standby_port wait_until 10 "SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%FROM gone x, gone y, gone z%' AND pid <> pg_backend_pid()"
-sleep 2
-sql "DELETE FROM gone"
-sql "VACUUM gone"
-wait "$conflicting"
-ok 'a conflict with recovery ends the statement' grep -q 'conflict with recovery' "$tap_files/conflict.log"
-[ "$tap_failed" = 0 ] || sed "s/^/#   /" "$tap_files/conflict.log"
-is 'and not the session' "$(tail -n 1 "$tap_files/conflict.log")" usable
+
+# conflict NAME PATTERN QUERY: rows of `gone` are cleaned up while the query, whose text alone has the pattern, runs
+conflict() {
+    local conflicting lsn
+    sql "INSERT INTO gone SELECT i FROM generate_series(1, 20000) i"
+    lsn=$(sql 'SELECT pg_current_wal_insert_lsn()')
+    PGPORT=$standby_port wait_until 60 "SELECT pg_last_wal_replay_lsn() >= '$lsn'"
+    on_standby psql -XAtq -c 'SET gpuscan.offload = force' -c "$3" -c "SELECT 'usable'" >"$tap_files/conflict.log" 2>&1 &
+    conflicting=$!
+    PGPORT=$standby_port wait_until 10 "SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '$2' AND pid <> pg_backend_pid()"
+    sleep 2
+    sql "DELETE FROM gone"
+    sql "VACUUM gone"
+    wait "$conflicting"
+    ok "a conflict with recovery ends $1" grep -q 'conflict with recovery' "$tap_files/conflict.log"
+    [ "$tap_failed" = 0 ] || sed "s/^/#   /" "$tap_files/conflict.log"
+    is 'and not the session' "$(tail -n 1 "$tap_files/conflict.log")" usable
+}
+conflict 'a subquery' '%FROM gone x, gone y, gone z%' "SELECT count(*) FROM fact WHERE v = (SELECT sum(10 / (x.a + y.a + z.a))::int FROM gone x, gone y, gone z)"
+long="SELECT left(md5(repeat(t || id, 5000)), 1), count(*) FROM fact GROUP BY 1"
+ok 'its expression is a column' grep -qF 'Expressions' <<<"$(on_standby sql "SET gpuscan.offload = force; EXPLAIN (VERBOSE, FORMAT JSON) $long")"
+conflict 'the evaluation of an expression' '%repeat(t%' "$long"
+is 'of which nothing is kept' "$(on_standby sql "SELECT count(*) FROM gpuscan.cached_columns WHERE expression LIKE '%repeat%'")" 0
 on_standby sql 'SELECT pg_promote()' >/dev/null
 is 'promoted' "$(on_standby sql 'SELECT pg_is_in_recovery()')" f
 on_standby sql "UPDATE fact SET v = v + 1 WHERE id % 1000 = 0; DELETE FROM fact WHERE id % 777 = 0; VACUUM fact"

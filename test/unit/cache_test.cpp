@@ -193,7 +193,7 @@ class CacheTest : public ::testing::Test {
             if ((!rows.mask || ((*rows.mask)[r / 64] >> (r % 64) & 1)) &&
                 std::none_of(rows.without.begin(), rows.without.end(),
                              [r](const RowRange &range) { return range.first <= r && r < range.end; }))
-                out.push_back(static_cast<int32_t>(value(now.version->columns.at(a->id), r)));
+                out.push_back(static_cast<int32_t>(value(*now.version->columns.data(a->id), r)));
         EXPECT_EQ(out.size(), rows.participating);
         std::sort(out.begin(), out.end());
         return out;
@@ -202,10 +202,9 @@ class CacheTest : public ::testing::Test {
     // Whatever is decoded of the column lies within its bounds and those of its zones.
     void check_bounds(const ColumnRef &column) {
         const Cache::Snapshot now = cache.chunk(relation, 0);
-        const auto found = now.version->columns.find(column->id);
-        if (found == now.version->columns.end())
+        if (now.version->columns.find(column->id) == nullptr)
             return;
-        const ColumnData &data = found->second;
+        const ColumnData &data = *now.version->columns.data(column->id);
         data.have.for_each([&](uint32_t page) {
             const PageRows &rows = now.version->pages[page];
             for (uint32_t r = rows.row_start; r < rows.row_start + rows.nrows; ++r) {
@@ -239,8 +238,8 @@ TEST_F(CacheTest, BuildsThenServesByMapLsn) {
     EXPECT_EQ(values(answer.covered, a).size(), 2000u);
     const Cache::Snapshot now = cache.chunk(relation, 0);
     EXPECT_TRUE(covered_rows(*now.version, answer.covered)->mask == nullptr);
-    EXPECT_EQ(now.version->columns.at(a->id).nulls, nullptr);
-    EXPECT_EQ(now.version->columns.at(a->id).stats.max, 19909);
+    EXPECT_EQ(now.version->columns.data(a->id)->nulls, nullptr);
+    EXPECT_EQ(now.version->columns.data(a->id)->stats.max, 19909);
 }
 
 TEST_F(CacheTest, ClearBitMasksPage) {
@@ -280,7 +279,7 @@ TEST_F(CacheTest, MovedMapLsnAsksForPageLsnsAndRepairsOnlyChangedPages) {
     const ChunkRows rows = *covered_rows(*before.version, all_pages(50));
     int64_t sum = 0;
     for (uint32_t r = 0; r < rows.nrows; ++r)
-        sum += value(before.version->columns.at(a->id), r);
+        sum += value(*before.version->columns.data(a->id), r);
     EXPECT_EQ(sum, std::accumulate(old.begin(), old.end(), int64_t(0)));
 }
 
@@ -547,7 +546,7 @@ TEST_F(CacheTest, GarbageIsCompacted) {
     EXPECT_EQ(values(all_pages(100), a), expected);
     const ChunkAnswer other = ask(question(table, map - 1, {a, b}));
     EXPECT_EQ(other.covered.count(), 20u); // b has lost the pages that changed
-    const ColumnData &bs = now.version->columns.at(b->id);
+    const ColumnData &bs = *now.version->columns.data(b->id);
     other.covered.for_each(
         [&](uint32_t page) { EXPECT_EQ(value(bs, now.version->pages[page].row_start), int64_t(page) * 200) << page; });
 }
@@ -565,7 +564,7 @@ TEST_F(CacheTest, ZonesBoundTheRowsOfEveryPage) {
                 table.write(page, 100000 + static_cast<int32_t>(page), 10, 5000 + page);
         build(table, question(table, 78, {later, before}, true));
         const Cache::Snapshot now = cache.chunk(relation, 0);
-        const ColumnData &data = now.version->columns.at(later->id);
+        const ColumnData &data = *now.version->columns.data(later->id);
         ASSERT_EQ(data.zones->size(), 1u);
         EXPECT_EQ(values(all_pages(20), later).front(), (*data.zones)[0].min);
         EXPECT_EQ(values(all_pages(20), later).back(), (*data.zones)[0].max);
@@ -616,15 +615,15 @@ TEST_F(CacheTest, ValuesAreStoredInFrames) {
     const ColumnRef a = column(1), b = column(2), t = column(3);
     build(table, question(table, 1, {a, b, t}));
     const Cache::Snapshot now = cache.chunk(relation, 0);
-    EXPECT_EQ(now.version->columns.at(a->id).frame.width, 2);
-    EXPECT_EQ(now.version->columns.at(b->id).frame.width, 2);
-    EXPECT_EQ(now.version->columns.at(t->id).frame.width, 0);
-    EXPECT_EQ(now.version->columns.at(t->id).bytes(), 0u);
+    EXPECT_EQ(now.version->columns.data(a->id)->frame.width, 2);
+    EXPECT_EQ(now.version->columns.data(b->id)->frame.width, 2);
+    EXPECT_EQ(now.version->columns.data(t->id)->frame.width, 0);
+    EXPECT_EQ(now.version->columns.data(t->id)->bytes(), 0u);
     EXPECT_LT(cache.bytes(), 5000u * 2 * 2 + 10000);
     int64_t sum = 0;
     for (uint32_t r = 0; r < 5000; ++r) {
-        EXPECT_EQ(value(now.version->columns.at(a->id), r) / 100 * 200, value(now.version->columns.at(b->id), r));
-        sum += value(now.version->columns.at(t->id), r);
+        EXPECT_EQ(value(*now.version->columns.data(a->id), r) / 100 * 200, value(*now.version->columns.data(b->id), r));
+        sum += value(*now.version->columns.data(t->id), r);
     }
     EXPECT_EQ(sum, 0);
 }
@@ -648,37 +647,37 @@ TEST_F(CacheTest, RepairKeepsTheFrameOrWidensIt) {
     replace(3, 60000, 20); // within 2 bytes, and within the room behind the rows
     EXPECT_EQ(build(table, question(table, 2, {a, b}, true)), 1u);
     const ChunkRef same = cache.chunk(relation, 0).version;
-    EXPECT_EQ(same->columns.at(a->id).values, first->columns.at(a->id).values);
-    EXPECT_NE(same->columns.at(b->id).values, first->columns.at(b->id).values); // 120000 is beyond 2 bytes
-    EXPECT_EQ(same->columns.at(b->id).frame.width, 4);
+    EXPECT_EQ(same->columns.data(a->id)->values, first->columns.data(a->id)->values);
+    EXPECT_NE(same->columns.data(b->id)->values, first->columns.data(b->id)->values); // 120000 is beyond 2 bytes
+    EXPECT_EQ(same->columns.data(b->id)->frame.width, 4);
     EXPECT_EQ(values(all_pages(50), a), expected);
 
     replace(4, -100000, 20);
     EXPECT_EQ(build(table, question(table, 3, {a, b}, true)), 1u);
     const ChunkRef wider = cache.chunk(relation, 0).version;
-    EXPECT_TRUE(wider->columns.at(a->id).frame.is_whole());
-    EXPECT_EQ(wider->columns.at(b->id).frame.width, 4);
-    EXPECT_EQ(wider->columns.at(b->id).frame.base, -200000);
+    EXPECT_TRUE(wider->columns.data(a->id)->frame.is_whole());
+    EXPECT_EQ(wider->columns.data(b->id)->frame.width, 4);
+    EXPECT_EQ(wider->columns.data(b->id)->frame.base, -200000);
     EXPECT_EQ(values(all_pages(50), a), expected);
     for (uint32_t page = 0; page < 50; ++page)
         for (uint32_t r = 0; r < wider->pages[page].nrows; ++r) {
             const uint32_t row = wider->pages[page].row_start + r;
-            EXPECT_EQ((value(wider->columns.at(a->id), row) - r) * 2, value(wider->columns.at(b->id), row));
+            EXPECT_EQ((value(*wider->columns.data(a->id), row) - r) * 2, value(*wider->columns.data(b->id), row));
         }
     // Readers of the first version still see what they saw.
     for (uint32_t r = 0; r < 5000; ++r)
-        EXPECT_EQ(value(first->columns.at(a->id), r), r);
+        EXPECT_EQ(value(*first->columns.data(a->id), r), r);
 }
 
 TEST_F(CacheTest, NullsCanComeWithARepair) {
     Table table(10);
     const ColumnRef a = column(1);
     build(table, question(table, 1, {a}));
-    EXPECT_EQ(cache.chunk(relation, 0).version->columns.at(a->id).nulls, nullptr);
+    EXPECT_EQ(cache.chunk(relation, 0).version->columns.data(a->id)->nulls, nullptr);
     table.write_nulls(4, 10, 9000);
     build(table, question(table, 2, {a}, true));
     const ChunkRef version = cache.chunk(relation, 0).version;
-    const ColumnData &data = version->columns.at(a->id);
+    const ColumnData &data = *version->columns.data(a->id);
     ASSERT_NE(data.nulls, nullptr);
     for (uint32_t page = 0; page < 10; ++page)
         for (uint32_t r = 0; r < 10; ++r) {
@@ -739,13 +738,13 @@ TEST_F(CacheTest, EvictsLeastRecentlyUsedAndNeverWhatIsHeld) {
     const std::vector<ColumnRef> used = {a};
     cache.touch({{{&relation, 0}, &used}});
     const size_t both = cache.bytes();
-    const BufferRef held = cache.chunk(relation, 0).version->columns.at(a->id).values;
+    const BufferRef held = cache.chunk(relation, 0).version->columns.data(a->id)->values;
     cache.set_budget(both - 1000); // less than both, b was used before a
     EXPECT_EQ(cache.evictions(), 1u);
-    EXPECT_EQ(cache.chunk(relation, 0).version->columns.count(b->id), 0u);
-    EXPECT_EQ(cache.chunk(relation, 0).version->columns.count(a->id), 1u);
+    EXPECT_EQ(cache.chunk(relation, 0).version->columns.find(b->id), nullptr);
+    EXPECT_NE(cache.chunk(relation, 0).version->columns.find(a->id), nullptr);
     cache.set_budget(1000);
-    EXPECT_EQ(cache.chunk(relation, 0).version->columns.count(a->id), 1u);
+    EXPECT_NE(cache.chunk(relation, 0).version->columns.find(a->id), nullptr);
     EXPECT_GE(cache.bytes(), held->size);
 }
 
@@ -903,6 +902,138 @@ TEST_F(CacheTest, ColumnsAreComparedInFullAndRefusalsEndWithThem) {
     cache.evict(file);
     relation = cache.relation(file, "base/5/16384");
     EXPECT_EQ(cache.refusal(relation, *column(3)), "");
+}
+
+TEST_F(CacheTest, VersionsShareTheColumnsThatDidNotChange) {
+    Table table(10);
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 77, {a}));
+    const ChunkRef first = cache.chunk(relation, 0).version;
+    EXPECT_TRUE(first->columns.find(a->id)->whole);
+    build(table, question(table, 77, {b}));
+    const ChunkRef second = cache.chunk(relation, 0).version;
+    EXPECT_EQ(second->columns.data(a->id), first->columns.data(a->id));
+    EXPECT_EQ(first->columns.find(b->id), nullptr);
+    EXPECT_TRUE(second->columns.find(a->id)->whole && second->columns.find(b->id)->whole);
+
+    // A page changes and is decoded for one column: the other one lacks it, but only from then on.
+    table.write(4, 1000, 10, 5000);
+    build(table, question(table, 78, {b}, true));
+    const ChunkRef third = cache.chunk(relation, 0).version;
+    EXPECT_EQ(third->columns.data(a->id)->have.count(), 9u);
+    EXPECT_FALSE(third->columns.find(a->id)->whole);
+    EXPECT_TRUE(third->columns.find(b->id)->whole);
+    EXPECT_TRUE(second->columns.find(a->id)->whole);
+    EXPECT_EQ(second->columns.data(a->id)->have.count(), 10u);
+
+    // All of them change: nothing is left of the other.
+    for (uint32_t page = 0; page < 10; ++page)
+        table.write(page, 1000, 10, 6000);
+    build(table, question(table, 79, {b}, true));
+    EXPECT_EQ(cache.chunk(relation, 0).version->columns.find(a->id), nullptr);
+    EXPECT_NE(third->columns.find(a->id), nullptr);
+}
+
+class ExpressionsTest : public CacheTest {
+  protected:
+    ColumnRef expression(uint32_t number, size_t key_size = 10) {
+        ColumnLayout layout = Table::layout(1);
+        layout.expression = 0x80000000u + number;
+        return cache.column(relation, std::to_string(number) + "=" + std::string(key_size, 'x'), layout);
+    }
+    // As a query does that nobody has asked before.
+    void bring(const Table &table, const ColumnRef &column, uint32_t chunk) {
+        Cache::Token token = cache.take_token(relation, chunk);
+        const ChunkQuestion q = question(table, 77, {column}, true);
+        const Cache::Snapshot now = cache.chunk(relation, chunk);
+        ChunkBuilder builder(
+            *device, [&](size_t n) { return cache.allocate(n, UINT64_MAX); }, now.version,
+            check_chunk(now.version.get(), now.proof.get(), q), table.npages(),
+            {{column->id, &column->layout, nullptr}}, 1);
+        std::vector<WindowPage> window;
+        for (uint32_t page = 0; page < table.npages(); ++page)
+            window.push_back(table.window_page(page));
+        builder.decode(window, nullptr);
+        std::shared_ptr<ChunkVersion> version = builder.finish();
+        cache.publish(token, version, proof_of(builder.verified(), q), false);
+    }
+    bool is_cached(const ColumnRef &column, uint32_t chunk) {
+        return cache.chunk(relation, chunk).version->columns.find(column->id) != nullptr;
+    }
+};
+
+TEST_F(ExpressionsTest, ThoseAskedForLeastRecentlyGo) {
+    auto cache_statistics = std::make_unique<CacheStatistics>();
+    auto pages = [&](uint32_t number) { return cache_statistics->pages({1663, 5, 16384, 0x80000000u + number}); };
+    cache.count_in(cache_statistics.get());
+    Table table(3);
+    constexpr uint32_t most = Cache::max_expressions_known;
+    const ColumnRef attribute = column(2);
+    for (uint32_t chunk : {0, 1})
+        build(table, question(table, 77, {attribute}), {}, UINT64_MAX, chunk);
+    const ColumnRef held = expression(0);
+    bring(table, held, 0);
+    for (uint32_t number = 1; number < most; ++number)
+        for (uint32_t chunk : {0, 1})
+            bring(table, expression(number), chunk);
+    EXPECT_EQ(cache.list().size(), most + 1);
+    EXPECT_EQ(cache.evictions(), 0u);
+    const size_t bytes = cache.bytes();
+
+    const uint32_t first = expression(1)->id, third = expression(3)->id; // so the oldest that nobody holds are 2 and 4
+    for (uint32_t number : {most, most + 1})
+        for (uint32_t chunk : {0, 1})
+            bring(table, expression(number), chunk);
+    EXPECT_EQ(cache.evictions(), 4u);
+    EXPECT_EQ(cache.list().size(), most + 1);
+    EXPECT_EQ(cache.bytes(), bytes);
+    EXPECT_EQ(expression(1)->id, first);
+    EXPECT_EQ(expression(3)->id, third);
+    EXPECT_TRUE(is_cached(held, 0) && is_cached(attribute, 0) && is_cached(attribute, 1));
+    EXPECT_EQ(pages(0), 3u);
+    EXPECT_EQ(pages(1), 6u);
+    EXPECT_EQ(pages(2), 0u);
+    EXPECT_EQ(pages(4), 0u);
+    EXPECT_EQ(pages(most), 6u);
+}
+
+TEST_F(ExpressionsTest, LongOnesAreFewer) {
+    constexpr size_t long_key = Cache::max_key_bytes / 4;
+    const ColumnRef held = expression(0, long_key);
+    const uint32_t first = expression(1, long_key)->id;
+    EXPECT_EQ(expression(2, long_key)->id, first + 1);
+    EXPECT_EQ(expression(1, long_key)->id, first);
+    EXPECT_EQ(expression(3, long_key)->id, first + 2); // the fourth, which is too long: the second one goes
+    EXPECT_EQ(expression(1, long_key)->id, first);
+    EXPECT_EQ(expression(2, long_key)->id, first + 3);
+    EXPECT_EQ(expression(0, long_key), held);
+}
+
+TEST_F(ExpressionsTest, RefusalsGoWithThem) {
+    cache.refuse(relation, *expression(0), "too many distinct values", true);
+    EXPECT_EQ(cache.refusal(relation, *expression(0)), "too many distinct values");
+    for (uint32_t number = 1; number < Cache::max_expressions_known; ++number)
+        expression(number);
+    EXPECT_EQ(cache.refusal(relation, *expression(0)), "too many distinct values");
+    for (uint32_t number = 1; number <= Cache::max_expressions_known; ++number)
+        expression(number);
+    EXPECT_EQ(cache.refusal(relation, *expression(0)), "");
+}
+
+TEST_F(ExpressionsTest, NoneGoesThatABuilderHas) {
+    Table table(3);
+    bring(table, expression(0), 0);
+    const uint32_t id = expression(0)->id;
+    {
+        Cache::Token token = cache.take_token(relation, 0);
+        for (uint32_t number = 1; number < 2 * Cache::max_expressions_known; ++number)
+            expression(number);
+        EXPECT_EQ(expression(0)->id, id);
+    }
+    for (uint32_t number = 0; number < Cache::max_expressions_known; ++number)
+        expression(2 * Cache::max_expressions_known + number);
+    EXPECT_NE(expression(0)->id, id);
+    EXPECT_EQ(cache.chunk(relation, 0).version, nullptr);
 }
 
 TEST_F(CacheTest, BitmapsDropPagesBeyondTheEnd) {

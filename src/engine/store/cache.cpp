@@ -8,6 +8,8 @@
 #include <chrono>
 #include <iterator>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace gpuscan {
@@ -40,29 +42,70 @@ class CachedRelation {
     RelationFile file;
     std::string path;
     uint32_t next_column = 0;
-    std::vector<ColumnRef> columns;
+    std::map<uint32_t, ColumnRef> columns;                  // by number
+    std::unordered_map<std::string_view, uint32_t> numbers; // by key, which is the column's own
+    size_t expressions = 0, key_bytes = 0;                  // how many of the columns are expressions, and their keys
     std::map<uint32_t, Refusal> refusals;
     std::map<uint32_t, Cache::Chunk> chunks;
     bool dropped = false; // the cache does not know it any more, its users do
     std::atomic<uint64_t> asked_wal_end{0};
 
     ColumnRef find(uint32_t id) const {
-        for (const ColumnRef &column : columns)
-            if (column->id == id)
-                return column;
-        return nullptr;
+        const auto column = columns.find(id);
+        return column != columns.end() ? column->second : nullptr;
     }
 
-    // Forgets columns that are cached nowhere, used by nobody and not refused, and so their dictionaries.
-    void forget_unused_columns() {
-        auto unused = [&](const ColumnRef &column) {
-            if (column.use_count() != 1 || refusals.count(column->id) != 0)
-                return false;
-            return std::none_of(chunks.begin(), chunks.end(), [&](const auto &chunk) {
-                return chunk.second.version && chunk.second.version->columns.count(column->id) != 0;
-            });
-        };
-        columns.erase(std::remove_if(columns.begin(), columns.end(), unused), columns.end());
+    void add(const ColumnRef &column) {
+        columns[column->id] = column;
+        numbers[column->key] = column->id;
+        if (column->layout.expression != 0) {
+            ++expressions;
+            key_bytes += column->key.size();
+        }
+    }
+
+    // The next one; `gone` gets the column.
+    std::map<uint32_t, ColumnRef>::iterator forget(std::map<uint32_t, ColumnRef>::iterator column,
+                                                   std::vector<ColumnRef> &gone) {
+        const ColumnRef &known = column->second;
+        if (known->layout.expression != 0) {
+            --expressions;
+            key_bytes -= known->key.size();
+        }
+        numbers.erase(known->key);
+        refusals.erase(known->id);
+        for (auto &chunk : chunks)
+            chunk.second.last_use.erase(known->id);
+        gone.push_back(known);
+        return columns.erase(column);
+    }
+
+    // Columns that are cached nowhere, used by nobody and not refused, and so their dictionaries.
+    void forget_unused_columns(std::vector<ColumnRef> &gone) {
+        for (auto column = columns.begin(); column != columns.end();) {
+            const uint32_t id = column->first;
+            const bool used = column->second.use_count() != 1 || refusals.count(id) != 0 ||
+                              std::any_of(chunks.begin(), chunks.end(), [id](const auto &chunk) {
+                                  return chunk.second.version && chunk.second.version->columns.find(id) != nullptr;
+                              });
+            column = used ? std::next(column) : forget(column, gone);
+        }
+    }
+
+    // The expression that was asked for least recently, of those that nobody uses and no builder has in its version.
+    std::map<uint32_t, ColumnRef>::iterator oldest_expression() {
+        auto oldest = columns.end();
+        for (auto column = columns.begin(); column != columns.end(); ++column) {
+            const uint32_t id = column->first;
+            if (column->second->layout.expression != 0 && column->second.use_count() == 1 &&
+                (oldest == columns.end() || column->second->asked < oldest->second->asked) &&
+                std::none_of(chunks.begin(), chunks.end(), [id](const auto &chunk) {
+                    return chunk.second.building && chunk.second.version &&
+                           chunk.second.version->columns.find(id) != nullptr;
+                }))
+                oldest = column;
+        }
+        return oldest;
     }
 };
 
@@ -106,29 +149,55 @@ const RelationFile &Cache::file(const RelationRef &relation) { return relation->
 
 ColumnRef Cache::column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
                         const std::string &dictionary) {
+    std::vector<ChunkRef> old; // both let go outside the lock
+    std::vector<ColumnRef> gone;
     std::lock_guard<std::mutex> guard(lock_);
-    for (const ColumnRef &column : relation->columns)
-        if (column->key == key)
-            return column;
+    const auto known = relation->numbers.find(key);
+    if (known != relation->numbers.end()) {
+        const ColumnRef &column = relation->columns.at(known->second);
+        column->asked = tick();
+        return column;
+    }
+    if (layout.expression != 0)
+        forget_old_expressions(*relation, key.size(), old, gone);
     auto column = std::make_shared<CachedColumn>();
+    column->asked = tick();
     column->id = relation->next_column++;
     column->attnum = layout.expression != 0 ? layout.expression : static_cast<uint32_t>(layout.attributes.size());
     column->key = key;
     column->layout = layout;
     if (is_coded(layout.codec))
         column->dictionary = shared_dictionary(dictionary);
-    relation->columns.push_back(column);
+    relation->add(column);
     return column;
+}
+
+// Makes room for one more, with a key of that size.
+void Cache::forget_old_expressions(CachedRelation &relation, size_t key_size, std::vector<ChunkRef> &old,
+                                   std::vector<ColumnRef> &gone) {
+    while (relation.expressions >= max_expressions_known || relation.key_bytes + key_size > max_key_bytes) {
+        const auto column = relation.oldest_expression();
+        if (column == relation.columns.end())
+            return;
+        for (auto &[number, chunk] : relation.chunks)
+            if (chunk.version && chunk.version->columns.find(column->first) != nullptr) {
+                old.push_back(chunk.version);
+                erase_column(relation, chunk, column->first);
+                evictions_.fetch_add(1, std::memory_order_relaxed);
+            }
+        relation.forget(column, gone);
+    }
 }
 
 std::vector<ColumnRef> Cache::whole_columns(const RelationRef &relation, const ChunkVersion &version,
                                             const std::vector<uint32_t> &but) {
     std::vector<ColumnRef> columns;
     std::lock_guard<std::mutex> guard(lock_);
-    for (const auto &[id, data] : version.columns) {
-        if (!data.whole || std::find(but.begin(), but.end(), id) != but.end() || relation->refusals.count(id) != 0)
+    for (const ChunkColumns::Column &cached : version.columns) {
+        if (!cached.whole || std::find(but.begin(), but.end(), cached.id) != but.end() ||
+            relation->refusals.count(cached.id) != 0)
             continue;
-        if (ColumnRef column = relation->find(id))
+        if (ColumnRef column = relation->find(cached.id))
             columns.push_back(std::move(column));
     }
     return columns;
@@ -152,7 +221,7 @@ void Cache::refuse(const RelationRef &relation, const CachedColumn &column, cons
     if (!for_good)
         return;
     for (auto &chunk : relation->chunks)
-        if (chunk.second.version && chunk.second.version->columns.count(column.id) != 0)
+        if (chunk.second.version && chunk.second.version->columns.find(column.id) != nullptr)
             erase_column(*relation, chunk.second, column.id);
 }
 
@@ -274,9 +343,9 @@ void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, c
     ChunkRef old; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
     Chunk &chunk = token.relation_->chunks[token.number_];
-    for (const auto &column : version->columns)
-        if (!chunk.version || chunk.version->columns.count(column.first) == 0)
-            chunk.last_use[column.first] = now;
+    for (const ChunkColumns::Column &column : version->columns)
+        if (!chunk.version || chunk.version->columns.find(column.id) == nullptr)
+            chunk.last_use[column.id] = now;
     old = exchange(*token.relation_, chunk, std::move(version));
     chunk.proof = std::move(proved);
     chunk.missed = 0;
@@ -302,8 +371,8 @@ void Cache::count_in(CacheStatistics *cache_statistics) {
     cache_statistics_ = cache_statistics;
 }
 
-// Adds the version's pages to what is counted, or takes them off (sign -1).
-void Cache::count(const CachedRelation &relation, const ChunkVersion *version, int sign) {
+// Adds the version's pages to what is counted, or takes them off (sign -1); not those of columns that `but` has, too.
+void Cache::count(const CachedRelation &relation, const ChunkVersion *version, const ChunkVersion *but, int sign) {
     if (cache_statistics_ == nullptr || version == nullptr || relation.dropped)
         return;
     auto add = [&](uint32_t attnum, const PageBits &pages) {
@@ -311,15 +380,17 @@ void Cache::count(const CachedRelation &relation, const ChunkVersion *version, i
                                sign * int64_t(pages.count()));
     };
     add(0, version->known_pages);
-    for (const auto &data : version->columns)
-        if (const ColumnRef column = relation.find(data.first))
-            add(column->attnum, data.second.have);
+    version->columns.each_unlike(but != nullptr ? but->columns : ChunkColumns(),
+                                 [&](const ChunkColumns::Column &cached) {
+                                     if (const ColumnRef column = relation.find(cached.id))
+                                         add(column->attnum, cached.data->have);
+                                 });
 }
 
 // Makes `version` (nullptr: none) the chunk's current one and answers the one before.
 ChunkRef Cache::exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version) {
-    count(relation, chunk.version.get(), -1);
-    count(relation, version.get(), 1);
+    count(relation, chunk.version.get(), version.get(), -1);
+    count(relation, version.get(), chunk.version.get(), 1);
     return std::exchange(chunk.version, std::move(version));
 }
 
@@ -377,7 +448,8 @@ void Cache::make_room(size_t bytes) {
 
 // Evicts the column chunk that was used longest ago, among those used before `before` and by nobody now.
 bool Cache::evict_one(uint64_t before) {
-    ChunkRef old; // let go outside the lock
+    ChunkRef old; // both let go outside the lock
+    std::vector<ColumnRef> gone;
     std::lock_guard<std::mutex> guard(lock_);
     CachedRelation *relation = nullptr;
     Chunk *victim = nullptr;
@@ -390,16 +462,16 @@ bool Cache::evict_one(uint64_t before) {
                 continue;
             const auto &columns = chunk.version->columns;
             const bool has_bytes =
-                std::any_of(columns.begin(), columns.end(), [](const auto &c) { return c.second.bytes() > 0; });
-            for (const auto &data : columns) {
-                const uint64_t used = chunk.last_use[data.first];
-                const bool gives_room = data.second.bytes() > 0 || !has_bytes; // the last ones give their layout's
-                if (used < oldest && gives_room && data.second.values.use_count() <= 1 &&
-                    data.second.nulls.use_count() <= 1) {
+                std::any_of(columns.begin(), columns.end(), [](const auto &c) { return c.data->bytes() > 0; });
+            for (const ChunkColumns::Column &cached : columns) {
+                const uint64_t used = chunk.last_use[cached.id];
+                const bool gives_room = cached.data->bytes() > 0 || !has_bytes; // the last ones give their layout's
+                if (used < oldest && gives_room && cached.data->values.use_count() <= 1 &&
+                    cached.data->nulls.use_count() <= 1) {
                     oldest = used;
                     relation = r.second.get();
                     victim = &chunk;
-                    column = data.first;
+                    column = cached.id;
                 }
             }
         }
@@ -407,7 +479,7 @@ bool Cache::evict_one(uint64_t before) {
         return false;
     old = victim->version;
     erase_column(*relation, *victim, column);
-    relation->forget_unused_columns();
+    relation->forget_unused_columns(gone);
     evictions_.fetch_add(1, std::memory_order_relaxed);
     return true;
 }
@@ -444,9 +516,9 @@ RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, siz
     relations_.erase(found);
     for (const auto &chunk : relation->chunks)
         if (chunk.second.version) {
-            count(*relation, chunk.second.version.get(), -1);
-            for (const auto &column : chunk.second.version->columns) {
-                *bytes += column.second.bytes();
+            count(*relation, chunk.second.version.get(), nullptr, -1);
+            for (const ChunkColumns::Column &column : chunk.second.version->columns) {
+                *bytes += column.data->bytes();
                 evictions_.fetch_add(1, std::memory_order_relaxed);
             }
         }
@@ -458,11 +530,11 @@ RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, siz
 size_t Cache::dictionary_bytes_of(const std::vector<RelationRef> &dropped) const {
     std::set<const Dictionary *> gone;
     for (const RelationRef &relation : dropped)
-        for (const ColumnRef &column : relation->columns)
-            gone.insert(column->dictionary.get());
+        for (const auto &column : relation->columns)
+            gone.insert(column.second->dictionary.get());
     for (const auto &relation : relations_)
-        for (const ColumnRef &column : relation.second->columns)
-            gone.erase(column->dictionary.get());
+        for (const auto &column : relation.second->columns)
+            gone.erase(column.second->dictionary.get());
     gone.erase(nullptr);
     size_t bytes = 0;
     for (const Dictionary *dictionary : gone)
@@ -507,7 +579,7 @@ std::vector<Cache::Entry> Cache::list() {
     std::lock_guard<std::mutex> guard(lock_);
     std::vector<Entry> entries;
     for (const auto &r : relations_)
-        for (const ColumnRef &column : r.second->columns) {
+        for (const auto &[id, column] : r.second->columns) {
             Entry entry = {r.first,
                            column->attnum,
                            0,
@@ -518,12 +590,12 @@ std::vector<Cache::Entry> Cache::list() {
             for (const auto &chunk : r.second->chunks) {
                 if (!chunk.second.version)
                     continue;
-                auto data = chunk.second.version->columns.find(column->id);
-                if (data == chunk.second.version->columns.end())
+                const ColumnData *data = chunk.second.version->columns.data(id);
+                if (data == nullptr)
                     continue;
                 ++entry.chunks;
-                entry.pages += data->second.have.count();
-                entry.bytes += data->second.bytes();
+                entry.pages += data->have.count();
+                entry.bytes += data->bytes();
             }
             if (entry.chunks != 0) {
                 entry.bytes += column->dictionary ? column->dictionary->bytes() : 0;

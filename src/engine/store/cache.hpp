@@ -14,11 +14,15 @@
 // at the cost of what was last used before it began. What it builds beyond that is published all the same (it is paid
 // for, and others may be waiting for it), but stands first in line to go.
 //
+// Attributes are few, but every constant in an expression makes another column. So of each relation's expressions a limited number is
+// known: those that were asked for last, with what is cached of them, or why it cannot be.
+//
 // A relation's entry goes when its file is gone or empty: DROP, TRUNCATE and rewrites give memory back without a hook.
 // Sessions that still use it keep their part alive.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -45,6 +49,7 @@ struct CachedColumn {
     ColumnLayout layout;
     std::shared_ptr<Dictionary> dictionary; // text
     std::atomic<uint64_t> hits{0};          // chunks served
+    uint64_t asked = 0;                     // when a query last named it, on the cache's clock
 };
 using ColumnRef = std::shared_ptr<CachedColumn>;
 
@@ -53,6 +58,9 @@ using RelationRef = std::shared_ptr<CachedRelation>;
 
 class Cache {
   public:
+    static constexpr size_t max_expressions_known = 512;      // of a relation, ...
+    static constexpr size_t max_key_bytes = size_t(16) << 20; // ... with keys of so many bytes together
+
     Cache(Device &device, size_t budget);
     ~Cache();
     Cache(const Cache &) = delete;
@@ -62,7 +70,8 @@ class Cache {
     std::shared_ptr<Dictionary> new_dictionary() const;
     RelationRef relation(const RelationFile &file, const std::string &path);
     static const RelationFile &file(const RelationRef &relation);
-    // `dictionary`: the name under which a text column shares one, "": it has its own.
+    // `dictionary`: the name under which a text column shares one, "": it has its own. A new expression takes the place of the one
+    // that was asked for least recently, if nobody uses that and there are max_expressions_known.
     ColumnRef column(const RelationRef &relation, const std::string &key, const ColumnLayout &layout,
                      const std::string &dictionary = {});
     // The columns, but for these, of which the version has every page, as far as they can be cached.
@@ -168,7 +177,9 @@ class Cache {
     bool free_device_memory() { return (reclaim_ && reclaim_()) || evict_one(UINT64_MAX); }
     RelationRef drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes);
     size_t dictionary_bytes_of(const std::vector<RelationRef> &dropped) const;
-    void count(const CachedRelation &relation, const ChunkVersion *version, int sign);
+    void count(const CachedRelation &relation, const ChunkVersion *version, const ChunkVersion *but, int sign);
+    void forget_old_expressions(CachedRelation &relation, size_t key_size, std::vector<ChunkRef> &old,
+                                std::vector<ColumnRef> &gone);
     ChunkRef exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version);
     std::shared_ptr<Dictionary> shared_dictionary(const std::string &name);
     void erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t column);

@@ -16,10 +16,10 @@ static uint32_t first_pages(const PageBits &pages) {
 PageBits ChunkVersion::have(const std::vector<uint32_t> &wanted) const {
     PageBits bits = known_pages;
     for (uint32_t column : wanted) {
-        auto data = columns.find(column);
-        if (data == columns.end())
+        const ColumnData *data = columns.data(column);
+        if (data == nullptr)
             return PageBits();
-        bits &= data->second.have;
+        bits &= data->have;
     }
     return bits;
 }
@@ -76,14 +76,14 @@ void ChunkVersion::summarize(const std::function<BufferRef(const std::vector<uin
     gained = lost = {};
     mask = known_rows->mask ? put(*known_rows->mask) : nullptr;
     whole_pages = first_pages(known_pages);
-    for (auto &column : columns)
-        column.second.whole = column.second.have.contains(known_pages);
+    columns.note_whole(known_pages, other_pages);
 }
 
 void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
     pages[page] = {lsn, nrows, rows};
     if (base_rows && rows > 0)
         gained.push_back({nrows, nrows + rows});
+    other_pages = true;
     known_pages.set(page);
     nrows += rows;
     live_rows += rows;
@@ -92,12 +92,12 @@ void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
 void ChunkVersion::forget_page(uint32_t page) {
     if (!known(page))
         return;
+    other_pages = true;
     known_pages.reset(page);
     live_rows -= pages[page].nrows;
     if (base_rows && pages[page].nrows > 0)
         lost.push_back({pages[page].row_start, pages[page].row_start + pages[page].nrows});
-    for (auto &column : columns)
-        column.second.have.reset(page);
+    columns.forget_page(page);
     for (CpuPages &cpu : cpu_pages)
         cpu.pages.reset(page);
 }

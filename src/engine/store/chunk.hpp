@@ -17,12 +17,10 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
-#include "engine/device.hpp"
-#include "engine/store/page_bits.hpp"
+#include "engine/store/chunk_columns.hpp"
 
 namespace gpuscan {
 
@@ -31,26 +29,6 @@ struct PageRows {
     uint64_t lsn = 0; // of the heap page when it was decoded, or its hash (server/page_identity.hpp)
     uint32_t row_start = 0;
     uint32_t nrows = 0;
-};
-
-// One column's values for the rows of a chunk: what a reader holds.
-struct ColumnValues {
-    Type type = Type::I32;
-    Frame frame;           // how a value is stored
-    BufferRef values;      // empty: the frame stores nothing
-    BufferRef nulls;       // empty: no row is NULL
-    uint32_t capacity = 0; // rows that the buffers hold
-    ColumnStats stats;     // bounds of every value ever decoded into the buffers
-    ZoneMapRef zones;      // the same by zone
-    bool zone_map_narrows = false;
-
-    size_t bytes() const { return (values ? values->size : 0) + (nulls ? nulls->size : 0); }
-};
-
-// Rows that no page in `have` stands for hold zeros or garbage.
-struct ColumnData : ColumnValues {
-    PageBits have;      // pages whose rows are decoded
-    bool whole = false; // all known pages are among them; by ChunkVersion::summarize()
 };
 
 // Pages of which the device could not decode these columns together (toasted or compressed values).
@@ -74,11 +52,11 @@ size_t mask_bytes(const ChunkRows &rows);
 std::vector<uint64_t> full_mask(const ChunkRows &rows);
 
 struct ChunkVersion {
-    uint32_t nrows = 0;                     // rows given away, garbage included
-    uint32_t live_rows = 0;                 // of known pages
-    PageBits known_pages;                   // those that have rows
-    std::vector<PageRows> pages;            // by page; means something for known pages only
-    std::map<uint32_t, ColumnData> columns; // by the column's number in its relation
+    uint32_t nrows = 0;          // rows given away, garbage included
+    uint32_t live_rows = 0;      // of known pages
+    PageBits known_pages;        // those that have rows
+    std::vector<PageRows> pages; // by page; means something for known pages only
+    ChunkColumns columns;
     std::vector<CpuPages> cpu_pages;
     // By summarize(), and nothing while a builder works on the version: ...
     uint32_t whole_pages = 0; // pages 0..whole_pages-1 are known, and no others; 0: it is not so
@@ -87,12 +65,14 @@ struct ChunkVersion {
     // Only while a builder works on it: the rows of the version that it is made of, and those that came and went.
     RowsRef base_rows; // nullptr: the mask is made page by page
     std::vector<RowRange> gained, lost;
+    bool other_pages = true; // are known than in that one
 
     // Notes what a hot query wants to know without a look at every page. Before publication, after the last change.
     // `put`: brings a mask into device memory (nullptr: nowhere).
     void summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put);
     void forget_summary() {
         whole_pages = 0;
+        other_pages = false;
         base_rows = std::move(known_rows);
         known_rows = nullptr;
         mask = nullptr;

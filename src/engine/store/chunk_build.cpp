@@ -6,6 +6,7 @@
 #include "engine/store/chunk_build.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "engine/store/dictionary.hpp"
 
@@ -56,9 +57,9 @@ void ChunkBuilder::compact() {
         next->nrows += next->pages[page].nrows;
     }
     try {
-        for (auto &entry : next->columns) {
-            ColumnData &to = entry.second;
-            const ColumnData from = to;
+        for (const ChunkColumns::Column &column : work_->columns) {
+            const ColumnData &from = *column.data;
+            ColumnData to = from;
             ZoneMap zones;
             const size_t width = to.frame.bytes(to.type);
             to.capacity = next->nrows + next->nrows / 16 + row_headroom;
@@ -90,6 +91,7 @@ void ChunkBuilder::compact() {
             }
             to.zones = std::make_shared<ZoneMap>(std::move(zones));
             to.zone_map_narrows = zone_map_narrows(*to.zones, to.stats);
+            next->columns.put(column.id, std::move(to));
         }
     } catch (const OutOfDeviceMemory &) {
         return;
@@ -189,8 +191,8 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
     for (size_t i = 0; i < window.size(); ++i) {
         std::vector<size_t> lacks;
         for (size_t c = 0; c < ids_.size(); ++c) {
-            auto data = work_->columns.find(ids_[c]);
-            if (data == work_->columns.end() || !data->second.have.test(window[i].page))
+            const ColumnData *data = work_->columns.data(ids_[c]);
+            if (data == nullptr || !data->have.test(window[i].page))
                 lacks.push_back(c);
         }
         groups[lacks].push_back(i);
@@ -422,7 +424,8 @@ bool ChunkBuilder::adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnDa
 // Moves the fresh rows of these pages into the column. On OutOfDeviceMemory the column is as it was.
 void ChunkBuilder::finish_column(size_t column, const PageBits &pages) {
     Fresh &fresh = fresh_[column];
-    ColumnData &data = work_->columns[columns_[column].id];
+    const ColumnData *before = work_->columns.data(columns_[column].id);
+    const ColumnData data = before != nullptr ? *before : ColumnData();
     const std::vector<RowRun> runs = fresh_runs(pages);
     ColumnData next = data;
     next.type = columns_[column].layout->type;
@@ -456,7 +459,7 @@ void ChunkBuilder::finish_column(size_t column, const PageBits &pages) {
     }
     note_zone_map(fresh, runs, next);
     next.have |= pages;
-    data = std::move(next);
+    work_->columns.put(columns_[column].id, std::move(next));
 }
 
 // The zones that get the fresh rows of these runs have their bounds, too.
@@ -487,12 +490,7 @@ std::shared_ptr<ChunkVersion> ChunkBuilder::finish() {
         fresh_[c] = Fresh(); // its memory is wanted for the next one
     }
     pack();
-    for (auto column = work_->columns.begin(); column != work_->columns.end();) {
-        ColumnData &data = column->second;
-        if (!data.stats.any_null)
-            data.nulls.reset();
-        column = data.have.any() ? std::next(column) : work_->columns.erase(column);
-    }
+    work_->columns.erase_empty();
     return work_;
 }
 

@@ -10,9 +10,9 @@
 
 namespace gpuscan {
 
-ColumnLocator column_locator(Relation relation, int attnum) {
+ColumnLocator column_locator(Relation relation, uint32 attnum) {
     const protocol::Locator file = locator_of(relation);
-    return {file.tablespace, file.database, file.relation, static_cast<uint32>(attnum)};
+    return {file.tablespace, file.database, file.relation, attnum};
 }
 
 Bitmapset *attributes_read(const RelOptInfo *rel) {

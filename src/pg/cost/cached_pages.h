@@ -8,7 +8,7 @@
 namespace gpuscan {
 
 // A relation's column, to ask for in CacheStatistics.
-ColumnLocator column_locator(Relation relation, int attnum);
+ColumnLocator column_locator(Relation relation, uint32 attnum);
 
 // Attribute numbers of what a query reads of a relation, as in pull_varattnos().
 Bitmapset *attributes_read(const RelOptInfo *rel);

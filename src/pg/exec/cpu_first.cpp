@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "pg/catalog/expression_text.h"
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/estimate.h"
 #include "pg/exec/state.h"
@@ -19,10 +20,15 @@ constexpr double nearly_all = 0.9;
 bool has_columns(const CacheStatistics *cache_statistics, const SourceRelation *source, int ncolumns) {
     const Form_pg_class class_form = source->relation->rd_rel;
     const double enough = nearly_all * (RecoveryInProgress() ? class_form->relallvisible : class_form->relpages);
-    return std::all_of(source->attnums, source->attnums + ncolumns, [=](AttrNumber attnum) {
-        return attnum <= 0 ||
-               static_cast<double>(cache_statistics->pages(column_locator(source->relation, attnum))) >= enough;
-    });
+    const auto is_there = [=](uint32 number) {
+        return static_cast<double>(cache_statistics->pages(column_locator(source->relation, number))) >= enough;
+    };
+    ListCell *cell;
+    foreach (cell, source->expressions)
+        if (!is_there(expression_number(expression_key(static_cast<Expr *>(lfirst(cell))))))
+            return false;
+    return std::all_of(source->attnums, source->attnums + ncolumns,
+                       [=](AttrNumber attnum) { return attnum == 0 || is_there(static_cast<uint32>(attnum)); });
 }
 
 bool has_all_columns(const GpuScanState *state, bool gpu) {

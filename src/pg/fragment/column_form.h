@@ -19,4 +19,7 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
 // The number by which the cache knows the column of a table: the attribute's, or the expression's.
 uint32 column_number(const FragmentColumn *column);
 
+// Under which number the cache has it: of the attribute, or of the expression.
+uint32 column_number(const FragmentColumn *column);
+
 } // namespace gpuscan

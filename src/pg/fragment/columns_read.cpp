@@ -23,8 +23,17 @@ Bitmapset *own_attributes(const Reading *reading, const Expr *expr) {
     return attributes;
 }
 
-// A value: by the translator's word, which is asked for if the value reads the relation at all.
+// A value: by the translator's word, which is asked for if the value reads the relation at all, and is more than a column.
 void read_value(Reading *reading, Expr *value) {
+    if (IsA(value, Var)) {
+        const Var *var = reinterpret_cast<const Var *>(value);
+        if (static_cast<Index>(var->varno) == reading->relid && var->varlevelsup == 0) {
+            const int attribute = var->varattno - FirstLowInvalidHeapAttributeNumber;
+            reading->seen = bms_add_member(reading->seen, attribute);
+            reading->read->attributes = bms_add_member(reading->read->attributes, attribute);
+        }
+        return;
+    }
     const Bitmapset *own = own_attributes(reading, value);
     if (own == nullptr)
         return;
@@ -57,8 +66,13 @@ bool read_node(Node *node, void *context) {
     case T_WindowFunc:
     case T_GroupingFunc:
         return walk_expression(node, read_node, context);
-    case T_RestrictInfo:
-        return read_node(reinterpret_cast<Node *>(reinterpret_cast<RestrictInfo *>(node)->clause), context);
+    case T_Const:
+        return false;
+    case T_RestrictInfo: {
+        RestrictInfo *info = reinterpret_cast<RestrictInfo *>(node);
+        return bms_is_member(static_cast<int>(reading->relid), info->clause_relids) &&
+               read_node(reinterpret_cast<Node *>(info->clause), context);
+    }
     default:
         read_value(reading, reinterpret_cast<Expr *>(node));
         return false;
@@ -68,10 +82,16 @@ bool read_node(Node *node, void *context) {
 // (What equals a constant is compared by a clause of the relation, which may be a column as a whole.)
 void read_classes(Reading *reading, const PlannerInfo *root) {
     ListCell *cell, *member;
+    const int relid = static_cast<int>(reading->relid);
     foreach (cell, root->eq_classes) {
         const EquivalenceClass *same = lfirst_node(EquivalenceClass, cell);
-        foreach (member, same->ec_has_const ? NIL : same->ec_members)
-            read_node(reinterpret_cast<Node *>(lfirst_node(EquivalenceMember, member)->em_expr), reading);
+        if (same->ec_has_const || !bms_is_member(relid, same->ec_relids))
+            continue;
+        foreach (member, same->ec_members) {
+            const EquivalenceMember *value = lfirst_node(EquivalenceMember, member);
+            if (bms_is_member(relid, value->em_relids))
+                read_node(reinterpret_cast<Node *>(value->em_expr), reading);
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 #include "pg/catalog/sql_type.h"
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/device_cost.h"
+#include "pg/fragment/column_form.h"
 #include "pg/page_costs/planner_formulas.h"
 #include "pg/refusal.h"
 #include "pg/translate/lookup_key.h"
@@ -64,23 +65,22 @@ static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int so
 }
 
 // Of a column's texts, those of which the device does not have yet what an expression makes of them: those that it does not have at all.
-// (Partitions have columns of their own; of all that are read of them, a part is there.)
+// (Partitions have columns of their own; of all attributes that are read of them, a part is there.)
 static double new_share(const PlannerInfo *root, const FragmentSource *source, const FragmentColumn *column) {
     const RelOptInfo *rel = source->is_relation ? root->simple_rel_array[source->rti] : nullptr;
     const int device = device_is_gpu() ? 1 : 0;
+    const uint32 number = column_number(column);
     double whole = 0, there = 0;
     if (rel != nullptr && source->leaves == NIL) {
-        Bitmapset *columns =
-            column->expr != nullptr ? nullptr : bms_make_singleton(column->attnum - FirstLowInvalidHeapAttributeNumber);
         whole = cacheable_pages(rel, RELPERSISTENCE_PERMANENT);
-        there = cached_pages(root, rel, columns, device);
-        bms_free(columns);
+        there = cached_pages_of(root, rel, number, device);
     }
     ListCell *cell;
     foreach (cell, source->leaves) {
         const RelOptInfo *leaf = root->simple_rel_array[lfirst_int(cell)];
         whole += cacheable_pages(leaf, RELPERSISTENCE_PERMANENT);
-        there += cached_pages(root, leaf, attributes_read(leaf), device);
+        there += column->expr != nullptr ? cached_pages_of(root, leaf, number, device)
+                                         : cached_pages(root, leaf, attributes_read(leaf), device);
     }
     return whole > 0 ? std::clamp(1 - there / whole, tier::expected_missing, 1.0) : tier::expected_missing;
 }
@@ -110,10 +110,11 @@ static bool dictionary_is_taken(PlannerInfo *root, const FragmentSource *source,
     const double distinct = distinct_texts(root, source, column, &width);
     if (dictionary_fits(distinct, width))
         return true;
-    return refuse_with("raise gpuscan.cache_size",
-                       "the texts of column %s of %s need gpuscan.cache_size to be some %.0f MB",
-                       get_attname(source->relid, column->attnum, false), get_rel_name(source->relid),
-                       2 * dictionary_bytes(distinct, width) / (1 << 20));
+    const char *name = column->expr != nullptr
+                           ? "an expression"
+                           : psprintf("column %s", get_attname(source->relid, column->attnum, false));
+    return refuse_with("raise gpuscan.cache_size", "the texts of %s of %s need gpuscan.cache_size to be some %.0f MB",
+                       name, get_rel_name(source->relid), 2 * dictionary_bytes(distinct, width) / (1 << 20));
 }
 
 // The backend sorts all of a dictionary's texts in each execution (exec/lookup.cpp).
