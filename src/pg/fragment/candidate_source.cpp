@@ -112,6 +112,16 @@ static Cost weigh_plan(const CandidateSource *source, tier::Breakdown *breakdown
     return device_cost(ledger);
 }
 
+// Evaluating expressions is part of feeding; what the cache's credit saves is feeding, and the texts that come with it.
+static void show_evaluated(tier::Breakdown *breakdown, double evaluated_ns, double saved_ns) {
+    double *hidden = breakdown->hidden_ns;
+    hidden[static_cast<int>(tier::Stage::Feed)] -= evaluated_ns;
+    const double feed =
+        std::min(saved_ns, std::max(tier::stage_ns(*breakdown, *device_prices(), tier::Stage::Feed), 0.0));
+    hidden[static_cast<int>(tier::Stage::Feed)] += feed;
+    hidden[static_cast<int>(tier::Stage::Texts)] += saved_ns - feed;
+}
+
 Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier::Breakdown *breakdown) {
     if (!source->is_relation)
         return weigh_plan(source, breakdown);
@@ -120,12 +130,11 @@ Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier
     tier::RelationWork work = source->work;
     work.brought_before = brought;
     work.unread = unread;
-    if (breakdown != nullptr)
-        breakdown->hidden_ns[static_cast<int>(tier::Stage::Feed)] += device_ns(saved);
     const Cost evaluated = brought ? 0 : source->evaluated;
+    const Cost cost = device_relation_cost(&work, breakdown) + evaluated - saved;
     if (breakdown != nullptr)
-        breakdown->hidden_ns[static_cast<int>(tier::Stage::Feed)] -= device_ns(evaluated);
-    return device_relation_cost(&work, breakdown) + evaluated - saved;
+        show_evaluated(breakdown, device_ns(evaluated), device_ns(saved));
+    return cost;
 }
 
 Cost source_cost(const CandidateSource *source) {
