@@ -32,7 +32,7 @@ struct PassInput {
 // `values` may be nullptr where the frame stores nothing.
 ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffer *nulls, const ColumnStats &stats);
 
-// Rows that the device decoded from pages of which only some tuples are visible.
+// Rows that the device decoded from pages that the cache does not take, or of which only some tuples are visible.
 class DecodedRows {
   public:
     DecodedRows(Device &device, ChunkBuilder::Allocate allocate, const std::vector<TransientColumn> &columns)

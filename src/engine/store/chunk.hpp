@@ -31,7 +31,7 @@ struct PageRows {
     uint32_t nrows = 0;
 };
 
-// Pages of which the device could not decode these columns together (toasted or compressed values).
+// Pages of which the device could not decode these columns together (toasted or compressed values, expressions that failed).
 struct CpuPages {
     std::vector<uint32_t> columns; // sorted
     PageBits pages;

@@ -14,7 +14,8 @@
 //
 // A page that changed has lost all columns, not only those that this query wants. Those that the chunk had whole are decoded along
 // with it ("companions"), so that queries of other columns find the chunk as complete as this one leaves it; otherwise each set
-// of columns would need a version of its own. What cannot be had of them is left to whoever wants it.
+// of columns would need a version of its own. What cannot be had of them is left to whoever wants it, and so are expressions,
+// whose values come with the pages only for the columns that the query wants.
 //
 // When the memory for a window cannot be had, the builder is `full`: this and every later window are answered as pages
 // that the backend must read itself, and what was decoded before can still be published. So is, column by column, what

@@ -66,7 +66,8 @@ struct PageRef {
 
 enum class PageStatus : uint8_t {
     Ok = 0,
-    NeedsCpu = 1,        // a needed value is toasted or compressed: the backend decodes this page row by row
+    NeedsCpu =
+        1, // a needed value is toasted, compressed or an expression that failed: the backend decodes this page row by row
     Broken = 2,          // not the promised tuples (changed meanwhile, or corrupt): the backend must read it itself
     Unrepresentable = 3, // a value does not fit the column's type (numeric NaN, too many digits, other scale)
 };

@@ -80,11 +80,12 @@ char *expression_text(const Expr *expr) {
     return nodeToString(copy);
 }
 
-// What functions of values depend on that are immutable by their word: how floats, bytea and names are written, what an abbreviation of a
-// time zone stands for.
+// What functions of values depend on that are immutable by their word: how floats, bytea and names are written, what an
+// abbreviation of a time zone stands for.
 static const char *const settings_of_all[] = {"extra_float_digits", "bytea_output", "quote_all_identifiers",
                                               "timezone_abbreviations"};
-// ... and those that are stable, and these, which read by time zone or locale too.
+// What the stable ones of columns depend on (by_settings in translate/expression_column.cpp), and these, which call themselves
+// immutable.
 static const Oid by_settings_of_stable[] = {
     F_AGE_TIMESTAMPTZ_TIMESTAMPTZ, F_JSONB_PATH_EXISTS,      F_JSONB_PATH_EXISTS_OPR, F_JSONB_PATH_MATCH,
     F_JSONB_PATH_MATCH_OPR,        F_JSONB_PATH_QUERY_ARRAY, F_JSONB_PATH_QUERY_FIRST};

@@ -1,14 +1,14 @@
 // What are the values of an expression for the tuples of a page, in a form that the device can decode?
 //
-// A column that the device knows may be an expression over one row that no device knows (translate/expression_column.cpp). PostgreSQL's own
-// code evaluates it here, once for each tuple of a page that goes into the cache (or is read by row). The values go to the device as
-// a page whose tuples have one attribute and stand at the line pointers of the heap's tuples, so decoders, masks and rows are those of
-// any other column.
+// A column that the device knows may be an expression over one row that no device knows (translate/expression_column.cpp).
+// PostgreSQL's own code evaluates it here, for each visible tuple of a page that goes into the cache (or is read by row), whatever
+// the query's conditions say. The values go to the device as a page whose tuples have one attribute and stand at the line
+// pointers of the heap's tuples, so decoders, masks and rows are those of any other column. They must fit on one page.
 //
 // PostgreSQL might never evaluate the expression for some of these tuples: another condition comes first, or a policy hides the
 // row. So an error is no error here. The page is said to have failed, the cache remembers it as one that only the CPU can
-// read, and a query that needs it finds the error again when it reads the page by row (read_expressions): then PostgreSQL's plan runs, and
-// raises what it raises when it raises it.
+// read, and a query that needs it finds the error again when it reads the page by row (read_expressions): then PostgreSQL's plan
+// runs, and raises what it raises when it raises it. A page whose values are too long has failed as well.
 //
 // Callers hold a pin, which keeps the tuples where they are, and a snapshot that keeps what they point to in TOAST.
 #include "pg/attempt.h"

@@ -1,12 +1,13 @@
 // Which expressions are columns that nobody has stored yet?
 //
-// An immutable expression over the columns of one row that no device knows is evaluated by PostgreSQL's own code while pages are brought into
-// the cache (feed/expression_pages.cpp), and kept there like any other column: Oracle calls such columns in-memory expressions. The
-// largest expression is taken of which the device does not know something; what is around it stays native, and what is in it
-// needs no column of its own.
+// An expression over the columns of one row that no device knows is evaluated by PostgreSQL's own code while pages are brought
+// into the cache (feed/expression_pages.cpp), and kept there like any other column: Oracle calls such columns in-memory
+// expressions. The largest expression is taken of which the device does not know something; what is around it stays native, and
+// what is in it needs no column of its own.
 //
 // It is evaluated for rows that PostgreSQL would not evaluate it for, and once for all users. So its functions are PostgreSQL's own:
-// they show their arguments to nobody, their errors are caught, and they are immutable, so that nothing but the row decides the value.
+// they show their arguments to nobody, their errors are caught, and nothing decides the value but the row and the settings by
+// which the cache knows the column (expression_key).
 #include "pg/pg.h"
 
 #include <algorithm>
@@ -21,8 +22,8 @@ struct ColumnWalk {
     Index relation; // whose columns are read; 0: none yet
 };
 
-// Functions that are stable because of settings alone (expression_key names these): no clock, no table, no user. They print and read values
-// by time zone, date style and locale.
+// Functions that are stable because of settings alone: no clock, no table, no user. They print and read values by time zone, date
+// style and locale. One that looks at another setting must not be here before expression_key has that setting.
 constexpr Oid by_settings[] = {
     F_DATE_PART_TEXT_TIMESTAMPTZ,
     F_EXTRACT_TEXT_TIMESTAMPTZ,
