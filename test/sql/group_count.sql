@@ -13,7 +13,7 @@ INSERT INTO t SELECT i, timestamptz '2020-01-01 UTC' + i * 937 % 120000 * interv
     i % 30000, i * 7919::bigint, i * 7919 % 100003 / 7.0, i * 37 % 90000 / 100.0, 'name ' || i * 7919 % 60000, CASE WHEN i % 3 > 0 THEN chr(65 + i % 26) || i % 4000 END, NULL,
     CASE i % 100 WHEN 0 THEN 2147483647 ELSE i END, CASE WHEN i % 100 = 0 THEN 'infinity' ELSE timestamp '2020-01-01' + i * interval '1 minute' END
 FROM generate_series(1, 120000) i;
-CREATE TABLE few AS SELECT id, day FROM t WHERE id <= 5000;
+CREATE TABLE few AS SELECT id, day FROM t WHERE id <= 1500;
 CREATE TABLE unknown WITH (autovacuum_enabled = off) AS SELECT day, id FROM t;
 VACUUM (FREEZE, ANALYZE) t, few;
 VACUUM unknown;
@@ -42,6 +42,15 @@ SELECT keys, postgres BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS postgres, hos
     -- of several columns, which are drawn independently
     $$(small + id) % 10$$, $$small + id$$, $$CASE WHEN day > local THEN 'before' WHEN at > day THEN 'after' END, small % 5$$, $$date_trunc('month', coalesce(at, day))$$, $$left(code, 1) || left(name, 1)$$, $$day, (day - local::date) % 10$$
 ]) keys, groups_of('t', keys);
+-- of the rows that pass conditions on the same columns
+SELECT keys, condition, postgres BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS postgres, host BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS host, actual FROM (VALUES
+    ($$at::date$$, $$at >= '2021-03-01' AND at < '2021-04-01'$$), ($$date_trunc('hour', at)$$, $$at < timestamptz '2020-02-01' + interval '1 week'$$), ($$extract(hour FROM local)$$, $$local::time < '03:00'$$),
+    ($$date_trunc('month', day), id / 1000$$, $$day BETWEEN '2022-01-01' AND '2022-06-30' AND id > 50000$$), ($$big % 1000 / 10$$, $$big % 1000 < 200 AND big > 1000$$),
+    ($$floor(n)$$, $$n > 100 AND n <= 150.5$$), ($$floor(f / 100)$$, $$f BETWEEN 1000 AND 5000$$), ($$small % 10 = 0$$, $$small IN (7, 70, 700)$$),
+    ($$coalesce(extract(dow FROM far), -1)$$, $$far IS NOT NULL$$), ($$at::date - day$$, $$at < day AND day < '2021-01-01'$$),
+    -- which hardly any value passes, or raise an error for a value that the query never meets: as if they were not there
+    ($$extract(dow FROM day)$$, $$extract(doy FROM day) = 33$$), ($$big % 7$$, $$1 / (big % 7919 % 2 - 1) < 0$$)
+) q(keys, condition), groups_of('t WHERE ' || condition, keys);
 -- of all grouping sets; PostgreSQL has a table for some of them, or for none, which differs by version
 SELECT keys, coalesce(postgres <= actual * 2, true) AS postgres, host BETWEEN actual / 2 AND actual * 2 AS host, actual FROM unnest(ARRAY[
     $$CUBE (id % 7, small % 8)$$, $$ROLLUP (extract(year FROM at), extract(month FROM at), big % 4)$$, $$GROUPING SETS ((at::date), (day, id % 2), ())$$
@@ -59,6 +68,36 @@ SELECT keys, postgres, host, actual FROM unnest(ARRAY[
     $$extract(dow FROM day), id % 10$$, $$extract(month FROM day - timestamp '2021-07-01')$$, $$extract(month FROM age(day, date '2021-06-15'))$$, $$CASE WHEN id % 3 = 0 THEN 'a' WHEN id % 3 = 1 THEN 'b' END || (id > 7)$$, $$coalesce(CASE WHEN id % 2 = 0 THEN id % 2 END, id % 3)$$
 ]) keys, groups_of('unknown', keys);
 SELECT postgres <= 1400 * 2 + 4 AS postgres, actual FROM groups_of('(SELECT day, count(*) n FROM t GROUP BY day) q', 'n % 4');
+
+-- PostgreSQL's own statistics of an expression go first, and say what it expects: an index's, and extended ones, of several as well.
+CREATE TABLE measured WITH (autovacuum_enabled = off) AS SELECT id, day, small FROM t;
+CREATE INDEX ON measured ((small / 7));
+CREATE STATISTICS months ON (date_trunc('month', day)), (extract(quarter FROM day)) FROM measured;
+ANALYZE measured;
+-- (... which know better how many combinations there are)
+SELECT keys, postgres BETWEEN actual / 1.2 AND actual * 1.2 AS postgres, host BETWEEN actual / 1.2 AND actual * 1.2 AS host, actual FROM unnest(ARRAY[
+    $$small / 7$$, $$date_trunc('month', day)$$, $$date_trunc('month', day), extract(quarter FROM day)$$, $$date_trunc('month', day), extract(quarter FROM day), id % 2$$
+]) keys, groups_of('measured', keys);
+
+-- What goes on above the groups knows their number, if they are a device's.
+CREATE FUNCTION shown(query text, node text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+    RETURN (jsonb_path_query_first(plan::jsonb, 'strict $.**?(@."Node Type" == $node)', jsonb_build_object('node', node)) ->> 'Plan Rows')::float8;
+END $$;
+SET gpuscan.offload = force;
+SELECT keys, rows BETWEEN actual / 2.0 AND actual * 2 AS shown, actual FROM (VALUES
+    ($$date_trunc('week', at)$$, 203), ($$date_trunc('week', at) HAVING count(*) > 0$$, 203 / 3), ($$CUBE (id % 7, small % 8)$$, 72), ($$day, small % 3$$, 4200), ($$date_trunc('day', at) LIMIT 7$$, 7)
+) q(keys, actual), shown('SELECT count(*) FROM t GROUP BY ' || keys, 'Custom Scan') rows;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+SELECT shown('SELECT DISTINCT at::date FROM t', 'Custom Scan') BETWEEN 700 AND 2800 AS of_distinct,
+    shown('SELECT at::date, sum(count(*)) OVER () FROM t GROUP BY 1', 'WindowAgg') BETWEEN 700 AND 2800 AS in_window,
+    shown($$SELECT * FROM (SELECT date_trunc('month', at)::date AS day, count(*) FROM t GROUP BY 1) q JOIN (SELECT date_trunc('month', day)::date AS day, count(*) FROM t GROUP BY 1) u USING (day)$$, 'Hash Join') < 500 AS joined;
+RESET enable_mergejoin;
+RESET enable_nestloop;
+RESET gpuscan.offload;
 
 -- A column alone is as PostgreSQL expects it. So is what may not be evaluated: it is not PostgreSQL's own, differs from call to
 -- call, is a set or a subquery, or raises an error for a value that the query may never meet; and what is not worth it, or without statistics.
