@@ -13,7 +13,7 @@ INSERT INTO t SELECT i, timestamptz '2020-01-01 UTC' + i * 937 % 120000 * interv
     i % 30000, i * 7919::bigint, i * 7919 % 100003 / 7.0, i * 37 % 90000 / 100.0, 'name ' || i * 7919 % 60000, CASE WHEN i % 3 > 0 THEN chr(65 + i % 26) || i % 4000 END, NULL,
     CASE i % 100 WHEN 0 THEN 2147483647 ELSE i END, CASE WHEN i % 100 = 0 THEN 'infinity' ELSE timestamp '2020-01-01' + i * interval '1 minute' END
 FROM generate_series(1, 120000) i;
-CREATE TABLE few AS SELECT id, day FROM t WHERE id <= 1500;
+CREATE TABLE few AS SELECT id, day FROM t WHERE id <= 900;
 CREATE TABLE unknown WITH (autovacuum_enabled = off) AS SELECT day, id FROM t;
 VACUUM (FREEZE, ANALYZE) t, few;
 VACUUM unknown;
@@ -51,6 +51,16 @@ SELECT keys, condition, postgres BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS po
     -- which hardly any value passes, or raise an error for a value that the query never meets: as if they were not there
     ($$extract(dow FROM day)$$, $$extract(doy FROM day) = 33$$), ($$big % 7$$, $$1 / (big % 7919 % 2 - 1) < 0$$)
 ) q(keys, condition), groups_of('t WHERE ' || condition, keys);
+-- of columns that follow the order of the table, up or down, and so follow each other; and of arrays
+CREATE TABLE spans WITH (autovacuum_enabled = off) AS
+    SELECT i id, begun, begun + i * 7919 % 11 * interval '7 minutes' AS ended, date '2030-01-01' - (i / 100) AS due, ARRAY[i % 5, i] AS numbers
+    FROM (SELECT i, timestamp '2020-01-01' + i * interval '20 minutes' AS begun FROM generate_series(1, 100000) i) q;
+VACUUM (FREEZE, ANALYZE) spans;
+SELECT keys, postgres BETWEEN actual / 3 AND actual * 3 AS postgres, host BETWEEN actual / 3 AND actual * 3 AS host, actual FROM unnest(ARRAY[
+    $$extract(hour FROM ended - begun)$$, $$extract(epoch FROM ended - begun) > 600$$, $$(ended - begun) / 2 > interval '1 hour'$$, $$ended::date - begun::date$$, $$(due - begun::date) / 100$$,
+    $$numbers[1]$$, $$numbers[1] + numbers[2] % 3$$
+]) keys, groups_of('spans', keys);
+SELECT host BETWEEN actual / 3 AND actual * 3 AS host, actual FROM groups_of($$spans WHERE begun >= '2021-01-01' AND begun < '2021-02-01'$$, $$ended::date - begun::date, extract(day FROM begun)$$);
 -- of all grouping sets; PostgreSQL has a table for some of them, or for none, which differs by version
 SELECT keys, coalesce(postgres <= actual * 2, true) AS postgres, host BETWEEN actual / 2 AND actual * 2 AS host, actual FROM unnest(ARRAY[
     $$CUBE (id % 7, small % 8)$$, $$ROLLUP (extract(year FROM at), extract(month FROM at), big % 4)$$, $$GROUPING SETS ((at::date), (day, id % 2), ())$$
@@ -67,6 +77,12 @@ SELECT host BETWEEN actual / 2 AND actual * 2 AS host, actual FROM groups_of('pa
 SELECT keys, postgres, host, actual FROM unnest(ARRAY[
     $$extract(dow FROM day), id % 10$$, $$extract(month FROM day - timestamp '2021-07-01')$$, $$extract(month FROM age(day, date '2021-06-15'))$$, $$CASE WHEN id % 3 = 0 THEN 'a' WHEN id % 3 = 1 THEN 'b' END || (id > 7)$$, $$coalesce(CASE WHEN id % 2 = 0 THEN id % 2 END, id % 3)$$
 ]) keys, groups_of('unknown', keys);
+-- A column of a subquery is what that computes it from. (PostgreSQL's plan of one makes the subquery's groups as well.)
+SELECT relations, keys, postgres - inner_groups BETWEEN actual / 2 AND actual * 2 + 1 AS postgres, actual FROM (VALUES
+    ($$(SELECT at, lag(id) OVER (ORDER BY at) AS before, id FROM t) q$$, $$date_trunc('month', at), id % 2$$, 0), ($$(SELECT at::date AS day, id, row_number() OVER () FROM t) q$$, $$date_trunc('year', day)$$, 0),
+    ($$(SELECT small % 50 AS part, day FROM t OFFSET 0) q$$, $$part / 10$$, 0), ($$(SELECT * FROM (SELECT at, id FROM t OFFSET 0) q OFFSET 0) q$$, $$extract(year FROM at)$$, 0),
+    ($$(SELECT day, count(*) n FROM t GROUP BY day) q$$, $$extract(year FROM day)$$, 1400), ($$(SELECT day, count(*) n FROM t GROUP BY day) q$$, $$n > 0$$, 1400)
+) q(relations, keys, inner_groups), groups_of(relations, keys);
 SELECT postgres <= 1400 * 2 + 4 AS postgres, actual FROM groups_of('(SELECT day, count(*) n FROM t GROUP BY day) q', 'n % 4');
 
 -- PostgreSQL's own statistics of an expression go first, and say what it expects: an index's, and extended ones, of several as well.

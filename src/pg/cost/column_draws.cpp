@@ -11,6 +11,8 @@
 namespace gpuscan {
 namespace {
 
+constexpr double in_order = 0.9; // the least correlation that says something of a single row
+
 // (An index may keep its values as another type.)
 void read_slot_of(ColumnDraws *draws, int kind, int flags, AttStatsSlot *slot) {
     if (get_attstatsslot(slot, draws->statistics.statsTuple, kind, InvalidOid, flags) &&
@@ -92,7 +94,33 @@ double histogram_share(const ColumnDraws *draws) {
     double share = 1 - draws->null_share;
     for (int i = 0; i < draws->common.nvalues && i < most_common_values; ++i)
         share -= draws->common.numbers[i];
-    return std::max(share, 0.0) * (draws->to - draws->from) / last_bound(draws);
+    return std::max(share, 0.0) * drawn_part(draws);
+}
+
+double correlation_of(const ColumnDraws *draws) {
+    AttStatsSlot slot{};
+    if (!get_attstatsslot(&slot, draws->statistics.statsTuple, STATISTIC_KIND_CORRELATION, InvalidOid,
+                          ATTSTATSSLOT_NUMBERS))
+        return 0;
+    return slot.nnumbers > 0 ? static_cast<double>(slot.numbers[0]) : 0;
+}
+
+// From a place in the order of the rows to one in the order of the values, or back. If ranks x and y are the same but for a random number
+// between -a and a, their correlation is 1 - 6 E (x - y)^2 = 1 - 2 a^2.
+double along_order(const ColumnDraws *draws, pg_prng_state *random, double place) {
+    const double most = std::sqrt(std::max(1 - std::abs(draws->order), 0.0) / 2),
+                 moved = std::abs((draws->order < 0 ? 1 - place : place) + (2 * pg_prng_double(random) - 1) * most);
+    return moved > 1 ? 2 - moved : moved;
+}
+
+double draw_position(const ColumnDraws *draws, pg_prng_state *random, double *place) {
+    const bool follows = std::abs(draws->order) >= in_order;
+    if (follows && *place >= 0)
+        return along_order(draws, random, *place) * last_bound(draws);
+    const double position = draws->from + pg_prng_double(random) * (draws->to - draws->from);
+    if (follows)
+        *place = along_order(draws, random, position / last_bound(draws));
+    return position;
 }
 
 } // namespace
@@ -107,6 +135,7 @@ bool examine_column(PlannerInfo *root, Var *column, ColumnDraws *draws) {
 
 void read_statistics(ColumnDraws *draws) {
     draws->null_share = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(draws->statistics.statsTuple))->stanullfrac;
+    draws->order = correlation_of(draws);
     read_slot_of(draws, STATISTIC_KIND_MCV, ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS, &draws->common);
     read_slot_of(draws, STATISTIC_KIND_HISTOGRAM, ATTSTATSSLOT_VALUES, &draws->histogram);
     if (draws->histogram.nvalues < 2)
@@ -116,12 +145,15 @@ void read_statistics(ColumnDraws *draws) {
     draws->to = std::max(last_bound(draws), 0);
 }
 
-bool draw_from_histogram(ColumnDraws *draws, pg_prng_state *random, Datum *value) {
-    const double position = draws->from + pg_prng_double(random) * (draws->to - draws->from);
-    return value_at(draws, position, value) || next_bound(draws, random, value);
+double drawn_part(const ColumnDraws *draws) {
+    return draws->histogram.nvalues > 0 ? (draws->to - draws->from) / last_bound(draws) : 1;
 }
 
-bool draw_value(ColumnDraws *draws, pg_prng_state *random, Datum *value, bool *is_null) {
+bool draw_from_histogram(ColumnDraws *draws, pg_prng_state *random, double *place, Datum *value) {
+    return value_at(draws, draw_position(draws, random, place), value) || next_bound(draws, random, value);
+}
+
+bool draw_value(ColumnDraws *draws, pg_prng_state *random, double *place, Datum *value, bool *is_null) {
     const int common = std::min(draws->common.nvalues, most_common_values);
     double all = draws->null_share + histogram_share(draws);
     for (int i = 0; i < common; ++i)
@@ -135,7 +167,7 @@ bool draw_value(ColumnDraws *draws, pg_prng_state *random, Datum *value, bool *i
             *value = draws->common.values[i];
             return true;
         }
-    return draw_from_histogram(draws, random, value);
+    return draw_from_histogram(draws, random, place, value);
 }
 
 void narrow(ColumnDraws *draws, bool (*passes)(void *context, Datum value), void *context) {

@@ -15,6 +15,7 @@ struct ColumnDraws {
     const Var *column;
     VariableStatData statistics;
     double null_share, distinct;
+    double order;                   // correlation of the values with the order of the table's rows, -1 to 1
     AttStatsSlot common, histogram; // without values if there are none of the column's type
     bool has_values;                // either of them has, or there are none but NULL
     double from,
@@ -32,10 +33,14 @@ void read_statistics(ColumnDraws *draws);
 // Draws from the part of the histogram only that may hold values that pass, as far as it is one part of it.
 void narrow(ColumnDraws *draws, bool (*passes)(void *context, Datum value), void *context);
 
-// One that is neither NULL nor a common value. False: they have all been drawn.
-bool draw_from_histogram(ColumnDraws *draws, pg_prng_state *random, Datum *value);
+// The part of the histogram that values are drawn from, 0 to 1.
+double drawn_part(const ColumnDraws *draws);
+
+// One that is neither NULL nor a common value. `place` of the row in its table is 0 to 1, or negative: this value decides, if it follows the
+// order. False: they have all been drawn.
+bool draw_from_histogram(ColumnDraws *draws, pg_prng_state *random, double *place, Datum *value);
 
 // Any: as often NULL, or a common value, as it is one.
-bool draw_value(ColumnDraws *draws, pg_prng_state *random, Datum *value, bool *is_null);
+bool draw_value(ColumnDraws *draws, pg_prng_state *random, double *place, Datum *value, bool *is_null);
 
 } // namespace gpuscan

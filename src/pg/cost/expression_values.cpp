@@ -30,7 +30,7 @@ namespace {
 
 constexpr int max_draws = 1000, usual_draws = 300, min_draws = 100, draws_per_result = 4, min_passing = 30,
               max_conditions = 8;
-constexpr double min_rows = 2000, rows_per_evaluation = 100, longest_ms = 10;
+constexpr double min_rows = 1000, rows_per_evaluation = 100, longest_ms = 10;
 
 // ---- which expressions ----
 
@@ -84,6 +84,8 @@ bool finds_untryable(Node *node, void *context) {
     case T_NullTest:
     case T_BooleanTest:
     case T_SQLValueFunction:
+    case T_SubscriptingRef:
+    case T_ArrayExpr:
         break;
     default:
         return true;
@@ -98,6 +100,9 @@ struct Sample {
     PlannerInfo *root;
     ColumnDraws *columns;
     int ncolumns;
+    int *sequence;    // in which they are drawn: the one first of which the least may be
+    int *tables;      // the number of the first column of each one's table
+    double *places;   // ... at which is the row's place in that table (column_draws.h)
     const List *vars; // the columns
     const List *expressions;
     double rows; // of the largest table
@@ -276,6 +281,20 @@ void narrow_draws(Sample *sample, const Evaluation *evaluation) {
     }
 }
 
+void prepare_rows(Sample *sample) {
+    const ColumnDraws *columns = sample->columns;
+    for (int i = 0; i < sample->ncolumns; ++i) {
+        sample->sequence[i] = i;
+        sample->tables[i] = 0;
+        while (columns[sample->tables[i]].column->varno != columns[i].column->varno)
+            ++sample->tables[i];
+    }
+    std::sort(sample->sequence, sample->sequence + sample->ncolumns, [columns](int a, int b) {
+        const double part_of_a = drawn_part(&columns[a]), part_of_b = drawn_part(&columns[b]);
+        return part_of_a < part_of_b || (part_of_a == part_of_b && a < b);
+    });
+}
+
 void try_common(Sample *sample, const Evaluation *evaluation, Datum value, bool is_null) {
     TupleTableSlot *row = empty_row(evaluation);
     row->tts_values[0] = value;
@@ -298,12 +317,15 @@ bool try_all_common(Sample *sample, const Evaluation *evaluation) {
 }
 
 bool draw_row(Sample *sample, TupleTableSlot *row) {
+    std::fill(sample->places, sample->places + sample->ncolumns, -1);
     if (sample->ncolumns == 1) { // (of which the common values have been tried)
         row->tts_isnull[0] = false;
-        return draw_from_histogram(sample->columns, &sample->random, &row->tts_values[0]);
+        return draw_from_histogram(sample->columns, &sample->random, sample->places, &row->tts_values[0]);
     }
     for (int i = 0; i < sample->ncolumns; ++i)
-        if (!draw_value(&sample->columns[i], &sample->random, &row->tts_values[i], &row->tts_isnull[i]))
+        if (const int c = sample->sequence[i];
+            !draw_value(&sample->columns[c], &sample->random, &sample->places[sample->tables[c]], &row->tts_values[c],
+                        &row->tts_isnull[c]))
             return false;
     return true;
 }
@@ -334,6 +356,7 @@ void try_values(void *argument) {
     const Evaluation evaluation = prepare(sample);
     sample->with_conditions = evaluation.conditions != NIL;
     narrow_draws(sample, &evaluation);
+    prepare_rows(sample);
     const bool alone = sample->ncolumns == 1;
     sample->is_whole = (!alone || try_all_common(sample, &evaluation)) &&
                        ((alone && sample->columns->histogram.nvalues == 0) || try_draws(sample, &evaluation));
@@ -401,8 +424,11 @@ double expression_values(PlannerInfo *root, const List *columns, const List *exp
     MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "gpuscan sample", ALLOCSET_SMALL_SIZES);
     MemoryContext before = MemoryContextSwitchTo(own);
     Sample *sample = static_cast<Sample *>(palloc0(sizeof(Sample)));
-    sample->columns =
-        static_cast<ColumnDraws *>(palloc0(sizeof(ColumnDraws) * static_cast<Size>(list_length(columns))));
+    const Size ncolumns = static_cast<Size>(list_length(columns));
+    sample->columns = static_cast<ColumnDraws *>(palloc0(sizeof(ColumnDraws) * ncolumns));
+    sample->sequence = static_cast<int *>(palloc(sizeof(int) * ncolumns));
+    sample->tables = static_cast<int *>(palloc(sizeof(int) * ncolumns));
+    sample->places = static_cast<double *>(palloc(sizeof(double) * ncolumns));
     sample->root = root;
     sample->vars = columns;
     sample->expressions = expressions;

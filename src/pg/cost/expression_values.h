@@ -3,8 +3,7 @@
 // PostgreSQL takes an expression without statistics of its own for as different as its columns (estimate_num_groups): of the weeks of
 // 500,000 timestamps, 500,000. But it has statistics of each column: the most common values, and a histogram, whose bounds have equally
 // many rows between them. So values are drawn from these, the expressions are evaluated for them, and the different results are
-// counted. Several columns are drawn independently of each other, as PostgreSQL takes them to be. Values that the query's own conditions on
-// these columns do not let pass do not count.
+// counted. Values that the query's own conditions on these columns do not let pass do not count.
 #pragma once
 
 #include "pg/pg.h"

@@ -1,6 +1,7 @@
 // See group_count.h. Keys that share columns are tried together (a year and a month of one date); others are taken to be independent, as
-// PostgreSQL does it. A key that is a column itself decides for all expressions of it. PostgreSQL is asked of what nothing better is known,
-// and of expressions of which it has statistics: those of an index, or extended ones.
+// PostgreSQL does it. A key that is a column itself decides for all expressions of it. A column of a subquery stands for what the subquery
+// computes it from. PostgreSQL is asked of what nothing better is known, and of expressions of which it has statistics: those of an index,
+// or extended ones.
 #include "pg/pg.h"
 
 #include "pg/cost/group_count.h"
@@ -25,6 +26,13 @@ struct GroupCount {
 struct KeyPart {
     List *columns; // of Var *; NIL: no values of the keys can be tried
     List *keys;
+};
+
+// Keys over columns of one subquery.
+struct SubqueryKeys {
+    PlannerInfo *root; // of the subquery
+    List *keys;
+    List *inner; // the same, over its own columns
 };
 
 bool is_of_table(const PlannerInfo *root, const Var *column) {
@@ -81,6 +89,68 @@ List *add_key(List *parts, List *columns, Expr *key) {
     return result;
 }
 
+// NULL: none, or one whose columns are not one expression each.
+PlannerInfo *subquery_of(const PlannerInfo *root, const List *columns) {
+    ListCell *cell;
+    foreach (cell, columns)
+        if (lfirst_node(Var, cell)->varno != linitial_node(Var, columns)->varno)
+            return nullptr;
+    const RelOptInfo *rel = columns != NIL ? root->simple_rel_array[linitial_node(Var, columns)->varno] : nullptr;
+    return rel != nullptr && rel->reloptkind == RELOPT_BASEREL && rel->subroot != nullptr &&
+                   rel->subroot->parse->setOperations == nullptr
+               ? rel->subroot
+               : nullptr;
+}
+
+// `context`: const PlannerInfo *, of the subquery that all columns are of.
+Node *with_inner_columns(Node *node, void *context) {
+    if (node == nullptr || !IsA(node, Var))
+        return node == nullptr ? nullptr : mutate_expression(node, with_inner_columns, context);
+    const TargetEntry *entry = get_tle_by_resno(static_cast<const PlannerInfo *>(context)->processed_tlist,
+                                                reinterpret_cast<const Var *>(node)->varattno);
+    return entry != nullptr ? static_cast<Node *>(copyObject(reinterpret_cast<Node *>(entry->expr))) : node;
+}
+
+// False: it is not of a subquery, or nothing is known of what it is computed from.
+bool add_to_subquery(const PlannerInfo *root, Expr *key, List **subqueries) {
+    PlannerInfo *subroot = subquery_of(root, columns_of_expression(reinterpret_cast<Node *>(key)));
+    Node *inner = subroot != nullptr ? with_inner_columns(reinterpret_cast<Node *>(key), subroot) : nullptr;
+    if (inner == nullptr || columns_of_expression(inner) == NIL)
+        return false;
+    SubqueryKeys *subquery = nullptr;
+    ListCell *cell;
+    foreach (cell, *subqueries)
+        if (SubqueryKeys *other = static_cast<SubqueryKeys *>(lfirst(cell)); other->root == subroot)
+            subquery = other;
+    if (subquery == nullptr) {
+        subquery = static_cast<SubqueryKeys *>(palloc0(sizeof(SubqueryKeys)));
+        subquery->root = subroot;
+        *subqueries = lappend(*subqueries, subquery);
+    }
+    subquery->keys = lappend(subquery->keys, key);
+    subquery->inner = lappend(subquery->inner, inner);
+    return true;
+}
+
+// Takes those out of the list of which it knows.
+double take_out_subqueries(PlannerInfo *root, List **keys) {
+    List *subqueries = NIL, *others = NIL;
+    double groups = 1;
+    ListCell *cell;
+    foreach (cell, *keys)
+        if (Expr *key = static_cast<Expr *>(lfirst(cell)); !add_to_subquery(root, key, &subqueries))
+            others = lappend(others, key);
+    foreach (cell, subqueries) {
+        const SubqueryKeys *subquery = static_cast<const SubqueryKeys *>(lfirst(cell));
+        if (const double values = max_groups(subquery->root, subquery->inner); std::isfinite(values))
+            groups *= values;
+        else
+            others = list_concat(others, subquery->keys);
+    }
+    *keys = others;
+    return groups;
+}
+
 bool has_own_statistics(PlannerInfo *root, Expr *key) {
     VariableStatData statistics;
     examine_variable(root, reinterpret_cast<Node *>(key), 0, &statistics);
@@ -122,9 +192,10 @@ double values_of(PlannerInfo *root, const KeyPart *part) {
 }
 
 double count_groups(PlannerInfo *root, const List *keys) {
-    List *columns = NIL, *measured = NIL, *others = NIL, *parts = NIL;
+    List *columns = NIL, *measured = NIL, *others = NIL, *parts = NIL, *left = list_copy(keys);
     ListCell *cell;
-    foreach (cell, keys) {
+    double groups = take_out_subqueries(root, &left);
+    foreach (cell, left) {
         Expr *key = const_cast<Expr *>(strip_relabels(static_cast<Expr *>(lfirst(cell))));
         List **list = IsA(key, Var) ? &columns : has_own_statistics(root, key) ? &measured : &others;
         *list = list_append_unique(*list, key);
@@ -134,7 +205,6 @@ double count_groups(PlannerInfo *root, const List *keys) {
         if (List *of_key = tried_columns(root, key); !are_among(of_key, columns))
             parts = add_key(parts, of_key, key);
     }
-    double groups = 1;
     List *unknown = list_concat(columns, measured);
     foreach (cell, parts) {
         const KeyPart *part = static_cast<const KeyPart *>(lfirst(cell));
