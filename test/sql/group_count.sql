@@ -49,8 +49,13 @@ SELECT keys, condition, postgres BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS po
     ($$floor(n)$$, $$n > 100 AND n <= 150.5$$), ($$floor(f / 100)$$, $$f BETWEEN 1000 AND 5000$$), ($$small % 10 = 0$$, $$small IN (7, 70, 700)$$),
     ($$coalesce(extract(dow FROM far), -1)$$, $$far IS NOT NULL$$), ($$at::date - day$$, $$at < day AND day < '2021-01-01'$$),
     -- which hardly any value passes, or raise an error for a value that the query never meets: as if they were not there
-    ($$extract(dow FROM day)$$, $$extract(doy FROM day) = 33$$), ($$big % 7$$, $$1 / (big % 7919 % 2 - 1) < 0$$)
+    ($$extract(dow FROM day)$$, $$extract(doy FROM day) = 33$$), ($$left(name, 6)$$, $$name LIKE '%9'$$), ($$big % 7$$, $$1 / (big % 7919 % 2 - 1) < 0$$)
 ) q(keys, condition), groups_of('t WHERE ' || condition, keys);
+-- of a column with long statistics: of many common values, or of a long histogram
+CREATE TABLE detailed WITH (autovacuum_enabled = off) AS SELECT id % 900 AS common, id FROM t;
+ALTER TABLE detailed ALTER common SET STATISTICS 1000, ALTER id SET STATISTICS 1000;
+ANALYZE detailed;
+SELECT keys, host BETWEEN actual / 2 AND actual * 2 AS host, actual FROM unnest(ARRAY['common / 10', 'id / 1000', 'common % 10, id / 10000']) keys, groups_of('detailed WHERE common < 600 AND id BETWEEN 30010 AND 89990', keys);
 -- of columns that follow the order of the table, up or down, and so follow each other; and of arrays
 CREATE TABLE spans WITH (autovacuum_enabled = off) AS
     SELECT i id, begun, begun + i * 7919 % 11 * interval '7 minutes' AS ended, date '2030-01-01' - (i / 100) AS due, ARRAY[i % 5, i] AS numbers

@@ -45,6 +45,13 @@ TEST(DistinctCount, Formula) {
     EXPECT_DOUBLE_EQ(count({1, 2, 3, 9, 9}, 100), 20 / 2.15);
 }
 
+TEST(DistinctCount, Singles) {
+    std::vector<uint32_t> drawn = {3, 1, 3, 0, 2, 2, 9};
+    EXPECT_EQ(gpuscan::count_singles(drawn.data(), drawn.size()), 3u);
+    EXPECT_EQ(gpuscan::count_singles(drawn.data(), 0), 0u);
+    EXPECT_EQ(gpuscan::count_singles(drawn.data(), 1), 1u);
+}
+
 TEST(DistinctCount, RandomDraws) {
     for (const uint32_t values : {1u, 2u, 24u, 200u, 1400u, 4000u}) {
         const double estimated = count_of(values, 1000, 1e6);

@@ -23,6 +23,14 @@ double of_all(const Frequencies &f, double population) {
 
 } // namespace
 
+size_t count_singles(uint32_t *hashes, size_t n) {
+    std::sort(hashes, hashes + n);
+    size_t singles = 0;
+    for (size_t i = 0; i < n; ++i)
+        singles += (i == 0 || hashes[i - 1] != hashes[i]) && (i + 1 == n || hashes[i + 1] != hashes[i]) ? 1 : 0;
+    return singles;
+}
+
 double distinct_count(uint32_t *hashes, size_t n, double population) {
     std::sort(hashes, hashes + n);
     Frequencies f{};

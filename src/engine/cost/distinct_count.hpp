@@ -11,4 +11,7 @@ namespace gpuscan {
 // equally frequent: of 5,000 that follow Zipf's law 1,000 draws are 700 to it, and 4,000 to Duj2a. At most `population`; 0 if n is.
 double distinct_count(uint32_t *hashes, size_t n, double population);
 
+// How many of the n values occur once? They are sorted in place. Their share is about how likely the next draw is none of these values.
+size_t count_singles(uint32_t *hashes, size_t n);
+
 } // namespace gpuscan

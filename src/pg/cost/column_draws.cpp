@@ -11,7 +11,8 @@
 namespace gpuscan {
 namespace {
 
-constexpr double in_order = 0.9; // the least correlation that says something of a single row
+constexpr int most_common_values = 100; // that are drawn
+constexpr double in_order = 0.9;        // the least correlation that says something of a single row
 
 // (An index may keep its values as another type.)
 void read_slot_of(ColumnDraws *draws, int kind, int flags, AttStatsSlot *slot) {
@@ -141,6 +142,8 @@ void read_statistics(ColumnDraws *draws) {
     if (draws->histogram.nvalues < 2)
         draws->histogram.nvalues = 0;
     draws->has_values = draws->common.nvalues > 0 || draws->histogram.nvalues > 0 || draws->null_share >= 1;
+    draws->bounds = nullptr;
+    draws->taken = 0;
     draws->from = 0;
     draws->to = std::max(last_bound(draws), 0);
 }
@@ -171,16 +174,17 @@ bool draw_value(ColumnDraws *draws, pg_prng_state *random, double *place, Datum 
 }
 
 void narrow(ColumnDraws *draws, bool (*passes)(void *context, Datum value), void *context) {
-    constexpr int halvings = 20; // of a step
+    constexpr int looks = 100, halvings = 20;
     const Datum *bounds = draws->histogram.values;
-    int first = 0, last = last_bound(draws);
+    const int all = last_bound(draws), step = std::max(all / looks, 1);
+    int first = 0, last = all;
     Datum value;
     if (draws->histogram.nvalues == 0 || !value_at(draws, 0, &value))
         return;
-    while (first <= last && !passes(context, bounds[first]))
-        ++first;
+    while (first <= all && !passes(context, bounds[first]))
+        first += step;
     while (last > first && !passes(context, bounds[last]))
-        --last;
+        last -= step;
     if (first > last)
         return; // where between two bounds, nobody knows
     const auto end = [&](double inside, double outside) {
@@ -191,8 +195,8 @@ void narrow(ColumnDraws *draws, bool (*passes)(void *context, Datum value), void
         }
         return outside;
     };
-    draws->from = std::max(draws->from, first > 0 ? end(first, first - 1) : 0);
-    draws->to = std::min(draws->to, last < last_bound(draws) ? end(last, last + 1) : last);
+    draws->from = std::max(draws->from, first > 0 ? end(first, first - step) : 0);
+    draws->to = std::min(draws->to, last < all ? end(last, last + step) : all);
 }
 
 } // namespace gpuscan

@@ -9,8 +9,6 @@
 
 namespace gpuscan {
 
-constexpr int most_common_values = 100; // that are asked for
-
 struct ColumnDraws {
     const Var *column;
     VariableStatData statistics;

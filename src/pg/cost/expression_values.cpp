@@ -7,7 +7,7 @@
 // The draws are the same each time, and so is the plan. What does not pass the query's conditions on these columns is drawn anew, unless hardly
 // anything passes, or a condition raises an error: then the conditions are not asked.
 //
-// What it may take: one evaluation for each hundred rows that the query is expected to evaluate them for, or 300, and 10 ms, 10 times what
+// What it may take: 300 evaluations, or one for each hundred rows if these do not show all results, and 10 ms, 10 times what
 // usual functions take (a value that the query would never have met can be a text of a gigabyte): what has been drawn by then is the sample.
 // The functions are PostgreSQL's own, read nothing and change nothing (what is parallel safe and not volatile), and meet no type of
 // users, whose input, output and checks would be called. An error only means that there is no answer.
@@ -30,6 +30,7 @@ namespace {
 
 constexpr int max_draws = 1000, usual_draws = 300, min_draws = 100, draws_per_result = 4, min_passing = 30,
               max_conditions = 8;
+constexpr size_t max_singles = 3;
 constexpr double min_rows = 1000, rows_per_evaluation = 100, longest_ms = 10;
 
 // ---- which expressions ----
@@ -110,7 +111,7 @@ struct Sample {
     instr_time begin;
     std::clock_t begin_clock;
     pg_prng_state random;
-    uint32_t common[most_common_values + 1]; // results, hashed, of one column's most common values and NULL
+    uint32_t common[max_draws + 1]; // results, hashed, of one column's most common values and NULL
     uint32_t drawn[max_draws];
     int ncommon, ndrawn;
     bool with_conditions;
@@ -308,7 +309,7 @@ bool try_all_common(Sample *sample, const Evaluation *evaluation) {
     const ColumnDraws *column = sample->columns;
     if (column->null_share > 0)
         try_common(sample, evaluation, 0, true);
-    for (int i = 0; i < column->common.nvalues && i < most_common_values; ++i) {
+    for (int i = 0; i < column->common.nvalues && i < max_draws; ++i) {
         if (is_out_of_time(sample))
             return false;
         try_common(sample, evaluation, column->common.values[i], false);
@@ -338,8 +339,10 @@ bool try_draws(Sample *sample, const Evaluation *evaluation) {
             return sample->ndrawn >= min_draws;
         if (!draw_row(sample, empty_row(evaluation)))
             break;
-        if (results_of(evaluation, &sample->drawn[sample->ndrawn]))
-            ++sample->ndrawn;
+        if (!results_of(evaluation, &sample->drawn[sample->ndrawn]))
+            continue;
+        if (++sample->ndrawn == usual_draws && count_singles(sample->drawn, usual_draws) <= max_singles)
+            break; // hardly any is left to be found
     }
     return evaluation->conditions == NIL || sample->ndrawn >= min_passing;
 }
