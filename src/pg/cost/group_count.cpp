@@ -89,7 +89,7 @@ List *add_key(List *parts, List *columns, Expr *key) {
     return result;
 }
 
-// NULL: none, or one whose columns are not one expression each.
+// NULL: none, or one whose columns are not one expression each, or a security barrier, of which PostgreSQL's estimates show nothing.
 PlannerInfo *subquery_of(const PlannerInfo *root, const List *columns) {
     ListCell *cell;
     foreach (cell, columns)
@@ -97,7 +97,8 @@ PlannerInfo *subquery_of(const PlannerInfo *root, const List *columns) {
             return nullptr;
     const RelOptInfo *rel = columns != NIL ? root->simple_rel_array[linitial_node(Var, columns)->varno] : nullptr;
     return rel != nullptr && rel->reloptkind == RELOPT_BASEREL && rel->subroot != nullptr &&
-                   rel->subroot->parse->setOperations == nullptr
+                   rel->subroot->parse->setOperations == nullptr &&
+                   !planner_rt_fetch(rel->relid, root)->security_barrier
                ? rel->subroot
                : nullptr;
 }
