@@ -2,6 +2,7 @@
 #include "pg/pg.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "pg/cost/expression_work.h"
 #include "pg/cost/group_count.h"
@@ -40,6 +41,33 @@ static void count_aggregate_steps(const PlanWalk &walk, double rows, AggSplit sp
     }
 }
 
+// Of the grouping sets of a rollup.
+static double groups_of_sets(PlannerInfo *root, const RollupData *rollup) {
+    double groups = 0;
+    ListCell *cell;
+    foreach (cell, rollup->gsets_data) {
+        const GroupingSetData *set = lfirst_node(GroupingSetData, cell);
+        groups += std::min(set->numGroups, max_groups(root, keys_of_references(root, set->set)));
+    }
+    return groups;
+}
+
+double group_correction(PlannerInfo *root, const Path *path) {
+    double expected = path->rows, known = HUGE_VAL;
+    if (IsA(path, AggPath)) { // (HAVING lets a share of the groups pass.)
+        expected = static_cast<double>(as<AggPath>(path)->numGroups);
+        known = max_groups(root, keys_of_clauses(root, as<AggPath>(path)->groupClause));
+    } else if (IsA(path, GroupPath)) {
+        known = max_groups(root, keys_of_clauses(root, as<GroupPath>(path)->groupClause));
+    } else if (IsA(path, GroupingSetsPath)) {
+        known = 0;
+        ListCell *cell;
+        foreach (cell, as<GroupingSetsPath>(path)->rollups)
+            known += groups_of_sets(root, lfirst_node(RollupData, cell));
+    }
+    return expected > known ? known / expected : 1;
+}
+
 static void count_group_keys(const PlanWalk &walk, const List *clauses, double rows) {
     ListCell *cell;
     foreach (cell, clauses) {
@@ -64,7 +92,7 @@ void count_aggregate(const PlanWalk &walk, const Path *path) {
     const AggPath *aggregate = as<AggPath>(path);
     const double rows = walk.rows_of(aggregate->subpath),
                  most = max_groups(walk.root, keys_of_clauses(walk.root, aggregate->groupClause)),
-                 groups = std::min(path->rows, most);
+                 groups = walk.rows_of(path);
     const PlanWalk reading = aggregate->aggstrategy == AGG_SORTED ? walk : walk.whole();
     reading.count_path(aggregate->subpath);
     count_aggregate_steps(reading, rows, aggregate->aggsplit);
@@ -75,17 +103,6 @@ void count_aggregate(const PlanWalk &walk, const Path *path) {
     walk.expression(aggregate->qual, groups);
     walk.expression(path->pathtarget->exprs, groups);
     walk.count(Step::Tuple, groups);
-}
-
-// Of the grouping sets of a rollup.
-static double groups_of_sets(PlannerInfo *root, const RollupData *rollup) {
-    double groups = 0;
-    ListCell *cell;
-    foreach (cell, rollup->gsets_data) {
-        const GroupingSetData *set = lfirst_node(GroupingSetData, cell);
-        groups += std::min(set->numGroups, max_groups(root, keys_of_references(root, set->set)));
-    }
-    return groups;
 }
 
 void count_grouping_sets(const PlanWalk &walk, const Path *path) {
@@ -107,7 +124,7 @@ void count_grouping_sets(const PlanWalk &walk, const Path *path) {
             count_aggregate_steps(reading, rows, AGGSPLIT_SIMPLE);
         count_group_keys(reading, rollup->groupClause, rows);
     }
-    walk.expression(path->pathtarget->exprs, std::min(path->rows, groups));
+    walk.expression(path->pathtarget->exprs, walk.rows_of(path));
 }
 
 } // namespace gpuscan

@@ -352,11 +352,11 @@ void PlanWalk::count_path(const Path *path) const {
 }
 
 double PlanWalk::correction_of(const Path *path) const {
-    if (key_joins == NIL)
-        return 1;
     while (path->parent->reloptkind == RELOPT_UPPER_REL && kind_of(path).hands_each)
         path = input_of(path);
-    return row_correction(key_joins, path->parent);
+    if (path->parent->reloptkind == RELOPT_UPPER_REL)
+        return group_correction(root, path);
+    return key_joins != NIL ? row_correction(key_joins, path->parent) : 1;
 }
 
 double PlanWalk::rows_of(const Path *path) const { return std::max(path->rows * correction_of(path), 1.0); }

@@ -79,6 +79,9 @@ void count_group(const PlanWalk &walk, const Path *path);
 void count_aggregate(const PlanWalk &walk, const Path *path);
 void count_grouping_sets(const PlanWalk &walk, const Path *path);
 
+// How many times the groups of such a node are that PostgreSQL expects; 1: it is none.
+double group_correction(PlannerInfo *root, const Path *path);
+
 // Pages of a table that an index leads to. `far`: those of them that were not looked at a moment ago.
 void count_fetches(const PlanWalk &walk, const RelOptInfo *rel, double far, double pages);
 

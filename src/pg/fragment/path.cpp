@@ -465,6 +465,7 @@ static double passing_share(PlannerInfo *root, List *having) {
 
 struct GroupNumbers {
     double made, delivered; // by the device, which drops some of them, or groups them once more
+    double shown;           // by the node, which tests all of HAVING
 };
 
 // Of the result.
@@ -481,7 +482,7 @@ static double groups_of_sets(PlannerInfo *root, const FragmentSpec *spec, double
     return groups;
 }
 
-// The path's rows are those that pass all of HAVING.
+// The fallback's rows are those that pass all of HAVING.
 static GroupNumbers groups_of(PlannerInfo *root, const Candidate *candidate, const Path *fallback, List *having,
                               const FragmentSpec *spec) {
     double rows = fallback->rows;
@@ -495,7 +496,8 @@ static GroupNumbers groups_of(PlannerInfo *root, const Candidate *candidate, con
                                                                                          : group_clause_of(root))));
     const double made = spec->sets != NIL ? expected_groups(root, spec->keys, candidate->rows) : rows,
                  all = spec->sets != NIL ? std::min(rows, groups_of_sets(root, spec, candidate->rows)) : made;
-    return {made, wanted_groups(spec, std::max(all * passing_share(root, spec->having), 1.0))};
+    return {made, wanted_groups(spec, std::max(all * passing_share(root, spec->having), 1.0)),
+            wanted_groups(spec, clamp_row_est(std::min(fallback->rows, all * passing_share(root, having))))};
 }
 
 // What groups cost, evaluated as `results`.
@@ -528,8 +530,8 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
                             const FragmentSpec *groups, GroupNumbers numbers, const Fragment *unsorted_trial,
                             Path *fallback, const CpuBaseline *baseline, List *children, RelOptInfo *output) {
     if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
-        (fallback->rows < min_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
-        !can_be_sorted(unsorted_trial, fallback->rows))
+        (unsorted->path.rows < min_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
+        !can_be_sorted(unsorted_trial, unsorted->path.rows))
         return false;
     List *pathkeys = order_above(root);
     FragmentSpec *spec = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec)));
@@ -588,8 +590,8 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     const CpuBaseline baseline = cpu_baseline_of(root, output);
     CustomPath *path = make_gpuscan_path(output, spec, ordered_having, fallback, children, breakdown);
     path->path.pathtarget = results;
-    path->path.rows = wanted_groups(spec, fallback->rows);
     const GroupNumbers groups = groups_of(root, candidate, fallback, ordered_having, spec);
+    path->path.rows = groups.shown;
     path->path.total_cost = groups_cost(root, candidate, spec, trial, &texts, &baseline, groups, results, breakdown);
     path->path.startup_cost = path->path.total_cost;
     if (force)
