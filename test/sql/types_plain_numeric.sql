@@ -141,6 +141,13 @@ CREATE TABLE small (x numeric(3,40), y numeric(5,38), z numeric(2,5));
 INSERT INTO small SELECT i * 1e-40, i * 1e-38, i * 1e-5 FROM generate_series(1, 90) i;
 SELECT check_matrix('SELECT count(*), sum(%1$s), min(%1$s), avg(%1$s) FROM small', '{x,y,z}', expect => 'any');
 
+-- many decimals in 64 bits
+CREATE TABLE tiny (g int, v numeric);
+INSERT INTO tiny SELECT i % 3, trim_scale(i * 1e-13) FROM generate_series(1, 900) i;
+ANALYZE tiny;
+SELECT check_query('SELECT sum(v), avg(v), min(v), max(v) FROM tiny');
+SELECT check_query('SELECT g, sum(v), avg(v) FROM tiny WHERE v > 1e-12 GROUP BY g');
+
 -- what no longer matters, because there are new statistics, does not keep the place of what does
 CREATE TABLE learns (id int, j jsonb);
 INSERT INTO learns SELECT i, jsonb_build_object('n', i * 1.0000000001) FROM generate_series(1, 20) i;

@@ -321,7 +321,7 @@ static bool translate_interval_end(Translation *t, const TypedExpr &value, Aggre
 static bool add_long_sum(Translation *t, const TypedExpr &value, Aggref *aggref, AggregateStates *states,
                          FragmentOutput *out) {
     ir::Index node;
-    return as_own_node(t, value, &node) &&
+    return as_node(t, value, Type::I128, value.scale, &node) &&
            add_part(t, ir::Function::HighPart, StateOf::High, node, aggref, states, &out->agg) &&
            add_part(t, ir::Function::LowPart, StateOf::Low, node, aggref, states, &out->low_agg) &&
            add_scale_state(t, value, node, aggref, states, out);
