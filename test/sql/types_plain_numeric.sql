@@ -71,6 +71,10 @@ SELECT check_matrix('SELECT count(*), sum(id), sum(k) FROM t JOIN dim ON %s', '{
 SELECT check_matrix('SELECT count(*), sum(id), count(k) FROM t LEFT JOIN dim ON %s', '{"m = k","a = k2"}');
 SELECT check_query('SELECT count(*) FROM t WHERE EXISTS (SELECT FROM dim WHERE k = m)');
 
+-- of rows without a partner, whose columns are all NULL
+SELECT check_matrix('SELECT count(*), sum(%s) FROM t LEFT JOIN dim ON id = k2 * 8 WHERE k2 IS NULL', '{k,"coalesce(k, m)","greatest(k, m)","m + k","round(k, 1)"}', expect => 'any');
+SELECT check_query('SELECT count(*), sum(m + k), avg(k), variance(k) FROM t LEFT JOIN dim ON id = k2 * 8 WHERE k2 IS NULL');
+
 -- values that the statistics have not shown: a fallback, then another form, at last none
 CREATE TABLE grows (id int, v numeric, x numeric);
 INSERT INTO grows SELECT i, i / 4.00, 1.0 FROM generate_series(1, 500) i;
@@ -142,3 +146,42 @@ CREATE TABLE unknown (v numeric);
 INSERT INTO unknown SELECT i FROM generate_series(1, 100) i;
 SELECT check_query('SELECT sum(v), count(*) FROM unknown', 'any');
 SELECT check_query('SELECT count(*), count(v) FROM unknown');
+
+-- more decimals than digits, without statistics
+CREATE TABLE small (x numeric(3,40), y numeric(5,38), z numeric(2,5));
+INSERT INTO small SELECT i * 1e-40, i * 1e-38, i * 1e-5 FROM generate_series(1, 90) i;
+SELECT check_matrix('SELECT count(*), sum(%1$s), min(%1$s), avg(%1$s) FROM small', '{x,y,z}', expect => 'any');
+
+-- many decimals in 64 bits
+CREATE TABLE tiny (g int, v numeric);
+INSERT INTO tiny SELECT i % 3, trim_scale(i * 1e-13) FROM generate_series(1, 900) i;
+ANALYZE tiny;
+SELECT check_query('SELECT sum(v), avg(v), min(v), max(v) FROM tiny');
+SELECT check_query('SELECT g, sum(v), avg(v) FROM tiny WHERE v > 1e-12 GROUP BY g');
+
+-- squares of so many decimals do not fit into 128 bits in any execution
+CREATE TABLE thirds (g int, v numeric);
+INSERT INTO thirds SELECT i % 3, i / 7.0 FROM generate_series(1, 900) i;
+ANALYZE thirds;
+SELECT check_matrix('SELECT %s FROM thirds', '{variance(v),stddev(v / 3),var_pop(g / 7.0)}');
+
+-- what no longer matters, because there are new statistics, does not keep the place of what does
+CREATE TABLE learns (id int, j jsonb);
+INSERT INTO learns SELECT i, jsonb_build_object('n', i * 1.0000000001) FROM generate_series(1, 20) i;
+ANALYZE learns;
+CREATE FUNCTION fallbacks_of(first int, last int, times int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint := (SELECT fallbacks FROM gpuscan.stat);
+BEGIN
+    FOR k IN first..last LOOP
+        FOR i IN 1..times LOOP
+            EXECUTE format('SELECT sum(coalesce(j ->> ''m%s'', ''NaN'')::numeric) FROM learns', k);
+        END LOOP;
+    END LOOP;
+    RETURN (SELECT fallbacks FROM gpuscan.stat) - before;
+END $$;
+SET gpuscan.offload = force;
+SELECT fallbacks_of(1, 2300, 2) > 4000;
+SELECT count(*) > 0 FROM generate_series(1, 5) WHERE fallbacks_of(5001, 5200, 1) > 0;
+SELECT fallbacks_of(5001, 5200, 1) < 50;
+RESET gpuscan.offload;

@@ -39,6 +39,13 @@ template <size_t Buckets> class CountTable {
                 least = &slot;
         return least;
     }
+    // A free slot in the fingerprint's bucket, or one by chance: for counts that stay when nobody asks for their fingerprints any more.
+    Slot *free_or_any(uint64_t fingerprint, uint32_t chance) {
+        for (Slot &slot : slots_[fingerprint % Buckets])
+            if (slot.count.load(std::memory_order_relaxed) == 0)
+                return &slot;
+        return &slots_[fingerprint % Buckets][chance % ways];
+    }
     // Gives the slot to the fingerprint.
     static void take(Slot *slot, uint64_t fingerprint, uint64_t count) {
         slot->fingerprint.store(fingerprint, std::memory_order_relaxed);

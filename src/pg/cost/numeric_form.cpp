@@ -164,7 +164,7 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
     const bool is_declared = numeric_typmod(typmod, &precision, &scale);
     if (is_declared) { // every value but NaN is shown with this scale
         if (!digits.any)
-            digits.whole = std::min(precision - scale, most - spare_digits - scale);
+            digits.whole = std::max(std::min(precision - scale, most - spare_digits - scale), 0); // numeric(3,40)
         digits.any = true;
         digits.least = digits.scale = std::max(scale, 0);
     }
@@ -201,7 +201,9 @@ static void note(const TableColumn &column, Event event) {
     if (auto *slot = area->unfit_numerics.find(wanted))
         slot->count.fetch_add(1, std::memory_order_relaxed);
     else
-        area->unfit_numerics.take(area->unfit_numerics.least(wanted), wanted, 1);
+        // (ANALYZE makes new fingerprints, and what the old ones count would keep their slots for ever.)
+        area->unfit_numerics.take(area->unfit_numerics.free_or_any(wanted, pg_prng_uint32(&pg_global_prng_state)),
+                                  wanted, 1);
     invalidate_plans(&key);
 }
 

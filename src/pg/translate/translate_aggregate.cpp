@@ -16,6 +16,8 @@ constexpr int digits_of_double = 15;     // of any number of so many digits ther
 constexpr int32 max_scale_of_sums = 12;  // in 128 bits, of values of different scales
 constexpr int scales_of_rank = 64;       // that a value of a rank may be shown with, from 0 (exec/emit.cpp)
 constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (catalog/encode.h)
+constexpr int max_mixed_scale_of_squares =
+    15; // of quotients and the like: eight digits are left for the sum before the point
 
 // What a built-in aggregate is on the device. true is above false, so bool_and is a minimum and bool_or a maximum.
 struct KnownAggregate {
@@ -217,8 +219,9 @@ static bool translate_count(Translation *t, Aggref *aggref, AggregateStates *sta
 // The sum of the squares beside the sum. Squares have twice the digits, so that only 128 bits may overflow (a row error).
 static bool add_squares(Translation *t, const TypedExpr &value, Aggref *aggref, AggregateStates *states,
                         FragmentOutput *out) {
-    if (value.scale > max_scale_of_squares)
-        return refuse("a variance of numeric values with more than %d decimals", max_scale_of_squares);
+    const int most = value.mixed_scale ? max_mixed_scale_of_squares : max_scale_of_squares;
+    if (value.scale > most)
+        return refuse("a variance of numeric values with more than %d decimals", most);
     Type type = value.precision > 0 && value.precision * 2 <= 18 ? Type::I64 : Type::I128;
     if (value.kind == SqlKind::Int4) // ten digits, but 32 bits
         type = Type::I64;
@@ -321,7 +324,7 @@ static bool translate_interval_end(Translation *t, const TypedExpr &value, Aggre
 static bool add_long_sum(Translation *t, const TypedExpr &value, Aggref *aggref, AggregateStates *states,
                          FragmentOutput *out) {
     ir::Index node;
-    return as_own_node(t, value, &node) &&
+    return as_node(t, value, Type::I128, value.scale, &node) &&
            add_part(t, ir::Function::HighPart, StateOf::High, node, aggref, states, &out->agg) &&
            add_part(t, ir::Function::LowPart, StateOf::Low, node, aggref, states, &out->low_agg) &&
            add_scale_state(t, value, node, aggref, states, out);

@@ -137,6 +137,8 @@ static bool absent_column(ir::JoinKind join, Translation *t, const FragmentColum
         return refuse("a column that is not there after a semi or anti join");
     node_value(out, kind, column.type, add_constant(t, column.type, 0, true), true);
     set_scale(column, out);
+    out->mixed_scale = out->tied = false; // (there is no column that would say how NULL is shown)
+    out->scale_node = ir::none;
     return true;
 }
 
