@@ -197,6 +197,25 @@ SELECT check_matrix('SELECT %s, sum(v) FROM narrow GROUP BY 1', ARRAY['to_char(a
 SELECT pages_rowwise = :before AS none_by_row FROM gpuscan.stat;
 SELECT check_query('SELECT to_char(at, ''YYYY-MM-DD "a long text beside it, and more of it" HH24''), sum(v) FROM narrow GROUP BY 1');
 
+-- Rows whose expression fails, and which a condition drops before PostgreSQL comes to the expression: no fallback.
+CREATE TABLE dirty (id int, v jsonb, ok bool, k int);
+INSERT INTO dirty SELECT i, jsonb_build_object('v', CASE WHEN i % 97 = 5 THEN 'n/a' ELSE (i % 50)::text END), i % 97 <> 5, i % 3 FROM generate_series(1, 3000) i;
+VACUUM (FREEZE, ANALYZE) dirty;
+SELECT fallbacks AS before FROM gpuscan.stat \gset
+SELECT check_matrix('SELECT (v ->> ''v'')::int / 10, count(*) FROM dirty WHERE %s GROUP BY 1', ARRAY['v ->> ''v'' ~ ''^[0-9]+$''', 'ok', 'ok AND id > 40', 'v ->> ''v'' <> ''n/a'' AND (v ->> ''v'')::int > 20', 'id % 97 <> 5 AND k = 1', 'CASE WHEN ok THEN k < 2 END']);
+SELECT fallbacks - :before AS more FROM gpuscan.stat;
+-- ... and where PostgreSQL comes to it
+SELECT check_matrix('SELECT (v ->> ''v'')::int / 10, count(*) FROM dirty WHERE %s GROUP BY 1', ARRAY['k < 3', '(v ->> ''v'')::int > 20 AND ok', 'v ->> ''v'' ~ ''^n''', 'id < now()::date - date ''2000-01-01'' AND ok', 'k = 5', '(v ->> ''v'')::int > 20 AND v ->> ''v'' ~ ''^[0-9]+$'''], expect => 'any');
+CREATE TABLE dirty_parts (ok bool, id int, v jsonb, k int) PARTITION BY LIST (k);
+CREATE TABLE dirty_part0 PARTITION OF dirty_parts FOR VALUES IN (0);
+CREATE TABLE dirty_part1 (v jsonb, dropped int, k int, id int, ok bool);
+ALTER TABLE dirty_part1 DROP dropped;
+ALTER TABLE dirty_parts ATTACH PARTITION dirty_part1 FOR VALUES IN (1, 2);
+INSERT INTO dirty_parts SELECT ok, id, v, k FROM dirty;
+VACUUM (FREEZE, ANALYZE) dirty_parts;
+SELECT check_matrix('SELECT (v ->> ''v'')::int / 10, count(*) FROM dirty_parts WHERE %s GROUP BY 1', ARRAY['ok', 'v ->> ''v'' ~ ''^[0-9]+$''', 'k = 1 AND ok', 'NOT ok'], expect => 'any');
+SELECT check_matrix('SELECT d.k, sum((d.v ->> ''v'')::int) FROM dirty d %s JOIN dirty_parts p ON p.id = d.id AND %s GROUP BY 1', '{"",LEFT}', ARRAY['d.ok', 'p.ok', 'd.ok AND p.v ->> ''v'' ~ ''^[0-9]+$'''], expect => 'any');
+
 -- A policy's rows: whoever may not see them learns nothing of them.
 CREATE ROLE expression_reader;
 GRANT USAGE ON SCHEMA expression_columns TO expression_reader;

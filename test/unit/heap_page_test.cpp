@@ -249,8 +249,9 @@ TEST(HeapPage, Numerics) {
             ASSERT_TRUE(mixed(scale + 1)) << i;
             ASSERT_TRUE(got == v * 10) << i;
         }
-        if (scale > 0)
+        if (scale > 0) {
             ASSERT_EQ(v % 10 == 0, mixed(scale - 1)) << i;
+        }
         int32_t shown;
         ASSERT_TRUE(heap::decode_numeric_scale(reinterpret_cast<const uint8_t *>(body.data()), 0,
                                                static_cast<uint32_t>(body.size()), shown));

@@ -65,6 +65,7 @@ struct SourceRelation {
     uint32 feed;         // its number in the device's session
     AttrNumber *attnums; // of the source's columns, here; 0: the next of ...
     List *expressions;   // ... those that are no attributes, over the relation's own columns
+    List *asked_quals;   // FragmentSource::asked_quals of the quals, likewise
     uint64 scans, rows;  // that PostgreSQL's own scans would have counted (pg_stat_all_tables)
 };
 

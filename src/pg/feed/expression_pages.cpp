@@ -8,7 +8,7 @@
 // PostgreSQL might never evaluate the expression for some of these tuples: another condition comes first, or a policy hides the
 // row. So an error is no error here. The page is said to have failed, the cache remembers it as one that only the CPU can
 // read, and a query that needs it finds the error again when it reads the page by row (read_expressions): then PostgreSQL's plan
-// runs, and raises what it raises when it raises it. A page whose values are too long has failed as well.
+// runs, and raises what it raises when it raises it; unless the query's own conditions drop the row first. A page whose values are too long has failed as well.
 //
 // Callers hold a pin, which keeps the tuples where they are, and a snapshot that keeps what they point to in TOAST.
 #include "pg/attempt.h"
@@ -33,6 +33,7 @@ struct ExpressionFeed {
     Relation relation;
     int count;
     ExpressionResult *results;
+    List *quals; // ExprStates: those that are asked of a row in which an expression has failed
     TupleTableSlot *slot;
     HeapTupleData tuple; // in the slot
     ExprContext *econtext;
@@ -139,7 +140,7 @@ TupleDesc describe_result(Node *expr) {
 
 } // namespace
 
-ExpressionFeed *begin_expressions(Relation relation, List *expressions) {
+ExpressionFeed *begin_expressions(Relation relation, List *expressions, List *asked_quals) {
     if (expressions == NIL)
         return nullptr;
     ExpressionFeed *feed = static_cast<ExpressionFeed *>(palloc0(sizeof(ExpressionFeed)));
@@ -152,6 +153,8 @@ ExpressionFeed *begin_expressions(Relation relation, List *expressions) {
         feed->results[feed->count++] =
             ExpressionResult{ExecInitExpr(expr, nullptr), describe_result(reinterpret_cast<Node *>(expr))};
     }
+    foreach (cell, asked_quals)
+        feed->quals = lappend(feed->quals, ExecInitExpr(static_cast<Expr *>(lfirst(cell)), nullptr));
     feed->slot = MakeSingleTupleTableSlot(CreateTupleDescCopyConstr(RelationGetDescr(relation)), &TTSOpsHeapTuple);
     feed->econtext = CreateStandaloneExprContext();
     return feed;
@@ -213,15 +216,43 @@ void evaluate_row(void *argument) {
             e->values[column] = ExecEvalExpr(e->feed->results[i++].state, e->feed->econtext, &e->nulls[column]);
 }
 
+struct Question {
+    ExprState *qual;
+    ExprContext *econtext;
+    bool passes;
+};
+
+void ask(void *argument) {
+    Question *question = static_cast<Question *>(argument);
+    bool null;
+    const Datum value = ExecEvalExpr(question->qual, question->econtext, &null);
+    question->passes = !null && DatumGetBool(value);
+}
+
+// Does a qual drop the row in the slot before another one fails?
+bool is_dropped(const ExpressionFeed *feed) {
+    ListCell *cell;
+    foreach (cell, feed->quals) {
+        Question question{static_cast<ExprState *>(lfirst(cell)), feed->econtext, true};
+        if (!attempt_own_functions(ask, &question))
+            return false;
+        if (!question.passes)
+            return true;
+    }
+    return false;
+}
+
 } // namespace
 
-bool read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset,
-                      const AttrNumber *attnums, Datum *values, bool *nulls) {
+RowExpressions read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset,
+                                const AttrNumber *attnums, Datum *values, bool *nulls) {
     if (feed == nullptr)
-        return true;
+        return RowExpressions::Evaluated;
     RowEvaluation e{feed, attnums, values, nulls};
     store_tuple(feed, page, block, offset);
-    return attempt_own_functions(evaluate_row, &e);
+    if (attempt_own_functions(evaluate_row, &e))
+        return RowExpressions::Evaluated;
+    return is_dropped(feed) ? RowExpressions::Dropped : RowExpressions::Failed;
 }
 
 } // namespace gpuscan

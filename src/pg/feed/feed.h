@@ -162,17 +162,18 @@ struct EvaluatedPage {
 };
 // For the relation's pages, in the current memory context; NULL: there are no expressions. Raises an error where the user may not
 // execute a function.
-ExpressionFeed *begin_expressions(Relation relation, List *expressions);
+ExpressionFeed *begin_expressions(Relation relation, List *expressions, List *asked_quals);
 void end_expressions(ExpressionFeed *feed);
 // How many pages, at most `limit`, go into half of a slot's input with the values of all expressions.
 uint32 pages_with_expressions(const ExpressionFeed *feed, uint32 limit, bool copied);
 uint64 all_expressions(const ExpressionFeed *feed);
 // Writes what follows a DecodeRequest's images: the values of the wanted expressions (bits). Returns its size.
 Size put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *pages, int npages, char *to);
-// The values of all expressions for one tuple, in the current memory context, where the source's columns have attribute number 0. False: one
-// has raised an error.
-bool read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset,
-                      const AttrNumber *attnums, Datum *values, bool *nulls);
+// The values of all expressions for one tuple, in the current memory context, where the source's columns have attribute number 0.
+// Failed: one has raised an error. Dropped: one has, but the quals that are asked first drop the row, so nobody meets the error.
+enum class RowExpressions { Evaluated, Dropped, Failed };
+RowExpressions read_expressions(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumber offset,
+                                const AttrNumber *attnums, Datum *values, bool *nulls);
 
 // ---- find_page.cpp ----
 

@@ -189,7 +189,7 @@ ChunkFeed *begin_scan(const SourceScan *scan, int source, SourceRelation *from) 
     feed->lsns_prove = scan->lsns_prove; // (the end of recovery must not come between two looks)
     feed->source = source;
     feed->from = from;
-    feed->expressions = begin_expressions(from->relation, from->expressions);
+    feed->expressions = begin_expressions(from->relation, from->expressions, from->asked_quals);
     ++from->scans;
     return feed;
 }

@@ -93,10 +93,11 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
             feed->row_nulls[i] = feed->slot->tts_isnull[feed->from->attnums[i] - 1];
         }
         MemoryContext old = MemoryContextSwitchTo(feed->row_context);
-        bool added = read_expressions(feed->expressions, page, block, offset + 1, feed->from->attnums, feed->row,
-                                      feed->row_nulls)
-                         ? batch_add(feed->run, feed->row, feed->row_nulls)
-                         : give_up(feed->run, "an expression met an error");
+        const RowExpressions evaluated = read_expressions(feed->expressions, page, block, offset + 1,
+                                                          feed->from->attnums, feed->row, feed->row_nulls);
+        const bool added = evaluated == RowExpressions::Dropped ||
+                           (evaluated == RowExpressions::Failed ? give_up(feed->run, "an expression met an error")
+                                                                : batch_add(feed->run, feed->row, feed->row_nulls));
         MemoryContextSwitchTo(old);
         MemoryContextReset(feed->row_context);
         if (!added)

@@ -126,8 +126,8 @@ bool go_to_relation(Worker *worker, const SharedRelation *relation) {
     worker->feed =
         begin_chunks(&worker->run, worker->work, table_open(relation->relid, AccessShareLock), 0, relation->nblocks);
     worker->feed->cacheable = worker->feed->cacheable && relation->cacheable;
-    worker->feed->expressions =
-        begin_expressions(worker->feed->relation, static_cast<List *>(list_nth(worker->expressions, relation->number)));
+    worker->feed->expressions = begin_expressions(
+        worker->feed->relation, static_cast<List *>(list_nth(worker->expressions, relation->number)), NIL);
     worker->relation = relation;
     return true;
 }

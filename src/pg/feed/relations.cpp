@@ -92,6 +92,10 @@ void add_relation(const FragmentSource *source, TupleDesc parent, Relation relat
                  NameStr(TupleDescAttr(desc, attnum - 1)->attname));
         to->attnums[i] = attnum;
     }
+    to->asked_quals = NIL;
+    for (int i = 0; i < source->asked_quals; ++i)
+        to->asked_quals = lappend(to->asked_quals,
+                                  expression_in(desc, parent, static_cast<const Expr *>(list_nth(source->quals, i))));
 }
 
 // As ExecOpenScanRelation().

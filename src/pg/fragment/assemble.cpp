@@ -456,12 +456,31 @@ static bool translate_all(Assembly *a) {
 
 // ---- the fragment ----
 
+// See FragmentSource. (A qual behind one that cannot be asked would be asked of rows for which PostgreSQL does not.)
+static int count_asked_quals(const FragmentSource *source) {
+    const auto is_expression = [](const FragmentColumn &column) { return column.expr != nullptr; };
+    if (std::none_of(source->columns.at, source->columns.at + source->columns.count, is_expression))
+        return 0;
+    int count = 0;
+    ListCell *cell;
+    foreach (cell, source->quals) {
+        Expr *qual = static_cast<Expr *>(lfirst(cell));
+        Index relation;
+        if (!IsA(qual, Var) && !is_column_expression(qual, &relation))
+            break;
+        ++count;
+    }
+    return count;
+}
+
 static void describe(Assembly *a, Fragment *out) {
     const FragmentSpec *spec = a->spec;
     static_cast<FragmentSpec &>(*out) = *spec;
     out->sources = static_cast<FragmentSource *>(palloc(sizeof(FragmentSource) * static_cast<Size>(spec->nsources)));
-    for (int i = 0; i < spec->nsources; ++i)
+    for (int i = 0; i < spec->nsources; ++i) {
         out->sources[i] = a->t.sources[i];
+        out->sources[i].asked_quals = count_asked_quals(&out->sources[i]);
+    }
     out->having = list_copy_head(spec->having, a->having.count);
     out->having_exact = a->having_exact && a->having.count == list_length(spec->having);
     out->order = list_copy_head(spec->order, a->order.count);

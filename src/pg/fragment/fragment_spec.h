@@ -65,6 +65,9 @@ struct FragmentSource {
     // all others that are not leakproof are asked of the policies' rows alone (hidden_rows.h).
     bool hides_rows;
     int policy_quals;
+    // Of an assembled fragment with expressions among the columns: the first so many quals are asked of a row in which an expression
+    // has failed. They are over this relation alone, and their functions are PostgreSQL's own.
+    int asked_quals;
     FragmentJoin join; // of all but the main source
     Array<FragmentColumn>
         columns; // that it delivers to the device, in the order in which expressions have asked for them

@@ -7,6 +7,15 @@
 
 namespace gpuscan {
 
+// (What an expression that the cache holds as a column has met is an error of the row.)
+static bool reads_expression(const List *columns) {
+    ListCell *cell;
+    foreach (cell, columns)
+        if (!IsA(lfirst(cell), Var))
+            return true;
+    return false;
+}
+
 // Translates a qual of one relation as if every column were there; can it raise an error?
 static bool probe_qual(PlannerInfo *root, Expr *qual, bool *raises) {
     Translation probe{};
@@ -17,7 +26,7 @@ static bool probe_qual(PlannerInfo *root, Expr *qual, bool *raises) {
     probe.nsources = 1;
     if (!translate_qual(&probe, qual, &node))
         return false;
-    *raises = may_raise(&probe, node);
+    *raises = may_raise(&probe, node) || reads_expression(probe.probed);
     return true;
 }
 

@@ -107,6 +107,9 @@ bool translate(Translation *t, Expr *expr, TypedExpr *out);
 // columns. False, without a reason: no device knows it.
 bool columns_of_value(PlannerInfo *root, Expr *value, List **columns);
 
+// Is it an expression over the columns of one relation, which it tells, that PostgreSQL may evaluate for any row, at any time?
+bool is_column_expression(Expr *expr, Index *relation);
+
 // translate() to a boolean that is a node.
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out);
 

@@ -134,9 +134,7 @@ bool is_late_constant(Expr *expr);
 
 // Expressions that the cache holds as columns (expression_column.cpp). False: it can be none.
 bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out);
-// Of one relation, which it tells.
-bool is_column_expression(Expr *expr, Index *relation);
-// ... and rather so than as a function of the different values of a column.
+// It can, and rather so than as a function of the different values of a column.
 bool is_better_a_column(const Translation *t, Expr *expr);
 // Where the column of that relation is; of a CPU plan's rows nowhere.
 TableColumn place_of(const Translation *t, Index relation, uint32 number);
