@@ -9,7 +9,10 @@ namespace gpuscan {
 // nobody is started for less than a worker brings in that time.
 constexpr double pages_per_worker = 16384;
 constexpr double row_page_work = 4; // a page of which each row's visibility is checked: in pages of which it is not
+constexpr double evaluated_page_work =
+    40; // one for whose rows PostgreSQL evaluates an expression: 100 rows, 0.2 us each
 
-int feed_workers_worth(double pages, double rowwise, double chunks);
+// `evaluated`: by page and expression.
+int feed_workers_worth(double pages, double rowwise, double evaluated, double chunks);
 
 } // namespace gpuscan

@@ -24,6 +24,7 @@ static_assert(max_expressions < 64, "a set of expressions is a word");
 
 struct ExpressionResult {
     ExprState *state;
+    int same;       // the first one of the same expression: one is the value, the other one how it is shown; -1: none
     TupleDesc desc; // of the one attribute
 };
 
@@ -46,6 +47,7 @@ struct Evaluation {
     const ExpressionResult *result;
     const EvaluatedPage *page;
     char *image;
+    const Evaluation *same; // of the same expression for the same page, which comes first; NULL: none
     bool fits;
 };
 
@@ -83,6 +85,11 @@ void store_tuple(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumbe
 
 void evaluate_page(void *argument) {
     Evaluation *e = static_cast<Evaluation *>(argument);
+    if (e->same != nullptr) {
+        memcpy(e->image, e->same->image, BLCKSZ);
+        e->fits = e->same->fits;
+        return;
+    }
     ExprContext *econtext = e->feed->econtext;
     OffsetNumber last = 0;
     for (OffsetNumber offset = 1; offset <= max_tuples_per_page; ++offset)
@@ -150,8 +157,12 @@ ExpressionFeed *begin_expressions(Relation relation, List *expressions, List *as
     ListCell *cell;
     foreach (cell, expressions) {
         Expr *expr = static_cast<Expr *>(lfirst(cell));
-        feed->results[feed->count++] =
-            ExpressionResult{ExecInitExpr(expr, nullptr), describe_result(reinterpret_cast<Node *>(expr))};
+        int same = 0;
+        while (same < feed->count && !equal(list_nth(expressions, same), expr))
+            ++same;
+        feed->results[feed->count] = ExpressionResult{ExecInitExpr(expr, nullptr), same < feed->count ? same : -1,
+                                                      describe_result(reinterpret_cast<Node *>(expr))};
+        ++feed->count;
     }
     foreach (cell, asked_quals)
         feed->quals = lappend(feed->quals, ExecInitExpr(static_cast<Expr *>(lfirst(cell)), nullptr));
@@ -188,8 +199,16 @@ Size put_expressions(ExpressionFeed *feed, uint64 wanted, const EvaluatedPage *p
     for (int page = 0; page < npages; ++page)
         for (int i = 0; i < feed->count; ++i)
             if (wanted >> i & 1) {
-                all.at[all.count] = Evaluation{feed, &feed->results[i], &pages[page],
-                                               images + static_cast<Size>(all.count) * BLCKSZ, false};
+                const int same = feed->results[i].same;
+                const bool has_same = same >= 0 && (wanted >> same & 1) != 0;
+                const Evaluation *of_page = &all.at[page * n];
+                all.at[all.count] =
+                    Evaluation{feed,
+                               &feed->results[i],
+                               &pages[page],
+                               images + static_cast<Size>(all.count) * BLCKSZ,
+                               has_same ? &of_page[pg_popcount64(wanted & ((UINT64CONST(1) << same) - 1))] : nullptr,
+                               false};
                 ++all.count;
             }
     evaluate(&all);

@@ -183,8 +183,9 @@ PageBuffer find_page(PageFinder *finder, Relation relation, BlockNumber block);
 
 // ---- parallel_feed.cpp ----
 
-// How many workers are worth starting for so many missing pages, and pages read row by row, of so many chunks.
-int workers_for_chunks(uint32 nchunks, uint64 npages, uint64 rowwise);
+// How many workers are worth starting for so many missing pages of so many chunks, pages read row by row, and evaluations of an
+// expression for a page.
+int workers_for_chunks(uint32 nchunks, uint64 npages, uint64 rowwise, uint64 evaluated);
 // Feeds these of the chunks ahead together with workers, who bring rows if `rowwise`.
 bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool rowwise, int nworkers);
 

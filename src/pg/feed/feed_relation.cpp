@@ -872,7 +872,7 @@ namespace {
 bool feed_missing(SourceScan *scan) {
     uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
     uint32 nchunks = 0;
-    uint64 npages = 0, rowwise = 0;
+    uint64 npages = 0, rowwise = 0, evaluated = 0;
     const bool rows = !scan->run->visible_only;
     bool fed = true;
     for (uint32 i = 0; i < scan->nahead; ++i) {
@@ -884,9 +884,10 @@ bool feed_missing(SourceScan *scan) {
             continue;
         chunks[nchunks++] = i;
         npages += ahead->missing;
+        evaluated += ahead->missing * static_cast<uint64>(pg_popcount64(all_expressions(feed->expressions)));
         rowwise += others;
     }
-    int nworkers = workers_for_chunks(nchunks, npages, rowwise);
+    int nworkers = workers_for_chunks(nchunks, npages, rowwise, evaluated);
     if (nworkers > 0) {
         fed = feed_in_parallel(scan, chunks, nchunks, rowwise > 0, nworkers);
         for (uint32 i = 0; i < nchunks; ++i)

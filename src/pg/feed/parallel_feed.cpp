@@ -375,10 +375,11 @@ template <typename Usage> Usage *make_usage(ParallelContext *parallel, uint64 ke
 
 } // namespace
 
-int workers_for_chunks(uint32 nchunks, uint64 npages, uint64 rowwise) {
+int workers_for_chunks(uint32 nchunks, uint64 npages, uint64 rowwise, uint64 evaluated) {
     if (nchunks == 0 || IsParallelWorker() || !ActiveSnapshotSet() || !INTERRUPTS_CAN_BE_PROCESSED())
         return 0;
-    return feed_workers_worth(static_cast<double>(npages), static_cast<double>(rowwise), nchunks);
+    return feed_workers_worth(static_cast<double>(npages), static_cast<double>(rowwise), static_cast<double>(evaluated),
+                              nchunks);
 }
 
 bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool rowwise, int nworkers) {
