@@ -116,6 +116,20 @@ SELECT check_matrix('SELECT %s FROM declared', '{"sum(v)","max(v), count(*)","v,
 SELECT fallbacks - :before AS more FROM gpuscan.stat;
 SELECT check_matrix('SELECT %s FROM declared', '{"sum(w)","w, id"}', expect => 'any');
 
+-- what is made of a numeric without a form is not guessed, however deep
+CREATE TABLE formless AS SELECT i AS id, (i / 4.00)::numeric AS v, (i / 8.000)::numeric AS w FROM generate_series(1, 600) i;
+ALTER TABLE formless SET (autovacuum_enabled = off);
+VACUUM (FREEZE, ANALYZE) formless;
+INSERT INTO formless VALUES (0, 'NaN', 'NaN');
+SET gpuscan.offload = force;
+SELECT sum(v), sum(w) FROM formless;
+SELECT sum(w), sum(v) FROM formless;
+SELECT sum(v) + sum(w) FROM formless;
+SELECT fallbacks AS before FROM gpuscan.stat \gset
+SELECT sum(abs(nullif(v + w, 0)) * 2) FROM formless;
+SELECT fallbacks - :before <= 1 AS at_most_one FROM gpuscan.stat;
+RESET gpuscan.offload;
+
 -- types that change, columns that are added, partitions of different scales, no statistics
 ALTER TABLE grows ALTER v TYPE numeric(12,4);
 SELECT check_query('SELECT sum(v), min(v), max(v) FROM grows');

@@ -271,6 +271,32 @@ bool has_long_results(Node *node, void *context) {
     return walk_expression(node, has_long_results, context);
 }
 
+// Of a numeric that has no form nobody guesses the form of what is made of it.
+bool reads_formless_numeric(Node *node, void *context) {
+    const Translation *t = static_cast<const Translation *>(context);
+    if (node == nullptr)
+        return false;
+    if (!IsA(node, Var))
+        return walk_expression(node, reads_formless_numeric, context);
+    const Var *var = reinterpret_cast<const Var *>(node);
+    FragmentColumn column;
+    SqlKind kind = SqlKind::None;
+    return getBaseType(var->vartype) == NUMERICOID &&
+           (!describe_column(var->vartype, var->vartypmod, var->varcollid,
+                             place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno)), &column,
+                             &kind) ||
+            kind == SqlKind::Opaque);
+}
+
+bool is_plain_numeric(const Node *node) {
+    int precision, scale;
+    return getBaseType(exprType(node)) == NUMERICOID && !numeric_typmod(exprTypmod(node), &precision, &scale);
+}
+
+bool can_guess_form(const Translation *t, Node *node) {
+    return !has_long_results(node, nullptr) && !reads_formless_numeric(node, const_cast<Translation *>(t));
+}
+
 // A document is seldom the same as another one, and where no two texts are, a function of each is one of each row.
 bool reads_different_values(Node *node, void *context) {
     const Translation *t = static_cast<const Translation *>(context);
@@ -312,8 +338,7 @@ bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out) {
     Node *node = reinterpret_cast<Node *>(expr);
     Index relation;
     return is_column_here(t, expr, &relation) && may_execute_all(t, expr) &&
-           !(getBaseType(exprType(node)) == NUMERICOID && has_long_results(node, nullptr)) &&
-           add_expression_column(t, relation, expr, out);
+           (!is_plain_numeric(node) || can_guess_form(t, node)) && add_expression_column(t, relation, expr, out);
 }
 
 } // namespace gpuscan
