@@ -65,7 +65,6 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
 
 struct PlanAlternative {
     unsigned rewritten; // by which of the rewritings
-    bool without;       // a device, planned once more
     PlannedStmt *plan;
     double ns;     // that the plan takes, as far as it is known: else 0
     int relations; // that were planned, joins among them
@@ -118,7 +117,7 @@ static bool run_planner(Query *parse, const PlannerCall *call, PlannerState *sta
     const bool hooked = hook_pairs(true);
     const OuterAttempt outer_attempt = begin_attempt(result->rewritten);
     PlannedTime *outer_told = tell_planned_time(nullptr);
-    const bool again = result->rewritten != 0 || result->without;
+    const bool again = result->rewritten != 0;
     const int settings = again ? NewGUCNestLevel() : 0;
     PG_TRY();
     {
@@ -235,7 +234,7 @@ struct Replanning {
 static void replan(void *argument) {
     Replanning *again = static_cast<Replanning *>(argument);
     Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(again->query)));
-    again->planned = plan_one(copy, again->call, !again->next->without, again->next);
+    again->planned = plan_one(copy, again->call, true, again->next);
 }
 
 // Once more, in one more way than `best`. False: there is nothing to rewrite, or PostgreSQL cannot plan what has been written (a
@@ -283,35 +282,6 @@ static bool improve_plan(const Query *query, const PlannerCall *call, unsigned w
             *best = next;
     }
     return told;
-}
-
-// Does the plan do more with a device's rows than hand them over? Then what is above them was chosen by PostgreSQL's costs, which do not
-// say that its own plan would take less time: by several processes, each of which aggregates, say.
-static bool works_above_device(const Plan *plan) {
-    return !IsA(plan, CustomScan) && !(IsA(plan, Limit) && IsA(plan->lefttree, CustomScan));
-}
-
-constexpr double worth_planning = 20; // times what planning takes
-
-// Takes PostgreSQL's own plan in place of `best` if that takes less time.
-static void compare_with_none(const Query *query, const PlannerCall *call, PlanAlternative *best) {
-    if (best->device_nodes == 0 || guc_offload != OFFLOAD_AUTO || told_to != nullptr ||
-        !works_above_device(best->plan->planTree) || best->ns < worth_planning * planning_ns(best))
-        return;
-    PlanAlternative none{};
-    none.without = true;
-    Replanning again{query, call, &none, false};
-    if (attempt(replan, &again, nullptr) == Attempt::Done && again.planned && none.ns < best->ns) {
-        none.refusals = best->refusals;
-        *best = none;
-    }
-}
-
-// What PostgreSQL computes above rows, other than for a statement that only reads or writes them.
-static bool computes(const Query *query) {
-    return query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL || query->hasWindowFuncs ||
-           query->distinctClause != NIL || query->setOperations != nullptr || query->sortClause != NIL ||
-           query->hasSubLinks || list_length(query->rtable) > 1;
 }
 
 // A CPU plan that is a device's source stands in the statement's plan twice, there and in the fallback, so PostgreSQL numbers the
@@ -369,13 +339,10 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     if (planning == nullptr)
         forget_levels();
     // Planning scribbles on its query.
-    const bool compared = enabled && guc_offload == OFFLOAD_AUTO && computes(parse);
-    const Query *query = wanted != 0 || compared ? static_cast<const Query *>(copyObject(parse)) : nullptr;
+    const Query *query = wanted != 0 ? static_cast<const Query *>(copyObject(parse)) : nullptr;
     PlanAlternative best{};
     plan_one(parse, call, enabled, &best);
-    const bool told = wanted != 0 && improve_plan(query, call, wanted, &best);
-    if (compared)
-        compare_with_none(query, call, &best);
+    const bool told = query != nullptr && improve_plan(query, call, wanted, &best);
     if (enabled && refusals_wanted())
         tell_reasons(&best, told);
     if (told_to != nullptr)
