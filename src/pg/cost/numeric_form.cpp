@@ -14,7 +14,8 @@ namespace {
 
 constexpr int precisions[] = {9, 15, 18, 36}; // products of 64 bits; exact as double precision; 64 bits; 128 bits
 constexpr int spare_digits = 1;               // that a sample may not have seen
-constexpr int spare_decimals = 6;             // that are taken when it has not, and of an expression
+constexpr int usual_whole = 6;    // digits before the point that any column has room for, if there is such a form
+constexpr int spare_decimals = 6; // that are taken when it has not, and of an expression
 constexpr int max_misfits = 2;
 
 // (Hashed as bytes.)
@@ -173,10 +174,15 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
     form->mixed = digits.least != digits.scale || (misfits > 0 && !is_declared);
     if (misfits > 0 && !is_declared)
         digits.scale += spare_decimals;
-    const int *found = std::find_if(std::begin(precisions), std::end(precisions),
-                                    [&digits](int wide) { return digits.whole + spare_digits + digits.scale <= wide; });
+    const auto form_for = [&digits](int whole) {
+        return std::find_if(std::begin(precisions), std::end(precisions),
+                            [&digits, whole](int wide) { return whole + digits.scale <= wide; });
+    };
+    const int *found = form_for(digits.whole + spare_digits), *usual = form_for(usual_whole);
     if (found == std::end(precisions))
         return false;
+    if (usual != std::end(precisions)) // sums of payments, which begin with zeros
+        found = std::max(found, usual);
     form->precision = misfits > 0 || is_expression(&key) ? most : *found;
     form->scale = digits.scale;
     form->tied = form->mixed && count_of(&key, &digits, Event::Tie) > 0;
