@@ -116,6 +116,12 @@ SELECT check_matrix('SELECT %s FROM declared', '{"sum(v)","max(v), count(*)","v,
 SELECT fallbacks - :before AS more FROM gpuscan.stat;
 SELECT check_matrix('SELECT %s FROM declared', '{"sum(w)","w, id"}', expect => 'any');
 
+SELECT gpuscan.evict('declared') >= 0 AS evicted;
+CREATE TABLE unwarmed AS SELECT id, v, w, v::numeric AS p FROM declared;
+VACUUM (FREEZE) unwarmed;
+SELECT gpuscan.prewarm('unwarmed') > 0 AS warmed;
+SELECT check_matrix('SELECT %s FROM unwarmed', '{"sum(v)","sum(w)","sum(p)","v, w, p"}', expect => 'any');
+
 -- what is made of a numeric without a form is not guessed, however deep
 CREATE TABLE formless AS SELECT i AS id, (i / 4.00)::numeric AS v, (i / 8.000)::numeric AS w FROM generate_series(1, 600) i;
 ALTER TABLE formless SET (autovacuum_enabled = off);

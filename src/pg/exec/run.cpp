@@ -63,10 +63,10 @@ static bool is_meant(const FragmentRun *run, int source, int k, const char *wher
 }
 
 // (A declared numeric, which loses its form for good, only if no other one can be meant.)
-void note_unfit_columns(const FragmentRun *run) {
+bool note_unfit_columns(const FragmentRun *run) {
     constexpr Size length = sizeof unfit_numeric - 1;
     if (run->failure == nullptr || strncmp(run->failure, unfit_numeric, length) != 0)
-        return;
+        return false;
     const char *where = run->failure + length;
     int meant = 0;
     for (const bool noting : {false, true})
@@ -79,6 +79,7 @@ void note_unfit_columns(const FragmentRun *run) {
                 if (noting && (meant == 1 || column->digits > 0))
                     note_unfit_column(run, i, column);
             }
+    return true;
 }
 
 bool accept(FragmentRun *run, protocol::Status status) {

@@ -143,8 +143,8 @@ bool give_up(FragmentRun *run, const char *format, ...) pg_attribute_printf(2, 3
 
 // A value of the source's column does not fit into its form: the next plan shall take another one (pg/cost/numeric_form.h).
 void note_unfit_column(const FragmentRun *run, int source, const FragmentColumn *column);
-// The same of the columns that the device's reason `failure` names.
-void note_unfit_columns(const FragmentRun *run);
+// The same of the columns that the device's reason `failure` names. False: that is another reason.
+bool note_unfit_columns(const FragmentRun *run);
 
 // Turns a reply into true, or into false with the reason noted.
 bool accept(FragmentRun *run, protocol::Status status);

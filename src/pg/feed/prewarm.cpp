@@ -9,6 +9,8 @@
 namespace gpuscan {
 namespace {
 
+constexpr int most_attempts = 4;
+
 // `as_stored`: a numeric whose type does not say its scale as rows deliver it.
 bool describe_attribute(Relation relation, int number, FragmentColumn *column, bool as_stored = false) {
     TupleDesc descriptor = RelationGetDescr(relation);
@@ -24,8 +26,8 @@ bool describe_attribute(Relation relation, int number, FragmentColumn *column, b
     return true;
 }
 
-// Pages that are cached now; -1 with the reason when it did not work.
-int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, const char **reason) {
+// Pages that are cached now; -1 with the reason when it did not work. `is_unfit`: because of a numeric, whose form is another one now.
+int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, const char **reason, bool *is_unfit) {
     FragmentRun run = {};
     SourceRelations relations = {};
     FragmentSource source = {};
@@ -42,6 +44,7 @@ int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, con
     run.visible_only = true;
     if (run_fragment(&run))
         return run.report.pages_cached + run.report.pages_decoded;
+    *is_unfit = note_unfit_columns(&run);
     *reason = run.failure;
     return -1;
 }
@@ -71,14 +74,16 @@ Relation open_table(Oid relid) {
 int64 warm_table(Relation relation) {
     TupleDesc desc = RelationGetDescr(relation);
     FragmentColumn *fixed = static_cast<FragmentColumn *>(palloc0(sizeof(FragmentColumn) * (desc->natts + 1)));
-    int nfixed = 0;
-    int64 pages = 0;
+    int64 pages = -1;
     const char *reason = nullptr;
-
-    for (int i = 0; i < desc->natts; ++i)
-        if (describe_attribute(relation, i, &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
-            ++nfixed;
-    pages = warm_columns(relation, fixed, nfixed, &reason);
+    bool is_unfit = true;
+    for (int attempts = 0; pages < 0 && is_unfit && attempts < most_attempts; ++attempts) {
+        int nfixed = 0;
+        for (int i = 0; i < desc->natts; ++i)
+            if (describe_attribute(relation, i, &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
+                ++nfixed;
+        pages = warm_columns(relation, fixed, nfixed, &reason, &is_unfit);
+    }
     if (pages < 0)
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("could not cache columns of \"%s\" on a device", RelationGetRelationName(relation)),
@@ -90,7 +95,7 @@ int64 warm_table(Relation relation) {
             described = describe_attribute(relation, i, &column, true);
         if (!described || !is_coded(column.codec))
             continue;
-        int64 staged = warm_columns(relation, &column, 1, &reason);
+        int64 staged = warm_columns(relation, &column, 1, &reason, &is_unfit);
         if (staged < 0)
             ereport(NOTICE,
                     (errmsg("column \"%s\" is left out: %s", NameStr(TupleDescAttr(desc, i)->attname), reason)));
