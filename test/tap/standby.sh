@@ -77,7 +77,8 @@ conflict 'a subquery' '%FROM gone x, gone y, gone z%' "SELECT count(*) FROM fact
 long="SELECT left(md5(repeat(t || id, 5000)), 1), count(*) FROM fact GROUP BY 1"
 ok 'its expression is a column' grep -qF 'Expressions' <<<"$(on_standby sql "SET gpuscan.offload = force; EXPLAIN (VERBOSE, FORMAT JSON) $long")"
 conflict 'the evaluation of an expression' '%repeat(t%' "$long"
-is 'of which nothing is kept' "$(on_standby sql "SELECT count(*) FROM gpuscan.cached_columns WHERE expression LIKE '%repeat%'")" 0
+# (A chunk that was complete by then may have been kept.)
+is 'right answers from what is kept of it' "$(on_standby sql "SELECT check_query('$long')")" 'ok (16 rows)'
 on_standby sql 'SELECT pg_promote()' >/dev/null
 is 'promoted' "$(on_standby sql 'SELECT pg_is_in_recovery()')" f
 on_standby sql "UPDATE fact SET v = v + 1 WHERE id % 1000 = 0; DELETE FROM fact WHERE id % 777 = 0; VACUUM fact"
