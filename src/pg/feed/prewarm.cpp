@@ -9,7 +9,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr int most_attempts = 4;
+constexpr int max_attempts = 4;
 
 // `as_stored`: a numeric whose type does not say its scale as rows deliver it.
 bool describe_attribute(Relation relation, int number, FragmentColumn *column, bool as_stored = false) {
@@ -77,7 +77,7 @@ int64 warm_table(Relation relation) {
     int64 pages = -1;
     const char *reason = nullptr;
     bool is_unfit = true;
-    for (int attempts = 0; pages < 0 && is_unfit && attempts < most_attempts; ++attempts) {
+    for (int attempts = 0; pages < 0 && is_unfit && attempts < max_attempts; ++attempts) {
         int nfixed = 0;
         for (int i = 0; i < desc->natts; ++i)
             if (describe_attribute(relation, i, &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
