@@ -110,6 +110,11 @@ class Session {
     std::vector<SourceFeed::Examined> examine(const protocol::StageManyRequest &request,
                                               const std::vector<protocol::StageManyEntry> &entries, MessageReader &in,
                                               const std::atomic<uint32_t> *cancel);
+    struct MaskedWindow {
+        std::vector<TupleMask> masks; // of the pages, or none
+        std::vector<WindowPage> pages;
+    };
+    MaskedWindow masked_window(const protocol::DecodeRequest &request, MessageReader &in) const;
     std::vector<WindowPage> window(const protocol::DecodeRequest &request,
                                    const std::vector<protocol::PageEntry> &entries, MessageReader &in) const;
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &feed) const;

@@ -233,18 +233,25 @@ static void read_expressions(const DecodeRequest &request, MessageReader &in, st
     }
 }
 
+// What follows the pages that must not be used.
+Session::MaskedWindow Session::masked_window(const DecodeRequest &request, MessageReader &in) const {
+    MaskedWindow to;
+    const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
+    to.masks = read_masks(request, entries, in);
+    to.pages = window(request, entries, in);
+    for (size_t i = 0; i < to.masks.size(); ++i)
+        to.pages[i].mask = &to.masks[i];
+    read_expressions(request, in, to.pages);
+    return to;
+}
+
 void Session::decode(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
     const DecodeRequest request = in.head<DecodeRequest>();
     SourceFeed &source = feed(request.source);
     check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
     const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
-    const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
-    const std::vector<TupleMask> masks = read_masks(request, entries, in);
-    std::vector<WindowPage> pages = window(request, entries, in);
-    for (size_t i = 0; i < masks.size(); ++i)
-        pages[i].mask = &masks[i];
-    read_expressions(request, in, pages);
-    put_statuses(out, source.decode(pages, bad, cancel), source);
+    const MaskedWindow window = masked_window(request, in);
+    put_statuses(out, source.decode(window.pages, bad, cancel), source);
 }
 
 void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
@@ -252,13 +259,8 @@ void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atom
     SourceFeed &source = feed(request.source);
     check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
     check(request.has_masks && request.nbad == 0, "DecodeRows needs masks and nothing else");
-    const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
-    const std::vector<TupleMask> masks = read_masks(request, entries, in);
-    std::vector<WindowPage> pages = window(request, entries, in);
-    for (size_t i = 0; i < masks.size(); ++i)
-        pages[i].mask = &masks[i];
-    read_expressions(request, in, pages);
-    put_statuses(out, source.decode_rows(pages, cancel), source);
+    const MaskedWindow window = masked_window(request, in);
+    put_statuses(out, source.decode_rows(window.pages, cancel), source);
 }
 
 void Session::deliver_rows(MessageReader &in, MessageWriter &out) {

@@ -389,6 +389,10 @@ Datum make_numeric(int128 value, int32 scale) {
     return PointerGetDatum(numeric);
 }
 
+Datum with_scale(Datum numeric, int32 scale, int32 shown) {
+    return shown == scale ? numeric : DirectFunctionCall2(numeric_round, numeric, Int32GetDatum(shown));
+}
+
 double float_of_value(Type type, const ir::Value *value) {
     float8 wide_number;
     float4 number;

@@ -29,6 +29,8 @@ bool encode_rounded(Datum value, Type type, int32 scale, Rounding rounding, ir::
 
 // A numeric of exactly this value and display scale.
 Datum make_numeric(int128 value, int32 scale);
+// The numeric of `scale` digits after the point with `shown` of them; what goes away are zeros.
+Datum with_scale(Datum numeric, int32 scale, int32 shown);
 
 // The same into `to`, which has room for numeric_room bytes: the very bytes that numeric.c would store. Scale 0 to 60.
 constexpr Size numeric_room = 40;

@@ -61,12 +61,6 @@ int128 end_numeric(const ir::AggregateState *states, const FragmentOutput *outpu
     return back ? wide_of(&states[output->largest]) ^ 63 : wide_of(&states[output->agg]);
 }
 
-// A numeric that is shown with fewer digits after the point than `scale`, which are zeros, or with more.
-Datum make_shown_numeric(int128 value, int32 scale, int32 shown) {
-    const Datum numeric = make_numeric(value, scale);
-    return shown == scale ? numeric : DirectFunctionCall2(numeric_round, numeric, Int32GetDatum(shown));
-}
-
 bool key_can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
     if (is_null_key(run, page, output, group))
         return true;
@@ -181,7 +175,7 @@ Datum show_sum(const FragmentRun *run, const GroupPage *page, const FragmentOutp
                             ? make_numeric(sum, scale)
                             : make_long_numeric(sum, wide_of(state_of(run, page, group, output->low_agg)), scale);
     const int32 shown = static_cast<int32>(state_of(run, page, group, output->scale_agg)->low);
-    return shown == scale ? value : DirectFunctionCall2(numeric_round, value, Int32GetDatum(shown)); // only zeros go
+    return with_scale(value, scale, shown);
 }
 
 // Of a state that has counted something.
@@ -217,7 +211,7 @@ Datum show_aggregate(const FragmentRun *run, const GroupPage *page, const Fragme
     }
     case OutputKind::EndNumeric: {
         const int128 rank = end_numeric(states_of(run, page, group), output, false);
-        return make_shown_numeric(rank >> 6, output->scale, static_cast<int32>(rank & 63));
+        return with_scale(make_numeric(rank >> 6, output->scale), output->scale, static_cast<int32>(rank & 63));
     }
     case OutputKind::Moments: {
         Moments moments;
@@ -374,8 +368,8 @@ void show_groups(const FragmentRun *run, const GroupPage *page, const FragmentOu
                           page->ngroups};
         if (output->largest >= 0 && getBaseType(output->typid) == NUMERICOID)
             return make_each(keys, to, [&](const ir::Value &v, uint64 g) {
-                return make_shown_numeric(wide(&v), output->scale,
-                                          static_cast<int32>(wide_of(state_of(run, page, g, output->agg))));
+                return with_scale(make_numeric(wide(&v), output->scale), output->scale,
+                                  static_cast<int32>(wide_of(state_of(run, page, g, output->agg))));
             });
         if (output->largest >= 0) // intervals, whose keys are their lengths
             return make_values(run, output, states, to, numerics);

@@ -13,10 +13,8 @@ namespace {
 
 // As numericvar_serialize(): digits, weight, sign, scale, then the digits. numeric_send has the same, in 16 bits each.
 void put_sum(StringInfo to, int128 sum, int32 scale, int32 shown) {
-    Datum numeric = make_numeric(sum, scale);
-    if (shown != scale)
-        numeric = DirectFunctionCall2(numeric_round, numeric, Int32GetDatum(shown));
-    bytea *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, numeric));
+    bytea *sent =
+        DatumGetByteaPP(DirectFunctionCall1(numeric_send, with_scale(make_numeric(sum, scale), scale, shown)));
     StringInfoData from;
     initStringInfo(&from);
     appendBinaryStringInfo(&from, VARDATA_ANY(sent), static_cast<int>(VARSIZE_ANY_EXHDR(sent)));

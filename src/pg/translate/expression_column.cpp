@@ -282,15 +282,8 @@ bool reads_formless_numeric(Node *node, void *context) {
     FragmentColumn column;
     SqlKind kind = SqlKind::None;
     return getBaseType(var->vartype) == NUMERICOID &&
-           (!describe_column(var->vartype, var->vartypmod, var->varcollid,
-                             place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno)), &column,
-                             &kind) ||
+           (!describe_column(var->vartype, var->vartypmod, var->varcollid, place_of(t, var), &column, &kind) ||
             kind == SqlKind::Opaque);
-}
-
-bool is_plain_numeric(const Node *node) {
-    int precision, scale;
-    return getBaseType(exprType(node)) == NUMERICOID && !numeric_typmod(exprTypmod(node), &precision, &scale);
 }
 
 bool can_guess_form(const Translation *t, Node *node) {
@@ -307,7 +300,7 @@ bool reads_different_values(Node *node, void *context) {
     const Var *var = reinterpret_cast<const Var *>(node);
     if (sql_kind(var->vartype) == SqlKind::Opaque)
         return true;
-    const TableColumn place = place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno));
+    const TableColumn place = place_of(t, var);
     return OidIsValid(place.relid) && values_grow(place.relid, var->varattno, place.inherited);
 }
 
@@ -338,7 +331,7 @@ bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out) {
     Node *node = reinterpret_cast<Node *>(expr);
     Index relation;
     return is_column_here(t, expr, &relation) && may_execute_all(t, expr) &&
-           (!is_plain_numeric(node) || can_guess_form(t, node)) && add_expression_column(t, relation, expr, out);
+           (!is_bare_numeric(expr) || can_guess_form(t, node)) && add_expression_column(t, relation, expr, out);
 }
 
 } // namespace gpuscan

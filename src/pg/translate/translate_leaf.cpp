@@ -153,6 +153,10 @@ TableColumn place_of(const Translation *t, Index relation, uint32 number) {
     return {t->sources[source].relid, number, t->sources[source].leaves != NIL};
 }
 
+TableColumn place_of(const Translation *t, const Var *var) {
+    return place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno));
+}
+
 bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) {
     if (var->varlevelsup != 0)
         return refuse("a column of an outer query");
@@ -165,7 +169,7 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) 
         return refuse("a column of a relation outside of the fragment");
     FragmentColumn column;
     SqlKind kind = SqlKind::None;
-    TableColumn place = place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno));
+    TableColumn place = place_of(t, var);
     if (as_stored)
         place.relid = InvalidOid;
     if (!describe_column(var->vartype, var->vartypmod, var->varcollid, place, &column, &kind))

@@ -138,6 +138,9 @@ bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out);
 bool is_better_a_column(const Translation *t, Expr *expr);
 // Where the column of that relation is; of a CPU plan's rows nowhere.
 TableColumn place_of(const Translation *t, Index relation, uint32 number);
+TableColumn place_of(const Translation *t, const Var *var);
+// A numeric whose type does not say its scale.
+bool is_bare_numeric(const Expr *expr);
 // The column of that relation (translate_leaf.cpp).
 bool is_nulled_relation(const Translation *t, Index relation); // by an outer join on its way to the pipeline at hand
 bool add_expression_column(Translation *t, Index relation, Expr *expr, TypedExpr *out);

@@ -17,7 +17,7 @@
 
 namespace gpuscan {
 
-static bool is_bare_numeric(const Expr *expr) {
+bool is_bare_numeric(const Expr *expr) {
     int precision, scale;
     Node *node = reinterpret_cast<Node *>(const_cast<Expr *>(expr));
     return getBaseType(exprType(node)) == NUMERICOID && !numeric_typmod(exprTypmod(node), &precision, &scale);
