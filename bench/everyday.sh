@@ -11,7 +11,7 @@ Window functions and ordered-set aggregates are summed apart. The tables are loa
 
   --rows N          rows of the largest tables (default 1000000)
   --only LIST       some of the schemas shop, events, logs, or some queries: shop.margin,logs.pages
-  --duckdb          also DuckDB, in memory, with a thread a core (needs node and npm; the package goes to build/everyday)
+  --duckdb          also DuckDB, in memory, with a thread a core; its library comes from npm, unless build/everyday has it
   --cold            drop all cached columns before each first execution
 TEXT
     common_usage
@@ -74,17 +74,22 @@ run_duckdb() {
     for table in $(sql "SELECT relname FROM pg_class WHERE relnamespace = 'everyday_$1'::regnamespace AND relkind = 'r'"); do
         sql "COPY everyday_$1.$table TO STDOUT (FORMAT csv, HEADER)" >"$data/$table.csv"
     done
-    NODE_PATH=$packages/node_modules node "$bench/everyday/duckdb.js" "$(nproc)" "$warmups" "$reps" "$data" "$work/$1" >"$work/$1/duckdb" ||
-        fail 'DuckDB failed'
+    "$bench/everyday/duckdb-run" "$library" "$(nproc)" "$warmups" "$reps" "$data" "$work/$1" >"$work/$1/duckdb" || fail 'DuckDB failed'
     rm -r "$data"
 }
 if ((duckdb)); then
-    need node npm
+    make_program everyday/duckdb-run
     packages=$bench/../build/everyday
     mkdir -p "$packages"
-    cp "$bench/everyday/package.json" "$packages"
-    npm install --prefix "$packages" --no-package-lock --no-audit --no-fund --silent >&2 || fail 'npm cannot install DuckDB'
     packages=$(cd "$packages" && pwd)
+    library=$(find "$packages" -name libduckdb.so -print -quit)
+    if [[ -z $library ]]; then
+        need npm
+        cp "$bench/everyday/package.json" "$packages"
+        npm install --prefix "$packages" --no-package-lock --no-audit --no-fund --silent >&2 || fail 'npm cannot install DuckDB'
+        library=$(find "$packages" -name libduckdb.so -print -quit)
+        [[ -n $library ]] || fail 'the package has no libduckdb.so for this machine'
+    fi
 fi
 
 # ordered FILE: whether the query's last level has an ORDER BY
